@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What convert.c and progress_file.c share. */
+/* What the conversion, its progress file and job.c share. */
 #ifndef PRESTO_CONVERT_INTERNAL_H
 #define PRESTO_CONVERT_INTERNAL_H
 

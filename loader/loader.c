@@ -30,6 +30,8 @@
 #define EXPECTED_WORKER_BYTES ((size_t)128 << 10)
 #define NAP_NS 1500000               /* the consumer looks again after so long at first */
 #define NAP_BYTES ((size_t)12 << 20) /* or when so much is ready: what still fits into a cache */
+/* Large batches may exceed the limit by so much to be made while the consumer has the last one. */
+#define OVERRUN_BYTES ((size_t)24 << 20)
 
 void presto_loader_options_defaults(presto_loader_options *options) {
     *options = (presto_loader_options){
@@ -364,11 +366,17 @@ static bool has_room(const presto_loader *loader) {
     const presto__pool *pool = loader->pool;
     if (loader->slots[loader->next_packet % loader->capacity] != NULL || is_far_ahead(loader))
         return false;
-    if (pool->packets_ready == 0 && loader->active_parts == 0)
-        return true;
+    size_t limit = pool->limit_bytes;
+    if (pool->packets_ready == 0 && loader->active_parts == 0) {
+        bool is_only_one = pool->refs == 1;
+        if (is_only_one || loader->consumer_inside)
+            return true;
+        /* Beside what the consumer holds, one may be under way, even if that is a bit too much. */
+        limit = limit > SIZE_MAX - OVERRUN_BYTES ? SIZE_MAX : limit + OVERRUN_BYTES;
+    }
     size_t known = pool->free == NULL ? 0 : pool->free->accounted_bytes;
     size_t more = pool->packet_bytes > known ? pool->packet_bytes - known : 0;
-    return pool->held_bytes <= pool->limit_bytes && more <= pool->limit_bytes - pool->held_bytes;
+    return pool->held_bytes <= limit && more <= limit - pool->held_bytes;
 }
 
 /* The place of the next packet; false if there is none. */
@@ -609,6 +617,9 @@ static void wait_for_packet(presto_loader *loader) {
     loader->consumer_asleep = true;
     loader->consumer_waiting = true;
     loader->consumer_naps = true;
+    /* Workers may have waited for it to let go of what it keeps; now it waits for them. */
+    if (loader->active_parts == 0 && pool->workers_waiting > 0)
+        pthread_cond_broadcast(&pool->room);
     uint64_t until = presto_clock_ns() + NAP_NS;
     struct timespec deadline = {.tv_sec = (time_t)(until / 1000000000),
                                 .tv_nsec = (long)(until % 1000000000)};
@@ -629,6 +640,7 @@ static presto__packet *take_packet(presto_loader *loader) {
     presto__pool *pool = loader->pool;
     uint64_t entered = presto_clock_ns();
     pthread_mutex_lock(&pool->lock);
+    loader->consumer_inside = true;
     presto__packet *packet;
     while ((packet = ready_packet(loader)) == NULL && !has_ended(loader)) {
         if (loader->options.threads == 0) {
@@ -640,6 +652,7 @@ static presto__packet *take_packet(presto_loader *loader) {
         }
         wait_for_packet(loader);
     }
+    loader->consumer_inside = false;
     uint64_t left = presto_clock_ns();
     if (packet != NULL) {
         loader->slots[packet->number % loader->capacity] = NULL;

@@ -543,6 +543,7 @@ struct presto_loader {
     size_t active_parts;
     bool is_stopped;
     bool knows_packet_bytes;                /* pool->packet_bytes is measured, not guessed */
+    bool consumer_inside;                   /* waits for a packet, or is about to */
     bool consumer_asleep;                   /* it has found nothing and has not come back */
     bool consumer_waiting;                  /* and nobody has set about waking it */
     bool consumer_naps;                     /* only much is worth waking it */

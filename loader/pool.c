@@ -306,21 +306,23 @@ void presto__packet_release(presto__packet *packet, size_t count) {
         return;
     presto__pool *pool = packet->pool;
     pthread_mutex_lock(&pool->lock);
-    bool is_last = --pool->refs == 0;
     /* Memory that is over the limit goes back to the system instead of waiting for its next use. */
-    bool keep = !pool->is_closed && pool->held_bytes <= pool->limit_bytes;
-    if (keep) {
+    if (pool->is_closed || pool->held_bytes > pool->limit_bytes) {
+        /* Before workers hear of it, or they would take new memory while this is still there. */
+        size_t accounted = packet->accounted_bytes;
+        pthread_mutex_unlock(&pool->lock);
+        packet_free(packet);
+        pthread_mutex_lock(&pool->lock);
+        presto__pool_account_locked(pool, accounted, 0);
+    } else {
         packet->next = pool->free;
         pool->free = packet;
         pool->free_count++;
-    } else {
-        presto__pool_account_locked(pool, packet->accounted_bytes, 0);
     }
+    bool is_last = --pool->refs == 0;
     if (pool->workers_waiting > 0 && pool->packets_ready <= pool->resume_at)
         pthread_cond_broadcast(&pool->room);
     pthread_mutex_unlock(&pool->lock);
-    if (!keep)
-        packet_free(packet);
     if (is_last)
         pool_free(pool);
 }

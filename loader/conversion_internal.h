@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of one conversion share: convert.c runs it, convert_folder.c takes the folder,
+ * convert_dictionary.c trains, convert_shards.c writes, convert_info.c describes. */
+#ifndef PRESTO_CONVERSION_INTERNAL_H
+#define PRESTO_CONVERSION_INTERNAL_H
+
+#include "convert_internal.h"
+
+#define PRESTO__DICTIONARY_FILE "dictionary"
+#define PRESTO__SHARD_NAME_BYTES 96
+
+typedef struct presto__conversion {
+    const presto_convert_options *options;
+    const presto_pipeline *pipeline;
+    const char *dir;
+    bool made_dir;
+    /* input */
+    presto_dataset *dataset; /* NULL: raw */
+    presto_source *source;
+    presto_plan *plan;
+    const char *split;
+    /* output */
+    presto_codec_spec codec;
+    char codec_text[PRESTO_CODEC_TEXT_BYTES];
+    presto_buffer dictionary;
+    size_t shard_count;
+    uint64_t sample_count;
+    presto__progress progress;
+    bool has_progress_file;
+    bool is_finished; /* an earlier run of the same job wrote all of it */
+    presto_loader *loader;
+    presto_shard_writer *writer; /* of shard progress.shard_count; NULL: not open */
+    uint64_t shard_raw_bytes;
+    uint64_t skipped_before; /* by the runs before this one */
+    /* figures */
+    uint64_t started_ns, cpu_started_ns, told_ns;
+    presto_loader_stats stats;
+} presto__conversion;
+
+/** The first sample of a shard; shard == shard_count: one past the last. */
+uint64_t presto__conversion_first(const presto__conversion *job, size_t shard);
+void presto__conversion_shard_name(const presto__conversion *job, size_t shard,
+                                   char name_out[PRESTO__SHARD_NAME_BYTES]);
+
+/** Make the folder, or take over what an interrupted run of the same job left in it. */
+presto_status presto__conversion_open_folder(presto__conversion *job, presto_error *err);
+/** After a failure: if nothing whole was written, leave no trace. */
+void presto__conversion_clear_folder(presto__conversion *job);
+/** The dictionary of the codec, if it wants one: read from the folder, else trained. */
+presto_status presto__conversion_make_dictionary(presto__conversion *job, presto_error *err);
+/** All shards that are not whole yet. */
+presto_status presto__conversion_write_shards(presto__conversion *job, presto_error *err);
+/** dataset.json last of all; then the progress file, which is not needed any more. */
+presto_status presto__conversion_conclude(presto__conversion *job, presto_error *err);
+
+#endif
