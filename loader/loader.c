@@ -31,7 +31,7 @@
 #define NAP_NS 1500000               /* the consumer looks again after so long at first */
 #define NAP_BYTES ((size_t)12 << 20) /* or when so much is ready: what still fits into a cache */
 /* Large batches may exceed the limit by so much to be made while the consumer has the last one. */
-#define OVERRUN_BYTES ((size_t)24 << 20)
+#define OVERRUN_BYTES ((size_t)40 << 20)
 
 void presto_loader_options_defaults(presto_loader_options *options) {
     *options = (presto_loader_options){

@@ -6,7 +6,9 @@
  *
  * The pool outlives the loader by as long as batches are out.
  */
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "loader_internal.h"
@@ -16,10 +18,16 @@
 /* ---- slab ---- */
 
 #define SLAB_ALIGN ((size_t)64)
+/*
+ * Chunks from this size on are mapped, because malloc may keep tens of megabytes that were freed,
+ * in each of its arenas; what is given back because of the limit must be gone.
+ */
+#define MAPPED_CHUNK_BYTES ((size_t)4 << 20)
 
 struct presto__slab_chunk {
     presto__slab_chunk *next;
-    size_t bytes; /* usable, from `data` */
+    size_t mapped_bytes; /* all of it; 0: from malloc */
+    size_t bytes;        /* usable, from `data` */
     size_t used;
     uint8_t *data; /* aligned */
 };
@@ -27,10 +35,15 @@ struct presto__slab_chunk {
 static presto__slab_chunk *slab_chunk_new(size_t bytes) {
     if (bytes > SIZE_MAX - 2 * SLAB_ALIGN - sizeof(presto__slab_chunk))
         return NULL;
-    uint8_t *memory = malloc(sizeof(presto__slab_chunk) + SLAB_ALIGN + bytes);
-    if (memory == NULL)
+    size_t whole = sizeof(presto__slab_chunk) + SLAB_ALIGN + bytes;
+    bool is_mapped = whole >= MAPPED_CHUNK_BYTES;
+    void *memory =
+        is_mapped ? mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                  : malloc(whole);
+    if (memory == NULL || memory == MAP_FAILED)
         return NULL;
-    presto__slab_chunk *chunk = (presto__slab_chunk *)(void *)memory;
+    presto__slab_chunk *chunk = memory;
+    chunk->mapped_bytes = is_mapped ? whole : 0;
     uintptr_t at = (uintptr_t)(chunk + 1);
     chunk->next = NULL;
     chunk->bytes = bytes;
@@ -62,7 +75,10 @@ void *presto__slab_alloc(presto__slab *slab, size_t bytes, size_t hint) {
 void presto__slab_done(presto__slab *slab) {
     while (slab->chunks != NULL) {
         presto__slab_chunk *next = slab->chunks->next;
-        free(slab->chunks);
+        if (slab->chunks->mapped_bytes > 0)
+            munmap(slab->chunks, slab->chunks->mapped_bytes);
+        else
+            free(slab->chunks);
         slab->chunks = next;
     }
     *slab = (presto__slab){0};
