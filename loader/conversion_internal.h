@@ -14,6 +14,7 @@ typedef struct presto__conversion {
     const presto_pipeline *pipeline;
     const char *dir;
     bool made_dir;
+    bool took_dir; /* nothing in it is anybody else's */
     /* input */
     presto_dataset *dataset; /* NULL: raw */
     presto_source *source;
@@ -23,24 +24,30 @@ typedef struct presto__conversion {
     presto_codec_spec codec;
     char codec_text[PRESTO_CODEC_TEXT_BYTES];
     presto_buffer dictionary;
-    size_t shard_count;
+    size_t shard_count; /* with shard_bytes 0 until all are whole */
     uint64_t sample_count;
     presto__progress progress;
     bool has_progress_file;
     bool is_finished; /* an earlier run of the same job wrote all of it */
     presto_loader *loader;
     presto_shard_writer *writer; /* of shard progress.shard_count; NULL: not open */
-    uint64_t shard_raw_bytes;
-    uint64_t skipped_before; /* by the runs before this one */
+    uint64_t shard_records, shard_frame_bytes, shard_raw_bytes; /* appended to it */
+    uint64_t skipped_before;                                    /* by the runs before this one */
     /* figures */
     uint64_t started_ns, cpu_started_ns, told_ns;
     presto_loader_stats stats;
 } presto__conversion;
 
-/** The first sample of a shard; shard == shard_count: one past the last. */
-uint64_t presto__conversion_first(const presto__conversion *job, size_t shard);
+/** Are shards to end by their size, so that their number is known only at the end? */
+bool presto__conversion_by_size(const presto__conversion *job);
+/** One past the last sample of a shard, by number. */
+uint64_t presto__conversion_end(const presto__conversion *job, size_t shard);
+/** What a shard is called in the dataset; job->shard_count is known. */
 void presto__conversion_shard_name(const presto__conversion *job, size_t shard,
                                    char name_out[PRESTO__SHARD_NAME_BYTES]);
+/** What it is called until then: by size a hidden name, which lacks the number of shards. */
+void presto__conversion_working_name(const presto__conversion *job, size_t shard,
+                                     char name_out[PRESTO__SHARD_NAME_BYTES]);
 
 /** Make the folder, or take over what an interrupted run of the same job left in it. */
 presto_status presto__conversion_open_folder(presto__conversion *job, presto_error *err);
@@ -48,7 +55,7 @@ presto_status presto__conversion_open_folder(presto__conversion *job, presto_err
 void presto__conversion_clear_folder(presto__conversion *job);
 /** The dictionary of the codec, if it wants one: read from the folder, else trained. */
 presto_status presto__conversion_make_dictionary(presto__conversion *job, presto_error *err);
-/** All shards that are not whole yet. */
+/** All shards that are not whole yet; at the end all of them have the names of the dataset. */
 presto_status presto__conversion_write_shards(presto__conversion *job, presto_error *err);
 /** dataset.json last of all; then the progress file, which is not needed any more. */
 presto_status presto__conversion_conclude(presto__conversion *job, presto_error *err);

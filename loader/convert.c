@@ -7,9 +7,11 @@
  * comes last. Hence a run that dies anywhere can be resumed at the first shard that is not whole,
  * and the result is byte-equal: shards are contiguous ranges of the sample order, and records do
  * not depend on threads.
+ *
+ * Shards that end by their size are numbered before anybody knows how many there will be. Until
+ * then they have hidden names, and when the last one is whole all are renamed, the index before its
+ * shard.
  */
-#include <dirent.h>
-#include <errno.h>
 #include <presto/clock.h>
 
 #include "conversion_internal.h"
@@ -96,6 +98,9 @@ static presto_status prepare(presto__conversion *job, const char *const *paths, 
                              presto_error *err) {
     const presto_convert_options *options = job->options;
     size_t first_step, representation;
+    if (options->shards != 0 && options->shard_bytes != 0)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "shards end either by number or by size");
     PRESTO_TRY(
         presto_codec_parse(options->codec == NULL ? "none" : options->codec, &job->codec, err));
     PRESTO_TRY(choose_split(job, &representation, err));
@@ -108,24 +113,30 @@ static presto_status prepare(presto__conversion *job, const char *const *paths, 
     if (options->limit_samples != 0)
         presto_source_truncate(job->source, options->limit_samples);
     job->sample_count = presto_source_count(job->source);
-    job->shard_count = options->shards != 0   ? options->shards
-                       : options->threads > 0 ? options->threads
-                                              : 1;
+    if (presto__conversion_by_size(job))
+        job->shard_count = 0;
+    else if (options->shards != 0)
+        job->shard_count = options->shards;
+    else
+        job->shard_count = options->threads > 0 ? options->threads : 1;
     return PRESTO_OK;
 }
 
 /* ---- the job ---- */
 
 static void fill_result(const presto__conversion *job, presto_convert_result *result) {
-    *result = (presto_convert_result){.skipped = job->progress.skipped,
+    *result = (presto_convert_result){.skipped = presto__progress_skipped(&job->progress),
                                       .source_bytes = job->stats.read_bytes,
                                       .wall_ns = presto_clock_ns() - job->started_ns,
                                       .cpu_ns = presto_clock_process_cpu_ns() - job->cpu_started_ns,
-                                      .shards = job->shard_count};
+                                      .shards = job->shard_count,
+                                      .threads = job->is_finished ? job->options->threads
+                                                                  : job->stats.threads};
     for (size_t i = 0; i < job->progress.shard_count; i++) {
-        result->samples += job->progress.shards[i].records;
-        result->stored_bytes += job->progress.shards[i].stored_bytes;
-        result->raw_bytes += job->progress.shards[i].raw_bytes;
+        const presto_dataset_shard *shard = &job->progress.shards[i].described;
+        result->samples += shard->records;
+        result->stored_bytes += shard->stored_bytes;
+        result->raw_bytes += shard->raw_bytes;
     }
 }
 

@@ -17,16 +17,19 @@
 
 #include "conversion_internal.h"
 
+#define INDEX ".index"
+
 /* What must be equal for shards of another run to be kept. */
 static char *job_text(const presto__conversion *job) {
     char digest[24];
     snprintf(digest, sizeof digest, "%016" PRIx64, presto__source_digest(job->source));
     json_t *root = json_pack(
-        "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:s, s:s}", "pipeline",
+        "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:s}", "pipeline",
         presto_pipeline_json(job->pipeline), "split", job->split, "codec", job->codec_text,
         "file_compression", presto_file_compression_name(job->options->file_compression), "shards",
-        (json_int_t)job->shard_count, "seed", (json_int_t)job->options->seed, "samples",
-        (json_int_t)job->sample_count, "input", digest, "version", presto_version());
+        (json_int_t)job->shard_count, "shard_bytes", (json_int_t)job->options->shard_bytes, "seed",
+        (json_int_t)job->options->seed, "samples", (json_int_t)job->sample_count, "input", digest,
+        "version", presto_version());
     char *text = root == NULL ? NULL : json_dumps(root, JSON_SORT_KEYS | JSON_COMPACT);
     json_decref(root);
     return text;
@@ -45,20 +48,26 @@ static bool ends_with(const char *text, const char *ending) {
     return bytes >= wanted && strcmp(text + bytes - wanted, ending) == 0;
 }
 
-/* May a conversion have left this behind? */
-static bool is_ours(const presto__conversion *job, const char *name) {
-    if (strcmp(name, PRESTO__PROGRESS_FILE) == 0 || strcmp(name, PRESTO__DICTIONARY_FILE) == 0)
-        return true;
-    if (name[0] == '.' && ends_with(name, ".partial"))
-        return true;
+/* Which shard, under which of its names, is this file of, or the index of? SIZE_MAX: of none. */
+static size_t shard_of(const presto__conversion *job, const char *name) {
     size_t shard, count;
     char shown[PRESTO__SHARD_NAME_BYTES];
-    if (sscanf(name, "data-%5zu-of-%5zu", &shard, &count) != 2 || shard >= job->shard_count)
-        return false;
-    presto__conversion_shard_name(job, shard, shown);
+    if (sscanf(name, "data-%5zu-of-%5zu", &shard, &count) == 2 && shard < job->shard_count)
+        presto__conversion_shard_name(job, shard, shown);
+    else if (sscanf(name, ".data-%5zu.", &shard) == 1 && presto__conversion_by_size(job))
+        presto__conversion_working_name(job, shard, shown);
+    else
+        return SIZE_MAX;
     size_t bytes = strlen(shown);
-    return strncmp(name, shown, bytes) == 0 &&
-           (name[bytes] == '\0' || strcmp(name + bytes, ".index") == 0);
+    bool is_its = strncmp(name, shown, bytes) == 0 &&
+                  (name[bytes] == '\0' || strcmp(name + bytes, INDEX) == 0);
+    return is_its ? shard : SIZE_MAX;
+}
+
+/* May a conversion have left this behind? */
+static bool is_ours(const presto__conversion *job, const char *name) {
+    return strcmp(name, PRESTO__PROGRESS_FILE) == 0 || strcmp(name, PRESTO__DICTIONARY_FILE) == 0 ||
+           (name[0] == '.' && ends_with(name, ".partial")) || shard_of(job, name) != SIZE_MAX;
 }
 
 /* Look at what is in the folder; temporary files of a run that died are removed. */
@@ -73,7 +82,7 @@ static presto_status check_entries(const presto__conversion *job, DIR *folder, p
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
             continue;
         /* All that a run leaves which dies before it has a progress file. */
-        bool is_first = strcmp(name, PRESTO__PROGRESS_FILE ".partial") == 0;
+        bool is_first = strcmp(name, "." PRESTO__PROGRESS_FILE ".partial") == 0;
         if (!job->has_progress_file && !is_first)
             return fail_folder(job, "is not empty (it holds ", name, ")", err);
         if (!is_ours(job, name))
@@ -81,6 +90,33 @@ static presto_status check_entries(const presto__conversion *job, DIR *folder, p
         if (name[0] == '.' && ends_with(name, ".partial") && unlinkat(dirfd(folder), name, 0) != 0)
             return presto_fail_errno(err, errno, job->dir, "cannot remove %s", name);
     }
+}
+
+/* Could the shards, by their records and sizes, be those of this job? */
+static bool shards_fit(const presto__conversion *job, const presto_dataset_info *info) {
+    const presto_dataset_shard *shards = info->shards;
+    if (!presto__conversion_by_size(job)) {
+        uint64_t first = 0;
+        for (size_t i = 0; i < info->shard_count && i < job->shard_count; i++) {
+            uint64_t end = presto__conversion_end(job, i);
+            if (shards[i].records > end - first)
+                return false;
+            first = end;
+        }
+        return info->shard_count == job->shard_count;
+    }
+    if (info->file_compression != PRESTO_FILE_PLAIN)
+        return true; /* how large they were before cannot be seen */
+    uint64_t most = job->options->shard_bytes;
+    for (size_t i = 0; i < info->shard_count; i++) {
+        bool is_too_large = shards[i].records > 1 && shards[i].stored_bytes > most;
+        /* The next shard begins with a record that did not fit here. */
+        bool is_too_small = i + 1 < info->shard_count &&
+                            shards[i].stored_bytes + shards[i + 1].stored_bytes <= most;
+        if (is_too_large || is_too_small)
+            return false;
+    }
+    return true;
 }
 
 /* What a finished dataset was made with that this job would do otherwise; NULL: nothing. */
@@ -95,13 +131,25 @@ static const char *finished_difference(const presto__conversion *job,
         return "codec";
     if (info->file_compression != job->options->file_compression)
         return "file_compression";
-    if (info->shard_count != job->shard_count)
-        return "shards";
+    if (!shards_fit(job, info))
+        return presto__conversion_by_size(job) ? "shard_bytes" : "shards";
     if (info->seed != job->options->seed)
         return "seed";
     bool fits = job->options->on_error == PRESTO_ON_ERROR_FAIL ? samples == job->sample_count
                                                                : samples <= job->sample_count;
     return fits ? NULL : "samples";
+}
+
+/* The shards of a whole dataset; where their ranges end is known, and needed, of the last only. */
+static presto_status take_shards(presto__conversion *job, const presto_dataset_info *info,
+                                 presto_error *err) {
+    for (size_t i = 0; i < info->shard_count; i++) {
+        presto__whole_shard shard = {.described = info->shards[i], .end = job->sample_count};
+        PRESTO_TRY(presto__progress_add(&job->progress, info->shards[i].file, &shard, err));
+    }
+    job->shard_count = info->shard_count;
+    job->is_finished = true;
+    return PRESTO_OK;
 }
 
 /*
@@ -111,12 +159,11 @@ static const char *finished_difference(const presto__conversion *job,
 static presto_status take_finished(presto__conversion *job, presto_error *err) {
     presto_dataset_info info = {0};
     PRESTO_TRY(presto_dataset_info_read(job->dir, &info, err));
-    presto_status status = presto__progress_read(job->dir, &job->progress, err);
-    job->has_progress_file = status == PRESTO_OK;
     bool same_pipeline = false;
-    status = info.pipeline_json == NULL
-                 ? PRESTO_OK
-                 : presto__pipeline_matches(job->pipeline, info.pipeline_json, &same_pipeline, err);
+    presto_status status =
+        info.pipeline_json == NULL
+            ? PRESTO_OK
+            : presto__pipeline_matches(job->pipeline, info.pipeline_json, &same_pipeline, err);
     uint64_t samples = 0;
     for (size_t i = 0; i < info.shard_count; i++)
         samples += info.shards[i].records;
@@ -124,85 +171,170 @@ static presto_status take_finished(presto__conversion *job, presto_error *err) {
     if (status == PRESTO_OK && difference != NULL)
         status = fail_folder(job, "holds a whole dataset already, which differs in: ", difference,
                              "", err);
-    for (size_t i = job->progress.shard_count; i < info.shard_count && status == PRESTO_OK; i++)
-        status = presto__progress_add(&job->progress, info.shards[i].file, &info.shards[i], err);
-    presto_dataset_info_done(&info);
     if (status == PRESTO_OK)
-        job->progress.skipped = job->sample_count - samples;
-    job->is_finished = status == PRESTO_OK;
+        status = take_shards(job, &info, err);
+    presto_dataset_info_done(&info);
     return status;
 }
 
-static presto_status check_folder(presto__conversion *job, presto_error *err) {
-    if (mkdir(job->dir, 0777) == 0) {
-        job->made_dir = true;
+/* ---- what an interrupted run left ---- */
+
+/* Is there such a file, of that size unless it is 0? */
+static bool stands(const presto__conversion *job, const char *name, const char *suffix,
+                   uint64_t bytes) {
+    char file[PRESTO__SHARD_NAME_BYTES + 8];
+    snprintf(file, sizeof file, "%s%s", name, suffix);
+    char *path = presto__path_join(job->dir, file, NULL);
+    struct stat info;
+    bool found =
+        path != NULL && stat(path, &info) == 0 && (bytes == 0 || (uint64_t)info.st_size == bytes);
+    free(path);
+    return found;
+}
+
+/*
+ * Is shard i as the progress file lists it? Under the name that it has while others are missing,
+ * or, with `named`, under its last one; its index may have that already.
+ */
+static bool shard_stands(const presto__conversion *job, size_t i, bool named) {
+    const presto_dataset_shard *shard = &job->progress.shards[i].described;
+    char working[PRESTO__SHARD_NAME_BYTES], name[PRESTO__SHARD_NAME_BYTES];
+    presto__conversion_working_name(job, i, working);
+    presto__conversion_shard_name(job, i, name);
+    if (strcmp(shard->file, working) != 0)
+        return false;
+    bool has_index = stands(job, working, INDEX, 0) || stands(job, name, INDEX, 0);
+    return has_index && (stands(job, working, "", shard->stored_bytes) ||
+                         (named && stands(job, name, "", shard->stored_bytes)));
+}
+
+static size_t count_standing(const presto__conversion *job, bool named) {
+    const presto__progress *progress = &job->progress;
+    bool by_size = presto__conversion_by_size(job);
+    size_t count = 0;
+    while (count < progress->shard_count && (by_size || count < job->shard_count) &&
+           shard_stands(job, count, named))
+        count++;
+    return count;
+}
+
+/* A file of shard `shard`, of which the first `whole` are kept: away with it, or back to the name
+ * of an unfinished run. */
+static presto_status take_back(const presto__conversion *job, int folder, const char *name,
+                               size_t shard, size_t whole, presto_error *err) {
+    if (shard >= whole) {
+        if (unlinkat(folder, name, 0) != 0)
+            return presto_fail_errno(err, errno, job->dir, "cannot remove %s", name);
+    } else if (name[0] != '.') {
+        char working[PRESTO__SHARD_NAME_BYTES], index[PRESTO__SHARD_NAME_BYTES + 8];
+        presto__conversion_working_name(job, shard, working);
+        snprintf(index, sizeof index, "%s" INDEX, working);
+        if (renameat(folder, name, folder, ends_with(name, INDEX) ? index : working) != 0)
+            return presto_fail_errno(err, errno, job->dir, "cannot rename %s", name);
+    }
+    return PRESTO_OK;
+}
+
+/*
+ * Of the shards that the progress file lists, keep the first ones that stand. By size, where they
+ * end depends on what they hold, so that others must not stay around: who knows how many there will
+ * be now. If all stand, all that may be missing is their names.
+ */
+static presto_status keep_whole_shards(presto__conversion *job, DIR *folder, presto_error *err) {
+    presto__progress *progress = &job->progress;
+    bool is_complete = job->shard_count > 0 && progress->shard_count == job->shard_count;
+    if (!presto__conversion_by_size(job)) {
+        presto__progress_keep(progress, count_standing(job, false));
         return PRESTO_OK;
     }
-    if (errno != EEXIST)
-        return presto_fail_errno(err, errno, job->dir, "cannot make folder");
+    size_t whole = count_standing(job, true);
+    if (is_complete && whole == job->shard_count)
+        return PRESTO_OK;
+    rewinddir(folder);
+    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+        size_t shard = shard_of(job, entry->d_name);
+        if (shard != SIZE_MAX)
+            PRESTO_TRY(take_back(job, dirfd(folder), entry->d_name, shard, whole, err));
+    }
+    presto__progress_keep(progress, whole);
+    job->shard_count = 0;
+    return PRESTO_OK;
+}
+
+/* The progress file, if it is of this job. */
+static presto_status read_progress(presto__conversion *job, const char *text, presto_error *err) {
+    presto_status status = presto__progress_read(job->dir, &job->progress, err);
+    if (status == PRESTO_ERR_NOT_FOUND)
+        return PRESTO_OK;
+    PRESTO_TRY(status);
+    job->has_progress_file = true;
+    if (!job->options->resume)
+        return fail_folder(job, "holds an unfinished conversion: resume it, or remove it", "", "",
+                           err);
+    status = presto__progress_compare(&job->progress, text, err);
+    if (status < 0) {
+        presto_error_set_file(err, job->dir);
+        return status;
+    }
+    /* By size all shards are there once the last one ends with the last sample. */
+    if (presto__conversion_by_size(job) &&
+        presto__progress_next(&job->progress) == job->sample_count)
+        job->shard_count = job->progress.shard_count;
+    return PRESTO_OK;
+}
+
+static presto_status take_unfinished(presto__conversion *job, const char *text, presto_error *err) {
+    PRESTO_TRY(read_progress(job, text, err));
+    DIR *folder = opendir(job->dir);
+    if (folder == NULL)
+        return presto_fail_errno(err, errno, job->dir, "cannot open folder");
+    presto_status status = check_entries(job, folder, err);
+    if (status == PRESTO_OK && job->has_progress_file)
+        status = keep_whole_shards(job, folder, err);
+    closedir(folder);
+    job->skipped_before = presto__progress_skipped(&job->progress);
+    return status;
+}
+
+/* The folder stands: what is in it? */
+static presto_status take_folder(presto__conversion *job, const char *text, presto_error *err) {
+    struct stat info;
+    if (stat(job->dir, &info) != 0)
+        return presto_fail_errno(err, errno, job->dir, "cannot stat");
+    if (!S_ISDIR(info.st_mode))
+        return fail_folder(job, "is not a folder; a dataset is written into one", "", "", err);
     bool is_dataset = false;
     PRESTO_TRY(presto__path_is_dataset(job->dir, &is_dataset, err));
     if (is_dataset && job->options->resume)
         return take_finished(job, err);
     if (is_dataset)
         return fail_folder(job, "holds a whole dataset already", "", "", err);
-    presto_status status = presto__progress_read(job->dir, &job->progress, err);
-    if (status < 0 && status != PRESTO_ERR_NOT_FOUND)
-        return status;
-    job->has_progress_file = status == PRESTO_OK;
-    if (job->has_progress_file && !job->options->resume)
-        return fail_folder(job, "holds an unfinished conversion: resume it, or remove it", "", "",
-                           err);
-    DIR *folder = opendir(job->dir);
-    if (folder == NULL)
-        return presto_fail_errno(err, errno, job->dir, "cannot open folder");
-    status = check_entries(job, folder, err);
-    closedir(folder);
-    return status;
+    return take_unfinished(job, text, err);
 }
 
-/* Of the shards that the progress file lists, keep those that stand. */
-static void keep_whole_shards(presto__conversion *job) {
-    presto__progress *progress = &job->progress;
-    size_t whole = 0;
-    for (; whole < progress->shard_count && whole < job->shard_count; whole++) {
-        char name[PRESTO__SHARD_NAME_BYTES];
-        presto__conversion_shard_name(job, whole, name);
-        char *path = presto__path_join(job->dir, name, NULL);
-        struct stat info;
-        bool stands = path != NULL && strcmp(progress->shards[whole].file, name) == 0 &&
-                      stat(path, &info) == 0 &&
-                      (uint64_t)info.st_size == progress->shards[whole].stored_bytes;
-        free(path);
-        if (!stands)
-            break;
-    }
-    for (size_t i = whole; i < progress->shard_count; i++)
-        free(progress->shards[i].file);
-    progress->shard_count = whole;
+static presto_status open_folder(presto__conversion *job, char **text, presto_error *err) {
+    if (mkdir(job->dir, 0777) == 0)
+        job->made_dir = true;
+    else if (errno != EEXIST)
+        return presto_fail_errno(err, errno, job->dir, "cannot make folder");
+    else
+        PRESTO_TRY(take_folder(job, *text, err));
+    job->took_dir = !job->is_finished;
+    if (job->is_finished || job->has_progress_file)
+        return PRESTO_OK;
+    job->progress.job = *text;
+    *text = NULL;
+    job->has_progress_file = true;
+    return presto__progress_write(job->dir, &job->progress, job->options->sync, err);
 }
 
 presto_status presto__conversion_open_folder(presto__conversion *job, presto_error *err) {
-    PRESTO_TRY(check_folder(job, err));
-    if (job->is_finished)
-        return PRESTO_OK;
     char *text = job_text(job);
     if (text == NULL)
         return presto_fail_memory(err, 0);
-    if (job->has_progress_file) {
-        presto_status status = presto__progress_compare(&job->progress, text, err);
-        free(text);
-        if (status < 0) {
-            presto_error_set_file(err, job->dir);
-            return status;
-        }
-        keep_whole_shards(job);
-        job->skipped_before = job->progress.skipped;
-        return PRESTO_OK;
-    }
-    job->progress.job = text;
-    job->has_progress_file = true;
-    return presto__progress_write(job->dir, &job->progress, job->options->sync, err);
+    presto_status status = open_folder(job, &text, err);
+    free(text);
+    return status;
 }
 
 /* Is there anything in the folder but what goes along with shards? */
@@ -223,8 +355,7 @@ static bool holds_shards(const presto__conversion *job) {
  * shard and before it noted that: without the progress file such a folder could not be resumed.
  */
 void presto__conversion_clear_folder(presto__conversion *job) {
-    if (!job->has_progress_file || job->progress.shard_count > 0 || job->progress.job == NULL ||
-        holds_shards(job))
+    if (!job->took_dir || job->progress.shard_count > 0 || holds_shards(job))
         return;
     static const char *const names[] = {PRESTO__DICTIONARY_FILE, PRESTO__PROGRESS_FILE};
     for (size_t i = 0; i < 2; i++) {

@@ -110,8 +110,8 @@ static presto_status fill_info(const presto__conversion *job, presto_dataset_inf
     if (info->shards == NULL)
         return presto_fail_memory(err, (progress->shard_count + 1) * sizeof *info->shards);
     for (size_t i = 0; i < progress->shard_count; i++) {
-        info->shards[i] = progress->shards[i];
-        info->shards[i].file = copy_text(progress->shards[i].file);
+        info->shards[i] = progress->shards[i].described;
+        info->shards[i].file = copy_text(progress->shards[i].described.file);
         if (info->shards[i].file == NULL)
             return presto_fail_memory(err, 0);
         info->shard_count++;

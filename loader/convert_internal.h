@@ -9,19 +9,30 @@
 
 #define PRESTO__PROGRESS_FILE ".progress.json"
 
+/** A shard that is whole. */
+typedef struct presto__whole_shard {
+    presto_dataset_shard described; /* `file` is the name that it stands under */
+    uint64_t end;                   /* one past the last sample of its range */
+} presto__whole_shard;
+
 /** How far a conversion has come. Zero-initialise. */
 typedef struct presto__progress {
-    char *job;                    /* a JSON object: what must be equal to go on */
-    presto_dataset_shard *shards; /* whole ones, the first of the dataset */
+    char *job;                   /* a JSON object: what must be equal to go on */
+    presto__whole_shard *shards; /* the first of the dataset */
     size_t shard_count;
-    uint64_t skipped;      /* samples left out so far */
     presto__schema schema; /* of the samples so far */
 } presto__progress;
 
 void presto__progress_done(presto__progress *progress);
-/** Add a whole shard; `file` is copied, shard->file ignored. */
+/** Add a whole shard; `file` is copied, shard->described.file ignored. */
 presto_status presto__progress_add(presto__progress *progress, const char *file,
-                                   const presto_dataset_shard *shard, presto_error *err);
+                                   const presto__whole_shard *shard, presto_error *err);
+/** Forget all but the first `count` shards. */
+void presto__progress_keep(presto__progress *progress, size_t count);
+/** The first sample that is in none of the shards. */
+uint64_t presto__progress_next(const presto__progress *progress);
+/** Samples of the shards' ranges that are not in them: those left out. */
+uint64_t presto__progress_skipped(const presto__progress *progress);
 presto_status presto__progress_write(const char *dir, const presto__progress *progress, bool sync,
                                      presto_error *err);
 /** PRESTO_ERR_NOT_FOUND if there is none. */
@@ -33,6 +44,8 @@ presto_status presto__progress_compare(const presto__progress *progress, const c
 
 /** dir/name on the heap; NULL without memory. */
 char *presto__path_join(const char *dir, const char *name, presto_error *err);
+/** Make what was renamed in the folder durable. */
+presto_status presto__sync_folder(const char *dir, presto_error *err);
 /** Write dir/name by way of a temporary name. */
 presto_status presto__replace_file(const char *dir, const char *name, presto_span content,
                                    bool sync, presto_error *err);

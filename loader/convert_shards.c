@@ -3,8 +3,10 @@
  * The shards of a conversion: which samples stand in which, and the loop from the loader's encoded
  * records into their files.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <presto/clock.h>
 
@@ -12,42 +14,69 @@
 
 #define PROGRESS_INTERVAL_NS 100000000
 
-/* ---- names ---- */
+/* ---- which samples, which names ---- */
 
-uint64_t presto__conversion_first(const presto__conversion *job, size_t shard) {
-    /* shard * n / shards without overflow. */
+bool presto__conversion_by_size(const presto__conversion *job) {
+    return job->options->shard_bytes > 0;
+}
+
+uint64_t presto__conversion_end(const presto__conversion *job, size_t shard) {
+    /* (shard + 1) * n / shards without overflow. */
     uint64_t each = job->sample_count / job->shard_count;
     uint64_t rest = job->sample_count % job->shard_count;
-    return each * shard + rest * shard / job->shard_count;
+    return each * (shard + 1) + rest * (shard + 1) / job->shard_count;
+}
+
+static const char *ending(const presto__conversion *job) {
+    static const char *const endings[] = {
+        [PRESTO_FILE_PLAIN] = "", [PRESTO_FILE_GZIP] = ".gz", [PRESTO_FILE_ZLIB] = ".deflate"};
+    return endings[job->options->file_compression];
 }
 
 void presto__conversion_shard_name(const presto__conversion *job, size_t shard,
                                    char name_out[PRESTO__SHARD_NAME_BYTES]) {
-    static const char *const endings[] = {
-        [PRESTO_FILE_PLAIN] = "", [PRESTO_FILE_GZIP] = ".gz", [PRESTO_FILE_ZLIB] = ".deflate"};
     snprintf(name_out, PRESTO__SHARD_NAME_BYTES, "data-%05zu-of-%05zu.tfrecord%s", shard,
-             job->shard_count, endings[job->options->file_compression]);
+             job->shard_count, ending(job));
+}
+
+void presto__conversion_working_name(const presto__conversion *job, size_t shard,
+                                     char name_out[PRESTO__SHARD_NAME_BYTES]) {
+    if (presto__conversion_by_size(job))
+        snprintf(name_out, PRESTO__SHARD_NAME_BYTES, ".data-%05zu.tfrecord%s", shard, ending(job));
+    else
+        presto__conversion_shard_name(job, shard, name_out);
 }
 
 /* ---- writing ---- */
 
 static presto_status open_shard(presto__conversion *job, presto_error *err) {
+    size_t shard = job->progress.shard_count;
+    if (shard >= PRESTO_MAX_SHARDS && presto__conversion_by_size(job))
+        return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
+                           "more than %d shards of %ju bytes", PRESTO_MAX_SHARDS,
+                           (uintmax_t)job->options->shard_bytes);
     presto_shard_writer_options options;
     presto_shard_writer_options_defaults(&options);
     options.compression = job->options->file_compression;
     options.sync = job->options->sync;
     char name[PRESTO__SHARD_NAME_BYTES];
-    presto__conversion_shard_name(job, job->progress.shard_count, name);
+    presto__conversion_working_name(job, shard, name);
     char *path = presto__path_join(job->dir, name, err);
     if (path == NULL)
         return PRESTO_ERR_MEMORY;
     presto_status status = presto_shard_writer_open(path, &options, &job->writer, err);
     free(path);
-    job->shard_raw_bytes = 0;
+    job->shard_records = job->shard_frame_bytes = job->shard_raw_bytes = 0;
     return status;
 }
 
-static presto_status finish_shard(presto__conversion *job, presto_error *err) {
+static presto_status note_progress(presto__conversion *job, presto_error *err) {
+    PRESTO_TRY(presto__loader_schema_into(job->loader, &job->progress.schema, err));
+    return presto__progress_write(job->dir, &job->progress, job->options->sync, err);
+}
+
+/* The open shard has all of its samples, those before `end`. */
+static presto_status finish_shard(presto__conversion *job, uint64_t end, presto_error *err) {
     if (job->writer == NULL)
         PRESTO_TRY(open_shard(job, err));
     presto_shard_summary summary;
@@ -56,16 +85,28 @@ static presto_status finish_shard(presto__conversion *job, presto_error *err) {
     job->writer = NULL;
     PRESTO_TRY(status);
     char name[PRESTO__SHARD_NAME_BYTES];
-    presto__conversion_shard_name(job, job->progress.shard_count, name);
-    presto_dataset_shard shard = {.records = summary.records,
-                                  .stored_bytes = summary.stored_bytes,
-                                  .raw_bytes = job->shard_raw_bytes,
-                                  .crc32c = summary.crc32c};
+    presto__conversion_working_name(job, job->progress.shard_count, name);
+    presto__whole_shard shard = {.described = {.records = summary.records,
+                                               .stored_bytes = summary.stored_bytes,
+                                               .raw_bytes = job->shard_raw_bytes,
+                                               .crc32c = summary.crc32c},
+                                 .end = end};
     PRESTO_TRY(presto__progress_add(&job->progress, name, &shard, err));
-    presto_loader_get_stats(job->loader, &job->stats);
-    job->progress.skipped = job->skipped_before + job->stats.skipped;
-    PRESTO_TRY(presto__loader_schema_into(job->loader, &job->progress.schema, err));
-    return presto__progress_write(job->dir, &job->progress, job->options->sync, err);
+    return note_progress(job, err);
+}
+
+/* May the row be appended to the open shard? */
+static bool belongs(const presto__conversion *job, const presto_batch *batch, size_t row) {
+    if (!presto__conversion_by_size(job))
+        return batch->sample_numbers[row] < presto__conversion_end(job, job->progress.shard_count);
+    uint64_t most = job->options->shard_bytes, used = job->shard_frame_bytes;
+    return job->shard_records == 0 || (used <= most && batch->frame_bytes[row] <= most - used);
+}
+
+/* Where the open shard ends, now that the next sample that is not left out is none of its. */
+static uint64_t end_before(const presto__conversion *job, uint64_t next) {
+    return presto__conversion_by_size(job) ? next
+                                           : presto__conversion_end(job, job->progress.shard_count);
 }
 
 /* Rows of a batch into the shards that they belong to. */
@@ -75,24 +116,88 @@ static presto_status write_batch(presto__conversion *job, const presto_batch *ba
     const uint32_t *raw_bytes = inner->packet->raw_bytes + inner->first;
     const uint8_t *at = batch->frames.data;
     for (size_t row = 0; row < batch->rows;) {
-        uint64_t number = batch->sample_numbers[row];
-        while (number >= presto__conversion_first(job, job->progress.shard_count + 1))
-            PRESTO_TRY(finish_shard(job, err));
-        uint64_t end = presto__conversion_first(job, job->progress.shard_count + 1);
         if (job->writer == NULL)
             PRESTO_TRY(open_shard(job, err));
-        size_t count = 0, bytes = 0;
-        for (; row + count < batch->rows && batch->sample_numbers[row + count] < end; count++) {
-            bytes += batch->frame_bytes[row + count];
-            job->shard_raw_bytes += raw_bytes[row + count];
+        size_t first = row, bytes = 0;
+        for (; row < batch->rows && belongs(job, batch, row); row++) {
+            bytes += batch->frame_bytes[row];
+            job->shard_records++;
+            job->shard_frame_bytes += batch->frame_bytes[row];
+            job->shard_raw_bytes += raw_bytes[row];
         }
         PRESTO_TRY(presto_shard_writer_append_frames(job->writer, presto_span_of(at, bytes),
-                                                     batch->frame_bytes + row, count, err));
+                                                     batch->frame_bytes + first, row - first, err));
         at += bytes;
-        row += count;
+        if (row < batch->rows)
+            PRESTO_TRY(finish_shard(job, end_before(job, batch->sample_numbers[row]), err));
     }
     return PRESTO_OK;
 }
+
+/* After the last sample. By number, shards that nothing came for are empty; by size, there is one
+ * at least. */
+static presto_status finish_last(presto__conversion *job, presto_error *err) {
+    if (!presto__conversion_by_size(job)) {
+        while (job->progress.shard_count < job->shard_count)
+            PRESTO_TRY(
+                finish_shard(job, presto__conversion_end(job, job->progress.shard_count), err));
+        return PRESTO_OK;
+    }
+    presto__progress *progress = &job->progress;
+    if (job->writer != NULL || progress->shard_count == 0) {
+        PRESTO_TRY(finish_shard(job, job->sample_count, err));
+    } else if (presto__progress_next(progress) <
+               job->sample_count) { /* all that came was left out */
+        progress->shards[progress->shard_count - 1].end = job->sample_count;
+        PRESTO_TRY(note_progress(job, err));
+    }
+    job->shard_count = progress->shard_count;
+    return PRESTO_OK;
+}
+
+/* ---- giving shards their names ---- */
+
+/* From `from` to `to`, unless an earlier run has done so. */
+static presto_status rename_file(const presto__conversion *job, const char *from, const char *to,
+                                 const char *suffix, presto_error *err) {
+    char names[2][PRESTO__SHARD_NAME_BYTES + 8];
+    snprintf(names[0], sizeof names[0], "%s%s", from, suffix);
+    snprintf(names[1], sizeof names[1], "%s%s", to, suffix);
+    char *paths[2] = {presto__path_join(job->dir, names[0], err), NULL};
+    if (paths[0] != NULL)
+        paths[1] = presto__path_join(job->dir, names[1], err);
+    presto_status status = paths[1] == NULL ? PRESTO_ERR_MEMORY : PRESTO_OK;
+    if (status == PRESTO_OK && rename(paths[0], paths[1]) != 0) {
+        int code = errno;
+        if (code != ENOENT || access(paths[1], F_OK) != 0)
+            status = presto_fail_errno(err, code, paths[1], "cannot rename to");
+    }
+    free(paths[0]);
+    free(paths[1]);
+    return status;
+}
+
+static presto_status name_shards(presto__conversion *job, presto_error *err) {
+    if (!presto__conversion_by_size(job))
+        return PRESTO_OK;
+    if (job->options->sync)
+        PRESTO_TRY(presto__sync_folder(job->dir, err)); /* the progress file must not fall behind */
+    for (size_t i = 0; i < job->shard_count; i++) {
+        presto_dataset_shard *shard = &job->progress.shards[i].described;
+        char name[PRESTO__SHARD_NAME_BYTES];
+        presto__conversion_shard_name(job, i, name);
+        PRESTO_TRY(rename_file(job, shard->file, name, ".index", err));
+        PRESTO_TRY(rename_file(job, shard->file, name, "", err));
+        char *copy = strdup(name);
+        if (copy == NULL)
+            return presto_fail_memory(err, strlen(name) + 1);
+        free(shard->file);
+        shard->file = copy;
+    }
+    return job->options->sync ? presto__sync_folder(job->dir, err) : PRESTO_OK;
+}
+
+/* ---- the loop ---- */
 
 static presto_status tell_progress(presto__conversion *job, uint64_t done, presto_error *err) {
     uint64_t now = presto_clock_ns();
@@ -117,6 +222,7 @@ static presto_status open_loader(presto__conversion *job, presto_error *err) {
     presto_loader_options loader;
     presto_loader_options_defaults(&loader);
     loader.threads = options->threads;
+    loader.auto_threads = options->auto_threads;
     loader.output = PRESTO_OUTPUT_RECORDS;
     loader.batch_samples = 0;
     loader.seed = options->seed;
@@ -130,7 +236,7 @@ static presto_status open_loader(presto__conversion *job, presto_error *err) {
     loader.on_skip = options->on_skip;
     loader.on_skip_user = options->on_skip_user;
     loader.codec = job->codec;
-    loader.first_sample = presto__conversion_first(job, job->progress.shard_count);
+    loader.first_sample = presto__progress_next(&job->progress);
     return presto_loader_open(job->source, job->plan, &loader, &job->loader, err);
 }
 
@@ -148,8 +254,7 @@ presto_status presto__conversion_write_shards(presto__conversion *job, presto_er
         PRESTO_TRY(status);
         PRESTO_TRY(tell_progress(job, done, err));
     }
-    while (job->progress.shard_count < job->shard_count)
-        PRESTO_TRY(finish_shard(job, err));
+    PRESTO_TRY(finish_last(job, err));
     presto_loader_get_stats(job->loader, &job->stats);
-    return PRESTO_OK;
+    return name_shards(job, err);
 }

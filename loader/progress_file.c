@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The progress file of a conversion: what is being made, which shards are whole, what their samples
- * look like. Written anew under a temporary name and renamed after each shard, so that it never
- * claims more than what stands on disk.
+ * The progress file of a conversion: what is being made, which shards are whole and which samples
+ * they took, what these look like. Written anew under a temporary name and renamed after each
+ * shard, so that it never claims more than what stands on disk.
  *
  * It knows nothing of sources and steps: what must be equal to go on is a JSON object of the
  * conversion's making.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <jansson.h>
 
+#include "../records/file_internal.h"
 #include "convert_internal.h"
 
-#define PROGRESS_FORMAT 1
+#define PROGRESS_FORMAT 2
 
 char *presto__path_join(const char *dir, const char *name, presto_error *err) {
     size_t bytes = strlen(dir) + strlen(name) + 2;
@@ -32,8 +31,7 @@ char *presto__path_join(const char *dir, const char *name, presto_error *err) {
 }
 
 void presto__progress_done(presto__progress *progress) {
-    for (size_t i = 0; i < progress->shard_count; i++)
-        free(progress->shards[i].file);
+    presto__progress_keep(progress, 0);
     free(progress->shards);
     free(progress->job);
     presto__schema_done(&progress->schema);
@@ -41,18 +39,34 @@ void presto__progress_done(presto__progress *progress) {
 }
 
 presto_status presto__progress_add(presto__progress *progress, const char *file,
-                                   const presto_dataset_shard *shard, presto_error *err) {
+                                   const presto__whole_shard *shard, presto_error *err) {
     size_t count = progress->shard_count;
-    presto_dataset_shard *shards = realloc(progress->shards, (count + 1) * sizeof *shards);
+    presto__whole_shard *shards = realloc(progress->shards, (count + 1) * sizeof *shards);
     if (shards == NULL)
         return presto_fail_memory(err, (count + 1) * sizeof *shards);
     progress->shards = shards;
     shards[count] = *shard;
-    shards[count].file = strdup(file);
-    if (shards[count].file == NULL)
+    shards[count].described.file = strdup(file);
+    if (shards[count].described.file == NULL)
         return presto_fail_memory(err, strlen(file) + 1);
     progress->shard_count++;
     return PRESTO_OK;
+}
+
+void presto__progress_keep(presto__progress *progress, size_t count) {
+    while (progress->shard_count > count)
+        free(progress->shards[--progress->shard_count].described.file);
+}
+
+uint64_t presto__progress_next(const presto__progress *progress) {
+    return progress->shard_count == 0 ? 0 : progress->shards[progress->shard_count - 1].end;
+}
+
+uint64_t presto__progress_skipped(const presto__progress *progress) {
+    uint64_t skipped = presto__progress_next(progress);
+    for (size_t i = 0; i < progress->shard_count; i++)
+        skipped -= progress->shards[i].described.records;
+    return skipped;
 }
 
 /* ---- writing ---- */
@@ -78,11 +92,12 @@ static json_t *schema_to_json(const presto__schema *schema) {
 static json_t *shards_to_json(const presto__progress *progress) {
     json_t *list = json_array();
     for (size_t i = 0; list != NULL && i < progress->shard_count; i++) {
-        const presto_dataset_shard *shard = &progress->shards[i];
-        json_t *item = json_pack("{s:s, s:I, s:I, s:I, s:I}", "file", shard->file, "records",
-                                 (json_int_t)shard->records, "stored_bytes",
-                                 (json_int_t)shard->stored_bytes, "raw_bytes",
-                                 (json_int_t)shard->raw_bytes, "crc32c", (json_int_t)shard->crc32c);
+        const presto_dataset_shard *shard = &progress->shards[i].described;
+        json_t *item =
+            json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "file", shard->file, "end",
+                      (json_int_t)progress->shards[i].end, "records", (json_int_t)shard->records,
+                      "stored_bytes", (json_int_t)shard->stored_bytes, "raw_bytes",
+                      (json_int_t)shard->raw_bytes, "crc32c", (json_int_t)shard->crc32c);
         if (item == NULL || json_array_append_new(list, item) != 0) {
             json_decref(list);
             return NULL;
@@ -92,55 +107,30 @@ static json_t *shards_to_json(const presto__progress *progress) {
 }
 
 static char *to_text(const presto__progress *progress) {
-    json_t *root = json_pack("{s:i, s:o*, s:I, s:o*, s:o*}", "format", PROGRESS_FORMAT, "job",
-                             json_loads(progress->job, 0, NULL), "skipped",
-                             (json_int_t)progress->skipped, "shards", shards_to_json(progress),
+    json_t *root = json_pack("{s:i, s:o*, s:o*, s:o*}", "format", PROGRESS_FORMAT, "job",
+                             json_loads(progress->job, 0, NULL), "shards", shards_to_json(progress),
                              "features", schema_to_json(&progress->schema));
     char *text = root == NULL ? NULL : json_dumps(root, JSON_INDENT(1));
     json_decref(root);
     return text;
 }
 
-static presto_status write_descriptor(int fd, const char *path, presto_span content, bool sync,
-                                      presto_error *err) {
-    for (size_t done = 0; done < content.bytes;) {
-        ssize_t wrote = write(fd, content.data + done, content.bytes - done);
-        if (wrote < 0 && errno == EINTR)
-            continue;
-        if (wrote < 0)
-            return presto_fail_errno(err, errno, path, "cannot write");
-        done += (size_t)wrote;
-    }
-    if (sync && fsync(fd) != 0)
-        return presto_fail_errno(err, errno, path, "cannot sync");
-    return PRESTO_OK;
+presto_status presto__sync_folder(const char *dir, presto_error *err) {
+    char *path = presto__path_join(dir, PRESTO__PROGRESS_FILE, err);
+    if (path == NULL)
+        return PRESTO_ERR_MEMORY;
+    presto_status status = presto__sync_folder_of(path, err);
+    free(path);
+    return status;
 }
 
 presto_status presto__replace_file(const char *dir, const char *name, presto_span content,
                                    bool sync, presto_error *err) {
-    char partial[256];
-    snprintf(partial, sizeof partial, ".%s.partial", name[0] == '.' ? name + 1 : name);
     char *path = presto__path_join(dir, name, err);
-    char *temporary = path == NULL ? NULL : presto__path_join(dir, partial, err);
-    if (temporary == NULL) {
-        free(path);
+    if (path == NULL)
         return PRESTO_ERR_MEMORY;
-    }
-    presto_status status = PRESTO_OK;
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        status = presto_fail_errno(err, errno, temporary, "cannot create");
-    } else {
-        status = write_descriptor(fd, temporary, content, sync, err);
-        if (close(fd) != 0 && status == PRESTO_OK)
-            status = presto_fail_errno(err, errno, temporary, "cannot close");
-        if (status == PRESTO_OK && rename(temporary, path) != 0)
-            status = presto_fail_errno(err, errno, path, "cannot rename to it");
-        if (status < 0)
-            unlink(temporary);
-    }
+    presto_status status = presto__write_file(path, &content, 1, sync, err);
     free(path);
-    free(temporary);
     return status;
 }
 
@@ -163,16 +153,20 @@ static presto_status read_shards(const json_t *list, presto__progress *progress,
     json_t *item;
     json_array_foreach(list, i, item) {
         const char *file;
-        json_int_t records, stored, raw, crc;
-        if (json_unpack(item, "{s:s, s:I, s:I, s:I, s:I}", "file", &file, "records", &records,
-                        "stored_bytes", &stored, "raw_bytes", &raw, "crc32c", &crc) != 0 ||
-            records < 0 || stored < 0 || raw < 0 || crc < 0 || crc > UINT32_MAX)
+        json_int_t end, records, stored, raw, crc;
+        json_int_t first = (json_int_t)presto__progress_next(progress);
+        if (json_unpack(item, "{s:s, s:I, s:I, s:I, s:I, s:I}", "file", &file, "end", &end,
+                        "records", &records, "stored_bytes", &stored, "raw_bytes", &raw, "crc32c",
+                        &crc) != 0 ||
+            end < first || records < 0 || records > end - first || stored < 0 || raw < 0 ||
+            crc < 0 || crc > UINT32_MAX)
             return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET, "shard %zu is no shard",
                                i);
-        presto_dataset_shard shard = {.records = (uint64_t)records,
-                                      .stored_bytes = (uint64_t)stored,
-                                      .raw_bytes = (uint64_t)raw,
-                                      .crc32c = (uint32_t)crc};
+        presto__whole_shard shard = {.described = {.records = (uint64_t)records,
+                                                   .stored_bytes = (uint64_t)stored,
+                                                   .raw_bytes = (uint64_t)raw,
+                                                   .crc32c = (uint32_t)crc},
+                                     .end = (uint64_t)end};
         PRESTO_TRY(presto__progress_add(progress, file, &shard, err));
     }
     return PRESTO_OK;
@@ -206,13 +200,11 @@ static presto_status read_features(const json_t *list, presto__progress *progres
 static presto_status read_root(json_t *root, presto__progress *progress, presto_error *err) {
     int format;
     json_t *job, *shards, *features;
-    json_int_t skipped;
-    if (json_unpack(root, "{s:i, s:o, s:I, s:o, s:o}", "format", &format, "job", &job, "skipped",
-                    &skipped, "shards", &shards, "features", &features) != 0 ||
-        format != PROGRESS_FORMAT || skipped < 0)
+    if (json_unpack(root, "{s:i, s:o, s:o, s:o}", "format", &format, "job", &job, "shards", &shards,
+                    "features", &features) != 0 ||
+        format != PROGRESS_FORMAT)
         return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
                            "is no progress file of this version");
-    progress->skipped = (uint64_t)skipped;
     progress->job = json_dumps(job, JSON_SORT_KEYS | JSON_COMPACT);
     if (progress->job == NULL)
         return presto_fail_memory(err, 0);

@@ -382,8 +382,9 @@ static void explain(const load *l, const presto_stream *stream) {
         printf("pipeline: %s\n", presto_pipeline_name(stream->pipeline));
     if (stream->dataset != NULL) {
         const presto_dataset_info *info = presto_dataset_get_info(stream->dataset);
-        printf("stored: %s, codec %s, %zu shards\n", info->split != NULL ? info->split : "as found",
-               info->codec != NULL ? info->codec : "none", info->shard_count);
+        printf("stored: %s, codec %s, %s\n", info->split != NULL ? info->split : "as found",
+               info->codec != NULL ? info->codec : "none",
+               cli_format_things(info->shard_count, "shard", count));
     }
     if (stream->cache_plan != NULL && presto_plan_step_count(stream->cache_plan) > 0)
         printf("steps before the cache:\n%s", presto_plan_explain(stream->cache_plan));

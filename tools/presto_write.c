@@ -26,8 +26,8 @@ enum {
     OPT_SEED,
     OPT_EXPLAIN,
     OPT_HELP_STEPS,
+    OPT_SHARD_BYTES,
     MAX_THREADS = 1024,
-    MAX_SHARDS = 99999,
 };
 
 static const cli_option options[] = {
@@ -45,7 +45,12 @@ static const cli_option options[] = {
     {0, "How", NULL, NULL},
     {'o', "output", "DIR", "folder to write; must be empty, or not exist yet"},
     {'s', "shards", "N", "number of files [default: as many as threads]"},
-    {'j', "threads", "N", "worker threads; 0 = run inline [default: number of CPUs]"},
+    {OPT_SHARD_BYTES, "shard-bytes", "SIZE",
+     "instead of --shards: as many files as it takes, none larger than this, e.g. 256MiB, unless a "
+     "single record is. With --file-compression, the size before it"},
+    {'j', "threads", "N|auto",
+     "worker threads; 0 = run inline; auto = as many of the CPUs as are found to help "
+     "[default: number of CPUs]"},
     {OPT_RESUME, "resume", NULL,
      "go on with an interrupted run of the same command, keeping its finished files"},
     {OPT_ON_ERROR, "on-error", "POLICY",
@@ -117,11 +122,16 @@ static void parse_option(write_job *w, int id, const char *text) {
         w->output = cli_path("--output", text);
         break;
     case 's':
-        o->shards = (size_t)cli_number("--shards", text, 1, MAX_SHARDS);
+        o->shards = (size_t)cli_number("--shards", text, 1, PRESTO_MAX_SHARDS);
         w->has_shards = true;
         break;
+    case OPT_SHARD_BYTES:
+        o->shard_bytes = cli_size("--shard-bytes", text, 1);
+        break;
     case 'j':
-        o->threads = (unsigned)cli_number("--threads", text, 0, MAX_THREADS);
+        o->auto_threads = strcmp(text, "auto") == 0;
+        o->threads = o->auto_threads ? cli_cpu_count()
+                                     : (unsigned)cli_number("--threads", text, 0, MAX_THREADS);
         w->has_threads = true;
         break;
     case OPT_RESUME:
@@ -174,7 +184,7 @@ static void apply_strategy(write_job *w) {
         o->split = w->strategy.split;
     if (o->codec == NULL)
         o->codec = w->strategy.codec;
-    if (!w->has_shards && w->strategy.shards > 0) {
+    if (!w->has_shards && o->shard_bytes == 0 && w->strategy.shards > 0) {
         o->shards = w->strategy.shards;
         w->has_shards = true;
     }
@@ -198,13 +208,15 @@ static void parse_command_line(write_job *w, int argc, char **argv) {
         cli_usage("--pipeline is missing");
     if (w->output == NULL && !w->explain)
         cli_usage("--output is missing");
+    if (w->has_shards && w->convert.shard_bytes > 0)
+        cli_usage("--shards and --shard-bytes: one of them decides where files end");
     if (w->strategy_file != NULL)
         apply_strategy(w);
     if (w->convert.codec == NULL)
         w->convert.codec = default_codec;
     if (!w->has_threads)
         w->convert.threads = cli_cpu_count();
-    if (!w->has_shards)
+    if (!w->has_shards && w->convert.shard_bytes == 0)
         w->convert.shards = w->convert.threads > 0 ? w->convert.threads : 1;
     if (w->error_file != NULL && w->convert.on_error == PRESTO_ON_ERROR_FAIL)
         cli_usage("--error-report needs --on-error skip");
@@ -225,7 +237,7 @@ static int explain(const write_job *w, const char *const *paths, size_t path_cou
     presto_stream_options input;
     presto_stream stream = {0};
     presto_error err;
-    char count[CLI_TEXT_BYTES], bytes[CLI_TEXT_BYTES];
+    char count[CLI_TEXT_BYTES], bytes[CLI_TEXT_BYTES], shards[2 * CLI_TEXT_BYTES];
     presto_stream_options_defaults(&input);
     input.pipeline = w->pipeline_name;
     input.to = w->convert.split;
@@ -235,11 +247,16 @@ static int explain(const write_job *w, const char *const *paths, size_t path_cou
            cli_format_things(presto_source_count(stream.source), "sample", count),
            cli_format_bytes((double)presto_source_bytes(stream.source), bytes));
     printf("pipeline: %s\n", presto_pipeline_name(stream.pipeline));
-    printf("store: %s, codec %s, %zu shards, file compression %s\n", w->convert.split,
-           w->convert.codec, w->convert.shards,
-           presto_file_compression_name(w->convert.file_compression));
+    if (w->convert.shard_bytes > 0)
+        snprintf(shards, sizeof shards, "shards of up to %s",
+                 cli_format_bytes((double)w->convert.shard_bytes, bytes));
+    else
+        cli_format_things(w->convert.shards, "shard", shards);
+    printf("store: %s, codec %s, %s, file compression %s\n", w->convert.split, w->convert.codec,
+           shards, presto_file_compression_name(w->convert.file_compression));
     if (stream.plan != NULL && presto_plan_step_count(stream.plan) > 0)
-        printf("steps now, on %u threads:\n%s", w->convert.threads,
+        printf("steps now, on %s%s:\n%s", w->convert.auto_threads ? "up to " : "",
+               cli_format_things(w->convert.threads, "thread", count),
                presto_plan_explain(stream.plan));
     size_t done = presto_pipeline_representation_steps(
         stream.pipeline, presto_pipeline_representation_find(stream.pipeline, w->convert.split));
@@ -298,7 +315,7 @@ static int print_json(const write_job *w, const presto_pipeline *pipeline,
         {"source_bytes", result->source_bytes},
         {"stored_bytes", result->stored_bytes},
         {"raw_bytes", result->raw_bytes},
-        {"threads", w->convert.threads},
+        {"threads", result->threads},
     };
     json_t *object = cli_json_new();
     cli_json_set(object, "dataset", cli_json_text(w->output));
@@ -307,6 +324,7 @@ static int print_json(const write_job *w, const presto_pipeline *pipeline,
     cli_json_set(object, "codec", json_string(w->convert.codec));
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
         cli_json_set(object, counts[i].key, json_integer((json_int_t)counts[i].count));
+    cli_json_set(object, "auto_threads", json_boolean(w->convert.auto_threads));
     cli_json_set(object, "wall_s", cli_json_real((double)result->wall_ns / 1e9));
     cli_json_set(object, "cpu_s", cli_json_real((double)result->cpu_ns / 1e9));
     cli_json_set(object, "samples_per_s",

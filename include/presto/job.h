@@ -61,12 +61,19 @@ typedef struct presto_progress {
  */
 typedef bool (*presto_progress_fn)(void *user, const presto_progress *progress);
 
+/** Shards are numbered with five digits. */
+#define PRESTO_MAX_SHARDS 99999
+
 typedef struct presto_convert_options {
     const char *split; /* representation to store; NULL: the last one that can be stored */
     const char *codec; /* text, default "none" */
     presto_file_compression file_compression;
-    size_t shards; /* >= 1. Default 1... as many as threads */
+    size_t shards;        /* default 0: as many as threads, at least 1 */
+    uint64_t shard_bytes; /* instead of `shards`: a shard ends before the record that would make it
+                             larger than so many bytes of frames (what the file holds, before
+                             file_compression); it has at least one record. Default 0: by number */
     unsigned threads;
+    bool auto_threads;      /* `threads` is the most, see presto_loader_options. Default false */
     uint64_t limit_samples; /* 0 = all */
     uint64_t seed;
     size_t prefetch_bytes;
@@ -92,14 +99,19 @@ typedef struct presto_convert_result {
     uint64_t wall_ns;
     uint64_t cpu_ns; /* of the process during the job */
     size_t shards;
+    unsigned threads; /* with auto_threads those found best */
 } presto_convert_result;
 
 /**
  * Run the pipeline up to the split over the raw source at `paths` and write the dataset into `dir`
  * (made if missing; a folder that holds a whole dataset, or anything else, is refused with
  * PRESTO_ERR_ARGUMENT). Sample k stands at the same place whatever the number of threads: shard i
- * has samples [i*n/shards, (i+1)*n/shards). On failure finished shards stay, there is no
- * dataset.json.
+ * has samples [i*n/shards, (i+1)*n/shards), or, with shard_bytes, those that follow the shard
+ * before it and fit. On failure finished shards stay, there is no dataset.json.
+ *
+ * Returns: PRESTO_OK; PRESTO_ERR_ARGUMENT (the folder; both `shards` and `shard_bytes`),
+ *          PRESTO_ERR_LIMIT (more than PRESTO_MAX_SHARDS of shard_bytes), PRESTO_ERR_STOPPED, what
+ *          source, steps and files fail with.
  */
 PRESTO_API presto_status presto_convert(const presto_pipeline *pipeline, const char *const *paths,
                                         size_t path_count, const char *dir,

@@ -53,6 +53,11 @@ def shards(folder):
     return sorted(p for p in folder.glob("data-*") if p.suffix != ".index")
 
 
+def unnamed_shards(folder):
+    """Whole shards of an unfinished run that will have their names at its end, when their number is known."""
+    return sorted(p for p in folder.glob(".data-*") if p.suffix not in (".index", ".partial"))
+
+
 def normalized(path):
     """A file's bytes; of an index without the time of its shard's last change and what depends on it."""
     content = path.read_bytes()
@@ -117,7 +122,13 @@ class ChaosCase(Case):
         for path in shards(folder):
             self.assertIn(path.name, whole, message)
             self.assertEqual(path.read_bytes(), whole[path.name], f"{path.name}: {message}")
+        for path in unnamed_shards(folder):  # .data-00003.tfrecord for data-00003-of-00007.tfrecord
+            number, ending = path.name[1:].split(".", 1)
+            final = [name for name in whole if name.startswith(number + "-of-") and name.endswith("." + ending)]
+            self.assertEqual(len(final), 1, f"{path.name}: {message}")
+            self.assertEqual(path.read_bytes(), whole[final[0]], f"{path.name}: {message}")
         if "dataset.json" in names:
+            self.assertEqual(unnamed_shards(folder), [], message)
             self.assertEqual(set(whole) - names, set(), message)
             self.assertEqual((folder / "dataset.json").read_bytes(), whole["dataset.json"], message)
             json.loads((folder / "dataset.json").read_text())

@@ -13,7 +13,7 @@ import shutil
 import signal
 import subprocess
 
-from chaos import TOOLS, WATCHDOG_S, ChaosCase, main, run, seeded, shards, snapshot
+from chaos import TOOLS, WATCHDOG_S, ChaosCase, main, run, seeded, shards, snapshot, unnamed_shards
 
 ALL = os.environ.get("PRESTO_CHAOS_ALL", "") not in ("", "0")
 # What each kind of call fails with.
@@ -68,8 +68,10 @@ class Faults(ChaosCase):
 
     # ---- presto-write ----
 
-    def conversion(self, out, codec="zstd:1", threads=1, copies=1):
-        return ["-q", "-p", self.pipeline, "-u", "resized", "-c", codec, "-s", "3", "-j", threads, "-o", out,
+    BY_SIZE = ("--shard-bytes", "20KiB")  # two samples each
+
+    def conversion(self, out, codec="zstd:1", threads=1, copies=1, shards=("-s", "3")):
+        return ["-q", "-p", self.pipeline, "-u", "resized", "-c", codec, *shards, "-j", threads, "-o", out,
                 *[self.make_photos()] * copies]
 
     def check_failed_conversion(self, fault, settings, whole):
@@ -98,6 +100,10 @@ class Faults(ChaosCase):
     def test_a_conversion_survives_any_failing_call_on_files(self):
         self.check_conversions([c for c in ERRNOS if c not in ("malloc", "thread")], {})
 
+    def test_a_conversion_to_shards_of_a_size_survives_any_failing_call(self):
+        self.check_conversions([c for c in ERRNOS if c not in ("malloc", "thread")], {"shards": self.BY_SIZE})
+        self.check_conversions(["malloc"], {"shards": self.BY_SIZE}, some=40)
+
     def test_a_conversion_survives_any_lack_of_memory_and_threads(self):
         self.check_conversions(["malloc", "thread"], {"threads": 2}, some=40)
         self.check_conversions(["malloc"], {"threads": 1, "codec": "gzip"}, some=30)
@@ -114,23 +120,46 @@ class Faults(ChaosCase):
                     self.assertEqual((done.returncode, done.stderr), (0, ""), fault)
                     self.assert_same_dataset(out, whole, fault)
 
-    def test_killed_before_any_call_on_files_it_resumes_to_the_same_bytes(self):
+    def check_killed_before_calls(self, kinds, settings, resumed=None):
         out = self.new()
-        counts = self.count("presto-write", *self.conversion(out))
+        counts = self.count("presto-write", *self.conversion(out, **settings))
         whole = snapshot(out)
-        for call in ("open", "write", "sync", "close", "rename", "unlink", "mkdir"):
+        for call in kinds:
             for number in self.numbers(counts[call], 30):
                 out, fault = self.new(), f"{call}:{number}:kill"
-                done = self.run_with(fault, "presto-write", *self.conversion(out))
+                done = self.run_with(fault, "presto-write", *self.conversion(out, **settings))
                 self.assertEqual(done.returncode, -signal.SIGKILL, f"{fault}: {done.stderr}")
                 self.assert_nothing_false(out, whole, fault)
-                # Interrupted again where the first run was at its most fragile, then let through.
-                self.run_with(f"write:{1 + number % 3}:term", "presto-write", "--resume", *self.conversion(out))
-                self.assert_nothing_false(out, whole, fault)
-                done = run("presto-write", "--resume", *self.conversion(out))
+                if resumed:
+                    resumed(out, number)
+                    self.assert_nothing_false(out, whole, fault)
+                done = run("presto-write", "--resume", *self.conversion(out, **settings))
                 self.assertEqual((done.returncode, done.stderr), (0, ""), fault)
                 self.assert_same_dataset(out, whole, fault)
                 shutil.rmtree(out)
+
+    KINDS = ("open", "write", "sync", "close", "rename", "unlink", "mkdir")
+
+    def test_killed_before_any_call_on_files_it_resumes_to_the_same_bytes(self):
+        """Interrupted again where the first run was at its most fragile, then let through."""
+        for settings in ({}, {"shards": self.BY_SIZE}):
+            with self.subTest(**settings):
+                self.check_killed_before_calls(self.KINDS, settings, lambda out, number: self.run_with(
+                    f"write:{1 + number % 3}:term", "presto-write", "--resume", *self.conversion(out, **settings)))
+
+    def test_killed_twice_while_shards_are_renamed_they_have_their_names_in_the_end(self):
+        settings = {"shards": self.BY_SIZE}
+        self.check_killed_before_calls(["rename"], settings, lambda out, number: self.run_with(
+            f"rename:{1 + number % 4}:kill", "presto-write", "--resume", *self.conversion(out, **settings)))
+
+    def test_a_shard_that_is_gone_when_the_others_have_their_names_is_made_anew(self):
+        settings = {"shards": self.BY_SIZE, "copies": 2}
+
+        def remove_one(out, number):
+            standing = [*shards(out), *unnamed_shards(out)]
+            if standing:
+                standing[number % len(standing)].unlink()
+        self.check_killed_before_calls(["rename"], settings, remove_one)
 
     def test_interrupted_before_any_call_it_cleans_up(self):
         out = self.new()

@@ -6,16 +6,19 @@ import signal
 import subprocess
 import time
 
-from chaos import LIGHT, ChaosCase, main, moments, run, seeded, shards, snapshot, start
+from chaos import LIGHT, ChaosCase, main, moments, run, seeded, shards, snapshot, start, unnamed_shards
 
-SETTINGS = [  # split, codec, shards, threads, more
-    ("resized", "none", 5, 1, []),
-    ("pixel-centered", "lz4", 4, 2, []),
-    ("resized", "zstd:1", 7, 3, []),
-    ("decoded", "zlib:1", 3, 4, []),
-    ("resized", "zstd:3+dict", 4, 2, []),
-    ("concatenated", "none", 4, 2, ["--file-compression", "gzip"]),
-    ("resized", "snappy", 6, 0, []),
+SETTINGS = [  # split, codec, threads, more
+    ("resized", "none", 1, ["-s", "5"]),
+    ("pixel-centered", "lz4", 2, ["-s", "4"]),
+    ("resized", "zstd:1", 3, ["-s", "7"]),
+    ("decoded", "zlib:1", 4, ["-s", "3"]),
+    ("resized", "zstd:3+dict", 2, ["-s", "4"]),
+    ("concatenated", "none", 2, ["-s", "4", "--file-compression", "gzip"]),
+    ("resized", "snappy", 0, ["-s", "6"]),
+    ("resized", "zstd:1", 2, ["--shard-bytes", "200KiB"]),
+    ("resized", "none", 3, ["--shard-bytes", "50KiB"]),
+    ("decoded", "zstd:3+dict", 1, ["--shard-bytes", "1MiB", "--file-compression", "zlib"]),
 ]
 
 
@@ -30,9 +33,9 @@ class Kill(ChaosCase):
         cls.whole = {}
 
     def command(self, setting, out):
-        split, codec, count, threads, more = setting
+        split, codec, threads, more = setting
         copies = self.copies // 3 if LIGHT else self.copies
-        return ["-q", "-p", self.pipeline, "-u", split, "-c", codec, "-s", count, "-j", threads, *more, "-o", out,
+        return ["-q", "-p", self.pipeline, "-u", split, "-c", codec, "-j", threads, *more, "-o", out,
                 *[self.make_photos()] * copies]
 
     def uninterrupted(self, setting):
@@ -125,14 +128,14 @@ class Interrupt(ChaosCase):
         self.assertEqual(list(self.temporary.iterdir()), [], message)
         return err, message
 
-    def test_writing_keeps_only_what_can_be_resumed(self):
+    def check_interrupted_writes(self, shards_option, count):
         def command(out):
-            return ["-q", "-p", self.pipeline, "-u", "resized", "-c", "zlib:6", "-s", "6", "-j",
+            return ["-q", "-p", self.pipeline, "-u", "resized", "-c", "zlib:6", *shards_option, "-j",
                     self.random.randrange(4), "-o", out, *[self.make_photos()] * 8]
         out = self.new()
         run("presto-write", *command(out))
         whole = snapshot(out)
-        for _ in range(moments(8)):
+        for _ in range(count):
             out = self.new()
             process = self.start("presto-write", *command(out))
             _, message = self.interrupt(process, self.random.random() * 0.5)
@@ -142,7 +145,15 @@ class Interrupt(ChaosCase):
                 continue
             self.assertEqual([name for name in names if "partial" in name], [], message)
             indexes = {name for name in names if name.endswith(".index")}
-            self.assertEqual(indexes, {p.name + ".index" for p in shards(out)} if names else set(), message)
+            data = {p.name for p in [*shards(out), *unnamed_shards(out)]} if names else set()
+            self.assertEqual(indexes, {name + ".index" for name in data}, message)
+            self.assert_nothing_false(out, whole, message)
+
+    def test_writing_keeps_only_what_can_be_resumed(self):
+        self.check_interrupted_writes(["-s", "6"], moments(8))
+
+    def test_writing_shards_of_a_size_keeps_only_what_can_be_resumed(self):
+        self.check_interrupted_writes(["--shard-bytes", "300KiB"], moments(8))
 
     def test_loading_stops_whether_read_or_not(self):
         dataset = self.write("-u", "resized", "-c", "zstd:1", "-s", "3")

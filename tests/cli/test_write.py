@@ -100,14 +100,71 @@ class Write(Case):
         self.assert_fails(done, 2, out)
         self.assertEqual(contents(out), before)
 
-    def slow_write(self, out):
+    def test_an_output_that_is_no_folder_is_refused(self):
+        file = self.new()
+        file.write_text("mine")
+        for path in ("/dev/null", file):
+            self.assert_fails(run("presto-write", "-p", self.pipeline, "-o", path, self.make_photos()), 2, path,
+                              "is not a folder")
+        self.assertEqual(file.read_text(), "mine")
+
+    def test_shards_of_a_size(self):
+        """Each as large as it can be without going above the size, and the samples of one shard in order."""
+        one = (self.write("-u", "resized", "-s", "1") / "data-00000-of-00001.tfrecord").read_bytes()
+        sizes = [len(payload) + 16 for payload in frames(one)]
+        for size in (1, max(sizes), 3 * max(sizes) - 1, 50000, len(one), len(one) + 1):
+            with self.subTest(size=size):
+                out = self.write("-u", "resized", "--shard-bytes", size, "-j", size % 3)
+                shards = [p.read_bytes() for p in sorted(out.glob("data-*.tfrecord"))]
+                self.assertTrue(b"".join(shards) == one)
+                names = [f"data-{i:05}-of-{len(shards):05}.tfrecord" for i in range(len(shards))]
+                described = json.loads((out / "dataset.json").read_text())["shards"]
+                self.assertEqual([shard["file"] for shard in described], names)
+                self.assertEqual(sorted(p.name for p in out.iterdir()),
+                                 sorted([*names, *(n + ".index" for n in names), "dataset.json"]))
+                for this, following in zip(shards, shards[1:]):
+                    self.assertTrue(len(this) <= size or len(frames(this)) == 1)
+                    self.assertGreater(len(this) + len(frames(following)[0]) + 16, size)
+
+    def test_shards_of_a_size_are_explained(self):
+        done = run("presto-write", "--explain", "-p", self.pipeline, "--shard-bytes", "3MiB", self.make_photos())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("shards of up to 3.15 MB", done.stdout.decode())
+
+    def test_shards_end_by_number_or_by_size_and_the_size_is_one(self):
+        def write(*arguments):
+            return run("presto-write", "-p", self.pipeline, *arguments, "-o", out, self.make_photos())
+        out = self.new()
+        self.assert_usage(write("-s", "3", "--shard-bytes", "1MiB"), "--shards", "--shard-bytes")
+        for size in ("0", "-1", "", "x", "1.5MiB", "5MB", "99999999999TiB"):
+            self.assert_usage(write("--shard-bytes", size), "--shard-bytes")
+        self.assertFalse(out.exists())
+
+    def test_auto_threads_store_the_same(self):
+        fixed = self.write("-u", "resized", "-c", "zlib", "-s", "2", "-j", "1")
+        auto = self.write("-u", "resized", "-c", "zlib", "-s", "2", "-j", "auto")
+        self.assertEqual(contents(auto), contents(fixed))
+        done = run("presto-write", "-p", self.pipeline, "-j", "auto", "--json", "-o", self.new(), self.make_photos())
+        result = json.loads(done.stdout)
+        self.assertTrue(result["auto_threads"])
+        self.assertGreaterEqual(result["threads"], 1)
+        self.assert_usage(run("presto-write", "-p", self.pipeline, "-j", "automatic", "-o", self.new(), "."), "--threads")
+
+    def test_one_of_a_thing_is_one_thing(self):
+        done = run("presto-write", "-p", self.pipeline, "-s", "1", "--limit", "1", "-o", self.new(), self.make_photos())
+        self.assertIn(": 1 sample (pixel-centered), 1 shard, ", done.stderr)
+        done = run("presto-write", "--explain", "-p", self.pipeline, "-s", "1", "-j", "1", self.make_photos())
+        self.assertIn(", 1 shard, ", done.stdout.decode())
+        self.assertIn("on 1 thread:", done.stdout.decode())
+
+    def slow_write(self, out, shards=("-s", "8")):
         """A write that takes long enough to be hit: the corpus many times over."""
-        return ["-p", self.pipeline, "-u", "resized", "-c", "zlib:9", "-j", "1", "-s", "8", "-o", out,
+        return ["-p", self.pipeline, "-u", "resized", "-c", "zlib:9", "-j", "1", *shards, "-o", out,
                 *[self.make_photos()] * 60]
 
-    def start_slow_write(self, out):
+    def start_slow_write(self, out, *shards):
         """Start it, wait until it has begun."""
-        process = subprocess.Popen([TOOLS / "presto-write", *self.slow_write(out)], stderr=subprocess.PIPE)
+        process = subprocess.Popen([TOOLS / "presto-write", *self.slow_write(out, *shards)], stderr=subprocess.PIPE)
         deadline = time.monotonic() + 60
         while not (out.exists() and any(out.iterdir())) and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -123,25 +180,48 @@ class Write(Case):
             self.assertEqual(process.returncode, -signal.SIGKILL)
             self.assert_no_dataset(out)
 
-    def test_a_killed_run_is_resumed_to_the_same_bytes(self):
+    def check_killed_and_resumed(self, shards, pattern):
+        """Killed once some files that match stand; resumed, those are kept."""
         whole = self.new()
-        self.assertEqual(run("presto-write", "-q", *self.slow_write(whole)).returncode, 0)
+        self.assertEqual(run("presto-write", "-q", *self.slow_write(whole, shards)).returncode, 0)
         for shards_before_the_kill in (2, 5):
             out = self.new()
-            process = self.start_slow_write(out)
-            while process.poll() is None and len(list(out.glob("data-*.tfrecord"))) < shards_before_the_kill:
+            process = self.start_slow_write(out, shards)
+            while process.poll() is None and len(list(out.glob(pattern))) < shards_before_the_kill:
                 time.sleep(0.002)
             process.kill()
             process.communicate()
-            kept = {p.name: p.stat().st_mtime_ns for p in out.glob("data-*.tfrecord")}
+            kept = {p.stat().st_mtime_ns for p in out.glob(pattern)}
             finished = (out / "dataset.json").exists()
             if not finished:
-                self.assert_fails(run("presto-write", *self.slow_write(out)), 2, out)  # not without --resume
-                done = run("presto-write", "--resume", *self.slow_write(out))
+                self.assert_fails(run("presto-write", *self.slow_write(out, shards)), 2, out)  # not without --resume
+                done = run("presto-write", "--resume", *self.slow_write(out, shards))
                 self.assertEqual(done.returncode, 0, done.stderr)
             self.assertTrue(contents(out) == contents(whole), sorted(contents(out)))
             if not finished:
-                self.assertTrue(any((out / name).stat().st_mtime_ns == mtime for name, mtime in kept.items()))
+                self.assertTrue(kept & {p.stat().st_mtime_ns for p in out.glob("data-*.tfrecord")})
+
+    def test_a_killed_run_is_resumed_to_the_same_bytes(self):
+        self.check_killed_and_resumed(("-s", "8"), "data-*.tfrecord")
+
+    def test_a_killed_run_of_shards_of_a_size_is_resumed_to_the_same_bytes(self):
+        self.check_killed_and_resumed(("--shard-bytes", "1MiB"), ".data-*.tfrecord")
+
+    def test_an_unfinished_run_is_resumed_with_the_same_size_only(self):
+        shards = ("--shard-bytes", "1MiB")
+        out = self.new()
+        process = self.start_slow_write(out, shards)
+        while process.poll() is None and not list(out.glob(".data-*.tfrecord")):
+            time.sleep(0.002)
+        process.kill()
+        process.communicate()
+        if process.returncode == 0:
+            self.skipTest("the run was over before it could be killed")
+        before = contents(out)
+        for other in (("--shard-bytes", "2MiB"), ("-s", "8")):
+            done = run("presto-write", "--resume", *self.slow_write(out, other))
+            self.assert_fails(done, 2, out, "differs in: shard")
+        self.assertEqual(contents(out), before)
 
     def test_interrupted_it_cleans_up_and_dies_of_the_signal(self):
         for number in (signal.SIGINT, signal.SIGTERM):

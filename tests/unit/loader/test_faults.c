@@ -22,6 +22,7 @@ static presto_error err;
 static presto_pipeline *pipeline;
 static char *base;
 static unsigned threads;
+static uint64_t shard_bytes; /* 0: two shards */
 
 static const char *in_base(const char *name) {
     static char paths[4][700];
@@ -38,7 +39,8 @@ static presto_status convert(const char *to, bool resume) {
     presto_convert_options_defaults(&options);
     options.split = "decoded";
     options.codec = "zlib:1";
-    options.shards = 2;
+    options.shards = shard_bytes > 0 ? 0 : 2;
+    options.shard_bytes = shard_bytes;
     options.threads = threads;
     options.resume = resume;
     return presto_convert(pipeline, paths, 1, in_base(to), &options, &result, &err);
@@ -125,6 +127,16 @@ END_TEST
 
 START_TEST(a_conversion_with_threads_survives_every_failure) {
     set_up(2);
+    for (int i = 0; i < KINDS; i++)
+        fail_conversions(all_kinds[i]);
+    tear_down();
+}
+END_TEST
+
+START_TEST(a_conversion_to_shards_of_a_size_survives_every_failure) {
+    shard_bytes = 15000;
+    set_up(0);
+    ck_assert_int_eq(access(in_base("whole/data-00002-of-00003.tfrecord"), F_OK), 0);
     for (int i = 0; i < KINDS; i++)
         fail_conversions(all_kinds[i]);
     tear_down();
@@ -221,6 +233,7 @@ int main(void) {
     const TTest *const tests[] = {
         an_inline_conversion_survives_every_failure,
         a_conversion_with_threads_survives_every_failure,
+        a_conversion_to_shards_of_a_size_survives_every_failure,
         inline_streams_survive_every_failure,
         streams_with_threads_survive_every_failure,
     };

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The progress file of a conversion: what is written is read; what is damaged is told. */
+#define _XOPEN_SOURCE 700
+#include "presto_check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "convert_internal.h"
+
+static char *dir;
+static presto_error err;
+
+static const char *path_of_file(void) {
+    static char path[700];
+    snprintf(path, sizeof path, "%s/%s", dir, PRESTO__PROGRESS_FILE);
+    return path;
+}
+
+static void write_text(const char *text) {
+    presto_check_write_file(path_of_file(), presto_span_of_text(text));
+}
+
+/* Three shards, of which the second left two samples out, and a feature. */
+static presto__progress make(void) {
+    presto__progress progress = {.job = strdup("{\"codec\":\"none\",\"seed\":7}")};
+    static const struct {
+        const char *file;
+        uint64_t end, records;
+    } shards[] = {{"a.tfrecord", 10, 10}, {"b \"quoted\"", 15, 3}, {"c", 15, 0}};
+    for (size_t i = 0; i < 3; i++) {
+        presto__whole_shard shard = {.described = {.records = shards[i].records,
+                                                   .stored_bytes = 1000 + i,
+                                                   .raw_bytes = UINT64_C(1) << 40,
+                                                   .crc32c = UINT32_MAX},
+                                     .end = shards[i].end};
+        ck_assert_ok(presto__progress_add(&progress, shards[i].file, &shard, &err), &err);
+    }
+    presto_feature feature = {.name = presto_span_of_text("image"),
+                              .encoding = PRESTO_ENCODE_TENSOR};
+    feature.tensor.spec =
+        (presto_tensor_spec){.dtype = PRESTO_UINT8, .rank = 3, .dims = {-1, 40, 3}};
+    presto_sample sample = {.features = &feature, .feature_count = 1};
+    ck_assert_ok(presto__schema_merge_sample(&progress.schema, &sample, &err), &err);
+    return progress;
+}
+
+static void set_up(void) {
+    dir = presto_check_temp_dir();
+}
+
+static void tear_down(void) {
+    presto_check_remove_tree(dir);
+    free(dir);
+}
+
+START_TEST(what_is_written_is_read) {
+    set_up();
+    presto__progress written = make(), got = {0};
+    ck_assert_uint_eq(presto__progress_next(&written), 15);
+    ck_assert_uint_eq(presto__progress_skipped(&written), 2);
+    for (int sync = 0; sync < 2; sync++) {
+        ck_assert_ok(presto__progress_write(dir, &written, sync, &err), &err);
+        ck_assert_ok(presto__progress_read(dir, &got, &err), &err);
+        ck_assert_uint_eq(got.shard_count, 3);
+        for (size_t i = 0; i < 3; i++) {
+            const presto__whole_shard *a = &written.shards[i], *b = &got.shards[i];
+            ck_assert_str_eq(a->described.file, b->described.file);
+            ck_assert_uint_eq(a->end, b->end);
+            ck_assert_uint_eq(a->described.records, b->described.records);
+            ck_assert_uint_eq(a->described.stored_bytes, b->described.stored_bytes);
+            ck_assert_uint_eq(a->described.raw_bytes, b->described.raw_bytes);
+            ck_assert_uint_eq(a->described.crc32c, b->described.crc32c);
+        }
+        ck_assert(presto__schema_equal(&written.schema, &got.schema));
+        ck_assert_ok(presto__progress_compare(&got, written.job, &err), &err);
+        ck_assert_status(presto__progress_compare(&got, "{\"codec\":\"none\",\"seed\":8}", &err),
+                         PRESTO_ERR_ARGUMENT, &err);
+        ck_assert_ptr_nonnull(strstr(err.message, "seed"));
+        presto__progress_done(&got);
+    }
+    presto__progress_keep(&written, 1);
+    ck_assert_uint_eq(presto__progress_next(&written), 10);
+    ck_assert_uint_eq(presto__progress_skipped(&written), 0);
+    presto__progress_keep(&written, 0);
+    ck_assert_uint_eq(presto__progress_next(&written), 0);
+    presto__progress_done(&written);
+    tear_down();
+}
+END_TEST
+
+START_TEST(no_file_is_not_found) {
+    set_up();
+    presto__progress got = {0};
+    ck_assert_status(presto__progress_read(dir, &got, &err), PRESTO_ERR_NOT_FOUND, &err);
+    tear_down();
+}
+END_TEST
+
+static void check_refused(const char *text) {
+    presto__progress got = {0};
+    write_text(text);
+    ck_assert_status(presto__progress_read(dir, &got, &err), PRESTO_ERR_CORRUPT, &err);
+    ck_assert_str_eq(err.file, path_of_file());
+    ck_assert_ptr_null(got.shards);
+    ck_assert_ptr_null(got.job);
+}
+
+#define SHARD(end, records)                                                                        \
+    "{\"file\":\"a\",\"end\":" end ",\"records\":" records                                         \
+    ",\"stored_bytes\":1,\"raw_bytes\":1,\"crc32c\":1}"
+#define FILE_OF(format, shards)                                                                    \
+    "{\"format\":" format ",\"job\":{},\"shards\":[" shards "],\"features\":[]}"
+
+START_TEST(what_cannot_be_is_refused) {
+    set_up();
+    presto__progress got = {0};
+    write_text(FILE_OF("2", SHARD("5", "5") "," SHARD("5", "0") "," SHARD("9", "1")));
+    ck_assert_ok(presto__progress_read(dir, &got, &err), &err);
+    ck_assert_uint_eq(presto__progress_skipped(&got), 3);
+    presto__progress_done(&got);
+    static const char *const bad[] = {
+        "",
+        "[]",
+        "{}",
+        FILE_OF("1", ""),
+        FILE_OF("3", ""),
+        FILE_OF("\"2\"", ""),
+        FILE_OF("2", "7"),
+        FILE_OF("2", "{}"),
+        FILE_OF("2", SHARD("5", "6")),
+        FILE_OF("2", SHARD("5", "-1")),
+        FILE_OF("2", SHARD("-1", "0")),
+        FILE_OF("2", SHARD("5", "5") "," SHARD("4", "0")),
+        FILE_OF("2", SHARD("5", "5") "," SHARD("6", "2")),
+        "{\"format\":2,\"job\":{},\"shards\":[],\"features\":[{}]}",
+        "{\"format\":2,\"job\":{},\"shards\":[],\"features\":[{\"name\":\"x\",\"encoding\":1,"
+        "\"dtype\":1,\"rank\":99,\"dims\":[]}]}",
+        "{\"format\":2,\"job\":{},\"shards\":[],\"features\":[{\"name\":\"x\",\"encoding\":1,"
+        "\"dtype\":1,\"rank\":2,\"dims\":[1]}]}",
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        check_refused(bad[i]);
+    tear_down();
+}
+END_TEST
+
+START_TEST(a_file_cut_short_is_refused_and_flipped_bits_do_no_harm) {
+    set_up();
+    presto__progress written = make();
+    ck_assert_ok(presto__progress_write(dir, &written, false, &err), &err);
+    presto__progress_done(&written);
+    size_t bytes;
+    uint8_t *text = presto_check_read_file(path_of_file(), &bytes);
+    for (size_t cut = 0; cut < bytes; cut++) {
+        presto_check_write_file(path_of_file(), presto_span_of(text, cut));
+        presto__progress got = {0};
+        ck_assert_status(presto__progress_read(dir, &got, &err), PRESTO_ERR_CORRUPT, &err);
+    }
+    for (size_t bit = 0; bit < bytes * 8; bit++) {
+        text[bit / 8] ^= (uint8_t)(1U << bit % 8);
+        presto_check_write_file(path_of_file(), presto_span_of(text, bytes));
+        text[bit / 8] ^= (uint8_t)(1U << bit % 8);
+        presto__progress got = {0};
+        presto_status status = presto__progress_read(dir, &got, &err);
+        if (status < 0)
+            ck_assert_status(status, PRESTO_ERR_CORRUPT, &err);
+        else /* whatever it says fits together */
+            ck_assert_uint_le(presto__progress_skipped(&got), presto__progress_next(&got));
+        presto__progress_done(&got);
+    }
+    free(text);
+    tear_down();
+}
+END_TEST
+
+int main(void) {
+    const TTest *const tests[] = {
+        what_is_written_is_read,
+        no_file_is_not_found,
+        what_cannot_be_is_refused,
+        a_file_cut_short_is_refused_and_flipped_bits_do_no_harm,
+    };
+    return presto_check_main("progress_file", tests, sizeof tests / sizeof tests[0], 120);
+}
