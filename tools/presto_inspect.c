@@ -225,7 +225,8 @@ static bool on_fault(void *user, const presto_fault *fault) {
         if (fault->offset != PRESTO_NO_OFFSET)
             printf(" (at byte %ju)", (uintmax_t)fault->offset);
         if (fault->lost_bytes > 0)
-            printf(", %ju bytes lost", (uintmax_t)fault->lost_bytes);
+            printf(", %ju byte%s lost", (uintmax_t)fault->lost_bytes,
+                   fault->lost_bytes == 1 ? "" : "s");
         putchar('\n');
     }
     return !cli_interrupted() && !ferror(stdout);

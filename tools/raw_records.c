@@ -105,8 +105,9 @@ static presto_status check_fraction(const pass *p, presto_error *err) {
         (double)p->result.skipped <= p->options->skip_fraction * seen)
         return PRESTO_OK;
     return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
-                       "%ju of %.0f records skipped, more than --on-error allows",
-                       (uintmax_t)p->result.skipped, seen);
+                       "%ju of %.0f record%s skipped, more than --on-error allows",
+                       (uintmax_t)p->result.skipped, seen,
+                       p->result.records + p->result.skipped == 1 ? "" : "s");
 }
 
 static presto_status pass_all(pass *p, presto_error *err) {

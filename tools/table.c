@@ -132,13 +132,15 @@ static void print_heading(const presto_sweep *sweep, unsigned runs, const widths
     const presto_sweep_facts *facts = presto_sweep_get_facts(sweep);
     char text[512], samples[CLI_TEXT_BYTES], all[CLI_TEXT_BYTES], time[CLI_TEXT_BYTES];
     char each[CLI_TEXT_BYTES];
+    size_t count = presto_sweep_result_count(sweep);
     snprintf(text, sizeof text,
-             "%zu strategies measured on %s of %s samples, %s each, in %s. Storage and offline "
+             "%zu %s measured on %s of %s, %s each, in %s. Storage and offline "
              "time are for all samples; +- is half the spread of the runs; =: equal to the "
              "best within it.",
-             presto_sweep_result_count(sweep), cli_format_count(facts->samples, samples),
-             cli_format_count(facts->source_samples, all), cli_format_things(runs, "run", each),
-             cli_format_seconds(facts->elapsed_s, time));
+             count, count == 1 ? "strategy" : "strategies",
+             cli_format_count(facts->samples, samples),
+             cli_format_things(facts->source_samples, "sample", all),
+             cli_format_things(runs, "run", each), cli_format_seconds(facts->elapsed_s, time));
     cli_print_wrapped(text, 0, 0);
     printf("\n%*s samples per second\n", (int)(w->split + w->codec + 29), "");
     fputs("  ", stdout);
