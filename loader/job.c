@@ -112,6 +112,7 @@ static presto_status open_dataset(presto_stream *stream, const char *const *path
     presto_shard_options_defaults(&shard);
     shard.verify = options->verify;
     shard.map = options->map;
+    shard.tolerate = options->tolerate_damage;
     PRESTO_TRY(presto_dataset_open(paths, path_count, &shard, &stream->dataset, err));
     return presto_source_open_dataset(stream->dataset, &stream->source, err);
 }

@@ -194,6 +194,10 @@ static presto_status fail_damaged(dataset_reader *reader, const record_place *pl
     presto_status status = presto_dataset_shard_at(reader->dataset, place->shard, &shard, &found);
     /* A shard that cannot be opened is not damage: nothing of it could be saved by skipping. */
     reader->base.lost_shard = status == PRESTO_ERR_IO || status == PRESTO_ERR_NOT_FOUND;
+    if (status == PRESTO_OK && place->record >= presto_shard_records(shard))
+        status = presto_fail(&found, PRESTO_ERR_TRUNCATED, PRESTO_NO_OFFSET,
+                             "missing: the file ends after %ju records",
+                             (uintmax_t)presto_shard_records(shard));
     if (status == PRESTO_OK)
         status = presto_shard_fetch(shard, place->record, 1, &reader->single, &found);
     if (status == PRESTO_OK && reader->single.record_count == 1)

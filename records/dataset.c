@@ -39,7 +39,11 @@ static presto_status open_shard(presto_dataset *dataset, size_t i, presto_shard 
         presto__shard_open(dataset->paths[i], &dataset->options, &dataset->pool, &shard, err));
     presto_status status = presto_shard_index(shard, false, NULL, err);
     const presto_dataset_shard *says = &dataset->info.shards[i];
-    if (status == PRESTO_OK && dataset->ours &&
+    /* Of a file that was cut, what is left is fine; a longer one is another file. */
+    bool is_cut_fine = dataset->options.tolerate && status == PRESTO_OK &&
+                       presto_shard_file_bytes(shard) <= says->stored_bytes &&
+                       presto_shard_records(shard) <= says->records;
+    if (status == PRESTO_OK && dataset->ours && !is_cut_fine &&
         (presto_shard_file_bytes(shard) != says->stored_bytes ||
          presto_shard_records(shard) != says->records)) {
         status = presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
@@ -170,8 +174,10 @@ static presto_status open_foreign(presto_dataset *dataset, presto__listing *list
         PRESTO_TRY(presto_dataset_shard_at(dataset, i, &shard, err));
         entry->records = presto_shard_records(shard);
         entry->stored_bytes = presto_shard_file_bytes(shard);
-        entry->raw_bytes = presto_shard_offset(shard, entry->records) -
-                           entry->records * PRESTO_FRAME_OVERHEAD_BYTES;
+        uint64_t bytes = presto_shard_offset(shard, entry->records);
+        uint64_t overhead = entry->records * PRESTO_FRAME_OVERHEAD_BYTES;
+        entry->raw_bytes =
+            bytes > overhead ? bytes - overhead : 0; /* a damaged range may be short */
         if (presto_shard_compression(shard) != PRESTO_FILE_PLAIN)
             info->file_compression = presto_shard_compression(shard);
     }

@@ -9,6 +9,7 @@
 
 #include "scan_internal.h"
 #include "shard_internal.h"
+#include "shard_parts_internal.h"
 #include "stream_internal.h"
 
 /* The median is taken of at most so many sizes, evenly spread. */
@@ -104,24 +105,31 @@ typedef struct collector {
     uint64_t *sizes; /* every `stride`-th record's */
     size_t size_count, size_room;
     uint64_t stride;
-    uint64_t *firsts; /* number of the first readable record of each file, and the total */
+    uint64_t *firsts; /* number of the first record of each file, damaged ranges included, and the
+                         total */
     presto_arena arena;
 } collector;
 
 static presto_status count_sizes(collector *c, presto_shard *shard, presto_error *err) {
     presto_info *info = c->info;
     uint64_t records = presto_shard_records(shard);
+    uint64_t damaged = presto__shard_next_damaged(shard, 0), number = info->records;
     for (uint64_t i = 0; i < records; i++) {
+        if (i == damaged) {
+            damaged = presto__shard_next_damaged(shard, i + 1);
+            continue;
+        }
         uint64_t bytes = presto_shard_offset(shard, i + 1) - presto_shard_offset(shard, i) -
                          PRESTO_FRAME_OVERHEAD_BYTES;
         info->payload_bytes += bytes;
         info->size_classes[size_class(bytes)]++;
-        if (info->records + i == 0 || bytes < info->least_bytes)
+        if (number == 0 || bytes < info->least_bytes)
             info->least_bytes = bytes;
         if (bytes > info->most_bytes)
             info->most_bytes = bytes;
-        if ((info->records + i) % c->stride == 0 && c->size_count < c->size_room)
+        if (number % c->stride == 0 && c->size_count < c->size_room)
             c->sizes[c->size_count++] = bytes;
+        number++;
     }
     (void)err;
     return PRESTO_OK;
@@ -153,12 +161,16 @@ static presto_status look_at_file(collector *c, size_t i, presto_error *err) {
                            presto__compression_by_name(path) != file->compression;
     file->indexed = presto__shard_has_index_file(shard);
     file->file_bytes = presto_shard_file_bytes(shard);
-    file->records = presto_shard_records(shard);
+    uint64_t records = presto_shard_records(shard);
     file->lost_ranges = presto_shard_lost_ranges(shard);
+    file->records = records - file->lost_ranges;
+    if (presto_dataset_is_ours(c->dataset) && file->lost_ranges == 0 &&
+        records < presto_dataset_get_info(c->dataset)->shards[i].records)
+        file->lost_ranges = 1; /* cut between records */
     PRESTO_TRY(count_sizes(c, shard, err));
     info->records += file->records;
     info->stored_bytes += file->file_bytes;
-    c->firsts[i + 1] += file->records;
+    c->firsts[i + 1] += records;
     return PRESTO_OK;
 }
 
@@ -299,7 +311,7 @@ typedef struct sampler {
 } sampler;
 
 static presto_status take_sample(collector *c, size_t want, sampler *taken, presto_error *err) {
-    uint64_t total = c->info->records;
+    uint64_t total = c->firsts[c->info->file_count];
     size_t count = total < want ? (size_t)total : want;
     presto_block block = {0};
     presto_status status = PRESTO_OK;

@@ -93,6 +93,8 @@ void presto_shard_free(presto_shard *shard) {
     presto__stream_free(shard->stream);
     presto__index_done(&shard->index);
     presto_buffer_done(&shard->built);
+    presto_buffer_done(&shard->damaged);
+    free(shard->stream_fault);
     pthread_mutex_destroy(&shard->lock);
     pthread_mutex_destroy(&shard->index_lock);
     pthread_mutex_destroy(&shard->stream_lock);
@@ -117,7 +119,7 @@ bool presto__shard_has_index_file(const presto_shard *shard) {
 }
 
 uint64_t presto_shard_lost_ranges(const presto_shard *shard) {
-    return shard->lost;
+    return shard->damaged.bytes / sizeof(uint64_t);
 }
 
 presto_status presto__shard_fail_at(const presto_shard *shard, uint64_t record,

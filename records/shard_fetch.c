@@ -65,10 +65,9 @@ static void mark(fetch *job, size_t i, presto_status status, presto_span payload
 }
 
 /* The frame must be as large as its place, or the index and the file disagree. */
-static presto_status check_size(const fetch *job, uint64_t offset, uint64_t payload_bytes,
-                                uint64_t place_bytes, presto_error *err) {
-    uint64_t frame = payload_bytes + OVERHEAD;
-    if (frame == place_bytes || (job->shard->gaps && frame <= place_bytes))
+static presto_status check_size(uint64_t offset, uint64_t payload_bytes, uint64_t place_bytes,
+                                presto_error *err) {
+    if (payload_bytes + OVERHEAD == place_bytes)
         return PRESTO_OK;
     return presto_fail(err, PRESTO_ERR_CORRUPT, offset,
                        "record of %ju bytes where the index says %ju", (uintmax_t)payload_bytes,
@@ -84,7 +83,7 @@ static void parse_record(fetch *job, size_t i, presto_span frame) {
     presto_status status = presto_frame_parse(frame, offset, options->max_payload_bytes,
                                               options->verify, &payload, err);
     if (status == PRESTO_OK)
-        status = check_size(job, offset, payload.bytes, frame.bytes, err);
+        status = check_size(offset, payload.bytes, frame.bytes, err);
     mark(job, i, status, payload);
 }
 
@@ -154,7 +153,7 @@ static presto_status read_large(fetch *job, size_t i, reading *in, size_t at, si
         presto_frame_parse_header(presto_span_of(in->data + at, HEADER), offset,
                                   options->max_payload_bytes, options->verify, &payload_bytes, err);
     if (status == PRESTO_OK)
-        status = check_size(job, offset, payload_bytes, frame_bytes, err);
+        status = check_size(offset, payload_bytes, frame_bytes, err);
     bool sum = status == PRESTO_OK && options->verify == PRESTO_VERIFY_FULL;
     size_t payload_at = at + HEADER, summed = payload_at;
     size_t payload_end = status == PRESTO_OK ? payload_at + (size_t)payload_bytes : end;
@@ -176,18 +175,14 @@ static presto_status read_large(fetch *job, size_t i, reading *in, size_t at, si
     return PRESTO_OK;
 }
 
-static presto_status fetch_plain(fetch *job, size_t count) {
+/* Records [i, end), none of them a damaged range, into memory at `data`. */
+static presto_status fetch_plain(fetch *job, size_t i, size_t end, uint8_t *data) {
     const uint64_t *offsets = job->offsets;
-    reading in = {.start = offsets[0]};
-    in.bytes = (size_t)(offsets[count] - offsets[0]);
-    PRESTO_TRY(presto_buffer_reserve(&job->block->bytes_, in.bytes + BLOCK_ALIGN, job->err));
-    in.data = job->block->bytes_.data;
-    uintptr_t aligned = (uintptr_t)in.data + HEADER + job->block->align_at;
-    in.data += -aligned & (BLOCK_ALIGN - 1);
+    reading in = {.start = offsets[i], .data = data};
+    in.bytes = (size_t)(offsets[end] - offsets[i]);
     PRESTO_TRY(presto__shard_acquire(job->shard, &in.fd, job->err));
     presto_status status = PRESTO_OK;
-    size_t i = 0;
-    while (i < count && status == PRESTO_OK) {
+    while (i < end && status == PRESTO_OK) {
         size_t at = (size_t)(offsets[i] - in.start);
         size_t frame_bytes = (size_t)(offsets[i + 1] - offsets[i]);
         if (frame_bytes > PRESTO__PIECE_BYTES) {
@@ -200,27 +195,92 @@ static presto_status fetch_plain(fetch *job, size_t count) {
         if (status < 0)
             break;
         /* All that have come whole. */
-        size_t end = i + 1;
-        while (end < count && offsets[end + 1] - in.start <= in.have)
-            end++;
-        parse_records(job, i, end, in.data + at);
-        i = end;
+        size_t behind = i + 1;
+        while (behind < end && offsets[behind + 1] - in.start <= in.have)
+            behind++;
+        parse_records(job, i, behind, in.data + at);
+        i = behind;
     }
     presto__shard_release(job->shard);
-    job->block->file_bytes_read = in.have;
+    job->block->file_bytes_read += in.have;
     return status;
 }
 
-static presto_status fetch_mapped(fetch *job, size_t count) {
+static presto_status fetch_mapped(fetch *job, size_t i, size_t end) {
     const uint64_t *offsets = job->offsets;
-    parse_records(job, 0, count, job->shard->mapping + offsets[0]);
-    job->block->file_bytes_read = offsets[count] - offsets[0];
+    parse_records(job, i, end, job->shard->mapping + offsets[i]);
+    job->block->file_bytes_read += offsets[end] - offsets[i];
     return PRESTO_OK;
 }
 
-static presto_status fetch_compressed(fetch *job, size_t count) {
-    PRESTO_TRY(presto__shard_read_stream(job->shard, job->first, count, job->block, job->err));
-    parse_records(job, 0, count, job->block->bytes_.data);
+static presto_status fetch_compressed(fetch *job, size_t i, size_t end) {
+    PRESTO_TRY(
+        presto__shard_read_stream(job->shard, job->first + i, end - i, job->block, job->err));
+    parse_records(job, i, end, job->block->bytes_.data);
+    return PRESTO_OK;
+}
+
+/* Record i is a damaged range: say what indexing found there. */
+static presto_status mark_damaged(fetch *job, size_t i) {
+    presto_shard *shard = job->shard;
+    presto_error why;
+    if (shard->stream_fault != NULL) {
+        why = *shard->stream_fault;
+    } else {
+        uint8_t header[HEADER];
+        uint64_t offset = job->offsets[i], place = job->offsets[i + 1] - offset, payload_bytes;
+        size_t got;
+        int fd;
+        PRESTO_TRY(presto__shard_acquire(shard, &fd, job->err));
+        presto_status status =
+            presto__read_at(fd, shard->path, offset, header,
+                            place < HEADER ? (size_t)place : HEADER, &got, job->err);
+        presto__shard_release(shard);
+        PRESTO_TRY(status);
+        job->block->file_bytes_read += got;
+        status = presto_frame_parse_header(presto_span_of(header, got), offset,
+                                           shard->options.max_payload_bytes, PRESTO_VERIFY_HEADER,
+                                           &payload_bytes, &why);
+        if (status >= 0)
+            (void)presto_fail(&why, PRESTO_ERR_TRUNCATED, offset,
+                              "truncated record: %ju of %ju bytes after its header",
+                              (uintmax_t)(place - HEADER),
+                              (uintmax_t)(payload_bytes + OVERHEAD - HEADER));
+    }
+    if (damage_error(job) != NULL)
+        *job->err = why;
+    mark(job, i, why.status, presto_span_of(NULL, 0));
+    return PRESTO_OK;
+}
+
+/* Records [i, end), none of them a damaged range. `data`: where the next read goes. */
+static presto_status fetch_whole(fetch *job, size_t i, size_t end, uint8_t **data) {
+    presto_shard *shard = job->shard;
+    if (i == end)
+        return PRESTO_OK;
+    if (shard->compression != PRESTO_FILE_PLAIN)
+        return fetch_compressed(job, i, end);
+    if (shard->mapping != NULL)
+        return fetch_mapped(job, i, end);
+    PRESTO_TRY(fetch_plain(job, i, end, *data));
+    *data += job->offsets[end] - job->offsets[i];
+    return PRESTO_OK;
+}
+
+/* Memory for all that stands in the file, aligned as the caller wants it. */
+static presto_status reserve_bytes(fetch *job, size_t count, uint8_t **data_out) {
+    const presto_shard *shard = job->shard;
+    const uint64_t *offsets = job->offsets;
+    uint64_t bytes = offsets[count] - offsets[0];
+    for (uint64_t i = job->first; (i = presto__shard_next_damaged(shard, i)) < job->first + count;
+         i++)
+        bytes -= offsets[i - job->first + 1] - offsets[i - job->first];
+    if (bytes > SIZE_MAX - BLOCK_ALIGN)
+        return presto_fail_memory(job->err, bytes);
+    PRESTO_TRY(presto_buffer_reserve(&job->block->bytes_, (size_t)bytes + BLOCK_ALIGN, job->err));
+    uint8_t *data = job->block->bytes_.data;
+    uintptr_t aligned = (uintptr_t)data + HEADER + job->block->align_at;
+    *data_out = data + (-aligned & (BLOCK_ALIGN - 1));
     return PRESTO_OK;
 }
 
@@ -236,16 +296,21 @@ presto_status presto_shard_fetch(presto_shard *shard, uint64_t first, size_t cou
     block->file_bytes_read = 0;
     if (count == 0)
         return PRESTO_OK;
-    PRESTO_TRY(check_offsets(shard, job.offsets, count, first, err));
+    bool is_plain = shard->compression == PRESTO_FILE_PLAIN && shard->mapping == NULL;
+    uint8_t *data = NULL;
+    if (shard->damaged.bytes == 0) /* else they are our own */
+        PRESTO_TRY(check_offsets(shard, job.offsets, count, first, err));
     PRESTO_TRY(block_reserve(block, count, err));
-    presto_status status;
-    if (shard->compression != PRESTO_FILE_PLAIN)
-        status = fetch_compressed(&job, count);
-    else if (shard->mapping != NULL)
-        status = fetch_mapped(&job, count);
-    else
-        status = fetch_plain(&job, count);
-    if (status == PRESTO_OK)
-        block->record_count = count;
-    return status;
+    if (is_plain)
+        PRESTO_TRY(reserve_bytes(&job, count, &data));
+    for (size_t i = 0; i < count;) {
+        uint64_t damaged = presto__shard_next_damaged(shard, first + i);
+        size_t end = damaged - first < count ? (size_t)(damaged - first) : count;
+        PRESTO_TRY(fetch_whole(&job, i, end, &data));
+        if (end < count)
+            PRESTO_TRY(mark_damaged(&job, end));
+        i = end + 1;
+    }
+    block->record_count = count;
+    return PRESTO_OK;
 }

@@ -4,6 +4,7 @@
  * damage if the caller tolerates it.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "records_internal.h"
@@ -127,28 +128,51 @@ static bool is_damage(presto_status status) {
            status == PRESTO_ERR_LIMIT;
 }
 
+/*
+ * The range from `offset` on holds no whole frame: it takes the place of a record, so that whoever
+ * reads the shard meets it there. PRESTO_END: it goes on to the end of the file.
+ */
+static presto_status step_over(hopper *hop, uint64_t offset, uint64_t record,
+                               const presto_error *why, uint64_t *next_out, presto_error *err) {
+    presto_shard *shard = hop->shard;
+    presto_status status = resync(hop, offset, next_out, err);
+    if (status < 0)
+        return status;
+    if (status == PRESTO_END)
+        *next_out = hop->stream == NULL ? shard->file_bytes : offset + HEADER;
+    PRESTO_TRY(add_offset(shard, offset, err));
+    PRESTO_TRY(presto_buffer_append(&shard->damaged, presto_span_of(&record, sizeof record), err));
+    if (hop->stream == NULL)
+        return status;
+    shard->stream_fault = malloc(sizeof *shard->stream_fault);
+    if (shard->stream_fault == NULL)
+        return presto_fail_memory(err, sizeof *shard->stream_fault);
+    *shard->stream_fault = *why;
+    (void)presto__shard_fail_at(shard, record, why->status, shard->stream_fault);
+    return status;
+}
+
 static presto_status hop_all(hopper *hop, presto_error *err) {
     presto_shard *shard = hop->shard;
     uint64_t offset = 0, record = 0;
-    for (;;) {
+    presto_status status = PRESTO_OK;
+    while (status == PRESTO_OK) {
         uint64_t next = 0;
-        presto_status status = hop_once(hop, offset, &next, err);
+        presto_error why;
+        status = hop_once(hop, offset, &next, &why);
         if (status == PRESTO_END)
             break;
         if (is_damage(status) && hop->tolerate) {
-            shard->lost++;
-            shard->gaps = true;
-            status = resync(hop, offset, &next, err);
-            if (status == PRESTO_END)
-                break;
-            if (status == PRESTO_OK) {
-                offset = next;
-                continue;
-            }
-        }
-        if (status < 0)
+            status = step_over(hop, offset, record, &why, &next, err);
+            if (status < 0)
+                return presto__shard_fail_at(shard, record, status, err);
+        } else if (status < 0) {
+            if (err != NULL)
+                *err = why;
             return presto__shard_fail_at(shard, record, status, err);
-        PRESTO_TRY(add_offset(shard, offset, err));
+        } else {
+            PRESTO_TRY(add_offset(shard, offset, err));
+        }
         record++;
         offset = next;
         if (hop->stream != NULL)
@@ -163,8 +187,7 @@ static presto_status hop_all(hopper *hop, presto_error *err) {
 static presto_status build_index(presto_shard *shard, bool tolerate, presto_error *err) {
     hopper hop = {.shard = shard, .end = shard->file_bytes, .tolerate = tolerate};
     shard->built.bytes = 0;
-    shard->lost = 0;
-    shard->gaps = false;
+    shard->damaged.bytes = 0;
     PRESTO_TRY(presto__shard_acquire(shard, &hop.fd, err));
     presto_status status = PRESTO_OK;
     if (shard->compression != PRESTO_FILE_PLAIN)
@@ -204,8 +227,21 @@ presto_status presto_shard_index(presto_shard *shard, bool tolerate, uint64_t *l
         pthread_mutex_unlock(&shard->index_lock);
     }
     if (status == PRESTO_OK && lost_out != NULL)
-        *lost_out = shard->lost;
+        *lost_out = presto_shard_lost_ranges(shard);
     return status;
+}
+
+uint64_t presto__shard_next_damaged(const presto_shard *shard, uint64_t from) {
+    const uint64_t *damaged = (const uint64_t *)(const void *)shard->damaged.data;
+    size_t low = 0, high = shard->damaged.bytes / sizeof *damaged;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (damaged[middle] < from)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < shard->damaged.bytes / sizeof *damaged ? damaged[low] : UINT64_MAX;
 }
 
 uint64_t presto_shard_records(const presto_shard *shard) {

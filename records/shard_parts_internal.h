@@ -39,10 +39,10 @@ struct presto_shard {
     pthread_mutex_t index_lock;
     atomic_bool indexed;
     bool from_file;
-    bool gaps; /* a frame may be followed by bytes that belong to none */
-    uint64_t lost;
     presto__index index; /* from the file, or over `built` */
     presto_buffer built;
+    presto_buffer damaged;      /* uint64_t: which records are damaged ranges, rising */
+    presto_error *stream_fault; /* why the last record of a compressed file is one */
 
     /* The whole file, if options.map. */
     const uint8_t *mapping;
@@ -56,6 +56,9 @@ struct presto_shard {
 void presto__fd_pool_enter(presto__fd_pool *pool, presto_shard *shard);
 /** The shard is about to be freed. */
 void presto__fd_pool_leave(presto_shard *shard);
+
+/** The first record from `from` on that is a damaged range; UINT64_MAX: none. */
+uint64_t presto__shard_next_damaged(const presto_shard *shard, uint64_t from);
 
 /** `status`, with the file and the record added to its error. */
 presto_status presto__shard_fail_at(const presto_shard *shard, uint64_t record,

@@ -14,6 +14,8 @@
 
 #include "cli.h"
 
+enum { MOST_TOLD = 20 }; /* on the terminal */
+
 int error_report_open(error_report *report, const char *path) {
     *report = (error_report){.path = path, .fd = -1};
     if (path == NULL)
@@ -51,6 +53,11 @@ static char *format_line(uint64_t epoch, uint64_t sample, const presto_error *er
 void error_report_add(void *user, uint64_t epoch, uint64_t sample, const presto_error *err) {
     error_report *report = user;
     if (report->path == NULL) {
+        if (report->told++ >= MOST_TOLD) {
+            if (report->told == MOST_TOLD + 1)
+                cli_message("more are skipped; --error-report FILE lists them all");
+            return;
+        }
         char text[PRESTO_ERROR_FILE_BYTES + PRESTO_ERROR_MESSAGE_BYTES + 96];
         presto_error_format(err, text, sizeof text);
         cli_message("skipped sample %ju: %s", (uintmax_t)sample, text);

@@ -8,7 +8,8 @@
 typedef struct error_report {
     const char *path; /* NULL: on stderr, for people */
     int fd;
-    int reason; /* errno of the first line that could not be written; 0: none */
+    int reason;    /* errno of the first line that could not be written; 0: none */
+    unsigned told; /* without a file: samples so far */
 } error_report;
 
 /**

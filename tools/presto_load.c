@@ -211,6 +211,7 @@ static void parse_input_option(load *l, int id, const char *text) {
     } else if (id == OPT_ON_ERROR) {
         cli_on_error policy = cli_parse_on_error("--on-error", text);
         l->loader.on_error = policy.policy;
+        l->input.tolerate_damage = policy.policy == PRESTO_ON_ERROR_SKIP;
         l->loader.skip_limit = policy.skip_limit;
         l->loader.skip_fraction = policy.skip_fraction;
     } else if (id == OPT_ERROR_REPORT) {

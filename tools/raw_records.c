@@ -131,6 +131,7 @@ presto_status raw_records_run(const char *const *paths, size_t path_count,
     presto_shard_options shards;
     presto_shard_options_defaults(&shards);
     shards.verify = options->verify;
+    shards.tolerate = options->on_error == PRESTO_ON_ERROR_SKIP;
     presto_status status = presto_dataset_open(paths, path_count, &shards, &p.dataset, err);
     if (status >= 0)
         status = pass_all(&p, err);

@@ -29,7 +29,9 @@ typedef struct presto_stream_options {
                          source if a pipeline is named */
     const char *to;   /* representation to stop at; NULL: the end of the pipeline */
     presto_verify verify;
-    bool map;   /* read shards through mmap */
+    bool map;             /* read shards through mmap */
+    bool tolerate_damage; /* as presto_shard_options.tolerate, for loaders that skip: a file whose
+                             lengths are damaged, or that was cut, is read as far as it is whole */
     bool cache; /* the loader will have a cache: split the steps before the first random one */
 } presto_stream_options;
 

@@ -35,7 +35,8 @@ typedef struct presto_shard_options {
                                    truncated while mapped kills the process with SIGBUS unless the
                                    program handles that; see docs/format.md */
     bool ignore_index;          /* do not look for <file>.index; default false */
-    bool tolerate; /* index as if presto_shard_index were called with `tolerate`; default
+    bool tolerate; /* index as if presto_shard_index were called with `tolerate`, and take a file of
+                      a dataset that is shorter than dataset.json says for what it holds; default
                       false */
 } presto_shard_options;
 
@@ -58,14 +59,15 @@ PRESTO_API uint64_t presto_shard_file_bytes(const presto_shard *shard);
  * Make sure the offsets are known: map the index file, or hop over the headers (only their CRCs are
  * checked). After this, presto_shard_records and _offset are cheap and may be called from any
  * thread. A damaged header: PRESTO_ERR_CORRUPT or _TRUNCATED naming file, record and byte, unless
- * `tolerate`: then the reader resynchronizes at the next whole frame and the damage is counted in
- * *lost_out ranges (may be NULL).
+ * `tolerate`: then the reader resynchronizes at the next whole frame, the range left out counts as
+ * one record, whose status when it is fetched says what is wrong, and *lost_out (may be NULL) is
+ * the number of such ranges.
  */
 PRESTO_API presto_status presto_shard_index(presto_shard *shard, bool tolerate, uint64_t *lost_out,
                                             presto_error *err);
-/** Damaged ranges that indexing stepped over; 0 unless it was tolerant. */
+/** Damaged ranges that take a record's place; 0 unless indexing was tolerant. */
 PRESTO_API uint64_t presto_shard_lost_ranges(const presto_shard *shard);
-/** Number of records; presto_shard_index must have succeeded. */
+/** Number of records, damaged ranges included; presto_shard_index must have succeeded. */
 PRESTO_API uint64_t presto_shard_records(const presto_shard *shard);
 /**
  * Offset of record i's frame (i == records: end of the last), in bytes of the (decompressed) file.

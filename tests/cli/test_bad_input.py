@@ -8,6 +8,7 @@ import resource
 import shutil
 import signal
 import subprocess
+import zlib
 
 from cli import PHOTOS, Case, example, frames, main, run
 
@@ -237,6 +238,52 @@ class BadShard(Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("record 3", done.stderr)
         self.assertEqual(len(frames(done.stdout)), self.photo_count - 1)
+
+    def sums(self, stream):
+        """A short stand-in for each payload of a stream."""
+        return [zlib.crc32(payload) for payload in frames(stream)]
+
+    def test_skipping_goes_on_behind_a_damaged_length(self):
+        """In a file of others, whose records are found by their lengths, and in a dataset without its index."""
+        at, whole = self.positions(), self.sums(self.load("--to", "concatenated", self.dataset))
+        spots = [(2, at[2] + 3), (5, at[5] + 9)]  # record, byte
+
+        def damage(data):
+            for _, byte in spots:
+                data[byte] ^= 1
+            return data[: at[-1] - 5]
+        copy, shard = self.damaged(damage)
+        (copy / f"{shard.name}.index").unlink()
+        foreign = self.new("foreign")
+        foreign.mkdir()
+        shutil.copy(shard, foreign / "some.tfrecord")
+        lost = [record for record, _ in spots] + [self.photo_count - 1]
+        kept = [payload for i, payload in enumerate(whole) if i not in lost]
+        for folder in (copy, foreign):
+            self.assert_fails(run("presto-load", "--format", "null", folder), 3, "record 2", f"at byte {at[2]}")
+            for options in (["-j", "0"], ["-j", "1"], ["-j", "4"], ["--raw-records"], ["-j", "2", "--shuffle", "full"]):
+                with self.subTest(folder=folder.name, options=options):
+                    report = self.new("report")
+                    to = ["--to", "concatenated"] if folder == copy and "-j" in options else []
+                    done = run("presto-load", *to, "--on-error", "skip", "--error-report", report, *options, folder)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    got = self.sums(done.stdout)
+                    self.assertEqual(sorted(got) if "full" in options else got, sorted(kept) if "full" in options else kept)
+                    told = [json.loads(line) for line in report.read_text().splitlines()]
+                    self.assertEqual(sorted((line["record"], line["byte"]) for line in told), [(i, at[i]) for i in lost])
+
+    def test_skipping_delivers_what_a_cut_shard_still_holds(self):
+        at, whole = self.positions(), self.sums(self.load("--to", "concatenated", self.dataset))
+        for left, end in ((3, at[3]), (3, at[3] + 5), (3, at[4] - 1), (0, 0), (0, 7)):
+            copy, shard = self.damaged(lambda data, end=end: data[:end])
+            for j in (0, 1, 3):
+                with self.subTest(end=end, j=j):
+                    report = self.new("report")
+                    done = run("presto-load", "--to", "concatenated", "-j", j, "--on-error", "skip", "--error-report", report, copy)
+                    self.assertEqual((done.returncode, self.sums(done.stdout)), (0, whole[:left]), done.stderr)
+                    told = [json.loads(line) for line in report.read_text().splitlines()]
+                    self.assertEqual([line["record"] for line in told], list(range(left, self.photo_count)))
+                    self.assertEqual({line["status"] for line in told}, {"PRESTO_ERR_TRUNCATED"})
 
     def test_samples_before_the_damage_are_delivered(self):
         start = self.positions()[3]

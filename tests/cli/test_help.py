@@ -134,13 +134,16 @@ class Help(Case):
         self.assert_fails(done, 1, "stdout: cannot write")
         process = subprocess.Popen([TOOLS / "presto-load", "--format", "null", "-e", "1000000000", out],
                                    preexec_fn=lambda: os.closerange(0, 3))
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)  # first
         deadline = time.monotonic() + 60
         streams = []
         while streams != ["/dev/null"] * 3 and process.poll() is None and time.monotonic() < deadline:
             folder = f"/proc/{process.pid}/fd"
-            streams = [os.readlink(f"{folder}/{n}") for n in "012" if os.path.lexists(f"{folder}/{n}")]
-        process.kill()
-        process.wait()
+            try:
+                streams = [os.readlink(f"{folder}/{n}") for n in "012"]
+            except FileNotFoundError:
+                pass  # not yet open
         self.assertEqual(streams, ["/dev/null"] * 3)
 
     def test_a_failure_of_stdout_is_told_once(self):

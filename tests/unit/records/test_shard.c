@@ -362,12 +362,21 @@ START_TEST(a_damaged_record_leaves_the_others_readable) {
     uint64_t lost;
     ck_assert_ok(presto_shard_index(strict, true, &lost, &err), &err);
     ck_assert_uint_eq(lost, 1);
-    ck_assert_uint_eq(presto_shard_records(strict), 59);
-    ck_assert_ok(presto_shard_fetch(strict, 0, 59, &block, &err), &err);
-    for (size_t i = 0; i < 59; i++) {
-        ck_assert_int_eq(block.records[i].status, PRESTO_OK);
-        ck_assert(presto_span_equal(block.records[i].payload, payload(&file, i < 33 ? i : i + 1)));
+    ck_assert_uint_eq(presto_shard_records(strict), 60);
+    for (size_t first = 0; first < 60; first += 20) {
+        ck_assert_ok(presto_shard_fetch(strict, first, 20, &block, &err), &err);
+        ck_assert_uint_eq(block.record_count, 20);
+        for (size_t i = 0; i < 20; i++) {
+            presto_span want = payload(&file, first + i);
+            presto_status status = first + i == 33 ? PRESTO_ERR_CORRUPT : PRESTO_OK;
+            ck_assert_int_eq(block.records[i].status, status);
+            ck_assert(status < 0 || presto_span_equal(block.records[i].payload, want));
+        }
     }
+    ck_assert_ok(presto_shard_fetch(strict, 33, 1, &block, &err), &err);
+    ck_assert_int_eq(block.records[0].status, PRESTO_ERR_CORRUPT);
+    ck_assert_uint_eq(err.record, 33);
+    ck_assert_uint_eq(err.offset, at);
     presto_shard_free(strict);
     presto_block_done(&block);
     presto_shard_free(shard);
@@ -395,8 +404,18 @@ START_TEST(every_cut_is_reported_but_at_a_record) {
         }
         uint64_t lost;
         ck_assert_ok(presto_shard_index(shard, true, &lost, &err), &err);
-        ck_assert_uint_eq(presto_shard_records(shard), whole);
+        ck_assert_uint_eq(presto_shard_records(shard), whole + (cut != end));
         ck_assert_uint_eq(lost, cut != end);
+        presto_block block = {0};
+        ck_assert_ok(presto_shard_fetch(shard, 0, whole + lost, &block, &err), &err);
+        for (size_t i = 0; i < whole; i++)
+            ck_assert(presto_span_equal(block.records[i].payload, payload(&file, i)));
+        if (lost > 0) {
+            ck_assert_int_eq(block.records[whole].status, PRESTO_ERR_TRUNCATED);
+            ck_assert_uint_eq(err.record, whole);
+            ck_assert_uint_eq(err.offset, end);
+        }
+        presto_block_done(&block);
         presto_shard_free(shard);
     }
     free(content);
