@@ -39,6 +39,7 @@ static presto_status open_input(presto__conversion *job, const char *const *path
         return presto_source_open_raw(job->pipeline, paths, path_count, &job->source, err);
     presto_shard_options shard;
     presto_shard_options_defaults(&shard);
+    shard.tolerate = job->options->on_error == PRESTO_ON_ERROR_SKIP;
     PRESTO_TRY(presto_dataset_open(paths, 1, &shard, &job->dataset, err));
     const presto_dataset_info *info = presto_dataset_get_info(job->dataset);
     bool matches = false;

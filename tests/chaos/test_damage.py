@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shards that vanish, shrink, change or are replaced while they are read: the right words, or the old file's samples."""
 import os
+import re
 import shutil
 import struct
 

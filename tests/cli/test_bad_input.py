@@ -284,6 +284,11 @@ class BadShard(Case):
                     told = [json.loads(line) for line in report.read_text().splitlines()]
                     self.assertEqual([line["record"] for line in told], list(range(left, self.photo_count)))
                     self.assertEqual({line["status"] for line in told}, {"PRESTO_ERR_TRUNCATED"})
+            out = self.new()
+            convert = ["presto-write", "-q", "-p", self.pipeline, "-u", "resized", "-o", out]
+            self.assert_fails(run(*convert, copy), 3, shard.name)
+            self.assertEqual(run(*convert, "--on-error", "skip", copy).returncode, 0)
+            self.assertEqual(len(frames(self.load("--to", "resized", out))), left)
 
     def test_samples_before_the_damage_are_delivered(self):
         start = self.positions()[3]
