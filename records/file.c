@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* System calls on files, each finished or failed by name. */
+#define _GNU_SOURCE /* sync_file_range */
+
 #include "file_internal.h"
 
 #include <errno.h>
@@ -45,6 +47,16 @@ presto_status presto__write_all(int fd, const char *path, presto_span data, pres
         data.bytes -= (size_t)done;
     }
     return PRESTO_OK;
+}
+
+void presto__start_writeback(int fd, uint64_t offset, uint64_t bytes) {
+#ifdef SYNC_FILE_RANGE_WRITE
+    (void)sync_file_range(fd, (off_t)offset, (off_t)bytes, SYNC_FILE_RANGE_WRITE);
+#else
+    (void)fd;
+    (void)offset;
+    (void)bytes;
+#endif
 }
 
 int64_t presto__mtime_ns(const struct stat *info) {

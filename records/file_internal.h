@@ -16,6 +16,12 @@ presto_status presto__read_at(int fd, const char *path, uint64_t offset, void *d
 
 presto_status presto__write_all(int fd, const char *path, presto_span data, presto_error *err);
 
+/**
+ * Let the kernel begin to write [offset, offset + bytes) to the disk, so that an fsync later has
+ * less to wait for. A hint: nothing is waited for, and where there is no such call nothing happens.
+ */
+void presto__start_writeback(int fd, uint64_t offset, uint64_t bytes);
+
 /** Time of the last change in ns since the epoch. */
 int64_t presto__mtime_ns(const struct stat *info);
 

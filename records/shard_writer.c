@@ -18,6 +18,8 @@
 
 /* Small enough that the file's CRC finds the bytes in the cache where they were just put. */
 #define BUFFER_BYTES ((size_t)256 << 10)
+/* So much is written before the disk is asked to begin with it. */
+#define WRITEBACK_BYTES ((uint64_t)8 << 20)
 
 struct presto_shard_writer {
     char *path;
@@ -26,10 +28,11 @@ struct presto_shard_writer {
     int fd;
     presto_status failed; /* < 0: an append failed, the file cannot be finished */
     presto_shard_summary summary;
-    uint64_t offset;       /* in the framed stream */
-    presto_buffer pending; /* framed bytes not yet handed on */
-    presto_buffer offsets; /* one u64 a record */
-    presto_buffer output;  /* compressed bytes not yet written */
+    uint64_t started_bytes; /* of the file, that are on their way to the disk or there */
+    uint64_t offset;        /* in the framed stream */
+    presto_buffer pending;  /* framed bytes not yet handed on */
+    presto_buffer offsets;  /* one u64 a record */
+    presto_buffer output;   /* compressed bytes not yet written */
     z_stream zlib;
     bool zlib_ready;
 };
@@ -92,7 +95,13 @@ static presto_status write_out(presto_shard_writer *writer, presto_span bytes, p
         return PRESTO_OK;
     writer->summary.crc32c = presto_crc32c(writer->summary.crc32c, bytes.data, bytes.bytes);
     writer->summary.stored_bytes += bytes.bytes;
-    return presto__write_all(writer->fd, writer->partial, bytes, err);
+    PRESTO_TRY(presto__write_all(writer->fd, writer->partial, bytes, err));
+    uint64_t dirty = writer->summary.stored_bytes - writer->started_bytes;
+    if (writer->options.sync && dirty >= WRITEBACK_BYTES) {
+        presto__start_writeback(writer->fd, writer->started_bytes, dirty);
+        writer->started_bytes += dirty;
+    }
+    return PRESTO_OK;
 }
 
 static presto_status deflate_out(presto_shard_writer *writer, presto_span bytes, int flush,

@@ -267,6 +267,44 @@ START_TEST(nothing_stands_under_the_name_before_finish) {
 }
 END_TEST
 
+/* In the place of the C library's: which ranges of a file the disk was asked to begin with. */
+static struct {
+    uint64_t end, calls;
+    bool gapless;
+} begun;
+
+int sync_file_range(int fd, off_t offset, off_t bytes, unsigned flags);
+
+int sync_file_range(int fd, off_t offset, off_t bytes, unsigned flags) {
+    struct stat info;
+    begun.calls++;
+    begun.gapless = begun.gapless && (uint64_t)offset == begun.end && bytes > 0 && flags != 0 &&
+                    fstat(fd, &info) == 0 && offset + bytes <= info.st_size;
+    begun.end = (uint64_t)(offset + bytes);
+    return -1; /* a hint: whether it is taken does not matter */
+}
+
+START_TEST(the_disk_begins_with_a_large_file_before_its_end) {
+    made_file file = make_file("data.tfrecord", 70, (size_t)1 << 20, NULL);
+    ck_assert_uint_gt(file.bytes.bytes, (uint64_t)24 << 20);
+    for (int sync = 0; sync < 2; sync++) {
+        presto_shard_writer_options options;
+        presto_shard_writer_options_defaults(&options);
+        options.sync = sync;
+        begun.end = begun.calls = 0;
+        begun.gapless = true;
+        presto_shard_summary summary = write_file(&file, &options);
+        ck_assert(begun.gapless);
+        ck_assert_int_eq(begun.calls > 1, sync);
+        ck_assert_uint_le(begun.end, summary.stored_bytes);
+        if (sync)
+            ck_assert_uint_gt(begun.end + ((uint64_t)16 << 20), summary.stored_bytes);
+        check_all(&file, false, false);
+    }
+    drop_file(&file);
+}
+END_TEST
+
 START_TEST(a_stale_or_damaged_index_is_not_used) {
     made_file file = make_file("data.tfrecord", 50, 1000, NULL);
     char index[700];
@@ -568,6 +606,7 @@ int main(void) {
         framed_records_are_appended_as_they_are,
         pieces_of_frames_of_any_size_keep_their_order,
         nothing_stands_under_the_name_before_finish,
+        the_disk_begins_with_a_large_file_before_its_end,
         a_stale_or_damaged_index_is_not_used,
         an_index_is_written_for_a_foreign_file,
         a_damaged_record_leaves_the_others_readable,
