@@ -11,15 +11,18 @@
 
 typedef struct presto__conversion {
     const presto_convert_options *options;
-    const presto_pipeline *pipeline;
+    const presto_pipeline *pipeline; /* NULL: records are stored as they are */
     const char *dir;
     bool made_dir;
     bool took_dir; /* nothing in it is anybody else's */
     /* input */
     presto_dataset *dataset; /* NULL: raw */
     presto_source *source;
-    presto_plan *plan;
+    presto_plan *plan; /* NULL: no steps */
+    /* what the description says; NULL: nothing */
+    const char *pipeline_json;
     const char *split;
+    uint64_t seed;
     /* output */
     presto_codec_spec codec;
     char codec_text[PRESTO_CODEC_TEXT_BYTES];

@@ -29,6 +29,15 @@ void presto_convert_options_defaults(presto_convert_options *options) {
 
 /* ---- the input ---- */
 
+static presto_status open_dataset(presto__conversion *job, const char *const *paths,
+                                  size_t path_count, presto_error *err) {
+    presto_shard_options shard;
+    presto_shard_options_defaults(&shard);
+    shard.tolerate = job->options->on_error == PRESTO_ON_ERROR_SKIP;
+    PRESTO_TRY(presto_dataset_open(paths, path_count, &shard, &job->dataset, err));
+    return presto_source_open_dataset(job->dataset, &job->source, err);
+}
+
 static presto_status open_input(presto__conversion *job, const char *const *paths,
                                 size_t path_count, size_t *first_step_out, presto_error *err) {
     bool is_dataset = false;
@@ -37,10 +46,7 @@ static presto_status open_input(presto__conversion *job, const char *const *path
     *first_step_out = 0;
     if (!is_dataset)
         return presto_source_open_raw(job->pipeline, paths, path_count, &job->source, err);
-    presto_shard_options shard;
-    presto_shard_options_defaults(&shard);
-    shard.tolerate = job->options->on_error == PRESTO_ON_ERROR_SKIP;
-    PRESTO_TRY(presto_dataset_open(paths, 1, &shard, &job->dataset, err));
+    PRESTO_TRY(open_dataset(job, paths, 1, err));
     const presto_dataset_info *info = presto_dataset_get_info(job->dataset);
     bool matches = false;
     if (info->pipeline_json != NULL && info->split != NULL)
@@ -53,7 +59,7 @@ static presto_status open_input(presto__conversion *job, const char *const *path
     size_t representation = 0;
     PRESTO_TRY(presto__find_representation(job->pipeline, info->split, &representation, err));
     *first_step_out = presto_pipeline_representation_steps(job->pipeline, representation);
-    return presto_source_open_dataset(job->dataset, &job->source, err);
+    return PRESTO_OK;
 }
 
 /* The number of the representation to store. */
@@ -95,21 +101,56 @@ static presto_status make_plan(presto__conversion *job, size_t first_step, size_
     return presto_plan_new(job->pipeline, first_step, last_step, &spec, &job->plan, err);
 }
 
-static presto_status prepare(presto__conversion *job, const char *const *paths, size_t path_count,
-                             presto_error *err) {
-    const presto_convert_options *options = job->options;
+/* Samples through steps: what comes out of the last one into *stored_out. */
+static presto_status prepare_steps(presto__conversion *job, const char *const *paths,
+                                   size_t path_count, presto_tensor_spec *stored_out,
+                                   presto_error *err) {
     size_t first_step, representation;
-    if (options->shards != 0 && options->shard_bytes != 0)
-        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                           "shards end either by number or by size");
-    PRESTO_TRY(
-        presto_codec_parse(options->codec == NULL ? "none" : options->codec, &job->codec, err));
+    const char *codec = job->options->codec;
+    PRESTO_TRY(presto_codec_parse(codec == NULL ? "none" : codec, &job->codec, err));
     PRESTO_TRY(choose_split(job, &representation, err));
     PRESTO_TRY(open_input(job, paths, path_count, &first_step, err));
     PRESTO_TRY(make_plan(job, first_step, representation, err));
-    const presto_tensor_spec *output = presto_plan_output(job->plan);
-    bool is_numeric = output->dtype != PRESTO_STRING && output->dtype != PRESTO_DTYPE_UNKNOWN;
-    PRESTO_TRY(presto_codec_spec_fit(&job->codec, is_numeric ? output : NULL, err));
+    job->pipeline_json = presto_pipeline_json(job->pipeline);
+    job->seed = job->options->seed;
+    *stored_out = *presto_plan_output(job->plan);
+    return PRESTO_OK;
+}
+
+/* Records as they are: what is known of them stays. */
+static presto_status prepare_records(presto__conversion *job, const char *const *paths,
+                                     size_t path_count, presto_tensor_spec *stored_out,
+                                     presto_error *err) {
+    if (job->options->split != NULL)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "'%s' is a representation of which pipeline?", job->options->split);
+    const char *codec = job->options->codec;
+    if (codec != NULL) /* a codec that there is not is known before the input is looked for */
+        PRESTO_TRY(presto_codec_parse(codec, &job->codec, err));
+    PRESTO_TRY(open_dataset(job, paths, path_count, err));
+    const presto_dataset_info *info = presto_dataset_get_info(job->dataset);
+    if (codec == NULL)
+        PRESTO_TRY(presto_codec_parse(info->codec, &job->codec, err));
+    job->pipeline_json = info->pipeline_json;
+    job->split = info->split;
+    job->seed = info->seed;
+    *stored_out = main_spec(job->source);
+    return PRESTO_OK;
+}
+
+static presto_status prepare(presto__conversion *job, const char *const *paths, size_t path_count,
+                             presto_error *err) {
+    const presto_convert_options *options = job->options;
+    presto_tensor_spec stored;
+    if (options->shards != 0 && options->shard_bytes != 0)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "shards end either by number or by size");
+    if (job->pipeline != NULL)
+        PRESTO_TRY(prepare_steps(job, paths, path_count, &stored, err));
+    else
+        PRESTO_TRY(prepare_records(job, paths, path_count, &stored, err));
+    bool is_numeric = stored.dtype != PRESTO_STRING && stored.dtype != PRESTO_DTYPE_UNKNOWN;
+    PRESTO_TRY(presto_codec_spec_fit(&job->codec, is_numeric ? &stored : NULL, err));
     presto_codec_format(&job->codec, job->codec_text);
     if (options->limit_samples != 0)
         presto_source_truncate(job->source, options->limit_samples);
@@ -118,6 +159,8 @@ static presto_status prepare(presto__conversion *job, const char *const *paths, 
         job->shard_count = 0;
     else if (options->shards != 0)
         job->shard_count = options->shards;
+    else if (job->pipeline == NULL)
+        job->shard_count = presto_dataset_shard_count(job->dataset);
     else
         job->shard_count = options->threads > 0 ? options->threads : 1;
     return PRESTO_OK;

@@ -23,13 +23,13 @@
 static char *job_text(const presto__conversion *job) {
     char digest[24];
     snprintf(digest, sizeof digest, "%016" PRIx64, presto__source_digest(job->source));
-    json_t *root = json_pack(
-        "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:s}", "pipeline",
-        presto_pipeline_json(job->pipeline), "split", job->split, "codec", job->codec_text,
-        "file_compression", presto_file_compression_name(job->options->file_compression), "shards",
-        (json_int_t)job->shard_count, "shard_bytes", (json_int_t)job->options->shard_bytes, "seed",
-        (json_int_t)job->options->seed, "samples", (json_int_t)job->sample_count, "input", digest,
-        "version", presto_version());
+    json_t *root =
+        json_pack("{s:s?, s:s?, s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:s}", "pipeline",
+                  job->pipeline_json, "split", job->split, "codec", job->codec_text,
+                  "file_compression", presto_file_compression_name(job->options->file_compression),
+                  "shards", (json_int_t)job->shard_count, "shard_bytes",
+                  (json_int_t)job->options->shard_bytes, "seed", (json_int_t)job->seed, "samples",
+                  (json_int_t)job->sample_count, "input", digest, "version", presto_version());
     char *text = root == NULL ? NULL : json_dumps(root, JSON_SORT_KEYS | JSON_COMPACT);
     json_decref(root);
     return text;
@@ -119,13 +119,17 @@ static bool shards_fit(const presto__conversion *job, const presto_dataset_info 
     return true;
 }
 
+static bool same_text(const char *a, const char *b) {
+    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
 /* What a finished dataset was made with that this job would do otherwise; NULL: nothing. */
 static const char *finished_difference(const presto__conversion *job,
                                        const presto_dataset_info *info, bool same_pipeline,
                                        uint64_t samples) {
     if (!same_pipeline)
         return "pipeline";
-    if (info->split == NULL || strcmp(info->split, job->split) != 0)
+    if (!same_text(info->split, job->split))
         return "split";
     if (strcmp(info->codec, job->codec_text) != 0)
         return "codec";
@@ -133,7 +137,7 @@ static const char *finished_difference(const presto__conversion *job,
         return "file_compression";
     if (!shards_fit(job, info))
         return presto__conversion_by_size(job) ? "shard_bytes" : "shards";
-    if (info->seed != job->options->seed)
+    if (info->seed != job->seed)
         return "seed";
     bool fits = job->options->on_error == PRESTO_ON_ERROR_FAIL ? samples == job->sample_count
                                                                : samples <= job->sample_count;
@@ -159,11 +163,10 @@ static presto_status take_shards(presto__conversion *job, const presto_dataset_i
 static presto_status take_finished(presto__conversion *job, presto_error *err) {
     presto_dataset_info info = {0};
     PRESTO_TRY(presto_dataset_info_read(job->dir, &info, err));
-    bool same_pipeline = false;
-    presto_status status =
-        info.pipeline_json == NULL
-            ? PRESTO_OK
-            : presto__pipeline_matches(job->pipeline, info.pipeline_json, &same_pipeline, err);
+    bool same_pipeline = same_text(info.pipeline_json, job->pipeline_json);
+    presto_status status = PRESTO_OK;
+    if (job->pipeline != NULL && info.pipeline_json != NULL)
+        status = presto__pipeline_matches(job->pipeline, info.pipeline_json, &same_pipeline, err);
     uint64_t samples = 0;
     for (size_t i = 0; i < info.shard_count; i++)
         samples += info.shards[i].records;

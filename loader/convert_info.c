@@ -96,13 +96,13 @@ static presto_status copy_label_names(const presto__conversion *job, presto_data
 static presto_status fill_info(const presto__conversion *job, presto_dataset_info *info,
                                presto_error *err) {
     const presto__progress *progress = &job->progress;
-    info->pipeline_json = copy_text(presto_pipeline_json(job->pipeline));
+    info->pipeline_json = copy_text(job->pipeline_json);
     info->split = copy_text(job->split);
     info->main_feature = copy_text(job->source->main_feature);
     info->codec = copy_text(job->codec_text);
     info->dictionary_file = job->codec.wants_dictionary ? copy_text(PRESTO__DICTIONARY_FILE) : NULL;
     info->file_compression = job->options->file_compression;
-    info->seed = job->options->seed;
+    info->seed = job->seed;
     info->tool_version = copy_text(presto_version());
     PRESTO_TRY(copy_features(job, info, err));
     PRESTO_TRY(copy_label_names(job, info, err));
@@ -118,8 +118,10 @@ static presto_status fill_info(const presto__conversion *job, presto_dataset_inf
     }
     bool lacks_main = info->main_feature == NULL && job->source->main_feature != NULL;
     bool lacks_dictionary = info->dictionary_file == NULL && job->codec.wants_dictionary;
-    if (info->pipeline_json == NULL || info->split == NULL || info->codec == NULL ||
-        info->tool_version == NULL || lacks_main || lacks_dictionary)
+    bool lacks_pipeline = info->pipeline_json == NULL && job->pipeline_json != NULL;
+    bool lacks_split = info->split == NULL && job->split != NULL;
+    if (info->codec == NULL || info->tool_version == NULL || lacks_main || lacks_dictionary ||
+        lacks_pipeline || lacks_split)
         return presto_fail_memory(err, 0);
     return PRESTO_OK;
 }

@@ -3,7 +3,7 @@
 #include <presto/inspect.h>
 
 #include <stdio.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "file_internal.h"
 #include "scan_internal.h"
@@ -31,20 +31,17 @@ static presto_status copy_whole(presto__scan *scan, presto_shard_writer *writer,
     return status < 0 ? status : PRESTO_OK;
 }
 
-static bool same_file(const char *a, const char *b) {
-    struct stat first, second;
-    return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
-           first.st_ino == second.st_ino;
-}
-
 presto_status presto_repair_file(const char *path, const char *out_path, presto_lost_fn on_lost,
                                  void *user, presto_repair_result *result_out, presto_error *err) {
     presto__scan *scan = NULL;
     presto_shard_writer *writer = NULL;
     presto_repair_result result = {0};
-    if (same_file(path, out_path))
-        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                           "the repaired file must be another one");
+    if (access(out_path, F_OK) == 0) {
+        presto_status exists = presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                                           "exists already; the repaired file must be a new one");
+        presto_error_set_file(err, out_path);
+        return exists;
+    }
     PRESTO_TRY(presto__scan_new(path, PRESTO_FRAME_MAX_PAYLOAD_BYTES, &scan, err));
     presto_shard_writer_options options;
     presto_shard_writer_options_defaults(&options);

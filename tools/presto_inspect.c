@@ -16,6 +16,7 @@
 #include "cli.h"
 #include "inspect_cat.h"
 #include "inspect_info.h"
+#include "inspect_recode.h"
 
 enum {
     OPT_RECORD = CLI_LONG,
@@ -25,7 +26,9 @@ enum {
     OPT_FRAMES_ONLY,
     OPT_DALI,
     OPT_FILE_COMPRESSION,
-    MAX_SHARDS = 99999,
+    OPT_SHARD_BYTES,
+    OPT_RESUME,
+    MAX_THREADS = 1024,
 };
 
 static const cli_option options[] = {
@@ -43,8 +46,11 @@ static const cli_option options[] = {
     {'o', "output", "FILE|DIR", "the new file (repair) or folder (recode)"},
     {'c', "codec", "CODEC[:LEVEL]", "recode: of the records [default: as the input]"},
     {'s', "shards", "N", "recode: number of files [default: as many as the input]"},
+    {OPT_SHARD_BYTES, "shard-bytes", "SIZE", "recode: files of up to SIZE instead, such as 256MiB"},
     {OPT_FILE_COMPRESSION, "file-compression", "FORMAT",
      "recode: compress each file as a whole: none, gzip or zlib [default: none]"},
+    {'j', "threads", "N", "recode: threads; 0: no extra ones [default: one per CPU]"},
+    {OPT_RESUME, "resume", NULL, "recode: go on where an interrupted run ended"},
     CLI_COMMON_OPTIONS("JSON on stdout: one object; cat: one per record"),
 };
 
@@ -55,7 +61,7 @@ static const cli_program self = {
     "cat [--json] [--record N] PATH\n"
     "index [--dali] PATH...\n"
     "repair FILE -o FILE\n"
-    "recode PATH... [-c CODEC] [-s SHARDS] -o DIR",
+    "recode [-c CODEC] [-s SHARDS] -o DIR PATH...",
     "Look into TFRecord files, with or without Presto's dataset.json: what they hold (info), "
     "whether they are whole (verify), their records (cat); index them, save what is whole of a "
     "damaged one (repair), store them again in another codec or number of files (recode). PATH is "
@@ -74,7 +80,7 @@ typedef struct inspect {
     command command;
     info_options info;
     cat_options cat;
-    presto_recode_options recode;
+    recode_options recode;
     bool quiet, json, frames_only, dali;
     const char *output;
 } inspect;
@@ -97,10 +103,13 @@ static bool belongs(int id, command to) {
         return to == REPAIR || to == RECODE;
     case 'c':
     case 's':
+    case OPT_SHARD_BYTES:
     case OPT_FILE_COMPRESSION:
+    case 'j':
+    case OPT_RESUME:
         return to == RECODE;
     case CLI_JSON:
-        return to != INDEX && to != RECODE;
+        return to != INDEX;
     default:
         return true;
     }
@@ -134,20 +143,29 @@ static void parse_option(inspect *in, int id, const char *text) {
         break;
     case 'c':
         cli_check_codec("--codec", text);
-        in->recode.codec = text;
+        in->recode.convert.codec = text;
         break;
     case 's':
-        in->recode.shards = (size_t)cli_number("--shards", text, 1, MAX_SHARDS);
+        in->recode.convert.shards = (size_t)cli_number("--shards", text, 1, PRESTO_MAX_SHARDS);
+        break;
+    case OPT_SHARD_BYTES:
+        in->recode.convert.shard_bytes = cli_size("--shard-bytes", text, 1);
         break;
     case OPT_FILE_COMPRESSION:
-        in->recode.file_compression =
+        in->recode.convert.file_compression =
             compression_values[cli_choice("--file-compression", text, compressions)];
         break;
+    case 'j':
+        in->recode.convert.threads = (unsigned)cli_number("--threads", text, 0, MAX_THREADS);
+        break;
+    case OPT_RESUME:
+        in->recode.convert.resume = true;
+        break;
     case CLI_QUIET:
-        in->quiet = true;
+        in->quiet = in->recode.quiet = true;
         break;
     case CLI_JSON:
-        in->json = in->info.json = in->cat.json = true;
+        in->json = in->info.json = in->cat.json = in->recode.json = true;
         break;
     default:
         break;
@@ -176,7 +194,9 @@ static void take_command(inspect *in, char **argv, int *argc) {
 static void parse_command_line(inspect *in, int argc, char **argv) {
     bool given[CLI_LONG + 32] = {false};
     const char *text = NULL;
-    presto_recode_options_defaults(&in->recode);
+    presto_convert_options_defaults(&in->recode.convert);
+    in->recode.convert.codec = NULL; /* the input's */
+    in->recode.convert.threads = cli_cpu_count();
     in->cat.record = in->cat.limit = UINT64_MAX;
     for (int id; (id = cli_next(argc, argv, &text)) != -1;) {
         parse_option(in, id, text);
@@ -190,6 +210,8 @@ static void parse_command_line(inspect *in, int argc, char **argv) {
     cli_check_operands(argc, argv, 1, single ? 1 : INT32_MAX, "PATH");
     if ((in->command == REPAIR || in->command == RECODE) && in->output == NULL)
         cli_usage("--output is missing");
+    if (in->recode.convert.shards > 0 && in->recode.convert.shard_bytes > 0)
+        cli_usage("--shards and --shard-bytes: one of them decides where files end");
     if (in->command == CAT && !in->json && isatty(STDOUT_FILENO))
         cli_usage("cat: stdout is a terminal: use --json, or redirect it");
 }
@@ -320,7 +342,7 @@ static int run_index(const inspect *in, const char *const *paths, size_t path_co
     return status < 0 ? cli_error(&err) : CLI_DONE;
 }
 
-/* ---- repair, recode ---- */
+/* ---- repair ---- */
 
 typedef struct repair {
     const inspect *in;
@@ -370,13 +392,6 @@ static int run_repair(const inspect *in, const char *path) {
     return cli_print_json(object);
 }
 
-static int run_recode(const inspect *in, const char *const *paths, size_t path_count) {
-    presto_error err;
-    if (presto_recode(paths, path_count, in->output, &in->recode, &err) < 0)
-        return cli_error(&err);
-    return CLI_DONE;
-}
-
 int main(int argc, char **argv) {
     inspect in = {0};
     int code = CLI_DONE;
@@ -402,7 +417,7 @@ int main(int argc, char **argv) {
         code = run_repair(&in, paths[0]);
         break;
     case RECODE:
-        code = run_recode(&in, paths, path_count);
+        code = inspect_recode(&in.recode, in.output, paths, path_count);
         break;
     }
     code = cli_close_stdout(code);

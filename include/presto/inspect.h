@@ -168,7 +168,7 @@ PRESTO_API void presto_info_done(presto_info *info);
  */
 PRESTO_API const char *presto_content_name(presto_span bytes);
 
-/* ---- index, repair, recode ---- */
+/* ---- index, repair ---- */
 
 /**
  * (Re)build <path>.index from the headers. PRESTO_ERR_CORRUPT or _TRUNCATED if the file is
@@ -193,27 +193,12 @@ typedef struct presto_repair_result {
 
 /**
  * Copy every whole record (both CRCs hold) of `path` to the new file `out_path`, in order, with an
- * index. The output is compressed as the input is. on_lost may be NULL.
+ * index. A file that exists is not replaced: PRESTO_ERR_ARGUMENT. The output is compressed as the
+ * input is. on_lost may be NULL.
  */
 PRESTO_API presto_status presto_repair_file(const char *path, const char *out_path,
                                             presto_lost_fn on_lost, void *user,
                                             presto_repair_result *result_out, presto_error *err);
-
-typedef struct presto_recode_options {
-    const char *codec; /* text; NULL: as the input */
-    presto_file_compression file_compression;
-    size_t shards; /* 0: as many as the input */
-} presto_recode_options;
-
-PRESTO_API void presto_recode_options_defaults(presto_recode_options *options);
-
-/**
- * Store the records of a dataset again in `dir` (made if missing, refused unless empty) with
- * another codec or number of shards; samples and their order stay. Writes dataset.json last;
- * pipeline, split and features are carried over.
- */
-PRESTO_API presto_status presto_recode(const char *const *paths, size_t path_count, const char *dir,
-                                       const presto_recode_options *options, presto_error *err);
 
 #ifdef __cplusplus
 }

@@ -68,7 +68,7 @@ typedef bool (*presto_progress_fn)(void *user, const presto_progress *progress);
 
 typedef struct presto_convert_options {
     const char *split; /* representation to store; NULL: the last one that can be stored */
-    const char *codec; /* text, default "none" */
+    const char *codec; /* text. Default "none"; NULL: that too, or without a pipeline the input's */
     presto_file_compression file_compression;
     size_t shards;        /* default 0: as many as threads, at least 1 */
     uint64_t shard_bytes; /* instead of `shards`: a shard ends before the record that would make it
@@ -110,6 +110,11 @@ typedef struct presto_convert_result {
  * PRESTO_ERR_ARGUMENT). Sample k stands at the same place whatever the number of threads: shard i
  * has samples [i*n/shards, (i+1)*n/shards), or, with shard_bytes, those that follow the shard
  * before it and fit. On failure finished shards stay, there is no dataset.json.
+ *
+ * Without a pipeline (NULL) the records of a dataset, or of foreign files, are stored again as they
+ * are, in their order: in another codec, another number of files. What dataset.json says of
+ * pipeline, split, seed, features and labels is carried over; options->split must be NULL; `shards`
+ * 0 means as many as the input has.
  *
  * Returns: PRESTO_OK; PRESTO_ERR_ARGUMENT (the folder; both `shards` and `shard_bytes`),
  *          PRESTO_ERR_LIMIT (more than PRESTO_MAX_SHARDS of shard_bytes), PRESTO_ERR_STOPPED, what

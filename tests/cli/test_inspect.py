@@ -196,6 +196,34 @@ class Inspect(Case):
         self.assertEqual(len(list(out.glob("*.tfrecord"))), 5)
         self.assertEqual(json.loads(self.inspect("info", "--json", out))["codec"], "lz4")
         self.assertTrue(self.load("-q", out) == self.load("-q", self.resized))
+        again = self.new("recoded")
+        text = self.inspect("recode", "--json", "-j", "0", "--shard-bytes", "30KiB", "-o", again, out)
+        self.assertEqual(json.loads(text)["shards"], len(list(again.glob("*.tfrecord"))))
+        self.assertEqual(json.loads(self.inspect("info", "--json", again))["codec"], "lz4")
+        self.assertTrue(self.load("-q", again) == self.load("-q", self.resized))
+        resumed = self.inspect("recode", "--json", "--resume", "--shard-bytes", "30KiB", "-o", again, out)
+        self.assertEqual(json.loads(resumed)["records"], json.loads(text)["records"])
+        done = run("presto-inspect", "recode", "-o", again, out)
+        self.assert_fails(done, 2, "holds a whole dataset already")
+
+    def test_recode_takes_files_of_others(self):
+        folder, out, back = self.new("foreign"), self.new("recoded"), self.new("back")
+        folder.mkdir()
+        for i, shard in enumerate(sorted(self.resized.glob("*.tfrecord"))):  # records that are no Examples
+            shutil.copy(shard, folder / f"part-{i}.tfrecord")
+        stored = b"".join(path.read_bytes() for path in sorted(folder.iterdir()))
+        done = run("presto-inspect", "recode", "-c", "zstd:1", "-s", "2", "-o", out, folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"{self.photo_count} records, 2 shards", done.stderr)
+        self.inspect("recode", "-c", "none", "-o", back, out)
+        self.assertTrue(b"".join(path.read_bytes() for path in sorted(back.glob("*.tfrecord"))) == stored)
+
+    def test_repair_replaces_no_file(self):
+        taken = self.new("taken")
+        taken.write_text("mine")
+        shard = sorted(self.resized.glob("*.tfrecord"))[0]
+        self.assert_fails(run("presto-inspect", "repair", shard, "-o", taken), 2, "exists already")
+        self.assertEqual(taken.read_text(), "mine")
 
     def test_options_of_another_subcommand_are_refused(self):
         for arguments in (["info", "--record", "1"], ["cat", "--json", "--dali"], ["verify", "-o", "x"],

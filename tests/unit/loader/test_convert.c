@@ -507,11 +507,10 @@ START_TEST(names_of_labels_come_along) {
     options.split = "resized";
     ck_assert_ok(convert("first", "second", &options, &result, &err), &err);
     check_labels("second", names, 4);
-    presto_recode_options recode;
-    presto_recode_options_defaults(&recode);
-    recode.codec = "zstd:1";
+    options.split = NULL;
+    options.codec = "zstd:1";
     const char *paths[] = {at("second")};
-    ck_assert_ok(presto_recode(paths, 1, at("third"), &recode, &err), &err);
+    ck_assert_ok(presto_convert(NULL, paths, 1, at("third"), &options, &result, &err), &err);
     check_labels("third", names, 4);
     tear_down();
 }

@@ -23,6 +23,7 @@ static presto_pipeline *pipeline;
 static char *base;
 static unsigned threads;
 static uint64_t shard_bytes; /* 0: two shards */
+static bool recodes;         /* the whole dataset, instead of converting the photos */
 
 static const char *in_base(const char *name) {
     static char paths[4][700];
@@ -33,17 +34,18 @@ static const char *in_base(const char *name) {
 }
 
 static presto_status convert(const char *to, bool resume) {
-    const char *paths[] = {in_base("photos")};
+    const char *paths[] = {in_base(recodes ? "whole" : "photos")};
     presto_convert_options options;
     presto_convert_result result;
     presto_convert_options_defaults(&options);
-    options.split = "decoded";
+    options.split = recodes ? NULL : "decoded";
     options.codec = "zlib:1";
     options.shards = shard_bytes > 0 ? 0 : 2;
     options.shard_bytes = shard_bytes;
     options.threads = threads;
     options.resume = resume;
-    return presto_convert(pipeline, paths, 1, in_base(to), &options, &result, &err);
+    return presto_convert(recodes ? NULL : pipeline, paths, 1, in_base(to), &options, &result,
+                          &err);
 }
 
 static void set_up(unsigned with_threads) {
@@ -143,6 +145,15 @@ START_TEST(a_conversion_to_shards_of_a_size_survives_every_failure) {
 }
 END_TEST
 
+START_TEST(recoding_survives_every_failure) {
+    set_up(0);
+    recodes = true; /* to what it is already, so that the bytes are known */
+    for (int i = 0; i < KINDS; i++)
+        fail_conversions(all_kinds[i]);
+    tear_down();
+}
+END_TEST
+
 /* ---- streams ---- */
 
 typedef struct streaming {
@@ -234,6 +245,7 @@ int main(void) {
         an_inline_conversion_survives_every_failure,
         a_conversion_with_threads_survives_every_failure,
         a_conversion_to_shards_of_a_size_survives_every_failure,
+        recoding_survives_every_failure,
         inline_streams_survive_every_failure,
         streams_with_threads_survive_every_failure,
     };

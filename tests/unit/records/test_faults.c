@@ -126,14 +126,6 @@ static presto_status try_repair(void) {
     return presto_repair_file(in_base("plain/data.tfrecord"), written, NULL, NULL, NULL, &err);
 }
 
-static presto_status try_recode(void) {
-    const char *paths[] = {in_base("plain")};
-    presto_recode_options options = {.codec = "zlib", .shards = 2};
-    char out[800];
-    snprintf(out, sizeof out, "%s/recoded", base);
-    return presto_recode(paths, 1, out, &options, &err);
-}
-
 static presto_status try_codecs(void) {
     static const char *const texts[] = {"zlib", "gzip", "zstd", "lz4", "lz4hc", "blosc-lz4"};
     static const uint8_t data[5000] = {1, 2, 3};
@@ -186,25 +178,6 @@ static void check_written(presto_status status) {
     ck_assert_uint_eq(result.faults, 0);
     presto_check_remove_tree(dir);
     ck_assert_int_eq(mkdir(dir, 0777), 0);
-}
-
-/* A recoded folder is a dataset only if it is a whole one. */
-static void check_recoded(presto_status status) {
-    char dir[800];
-    snprintf(dir, sizeof dir, "%s/recoded", base);
-    const char *paths[] = {dir};
-    presto_dataset_info info = {0};
-    presto_verify_result result = {0};
-    presto_status read = presto_dataset_info_read(dir, &info, &err);
-    presto_dataset_info_done(&info);
-    if (status < 0 && read < 0) {
-        presto_check_remove_tree(dir);
-        return;
-    }
-    ck_assert_ok(presto_verify_paths(paths, 1, NULL, &result, &err), &err);
-    ck_assert_uint_eq(result.records, RECORDS);
-    ck_assert_uint_eq(result.faults, 0);
-    presto_check_remove_tree(dir);
 }
 
 static void fail_each(presto_status (*attempt)(void), int kinds, void (*check)(presto_status)) {
@@ -303,11 +276,6 @@ START_TEST(repair_survives_every_failure) {
 }
 END_TEST
 
-START_TEST(recode_survives_every_failure) {
-    fail_everything(try_recode, check_recoded);
-}
-END_TEST
-
 START_TEST(codecs_survive_every_failure) {
     fail_everything(try_codecs, NULL);
 }
@@ -318,8 +286,7 @@ int main(void) {
         writing_survives_every_failure, writing_gzip_survives_every_failure,
         reading_survives_every_failure, reading_gzip_survives_every_failure,
         info_survives_every_failure,    verify_survives_every_failure,
-        repair_survives_every_failure,  recode_survives_every_failure,
-        codecs_survive_every_failure,
+        repair_survives_every_failure,  codecs_survive_every_failure,
     };
     if (access("/dev/shm", W_OK) == 0)
         setenv("TMPDIR", "/dev/shm", 0);

@@ -9,6 +9,7 @@
 
 #include <presto/example.h>
 #include <presto/inspect.h>
+#include <presto/job.h>
 
 static presto_error err;
 
@@ -68,6 +69,22 @@ static char *make_dataset(char *base) {
     return dir;
 }
 
+static presto_status recode(const char *in, const char *out, const char *codec,
+                            presto_file_compression compression, size_t shards) {
+    presto_convert_options options;
+    presto_convert_result result;
+    presto_convert_options_defaults(&options);
+    options.codec = codec;
+    options.file_compression = compression;
+    options.shards = shards;
+    options.threads = 3;
+    options.sync = false;
+    presto_status status = presto_convert(NULL, &in, 1, out, &options, &result, &err);
+    if (status == PRESTO_OK)
+        ck_assert_uint_eq(result.samples, RECORDS);
+    return status;
+}
+
 static void check_records(presto_dataset *dataset) {
     presto_codec *codec;
     presto_arena arena = {0};
@@ -118,17 +135,12 @@ START_TEST(every_codec_and_shard_count_keeps_the_samples) {
     const char *in = make_dataset(base);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char out[700], again[700];
-        presto_recode_options options;
         presto_dataset *dataset;
         presto_verify_result result = {0};
         snprintf(out, sizeof out, "%s/out-%zu", base, i);
         snprintf(again, sizeof again, "%s/again-%zu", base, i);
         const char *out_path = out, *again_path = again;
-        presto_recode_options_defaults(&options);
-        options.codec = cases[i].codec;
-        options.file_compression = cases[i].compression;
-        options.shards = cases[i].shards;
-        ck_assert_ok(presto_recode(&in, 1, out, &options, &err), &err);
+        ck_assert_ok(recode(in, out, cases[i].codec, cases[i].compression, cases[i].shards), &err);
         ck_assert_ok(presto_dataset_open(&out_path, 1, NULL, &dataset, &err), &err);
         const presto_dataset_info *info = presto_dataset_get_info(dataset);
         ck_assert_str_eq(info->codec, cases[i].stored);
@@ -150,8 +162,7 @@ START_TEST(every_codec_and_shard_count_keeps_the_samples) {
         ck_assert(seen.raw_bytes_exact);
         presto_info_done(&seen);
         /* And back. */
-        options = (presto_recode_options){.codec = "none", .shards = 1};
-        ck_assert_ok(presto_recode(&out_path, 1, again, &options, &err), &err);
+        ck_assert_ok(recode(out, again, "none", PRESTO_FILE_PLAIN, 1), &err);
         ck_assert_ok(presto_dataset_open(&again_path, 1, NULL, &dataset, &err), &err);
         check_records(dataset);
         presto_dataset_free(dataset);
@@ -196,12 +207,11 @@ END_TEST
 START_TEST(a_folder_that_is_not_empty_is_refused) {
     char *base = presto_check_temp_dir();
     const char *in = make_dataset(base);
-    ck_assert_status(presto_recode(&in, 1, in, NULL, &err), PRESTO_ERR_ARGUMENT, &err);
-    ck_assert_str_eq(err.message, "the folder is not empty");
+    ck_assert_status(recode(in, in, NULL, PRESTO_FILE_PLAIN, 0), PRESTO_ERR_ARGUMENT, &err);
+    ck_assert_str_eq(err.message, "holds a whole dataset already");
     char out[700];
     snprintf(out, sizeof out, "%s/out", base);
-    presto_recode_options options = {.codec = "zstd:99"};
-    ck_assert_status(presto_recode(&in, 1, out, &options, &err), PRESTO_ERR_ARGUMENT, &err);
+    ck_assert_status(recode(in, out, "zstd:99", PRESTO_FILE_PLAIN, 0), PRESTO_ERR_ARGUMENT, &err);
     ck_assert_int_ne(access(out, F_OK), 0);
     presto_check_remove_tree(base);
     free(base);
