@@ -18,7 +18,7 @@
 
 #include <presto/clock.h>
 
-#include "loader_internal.h"
+#include "disk_internal.h"
 
 #define DEFAULT_PREFETCH_BYTES ((size_t)256 << 20)
 #define DEFAULT_BLOCK_BYTES ((size_t)1 << 20)
@@ -77,6 +77,8 @@ static presto_status check_options(const presto_source *source, const presto_pla
         wrong = "steps before a cache need a cache";
     else if (options->cache_bytes > 0 && options->output == PRESTO_OUTPUT_RECORDS)
         wrong = "a cache goes with batches, not with records";
+    else if (options->cache_dir != NULL && options->cache_bytes == 0)
+        wrong = "a cache on disk needs a limit";
     if (wrong != NULL)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "%s", wrong);
     return PRESTO_OK;
@@ -235,6 +237,22 @@ static presto_status start_workers(presto_loader *loader, presto_error *err) {
                        : presto_fail_errno(err, failed, "", "cannot start worker thread");
 }
 
+static presto_status open_cache(presto_loader *loader, presto_error *err) {
+    const presto_loader_options *options = &loader->options;
+    if (options->cache_bytes == 0)
+        return PRESTO_OK;
+    if (options->cache_dir == NULL)
+        return presto__cache_new(loader->source->count, options->cache_bytes, &loader->pool->cache,
+                                 err);
+    presto__disk_options disk = {.dir = options->cache_dir,
+                                 .limit_bytes = options->cache_bytes,
+                                 .count = loader->source->count};
+    PRESTO_TRY(presto__disk_key_of(loader->source, loader->cache_plan, &disk.key, err));
+    PRESTO_TRY(presto__disk_open(&disk, &loader->disk, err));
+    loader->options.cache_dir = NULL; /* the caller's, and no longer needed */
+    return PRESTO_OK;
+}
+
 static presto_status open_loader(presto_loader *loader, presto_error *err) {
     /* A little is kept back for packets that turn out larger than those before them. */
     size_t limit = loader->options.prefetch_bytes;
@@ -245,10 +263,8 @@ static presto_status open_loader(presto_loader *loader, presto_error *err) {
         return presto_fail_memory(err, loader->capacity * sizeof(presto__packet *));
     choose_blocking(loader);
     choose_path(loader);
-    if (loader->options.cache_bytes > 0)
-        PRESTO_TRY(presto__cache_new(loader->source->count, loader->options.cache_bytes,
-                                     &loader->pool->cache, err));
     PRESTO_TRY(open_order(loader, err));
+    PRESTO_TRY(open_cache(loader, err));
     if (loader->options.auto_threads && loader->options.threads > 1) {
         if (pthread_cond_init(&loader->spare, NULL) != 0)
             return presto_fail(err, PRESTO_ERR_MEMORY, PRESTO_NO_OFFSET, "cannot make a lock");
@@ -303,6 +319,7 @@ void presto_loader_free(presto_loader *loader) {
     for (size_t i = 0; i < loader->worker_count; i++)
         presto__worker_done(&loader->workers[i]);
     free(loader->workers);
+    presto__disk_free(loader->disk);
     if (loader->tuner.most > 0)
         pthread_cond_destroy(&loader->spare);
     for (size_t i = 0; loader->slots != NULL && i < loader->capacity; i++)
@@ -513,7 +530,9 @@ static void add_account(presto_loader *loader, presto__worker *worker) {
     to->encode_ns += worker->account.encode_ns;
     to->batch_ns += worker->account.batch_ns;
     worker->reader->stats = (presto__read_stats){0};
+    to->cache_ns += worker->account.cache_ns;
     to->cached_samples += worker->account.cached_samples;
+    to->missed_samples += worker->account.missed_samples;
     worker->account = (presto__account){0};
     for (size_t i = 0; i < loader->step_count; i++)
         worker->step_stats[i] =
@@ -740,8 +759,18 @@ static void count_packet(presto_loader *loader, const presto__packet *packet) {
     pthread_mutex_unlock(&loader->pool->lock);
 }
 
+static void warn(presto_loader *loader) {
+    presto_error warning;
+    if (loader->disk != NULL && presto__disk_take_warning(loader->disk, &warning) &&
+        loader->options.on_warning != NULL)
+        loader->options.on_warning(loader->options.on_warning_user, &warning);
+}
+
 static presto_status next_packet(presto_loader *loader, presto_error *err) {
     presto__packet *packet = take_packet(loader);
+    if (packet == NULL && loader->disk != NULL)
+        presto__disk_finish(loader->disk); /* whoever looks at the end finds all that was stored */
+    warn(loader);
     if (packet == NULL) {
         if (loader->unstarted != NULL)
             presto__packet_release(loader->unstarted, 1);
@@ -826,7 +855,9 @@ void presto_loader_get_stats(const presto_loader *loader, presto_loader_stats *s
     stats.steps_ns = account->steps_ns;
     stats.encode_ns = account->encode_ns;
     stats.batch_ns = account->batch_ns;
+    stats.cache_ns = account->cache_ns;
     stats.cached_samples = account->cached_samples;
+    stats.missed_samples = account->missed_samples;
     stats.cache_bytes = pool->cache == NULL ? 0 : presto__cache_bytes(pool->cache);
     stats.worker_wait_ns = loader->worker_wait_ns;
     stats.queued_bytes = pool->held_bytes;
@@ -840,6 +871,14 @@ void presto_loader_get_stats(const presto_loader *loader, presto_loader_stats *s
     stats.threads =
         loader->tuner.most > 0 ? presto__tuner_chosen(&loader->tuner) : loader->options.threads;
     pthread_mutex_unlock(&pool->lock);
+    if (loader->disk != NULL) {
+        presto__disk_stats disk;
+        presto__disk_get_stats(loader->disk, &disk);
+        stats.cache_bytes = disk.held_bytes;
+        stats.cache_written_bytes = disk.written_bytes;
+        stats.cache_damaged_blocks = disk.damaged_blocks;
+        stats.cache_evicted_blocks = disk.evicted_blocks;
+    }
     stats.wall_ns = now - loader->opened_ns;
     *stats_out = stats;
 }

@@ -30,6 +30,8 @@ typedef struct presto__blocks {
 
 void presto__blocks_done(presto__blocks *blocks);
 size_t presto__blocks_memory(const presto__blocks *blocks);
+/** Room for `count` blocks in all. */
+presto_status presto__blocks_reserve(presto__blocks *blocks, size_t count, presto_error *err);
 
 /** What reading cost, summed by a reader; stages timed on every n-th sample are scaled up. */
 typedef struct presto__read_stats {
@@ -52,6 +54,8 @@ typedef struct presto__reader {
     bool aligns;         /* set by the worker: tensors are to be aligned in the blocks read */
     size_t align_at;     /* where in a record the largest tensor starts, as seen so far */
 } presto__reader;
+
+typedef struct presto__digest presto__digest; /* disk_internal.h */
 
 /** A kind of source. Everything but `source` calls is per thread. */
 typedef struct presto__source_ops {
@@ -87,6 +91,10 @@ typedef struct presto__source_ops {
     bool (*owned)(const presto__reader *reader, size_t i);
     const presto_codec_spec *(*codec)(const presto_source *source); /* NULL: none */
     uint64_t (*digest)(const presto_source *source);                /* of presto__source_digest */
+    /** Add what samples depend on: names, sizes and times of all files, and how they are read;
+     * `as_named`: also the paths as the user wrote them. */
+    presto_status (*identify)(const presto_source *source, bool as_named, presto__digest *digest,
+                              presto_error *err);
 } presto__source_ops;
 
 struct presto_source {
@@ -231,6 +239,8 @@ void presto__schema_difference(const presto__schema *a, const presto__schema *b,
 
 typedef struct presto__cache presto__cache;
 typedef struct presto__cached presto__cached; /* one sample */
+typedef struct presto__disk presto__disk;     /* the disk cache: disk_internal.h */
+typedef struct presto__disk_worker presto__disk_worker;
 
 /** PRESTO_ERR_ARGUMENT if the limit does not even hold the table of `count` samples. */
 presto_status presto__cache_new(uint64_t count, size_t limit_bytes, presto__cache **cache_out,
@@ -463,7 +473,7 @@ unsigned presto__tuner_chosen(const presto__tuner *tuner);
 typedef struct presto__account {
     uint64_t read_bytes, read_ns, decompress_ns, parse_ns;
     uint64_t steps_ns, encode_ns, batch_ns;
-    uint64_t cached_samples;
+    uint64_t cache_ns, cached_samples, missed_samples;
 } presto__account;
 
 typedef struct presto__worker {
@@ -478,6 +488,7 @@ typedef struct presto__worker {
     const presto__cached **hits; /* of the numbers being run; NULL entries: fetched */
     uint64_t *missing;           /* those to fetch */
     const presto__cached *hit;   /* the sample being run, if index is SIZE_MAX */
+    presto__disk_worker *disk;   /* NULL: no disk cache */
     presto_codec *codec;         /* records output */
     presto_buffer raw;
     presto__schema schema; /* records output: all samples so far */
@@ -529,6 +540,7 @@ struct presto_loader {
     size_t worker_count;
     size_t capacity;
     presto__pool *pool;
+    presto__disk *disk;       /* NULL: no disk cache */
     atomic_bool is_abandoned; /* results are no longer wanted */
 
     /* Guarded by the pool's lock. */

@@ -93,6 +93,19 @@ void presto__blocks_done(presto__blocks *blocks) {
     *blocks = (presto__blocks){0};
 }
 
+presto_status presto__blocks_reserve(presto__blocks *blocks, size_t count, presto_error *err) {
+    if (count <= blocks->capacity)
+        return PRESTO_OK;
+    size_t capacity = blocks->capacity * 2 > count ? blocks->capacity * 2 : count;
+    presto_block *items = realloc(blocks->items, capacity * sizeof *items);
+    if (items == NULL)
+        return presto_fail_memory(err, capacity * sizeof *items);
+    memset(items + blocks->capacity, 0, (capacity - blocks->capacity) * sizeof *items);
+    blocks->items = items;
+    blocks->capacity = capacity;
+    return PRESTO_OK;
+}
+
 size_t presto__blocks_memory(const presto__blocks *blocks) {
     size_t bytes = 0;
     for (size_t i = 0; i < blocks->capacity; i++)

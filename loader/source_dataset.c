@@ -7,17 +7,19 @@
  * for a sequential block, many for a shuffled one. If a run cannot be read as a whole, its records
  * are tried one by one, so that a failure belongs to exactly one sample.
  */
+#define _XOPEN_SOURCE 700 /* realpath */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <presto/clock.h>
 #include <presto/example.h>
 
-#include "loader_internal.h"
+#include "disk_internal.h"
 
 typedef struct dataset_source {
     presto_source base;
@@ -60,19 +62,6 @@ static presto_status reserve_places(dataset_reader *reader, size_t count, presto
         return presto_fail_memory(err, count * sizeof *sorted);
     reader->sorted = sorted;
     reader->capacity = count;
-    return PRESTO_OK;
-}
-
-static presto_status reserve_blocks(presto__blocks *blocks, size_t count, presto_error *err) {
-    if (count <= blocks->capacity)
-        return PRESTO_OK;
-    size_t capacity = blocks->capacity * 2 > count ? blocks->capacity * 2 : count;
-    presto_block *items = realloc(blocks->items, capacity * sizeof *items);
-    if (items == NULL)
-        return presto_fail_memory(err, capacity * sizeof *items);
-    memset(items + blocks->capacity, 0, (capacity - blocks->capacity) * sizeof *items);
-    blocks->items = items;
-    blocks->capacity = capacity;
     return PRESTO_OK;
 }
 
@@ -120,7 +109,7 @@ static presto_status fetch_run(dataset_reader *reader, presto__blocks *blocks, s
     size_t count = (size_t)(sorted[end - 1]->record - record) + 1;
     presto_shard *shard;
     PRESTO_TRY(presto_dataset_shard_at(reader->dataset, sorted[first]->shard, &shard, err));
-    PRESTO_TRY(reserve_blocks(blocks, blocks->count + 1, err));
+    PRESTO_TRY(presto__blocks_reserve(blocks, blocks->count + 1, err));
     presto_block *block = &blocks->items[blocks->count];
     block->align_at = reader->base.align_at;
     presto_status status = presto_shard_fetch(shard, record, count, block, NULL);
@@ -402,6 +391,33 @@ static uint64_t dataset_digest(const presto_source *base) {
     return digest;
 }
 
+static presto_status dataset_identify(const presto_source *base, bool as_named,
+                                      presto__digest *digest, presto_error *err) {
+    (void)as_named; /* no sample knows */
+    (void)err;
+    const presto_dataset *dataset = ((const dataset_source *)base)->dataset;
+    char text[PRESTO_CODEC_TEXT_BYTES];
+    const presto_codec_spec *codec = presto_dataset_codec(dataset);
+    presto_codec_format(codec, text);
+    presto__digest_add(digest, text, strlen(text));
+    presto__digest_add(digest, codec->dictionary.data, codec->dictionary.bytes);
+    const presto_verify verify = presto_dataset_verify(dataset);
+    presto__digest_add(digest, &verify, sizeof verify);
+    for (size_t i = 0; i < presto_dataset_shard_count(dataset); i++) {
+        const char *path = presto_dataset_shard_path(dataset, i);
+        struct stat info = {0};
+        (void)stat(path, &info); /* of what is not there, nothing will be cached */
+        char *real = realpath(path, NULL);
+        const char *name = real == NULL ? path : real;
+        presto__digest_add(digest, name, strlen(name));
+        free(real);
+        presto__digest_add_file(digest, &info);
+        uint64_t first = presto_dataset_shard_first(dataset, i);
+        presto__digest_add(digest, &first, sizeof first);
+    }
+    return PRESTO_OK;
+}
+
 static const presto__source_ops dataset_ops = {
     .free = dataset_free,
     .drop_cache = dataset_drop_cache,
@@ -416,6 +432,7 @@ static const presto__source_ops dataset_ops = {
     .owned = dataset_owned,
     .codec = dataset_codec,
     .digest = dataset_digest,
+    .identify = dataset_identify,
 };
 
 static presto_status copy_labels(presto_source *base, const presto_dataset_info *info,

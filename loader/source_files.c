@@ -21,7 +21,7 @@
 #include <presto/checked.h>
 #include <presto/clock.h>
 
-#include "loader_internal.h"
+#include "disk_internal.h"
 
 typedef enum label_kind { LABEL_NONE, LABEL_FOLDER, LABEL_CSV } label_kind;
 
@@ -31,6 +31,7 @@ typedef struct file_entry {
     uint32_t key_at; /* the relative path starts here */
     int64_t label;
     uint64_t bytes;
+    uint64_t stamp; /* digest of its size and times; 0: it could not be looked at */
 } file_entry;
 
 typedef struct files_source {
@@ -69,8 +70,9 @@ static bool name_matches(const file_search *search, const char *name) {
     return false;
 }
 
-static presto_status add_file(file_search *search, const char *path, size_t key_at, uint64_t bytes,
-                              presto_error *err) {
+/* `info` NULL: it cannot be looked at. */
+static presto_status add_file(file_search *search, const char *path, size_t key_at,
+                              const struct stat *info, presto_error *err) {
     files_source *source = search->source;
     if (source->base.full_count == source->capacity) {
         size_t capacity = source->capacity == 0 ? 256 : source->capacity * 2;
@@ -87,11 +89,16 @@ static presto_status add_file(file_search *search, const char *path, size_t key_
     if (copy == NULL)
         return presto_fail_memory(err, path_bytes + 1);
     memcpy(copy, path, path_bytes + 1);
-    source->entries[source->base.full_count++] = (file_entry){.path = copy,
-                                                              .path_bytes = (uint32_t)path_bytes,
-                                                              .key_at = (uint32_t)key_at,
-                                                              .bytes = bytes};
-    source->base.full_bytes += bytes;
+    file_entry entry = {
+        .path = copy, .path_bytes = (uint32_t)path_bytes, .key_at = (uint32_t)key_at};
+    if (info != NULL) {
+        presto__digest digest = {{0}};
+        presto__digest_add_file(&digest, info);
+        entry.stamp = digest.state[0];
+        entry.bytes = (uint64_t)info->st_size;
+    }
+    source->entries[source->base.full_count++] = entry;
+    source->base.full_bytes += entry.bytes;
     return PRESTO_OK;
 }
 
@@ -118,7 +125,7 @@ static presto_status search_entry(file_search *search, const char *folder, const
         if (errno == ENOMEM)
             status = presto_fail_errno(err, errno, path, "cannot stat");
         else if (name_matches(search, name))
-            status = add_file(search, path, search->root_bytes, 0, err);
+            status = add_file(search, path, search->root_bytes, NULL, err);
         else if (errno != ENOENT && errno != ELOOP && errno != ENOTDIR)
             status = presto_fail_errno(err, errno, path, "cannot stat");
     } else if (S_ISDIR(info.st_mode)) {
@@ -126,7 +133,7 @@ static presto_status search_entry(file_search *search, const char *folder, const
     } else if (S_ISREG(info.st_mode)) {
         search->seen++;
         if (name_matches(search, name))
-            status = add_file(search, path, search->root_bytes, (uint64_t)info.st_size, err);
+            status = add_file(search, path, search->root_bytes, &info, err);
     }
     free(path);
     return status;
@@ -182,7 +189,7 @@ static presto_status search_root(file_search *search, const char *path, presto_e
     if (S_ISREG(info.st_mode)) {
         const char *slash = strrchr(path, '/');
         size_t key_at = slash == NULL ? 0 : (size_t)(slash - path) + 1;
-        return add_file(search, path, key_at, (uint64_t)info.st_size, err);
+        return add_file(search, path, key_at, &info, err);
     }
     if (!S_ISDIR(info.st_mode)) {
         presto_status status =
@@ -530,6 +537,38 @@ static uint64_t files_digest(const presto_source *base) {
     return digest;
 }
 
+/* The folder of a file, whatever it is called in this run. */
+static presto_status identify_folder(const file_entry *entry, presto__digest *digest,
+                                     presto_error *err) {
+    const char *slash = strrchr(entry->path, '/');
+    size_t bytes = slash == NULL ? 0 : (size_t)(slash - entry->path) + 1;
+    char *folder = bytes == 0 ? strdup(".") : strndup(entry->path, bytes);
+    if (folder == NULL)
+        return presto_fail_memory(err, bytes + 1);
+    char *real = realpath(folder, NULL);
+    const char *name = real == NULL ? folder : real;
+    presto__digest_add(digest, name, strlen(name));
+    free(real);
+    free(folder);
+    return PRESTO_OK;
+}
+
+static presto_status files_identify(const presto_source *base, bool as_named,
+                                    presto__digest *digest, presto_error *err) {
+    const files_source *source = (const files_source *)base;
+    for (size_t i = 0; i < base->full_count; i++) {
+        const file_entry *entry = &source->entries[i];
+        if (i == 0 || !same_folder(entry - 1, entry))
+            PRESTO_TRY(identify_folder(entry, digest, err));
+        const uint64_t facts[] = {entry->stamp, (uint64_t)entry->label};
+        presto__digest_add(digest, facts, sizeof facts);
+        presto__digest_add(digest, entry->path + entry->key_at, entry->path_bytes - entry->key_at);
+        if (as_named)
+            presto__digest_add(digest, entry->path, entry->path_bytes);
+    }
+    return PRESTO_OK;
+}
+
 static const presto__source_ops files_ops = {
     .free = files_free,
     .drop_cache = files_drop_cache,
@@ -541,6 +580,7 @@ static const presto__source_ops files_ops = {
     .locate = files_locate,
     .read_file = files_read_file,
     .digest = files_digest,
+    .identify = files_identify,
 };
 
 static presto_status declare_features(files_source *source, const char *feature,

@@ -18,6 +18,7 @@ static const struct {
     [PRESTO_STAGE_ENCODE] = {"encode", "encoding records"},
     [PRESTO_STAGE_BATCH] = {"batch", "assembling batches"},
     [PRESTO_STAGE_CONSUMER] = {"consumer", "the consumer"},
+    [PRESTO_STAGE_CACHE] = {"cache", "writing the cache"},
 };
 
 const char *presto_stage_name(presto_stage stage) {
@@ -58,9 +59,14 @@ static void weigh(presto_verdict *verdict, double *largest, presto_stage stage, 
 static void find_stage(const presto_loader *loader, const presto_loader_stats *stats,
                        presto_verdict *verdict) {
     const uint64_t busy_ns[] = {
-        [PRESTO_STAGE_READ] = stats->read_ns,     [PRESTO_STAGE_DECOMPRESS] = stats->decompress_ns,
-        [PRESTO_STAGE_PARSE] = stats->parse_ns,   [PRESTO_STAGE_STEP] = 0,
-        [PRESTO_STAGE_ENCODE] = stats->encode_ns, [PRESTO_STAGE_BATCH] = stats->batch_ns,
+        [PRESTO_STAGE_READ] = stats->read_ns,
+        [PRESTO_STAGE_DECOMPRESS] = stats->decompress_ns,
+        [PRESTO_STAGE_PARSE] = stats->parse_ns,
+        [PRESTO_STAGE_STEP] = 0,
+        [PRESTO_STAGE_ENCODE] = stats->encode_ns,
+        [PRESTO_STAGE_BATCH] = stats->batch_ns,
+        [PRESTO_STAGE_CONSUMER] = 0,
+        [PRESTO_STAGE_CACHE] = stats->cache_ns,
     };
     double largest = 0;
     double all = 0;

@@ -11,7 +11,7 @@
 #include <presto/clock.h>
 #include <presto/example.h>
 
-#include "loader_internal.h"
+#include "disk_internal.h"
 
 /* With many samples in a part, stages are timed on every so many-th. */
 #define TIMED_STRIDE 16
@@ -28,7 +28,10 @@ presto_status presto__worker_init(presto__worker *worker, presto_loader *loader,
     if (loader->cache_plan != NULL)
         PRESTO_TRY(presto_plan_worker_new(loader->cache_plan, &worker->arena, ops->read_file,
                                           worker->reader, &worker->cache_worker, err));
-    if (loader->pool->cache != NULL) {
+    if (loader->disk != NULL)
+        PRESTO_TRY(presto__disk_worker_new(loader->disk, loader->blocking.fetch_samples,
+                                           &worker->disk, err));
+    if (loader->pool->cache != NULL || loader->disk != NULL) {
         worker->hits = calloc(loader->blocking.fetch_samples, sizeof *worker->hits);
         worker->missing = calloc(loader->blocking.fetch_samples, sizeof *worker->missing);
         if (worker->hits == NULL || worker->missing == NULL)
@@ -50,6 +53,7 @@ presto_status presto__worker_init(presto__worker *worker, presto_loader *loader,
 void presto__worker_done(presto__worker *worker) {
     presto_plan_worker_free(worker->cache_worker);
     presto_plan_worker_free(worker->plan_worker);
+    presto__disk_worker_free(worker->disk);
     free((void *)worker->hits);
     free(worker->missing);
     if (worker->reader != NULL)
@@ -64,7 +68,7 @@ void presto__worker_done(presto__worker *worker) {
 
 size_t presto__worker_memory(const presto__worker *worker) {
     return worker->arena.total_bytes + worker->raw.capacity +
-           presto__blocks_memory(&worker->blocks);
+           presto__blocks_memory(&worker->blocks) + presto__disk_worker_memory(worker->disk);
 }
 
 /* ---- rows of batches ---- */
@@ -324,24 +328,39 @@ static presto_status put_in_frames(presto__worker *worker, presto_span stored, p
     return status;
 }
 
+static void put_in_cache(presto__worker *worker, const presto_sample *sample) {
+    presto__cache *cache = worker->loader->pool->cache;
+    if (cache == NULL && worker->disk == NULL)
+        return;
+    worker->account.missed_samples++;
+    uint64_t start = worker->time_scale == 0 ? 0 : presto_clock_ns();
+    if (cache != NULL)
+        presto__cache_put(cache, sample);
+    else
+        presto__disk_put(worker->disk, sample);
+    if (worker->time_scale != 0)
+        worker->account.cache_ns += (presto_clock_ns() - start) * worker->time_scale;
+}
+
 /* The sample as it is behind the cache: from there, or read, processed and put there. */
 static presto_status get_sample(presto__worker *worker, presto_arena *arena,
                                 presto_sample *sample_out, presto_error *err) {
     presto_loader *loader = worker->loader;
-    presto__cache *cache = loader->pool->cache;
     worker->sample = sample_out;
-    if (cache != NULL && worker->index == SIZE_MAX) {
+    if (worker->index == SIZE_MAX) {
         worker->account.cached_samples++;
-        PRESTO_TRY(presto__cached_sample(worker->hit, worker->packet->numbers[worker->position],
-                                         arena, sample_out, err));
+        if (worker->disk != NULL)
+            PRESTO_TRY(presto__disk_sample(worker->disk, arena, sample_out, err));
+        else
+            PRESTO_TRY(presto__cached_sample(worker->hit, worker->packet->numbers[worker->position],
+                                             arena, sample_out, err));
         return find_main(worker, err);
     }
     PRESTO_TRY(loader->source->ops->sample(worker->reader, worker->index, arena, sample_out, err));
     PRESTO_TRY(find_main(worker, err));
     if (loader->cache_plan != NULL)
         PRESTO_TRY(run_steps(worker, worker->cache_worker, loader->plan == NULL, err));
-    if (cache != NULL)
-        presto__cache_put(cache, sample_out);
+    put_in_cache(worker, sample_out);
     return PRESTO_OK;
 }
 
@@ -422,17 +441,27 @@ static bool is_wanted(const presto__worker *worker) {
            !atomic_load(&worker->loader->is_abandoned);
 }
 
+/* Of the samples looked up last. */
+static bool is_hit(const presto__worker *worker, size_t i) {
+    if (worker->disk != NULL)
+        return presto__disk_has(worker->disk, i);
+    return worker->loader->pool->cache != NULL && worker->hits[i] != NULL;
+}
+
 /* Fetch the samples that the cache does not hold. */
 static presto_status fetch(presto__worker *worker, const uint64_t *numbers, size_t count,
                            presto_error *err) {
     presto_loader *loader = worker->loader;
     const presto__cache *cache = loader->pool->cache;
     presto__blocks *blocks = loader->use_views ? &worker->packet->blocks : &worker->blocks;
-    if (cache != NULL) {
+    if (worker->disk != NULL)
+        presto__disk_find(worker->disk, numbers, count);
+    if (cache != NULL || worker->disk != NULL) {
         size_t missing = 0;
         for (size_t i = 0; i < count; i++) {
-            worker->hits[i] = presto__cache_get(cache, numbers[i]);
-            if (worker->hits[i] == NULL)
+            if (cache != NULL)
+                worker->hits[i] = presto__cache_get(cache, numbers[i]);
+            if (!is_hit(worker, i))
                 worker->missing[missing++] = numbers[i];
         }
         numbers = worker->missing;
@@ -443,12 +472,26 @@ static presto_status fetch(presto__worker *worker, const uint64_t *numbers, size
                       : loader->source->ops->fetch(worker->reader, numbers, count, blocks, err);
 }
 
-/* Samples [first, first + count) of the packet; false if the part ends here. */
-static bool run_samples(presto__worker *worker, size_t first, size_t count, uint64_t stride) {
-    presto_loader *loader = worker->loader;
+/* Bring a hit within reach. PRESTO_END: it is none after all. */
+static presto_status load_hit(presto__worker *worker, size_t i, presto_error *err) {
+    if (worker->disk == NULL) {
+        worker->hit = worker->hits[i];
+        return PRESTO_OK;
+    }
+    presto__blocks *blocks = worker->loader->use_views ? &worker->packet->blocks : NULL;
+    return presto__disk_load(worker->disk, i, blocks, worker->time_scale, &worker->reader->stats,
+                             err);
+}
+
+/*
+ * Samples [first, first + *count) of the packet; false if the part ends here. When what was looked
+ * up no longer holds, *count is how many of them are done.
+ */
+static bool run_samples(presto__worker *worker, size_t first, size_t *count_io, uint64_t stride) {
     presto__packet *packet = worker->packet;
     presto__part *part = worker->part;
     size_t batch_rows = packet->batches[0].positions;
+    size_t count = *count_io;
     presto_error error;
     worker->position = first;
     worker->index = SIZE_MAX;
@@ -459,19 +502,22 @@ static bool run_samples(presto__worker *worker, size_t first, size_t count, uint
         return false;
     }
     for (size_t i = 0; i < count; i++) {
+        bool from_cache = is_hit(worker, i);
         worker->position = first + i;
-        worker->index = fetched;
-        if (loader->pool->cache != NULL && (worker->hit = worker->hits[i]) != NULL)
-            worker->index = SIZE_MAX;
-        else
-            fetched++;
+        worker->index = from_cache ? SIZE_MAX : fetched++;
         worker->batch = &packet->batches[worker->position / batch_rows];
         worker->row = worker->position - worker->batch->first;
         worker->time_scale = i % stride == 0 ? stride : 0;
         worker->reader->time_scale = worker->time_scale;
         worker->reader->lost_shard = false;
         worker->laid_out_here = false;
-        status = run_sample(worker, &error);
+        status = from_cache ? load_hit(worker, i, &error) : PRESTO_OK;
+        if (status == PRESTO_END) {
+            *count_io = i; /* from here on, look again */
+            return true;
+        }
+        if (status == PRESTO_OK)
+            status = run_sample(worker, &error);
         if (part->odd_at != SIZE_MAX) {
             stop_later_parts(worker);
             return false;
@@ -524,9 +570,17 @@ void presto__worker_run(presto__worker *worker, presto__packet *packet, presto__
     size_t step = loader->blocking.fetch_samples;
     uint64_t stride = part->count < TIMED_ALL_BELOW ? 1 : TIMED_STRIDE;
     size_t end = part->first + part->count;
-    for (size_t first = part->first; first < end && is_wanted(worker); first += step) {
+    if (worker->disk != NULL)
+        presto__disk_epoch(loader->disk, packet->epoch);
+    for (size_t first = part->first; first < end && is_wanted(worker);) {
         size_t count = end - first < step ? end - first : step;
-        if (!run_samples(worker, first, count, stride))
-            return;
+        if (!run_samples(worker, first, &count, stride))
+            break;
+        first += count;
+    }
+    if (worker->disk != NULL) {
+        uint64_t start = presto_clock_ns();
+        presto__disk_flush(worker->disk);
+        worker->account.cache_ns += presto_clock_ns() - start;
     }
 }

@@ -339,6 +339,10 @@ bool presto_dataset_is_ours(const presto_dataset *dataset) {
     return dataset->ours;
 }
 
+presto_verify presto_dataset_verify(const presto_dataset *dataset) {
+    return dataset->options.verify;
+}
+
 uint64_t presto_dataset_records(const presto_dataset *dataset) {
     return dataset->firsts[dataset->info.shard_count];
 }

@@ -31,5 +31,8 @@ struct presto_pipeline {
 
 /** One JSON object on one line; malloc'ed. NULL: no memory. */
 char *presto__pipeline_to_json(const presto_pipeline *pipeline);
+/** The steps [first, last) as a JSON array, without the names of representations; malloc'ed. NULL:
+ * no memory. */
+char *presto__steps_to_json(const presto_pipeline *pipeline, size_t first, size_t last);
 
 #endif

@@ -50,3 +50,18 @@ char *presto__pipeline_to_json(const presto_pipeline *pipeline) {
     json_decref(root);
     return text;
 }
+
+char *presto__steps_to_json(const presto_pipeline *pipeline, size_t first, size_t last) {
+    json_t *list = json_array();
+    for (size_t i = first; i < last; i++) {
+        json_t *step = step_to_json(&pipeline->steps[i]);
+        (void)json_object_del(step, "yields");
+        if (json_array_append_new(list, step) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    char *text = json_dumps(list, JSON_COMPACT);
+    json_decref(list);
+    return text;
+}

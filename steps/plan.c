@@ -248,6 +248,17 @@ const char *presto_plan_explain(const presto_plan *plan) {
     return plan->explain;
 }
 
+presto_status presto_plan_json(const presto_plan *plan, presto_buffer *text_out,
+                               presto_error *err) {
+    char *text = presto__steps_to_json(plan->pipeline, plan->first_step,
+                                       plan->first_step + plan->step_count);
+    if (text == NULL)
+        return presto_fail_memory(err, 0);
+    presto_status status = append_text(text_out, text, err);
+    free(text);
+    return status;
+}
+
 /* ---- running ---- */
 
 /* Written by the worker's thread only; others may read at any time. */

@@ -88,9 +88,11 @@ static const cli_option options[] = {
      "running [default: number of CPUs, by affinity and cgroup]"},
     {OPT_PREFETCH, "prefetch-bytes", "SIZE",
      "memory for data in flight, e.g. 64MiB [default: 256MiB]"},
-    {OPT_CACHE, "cache", "none|memory:SIZE",
-     "keep samples as they are after the last step that is not random, beside --prefetch-bytes, so "
-     "that later epochs do not compute them again (not for tfrecord) [default: none]"},
+    {OPT_CACHE, "cache", "none|memory:SIZE|disk:DIR:SIZE",
+     "keep samples as they are after the last step that is not random, so that they are not "
+     "computed again: in memory, beside --prefetch-bytes, for later epochs; or in the folder DIR, "
+     "for later runs and other processes as well, which holds at most SIZE of all that share it "
+     "(not for tfrecord) [default: none]"},
     {OPT_STATE, "state", "FILE",
      "go on where the run that wrote FILE ended, if it exists; written at intervals, at the end, "
      "and when interrupted between batches; --limit counts this run alone"},
@@ -141,6 +143,7 @@ typedef struct load {
     double state_interval_s; /* negative: not given */
     const char *strategy_file;
     const char *error_file;
+    char *cache_dir; /* NULL: no cache on disk */
     error_report errors;
     presto_strategy_file strategy;
     bool quiet, json, explain, raw_records;
@@ -219,15 +222,30 @@ static void parse_input_option(load *l, int id, const char *text) {
     }
 }
 
+/* disk:DIR:SIZE; DIR may have colons in it. */
+static void parse_disk_cache(load *l, const char *text) {
+    const char *size = strrchr(text, ':');
+    if (size == NULL || size == text)
+        cli_usage("--cache: 'disk:%s' is not disk:DIR:SIZE", text);
+    l->loader.cache_bytes = (size_t)cli_size("--cache", size + 1, 1);
+    free(l->cache_dir);
+    l->cache_dir = presto_span_to_text(presto_span_of(text, (size_t)(size - text)));
+    if (l->cache_dir == NULL)
+        cli_usage("--cache: out of memory");
+}
+
 static void parse_cache(load *l, const char *text) {
-    if (strncmp(text, "disk:", 5) == 0)
-        cli_usage("--cache: a cache on disk is not in this build");
+    free(l->cache_dir);
+    l->cache_dir = NULL;
     if (strncmp(text, "memory:", 7) == 0)
         l->loader.cache_bytes = (size_t)cli_size("--cache", text + 7, 1);
+    else if (strncmp(text, "disk:", 5) == 0)
+        parse_disk_cache(l, text + 5);
     else if (strcmp(text, "none") == 0)
         l->loader.cache_bytes = 0;
     else
-        cli_usage("--cache: '%s' is not one of none, memory:SIZE", text);
+        cli_usage("--cache: '%s' is not one of none, memory:SIZE, disk:DIR:SIZE", text);
+    l->loader.cache_dir = l->cache_dir;
     l->input.cache = l->loader.cache_bytes > 0;
 }
 
@@ -344,6 +362,14 @@ static presto_status apply_strategy(load *l, presto_error *err) {
     return PRESTO_OK;
 }
 
+static void print_warning(void *user, const presto_error *warning) {
+    const load *l = user;
+    char text[PRESTO_ERROR_FILE_BYTES + PRESTO_ERROR_MESSAGE_BYTES];
+    presto_error_format(warning, text, sizeof text);
+    if (!l->quiet)
+        cli_message("%s; nothing more is cached, the stream goes on", text);
+}
+
 static void parse_command_line(load *l, int argc, char **argv) {
     const char *text = NULL;
     presto_stream_options_defaults(&l->input);
@@ -357,6 +383,8 @@ static void parse_command_line(load *l, int argc, char **argv) {
     check_options(l, argc, argv);
     l->loader.on_skip = error_report_add;
     l->loader.on_skip_user = &l->errors;
+    l->loader.on_warning = print_warning;
+    l->loader.on_warning_user = l;
 }
 
 static void settle_defaults(load *l) {
@@ -569,6 +597,7 @@ int main(int argc, char **argv) {
         code = error_report_close(&l.errors, code);
     }
     free(l.features);
+    free(l.cache_dir);
     code = cli_close_stdout(code);
     cli_reraise();
     return code;

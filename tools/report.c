@@ -83,6 +83,7 @@ static json_t *times_json(const presto_loader_stats *stats) {
         {"steps_s", stats->steps_ns},
         {"encode_s", stats->encode_ns},
         {"batch_s", stats->batch_ns},
+        {"cache_s", stats->cache_ns},
         {"worker_wait_s", stats->worker_wait_ns},
         {"consumer_wait_s", stats->consumer_wait_ns},
         {"consumer_busy_s", stats->consumer_busy_ns},
@@ -109,7 +110,11 @@ json_t *report_json(const load_report *report) {
         {"written_bytes", report->written_bytes},
         {"peak_queued_bytes", stats.peak_queued_bytes},
         {"cached_samples", stats.cached_samples},
+        {"missed_samples", stats.missed_samples},
         {"cache_bytes", stats.cache_bytes},
+        {"cache_written_bytes", stats.cache_written_bytes},
+        {"cache_damaged_blocks", stats.cache_damaged_blocks},
+        {"cache_evicted_blocks", stats.cache_evicted_blocks},
     };
     json_t *object = cli_json_new();
     cli_json_set(object, "format", json_string(report->format));

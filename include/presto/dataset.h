@@ -89,6 +89,8 @@ PRESTO_API void presto_dataset_free(presto_dataset *dataset);
 PRESTO_API const presto_dataset_info *presto_dataset_get_info(const presto_dataset *dataset);
 /** Was there a dataset.json? */
 PRESTO_API bool presto_dataset_is_ours(const presto_dataset *dataset);
+/** Which checks it is read with. */
+PRESTO_API presto_verify presto_dataset_verify(const presto_dataset *dataset);
 PRESTO_API uint64_t presto_dataset_records(const presto_dataset *dataset);
 /** Codec of the records with its dictionary loaded; lives as long as the dataset. */
 PRESTO_API const presto_codec_spec *presto_dataset_codec(const presto_dataset *dataset);

@@ -52,6 +52,10 @@ typedef enum presto_error_policy {
 typedef void (*presto_skip_fn)(void *user, uint64_t epoch, uint64_t sample,
                                const presto_error *err);
 
+/** Something went wrong that does not harm the stream: the disk cache cannot be written any more.
+ * At most once a loader. `warning` is borrowed during the call. */
+typedef void (*presto_warning_fn)(void *user, const presto_error *warning);
+
 typedef struct presto_loader_options {
     unsigned threads;          /* worker threads; 0 = inline in presto_loader_next. Default 1 */
     bool auto_threads;         /* `threads` is the most: find while running how many of them are
@@ -85,10 +89,17 @@ typedef struct presto_loader_options {
     presto_verify verify;      /* for callers that open shards beside the loader; the loader itself
                                   reads as its source's dataset was opened. Default full */
     uint64_t first_sample;     /* start at this position of the first epoch. Default 0 */
-    bool unaligned_views; /* batches of 1 without steps are views of the block read, not copied:
-                             their data is aligned to nothing. Default false */
-    size_t cache_bytes;   /* keep samples in memory up to so many bytes, beside
-                             prefetch_bytes; 0 = no cache. Not for records output. Default 0 */
+    bool unaligned_views;  /* batches of 1 without steps are views of the block read, not copied:
+                              their data is aligned to nothing. Default false */
+    size_t cache_bytes;    /* keep samples in memory up to so many bytes, beside
+                              prefetch_bytes; 0 = no cache. Not for records output. Default 0 */
+    const char *cache_dir; /* keep them in this folder instead, up to cache_bytes (at least 64 KiB)
+                              with all that other streams and processes keep there; made if it is
+                              missing; what is there is used from the first epoch on. The file
+                              system must have it to itself or have room for that much. Copied.
+                              NULL: in memory. Default NULL */
+    presto_warning_fn on_warning; /* called from presto_loader_next; may be NULL */
+    void *on_warning_user;
     const presto_plan *cache_plan; /* deterministic steps that run before the cache, once a sample;
                                       the plan given to open runs behind it. NULL: none */
 } presto_loader_options;
@@ -132,7 +143,8 @@ typedef struct presto_batch {
  *
  * With PRESTO_OUTPUT_RECORDS batch_samples bounds the records handed out at a time.
  * Returns: PRESTO_ERR_ARGUMENT (options that contradict each other; the message says which),
- *          PRESTO_ERR_MEMORY, PRESTO_ERR_IO (a thread could not be started).
+ *          PRESTO_ERR_MEMORY, PRESTO_ERR_IO (a thread could not be started; cache_dir cannot be
+ *          made, read or written).
  */
 PRESTO_API presto_status presto_loader_open(presto_source *source, const presto_plan *plan,
                                             const presto_loader_options *options,
@@ -193,10 +205,17 @@ typedef struct presto_loader_stats {
     uint64_t worker_wait_ns;   /* workers waiting for room: the consumer is the limit */
     uint64_t consumer_wait_ns; /* presto_loader_next waiting for data: the loader is the limit */
     uint64_t consumer_busy_ns; /* between calls of presto_loader_next */
+    uint64_t cache_ns;         /* putting samples into the cache; reading them from disk is
+                                  read_ns and read_bytes */
     uint64_t cached_samples;   /* that came from the cache */
-    size_t cache_bytes;        /* that it holds */
-    unsigned threads;          /* with auto_threads those found best so far */
-    size_t queued_bytes;       /* in flight now */
+    uint64_t missed_samples;   /* looked for there and not found; 0 without a cache */
+    uint64_t cache_bytes;      /* that it holds for this stream */
+    /* Of a cache on disk, by this loader: */
+    uint64_t cache_written_bytes;
+    uint64_t cache_damaged_blocks; /* files removed because something in them did not hold */
+    uint64_t cache_evicted_blocks; /* files removed to make room */
+    unsigned threads;              /* with auto_threads those found best so far */
+    size_t queued_bytes;           /* in flight now */
     size_t peak_queued_bytes;
     double queue_fill; /* part of the queue that holds finished data now: 0 the consumer waits, 1
                           the workers do */
@@ -219,10 +238,11 @@ typedef enum presto_stage {
     PRESTO_STAGE_STEP = 3,
     PRESTO_STAGE_ENCODE = 4,
     PRESTO_STAGE_BATCH = 5,
-    PRESTO_STAGE_CONSUMER = 6 /* whoever calls presto_loader_next */
+    PRESTO_STAGE_CONSUMER = 6, /* whoever calls presto_loader_next */
+    PRESTO_STAGE_CACHE = 7     /* putting samples into the cache */
 } presto_stage;
 
-/** "read", "decompress", "parse", "step", "encode", "batch", "consumer". */
+/** "read", "decompress", "parse", "step", "encode", "batch", "consumer", "cache". */
 PRESTO_API const char *presto_stage_name(presto_stage stage);
 
 /** What limits the stream. */

@@ -124,6 +124,14 @@ PRESTO_API bool presto_plan_is_random(const presto_plan *plan);
 /** The plan as text for --explain, a line a step. Owned by the plan. */
 PRESTO_API const char *presto_plan_explain(const presto_plan *plan);
 
+/**
+ * Append what the plan computes as a JSON array, an object a step with all options that have a
+ * value, defaults too; not NUL-terminated. Plans with equal text give equal outputs. Returns:
+ * PRESTO_OK, PRESTO_ERR_MEMORY.
+ */
+PRESTO_API presto_status presto_plan_json(const presto_plan *plan, presto_buffer *text_out,
+                                          presto_error *err);
+
 /** Reads a source file on behalf of a step: bytes valid until the arena is reset. */
 typedef presto_status (*presto_read_file_fn)(void *user, presto_span path, presto_arena *arena,
                                              presto_span *bytes_out, presto_error *err);

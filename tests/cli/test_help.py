@@ -161,7 +161,8 @@ class Help(Case):
         for arguments, part in [(["--rank", "1"], "go together"), (["--rank", "2", "--world", "2"], "not below"),
                                 (["--features", "image"], "--format npy or raw"), (["--json"], "--stats FILE"),
                                 (["--drop-last"], "--drop-last needs"),
-                                (["--cache", "memory:1MiB"], "--cache: records"), (["--cache", "disk:x:1MiB"], "not in this build"),
+                                (["--cache", "memory:1MiB"], "--cache: records"), (["--cache", "disk:1MiB"], "disk:DIR:SIZE"),
+                                (["--cache", "disk:x:"], "--cache"), (["--cache", "disk:x:1MiB"], "--cache: records"),
                                 (["--state", "x", "--order", "completion"], "--order strict"),
                                 (["--raw-records", "--format", "npy"], "--raw-records needs"),
                                 (["--raw-records", "--shuffle", "full"], "--raw-records goes with")]:

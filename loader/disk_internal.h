@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The disk cache and its parts: what its files look like (disk_format.c), the folder that several
+ * processes share (disk_folder.c), what its content depends on (disk_key.c), the index in memory
+ * and what workers do with it (disk_cache.c).
+ *
+ * Words: an entry is one sample; a block is a file of entries, in the order in which they came,
+ * with a table of them at its end. A block is written under a partial name and renamed when it is
+ * whole; under its final name it never changes.
+ */
+#ifndef PRESTO_LOADER_DISK_INTERNAL_H
+#define PRESTO_LOADER_DISK_INTERNAL_H
+
+#include <sys/stat.h>
+
+#include "loader_internal.h"
+
+/* ---- what cached samples depend on ---- */
+
+typedef struct presto__disk_key {
+    uint64_t words[2];
+} presto__disk_key;
+
+/** A digest of 128 bits over any number of pieces; two lists of pieces that differ give two digests
+ * but for odds of 2^-128. No protection against malice. A plain value. */
+struct presto__digest {
+    uint64_t state[2];
+};
+
+/** As if the piece's size were written before it. */
+void presto__digest_add(presto__digest *digest, const void *data, size_t bytes);
+/** What tells one content of a file from another without reading it: its size and times. */
+void presto__digest_add_file(presto__digest *digest, const struct stat *info);
+
+/**
+ * The key of what comes out of `plan` (NULL: no steps) run on the samples of `source`: changes with
+ * the files that the source reads (path, size, times) and the checks that it makes, its features,
+ * the steps with their options and the files these name, and this library's version.
+ * Returns: PRESTO_OK, PRESTO_ERR_MEMORY.
+ */
+presto_status presto__disk_key_of(const presto_source *source, const presto_plan *plan,
+                                  presto__disk_key *key_out, presto_error *err);
+
+/* ---- the format of a block: docs/format.md ---- */
+
+#define PRESTO__DISK_VERSION 1
+#define PRESTO__DISK_HEADER_BYTES 64
+#define PRESTO__DISK_ALIGN 64 /* entries start at multiples; the unit of places */
+
+/** Where an entry stands, as the table has it. */
+typedef struct presto__disk_place {
+    uint64_t number; /* of the sample */
+    uint32_t at;     /* in units of PRESTO__DISK_ALIGN bytes from the start of the file */
+    uint32_t units;  /* its size */
+} presto__disk_place;
+
+typedef struct presto__disk_head {
+    presto__disk_key key;
+    uint64_t file_bytes;
+    uint64_t table_at; /* in bytes; where the entries end */
+    uint32_t count;    /* places in the table */
+    uint32_t table_crc;
+} presto__disk_head;
+
+void presto__disk_head_write(const presto__disk_head *head,
+                             uint8_t bytes_out[PRESTO__DISK_HEADER_BYTES]);
+/** PRESTO_ERR_CORRUPT, also for another version: such a file goes by another key. */
+presto_status presto__disk_head_read(presto_span bytes, presto__disk_head *head_out,
+                                     presto_error *err);
+/** Do CRC and places hold? `places` has head->count of them. */
+presto_status presto__disk_table_check(const presto__disk_head *head,
+                                       const presto__disk_place *places, presto_error *err);
+
+/** Append the sample, padded to whole units. PRESTO_ERR_TYPE for a value whose dtype does not go
+ * with its encoding, PRESTO_ERR_LIMIT if a place cannot hold its size. */
+presto_status presto__disk_entry_append(presto_buffer *out, const presto_sample *sample,
+                                        presto_error *err);
+/**
+ * Without an `arena` (and sample_out): check `entry` (whole units), its CRC first. With one: make
+ * the sample, whose values borrow from the entry and whose other memory is the arena's; large
+ * values are aligned as the entry is. The CRC is not checked again, positions are. Returns:
+ * PRESTO_OK, PRESTO_ERR_CORRUPT, PRESTO_ERR_MEMORY.
+ */
+presto_status presto__disk_entry_read(presto_span entry, uint64_t number, presto_arena *arena,
+                                      presto_sample *sample_out, presto_error *err);
+
+/* ---- the folder ---- */
+
+#define PRESTO__DISK_NAME_BYTES 72
+
+/** A file of the cache as the folder has it. */
+typedef struct presto__disk_file {
+    char name[PRESTO__DISK_NAME_BYTES];
+    uint64_t bytes; /* that it takes, in whole pages; 0 until it is looked at */
+    int64_t used_ns;
+    bool is_same_key;
+    bool is_partial;
+    bool is_known; /* for whoever compares listings */
+} presto__disk_file;
+
+/** Sorted by name once it is filled. Zero-initialise. */
+typedef struct presto__disk_listing {
+    presto__disk_file *files;
+    size_t count;
+    size_t capacity;
+} presto__disk_listing;
+
+void presto__disk_listing_done(presto__disk_listing *listing);
+
+typedef struct presto__disk_folder {
+    char *path;
+    int fd;
+    uint64_t limit_bytes;
+    presto__disk_key key;
+    atomic_uint_fast64_t names; /* made so far */
+} presto__disk_folder;
+
+/** Make the folder if need be and see that files can be made in it. On failure nothing is held.
+ * PRESTO_ERR_IO names the folder. A full disk shows when blocks are written. */
+presto_status presto__disk_folder_open(presto__disk_folder *folder, const char *path,
+                                       uint64_t limit_bytes, const presto__disk_key *key,
+                                       presto_error *err);
+void presto__disk_folder_close(presto__disk_folder *folder);
+
+/** The names of all files of this and other caches; nothing else of them is looked at. */
+presto_status presto__disk_folder_list(const presto__disk_folder *folder,
+                                       presto__disk_listing *listing, presto_error *err);
+
+/** Which files may be evicted? Called without locks. */
+typedef bool (*presto__disk_may_evict_fn)(void *user, const presto__disk_file *file);
+
+typedef struct presto__disk_room {
+    uint64_t want_bytes, least_bytes; /* of the new file */
+    presto__disk_may_evict_fn may_evict;
+    void *user;
+    /* Set by presto__disk_folder_make: */
+    uint64_t got_bytes; /* 0: there is no room */
+    uint64_t evicted;   /* files */
+    int fd;
+    char name[PRESTO__DISK_NAME_BYTES];
+} presto__disk_room;
+
+/**
+ * Make a partial file of at most room->want_bytes, all of which count as used from now on; evict
+ * what was not used for longest until it fits. Also removes partial files of dead processes. With
+ * want_bytes 0 nothing is made.
+ */
+presto_status presto__disk_folder_make(presto__disk_folder *folder, presto__disk_room *room,
+                                       presto_error *err);
+/** What a partial file is called when it is whole. */
+void presto__disk_final_name(const char *partial, char name_out[PRESTO__DISK_NAME_BYTES]);
+presto_status presto__disk_folder_rename(const presto__disk_folder *folder, const char *from,
+                                         const char *to, presto_error *err);
+void presto__disk_folder_remove(const presto__disk_folder *folder, const char *name);
+
+/* ---- the cache ---- */
+
+typedef struct presto__disk_options {
+    const char *dir; /* copied */
+    uint64_t limit_bytes;
+    presto__disk_key key;
+    uint64_t count; /* samples of the source */
+} presto__disk_options;
+
+/**
+ * Returns: PRESTO_OK; PRESTO_ERR_ARGUMENT (a limit too small to be of use); PRESTO_ERR_IO (the
+ * folder cannot be made, read or written); PRESTO_ERR_MEMORY.
+ */
+presto_status presto__disk_open(const presto__disk_options *options, presto__disk **disk_out,
+                                presto_error *err);
+/** Publish what is unfinished. */
+void presto__disk_finish(presto__disk *disk);
+/** As presto__disk_finish, and free. No worker may be left. */
+void presto__disk_free(presto__disk *disk);
+
+typedef struct presto__disk_stats {
+    uint64_t held_bytes; /* of the blocks that this stream can use */
+    uint64_t written_bytes;
+    uint64_t damaged_blocks; /* removed, because something in them did not hold */
+    uint64_t evicted_blocks; /* by this process, of any stream */
+} presto__disk_stats;
+
+void presto__disk_get_stats(const presto__disk *disk, presto__disk_stats *stats_out);
+/** True once, if writing has failed: nothing more is stored, what is there is still read. */
+bool presto__disk_take_warning(presto__disk *disk, presto_error *warning_out);
+
+/** `most`: samples looked up at a time. */
+presto_status presto__disk_worker_new(presto__disk *disk, size_t most,
+                                      presto__disk_worker **worker_out, presto_error *err);
+void presto__disk_worker_free(presto__disk_worker *worker);
+size_t presto__disk_worker_memory(const presto__disk_worker *worker);
+
+/** What comes now belongs to this epoch. */
+void presto__disk_epoch(presto__disk *disk, uint64_t epoch);
+/** Look up samples; all calls below take positions in `numbers`, which is borrowed until the next
+ * call. */
+void presto__disk_find(presto__disk_worker *worker, const uint64_t *numbers, size_t count);
+bool presto__disk_has(const presto__disk_worker *worker, size_t i);
+/**
+ * Read and check entry i, unless that has been done: into `blocks` behind what is in use there, or,
+ * if NULL, into memory that is valid until the next load. What it costs is added to `stats`,
+ * checking only if time_scale is not 0, so often. Returns: PRESTO_OK; PRESTO_END (it is gone or
+ * damaged: a miss after all); PRESTO_ERR_MEMORY.
+ */
+presto_status presto__disk_load(presto__disk_worker *worker, size_t i, presto__blocks *blocks,
+                                uint64_t time_scale, presto__read_stats *stats, presto_error *err);
+/** The sample of the entry loaded last, as presto__disk_entry_read. */
+presto_status presto__disk_sample(presto__disk_worker *worker, presto_arena *arena,
+                                  presto_sample *sample_out, presto_error *err);
+/** Keep a copy, unless there is no room. Stored with the next flush, or before. */
+void presto__disk_put(presto__disk_worker *worker, const presto_sample *sample);
+/** Store what was put, and let go of what was found. */
+void presto__disk_flush(presto__disk_worker *worker);
+
+#endif

@@ -1,0 +1,422 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""presto-load --cache disk: the same stream whatever happens to the cache, and within its limit."""
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from cli import PIPELINE, SANITIZED, TOOLS, Case, main, run
+
+LIMIT = "64MiB"
+MOMENTS = 6 if SANITIZED else 25
+
+
+def allocated(folder):
+    """What the folder's files take, as du counts."""
+    return sum(os.lstat(path).st_blocks * 512 for path in folder.iterdir())
+
+
+class DiskCache(Case):
+    photo_count = 40
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.random = random.Random(int(os.environ.get("PRESTO_TEST_SEED", time.time_ns())))
+        cls.make_photos()
+
+    def setUp(self):
+        self.cache = self.new("cache")
+
+    def arguments(self, *more, epochs=2, shuffle="full", threads=2):
+        return ["-q", "-j", threads, "-e", epochs, "--shuffle", shuffle, "--format", "npy", "-b", "5", "--features",
+                "image,label,key", *more, "-p", self.pipeline, self.make_photos()]
+
+    def stream(self, *more, limit=LIMIT, **order):
+        """The stream through the cache, and its figures."""
+        stats = self.new("stats")
+        data = self.load("--cache", f"disk:{self.cache}:{limit}", "--stats", stats, *self.arguments(*more, **order))
+        return data, json.loads(stats.read_text())
+
+    def plain(self, *more, **order):
+        return self.load(*self.arguments(*more, **order))
+
+    def blocks(self):
+        return sorted(path for path in self.cache.iterdir() if path.name.endswith(".block"))
+
+    def assert_counts(self, stats, hits, misses, damaged=0):
+        self.assertEqual((stats["cached_samples"], stats["missed_samples"], stats["cache_damaged_blocks"]),
+                         (hits, misses, damaged))
+
+    # ---- the stream ----
+
+    def test_the_stream_is_the_same_and_a_second_run_computes_nothing(self):
+        count = self.photo_count
+        for shuffle in ("none", "full", "buffer:7", "blocks:8"):
+            plain = self.plain(shuffle=shuffle)
+            self.cache = self.new("cache")
+            data, stats = self.stream(shuffle=shuffle, threads=0)
+            self.assertTrue(data == plain, shuffle)
+            self.assert_counts(stats, count, count)
+            self.assertGreater(stats["cache_written_bytes"], 0)
+            self.assertGreater(stats["cache_bytes"], 0)
+            for threads in (0, 1, 2, 5, 8):
+                data, stats = self.stream(shuffle=shuffle, threads=threads)
+                self.assertTrue(data == plain, f"{shuffle}, {threads} threads")
+                self.assert_counts(stats, 2 * count, 0)
+                self.assertEqual(stats["cache_written_bytes"], 0)
+                self.assertEqual(next(s["samples"] for s in stats["steps"] if s["step"] == "decode-image"), 0)
+        self.assertEqual([p for p in self.cache.iterdir() if "partial" in p.name], [])
+
+    def test_all_threads_fill_it_alike(self):
+        plain = self.plain()
+        for threads in (1, 2, 8):
+            self.cache = self.new("cache")
+            self.assertTrue(self.stream(threads=threads)[0] == plain)
+            data, stats = self.stream(threads=1)
+            self.assertTrue(data == plain)
+            self.assert_counts(stats, 2 * self.photo_count, 0)
+
+    def test_every_form_and_batch_comes_out_the_same(self):
+        dataset = self.write("-u", "pixel-centered", "-s", "3")
+        forms = [["--format", "raw"], ["--format", "npy", "-b", "1"], ["--format", "npy", "-b", "17", "--drop-last"]]
+        for source in ([dataset], [self.write("-u", "resized", "-c", "zstd:1"), "--to", "pixel-centered"],
+                       ["-p", self.pipeline, "--to", "decoded", self.make_photos()]):
+            for form in forms:
+                arguments = ["-q", "-e", "2", "-j", "2", *form, *source]
+                plain = self.load(*arguments)
+                for _ in range(2):
+                    self.assertTrue(self.load("--cache", f"disk:{self.cache}:{LIMIT}", *arguments) == plain)
+
+    def test_ranks_share_it_and_a_state_goes_on_in_it(self):
+        wanted = [self.plain("--rank", r, "--world", 3) for r in range(3)]
+        for turn in range(2):
+            for rank in range(3):
+                data, stats = self.stream("--rank", rank, "--world", 3)
+                self.assertTrue(data == wanted[rank])
+            self.assertEqual(stats["missed_samples"] == 0, turn == 1)
+        whole = self.plain(epochs=3)
+        state = self.new("state")
+        parts = [self.stream("--state", state, *limit, epochs=3)[0]
+                 for limit in (["--limit", "15"], ["--limit", "55"], [])]
+        self.assertTrue(b"".join(parts) == whole)
+
+    def test_what_could_not_be_computed_is_not_stored(self):
+        source = self.new("photos")
+        shutil.copytree(self.make_photos(), source)
+        damaged = sorted(source.rglob("*.jpg"))[7]
+        damaged.write_bytes(damaged.read_bytes()[:300])
+        arguments = ["-j", "2", "-e", "2", "--format", "npy", "--on-error", "skip", "-p", self.pipeline, source]
+        plain = run("presto-load", *arguments)
+        for _ in range(2):
+            done = run("presto-load", "--cache", f"disk:{self.cache}:{LIMIT}", *arguments)
+            self.assertTrue(done.stdout == plain.stdout)
+            self.assertIn("2 samples skipped", done.stderr)
+        self.assert_fails(run("presto-load", "--cache", f"disk:{self.cache}:{LIMIT}", "-q", "--format", "null", "-p",
+                              self.pipeline, source), 3, damaged.name)
+
+    # ---- never another's, never stale ----
+
+    def test_other_pipelines_and_sources_share_the_folder_but_no_samples(self):
+        other = self.new("other")
+        other.write_text(PIPELINE.replace("min-side: 48", "min-side: 56"))
+        crop = self.new("crop")
+        crop.write_text(PIPELINE.replace("width: 40", "width: 36"))
+        self.stream()
+        for pipeline, is_same in ((other, False), (crop, True), (self.pipeline, True)):
+            arguments = ["-q", "--format", "npy", "-p", f"{pipeline}", self.make_photos()]
+            if pipeline is not self.pipeline:
+                pipeline.rename(pipeline.with_suffix(".yaml"))
+                arguments[-2] = str(pipeline.with_suffix(".yaml"))
+            stats = self.new("stats")
+            data = self.load("--cache", f"disk:{self.cache}:{LIMIT}", "--stats", stats, *arguments)
+            self.assertTrue(data == self.load(*arguments))
+            # A change behind the first random step changes nothing that is stored.
+            self.assert_counts(json.loads(stats.read_text()), self.photo_count * is_same,
+                               self.photo_count * (not is_same))
+
+    def test_a_file_that_changes_is_read_again(self):
+        source = self.new("photos")
+        shutil.copytree(self.make_photos(), source)
+        files = sorted(source.rglob("*.jpg"))
+        arguments = ["-q", "--format", "npy", "-p", self.pipeline, source]
+        cached = ["--cache", f"disk:{self.cache}:{LIMIT}", *arguments]
+        before = self.load(*cached)
+        first, second = files[0].read_bytes(), files[1].read_bytes()
+        size = max(len(first), len(second))
+        times = files[0].stat()
+        # The same size, and the time of modification put back.
+        files[0].write_bytes(first.ljust(size, b"\0"))
+        os.utime(files[0], ns=(times.st_atime_ns, times.st_mtime_ns))
+        self.assertTrue(self.load(*cached) == before)
+        files[0].write_bytes(second.ljust(size, b"\0"))
+        os.utime(files[0], ns=(times.st_atime_ns, times.st_mtime_ns))
+        after = self.load(*arguments)
+        self.assertFalse(after == before)
+        self.assertTrue(self.load(*cached) == after)
+        files[2].unlink()
+        self.assertTrue(self.load(*cached) == self.load(*arguments))
+
+    def test_a_dataset_that_is_written_again_is_read_again(self):
+        first = self.write("-u", "decoded", "-s", "2", "--limit", "8")
+        second = self.write("-u", "resized", "-s", "2", "--limit", "8")
+        place = self.new("place")
+        arguments = ["-q", "--format", "npy", place]
+        cached = ["--cache", f"disk:{self.cache}:{LIMIT}", *arguments]
+        for source in (first, second, first):
+            shutil.copytree(source, place)
+            self.assertTrue(self.load(*cached) == self.load(*arguments))
+            self.assertTrue(self.load(*cached) == self.load(*arguments))
+            shutil.rmtree(place)
+
+    def test_samples_that_were_not_checked_do_not_pass_for_checked_ones(self):
+        dataset = self.write("-u", "pixel-centered", "-s", "1")
+        shard = next(dataset.glob("*.tfrecord"))
+        data = bytearray(shard.read_bytes())
+        data[5000] ^= 1  # of a tensor
+        shard.write_bytes(data)
+        cached = ["-q", "--cache", f"disk:{self.cache}:{LIMIT}", "--format", "null"]
+        self.load(*cached, "--verify", "none", dataset)
+        self.assert_fails(run("presto-load", *cached, dataset), 3, shard.name)
+
+    # ---- the limit ----
+
+    def test_it_stays_within_its_limit_and_keeps_what_fits(self):
+        plain = self.plain(epochs=3)
+        for limit in (64 << 10, 200 << 10, 700 << 10):
+            self.cache = self.new("cache")
+            hits = []
+            for _ in range(2):
+                data, stats = self.stream(limit=limit, epochs=3)
+                self.assertTrue(data == plain)
+                self.assertLessEqual(allocated(self.cache), limit)
+                self.assertLessEqual(stats["cache_bytes"], limit)
+                hits.append(stats["cached_samples"])
+            # Of its own samples it keeps those that it has: every epoch of the second run finds them.
+            self.assertGreaterEqual(hits[1], 3 if limit < 200 << 10 else 9)
+            self.assertGreater(hits[1], hits[0])
+
+    def test_a_smaller_limit_makes_it_smaller(self):
+        self.stream()
+        before = allocated(self.cache)
+        plain = self.plain()
+        data, stats = self.stream(limit=before // 3)
+        self.assertTrue(data == plain)
+        self.assertLessEqual(allocated(self.cache), before // 3)
+
+    def test_what_was_not_used_for_longest_goes_first(self):
+        sources = []
+        for i in range(3):
+            source = self.new("photos")
+            shutil.copytree(self.make_photos(), source)
+            sources.append(source)
+
+        def stats_of(i):
+            stats = self.new("stats")
+            self.load("--cache", f"disk:{self.cache}:{limit}", "--stats", stats, "-q", "--format", "null", "-j", "1", "-p",
+                      self.pipeline, sources[i])
+            time.sleep(0.02)  # the clock of file times is coarse
+            return json.loads(stats.read_text())
+
+        limit = 1 << 30
+        stats_of(0)
+        limit = allocated(self.cache) * 5 // 2
+        shutil.rmtree(self.cache)
+        self.assert_counts(stats_of(0), 0, self.photo_count)
+        self.assert_counts(stats_of(1), 0, self.photo_count)
+        self.assert_counts(stats_of(0), self.photo_count, 0)  # used again
+        stats = stats_of(2)
+        self.assertGreater(stats["cache_evicted_blocks"], 0)
+        self.assertLessEqual(allocated(self.cache), limit)
+        self.assert_counts(stats_of(0), self.photo_count, 0)
+        self.assertGreater(stats_of(1)["missed_samples"], 0)
+
+    def test_other_files_in_the_folder_are_left_alone(self):
+        self.cache.mkdir()
+        names = ["notes.txt", "presto-0123.block", ".presto-x.partial", "presto-" + "g" * 32 + "-" + "0" * 16 + ".block"]
+        for name in names:
+            (self.cache / name).write_bytes(b"mine" * 50000)
+        self.stream(limit=200 << 10)
+        self.assertEqual([(self.cache / name).read_bytes() == b"mine" * 50000 for name in names], [True] * 4)
+
+    # ---- damage ----
+
+    def test_flipped_bits_anywhere_change_no_byte(self):
+        plain = self.plain()
+        self.stream(limit="2MiB", threads=0)  # every sample once
+        whole = {path.name: path.read_bytes() for path in self.blocks()}
+        self.assertGreater(len(whole), 3)
+        damaged = 0
+        for moment in range(MOMENTS):
+            for path in self.blocks():
+                path.unlink()
+            for name, data in whole.items():
+                data = bytearray(data)
+                for _ in range(self.random.choice([0, 1, 1, 30])):
+                    data[self.random.choice([self.random.randrange(64), self.random.randrange(len(data)),
+                                             len(data) - 1 - self.random.randrange(64)])] ^= 1 << self.random.randrange(8)
+                (self.cache / name).write_bytes(data)
+            data, stats = self.stream(limit="2MiB", threads=moment % 3)
+            self.assertTrue(data == plain, f"moment {moment}")
+            damaged += stats["cache_damaged_blocks"]
+            self.assertEqual(stats["cached_samples"] + stats["missed_samples"], 2 * self.photo_count)
+            data, stats = self.stream(limit="2MiB")
+            self.assertTrue(data == plain)
+            self.assert_counts(stats, 2 * self.photo_count, 0)
+        self.assertGreater(damaged, MOMENTS)
+
+    def test_a_file_that_is_cut_swapped_or_none_of_ours_is_removed(self):
+        plain = self.plain()
+        self.stream(limit="2MiB")
+        paths = self.blocks()
+        contents = [path.read_bytes() for path in paths]
+        for change in (lambda i: b"", lambda i: contents[i][:50], lambda i: contents[i][: len(contents[i]) // 2],
+                       lambda i: contents[i][:-1], lambda i: contents[i] + b"x", lambda i: b"\0" * len(contents[i]),
+                       lambda i: b"no cache file" * 10):
+            for i, path in enumerate(paths):
+                path.write_bytes(change(i) if i % 2 == 0 else contents[i])
+            data, stats = self.stream(limit="2MiB")
+            self.assertTrue(data == plain)
+            self.assertEqual(stats["cache_damaged_blocks"], (len(paths) + 1) // 2)
+            for path in self.blocks():
+                path.unlink()
+        # A block of another key under a name of this one.
+        for path, content in zip(paths, contents):
+            path.write_bytes(content)
+        name = paths[0].name
+        other = self.load("--cache", f"disk:{self.cache}:{LIMIT}", "-q", "--format", "npy", "-p", self.pipeline, "--to",
+                          "resized", self.make_photos())
+        foreign = next(path for path in self.blocks() if path.name[:39] != name[:39])
+        paths[0].write_bytes(foreign.read_bytes())
+        data, stats = self.stream()
+        self.assertTrue(data == plain)
+        self.assertEqual(stats["cache_damaged_blocks"], 1)
+        self.assertGreater(len(other), 0)
+
+    def test_what_is_removed_or_cut_while_it_is_read_is_computed_again(self):
+        wanted = self.plain(epochs=30, threads=2)
+        self.stream(limit="2MiB")
+        for damage in (lambda path: path.unlink(), lambda path: os.truncate(path, path.stat().st_size // 3)):
+            process = subprocess.Popen(
+                [str(a) for a in [TOOLS / "presto-load", "--cache", f"disk:{self.cache}:2MiB", "--prefetch-bytes", "1MiB",
+                                  *self.arguments(epochs=30)]], stdout=subprocess.PIPE)
+            data = process.stdout.read(len(wanted) // 10)
+            for path in self.blocks():
+                damage(path)
+            data += process.stdout.read()
+            process.stdout.close()
+            self.assertEqual(process.wait(), 0)
+            self.assertTrue(data == wanted)
+
+    # ---- several processes, and those that die ----
+
+    def start(self, *more, limit=LIMIT, **order):
+        return subprocess.Popen([str(a) for a in [TOOLS / "presto-load", "--cache", f"disk:{self.cache}:{limit}",
+                                                  *self.arguments(*more, **order)]],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def test_processes_that_share_it_all_get_their_stream(self):
+        for limit in (LIMIT, 500 << 10):
+            self.cache = self.new("cache")
+            orders = [dict(shuffle=s, threads=t, epochs=4) for s, t in (("none", 2), ("full", 1), ("full", 2), ("buffer:5", 3))]
+            wanted = [self.plain(**order) for order in orders]
+            processes = [self.start(limit=limit, **order) for order in orders]
+            for process, data in zip(processes, wanted):
+                self.watch(limit)
+                out, err = process.communicate(timeout=120)
+                self.assertEqual((process.returncode, err), (0, b""))
+                self.assertTrue(out == data)
+            self.watch(limit)
+            if limit == LIMIT:
+                _, stats = self.stream()
+                self.assert_counts(stats, 2 * self.photo_count, 0)
+
+    def watch(self, limit):
+        """The limit holds at this moment."""
+        total = 0
+        for path in list(self.cache.iterdir()) if self.cache.exists() else []:
+            try:
+                total += path.lstat().st_size
+            except FileNotFoundError:
+                pass
+        self.assertLessEqual(total, 64 << 20 if limit == LIMIT else limit)
+
+    def test_killed_at_any_moment_it_leaves_nothing_that_harms(self):
+        plain = self.plain(epochs=3)
+        begin = time.monotonic()
+        self.stream(epochs=3)
+        duration_s = time.monotonic() - begin
+        shutil.rmtree(self.cache)
+        for moment in range(MOMENTS):
+            process = self.start(limit="2MiB", epochs=3, threads=self.random.randrange(4))
+            drain = subprocess.Popen(["cat"], stdin=process.stdout, stdout=subprocess.DEVNULL)
+            process.stdout.close()
+            time.sleep(self.random.random() * duration_s)
+            process.send_signal(self.random.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM]))
+            process.wait()
+            drain.wait()
+            process.stderr.close()
+            if moment % 3 == 2:
+                data, _ = self.stream(limit="2MiB", epochs=3)
+                self.assertTrue(data == plain, f"moment {moment}")
+                self.assertEqual([p.name for p in self.cache.iterdir() if "partial" in p.name], [])
+                if moment % 2 == 0:
+                    shutil.rmtree(self.cache)
+        self.assertLessEqual(allocated(self.cache) if self.cache.exists() else 0, 2 << 20)
+
+    # ---- folders that cannot be used, disks that are full ----
+
+    def test_a_folder_that_cannot_be_used_is_said_so(self):
+        file = self.new("file")
+        file.write_text("no folder")
+        for folder, text in ((file, "Not a directory"), (self.folder / "no" / "cache", "No such file or directory"),
+                             ("/proc", "cannot make files")):
+            done = run("presto-load", "--cache", f"disk:{folder}:{LIMIT}", *self.arguments())
+            self.assert_fails(done, 1, folder, text)
+            self.assertEqual(done.stdout, b"")
+        if os.geteuid() != 0:
+            self.cache.mkdir(mode=0o500)
+            self.assert_fails(run("presto-load", "--cache", f"disk:{self.cache}:{LIMIT}", *self.arguments()), 1, self.cache)
+        self.assert_fails(run("presto-load", "--cache", f"disk:{self.cache}:1KiB", *self.arguments()), 2, "at least 65536")
+
+    def test_colons_belong_to_the_folder(self):
+        self.cache = self.new("a:b")
+        self.stream()
+        self.assertGreater(len(self.blocks()), 0)
+
+    def test_a_disk_that_gets_full_ends_caching_with_one_warning(self):
+        def small_files():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (300000, 300000))
+        arguments = ["--format", "npy", "-j", "2", "-e", "3", "-p", self.pipeline, self.make_photos()]
+        plain = self.load("-q", *arguments)
+        done = run("presto-load", "--cache", f"disk:{self.cache}:{LIMIT}", *arguments, preexec_fn=small_files)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(done.stdout == plain)
+        self.assertEqual(done.stderr.count("nothing more is cached"), 1, done.stderr)
+        self.assertIn(str(self.cache), done.stderr)
+        self.assertTrue(self.load("-q", "--cache", f"disk:{self.cache}:{LIMIT}", *arguments) == plain)
+
+    def test_a_full_file_system_ends_caching_with_one_warning(self):
+        mount = self.new("mount")
+        mount.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", mount], stderr=subprocess.DEVNULL).returncode:
+            self.skipTest("needs the right to mount")
+        self.addCleanup(subprocess.run, ["umount", mount])
+        arguments = ["--format", "npy", "-j", "2", "-e", "3", "-p", self.pipeline, self.make_photos()]
+        plain = self.load("-q", *arguments)
+        for _ in range(2):
+            done = run("presto-load", "--cache", f"disk:{mount}/cache:{LIMIT}", *arguments)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertTrue(done.stdout == plain)
+            self.assertEqual(done.stderr.count("nothing more is cached"), 1, done.stderr)
+
+
+if __name__ == "__main__":
+    main()
