@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every allocation and every system call fails once, in writing, reading, opening, verifying,
- * repairing and recoding: a clean error (or none where the failure does no harm), no leak, nothing
+ * and repairing: a clean error (or none where the failure does no harm), no leak, nothing
  * half-written under a final name. Allocations inside the libraries
  * are left alone: jansson, for one, crashes if they fail.
  */

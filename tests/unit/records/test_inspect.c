@@ -105,6 +105,7 @@ static void check_repair(const made_file *file, presto_span damaged, const size_
     presto_repair_result repaired;
     lost_sum sum = {0};
     presto_check_write_file(file->path, damaged);
+    unlink(file->out); /* a file that exists is not replaced */
     ck_assert_ok(presto_repair_file(file->path, file->out, add_lost, &sum, &repaired, &err), &err);
     size_t bytes;
     uint8_t *out = presto_check_read_file(file->out, &bytes);
