@@ -28,8 +28,11 @@
 #define EXPECTED_BATCH_BYTES 1536
 #define EXPECTED_PACKET_BYTES ((size_t)16 << 10)
 #define EXPECTED_WORKER_BYTES ((size_t)128 << 10)
-#define NAP_NS 1500000               /* the consumer looks again after so long at first */
-#define NAP_BYTES ((size_t)12 << 20) /* or when so much is ready: what still fits into a cache */
+#define NAP_NS 1500000                 /* the consumer looks again after so long at first */
+#define AHEAD_BYTES ((size_t)24 << 20) /* enough for a consumer that has not come yet */
+/* It also looks again when so much is ready for each worker, of up to two: the less, the more of it
+ * is still in the cache; but it is not to be woken 1,000 times a second. */
+#define NAP_BYTES ((size_t)8 << 20)
 /* Large batches may exceed the limit by so much to be made while the consumer has the last one. */
 #define OVERRUN_BYTES ((size_t)40 << 20)
 
@@ -349,6 +352,11 @@ static presto__packet *ready_packet(const presto_loader *loader) {
     return head != NULL && head->is_finished ? head : NULL;
 }
 
+/* Packets worth waking the consumer for. */
+static size_t nap_packets(const presto_loader *loader) {
+    return (loader->options.threads > 1 ? 2 * NAP_BYTES : NAP_BYTES) / loader->pool->packet_bytes;
+}
+
 /*
  * Must the consumer be woken? `force`: this worker is about to sleep or to end. Otherwise it goes
  * on to the next part, so that somebody will come by here again.
@@ -360,7 +368,7 @@ static bool must_wake(const presto_loader *loader, bool force) {
         return true;
     const presto__pool *pool = loader->pool;
     bool is_worth_it =
-        force || !loader->consumer_naps || pool->packets_ready >= NAP_BYTES / pool->packet_bytes;
+        force || !loader->consumer_naps || pool->packets_ready >= nap_packets(loader);
     return is_worth_it && ready_packet(loader) != NULL;
 }
 
@@ -375,8 +383,7 @@ static void wake_consumer(presto_loader *loader) {
 static bool is_far_ahead(const presto_loader *loader) {
     const presto__pool *pool = loader->pool;
     return loader->consumer_asleep && pool->packets_ready >= 2 &&
-           pool->packets_ready >= 2 * NAP_BYTES / pool->packet_bytes &&
-           ready_packet(loader) != NULL;
+           pool->packets_ready >= AHEAD_BYTES / pool->packet_bytes && ready_packet(loader) != NULL;
 }
 
 static bool has_room(const presto_loader *loader) {
@@ -427,7 +434,8 @@ static bool next_shape(presto_loader *loader, presto__packet_shape *shape_out) {
 }
 
 /* Start the next packet; at the end, or without memory, end_packet is set instead. */
-static void start_packet(presto_loader *loader) {
+static void start_packet(presto__worker *worker) {
+    presto_loader *loader = worker->loader;
     presto__packet_shape shape;
     if (!next_shape(loader, &shape)) {
         loader->end_packet = loader->next_packet;
@@ -448,6 +456,7 @@ static void start_packet(presto_loader *loader) {
         presto__pool_account_locked(pool, packet->accounted_bytes, pool->packet_bytes);
         packet->accounted_bytes = pool->packet_bytes;
     }
+    packet->home = worker;
     loader->slots[loader->next_packet % loader->capacity] = packet;
     loader->next_packet++;
     loader->next_offset += shape.count;
@@ -475,8 +484,10 @@ static presto__part *take_part(presto__worker *worker, presto__packet **packet_o
             break;
         if (loader->filling == NULL && loader->next_packet >= loader->end_packet)
             return NULL;
+        if (!spare)
+            presto__pool_prefer_locked(pool, worker);
         if (!spare && has_room(loader)) {
-            start_packet(loader);
+            start_packet(worker);
             continue;
         }
         if (worker->wakes_consumer || must_wake(loader, true)) {
@@ -501,11 +512,12 @@ static presto__part *take_part(presto__worker *worker, presto__packet **packet_o
         loader->worker_wait_ns += presto_clock_ns() - start;
     }
     presto__packet *packet = loader->filling;
-    presto__part *part = &packet->parts[packet->parts_taken++];
-    if (packet->parts_taken == packet->part_count)
+    bool in_order = presto__order_is_sequential(&loader->order);
+    presto__part *part = presto__packet_take_part_locked(packet, worker, in_order);
+    if (packet->first_untaken == packet->part_count)
         loader->filling = NULL;
     /* A packet that is being filled has its parts; the analyzer thinks that they may be none. */
-    if (presto__order_is_sequential(&loader->order))
+    if (in_order)
         // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
         presto__order_numbers(&loader->order, packet->epoch, packet->first + part->first,
                               part->count, packet->numbers + part->first);

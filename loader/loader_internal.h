@@ -261,6 +261,7 @@ size_t presto__cache_bytes(const presto__cache *cache);
 
 typedef struct presto__pool presto__pool;
 typedef struct presto__packet presto__packet;
+typedef struct presto__worker presto__worker;
 
 /** Memory of a packet: a bump allocator whose chunk is as large as the packet's last life needed.
  */
@@ -322,12 +323,15 @@ typedef struct presto__part {
     presto_error shape_place, odd_place; /* file and record of these two rows */
     bool off_layout;                     /* rows of this part are not in the batch's arrays */
     uint64_t delivered_bytes;            /* BATCHES and COUNT: of the rows */
+    const presto__worker *home;          /* who filled it in the packet's last life, or does now */
+    bool is_taken;                       /* guarded by the pool's lock */
 } presto__part;
 
 struct presto__packet {
     presto__pool *pool;
-    presto__packet *next; /* in the free list or the list of finished ones */
-    atomic_size_t refs;   /* batches out plus the loader */
+    presto__packet *next;       /* in the free list or the list of finished ones */
+    atomic_size_t refs;         /* batches out plus the loader */
+    const presto__worker *home; /* who started it last; guarded by the lock */
 
     uint64_t number;
     uint64_t epoch;
@@ -338,7 +342,7 @@ struct presto__packet {
 
     presto__part *parts;
     size_t part_count, part_capacity;
-    size_t parts_taken;         /* guarded by the pool's lock */
+    size_t first_untaken;       /* part; guarded by the pool's lock */
     atomic_size_t parts_left;   /* not yet finished */
     atomic_size_t failing_part; /* the first part known to fail: later ones need not run */
 
@@ -387,6 +391,18 @@ struct presto__pool {
 presto_status presto__pool_new(size_t limit_bytes, presto__pool **pool_out, presto_error *err);
 /** The loader lets go: free packets are freed, the pool goes with the last batch. */
 void presto__pool_close(presto__pool *pool);
+/**
+ * With the lock held: the packet taken next is one that `home` has filled before, if one is free.
+ * What another processor has written last has to be fetched from its cache, line by line, before it
+ * can be written here.
+ */
+void presto__pool_prefer_locked(presto__pool *pool, const presto__worker *home);
+/**
+ * With the lock held: the next part of a packet that has parts to take, where possible one that
+ * `home` has filled before, for the same reason.
+ */
+presto__part *presto__packet_take_part_locked(presto__packet *packet, const presto__worker *home,
+                                              bool in_order);
 /** With the lock held: a packet with refs 1. NULL: no memory. */
 presto__packet *presto__pool_take_locked(presto__pool *pool);
 /** With the lock held: change what is held. */
@@ -476,7 +492,7 @@ typedef struct presto__account {
     uint64_t cache_ns, cached_samples, missed_samples;
 } presto__account;
 
-typedef struct presto__worker {
+struct presto__worker {
     presto_loader *loader;
     pthread_t thread;
     bool is_started;
@@ -509,7 +525,7 @@ typedef struct presto__worker {
     uint64_t time_scale; /* 0: this sample is not timed; else its times count so often */
 
     bool wakes_consumer; /* once it has let go of the lock */
-} presto__worker;
+};
 
 /** The limits of blocks, worked out once from options and source. */
 typedef struct presto__blocking {

@@ -14,6 +14,7 @@
 #include "loader_internal.h"
 
 #define STRING_CHUNK_BYTES 4096
+#define PREFER_AMONG 32 /* free packets or parts that are looked at under the lock */
 
 /* ---- slab ---- */
 
@@ -210,6 +211,7 @@ static void part_setup(presto__part *part, size_t first, size_t end) {
     part->odd_at = SIZE_MAX;
     part->off_layout = false;
     part->delivered_bytes = 0;
+    part->is_taken = false;
 }
 
 presto_status presto__packet_setup(presto__packet *packet, const presto__packet_shape *shape,
@@ -224,7 +226,7 @@ presto_status presto__packet_setup(presto__packet *packet, const presto__packet_
     packet->first = shape->first;
     packet->count = shape->count;
     packet->part_count = shape->parts;
-    packet->parts_taken = 0;
+    packet->first_untaken = 0;
     atomic_store(&packet->parts_left, shape->parts);
     atomic_store(&packet->failing_part, SIZE_MAX);
     for (size_t i = 0; i < shape->parts; i++)
@@ -298,6 +300,34 @@ void presto__pool_account_locked(presto__pool *pool, size_t before, size_t after
     pool->held_bytes = pool->held_bytes - before + after;
     if (pool->held_bytes > pool->peak_bytes)
         pool->peak_bytes = pool->held_bytes;
+}
+
+void presto__pool_prefer_locked(presto__pool *pool, const presto__worker *home) {
+    presto__packet **at = &pool->free;
+    for (size_t i = 0; i < PREFER_AMONG && *at != NULL && (*at)->home != home; i++)
+        at = &(*at)->next;
+    presto__packet *found = *at;
+    if (found == NULL || found->home != home)
+        return;
+    *at = found->next;
+    found->next = pool->free;
+    pool->free = found;
+}
+
+presto__part *presto__packet_take_part_locked(presto__packet *packet, const presto__worker *home,
+                                              bool in_order) {
+    size_t first = packet->first_untaken, left = packet->part_count - first;
+    size_t end = first + (left < PREFER_AMONG ? left : PREFER_AMONG);
+    size_t at = first;
+    while (!in_order && at < end && (packet->parts[at].is_taken || packet->parts[at].home != home))
+        at++;
+    presto__part *part = &packet->parts[at < end ? at : first];
+    part->is_taken = true;
+    part->home = home;
+    while (packet->first_untaken < packet->part_count &&
+           packet->parts[packet->first_untaken].is_taken)
+        packet->first_untaken++;
+    return part;
 }
 
 presto__packet *presto__pool_take_locked(presto__pool *pool) {
