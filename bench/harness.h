@@ -29,6 +29,11 @@ typedef struct bench_case {
     unsigned rounds;
 } bench_case;
 
+/** Called from within run(): what was done so far was preparation, time starts now. */
+void bench_restart(void);
+/** Called from within run(): what follows is cleaning up and does not count. */
+void bench_stop(void);
+
 /** Run all cases once as warm-up, then `rounds` times in turn (the order rotates from round to
  * round). */
 void bench_run(bench_case *cases, size_t count, unsigned rounds);

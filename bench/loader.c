@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The loader on float32 tensors of 0.01 to 20 MB from the page cache, against a verified scan of
- * the same shards and against "verify, then one memcpy", on as many threads.
+ * the same shards and against "verify, then one memcpy", on as many threads; and batches of the
+ * second epoch from the memory cache, against one memcpy of as many bytes out of one array.
  *
  * Two tables of ratios: by the clock, and by processor time, which is what can still be compared
  * while others use the machine. Ratios are taken within a round.
@@ -25,7 +26,7 @@
 #define FETCH_BYTES ((size_t)256 << 10)
 
 #define MAX_SIZES 16
-#define WAYS 4
+#define WAYS 6
 #define MAX_THREADS 2
 #define CASES ((size_t)WAYS * MAX_THREADS)
 
@@ -37,6 +38,7 @@ typedef struct material {
     uint64_t samples;
     presto_dataset *dataset;
     presto_source *source;
+    uint8_t *memory; /* as many bytes as all samples have */
 } material;
 
 /* ---- making the datasets ---- */
@@ -108,6 +110,10 @@ static void make_material(material *m) {
     const char *path = m->dir;
     bench_need(presto_dataset_open(&path, 1, &options, &m->dataset, &err), &err, m->dir);
     bench_need(presto_source_open_dataset(m->dataset, &m->source, &err), &err, m->dir);
+    m->memory = malloc(m->samples * m->sample_bytes);
+    if (m->memory == NULL)
+        bench_die("no memory");
+    memset(m->memory, 1, m->samples * m->sample_bytes);
 }
 
 static void remove_material(material *m) {
@@ -122,11 +128,12 @@ static void remove_material(material *m) {
     unlink(path);
     presto_dataset_free(m->dataset);
     rmdir(m->dir);
+    free(m->memory);
 }
 
 /* ---- the cases ---- */
 
-typedef enum way { WAY_SCAN, WAY_COPY, WAY_VIEWS, WAY_BATCHES } way;
+typedef enum way { WAY_SCAN, WAY_COPY, WAY_VIEWS, WAY_BATCHES, WAY_MEMCPY, WAY_CACHED } way;
 
 typedef struct task {
     material *m;
@@ -171,6 +178,19 @@ static void scan_thread(void *user, unsigned thread) {
     presto_block_done(&block);
 }
 
+/* The same bytes from one array, batch by batch; no thread waits for another. */
+static void memcpy_thread(void *user, unsigned thread) {
+    const task *t = user;
+    const material *m = t->m;
+    size_t rows = batch_rows(m);
+    uint8_t *batch = malloc(rows * m->sample_bytes);
+    uint64_t end = m->samples * (thread + 1) / t->threads;
+    for (uint64_t i = m->samples * thread / t->threads; i < end; i++)
+        memcpy(batch + i % rows * m->sample_bytes, m->memory + i * m->sample_bytes,
+               m->sample_bytes);
+    free(batch);
+}
+
 static void run_loader(task *t) {
     presto_error err;
     presto_loader_options options;
@@ -178,6 +198,10 @@ static void run_loader(task *t) {
     options.threads = t->threads;
     options.batch_samples = t->way == WAY_VIEWS ? 1 : batch_rows(t->m);
     options.unaligned_views = t->way == WAY_VIEWS;
+    if (t->way == WAY_CACHED) {
+        options.epochs = 2;
+        options.cache_bytes = t->m->samples * (t->m->sample_bytes + 1024);
+    }
     presto_loader *loader;
     bench_need(presto_loader_open(t->m->source, NULL, &options, &loader, &err), &err, "loader");
     presto_batch *batch;
@@ -185,10 +209,18 @@ static void run_loader(task *t) {
     int status;
     while ((status = presto_loader_next(loader, &batch, &err)) == PRESTO_OK) {
         samples += batch->rows;
+        bool was_first_epoch =
+            t->way == WAY_CACHED && batch->epoch == 0 && samples == t->m->samples;
         presto_batch_release(batch);
+        if (was_first_epoch) {
+            samples = 0;
+            bench_restart();
+        }
     }
     if (status < 0)
         bench_need(status, &err, "next");
+    if (t->way == WAY_CACHED)
+        bench_stop();
     presto_loader_free(loader);
     if (samples != t->m->samples)
         bench_die("%" PRIu64 " samples instead of %" PRIu64, samples, t->m->samples);
@@ -198,14 +230,17 @@ static double run_task(void *user) {
     task *t = user;
     if (t->way == WAY_SCAN || t->way == WAY_COPY)
         bench_on_threads(t->threads, scan_thread, t);
+    else if (t->way == WAY_MEMCPY)
+        bench_on_threads(t->threads, memcpy_thread, t);
     else
         run_loader(t);
     return (double)t->m->samples * (double)t->m->sample_bytes;
 }
 
 static void name_case(char *text, size_t bytes, const task *t) {
-    static const char *const names[] = {"verified scan", "scan + memcpy", "loader, views",
-                                        "loader, batches"};
+    static const char *const names[] = {"verified scan", "scan + memcpy",
+                                        "loader, views", "loader, batches",
+                                        "memcpy",        "loader, from the cache"};
     snprintf(text, bytes, "%s, %u thread%s", names[t->way], t->threads, t->threads == 1 ? "" : "s");
 }
 
@@ -229,19 +264,36 @@ static void print_figure(bench_figure figure) {
 static void print_ratios(const size_row *rows, size_t count, bool by_cpu) {
     bench_figure (*compare)(const bench_case *, const bench_case *) =
         by_cpu ? bench_compare_cpu : bench_compare;
-    printf("\nratios by %s\n%8s  %12s %12s %12s %12s", by_cpu ? "processor time" : "the clock",
-           "MB", "views/scan 1", "2 thr.", "batch/copy 1", "2 thr.");
-    printf(by_cpu ? "\n" : "  %12s %12s %12s\n", "views 2/1", "batches 2/1", "scan 2/1");
+    printf("\nratios by %s\n%8s  %12s %12s %12s %12s %12s %12s\n",
+           by_cpu ? "processor time" : "the clock", "MB", "views/scan 1", "2 thr.", "batch/copy 1",
+           "2 thr.", "cache/mcpy 1", "2 thr.");
     for (size_t s = 0; s < count; s++) {
         const size_row *row = &rows[s];
+        static const way ours[] = {WAY_VIEWS, WAY_BATCHES, WAY_CACHED};
+        static const way bare[] = {WAY_SCAN, WAY_COPY, WAY_MEMCPY};
         printf("%8g", (double)row->m.sample_bytes / 1e6);
-        for (unsigned t = 1; t <= MAX_THREADS; t++)
-            print_figure(compare(case_of(row, WAY_VIEWS, t), case_of(row, WAY_SCAN, t)));
-        for (unsigned t = 1; t <= MAX_THREADS; t++)
-            print_figure(compare(case_of(row, WAY_BATCHES, t), case_of(row, WAY_COPY, t)));
-        static const way compared[] = {WAY_VIEWS, WAY_BATCHES, WAY_SCAN};
-        for (size_t i = 0; i < 3 && !by_cpu; i++)
-            print_figure(compare(case_of(row, compared[i], 2), case_of(row, compared[i], 1)));
+        for (size_t i = 0; i < 3; i++)
+            for (unsigned t = 1; t <= MAX_THREADS; t++)
+                print_figure(compare(case_of(row, ours[i], t), case_of(row, bare[i], t)));
+        putchar('\n');
+    }
+}
+
+/* What the second thread is worth, to the loader and to the bare loops. */
+static void print_scaling(const size_row *rows, size_t count) {
+    static const way compared[] = {WAY_VIEWS, WAY_SCAN,   WAY_BATCHES,
+                                   WAY_COPY,  WAY_CACHED, WAY_MEMCPY};
+    static const char *const names[] = {"views",       "scan",  "batches",
+                                        "scan+memcpy", "cache", "memcpy"};
+    printf("\ntwo threads over one, by the clock\n%8s", "MB");
+    for (size_t i = 0; i < WAYS; i++)
+        printf("  %12s", names[i]);
+    putchar('\n');
+    for (size_t s = 0; s < count; s++) {
+        printf("%8g", (double)rows[s].m.sample_bytes / 1e6);
+        for (size_t i = 0; i < WAYS; i++)
+            print_figure(bench_compare(case_of(&rows[s], compared[i], 2),
+                                       case_of(&rows[s], compared[i], 1)));
         putchar('\n');
     }
 }
@@ -268,13 +320,15 @@ static void print_switches(const size_row *rows, size_t count) {
 static void print_small_to_large(const size_row *small, const size_row *large) {
     printf("\ntime at %g MB over time at %g MB:", (double)small->m.sample_bytes / 1e6,
            (double)large->m.sample_bytes / 1e6);
-    for (unsigned t = 1; t <= MAX_THREADS; t++)
-        printf("%s views %.2f, batches %.2f (%u thread%s)", t == 1 ? "" : ";",
-               bench_median(case_of(large, WAY_VIEWS, t)) /
-                   bench_median(case_of(small, WAY_VIEWS, t)),
-               bench_median(case_of(large, WAY_BATCHES, t)) /
-                   bench_median(case_of(small, WAY_BATCHES, t)),
-               t, t == 1 ? "" : "s");
+    static const way compared[] = {WAY_VIEWS, WAY_SCAN, WAY_BATCHES, WAY_COPY};
+    static const char *const names[] = {"views", "scan", "batches", "scan+memcpy"};
+    for (unsigned t = 1; t <= MAX_THREADS; t++) {
+        printf("%s %u thread%s", t == 1 ? "" : ";", t, t == 1 ? "" : "s");
+        for (size_t i = 0; i < 4; i++)
+            printf(", %s %.2f", names[i],
+                   bench_median(case_of(large, compared[i], t)) /
+                       bench_median(case_of(small, compared[i], t)));
+    }
     putchar('\n');
 }
 
@@ -325,6 +379,7 @@ int main(int argc, char **argv) {
     }
     print_ratios(rows, count, false);
     print_ratios(rows, count, true);
+    print_scaling(rows, count);
     print_switches(rows, count);
     print_small_to_large(&rows[0], &rows[count - 1]);
     free(rows);
