@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -94,6 +95,31 @@ static json_t *times_json(const presto_loader_stats *stats) {
     return object;
 }
 
+/* The most memory that this program has had. ru_maxrss would count what the parent had when it
+ * made the process. */
+static uint64_t peak_rss_bytes(void) {
+    char line[128];
+    unsigned long long kib = 0;
+    FILE *file = fopen("/proc/self/status", "r");
+    if (file == NULL)
+        return 0;
+    while (kib == 0 && fgets(line, sizeof line, file) != NULL)
+        if (strncmp(line, "VmHWM:", 6) == 0)
+            kib = strtoull(line + 6, NULL, 10);
+    fclose(file);
+    return kib * 1024;
+}
+
+/* Of the process: threads that wait give up their processor, others have it taken away. */
+static void add_usage(json_t *object) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    cli_json_set(object, "cpu_s", cli_json_real(seconds(presto_clock_process_cpu_ns())));
+    cli_json_set(object, "voluntary_switches", json_integer((json_int_t)usage.ru_nvcsw));
+    cli_json_set(object, "involuntary_switches", json_integer((json_int_t)usage.ru_nivcsw));
+    cli_json_set(object, "peak_rss_bytes", json_integer((json_int_t)peak_rss_bytes()));
+}
+
 json_t *report_json(const load_report *report) {
     presto_loader_stats stats;
     presto_loader_get_stats(report->loader, &stats);
@@ -124,7 +150,7 @@ json_t *report_json(const load_report *report) {
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
         cli_json_set(object, counts[i].key, json_integer((json_int_t)counts[i].count));
     cli_json_set(object, "wall_s", cli_json_real(seconds(stats.wall_ns)));
-    cli_json_set(object, "cpu_s", cli_json_real(seconds(presto_clock_process_cpu_ns())));
+    add_usage(object);
     cli_json_set(object, "samples_per_s", cli_json_real(per_second(stats.samples, stats.wall_ns)));
     cli_json_set(object, "read_bytes_per_s",
                  cli_json_real(per_second(stats.read_bytes, stats.wall_ns)));

@@ -267,7 +267,7 @@ class Load(Case):
         self.assertTrue(stats["complete"])
         self.assertEqual([step["step"] for step in stats["steps"]].count("random-crop") <= 1, True)
         self.assertIn(stats["limit"]["stage"], ("read", "decompress", "parse", "encode", "batch", "step", "consumer"))
-        for key in ("wall_s", "cpu_s", "samples_per_s", "read_bytes_per_s", "read_bytes"):
+        for key in ("wall_s", "cpu_s", "samples_per_s", "read_bytes_per_s", "read_bytes", "peak_rss_bytes", "voluntary_switches"):
             self.assertGreater(stats[key], 0, key)
         self.assertEqual(json.loads(self.load("--json", "--format", "null", self.resized))["samples"], self.photo_count)
 
