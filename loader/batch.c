@@ -310,6 +310,7 @@ static void fail_ragged(presto__packet *packet, const presto__batch *batch, cons
 /* Several parts, one batch: each part knows its own first shape. */
 static void find_ragged_parts(presto__packet *packet) {
     const presto__part *first = NULL;
+    bool has_lost_rows = false;
     for (size_t i = 0; i < packet->part_count; i++) {
         const presto__part *part = &packet->parts[i];
         if (part->shape_at == SIZE_MAX || part->shape_at >= packet->failed_at)
@@ -325,11 +326,11 @@ static void find_ragged_parts(presto__packet *packet) {
             fail_ragged(packet, &packet->batches[0], &row, first->shape_at, &first->shape);
             return;
         }
-        /* A failure further on, in rows of another shape that came first: these rows have no place.
-         */
-        if (part->off_layout)
-            packet->failed_at = 0;
+        has_lost_rows = has_lost_rows || part->off_layout;
     }
+    /* A failure further on, in rows of another shape that came first: these rows have no place. */
+    if (has_lost_rows)
+        packet->failed_at = 0;
 }
 
 /* The first position of the batch that was not left out. */
