@@ -258,7 +258,7 @@ static size_t write_features(uint8_t *entry, const presto_sample *sample) {
 
 presto_status presto__disk_entry_append(presto_buffer *out, const presto_sample *sample,
                                         presto_error *err) {
-    size_t most;
+    size_t most = 0;
     PRESTO_TRY(entry_bytes(sample, &most, err));
     if (sample->feature_count > UINT32_MAX || most / PRESTO__DISK_ALIGN >= UINT32_MAX / 2)
         return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
