@@ -83,7 +83,53 @@ def dataset_json(codec):
     }).encode()
 
 
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def cache_entry(number, features):
+    """A sample as a cache file holds it; features are (name, dtype, encoding, dims, value), strings as a list."""
+    at = 24 + sum(32 + 8 * len(dims) for _, _, _, dims, _ in features)
+    head, body = b"", b""
+    for name, dtype, encoding, dims, value in features:
+        strings = isinstance(value, list)
+        if strings:
+            value = b"".join(struct.pack("<Q", len(text)) for text in value) + b"".join(value)
+        align = 8 if strings or len(value) <= 64 else 64
+        start = at + len(body) + len(name)
+        gap = -start % align
+        head += struct.pack("<IHBBQQQ", len(name), dtype, encoding, len(dims), at + len(body), start + gap, len(value))
+        head += struct.pack(f"<{len(dims)}q", *dims)
+        body += name + b"\0" * gap + value
+    rest = struct.pack("<IQQ", len(features), number, at + len(body)) + head + body
+    entry = struct.pack("<I", crc32c(rest)) + rest
+    return entry + b"\0" * (-len(entry) % 64)
+
+
+def cache_file(entries):
+    """A whole file of (number, entry)."""
+    table, body = b"", b""
+    for number, entry in entries:
+        table += struct.pack("<QII", number, 1 + len(body) // 64, len(entry) // 64)
+        body += entry
+    head = b"PRESTOCB" + struct.pack("<IIQQQQIII", 1, len(entries), 7, 11, 64 + len(body) + len(table), 64 + len(body),
+                                     crc32c(table), 0, 0)
+    return head + struct.pack("<I", crc32c(head)) + body + table
+
+
 def main():
+    label = (b"label", 9, 1, (), struct.pack("<q", 3))
+    image = (b"image", 4, 3, (4, 6, 3), bytes(range(72)))
+    texts = (b"words", 7, 0, (3,), [b"a", b"", b"three"])
+    put("cache", cache_file([]))
+    put("cache", cache_file([(0, cache_entry(0, [label]))]))
+    put("cache", cache_file([(5, cache_entry(5, [label, image, texts])), (2, cache_entry(2, [(b"none", 0, 4, (), b"")])),
+                             (9, cache_entry(9, [(b"empty", 1, 3, (0, 5), b""), (b"f", 1, 2, (2,), bytes(8))]))]))
     for path in sorted(GOLDEN.glob("*.tfrecord")):
         data = path.read_bytes()
         put("frame", data)
