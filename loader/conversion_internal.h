@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of one conversion share: convert.c runs it, convert_folder.c takes the folder,
- * convert_dictionary.c trains, convert_shards.c writes, convert_info.c describes. */
+ * convert_dictionary.c trains, convert_shards.c writes in order, convert_lanes.c several shards at
+ * once, convert_info.c describes. */
 #ifndef PRESTO_CONVERSION_INTERNAL_H
 #define PRESTO_CONVERSION_INTERNAL_H
 
@@ -60,6 +61,20 @@ void presto__conversion_clear_folder(presto__conversion *job);
 presto_status presto__conversion_make_dictionary(presto__conversion *job, presto_error *err);
 /** All shards that are not whole yet; at the end all of them have the names of the dataset. */
 presto_status presto__conversion_write_shards(presto__conversion *job, presto_error *err);
+/** The writer of a shard, under the name that shards have for now. */
+presto_status presto__conversion_open_writer(const presto__conversion *job, size_t shard,
+                                             presto_shard_writer **writer_out, presto_error *err);
+/** A loader of all samples from those of the whole shards on. */
+void presto__conversion_loader_options(const presto__conversion *job,
+                                       presto_loader_options *loader_out);
+/** Call on_progress, if it is time to; PRESTO_ERR_STOPPED if it says so. */
+presto_status presto__conversion_tell(presto__conversion *job, uint64_t done, presto_error *err);
+
+/** How many shards are worth making at once; 1: write them in the order of the samples. */
+size_t presto__conversion_lanes(const presto__conversion *job);
+/** All shards that are not whole yet, `count` at a time. */
+presto_status presto__conversion_write_lanes(presto__conversion *job, size_t count,
+                                             presto_error *err);
 /** dataset.json last of all; then the progress file, which is not needed any more. */
 presto_status presto__conversion_conclude(presto__conversion *job, presto_error *err);
 

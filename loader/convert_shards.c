@@ -49,12 +49,8 @@ void presto__conversion_working_name(const presto__conversion *job, size_t shard
 
 /* ---- writing ---- */
 
-static presto_status open_shard(presto__conversion *job, presto_error *err) {
-    size_t shard = job->progress.shard_count;
-    if (shard >= PRESTO_MAX_SHARDS && presto__conversion_by_size(job))
-        return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
-                           "more than %d shards of %ju bytes", PRESTO_MAX_SHARDS,
-                           (uintmax_t)job->options->shard_bytes);
+presto_status presto__conversion_open_writer(const presto__conversion *job, size_t shard,
+                                             presto_shard_writer **writer_out, presto_error *err) {
     presto_shard_writer_options options;
     presto_shard_writer_options_defaults(&options);
     options.compression = job->options->file_compression;
@@ -64,10 +60,19 @@ static presto_status open_shard(presto__conversion *job, presto_error *err) {
     char *path = presto__path_join(job->dir, name, err);
     if (path == NULL)
         return PRESTO_ERR_MEMORY;
-    presto_status status = presto_shard_writer_open(path, &options, &job->writer, err);
+    presto_status status = presto_shard_writer_open(path, &options, writer_out, err);
     free(path);
-    job->shard_records = job->shard_frame_bytes = job->shard_raw_bytes = 0;
     return status;
+}
+
+static presto_status open_shard(presto__conversion *job, presto_error *err) {
+    size_t shard = job->progress.shard_count;
+    if (shard >= PRESTO_MAX_SHARDS && presto__conversion_by_size(job))
+        return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
+                           "more than %d shards of %ju bytes", PRESTO_MAX_SHARDS,
+                           (uintmax_t)job->options->shard_bytes);
+    job->shard_records = job->shard_frame_bytes = job->shard_raw_bytes = 0;
+    return presto__conversion_open_writer(job, shard, &job->writer, err);
 }
 
 static presto_status note_progress(presto__conversion *job, presto_error *err) {
@@ -199,13 +204,14 @@ static presto_status name_shards(presto__conversion *job, presto_error *err) {
 
 /* ---- the loop ---- */
 
-static presto_status tell_progress(presto__conversion *job, uint64_t done, presto_error *err) {
+presto_status presto__conversion_tell(presto__conversion *job, uint64_t done, presto_error *err) {
     uint64_t now = presto_clock_ns();
     if (job->options->on_progress == NULL ||
         (now - job->told_ns < PROGRESS_INTERVAL_NS && done < job->sample_count))
         return PRESTO_OK;
     job->told_ns = now;
-    presto_loader_get_stats(job->loader, &job->stats);
+    if (job->loader != NULL)
+        presto_loader_get_stats(job->loader, &job->stats);
     presto_progress progress = {.samples_done = done,
                                 .samples_total = job->sample_count,
                                 .bytes_read = job->stats.read_bytes,
@@ -217,7 +223,8 @@ static presto_status tell_progress(presto__conversion *job, uint64_t done, prest
     return presto_fail(err, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "stopped");
 }
 
-static presto_status open_loader(presto__conversion *job, presto_error *err) {
+void presto__conversion_loader_options(const presto__conversion *job,
+                                       presto_loader_options *loader_out) {
     const presto_convert_options *options = job->options;
     presto_loader_options loader;
     presto_loader_options_defaults(&loader);
@@ -237,11 +244,13 @@ static presto_status open_loader(presto__conversion *job, presto_error *err) {
     loader.on_skip_user = options->on_skip_user;
     loader.codec = job->codec;
     loader.first_sample = presto__progress_next(&job->progress);
-    return presto_loader_open(job->source, job->plan, &loader, &job->loader, err);
+    *loader_out = loader;
 }
 
-presto_status presto__conversion_write_shards(presto__conversion *job, presto_error *err) {
-    PRESTO_TRY(open_loader(job, err));
+static presto_status write_in_order(presto__conversion *job, presto_error *err) {
+    presto_loader_options loader;
+    presto__conversion_loader_options(job, &loader);
+    PRESTO_TRY(presto_loader_open(job->source, job->plan, &loader, &job->loader, err));
     for (;;) {
         presto_batch *batch;
         presto_status status = presto_loader_next(job->loader, &batch, err);
@@ -252,9 +261,17 @@ presto_status presto__conversion_write_shards(presto__conversion *job, presto_er
         status = write_batch(job, batch, err);
         presto_batch_release(batch);
         PRESTO_TRY(status);
-        PRESTO_TRY(tell_progress(job, done, err));
+        PRESTO_TRY(presto__conversion_tell(job, done, err));
     }
     PRESTO_TRY(finish_last(job, err));
     presto_loader_get_stats(job->loader, &job->stats);
+    return PRESTO_OK;
+}
+
+presto_status presto__conversion_write_shards(presto__conversion *job, presto_error *err) {
+    size_t lanes = presto__conversion_lanes(job);
+    if (lanes > 1)
+        return presto__conversion_write_lanes(job, lanes, err);
+    PRESTO_TRY(write_in_order(job, err));
     return name_shards(job, err);
 }

@@ -69,6 +69,7 @@ class Faults(ChaosCase):
     # ---- presto-write ----
 
     BY_SIZE = ("--shard-bytes", "20KiB")  # two samples each
+    AT_ONCE = ("-s", "3", "--file-compression", "gzip")
 
     def conversion(self, out, codec="zstd:1", threads=1, copies=1, shards=("-s", "3")):
         return ["-q", "-p", self.pipeline, "-u", "resized", "-c", codec, *shards, "-j", threads, "-o", out,
@@ -103,6 +104,9 @@ class Faults(ChaosCase):
     def test_a_conversion_to_shards_of_a_size_survives_any_failing_call(self):
         self.check_conversions([c for c in ERRNOS if c not in ("malloc", "thread")], {"shards": self.BY_SIZE})
         self.check_conversions(["malloc"], {"shards": self.BY_SIZE}, some=40)
+
+    def test_a_conversion_of_several_shards_at_once_survives_any_failing_call(self):
+        self.check_conversions(ERRNOS, {"shards": self.AT_ONCE, "threads": 3}, some=20)
 
     def test_a_conversion_survives_any_lack_of_memory_and_threads(self):
         self.check_conversions(["malloc", "thread"], {"threads": 2}, some=40)
@@ -142,7 +146,7 @@ class Faults(ChaosCase):
 
     def test_killed_before_any_call_on_files_it_resumes_to_the_same_bytes(self):
         """Interrupted again where the first run was at its most fragile, then let through."""
-        for settings in ({}, {"shards": self.BY_SIZE}):
+        for settings in ({}, {"shards": self.BY_SIZE}, {"shards": self.AT_ONCE, "threads": 3}):
             with self.subTest(**settings):
                 self.check_killed_before_calls(self.KINDS, settings, lambda out, number: self.run_with(
                     f"write:{1 + number % 3}:term", "presto-write", "--resume", *self.conversion(out, **settings)))

@@ -16,6 +16,7 @@ SETTINGS = [  # split, codec, threads, more
     ("resized", "zstd:3+dict", 2, ["-s", "4"]),
     ("concatenated", "none", 2, ["-s", "4", "--file-compression", "gzip"]),
     ("resized", "snappy", 0, ["-s", "6"]),
+    ("resized", "none", 4, ["-s", "9", "--file-compression", "gzip"]),
     ("resized", "zstd:1", 2, ["--shard-bytes", "200KiB"]),
     ("resized", "none", 3, ["--shard-bytes", "50KiB"]),
     ("decoded", "zstd:3+dict", 1, ["--shard-bytes", "1MiB", "--file-compression", "zlib"]),
@@ -151,6 +152,9 @@ class Interrupt(ChaosCase):
 
     def test_writing_keeps_only_what_can_be_resumed(self):
         self.check_interrupted_writes(["-s", "6"], moments(8))
+
+    def test_writing_several_shards_at_once_keeps_only_what_can_be_resumed(self):
+        self.check_interrupted_writes(["-s", "6", "--file-compression", "gzip"], moments(8))
 
     def test_writing_shards_of_a_size_keeps_only_what_can_be_resumed(self):
         self.check_interrupted_writes(["--shard-bytes", "300KiB"], moments(8))

@@ -23,7 +23,8 @@ static presto_pipeline *pipeline;
 static char *base;
 static unsigned threads;
 static uint64_t shard_bytes; /* 0: two shards */
-static bool recodes;         /* the whole dataset, instead of converting the photos */
+static presto_file_compression file_compression;
+static bool recodes; /* the whole dataset, instead of converting the photos */
 
 static const char *in_base(const char *name) {
     static char paths[4][700];
@@ -42,6 +43,7 @@ static presto_status convert(const char *to, bool resume) {
     options.codec = "zlib:1";
     options.shards = shard_bytes > 0 ? 0 : 2;
     options.shard_bytes = shard_bytes;
+    options.file_compression = file_compression;
     options.threads = threads;
     options.resume = resume;
     return presto_convert(recodes ? NULL : pipeline, paths, 1, in_base(to), &options, &result,
@@ -154,6 +156,15 @@ START_TEST(recoding_survives_every_failure) {
 }
 END_TEST
 
+START_TEST(a_conversion_of_several_shards_at_once_survives_every_failure) {
+    file_compression = PRESTO_FILE_GZIP;
+    set_up(2);
+    for (int i = 0; i < KINDS; i++)
+        fail_conversions(all_kinds[i]);
+    tear_down();
+}
+END_TEST
+
 /* ---- streams ---- */
 
 typedef struct streaming {
@@ -245,6 +256,7 @@ int main(void) {
         an_inline_conversion_survives_every_failure,
         a_conversion_with_threads_survives_every_failure,
         a_conversion_to_shards_of_a_size_survives_every_failure,
+        a_conversion_of_several_shards_at_once_survives_every_failure,
         recoding_survives_every_failure,
         inline_streams_survive_every_failure,
         streams_with_threads_survive_every_failure,
