@@ -6,9 +6,12 @@
  *   - the loader at each split, counting samples only and handing out batches, against a loop that
  * a careful person would write by hand on the same threads: pread of each payload, libjpeg-turbo,
  * the same resize kernel, center, crop. No CRC, no parsing, no order, no batches. The loop exists
- * twice: in the pipeline's order, and fused by hand (crop before centering).
+ * in the pipeline's order, fused by hand (crop before centering), and, where records are read, as
+ * one that does the same job: fused, with the record's CRC, and into batches, of which one is
+ * filled while the other one is used.
  *
- * Usage: bench_images [-n PHOTOS=300] [-t THREADS=2] [-r ROUNDS=7] [-w WORK_DIR] [PHOTO_DIR]
+ * Usage: bench_images [-n PHOTOS=300] [-t THREADS=2] [-r ROUNDS=7] [-s SPLIT] [-w WORK_DIR]
+ * [PHOTO_DIR]
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +25,7 @@
 
 #include <jpeglib.h>
 
+#include <presto/crc32c.h>
 #include <presto/example.h>
 #include <presto/job.h>
 
@@ -37,13 +41,15 @@ typedef struct settings {
     unsigned rounds;
     const char *work;
     const char *source;
+    const char *split; /* NULL: all */
 } settings;
 
 /* ---- the bare loop ---- */
 
 /* Scratch of one thread, grown once. */
 typedef struct scratch {
-    presto_buffer payload, decoded, resized, centered, crop;
+    presto_buffer payload, decoded, resized, centered, crop, batch;
+    size_t row; /* of the batch */
     presto__resizer resizer;
     uint32_t random;
 } scratch;
@@ -114,8 +120,8 @@ static void crop_bytes(scratch *s, const void *in, const int64_t dims[2], size_t
 }
 
 /* From uint8 [h, w, 3] to float32 [224, 224, 3]. */
-static void finish(scratch *s, const uint8_t *pixels, const int64_t dims[2], bool fused) {
-    float *out = (float *)(void *)room(&s->crop, CROP * CROP * 3 * sizeof(float));
+static void finish(scratch *s, const uint8_t *pixels, const int64_t dims[2], bool fused,
+                   float *out) {
     if (fused) {
         uint8_t *window = room(&s->centered, CROP * CROP * 3);
         crop_bytes(s, pixels, dims, 3, window);
@@ -135,6 +141,8 @@ typedef struct item {
     int fd;     /* of the shard; -1: open the file */
     uint64_t offset;
     size_t bytes;    /* of the tensor or of the JPEG */
+    size_t before;   /* bytes of the record's payload before it ... */
+    size_t after;    /* ... and behind it */
     int64_t dims[2]; /* of a stored image */
 } item;
 
@@ -146,6 +154,7 @@ typedef struct work {
     const settings *settings;
     level level;
     bool fused;
+    bool same_job; /* with CRC, into batches */
     presto_output_kind output;
     unsigned threads;
     item *items;
@@ -179,6 +188,39 @@ static presto_span read_item(scratch *s, const item *it) {
     return presto_span_of(data, bytes);
 }
 
+/* The whole record, its CRC computed piece by piece while the piece is in the cache. */
+static presto_span read_checked(scratch *s, const item *it) {
+    enum { PIECE = 256 << 10 };
+    size_t payload = it->before + it->bytes + it->after;
+    size_t bytes = payload + PRESTO_FRAME_FOOTER_BYTES;
+    uint8_t *data = room(&s->payload, bytes);
+    uint64_t offset = it->offset - it->before;
+    uint32_t crc = 0, stored;
+    for (size_t done = 0; done < bytes;) {
+        size_t want = bytes - done < PIECE ? bytes - done : PIECE;
+        ssize_t got = pread(it->fd, data + done, want, (off_t)(offset + done));
+        if (got <= 0)
+            bench_die("%s: cannot read", it->path);
+        size_t end = done + (size_t)got;
+        if (done < payload)
+            crc = presto_crc32c(crc, data + done, (end < payload ? end : payload) - done);
+        done = end;
+    }
+    memcpy(&stored, data + payload, sizeof stored);
+    if (stored != presto_crc32c_mask(crc))
+        bench_die("CRC differs");
+    return presto_span_of(data + it->before, it->bytes);
+}
+
+/* Where the next sample goes: of two batches, one is with whoever uses it. */
+static float *output(const work *w, scratch *s) {
+    size_t bytes = CROP * CROP * 3 * sizeof(float);
+    if (!w->same_job)
+        return (float *)(void *)room(&s->crop, bytes);
+    size_t row = s->row++ % (2 * BATCH);
+    return (float *)(void *)(room(&s->batch, 2 * BATCH * bytes) + row * bytes);
+}
+
 static void bare_thread(void *user, unsigned thread) {
     work *w = user;
     scratch *s = &w->scratch[thread];
@@ -187,7 +229,7 @@ static void bare_thread(void *user, unsigned thread) {
         if (i >= w->item_count * w->passes)
             return;
         const item *it = &w->items[i % w->item_count];
-        presto_span in = read_item(s, it);
+        presto_span in = w->same_job ? read_checked(s, it) : read_item(s, it);
         int64_t dims[2] = {it->dims[0], it->dims[1]};
         const uint8_t *pixels = in.data;
         if (w->level <= CONCATENATED) {
@@ -197,10 +239,9 @@ static void bare_thread(void *user, unsigned thread) {
         if (w->level <= DECODED)
             pixels = resize(s, pixels, dims);
         if (w->level <= RESIZED)
-            finish(s, pixels, dims, w->fused);
+            finish(s, pixels, dims, w->fused, output(w, s));
         else
-            crop_bytes(s, pixels, dims, 3 * sizeof(float),
-                       room(&s->crop, CROP * CROP * 3 * sizeof(float)));
+            crop_bytes(s, pixels, dims, 3 * sizeof(float), output(w, s));
     }
 }
 
@@ -208,6 +249,8 @@ static double run_bare(void *user) {
     work *w = user;
     atomic_store(&w->next, 0);
     bench_on_threads(w->threads, bare_thread, w);
+    for (unsigned i = 0; i < w->threads; i++) /* a loader starts with fresh memory as well */
+        presto_buffer_done(&w->scratch[i].batch);
     return (double)(w->item_count * w->passes);
 }
 
@@ -295,6 +338,8 @@ static void list_items(work *w) {
             .offset = block.records[0].offset + PRESTO_FRAME_HEADER_BYTES +
                       (uint64_t)(content.data - payload.data),
             .bytes = content.bytes,
+            .before = (size_t)(content.data - payload.data),
+            .after = payload.bytes - (size_t)(content.data - payload.data) - content.bytes,
             .dims = {is_text ? 0 : tensor->spec.dims[0], is_text ? 0 : tensor->spec.dims[1]},
         };
         presto_arena_reset(&arena);
@@ -338,8 +383,10 @@ static void list_files(work *w, const char *concatenated, const char *photos) {
 
 static void bench_level(const settings *set, level at, const char *dir, const char *concatenated,
                         unsigned threads) {
-    static work bare, fused, ours, batches;
-    static const unsigned passes[] = {1, 1, 2, 10, 10};
+    if (set->split != NULL && strcmp(set->split, level_names[at]) != 0)
+        return;
+    static work bare, fused, same, ours, batches;
+    static const unsigned passes[] = {2, 2, 4, 20, 20};
     bare =
         (work){.settings = set, .level = at, .threads = threads, .dir = dir, .passes = passes[at]};
     if (at == FILES)
@@ -348,6 +395,8 @@ static void bench_level(const settings *set, level at, const char *dir, const ch
         list_items(&bare);
     fused = bare;
     fused.fused = true;
+    same = fused;
+    same.same_job = true;
     ours = bare;
     ours.output = PRESTO_OUTPUT_COUNT;
     batches = bare;
@@ -357,12 +406,20 @@ static void bench_level(const settings *set, level at, const char *dir, const ch
         {.name = "bare loop, crop before centering", .run = run_bare, .user = &fused},
         {.name = "presto, counting", .run = run_presto, .user = &ours},
         {.name = "presto, batches of 32", .run = run_presto, .user = &batches},
+        {.name = "bare loop, the same job", .run = run_bare, .user = &same},
     };
-    bench_run(cases, 4, set->rounds);
+    size_t count = at == FILES ? 4 : 5; /* files have no CRC */
+    bench_run(cases, count, set->rounds);
     char title[128];
     snprintf(title, sizeof title, "%s, %u thread%s", level_names[at], threads,
              threads == 1 ? "" : "s");
-    bench_print(title, cases, 4, 1, "samples/s");
+    bench_print(title, cases, count, 1, "samples/s");
+    if (at != FILES) {
+        bench_figure clock = bench_compare(&cases[3], &cases[4]);
+        bench_figure cpu = bench_compare_cpu(&cases[3], &cases[4]);
+        printf("  batches / same job: %.2f +-%.0f%%, by CPU %.2f +-%.0f%%\n", clock.median,
+               clock.spread * 100, cpu.median, cpu.spread * 100);
+    }
     for (size_t i = 0; i < bare.item_count; i++)
         free(bare.items[i].path);
     if (at != FILES)
@@ -418,13 +475,15 @@ static void bench_scan(const settings *set, const char *dir) {
 }
 
 static void parse_arguments(int argc, char **argv, settings *set) {
-    for (int option; (option = getopt(argc, argv, "n:t:r:w:")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "n:t:r:s:w:")) != -1;) {
         if (option == 'n')
             set->photos = strtoull(optarg, NULL, 10);
         else if (option == 't')
             set->threads = (unsigned)strtoul(optarg, NULL, 10);
         else if (option == 'r')
             set->rounds = (unsigned)strtoul(optarg, NULL, 10);
+        else if (option == 's')
+            set->split = optarg;
         else if (option == 'w')
             set->work = optarg;
         else
