@@ -33,15 +33,18 @@ struct presto__slab_chunk {
     uint8_t *data; /* aligned */
 };
 
+static void *map_chunk(size_t bytes) {
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
 static presto__slab_chunk *slab_chunk_new(size_t bytes) {
     if (bytes > SIZE_MAX - 2 * SLAB_ALIGN - sizeof(presto__slab_chunk))
         return NULL;
     size_t whole = sizeof(presto__slab_chunk) + SLAB_ALIGN + bytes;
     bool is_mapped = whole >= MAPPED_CHUNK_BYTES;
-    void *memory =
-        is_mapped ? mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-                  : malloc(whole);
-    if (memory == NULL || memory == MAP_FAILED)
+    void *memory = is_mapped ? map_chunk(whole) : malloc(whole);
+    if (memory == NULL)
         return NULL;
     presto__slab_chunk *chunk = memory;
     chunk->mapped_bytes = is_mapped ? whole : 0;
