@@ -217,8 +217,8 @@ static float *output(const work *w, scratch *s) {
     size_t bytes = CROP * CROP * 3 * sizeof(float);
     if (!w->same_job)
         return (float *)(void *)room(&s->crop, bytes);
-    size_t row = s->row++ % (2 * BATCH);
-    return (float *)(void *)(room(&s->batch, 2 * BATCH * bytes) + row * bytes);
+    size_t row = s->row++ % ((size_t)2 * BATCH);
+    return (float *)(void *)(room(&s->batch, (size_t)2 * BATCH * bytes) + row * bytes);
 }
 
 static void bare_thread(void *user, unsigned thread) {
