@@ -267,6 +267,7 @@ static presto_status open_loader(presto_loader *loader, presto_error *err) {
     choose_blocking(loader);
     choose_path(loader);
     PRESTO_TRY(open_order(loader, err));
+    presto__read_ahead_init(&loader->read_ahead, loader);
     PRESTO_TRY(open_cache(loader, err));
     if (loader->options.auto_threads && loader->options.threads > 1) {
         if (pthread_cond_init(&loader->spare, NULL) != 0)
@@ -544,6 +545,7 @@ static void add_account(presto_loader *loader, presto__worker *worker) {
     worker->reader->stats = (presto__read_stats){0};
     to->cache_ns += worker->account.cache_ns;
     to->cached_samples += worker->account.cached_samples;
+    to->told_samples += worker->account.told_samples;
     to->missed_samples += worker->account.missed_samples;
     worker->account = (presto__account){0};
     for (size_t i = 0; i < loader->step_count; i++)
@@ -869,6 +871,7 @@ void presto_loader_get_stats(const presto_loader *loader, presto_loader_stats *s
     stats.batch_ns = account->batch_ns;
     stats.cache_ns = account->cache_ns;
     stats.cached_samples = account->cached_samples;
+    stats.read_ahead_samples = account->told_samples;
     stats.missed_samples = account->missed_samples;
     stats.cache_bytes = pool->cache == NULL ? 0 : presto__cache_bytes(pool->cache);
     stats.worker_wait_ns = loader->worker_wait_ns;

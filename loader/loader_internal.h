@@ -84,6 +84,9 @@ typedef struct presto__source_ops {
     void (*place)(presto__reader *reader, size_t i, presto_error *err);
     /** As place, for a sample that was not fetched. */
     void (*locate)(const presto_source *source, uint64_t number, presto_error *err);
+    /** These will be read before long: start that, without waiting. A hint: nothing can fail. NULL:
+     * there is nothing to start. */
+    void (*will_read)(presto__reader *reader, const uint64_t *numbers, size_t count);
     /** For the step read-file; NULL: there are no files. user is the reader. */
     presto_read_file_fn read_file;
     /** Does the payload of sample i live in `blocks` (and not in a mapping of the shard)? NULL: no.
@@ -490,6 +493,7 @@ typedef struct presto__account {
     uint64_t read_bytes, read_ns, decompress_ns, parse_ns;
     uint64_t steps_ns, encode_ns, batch_ns;
     uint64_t cache_ns, cached_samples, missed_samples;
+    uint64_t told_samples; /* to storage, ahead */
 } presto__account;
 
 struct presto__worker {
@@ -525,6 +529,7 @@ struct presto__worker {
     uint64_t time_scale; /* 0: this sample is not timed; else its times count so often */
 
     bool wakes_consumer; /* once it has let go of the lock */
+    unsigned slow_parts; /* in a row: their reads took as long as storage does */
 };
 
 /** The limits of blocks, worked out once from options and source. */
@@ -534,6 +539,13 @@ typedef struct presto__blocking {
     size_t parts;          /* of a full packet */
     size_t batch_rows;
 } presto__blocking;
+
+/** How far ahead of the workers storage is told what to read; see read_ahead.c. */
+typedef struct presto__read_ahead {
+    uint64_t most_samples; /* 0: never */
+    _Atomic uint64_t samples;
+    _Atomic uint64_t told; /* all before this position has been told, or read */
+} presto__read_ahead;
 
 struct presto_loader {
     /* Set by open, then read-only. */
@@ -558,6 +570,7 @@ struct presto_loader {
     presto__pool *pool;
     presto__disk *disk;       /* NULL: no disk cache */
     atomic_bool is_abandoned; /* results are no longer wanted */
+    presto__read_ahead read_ahead;
 
     /* Guarded by the pool's lock. */
     presto__packet **slots; /* packet m lives in slots[m % capacity] until it is handed out */
@@ -603,6 +616,14 @@ struct presto_loader {
 presto_status presto__worker_init(presto__worker *worker, presto_loader *loader, presto_error *err);
 void presto__worker_done(presto__worker *worker);
 size_t presto__worker_memory(const presto__worker *worker);
+/** The order is known. */
+void presto__read_ahead_init(presto__read_ahead *ahead, const presto_loader *loader);
+/** The part is about to be read: tell what comes after it. */
+void presto__read_ahead_before(presto__worker *worker, const presto__packet *packet,
+                               const presto__part *part);
+/** It has been: see how long that took. */
+void presto__read_ahead_after(presto__worker *worker, const presto__part *part);
+
 /** Run one part: everything but the bookkeeping. */
 void presto__worker_run(presto__worker *worker, presto__packet *packet, presto__part *part);
 

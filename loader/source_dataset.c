@@ -154,6 +154,22 @@ static presto_status dataset_fetch(presto__reader *base, const uint64_t *numbers
     return PRESTO_OK;
 }
 
+/* Runs of numbers that follow each other are told together. */
+static void dataset_will_read(presto__reader *base, const uint64_t *numbers, size_t count) {
+    presto_dataset *dataset = ((dataset_reader *)base)->dataset;
+    for (size_t i = 0, end; i < count; i = end) {
+        uint64_t record;
+        size_t at = presto_dataset_locate(dataset, numbers[i], &record);
+        uint64_t behind = presto_dataset_shard_first(dataset, at + 1);
+        for (end = i + 1; end < count && numbers[end] == numbers[end - 1] + 1; end++)
+            if (numbers[end] >= behind)
+                break;
+        presto_shard *shard;
+        if (presto_dataset_shard_at(dataset, at, &shard, NULL) == PRESTO_OK)
+            presto_shard_will_read(shard, record, end - i);
+    }
+}
+
 /* ---- samples ---- */
 
 static void dataset_place(presto__reader *base, size_t i, presto_error *err) {
@@ -425,6 +441,7 @@ static const presto__source_ops dataset_ops = {
     .reader_new = dataset_reader_new,
     .reader_free = dataset_reader_free,
     .fetch = dataset_fetch,
+    .will_read = dataset_will_read,
     .sample = dataset_sample,
     .record = dataset_record,
     .place = dataset_place,

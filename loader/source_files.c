@@ -23,6 +23,9 @@
 
 #include "disk_internal.h"
 
+/* Of a file that will be read, so much at most is asked for ahead. */
+#define TELL_BYTES (8 << 20)
+
 typedef enum label_kind { LABEL_NONE, LABEL_FOLDER, LABEL_CSV } label_kind;
 
 typedef struct file_entry {
@@ -445,6 +448,17 @@ static presto_status files_fetch(presto__reader *base, const uint64_t *numbers, 
     return PRESTO_OK;
 }
 
+static void files_will_read(presto__reader *base, const uint64_t *numbers, size_t count) {
+    const files_source *source = (const files_source *)base->source;
+    for (size_t i = 0; i < count; i++) {
+        int fd = open(source->entries[numbers[i]].path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        if (fd < 0)
+            continue; /* whoever reads it will tell */
+        (void)posix_fadvise(fd, 0, TELL_BYTES, POSIX_FADV_WILLNEED);
+        close(fd);
+    }
+}
+
 static const file_entry *entry_at(const presto__reader *base, size_t i) {
     const files_source *source = (const files_source *)base->source;
     return &source->entries[((const files_reader *)base)->numbers[i]];
@@ -575,6 +589,7 @@ static const presto__source_ops files_ops = {
     .reader_new = files_reader_new,
     .reader_free = files_reader_free,
     .fetch = files_fetch,
+    .will_read = files_will_read,
     .sample = files_sample,
     .place = files_place,
     .locate = files_locate,

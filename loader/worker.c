@@ -567,6 +567,7 @@ void presto__worker_run(presto__worker *worker, presto__packet *packet, presto__
         fail_part(worker, &error);
         return;
     }
+    presto__read_ahead_before(worker, packet, part);
     size_t step = loader->blocking.fetch_samples;
     uint64_t stride = part->count < TIMED_ALL_BELOW ? 1 : TIMED_STRIDE;
     size_t end = part->first + part->count;
@@ -578,6 +579,7 @@ void presto__worker_run(presto__worker *worker, presto__packet *packet, presto__
             break;
         first += count;
     }
+    presto__read_ahead_after(worker, part);
     if (worker->disk != NULL) {
         uint64_t start = presto_clock_ns();
         presto__disk_flush(worker->disk);

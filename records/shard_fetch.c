@@ -3,6 +3,7 @@
  * Consecutive records of a shard in large reads, checked while they are in the processor's cache.
  * Damage stays with its record: the fetch goes on behind it.
  */
+#include <fcntl.h>
 #include <stdlib.h>
 
 #include "records_internal.h"
@@ -313,4 +314,17 @@ presto_status presto_shard_fetch(presto_shard *shard, uint64_t first, size_t cou
     }
     block->record_count = count;
     return PRESTO_OK;
+}
+
+void presto_shard_will_read(presto_shard *shard, uint64_t first, uint64_t count) {
+    uint64_t records = shard->index.count;
+    int fd;
+    if (shard->compression != PRESTO_FILE_PLAIN || first >= records || count > records - first ||
+        presto__shard_acquire(shard, &fd, NULL) < 0)
+        return;
+    const uint64_t *offsets = shard->index.offsets + first;
+    uint64_t start = offsets[0], end = offsets[count];
+    if (start < end && end <= shard->file_bytes) /* the offsets come from a file */
+        (void)posix_fadvise(fd, (off_t)start, (off_t)(end - start), POSIX_FADV_WILLNEED);
+    presto__shard_release(shard);
 }

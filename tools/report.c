@@ -135,6 +135,7 @@ json_t *report_json(const load_report *report) {
         {"delivered_bytes", stats.delivered_bytes},
         {"written_bytes", report->written_bytes},
         {"peak_queued_bytes", stats.peak_queued_bytes},
+        {"read_ahead_samples", stats.read_ahead_samples},
         {"cached_samples", stats.cached_samples},
         {"missed_samples", stats.missed_samples},
         {"cache_bytes", stats.cache_bytes},

@@ -198,18 +198,19 @@ typedef struct presto_loader_stats {
     uint64_t delivered_bytes; /* T4's bytes: in batches or frames handed out */
     uint64_t read_ns;         /* workers: waiting for and copying from storage, CRC included */
     uint64_t decompress_ns;
-    uint64_t parse_ns;         /* Example and TensorProto */
-    uint64_t steps_ns;         /* all steps; per step see presto_loader_step_stats */
-    uint64_t encode_ns;        /* serialize, compress, frame (records output) */
-    uint64_t batch_ns;         /* copying into batches what no step wrote there */
-    uint64_t worker_wait_ns;   /* workers waiting for room: the consumer is the limit */
-    uint64_t consumer_wait_ns; /* presto_loader_next waiting for data: the loader is the limit */
-    uint64_t consumer_busy_ns; /* between calls of presto_loader_next */
-    uint64_t cache_ns;         /* putting samples into the cache; reading them from disk is
-                                  read_ns and read_bytes */
-    uint64_t cached_samples;   /* that came from the cache */
-    uint64_t missed_samples;   /* looked for there and not found; 0 without a cache */
-    uint64_t cache_bytes;      /* that it holds for this stream */
+    uint64_t parse_ns;           /* Example and TensorProto */
+    uint64_t steps_ns;           /* all steps; per step see presto_loader_step_stats */
+    uint64_t encode_ns;          /* serialize, compress, frame (records output) */
+    uint64_t batch_ns;           /* copying into batches what no step wrote there */
+    uint64_t worker_wait_ns;     /* workers waiting for room: the consumer is the limit */
+    uint64_t consumer_wait_ns;   /* presto_loader_next waiting for data: the loader is the limit */
+    uint64_t consumer_busy_ns;   /* between calls of presto_loader_next */
+    uint64_t cache_ns;           /* putting samples into the cache; reading them from disk is
+                                    read_ns and read_bytes */
+    uint64_t read_ahead_samples; /* that storage was told of before they were read */
+    uint64_t cached_samples;     /* that came from the cache */
+    uint64_t missed_samples;     /* looked for there and not found; 0 without a cache */
+    uint64_t cache_bytes;        /* that it holds for this stream */
     /* Of a cache on disk, by this loader: */
     uint64_t cache_written_bytes;
     uint64_t cache_damaged_blocks; /* files removed because something in them did not hold */

@@ -116,6 +116,13 @@ PRESTO_API void presto_block_done(presto_block *block);
 PRESTO_API presto_status presto_shard_fetch(presto_shard *shard, uint64_t first, size_t count,
                                             presto_block *block, presto_error *err);
 
+/**
+ * Ask the system to read records [first, first + count) into the page cache, without waiting: where
+ * the next reads are known but do not follow each other. A hint: nothing can fail. Does nothing to
+ * compressed files. presto_shard_index must have succeeded. Threads: any number at once.
+ */
+PRESTO_API void presto_shard_will_read(presto_shard *shard, uint64_t first, uint64_t count);
+
 /* ---- writing ---- */
 
 typedef struct presto_shard_writer presto_shard_writer;

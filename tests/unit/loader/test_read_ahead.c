@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What storage is told ahead: what will be read, once, before it is read, and only while reading is
+ * slow. The source only claims to be slow, so that nothing here depends on time.
+ */
+#include "loader_check.h"
+
+#include <pthread.h>
+
+#include "loader_internal.h"
+
+enum { SAMPLES = 2000, MEAN_BYTES = 100000, SLOW_NS = 1000000, FAST_NS = 100 };
+
+/* What happened, for each sample. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned told[SAMPLES], fetched[SAMPLES];
+static unsigned pending[SAMPLES];      /* told, not yet fetched */
+static uint64_t told_first;            /* fetched when they had been told */
+static uint64_t fetches, slow_fetches; /* done; so many are slow */
+
+typedef struct claiming_reader {
+    presto__reader base;
+    const uint64_t *numbers;
+} claiming_reader;
+
+static void source_free(presto_source *source) {
+    presto__source_done(source);
+    free(source);
+}
+
+static presto_status reader_new(presto_source *source, const presto__reader_options *options,
+                                presto__reader **reader_out, presto_error *err) {
+    (void)options, (void)err;
+    claiming_reader *reader = calloc(1, sizeof *reader);
+    reader->base.source = source;
+    *reader_out = &reader->base;
+    return PRESTO_OK;
+}
+
+static void reader_free(presto__reader *reader) {
+    free(reader);
+}
+
+static presto_status fetch(presto__reader *base, const uint64_t *numbers, size_t count,
+                           presto__blocks *blocks, presto_error *err) {
+    (void)blocks, (void)err;
+    ((claiming_reader *)base)->numbers = numbers;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < count; i++) {
+        if (pending[numbers[i]] > 0) {
+            pending[numbers[i]]--;
+            told_first++;
+        }
+        fetched[numbers[i]]++;
+    }
+    base->stats.read_bytes += count;
+    base->stats.read_ns += count * (fetches++ < slow_fetches ? SLOW_NS : FAST_NS);
+    pthread_mutex_unlock(&lock);
+    return PRESTO_OK;
+}
+
+static void will_read(presto__reader *base, const uint64_t *numbers, size_t count) {
+    (void)base;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < count; i++) {
+        told[numbers[i]]++;
+        pending[numbers[i]]++;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static presto_status sample(presto__reader *base, size_t i, presto_arena *arena,
+                            presto_sample *sample_out, presto_error *err) {
+    (void)err;
+    static const uint8_t byte;
+    presto_feature *feature = presto_arena_alloc(arena, sizeof *feature, _Alignof(max_align_t));
+    *feature = (presto_feature){.name = presto_span_of_text("x"), .encoding = PRESTO_ENCODE_TENSOR};
+    feature->tensor.spec = (presto_tensor_spec){.dtype = PRESTO_UINT8, .rank = 1, .dims = {1}};
+    feature->tensor.data = &byte;
+    *sample_out = (presto_sample){
+        .features = feature, .feature_count = 1, .number = ((claiming_reader *)base)->numbers[i]};
+    return PRESTO_OK;
+}
+
+static void place(presto__reader *base, size_t i, presto_error *err) {
+    (void)base, (void)i, (void)err;
+}
+
+static void locate(const presto_source *source, uint64_t number, presto_error *err) {
+    (void)source, (void)number, (void)err;
+}
+
+static const presto__source_ops claiming_ops = {
+    .free = source_free,
+    .reader_new = reader_new,
+    .reader_free = reader_free,
+    .fetch = fetch,
+    .will_read = will_read,
+    .sample = sample,
+    .place = place,
+    .locate = locate,
+};
+
+/* How often anything was told. */
+static uint64_t stream(const presto_loader_options *options, uint64_t slow) {
+    presto_source *source = calloc(1, sizeof *source);
+    presto_loader *loader;
+    presto_batch *batch;
+    presto_status status;
+    presto_error err;
+    source->ops = &claiming_ops;
+    source->count = source->full_count = SAMPLES;
+    source->full_bytes = (uint64_t)SAMPLES * MEAN_BYTES;
+    source->main_feature = strdup("x");
+    memset(told, 0, sizeof told);
+    memset(fetched, 0, sizeof fetched);
+    memset(pending, 0, sizeof pending);
+    told_first = 0;
+    fetches = 0;
+    slow_fetches = slow;
+    ck_assert_ok(presto_loader_open(source, NULL, options, &loader, &err), &err);
+    while ((status = presto_loader_next(loader, &batch, &err)) == PRESTO_OK)
+        presto_batch_release(batch);
+    ck_assert_status(status, PRESTO_END, &err);
+    presto_loader_stats stats;
+    presto_loader_get_stats(loader, &stats);
+    presto_loader_free(loader);
+    presto_source_free(source);
+    uint64_t sum = 0;
+    for (size_t i = 0; i < SAMPLES; i++)
+        sum += told[i];
+    ck_assert_uint_eq(sum, stats.read_ahead_samples);
+    return sum;
+}
+
+static presto_loader_options options_of(presto_shuffle_kind shuffle, unsigned threads) {
+    presto_loader_options options;
+    presto_loader_options_defaults(&options);
+    options.threads = threads;
+    options.batch_samples = 10;
+    options.block_samples = 10;
+    options.shuffle = shuffle;
+    options.shuffle_window = 50;
+    options.epochs = 2;
+    return options;
+}
+
+START_TEST(what_is_read_from_slow_storage_is_told_once_before) {
+    static const presto_shuffle_kind shuffles[] = {PRESTO_SHUFFLE_NONE, PRESTO_SHUFFLE_FULL,
+                                                   PRESTO_SHUFFLE_BLOCKS, PRESTO_SHUFFLE_BUFFER};
+    for (size_t i = 0; i < sizeof shuffles / sizeof shuffles[0]; i++)
+        for (unsigned threads = 0; threads <= 3; threads++) {
+            presto_loader_options options = options_of(shuffles[i], threads);
+            if (shuffles[i] == PRESTO_SHUFFLE_NONE) {
+                options.world = 2;
+                options.rank = 1;
+            }
+            uint64_t reads = 2 * SAMPLES / options.world;
+            uint64_t sum = stream(&options, UINT64_MAX);
+            for (size_t n = 0; n < SAMPLES; n++)
+                ck_assert_uint_le(told[n], fetched[n]);
+            ck_assert_uint_ge(sum, reads * 8 / 10);
+            /* With threads, one may be late now and then. */
+            ck_assert_uint_ge(told_first, threads == 0 ? sum : sum * 8 / 10);
+            ck_assert_uint_eq(stream(&options, 0), 0);
+        }
+}
+END_TEST
+
+START_TEST(nothing_is_told_of_what_the_system_sees_coming) {
+    presto_loader_options options = options_of(PRESTO_SHUFFLE_NONE, 1);
+    ck_assert_uint_eq(stream(&options, UINT64_MAX), 0);
+    /* And of a shuffled buffer's records no rank knows which will be its own. */
+    options = options_of(PRESTO_SHUFFLE_BUFFER, 1);
+    options.world = 2;
+    ck_assert_uint_eq(stream(&options, UINT64_MAX), 0);
+}
+END_TEST
+
+START_TEST(telling_ends_when_reading_is_fast_again) {
+    presto_loader_options options = options_of(PRESTO_SHUFFLE_FULL, 0);
+    options.epochs = 1;
+    uint64_t sum = stream(&options, 40); /* of 10 samples each; 335 of 100 kB are 32 MiB */
+    ck_assert_uint_ge(sum, 380);
+    ck_assert_uint_le(sum, 400 + 336 + 100);
+}
+END_TEST
+
+START_TEST(nothing_is_told_beyond_the_limit_or_the_memory) {
+    presto_loader_options options = options_of(PRESTO_SHUFFLE_FULL, 0);
+    options.limit_samples = 300;
+    stream(&options, UINT64_MAX);
+    for (size_t n = 0; n < SAMPLES; n++)
+        ck_assert_uint_le(told[n], fetched[n]);
+    options.limit_samples = 0;
+    options.prefetch_bytes = MEAN_BYTES; /* half of that is less than a sample */
+    ck_assert_uint_eq(stream(&options, UINT64_MAX), 0);
+}
+END_TEST
+
+int main(void) {
+    const TTest *const tests[] = {
+        what_is_read_from_slow_storage_is_told_once_before,
+        nothing_is_told_of_what_the_system_sees_coming,
+        telling_ends_when_reading_is_fast_again,
+        nothing_is_told_beyond_the_limit_or_the_memory,
+    };
+    return presto_check_main("read_ahead", tests, sizeof tests / sizeof tests[0], 120);
+}
