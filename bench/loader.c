@@ -2,13 +2,15 @@
 /*
  * The loader on float32 tensors of 0.01 to 20 MB from the page cache, against a verified scan of
  * the same shards and against "verify, then one memcpy", on as many threads; and batches of the
- * second epoch from the memory cache, against one memcpy of as many bytes out of one array.
+ * second epoch from the memory cache, against one memcpy of as many bytes out of one array, and
+ * from a cache on disk, against "verify, then one memcpy".
  *
  * Two tables of ratios: by the clock, and by processor time, which is what can still be compared
  * while others use the machine. Ratios are taken within a round.
  *
  * Usage: bench_loader [-m MIB-PER-SIZE=1024] [-r ROUNDS=7] [-s SAMPLE_KB]... [-w WORK_DIR]
  */
+#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +28,7 @@
 #define FETCH_BYTES ((size_t)256 << 10)
 
 #define MAX_SIZES 16
-#define WAYS 6
+#define WAYS 7
 #define MAX_THREADS 2
 #define CASES ((size_t)WAYS * MAX_THREADS)
 
@@ -116,7 +118,23 @@ static void make_material(material *m) {
     memset(m->memory, 1, m->samples * m->sample_bytes);
 }
 
+/* The disk cache of this material. */
+static void remove_cache(const material *m) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s-cache", m->dir);
+    DIR *folder = opendir(path);
+    if (folder == NULL)
+        return;
+    const struct dirent *entry;
+    while ((entry = readdir(folder)) != NULL)
+        if (entry->d_name[0] != '.')
+            unlinkat(dirfd(folder), entry->d_name, 0);
+    closedir(folder);
+    rmdir(path);
+}
+
 static void remove_material(material *m) {
+    remove_cache(m);
     presto_source_free(m->source);
     char path[4096];
     for (size_t i = 0; i < SHARDS; i++) {
@@ -133,7 +151,15 @@ static void remove_material(material *m) {
 
 /* ---- the cases ---- */
 
-typedef enum way { WAY_SCAN, WAY_COPY, WAY_VIEWS, WAY_BATCHES, WAY_MEMCPY, WAY_CACHED } way;
+typedef enum way {
+    WAY_SCAN,
+    WAY_COPY,
+    WAY_VIEWS,
+    WAY_BATCHES,
+    WAY_MEMCPY,
+    WAY_CACHED,
+    WAY_DISK
+} way;
 
 typedef struct task {
     material *m;
@@ -198,9 +224,16 @@ static void run_loader(task *t) {
     options.threads = t->threads;
     options.batch_samples = t->way == WAY_VIEWS ? 1 : batch_rows(t->m);
     options.unaligned_views = t->way == WAY_VIEWS;
-    if (t->way == WAY_CACHED) {
+    char cache_dir[600];
+    bool is_second_epoch = t->way == WAY_CACHED || t->way == WAY_DISK;
+    if (is_second_epoch) {
         options.epochs = 2;
-        options.cache_bytes = t->m->samples * (t->m->sample_bytes + 1024);
+        options.cache_bytes = t->m->samples * (t->m->sample_bytes + 1024) + ((size_t)1 << 20);
+    }
+    if (t->way == WAY_DISK) {
+        /* The folder stays from round to round, so that only the first one fills it. */
+        snprintf(cache_dir, sizeof cache_dir, "%s-cache", t->m->dir);
+        options.cache_dir = cache_dir;
     }
     presto_loader *loader;
     bench_need(presto_loader_open(t->m->source, NULL, &options, &loader, &err), &err, "loader");
@@ -209,8 +242,7 @@ static void run_loader(task *t) {
     int status;
     while ((status = presto_loader_next(loader, &batch, &err)) == PRESTO_OK) {
         samples += batch->rows;
-        bool was_first_epoch =
-            t->way == WAY_CACHED && batch->epoch == 0 && samples == t->m->samples;
+        bool was_first_epoch = is_second_epoch && batch->epoch == 0 && samples == t->m->samples;
         presto_batch_release(batch);
         if (was_first_epoch) {
             samples = 0;
@@ -219,8 +251,12 @@ static void run_loader(task *t) {
     }
     if (status < 0)
         bench_need(status, &err, "next");
-    if (t->way == WAY_CACHED)
+    if (is_second_epoch)
         bench_stop();
+    presto_loader_stats stats;
+    presto_loader_get_stats(loader, &stats);
+    if (is_second_epoch && stats.cached_samples < t->m->samples / 10 * 9)
+        bench_die("the cache had only %" PRIu64 " samples", stats.cached_samples);
     presto_loader_free(loader);
     if (samples != t->m->samples)
         bench_die("%" PRIu64 " samples instead of %" PRIu64, samples, t->m->samples);
@@ -238,9 +274,13 @@ static double run_task(void *user) {
 }
 
 static void name_case(char *text, size_t bytes, const task *t) {
-    static const char *const names[] = {"verified scan", "scan + memcpy",
-                                        "loader, views", "loader, batches",
-                                        "memcpy",        "loader, from the cache"};
+    static const char *const names[] = {"verified scan",
+                                        "scan + memcpy",
+                                        "loader, views",
+                                        "loader, batches",
+                                        "memcpy",
+                                        "loader, from the cache",
+                                        "loader, from a cache on disk"};
     snprintf(text, bytes, "%s, %u thread%s", names[t->way], t->threads, t->threads == 1 ? "" : "s");
 }
 
@@ -264,15 +304,15 @@ static void print_figure(bench_figure figure) {
 static void print_ratios(const size_row *rows, size_t count, bool by_cpu) {
     bench_figure (*compare)(const bench_case *, const bench_case *) =
         by_cpu ? bench_compare_cpu : bench_compare;
-    printf("\nratios by %s\n%8s  %12s %12s %12s %12s %12s %12s\n",
+    printf("\nratios by %s\n%8s  %12s %12s %12s %12s %12s %12s %12s %12s\n",
            by_cpu ? "processor time" : "the clock", "MB", "views/scan 1", "2 thr.", "batch/copy 1",
-           "2 thr.", "cache/mcpy 1", "2 thr.");
+           "2 thr.", "cache/mcpy 1", "2 thr.", "disk/copy 1", "2 thr.");
     for (size_t s = 0; s < count; s++) {
         const size_row *row = &rows[s];
-        static const way ours[] = {WAY_VIEWS, WAY_BATCHES, WAY_CACHED};
-        static const way bare[] = {WAY_SCAN, WAY_COPY, WAY_MEMCPY};
+        static const way ours[] = {WAY_VIEWS, WAY_BATCHES, WAY_CACHED, WAY_DISK};
+        static const way bare[] = {WAY_SCAN, WAY_COPY, WAY_MEMCPY, WAY_COPY};
         printf("%8g", (double)row->m.sample_bytes / 1e6);
-        for (size_t i = 0; i < 3; i++)
+        for (size_t i = 0; i < 4; i++)
             for (unsigned t = 1; t <= MAX_THREADS; t++)
                 print_figure(compare(case_of(row, ours[i], t), case_of(row, bare[i], t)));
         putchar('\n');
@@ -281,10 +321,10 @@ static void print_ratios(const size_row *rows, size_t count, bool by_cpu) {
 
 /* What the second thread is worth, to the loader and to the bare loops. */
 static void print_scaling(const size_row *rows, size_t count) {
-    static const way compared[] = {WAY_VIEWS, WAY_SCAN,   WAY_BATCHES,
-                                   WAY_COPY,  WAY_CACHED, WAY_MEMCPY};
-    static const char *const names[] = {"views",       "scan",  "batches",
-                                        "scan+memcpy", "cache", "memcpy"};
+    static const way compared[] = {WAY_VIEWS,  WAY_SCAN,   WAY_BATCHES, WAY_COPY,
+                                   WAY_CACHED, WAY_MEMCPY, WAY_DISK};
+    static const char *const names[] = {"views", "scan",   "batches",   "scan+memcpy",
+                                        "cache", "memcpy", "disk cache"};
     printf("\ntwo threads over one, by the clock\n%8s", "MB");
     for (size_t i = 0; i < WAYS; i++)
         printf("  %12s", names[i]);

@@ -4,10 +4,11 @@
  *
  * presto-KEY-RANDOM.block is whole; .presto-KEY-RANDOM.partial is being written by whoever holds
  * its flock. There is no lock file: making room is serialized by a flock on the folder itself,
- * which ends with the process that holds it. It is held over calls that look at files and remove
- * them, never over reading or writing their content. Whoever does not get it in a while (a stopped
- * process has it, or the file system has no locks) goes on without: the limit may be overrun by a
- * block then, nothing else is lost.
+ * which ends with the process that holds it. It is held over calls that look at files, rename and
+ * remove them (whoever counts must not miss one that changes its name), never over reading or
+ * writing their content. Whoever does not get it in a while (a stopped process has it, or the file
+ * system has no locks) goes on without: the limit may be overrun by a block then, nothing else is
+ * lost.
  *
  * Other files are never touched. Must not know: what is in a block.
  */
@@ -109,6 +110,11 @@ presto_status presto__disk_folder_open(presto__disk_folder *folder, const char *
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return presto_fail_errno(err, errno, path, "cannot open the cache's folder");
+    int failed = pthread_mutex_init(&folder->lock, NULL);
+    if (failed != 0) {
+        close(fd);
+        return presto_fail_errno(err, failed, path, "cannot make a lock");
+    }
     folder->path = strdup(path);
     folder->fd = fd;
     folder->limit_bytes = limit_bytes;
@@ -124,6 +130,7 @@ presto_status presto__disk_folder_open(presto__disk_folder *folder, const char *
 void presto__disk_folder_close(presto__disk_folder *folder) {
     close(folder->fd);
     free(folder->path);
+    pthread_mutex_destroy(&folder->lock);
 }
 
 /* ---- listing ---- */
@@ -186,16 +193,19 @@ presto_status presto__disk_folder_list(const presto__disk_folder *folder,
 
 /* ---- room ---- */
 
-static bool lock_folder(const presto__disk_folder *folder) {
+static void lock_folder(presto__disk_folder *folder) {
     const struct timespec pause = {.tv_nsec = LOCK_PAUSE_NS};
+    pthread_mutex_lock(&folder->lock);
     for (int i = 0; i < LOCK_TRIES; i++) {
-        if (flock(folder->fd, LOCK_EX | LOCK_NB) == 0)
-            return true;
-        if (errno != EWOULDBLOCK && errno != EINTR)
-            return false;
+        if (flock(folder->fd, LOCK_EX | LOCK_NB) == 0 || (errno != EWOULDBLOCK && errno != EINTR))
+            return;
         nanosleep(&pause, NULL);
     }
-    return false;
+}
+
+static void unlock_folder(presto__disk_folder *folder) {
+    (void)flock(folder->fd, LOCK_UN);
+    pthread_mutex_unlock(&folder->lock);
 }
 
 /* Has its writer died? Its lock went with it. */
@@ -288,7 +298,7 @@ presto_status presto__disk_folder_make(presto__disk_folder *folder, presto__disk
     presto__disk_listing listing = {0};
     room->got_bytes = 0;
     room->fd = -1;
-    bool is_locked = lock_folder(folder);
+    lock_folder(folder);
     presto_status status = presto__disk_folder_list(folder, &listing, err);
     if (status == PRESTO_OK) {
         uint64_t total = evict(folder, &listing, look_at_files(folder, &listing), room);
@@ -300,8 +310,7 @@ presto_status presto__disk_folder_make(presto__disk_folder *folder, presto__disk
         if (room->got_bytes > 0)
             status = make_file(folder, room, err);
     }
-    if (is_locked)
-        (void)flock(folder->fd, LOCK_UN);
+    unlock_folder(folder);
     presto__disk_listing_done(&listing);
     return status;
 }
@@ -312,11 +321,13 @@ void presto__disk_final_name(const char *partial, char name_out[PRESTO__DISK_NAM
     memcpy(name_out + stem, block_suffix, sizeof block_suffix);
 }
 
-presto_status presto__disk_folder_rename(const presto__disk_folder *folder, const char *from,
+presto_status presto__disk_folder_rename(presto__disk_folder *folder, const char *from,
                                          const char *to, presto_error *err) {
-    if (renameat(folder->fd, from, folder->fd, to) != 0)
-        return presto_fail_errno(err, errno, folder->path, "cannot rename a file in it");
-    return PRESTO_OK;
+    lock_folder(folder);
+    int failed = renameat(folder->fd, from, folder->fd, to) == 0 ? 0 : errno;
+    unlock_folder(folder);
+    return failed == 0 ? PRESTO_OK
+                       : presto_fail_errno(err, failed, folder->path, "cannot rename a file in it");
 }
 
 void presto__disk_folder_remove(const presto__disk_folder *folder, const char *name) {

@@ -152,6 +152,8 @@ static void index_block(presto__disk *disk, presto__disk_block *block) {
         free(block->places);
         block->places = NULL;
         block->place_count = 0;
+        disk->held_bytes -= block->file_bytes;
+        block->file_bytes = 0;
     }
     pthread_rwlock_unlock(&disk->index_lock);
     if (!is_added)

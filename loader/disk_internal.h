@@ -112,6 +112,7 @@ typedef struct presto__disk_folder {
     int fd;
     uint64_t limit_bytes;
     presto__disk_key key;
+    pthread_mutex_t lock;       /* what the flock is between processes, among our threads */
     atomic_uint_fast64_t names; /* made so far */
 } presto__disk_folder;
 
@@ -149,7 +150,7 @@ presto_status presto__disk_folder_make(presto__disk_folder *folder, presto__disk
                                        presto_error *err);
 /** What a partial file is called when it is whole. */
 void presto__disk_final_name(const char *partial, char name_out[PRESTO__DISK_NAME_BYTES]);
-presto_status presto__disk_folder_rename(const presto__disk_folder *folder, const char *from,
+presto_status presto__disk_folder_rename(presto__disk_folder *folder, const char *from,
                                          const char *to, presto_error *err);
 void presto__disk_folder_remove(const presto__disk_folder *folder, const char *name);
 

@@ -230,8 +230,10 @@ static void parse_disk_cache(load *l, const char *text) {
     l->loader.cache_bytes = (size_t)cli_size("--cache", size + 1, 1);
     free(l->cache_dir);
     l->cache_dir = presto_span_to_text(presto_span_of(text, (size_t)(size - text)));
-    if (l->cache_dir == NULL)
-        cli_usage("--cache: out of memory");
+    if (l->cache_dir == NULL) {
+        cli_message("out of memory");
+        exit(CLI_FAILED);
+    }
 }
 
 static void parse_cache(load *l, const char *text) {

@@ -210,6 +210,18 @@ ssize_t write(int fd, const void *data, size_t bytes) {
     return what == FAIL ? -1 : REAL(write)(fd, data, what == SHORT && bytes > 1 ? 1 : bytes);
 }
 
+DECLARE(pwrite64);
+ssize_t pwrite64(int fd, const void *data, size_t bytes, off64_t offset) {
+    enum what what = next(WRITE);
+    return what == FAIL ? -1
+                        : REAL(pwrite64)(fd, data, what == SHORT && bytes > 1 ? 1 : bytes, offset);
+}
+
+DECLARE(ftruncate64);
+int ftruncate64(int fd, off64_t bytes) {
+    return next(WRITE) == FAIL ? -1 : REAL(ftruncate64)(fd, bytes);
+}
+
 DECLARE(writev);
 ssize_t writev(int fd, const struct iovec *pieces, int count) {
     enum what what = fd == STDERR_FILENO ? NOTHING : next(WRITE);
@@ -247,6 +259,11 @@ int rename(const char *from, const char *to) {
     return next(RENAME) == FAIL ? -1 : REAL(rename)(from, to);
 }
 
+DECLARE(renameat);
+int renameat(int from_dir, const char *from, int to_dir, const char *to) {
+    return next(RENAME) == FAIL ? -1 : REAL(renameat)(from_dir, from, to_dir, to);
+}
+
 DECLARE(unlink);
 int unlink(const char *path) {
     return next(UNLINK) == FAIL ? -1 : REAL(unlink)(path);
@@ -270,6 +287,11 @@ void *mmap64(void *at, size_t bytes, int access, int flags, int fd, off64_t offs
 DECLARE(stat64);
 int stat64(const char *path, struct stat64 *out) {
     return next(STAT) == FAIL ? -1 : REAL(stat64)(path, out);
+}
+
+DECLARE(fstatat64);
+int fstatat64(int dir, const char *path, struct stat64 *out, int flags) {
+    return next(STAT) == FAIL ? -1 : REAL(fstatat64)(dir, path, out, flags);
 }
 
 DECLARE(fstat64);

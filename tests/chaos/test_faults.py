@@ -223,6 +223,46 @@ class Faults(ChaosCase):
                     done = self.run_with(fault, "presto-load", *arguments)
                     self.assertEqual((done.returncode, done.stderr, done.stdout == whole), (0, "", True), fault)
 
+    def check_cached_loads(self, kinds, warm, threads, some=30):
+        """A cache that cannot be made is an error; whatever else fails in it changes nothing."""
+        arguments = ["-q", "-j", threads, "-e", "2", "--format", "npy", "-p", self.pipeline, self.make_photos()]
+        whole = self.load(*arguments)
+        cache = self.new("cache")
+        if warm:
+            self.load("--cache", f"disk:{cache}:1MiB", *arguments)
+        else:
+            cache.mkdir()
+        kept = self.new("kept")
+        shutil.copytree(cache, kept)
+        cached = ["--cache", f"disk:{cache}:1MiB", *arguments]
+        counts = self.count("presto-load", *cached)
+        for fault in self.faults(counts, kinds, some):
+            with self.subTest(fault=fault, warm=warm):
+                shutil.rmtree(cache)
+                shutil.copytree(kept, cache)
+                self.check_failed_load(fault, cached, whole)
+                self.assertTrue(self.load(*cached) == whole, fault)
+                self.assertEqual([p.name for p in cache.iterdir() if "partial" in p.name], [], fault)
+
+    def test_loading_through_a_cache_survives_any_failing_call(self):
+        kinds = [c for c in ERRNOS if c not in ("malloc", "thread")]
+        for warm in (False, True):
+            self.check_cached_loads(kinds, warm, 1)
+            self.check_cached_loads(["malloc", "thread"], warm, 2)
+
+    def test_loading_through_a_cache_takes_calls_that_do_less_or_are_interrupted(self):
+        cache = self.new("cache")
+        arguments = ["-q", "-j", "1", "-e", "2", "--format", "npy", "-p", self.pipeline, self.make_photos()]
+        whole = self.load(*arguments)
+        cached = ["--cache", f"disk:{cache}:1MiB", *arguments]
+        counts = self.count("presto-load", *cached)
+        for call in ("read", "write"):
+            for number in self.numbers(counts[call], 20):
+                for what in ("short", errno.EINTR):
+                    shutil.rmtree(cache)
+                    done = self.run_with(f"{call}:{number}:{what}", "presto-load", *cached)
+                    self.assertEqual((done.returncode, done.stderr, done.stdout == whole), (0, "", True))
+
     # ---- presto-inspect ----
 
     def check_failed_inspection(self, fault, arguments, said, output, made):
