@@ -155,7 +155,7 @@ START_TEST(what_is_read_from_slow_storage_is_told_once_before) {
                 options.world = 2;
                 options.rank = 1;
             }
-            uint64_t reads = 2 * SAMPLES / options.world;
+            uint64_t reads = (uint64_t)2 * SAMPLES / options.world;
             uint64_t sum = stream(&options, UINT64_MAX);
             for (size_t n = 0; n < SAMPLES; n++)
                 ck_assert_uint_le(told[n], fetched[n]);
