@@ -71,6 +71,16 @@ bool presto__disk_has(const presto__disk_worker *worker, size_t i) {
     return worker->hits[i].block != NULL;
 }
 
+size_t presto__disk_missing(presto__disk *disk, uint64_t *numbers, size_t count) {
+    size_t missing = 0;
+    pthread_rwlock_rdlock(&disk->index_lock);
+    for (size_t i = 0; i < count; i++)
+        if (disk->entries[numbers[i]] == 0)
+            numbers[missing++] = numbers[i];
+    pthread_rwlock_unlock(&disk->index_lock);
+    return missing;
+}
+
 /* An open file of the block. *is_ours_out: to be closed by the caller. */
 static int open_block(presto__disk *disk, presto__disk_block *block, bool *is_ours_out) {
     *is_ours_out = false;

@@ -197,6 +197,8 @@ void presto__disk_epoch(presto__disk *disk, uint64_t epoch);
  * call. */
 void presto__disk_find(presto__disk_worker *worker, const uint64_t *numbers, size_t count);
 bool presto__disk_has(const presto__disk_worker *worker, size_t i);
+/** Keep of `numbers` those that the cache does not hold, in their order; returns how many. */
+size_t presto__disk_missing(presto__disk *disk, uint64_t *numbers, size_t count);
 /**
  * Read and check entry i, unless that has been done: into `blocks` behind what is in use there, or,
  * if NULL, into memory that is valid until the next load. What it costs is added to `stats`,

@@ -9,7 +9,7 @@
  * otherwise less far, down to nothing where everything is in the page cache anyway. Hints change
  * nothing but time.
  */
-#include "loader_internal.h"
+#include "disk_internal.h"
 
 /* A part whose reads took longer than this came from storage. */
 #define SLOW_SAMPLE_NS 15000
@@ -74,6 +74,19 @@ static size_t numbers_at(presto_loader *loader, uint64_t epoch, uint64_t first, 
     return known;
 }
 
+/* What a cache holds is not read; returns how many are left. */
+static size_t drop_cached(presto_loader *loader, uint64_t *numbers, size_t count) {
+    const presto__cache *cache = loader->pool->cache;
+    size_t left = count;
+    if (cache != NULL) {
+        left = 0;
+        for (size_t i = 0; i < count; i++)
+            if (presto__cache_get(cache, numbers[i]) == NULL)
+                numbers[left++] = numbers[i];
+    }
+    return loader->disk == NULL ? left : presto__disk_missing(loader->disk, numbers, left);
+}
+
 static void tell(presto__worker *worker, uint64_t first, uint64_t end) {
     presto_loader *loader = worker->loader;
     uint64_t numbers[TELL_AT_ONCE];
@@ -86,7 +99,9 @@ static void tell(presto__worker *worker, uint64_t first, uint64_t end) {
         if (count > TELL_AT_ONCE)
             count = TELL_AT_ONCE;
         size_t known = numbers_at(loader, epoch, offset, (size_t)count, numbers);
-        loader->source->ops->will_read(worker->reader, numbers, known);
+        known = drop_cached(loader, numbers, known);
+        if (known > 0)
+            loader->source->ops->will_read(worker->reader, numbers, known);
         worker->account.told_samples += known;
         first += count;
     }
@@ -113,14 +128,23 @@ void presto__read_ahead_before(presto__worker *worker, const presto__packet *pac
     tell(worker, first, to);
 }
 
+/* Did the part's reads take as long as storage takes? Those of a cache do not count. */
+static bool was_slow(const presto__worker *worker, const presto__part *part) {
+    const presto_loader *loader = worker->loader;
+    const presto__read_stats *stats = &worker->reader->stats;
+    bool has_cache = loader->pool->cache != NULL || loader->disk != NULL;
+    if (has_cache && worker->account.missed_samples < part->count)
+        return false;
+    uint64_t fair_ns = part->count * SLOW_SAMPLE_NS + stats->read_bytes * 10 / SLOW_BYTES_PER_10_NS;
+    return stats->read_ns > fair_ns;
+}
+
 void presto__read_ahead_after(presto__worker *worker, const presto__part *part) {
     presto__read_ahead *ahead = &worker->loader->read_ahead;
-    const presto__read_stats *stats = &worker->reader->stats;
-    if (ahead->most_samples == 0 || stats->read_bytes == 0)
+    if (ahead->most_samples == 0)
         return;
     uint64_t samples = atomic_load_explicit(&ahead->samples, memory_order_relaxed);
-    uint64_t fair_ns = part->count * SLOW_SAMPLE_NS + stats->read_bytes * 10 / SLOW_BYTES_PER_10_NS;
-    bool is_slow = stats->read_ns > fair_ns;
+    bool is_slow = was_slow(worker, part);
     worker->slow_parts = is_slow ? worker->slow_parts + 1 : 0;
     if (!is_slow)
         samples -= samples / 8 + (samples % 8 != 0);

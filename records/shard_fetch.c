@@ -229,19 +229,22 @@ static presto_status mark_damaged(fetch *job, size_t i) {
         why = *shard->stream_fault;
     } else {
         uint8_t header[HEADER];
-        uint64_t offset = job->offsets[i], place = job->offsets[i + 1] - offset, payload_bytes;
-        size_t got;
+        uint64_t offset = job->offsets[i], place = job->offsets[i + 1] - offset;
+        uint64_t payload_bytes = 0;
+        size_t want = place < HEADER ? (size_t)place : HEADER, got;
         int fd;
         PRESTO_TRY(presto__shard_acquire(shard, &fd, job->err));
         presto_status status =
-            presto__read_at(fd, shard->path, offset, header,
-                            place < HEADER ? (size_t)place : HEADER, &got, job->err);
+            presto__read_at(fd, shard->path, offset, header, want, &got, job->err);
         presto__shard_release(shard);
         PRESTO_TRY(status);
         job->block->file_bytes_read += got;
-        status = presto_frame_parse_header(presto_span_of(header, got), offset,
-                                           shard->options.max_payload_bytes, PRESTO_VERIFY_HEADER,
-                                           &payload_bytes, &why);
+        if (got < want)
+            status = presto__shard_fail_short(shard, job->first + i, offset + got, &why);
+        else
+            status = presto_frame_parse_header(presto_span_of(header, got), offset,
+                                               shard->options.max_payload_bytes,
+                                               PRESTO_VERIFY_HEADER, &payload_bytes, &why);
         if (status >= 0)
             (void)presto_fail(&why, PRESTO_ERR_TRUNCATED, offset,
                               "truncated record: %ju of %ju bytes after its header",

@@ -188,6 +188,8 @@ static presto_status build_index(presto_shard *shard, bool tolerate, presto_erro
     hopper hop = {.shard = shard, .end = shard->file_bytes, .tolerate = tolerate};
     shard->built.bytes = 0;
     shard->damaged.bytes = 0;
+    free(shard->stream_fault);
+    shard->stream_fault = NULL;
     PRESTO_TRY(presto__shard_acquire(shard, &hop.fd, err));
     presto_status status = PRESTO_OK;
     if (shard->compression != PRESTO_FILE_PLAIN)

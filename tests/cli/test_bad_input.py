@@ -290,6 +290,25 @@ class BadShard(Case):
             self.assertEqual(run(*convert, "--on-error", "skip", copy).returncode, 0)
             self.assertEqual(len(frames(self.load("--to", "resized", out))), left)
 
+    def test_skipping_delivers_what_stands_before_the_damage_in_a_compressed_shard(self):
+        dataset = self.write("-u", "concatenated", "-s", "1", "--file-compression", "gzip")
+        whole = self.sums(self.load("--to", "concatenated", dataset))
+        shard = next(dataset.glob("*.gz"))
+        data = shard.read_bytes()
+        for end, least in ((len(data) - 4, self.photo_count), (len(data) // 2, 1), (30, 0)):
+            shard.write_bytes(data[:end])
+            for options in ([], ["--raw-records"]):
+                with self.subTest(end=end, options=options):
+                    report = self.new("report")
+                    to = options or ["--to", "concatenated", "-j", "2"]
+                    done = run("presto-load", *to, "--on-error", "skip", "--error-report", report, dataset)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    got = self.sums(done.stdout)
+                    self.assertGreaterEqual(len(got), least)
+                    self.assertEqual(got, whole[: len(got)])
+                    told = report.read_text().splitlines()
+                    self.assertTrue(len(told) == self.photo_count - len(got) or (options and len(told) <= 1), told)
+
     def test_samples_before_the_damage_are_delivered(self):
         start = self.positions()[3]
 

@@ -198,12 +198,26 @@ START_TEST(nothing_is_told_beyond_the_limit_or_the_memory) {
 }
 END_TEST
 
+START_TEST(what_the_cache_holds_is_not_told) {
+    for (unsigned threads = 0; threads <= 2; threads += 2) {
+        presto_loader_options options = options_of(PRESTO_SHUFFLE_FULL, threads);
+        options.epochs = 6;
+        options.cache_bytes = (size_t)64 << 20;
+        uint64_t sum = stream(&options, UINT64_MAX);
+        ck_assert_uint_ge(sum, SAMPLES * 8 / 10);
+        /* Of the second epoch what was told before it had been read in the first. */
+        ck_assert_uint_le(sum, SAMPLES + 400);
+    }
+}
+END_TEST
+
 int main(void) {
     const TTest *const tests[] = {
         what_is_read_from_slow_storage_is_told_once_before,
         nothing_is_told_of_what_the_system_sees_coming,
         telling_ends_when_reading_is_fast_again,
         nothing_is_told_beyond_the_limit_or_the_memory,
+        what_the_cache_holds_is_not_told,
     };
     return presto_check_main("read_ahead", tests, sizeof tests / sizeof tests[0], 120);
 }
