@@ -9,6 +9,7 @@
 
 #define PRESTO__DICTIONARY_FILE "dictionary"
 #define PRESTO__SHARD_NAME_BYTES 96
+#define PRESTO__INPUT_TEXT_BYTES 17
 
 typedef struct presto__conversion {
     const presto_convert_options *options;
@@ -19,7 +20,8 @@ typedef struct presto__conversion {
     /* input */
     presto_dataset *dataset; /* NULL: raw */
     presto_source *source;
-    presto_plan *plan; /* NULL: no steps */
+    presto_plan *plan;                         /* NULL: no steps */
+    char input_text[PRESTO__INPUT_TEXT_BYTES]; /* digest of the source */
     /* what the description says; NULL: nothing */
     const char *pipeline_json;
     const char *split;

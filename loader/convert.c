@@ -12,6 +12,9 @@
  * then they have hidden names, and when the last one is whole all are renamed, the index before its
  * shard.
  */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include <presto/clock.h>
 
 #include "conversion_internal.h"
@@ -155,6 +158,8 @@ static presto_status prepare(presto__conversion *job, const char *const *paths, 
     if (options->limit_samples != 0)
         presto_source_truncate(job->source, options->limit_samples);
     job->sample_count = presto_source_count(job->source);
+    snprintf(job->input_text, sizeof job->input_text, "%016" PRIx64,
+             presto__source_digest(job->source));
     if (presto__conversion_by_size(job))
         job->shard_count = 0;
     else if (options->shards != 0)

@@ -5,7 +5,6 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -21,15 +20,13 @@
 
 /* What must be equal for shards of another run to be kept. */
 static char *job_text(const presto__conversion *job) {
-    char digest[24];
-    snprintf(digest, sizeof digest, "%016" PRIx64, presto__source_digest(job->source));
-    json_t *root =
-        json_pack("{s:s?, s:s?, s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:s}", "pipeline",
-                  job->pipeline_json, "split", job->split, "codec", job->codec_text,
-                  "file_compression", presto_file_compression_name(job->options->file_compression),
-                  "shards", (json_int_t)job->shard_count, "shard_bytes",
-                  (json_int_t)job->options->shard_bytes, "seed", (json_int_t)job->seed, "samples",
-                  (json_int_t)job->sample_count, "input", digest, "version", presto_version());
+    json_t *root = json_pack(
+        "{s:s?, s:s?, s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:s}", "pipeline", job->pipeline_json,
+        "split", job->split, "codec", job->codec_text, "file_compression",
+        presto_file_compression_name(job->options->file_compression), "shards",
+        (json_int_t)job->shard_count, "shard_bytes", (json_int_t)job->options->shard_bytes, "seed",
+        (json_int_t)job->seed, "samples", (json_int_t)job->sample_count, "input", job->input_text,
+        "version", presto_version());
     char *text = root == NULL ? NULL : json_dumps(root, JSON_SORT_KEYS | JSON_COMPACT);
     json_decref(root);
     return text;
@@ -141,7 +138,10 @@ static const char *finished_difference(const presto__conversion *job,
         return "seed";
     bool fits = job->options->on_error == PRESTO_ON_ERROR_FAIL ? samples == job->sample_count
                                                                : samples <= job->sample_count;
-    return fits ? NULL : "samples";
+    if (!fits)
+        return "samples";
+    /* Who wrote the dataset may not have known it. */
+    return info->input == NULL || same_text(info->input, job->input_text) ? NULL : "input";
 }
 
 /* The shards of a whole dataset; where their ranges end is known, and needed, of the last only. */

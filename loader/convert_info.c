@@ -104,6 +104,7 @@ static presto_status fill_info(const presto__conversion *job, presto_dataset_inf
     info->file_compression = job->options->file_compression;
     info->seed = job->seed;
     info->tool_version = copy_text(presto_version());
+    info->input = copy_text(job->input_text);
     PRESTO_TRY(copy_features(job, info, err));
     PRESTO_TRY(copy_label_names(job, info, err));
     info->shards = calloc(progress->shard_count + 1, sizeof *info->shards);
@@ -120,8 +121,8 @@ static presto_status fill_info(const presto__conversion *job, presto_dataset_inf
     bool lacks_dictionary = info->dictionary_file == NULL && job->codec.wants_dictionary;
     bool lacks_pipeline = info->pipeline_json == NULL && job->pipeline_json != NULL;
     bool lacks_split = info->split == NULL && job->split != NULL;
-    if (info->codec == NULL || info->tool_version == NULL || lacks_main || lacks_dictionary ||
-        lacks_pipeline || lacks_split)
+    if (info->codec == NULL || info->tool_version == NULL || info->input == NULL || lacks_main ||
+        lacks_dictionary || lacks_pipeline || lacks_split)
         return presto_fail_memory(err, 0);
     return PRESTO_OK;
 }

@@ -37,6 +37,7 @@ void presto_dataset_info_done(presto_dataset_info *info) {
     free(info->shards);
     free(info->label_names);
     free(info->tool_version);
+    free(info->input);
     *info = (presto_dataset_info){0};
 }
 
@@ -146,13 +147,14 @@ static json_t *totals_json(const presto_dataset_info *info) {
 
 static json_t *info_json(const presto_dataset_info *info, const char *id, json_t *pipeline) {
     const char *tool = info->tool_version != NULL ? info->tool_version : presto_version();
-    return json_pack("{s:s, s:i, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:s, s:o, s:o, s:o}",
+    return json_pack("{s:s, s:i, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:s, s:o, s:o, "
+                     "s:o}",
                      "format", FORMAT_NAME, "version", PRESTO_DATASET_FORMAT_VERSION, "id", id,
-                     "tool_version", tool, "pipeline", pipeline, "split", text_or_null(info->split),
-                     "main_feature", text_or_null(info->main_feature), "features",
-                     features_json(info), "labels", labels_json(info), "codec",
-                     info->codec != NULL ? info->codec : "none", "dictionary",
-                     text_or_null(info->dictionary_file), "file_compression",
+                     "tool_version", tool, "input", text_or_null(info->input), "pipeline", pipeline,
+                     "split", text_or_null(info->split), "main_feature",
+                     text_or_null(info->main_feature), "features", features_json(info), "labels",
+                     labels_json(info), "codec", info->codec != NULL ? info->codec : "none",
+                     "dictionary", text_or_null(info->dictionary_file), "file_compression",
                      presto_file_compression_name(info->file_compression), "seed",
                      number(info->seed), "totals", totals_json(info), "shards", shards_json(info));
 }
@@ -194,7 +196,8 @@ static bool is_utf8(const char *text) {
 /* Why there is no JSON: a text that JSON cannot hold, or no memory. */
 static presto_status fail_json(const presto_dataset_info *info, presto_error *err) {
     bool fine = is_utf8(info->split) && is_utf8(info->main_feature) && is_utf8(info->codec) &&
-                is_utf8(info->dictionary_file) && is_utf8(info->tool_version);
+                is_utf8(info->dictionary_file) && is_utf8(info->tool_version) &&
+                is_utf8(info->input);
     for (size_t i = 0; i < info->feature_count; i++)
         fine = fine && is_utf8(info->features[i].name);
     for (size_t i = 0; i < info->label_count; i++)
@@ -319,6 +322,10 @@ static presto_status get_shape(const json_input *input, const json_t *shape,
     return PRESTO_OK;
 }
 
+static bool is_hex(const char *text, size_t digits) {
+    return strlen(text) == digits && strspn(text, "0123456789abcdef") == digits;
+}
+
 static bool encoding_by_name(const char *name, presto_encoding *out) {
     for (int i = PRESTO_ENCODE_BYTES; i <= PRESTO_ENCODE_NONE; i++)
         if (strcmp(name, presto_encoding_name((presto_encoding)i)) == 0) {
@@ -402,7 +409,7 @@ static presto_status get_shard(const json_input *input, const json_t *entry,
     PRESTO_TRY(get_number(input, entry, "stored_bytes", &shard->stored_bytes));
     PRESTO_TRY(get_number(input, entry, "raw_bytes", &shard->raw_bytes));
     PRESTO_TRY(get_text(input, entry, "crc32c", false, &crc));
-    bool whole = strlen(crc) == 8 && strspn(crc, "0123456789abcdef") == 8;
+    bool whole = is_hex(crc, 8);
     shard->crc32c = (uint32_t)strtoul(crc, &end, 16);
     free(crc);
     return whole ? PRESTO_OK : bad_key(input, "crc32c");
@@ -474,6 +481,9 @@ static presto_status get_info(const json_input *input, const json_t *json,
         return bad(input, "it is of a version that this program does not know");
     PRESTO_TRY(get_text(input, json, "id", false, &info->id));
     PRESTO_TRY(get_text(input, json, "tool_version", true, &info->tool_version));
+    PRESTO_TRY(get_text(input, json, "input", true, &info->input));
+    if (info->input != NULL && !is_hex(info->input, 16))
+        return bad_key(input, "input");
     PRESTO_TRY(get_text(input, json, "split", true, &info->split));
     PRESTO_TRY(get_text(input, json, "main_feature", true, &info->main_feature));
     PRESTO_TRY(get_text(input, json, "codec", false, &info->codec));

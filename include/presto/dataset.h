@@ -45,6 +45,7 @@ typedef struct presto_dataset_info {
     char **label_names; /* what the label's numbers stand for, in their order; NULL if unknown */
     size_t label_count;
     char *tool_version; /* NULL when writing: this library's */
+    char *input;        /* 16 hex digits: digest of what the conversion read; NULL if unknown */
 } presto_dataset_info;
 
 PRESTO_API void presto_dataset_info_done(presto_dataset_info *info);

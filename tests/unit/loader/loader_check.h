@@ -118,6 +118,18 @@ static inline void make_dataset(const char *dir, const made *how) {
     presto_dataset_info_done(&info);
 }
 
+/** Take out of `dir`/dataset.json what the dataset was made of. */
+static inline void forget_input(const char *dir) {
+    presto_error err;
+    presto_dataset_info info = {0};
+    ck_assert_ok(presto_dataset_info_read(dir, &info, &err), &err);
+    ck_assert_ptr_nonnull(info.input);
+    free(info.input);
+    info.input = NULL;
+    ck_assert_ok(presto_dataset_info_write(dir, &info, false, &err), &err);
+    presto_dataset_info_done(&info);
+}
+
 /** A dataset and its source, opened. */
 typedef struct opened {
     presto_dataset *dataset;

@@ -86,6 +86,13 @@ static uint32_t digest_folder(const char *name) {
     return digest;
 }
 
+/* Are they the same but for what they were made of? */
+static bool same_datasets(const char *a, const char *b) {
+    forget_input(at(a));
+    forget_input(at(b));
+    return digest_folder(a) == digest_folder(b);
+}
+
 static size_t count_entries(const char *name) {
     struct dirent **entries;
     int count = scandir(at(name), &entries, NULL, NULL);
@@ -175,12 +182,12 @@ START_TEST(a_dataset_can_be_processed_further) {
     options = defaults("resized", "zlib:1", 2, 2);
     ck_assert_ok(convert("photos", "direct", &options, &result, &err), &err);
     ck_assert_ok(convert("first", "second", &options, &result, &err), &err);
-    ck_assert_uint_eq(digest_folder("direct"), digest_folder("second"));
+    ck_assert(same_datasets("direct", "second"));
     /* Another codec and number of shards alone: records are not parsed. */
     options = defaults("resized", "none", 5, 2);
     ck_assert_ok(convert("photos", "direct5", &options, &result, &err), &err);
     ck_assert_ok(convert("second", "second5", &options, &result, &err), &err);
-    ck_assert_uint_eq(digest_folder("direct5"), digest_folder("second5"));
+    ck_assert(same_datasets("direct5", "second5"));
     options.split = "decoded";
     ck_assert_status(convert("second", "back", &options, &result, &err), PRESTO_ERR_ARGUMENT, &err);
     ck_assert_int_ne(access(at("back"), F_OK), 0);

@@ -204,6 +204,59 @@ START_TEST(a_changed_shard_does_not_pass_for_the_one_described) {
 }
 END_TEST
 
+/* A TFRecord file of ours or of others: three records of `bytes` bytes each. */
+static void write_foreign(const char *path, size_t bytes) {
+    presto_shard_writer *writer;
+    presto_shard_writer_options options;
+    presto_shard_writer_options_defaults(&options);
+    options.write_index = options.sync = false;
+    ck_assert_ok(presto_shard_writer_open(path, &options, &writer, &err), &err);
+    uint8_t *record = calloc(bytes, 1);
+    for (int i = 0; i < 3; i++)
+        ck_assert_ok(presto_shard_writer_append(writer, presto_span_of(record, bytes), &err), &err);
+    ck_assert_ok(presto_shard_writer_finish(writer, NULL, &err), &err);
+    presto_shard_writer_free(writer);
+    free(record);
+}
+
+static presto_status resume(const char *in, const char *out, presto_convert_result *result) {
+    presto_convert_options options;
+    presto_convert_options_defaults(&options);
+    options.resume = true;
+    options.sync = false;
+    return presto_convert(NULL, &in, 1, out, &options, result, &err);
+}
+
+START_TEST(a_dataset_made_of_another_input_is_not_taken_for_this_one) {
+    char *base = presto_check_temp_dir();
+    char in[700], other[700], out[700];
+    presto_convert_result result;
+    snprintf(in, sizeof in, "%s/in.tfrecord", base);
+    snprintf(other, sizeof other, "%s/other.tfrecord", base);
+    snprintf(out, sizeof out, "%s/out", base);
+    write_foreign(in, 20);
+    write_foreign(other, 21);
+    ck_assert_ok(resume(in, out, &result), &err);
+    ck_assert_ok(resume(in, out, &result), &err);
+    ck_assert_uint_eq(result.samples, 3);
+    ck_assert_status(resume(other, out, &result), PRESTO_ERR_ARGUMENT, &err);
+    ck_assert_str_eq(err.message, "holds a whole dataset already, which differs in: input");
+    ck_assert_str_eq(err.file, out);
+    ck_assert_ok(resume(in, out, &result), &err);
+    /* Datasets of earlier versions do not say. */
+    presto_dataset_info info = {0};
+    ck_assert_ok(presto_dataset_info_read(out, &info, &err), &err);
+    free(info.input);
+    info.input = NULL;
+    ck_assert_ok(presto_dataset_info_write(out, &info, false, &err), &err);
+    presto_dataset_info_done(&info);
+    ck_assert_ok(resume(in, out, &result), &err);
+    ck_assert_uint_eq(result.samples, 3);
+    presto_check_remove_tree(base);
+    free(base);
+}
+END_TEST
+
 START_TEST(a_folder_that_is_not_empty_is_refused) {
     char *base = presto_check_temp_dir();
     const char *in = make_dataset(base);
@@ -222,6 +275,7 @@ int main(void) {
     const TTest *const tests[] = {
         every_codec_and_shard_count_keeps_the_samples,
         a_changed_shard_does_not_pass_for_the_one_described,
+        a_dataset_made_of_another_input_is_not_taken_for_this_one,
         a_folder_that_is_not_empty_is_refused,
     };
     if (access("/dev/shm", W_OK) == 0)

@@ -22,6 +22,7 @@ static presto_dataset_info make_info(void) {
         .split = text_of("resized"),
         .main_feature = text_of("image"),
         .codec = text_of("zstd:1"),
+        .input = text_of("fedcba9876543210"),
         .seed = UINT64_MAX,
         .feature_count = 3,
         .shard_count = 2,
@@ -83,6 +84,7 @@ START_TEST(the_description_comes_back) {
     ck_assert_str_eq(got.split, "resized");
     ck_assert_str_eq(got.main_feature, "image");
     ck_assert_str_eq(got.codec, "zstd:1");
+    ck_assert_str_eq(got.input, "fedcba9876543210");
     ck_assert_ptr_null(got.dictionary_file);
     ck_assert_uint_eq(got.seed, UINT64_MAX);
     ck_assert_uint_eq(got.feature_count, 3);
@@ -118,6 +120,7 @@ START_TEST(the_least_description_will_do) {
     ck_assert_str_eq(got.codec, "none");
     ck_assert_ptr_null(got.pipeline_json);
     ck_assert_ptr_null(got.label_names);
+    ck_assert_ptr_null(got.input);
     presto_dataset_info_done(&got);
     info.pipeline_json = text_of("{not json");
     ck_assert_status(presto_dataset_info_write(dir, &info, true, &err), PRESTO_ERR_ARGUMENT, &err);
@@ -161,6 +164,9 @@ START_TEST(a_cut_or_altered_description_is_corrupt) {
         {"\"file_compression\": \"none\"", "\"file_compression\": \"lzma\""},
         {"\"split\"", "\"id\""},
         {"\"resized\"", "\"re\\u0000ed\""},
+        {"fedcba9876543210", "fedcba987654321"},
+        {"fedcba9876543210", "fedcba987654321G"},
+        {"\"fedcba9876543210\"", "7"},
     };
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
         presto_buffer changed = {0};
