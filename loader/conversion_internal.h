@@ -59,6 +59,8 @@ void presto__conversion_working_name(const presto__conversion *job, size_t shard
 presto_status presto__conversion_open_folder(presto__conversion *job, presto_error *err);
 /** After a failure: if nothing whole was written, leave no trace. */
 void presto__conversion_clear_folder(presto__conversion *job);
+/** Remove a whole shard that is not to stay, as far as that is possible. */
+void presto__conversion_remove_shard(const presto__conversion *job, size_t shard);
 /** The dictionary of the codec, if it wants one: read from the folder, else trained. */
 presto_status presto__conversion_make_dictionary(presto__conversion *job, presto_error *err);
 /** All shards that are not whole yet; at the end all of them have the names of the dataset. */

@@ -340,6 +340,20 @@ presto_status presto__conversion_open_folder(presto__conversion *job, presto_err
     return status;
 }
 
+/* Its index last, so that a whole shard is never without. */
+void presto__conversion_remove_shard(const presto__conversion *job, size_t shard) {
+    char name[PRESTO__SHARD_NAME_BYTES], index[PRESTO__SHARD_NAME_BYTES + 8];
+    presto__conversion_working_name(job, shard, name);
+    snprintf(index, sizeof index, "%s" INDEX, name);
+    const char *const names[] = {name, index};
+    for (size_t i = 0; i < 2; i++) {
+        char *path = presto__path_join(job->dir, names[i], NULL);
+        if (path != NULL)
+            unlink(path);
+        free(path);
+    }
+}
+
 /* Is there anything in the folder but what goes along with shards? */
 static bool holds_shards(const presto__conversion *job) {
     DIR *folder = opendir(job->dir);

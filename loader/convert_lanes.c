@@ -6,8 +6,9 @@
  *
  * Which failure is reported does not depend on who was faster: when a shard fails, those after it
  * are given up and those before it are finished, so that in the end it is the first failure in the
- * order of the samples, and all shards before it are whole. The progress file lists the shards up
- * to the first that is not whole; the calling thread alone writes it.
+ * order of the samples, and all shards before it are whole. Those after it that were whole already
+ * are removed, so that what stands does not depend on it either. The progress file lists the shards
+ * up to the first that is not whole; the calling thread alone writes it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -267,6 +268,13 @@ static presto_status run_lanes(presto__conversion *job, lanes *all, presto_error
     return started < 0 ? started : status;
 }
 
+/* After a failure: the whole shards that follow one that is not, as if nobody had run ahead. */
+static void remove_later(const presto__conversion *job, const lanes *all) {
+    for (size_t i = job->progress.shard_count; all->made != NULL && i < job->shard_count; i++)
+        if (all->made[i - all->first].is_whole)
+            presto__conversion_remove_shard(job, i);
+}
+
 size_t presto__conversion_lanes(const presto__conversion *job) {
     const presto_convert_options *options = job->options;
     const presto_source *source = job->source;
@@ -301,6 +309,8 @@ presto_status presto__conversion_write_lanes(presto__conversion *job, size_t cou
         all.items == NULL || all.made == NULL
             ? presto_fail_memory(err, (job->shard_count - first) * sizeof *all.made)
             : run_lanes(job, &all, err);
+    if (status < 0)
+        remove_later(job, &all);
     job->stats.read_bytes = all.read_bytes;
     job->stats.threads = all.loader.threads * (unsigned)count;
     for (size_t i = 0; all.made != NULL && i < job->shard_count - first; i++)

@@ -191,6 +191,33 @@ START_TEST(the_first_failure_in_the_order_of_the_samples_is_reported) {
 }
 END_TEST
 
+/* The first shard takes long and then fails: what the others have finished by then goes as well. */
+START_TEST(a_first_shard_that_fails_last_leaves_nothing) {
+    set_up();
+    char command[2000];
+    snprintf(command, sizeof command,
+             "%s -n 1 -c 1 --width 3000 --height 2000 -j 0 -o %s/large >/dev/null 2>&1 && "
+             "mv $(find %s/large -name '*.jpg') %s",
+             PRESTO_CORPUS_PROGRAM, dir, dir, photo(0));
+    ck_assert_int_eq(system(command), 0);
+    damage(1, true);
+    static const unsigned threads[] = {0, 2, 4};
+    for (int kept = 0; kept < 2; kept++)
+        for (size_t t = 0; t < sizeof threads / sizeof threads[0]; t++) {
+            presto_convert_options options = defaults(PRESTO_FILE_GZIP, 10, threads[t]);
+            if (kept)
+                ck_assert_int_eq(mkdir(at("out"), 0777), 0);
+            ck_assert_int_lt(convert("photos", "out", &options), 0);
+            ck_assert_str_eq(err.file, photo(1));
+            /* A folder that was there stays, with nothing in it. */
+            ck_assert_int_eq(access(at("out"), F_OK), kept ? 0 : -1);
+            if (kept)
+                ck_assert_int_eq(rmdir(at("out")), 0);
+        }
+    tear_down();
+}
+END_TEST
+
 /* One after the other, so that they are told and counted in order. */
 static void count_skip(void *user, uint64_t epoch, uint64_t sample, const presto_error *why) {
     (void)epoch;
@@ -250,6 +277,7 @@ int main(void) {
         shards_are_the_same_for_any_number_of_threads,
         a_dataset_of_compressed_files_is_recoded,
         the_first_failure_in_the_order_of_the_samples_is_reported,
+        a_first_shard_that_fails_last_leaves_nothing,
         samples_left_out_are_told_in_order,
         a_stopped_conversion_is_resumed,
     };
