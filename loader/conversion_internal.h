@@ -34,13 +34,14 @@ typedef struct presto__conversion {
     uint64_t sample_count;
     presto__progress progress;
     bool has_progress_file;
+    bool is_behind;   /* the progress file lacks something of `progress` */
     bool is_finished; /* an earlier run of the same job wrote all of it */
     presto_loader *loader;
     presto_shard_writer *writer; /* of shard progress.shard_count; NULL: not open */
     uint64_t shard_records, shard_frame_bytes, shard_raw_bytes; /* appended to it */
     uint64_t skipped_before;                                    /* by the runs before this one */
     /* figures */
-    uint64_t started_ns, cpu_started_ns, told_ns;
+    uint64_t started_ns, cpu_started_ns, told_ns, noted_ns;
     presto_loader_stats stats;
 } presto__conversion;
 
@@ -57,8 +58,12 @@ void presto__conversion_working_name(const presto__conversion *job, size_t shard
 
 /** Make the folder, or take over what an interrupted run of the same job left in it. */
 presto_status presto__conversion_open_folder(presto__conversion *job, presto_error *err);
-/** After a failure: if nothing whole was written, leave no trace. */
-void presto__conversion_clear_folder(presto__conversion *job);
+/** `progress` has changed: write the progress file, now or, if there are many shards, some time. */
+presto_status presto__conversion_note(presto__conversion *job, presto_error *err);
+/** Write the progress file if it has fallen behind. */
+presto_status presto__conversion_catch_up(presto__conversion *job, presto_error *err);
+/** After a failure: if nothing whole was written, leave no trace; otherwise note all that was. */
+void presto__conversion_leave_folder(presto__conversion *job);
 /** Remove a whole shard that is not to stay, as far as that is possible. */
 void presto__conversion_remove_shard(const presto__conversion *job, size_t shard);
 /** The dictionary of the codec, if it wants one: read from the folder, else trained. */

@@ -3,10 +3,10 @@
  * The conversion: samples -> steps up to the split -> encoded records -> shards -> dataset.json.
  *
  * What stands on disk at any moment: whole shards under their names, at most one partial file under
- * a temporary name, and the progress file, which claims no more than the whole shards. dataset.json
- * comes last. Hence a run that dies anywhere can be resumed at the first shard that is not whole,
- * and the result is byte-equal: shards are contiguous ranges of the sample order, and records do
- * not depend on threads.
+ * a temporary name, and the progress file, which claims no more than the whole shards; where there
+ * are many, it may be a moment late. dataset.json comes last. Hence a run that dies anywhere can be
+ * resumed at the first shard that is not whole, and the result is byte-equal: shards are contiguous
+ * ranges of the sample order, and records do not depend on threads.
  *
  * Shards that end by their size are numbered before anybody knows how many there will be. Until
  * then they have hidden names, and when the last one is whole all are renamed, the index before its
@@ -213,7 +213,7 @@ presto_status presto_convert(const presto_pipeline *pipeline, const char *const 
     if (status == PRESTO_OK)
         fill_result(&job, result_out);
     else
-        presto__conversion_clear_folder(&job);
+        presto__conversion_leave_folder(&job);
     presto_plan_free(job.plan);
     presto_source_free(job.source);
     presto_dataset_free(job.dataset);

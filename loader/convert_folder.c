@@ -12,6 +12,7 @@
 
 #include <jansson.h>
 
+#include <presto/clock.h>
 #include <presto/version.h>
 
 #include "conversion_internal.h"
@@ -340,6 +341,21 @@ presto_status presto__conversion_open_folder(presto__conversion *job, presto_err
     return status;
 }
 
+presto_status presto__conversion_catch_up(presto__conversion *job, presto_error *err) {
+    if (!job->is_behind)
+        return PRESTO_OK;
+    PRESTO_TRY(presto__progress_write(job->dir, &job->progress, job->options->sync, err));
+    job->noted_ns = presto_clock_ns();
+    job->is_behind = false;
+    return PRESTO_OK;
+}
+
+presto_status presto__conversion_note(presto__conversion *job, presto_error *err) {
+    job->is_behind = true;
+    bool is_due = presto__progress_is_due(&job->progress, presto_clock_ns() - job->noted_ns);
+    return is_due ? presto__conversion_catch_up(job, err) : PRESTO_OK;
+}
+
 /* Its index last, so that a whole shard is never without. */
 void presto__conversion_remove_shard(const presto__conversion *job, size_t shard) {
     char name[PRESTO__SHARD_NAME_BYTES], index[PRESTO__SHARD_NAME_BYTES + 8];
@@ -371,8 +387,8 @@ static bool holds_shards(const presto__conversion *job) {
  * Nothing whole was written: leave no trace. An earlier run may have been killed after it named a
  * shard and before it noted that: without the progress file such a folder could not be resumed.
  */
-void presto__conversion_clear_folder(presto__conversion *job) {
-    if (!job->took_dir || job->progress.shard_count > 0 || holds_shards(job))
+static void clear_folder(const presto__conversion *job) {
+    if (holds_shards(job))
         return;
     static const char *const names[] = {PRESTO__DICTIONARY_FILE, PRESTO__PROGRESS_FILE};
     for (size_t i = 0; i < 2; i++) {
@@ -383,4 +399,13 @@ void presto__conversion_clear_folder(presto__conversion *job) {
     }
     if (job->made_dir)
         rmdir(job->dir);
+}
+
+void presto__conversion_leave_folder(presto__conversion *job) {
+    if (!job->took_dir)
+        return;
+    if (job->progress.shard_count == 0)
+        clear_folder(job);
+    else
+        (void)presto__conversion_catch_up(job, NULL); /* else what it lacks is made again */
 }

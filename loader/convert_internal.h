@@ -35,6 +35,12 @@ uint64_t presto__progress_next(const presto__progress *progress);
 uint64_t presto__progress_skipped(const presto__progress *progress);
 presto_status presto__progress_write(const char *dir, const presto__progress *progress, bool sync,
                                      presto_error *err);
+/**
+ * Is it time to write the file? `since_ns` is the time since it was written last. Each writing
+ * takes as long as there are shards: the first ones are noted at once, those of a long list in
+ * groups.
+ */
+bool presto__progress_is_due(const presto__progress *progress, uint64_t since_ns);
 /** PRESTO_ERR_NOT_FOUND if there is none. */
 presto_status presto__progress_read(const char *dir, presto__progress *progress_out,
                                     presto_error *err);

@@ -197,7 +197,7 @@ static presto_status take_whole(presto__conversion *job, lanes *all, size_t shar
     if (status == PRESTO_OK)
         status = presto__progress_add(&job->progress, name, &made->shard, err);
     if (status == PRESTO_OK)
-        status = presto__progress_write(job->dir, &job->progress, job->options->sync, err);
+        status = presto__conversion_note(job, err);
     pthread_mutex_lock(&all->lock);
     return status;
 }

@@ -77,7 +77,7 @@ static presto_status open_shard(presto__conversion *job, presto_error *err) {
 
 static presto_status note_progress(presto__conversion *job, presto_error *err) {
     PRESTO_TRY(presto__loader_schema_into(job->loader, &job->progress.schema, err));
-    return presto__progress_write(job->dir, &job->progress, job->options->sync, err);
+    return presto__conversion_note(job, err);
 }
 
 /* The open shard has all of its samples, those before `end`. */
@@ -185,6 +185,8 @@ static presto_status rename_file(const presto__conversion *job, const char *from
 static presto_status name_shards(presto__conversion *job, presto_error *err) {
     if (!presto__conversion_by_size(job))
         return PRESTO_OK;
+    /* From here on shards are found by what the progress file says. */
+    PRESTO_TRY(presto__conversion_catch_up(job, err));
     if (job->options->sync)
         PRESTO_TRY(presto__sync_folder(job->dir, err)); /* the progress file must not fall behind */
     for (size_t i = 0; i < job->shard_count; i++) {

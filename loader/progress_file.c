@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The progress file of a conversion: what is being made, which shards are whole and which samples
- * they took, what these look like. Written anew under a temporary name and renamed after each
- * shard, so that it never claims more than what stands on disk.
+ * they took, what these look like. Written anew under a temporary name and renamed once shards are
+ * whole, so that it never claims more than what stands on disk.
  *
  * It knows nothing of sources and steps: what must be equal to go on is a JSON object of the
  * conversion's making.
@@ -18,6 +18,8 @@
 #include "convert_internal.h"
 
 #define PROGRESS_FORMAT 2
+#define NOTED_AT_ONCE 64 /* shards */
+#define NOTE_INTERVAL_NS 1000000000
 
 char *presto__path_join(const char *dir, const char *name, presto_error *err) {
     size_t bytes = strlen(dir) + strlen(name) + 2;
@@ -143,6 +145,10 @@ presto_status presto__progress_write(const char *dir, const presto__progress *pr
         presto__replace_file(dir, PRESTO__PROGRESS_FILE, presto_span_of_text(text), sync, err);
     free(text);
     return status;
+}
+
+bool presto__progress_is_due(const presto__progress *progress, uint64_t since_ns) {
+    return progress->shard_count <= NOTED_AT_ONCE || since_ns >= NOTE_INTERVAL_NS;
 }
 
 /* ---- reading ---- */

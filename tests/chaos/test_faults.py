@@ -13,6 +13,7 @@ import resource
 import shutil
 import signal
 import subprocess
+import time
 
 from chaos import TOOLS, WATCHDOG_S, ChaosCase, main, run, seeded, shards, snapshot, unnamed_shards
 
@@ -160,6 +161,26 @@ class Faults(ChaosCase):
             with self.subTest(**settings):
                 self.check_killed_before_calls(self.KINDS, settings, lambda out, number: self.run_with(
                     f"write:{1 + number % 3}:term", "presto-write", "--resume", *self.conversion(out, **settings)))
+
+    MANY = (("-s", "150"), ("--shard-bytes", "1"), ("-s", "150", "--file-compression", "gzip"))
+
+    def test_killed_while_the_progress_file_lags_it_resumes_to_the_same_bytes(self):
+        for many in self.MANY:
+            with self.subTest(shards=many):
+                self.check_killed_before_calls(["rename"], {"shards": many, "threads": 3, "copies": 25})
+
+    def test_the_progress_file_of_many_shards_is_not_written_after_each(self):
+        for many in self.MANY:
+            with self.subTest(shards=many):
+                out = self.new()
+                started = time.monotonic()
+                counts = self.count("presto-write", *self.conversion(out, shards=many, threads=3, copies=25))
+                seconds = time.monotonic() - started
+                named = 4 if many[0] == "--shard-bytes" else 2  # the shard and its index, by size twice
+                written = counts["rename"] - named * len(shards(out)) - 1  # dataset.json
+                # When the folder is made, 64 times, once a second, at the end.
+                self.assertGreaterEqual(written, 65)
+                self.assertLessEqual(written, 66 + int(seconds) + 1)
 
     def test_killed_twice_while_shards_are_renamed_they_have_their_names_in_the_end(self):
         settings = {"shards": self.BY_SIZE}

@@ -17,6 +17,9 @@ SETTINGS = [  # split, codec, threads, more
     ("concatenated", "none", 2, ["-s", "4", "--file-compression", "gzip"]),
     ("resized", "snappy", 0, ["-s", "6"]),
     ("resized", "none", 4, ["-s", "9", "--file-compression", "gzip"]),
+    ("resized", "none", 1, ["-s", "150"]),  # so many that the progress file is not written after each
+    ("resized", "none", 3, ["-s", "150", "--file-compression", "gzip"]),
+    ("resized", "zstd:1", 2, ["--shard-bytes", "1"]),
     ("resized", "zstd:1", 2, ["--shard-bytes", "200KiB"]),
     ("resized", "none", 3, ["--shard-bytes", "50KiB"]),
     ("decoded", "zstd:3+dict", 1, ["--shard-bytes", "1MiB", "--file-compression", "zlib"]),

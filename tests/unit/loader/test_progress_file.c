@@ -99,6 +99,19 @@ START_TEST(no_file_is_not_found) {
 }
 END_TEST
 
+START_TEST(a_long_list_is_not_written_after_each_shard) {
+    presto__progress progress = {0};
+    presto__whole_shard shard = {.end = 0};
+    for (size_t i = 1; i <= 100; i++) {
+        ck_assert_ok(presto__progress_add(&progress, "a", &shard, &err), &err);
+        ck_assert_int_eq(presto__progress_is_due(&progress, 0), i <= 64);
+        ck_assert_int_eq(presto__progress_is_due(&progress, 999999999), i <= 64);
+        ck_assert(presto__progress_is_due(&progress, 1000000000));
+    }
+    presto__progress_done(&progress);
+}
+END_TEST
+
 static void check_refused(const char *text) {
     presto__progress got = {0};
     write_text(text);
@@ -180,6 +193,7 @@ int main(void) {
     const TTest *const tests[] = {
         what_is_written_is_read,
         no_file_is_not_found,
+        a_long_list_is_not_written_after_each_shard,
         what_cannot_be_is_refused,
         a_file_cut_short_is_refused_and_flipped_bits_do_no_harm,
     };
