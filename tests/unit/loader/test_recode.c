@@ -242,6 +242,8 @@ START_TEST(a_dataset_made_of_another_input_is_not_taken_for_this_one) {
     ck_assert_status(resume(other, out, &result), PRESTO_ERR_ARGUMENT, &err);
     ck_assert_str_eq(err.message, "holds a whole dataset already, which differs in: input");
     ck_assert_str_eq(err.file, out);
+    write_foreign(other, 20); /* not even other sizes */
+    ck_assert_status(resume(other, out, &result), PRESTO_ERR_ARGUMENT, &err);
     ck_assert_ok(resume(in, out, &result), &err);
     /* Datasets of earlier versions do not say. */
     presto_dataset_info info = {0};
