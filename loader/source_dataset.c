@@ -413,11 +413,38 @@ static uint64_t dataset_digest(const presto_source *base) {
     return digest;
 }
 
+/*
+ * Which record has which number, where the file alone does not tell: past damage it depends on
+ * whether there is an index file, with which records keep their numbers, or not, when a damaged
+ * range counts as one. A shard that is numbered as it was written adds the same in both cases.
+ */
+static presto_status identify_numbers(presto_dataset *dataset, size_t i, presto__digest *digest,
+                                      presto_error *err) {
+    const uint64_t as_written = 0, unreadable = 1, past_damage = 2;
+    const uint64_t *how = &as_written;
+    presto_shard *shard = NULL;
+    /* Without tolerance a shard with a damaged header and no index cannot be opened at all. */
+    if (presto_dataset_tolerates(dataset)) {
+        presto_status status = presto_dataset_shard_at(dataset, i, &shard, err);
+        if (status == PRESTO_ERR_MEMORY)
+            return status;
+        if (status < 0)
+            how = &unreadable;
+        else if (presto_shard_lost_ranges(shard) > 0)
+            how = &past_damage;
+    }
+    presto__digest_add(digest, how, sizeof *how);
+    for (uint64_t j = 0; how == &past_damage && j <= presto_shard_records(shard); j++) {
+        uint64_t offset = presto_shard_offset(shard, j);
+        presto__digest_add(digest, &offset, sizeof offset);
+    }
+    return PRESTO_OK;
+}
+
 static presto_status dataset_identify(const presto_source *base, bool as_named,
                                       presto__digest *digest, presto_error *err) {
     (void)as_named; /* no sample knows */
-    (void)err;
-    const presto_dataset *dataset = ((const dataset_source *)base)->dataset;
+    presto_dataset *dataset = ((const dataset_source *)base)->dataset;
     char text[PRESTO_CODEC_TEXT_BYTES];
     const presto_codec_spec *codec = presto_dataset_codec(dataset);
     presto_codec_format(codec, text);
@@ -434,8 +461,9 @@ static presto_status dataset_identify(const presto_source *base, bool as_named,
         presto__digest_add(digest, name, strlen(name));
         free(real);
         presto__digest_add_file(digest, &info);
-        uint64_t first = presto_dataset_shard_first(dataset, i);
-        presto__digest_add(digest, &first, sizeof first);
+        uint64_t end = presto_dataset_shard_first(dataset, i + 1);
+        presto__digest_add(digest, &end, sizeof end);
+        PRESTO_TRY(identify_numbers(dataset, i, digest, err));
     }
     return PRESTO_OK;
 }

@@ -343,6 +343,10 @@ presto_verify presto_dataset_verify(const presto_dataset *dataset) {
     return dataset->options.verify;
 }
 
+bool presto_dataset_tolerates(const presto_dataset *dataset) {
+    return dataset->options.tolerate;
+}
+
 uint64_t presto_dataset_records(const presto_dataset *dataset) {
     return dataset->firsts[dataset->info.shard_count];
 }

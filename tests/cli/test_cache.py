@@ -7,6 +7,7 @@ import random
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 import time
 import unittest
@@ -184,6 +185,63 @@ class DiskCache(Case):
         cached = ["-q", "--cache", f"disk:{self.cache}:{LIMIT}", "--format", "null"]
         self.load(*cached, "--verify", "none", dataset)
         self.assert_fails(run("presto-load", *cached, dataset), 3, shard.name)
+
+    def damaged_dataset(self):
+        """A dataset whose one shard has lost the lengths of three records, but not its index file."""
+        dataset = self.write("-u", "pixel-centered", "-s", "1")
+        shard = next(dataset.glob("*.tfrecord"))
+        data = bytearray(shard.read_bytes())
+        at = 0
+        for record in range(13):
+            length = struct.unpack_from("<Q", data, at)[0]
+            if record >= 10:
+                data[at + 8] ^= 1
+            at += 16 + length
+        times = shard.stat()
+        shard.write_bytes(data)
+        os.utime(shard, ns=(times.st_atime_ns, times.st_mtime_ns))
+        return dataset, shard
+
+    def check_with_and_without_index(self, shard, *arguments):
+        index = shard.with_name(shard.name + ".index")
+        content, times = index.read_bytes(), index.stat()
+        arguments = ["-q", "--on-error", "skip", "--format", "npy", "-b", "1", *arguments]
+        cached = ["--cache", f"disk:{self.cache}:{LIMIT}", *arguments]
+        streams = []
+        for has_index in (True, False, True, False):
+            if has_index:
+                index.write_bytes(content)
+                os.utime(index, ns=(times.st_atime_ns, times.st_mtime_ns))
+            else:
+                index.unlink()
+            for threads in (1, 2):
+                plain = self.load("-j", threads, *arguments)
+                streams.append(plain)
+                self.assertTrue(self.load("-j", threads, *cached) == plain, f"{has_index} {threads}")
+        stats = self.new("stats")
+        self.load("--stats", stats, *cached)
+        self.assertGreaterEqual(json.loads(stats.read_text())["cached_samples"], 37)
+        self.assertGreater(len(streams[0]), 0)
+
+    def test_damaged_records_have_other_numbers_without_an_index(self):
+        dataset, shard = self.damaged_dataset()
+        self.check_with_and_without_index(shard, dataset)
+
+    def test_damaged_records_of_foreign_files_have_other_numbers_without_an_index(self):
+        dataset, shard = self.damaged_dataset()
+        (dataset / "dataset.json").unlink()
+        self.check_with_and_without_index(shard, dataset)
+
+    def test_a_whole_dataset_is_the_same_with_and_without_tolerance(self):
+        dataset = self.write("-u", "pixel-centered", "-s", "3")
+        cached = ["-q", "--cache", f"disk:{self.cache}:{LIMIT}", "--format", "null"]
+        self.load(*cached, dataset)
+        for index in [None, *dataset.glob("*.index")]:
+            if index is not None:
+                index.unlink()
+            stats = self.new("stats")
+            self.load(*cached, "--on-error", "skip", "--stats", stats, dataset)
+            self.assert_counts(json.loads(stats.read_text()), self.photo_count, 0)
 
     # ---- the limit ----
 
