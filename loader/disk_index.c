@@ -139,11 +139,18 @@ static presto_status read_table(const presto__disk *disk, int fd, presto__disk_h
 static void index_block(presto__disk *disk, presto__disk_block *block) {
     pthread_rwlock_wrlock(&disk->index_lock);
     bool is_added = presto__disk_block_add_locked(disk, block);
+    block->is_last = true;
     for (uint32_t i = 0; is_added && i < block->place_count; i++) {
         uint64_t number = block->places[i].number;
-        if (number >= disk->count || (disk->entries[number] != 0 &&
-                                      presto__disk_block_of(disk, disk->entries[number]) != NULL))
+        if (number >= disk->count)
             continue;
+        const presto__disk_block *other =
+            disk->entries[number] == 0 ? NULL : presto__disk_block_of(disk, disk->entries[number]);
+        if (other != NULL) {
+            if (strcmp(other->final_name, block->final_name) > 0)
+                block->is_last = false;
+            continue;
+        }
         disk->entries[number] = (uint64_t)block->id << 32 | i;
         block->live++;
     }

@@ -29,6 +29,7 @@ typedef struct presto__disk_block {
     presto__disk_place *places; /* guarded by index_lock */
     uint32_t place_count;
     uint32_t live; /* places that the index pointed to when it was added; 0: superfluous */
+    bool is_last;  /* all blocks that held its samples then have names before its own */
 
     /* While it is written; guarded by write_lock. */
     uint32_t place_capacity;

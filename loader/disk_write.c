@@ -6,7 +6,9 @@
  * What is kept: a stream asks for each of its samples once an epoch, so that evicting one for
  * another of the same stream gains nothing. Its own blocks therefore stay, and when they fill the
  * room it stops storing until the next epoch; what is evicted, least recently used first, are the
- * blocks of other streams: of datasets and pipelines that are no longer in use.
+ * blocks of other streams: of datasets and pipelines that are no longer in use. So are blocks of
+ * the same samples that somebody else stored as well. He sees ours alike: only the one whose name
+ * comes last goes, so that never both do; a later run takes the first ones, and any other can go.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -121,7 +123,7 @@ static bool may_evict(void *user, const presto__disk_file *file) {
     for (uint32_t i = 1; i < disk->block_count && !is_superfluous; i++) {
         const presto__disk_block *block = disk->blocks[i];
         is_superfluous = block != NULL && !block->is_writing && block->live == 0 &&
-                         strcmp(block->name, file->name) == 0;
+                         block->is_last && strcmp(block->name, file->name) == 0;
     }
     pthread_rwlock_unlock(&disk->index_lock);
     return is_superfluous;

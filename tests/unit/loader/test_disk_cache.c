@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "disk_internal.h"
+#include "disk_parts_internal.h"
 #include "loader_check.h"
 
 static char *dir;
@@ -540,6 +540,61 @@ START_TEST(partial_files_are_removed_when_their_writer_is_gone) {
 }
 END_TEST
 
+/* Store a sample that takes 40 KB, in a block of its own. */
+static void store_one(presto__disk *disk, uint64_t number) {
+    static const uint8_t zeros[40000];
+    presto_feature feature = {.name = presto_span_of_text("x"),
+                              .encoding = PRESTO_ENCODE_TENSOR,
+                              .tensor.spec = {PRESTO_UINT8, 1, {sizeof zeros}}};
+    feature.tensor.data = zeros;
+    presto_sample sample = {.features = &feature, .feature_count = 1, .number = number};
+    presto__disk_worker *worker;
+    presto_error err;
+    ck_assert_ok(presto__disk_worker_new(disk, 1, &worker, &err), &err);
+    presto__disk_put(worker, &sample);
+    presto__disk_flush(worker);
+    presto__disk_worker_free(worker);
+    presto__disk_finish(disk);
+}
+
+static bool has_one(presto__disk *disk, uint64_t number) {
+    presto__disk_worker *worker;
+    presto_error err;
+    ck_assert_ok(presto__disk_worker_new(disk, 1, &worker, &err), &err);
+    presto__disk_find(worker, &number, 1);
+    bool has = presto__disk_has(worker, 0);
+    presto__disk_worker_free(worker);
+    return has;
+}
+
+START_TEST(two_that_stored_the_same_do_not_evict_each_other) {
+    set_up();
+    presto__disk_options options = {
+        .dir = cache_dir, .limit_bytes = (uint64_t)112 << 10, .key = {{1, 2}}, .count = 8};
+    presto__disk *disks[2], *later;
+    presto_error err;
+    for (size_t i = 0; i < 2; i++)
+        ck_assert_ok(presto__disk_open(&options, &disks[i], &err), &err);
+    for (size_t i = 0; i < 2; i++)
+        store_one(disks[i], 5);
+    ck_assert_uint_eq(each_file(NULL, NULL), 2);
+    /* Each knows the other's now, and wants room that only that would make. The folder's time must
+     * differ from what they saw, and its clock is coarse. */
+    ck_assert_int_eq(utimensat(AT_FDCWD, cache_dir, (struct timespec[2]){{1, 0}, {1, 0}}, 0), 0);
+    for (size_t i = 0; i < 2; i++)
+        presto__disk_look(disks[i]);
+    for (size_t i = 0; i < 2; i++)
+        store_one(disks[i], i);
+    ck_assert_ok(presto__disk_open(&options, &later, &err), &err);
+    ck_assert(has_one(later, 5));
+    ck_assert(has_one(later, 0) != has_one(later, 1)); /* one of them had something to evict */
+    presto__disk_free(later);
+    for (size_t i = 0; i < 2; i++)
+        presto__disk_free(disks[i]);
+    tear_down();
+}
+END_TEST
+
 START_TEST(a_lock_that_is_held_for_good_holds_up_nobody_for_good) {
     set_up();
     presto__disk_folder folder;
@@ -570,6 +625,7 @@ int main(void) {
         options_that_make_no_sense_are_refused,
         room_is_made_by_what_was_not_used_for_longest,
         partial_files_are_removed_when_their_writer_is_gone,
+        two_that_stored_the_same_do_not_evict_each_other,
         a_lock_that_is_held_for_good_holds_up_nobody_for_good,
     };
     return presto_check_main("disk_cache", tests, sizeof tests / sizeof tests[0], 240);
