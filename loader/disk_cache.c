@@ -19,7 +19,6 @@
 #define LEAST_LIMIT_BYTES ((uint64_t)64 << 10)
 #define LIMIT_BLOCKS 64 /* a block is this part of the limit, within bounds: */
 #define LEAST_BLOCK_BYTES ((uint64_t)64 << 10)
-#define MOST_BLOCK_BYTES ((uint64_t)64 << 20)
 #define RUN_BYTES ((size_t)256 << 10) /* read at a time: stays in the second-level cache */
 #define TOUCH_NS UINT64_C(10000000000)
 #define MOST_OPEN 512
@@ -125,25 +124,44 @@ static uint32_t end_of_run(const presto__disk_worker *worker, size_t first) {
     return end;
 }
 
-/* Memory for a run, aligned as entries are. */
-static uint8_t *run_memory(presto__disk_worker *worker, presto__blocks *blocks, size_t bytes,
-                           presto_error *err) {
+/* Memory for a run, aligned as entries are. NULL: there is none. */
+static uint8_t *run_memory(presto__disk_worker *worker, presto__blocks *blocks, size_t bytes) {
     presto_block *block = &worker->run_block;
     if (blocks != NULL) {
-        if (presto__blocks_reserve(blocks, blocks->count + 1, err) < 0)
+        if (presto__blocks_reserve(blocks, blocks->count + 1, NULL) < 0)
             return NULL;
-        block = &blocks->items[blocks->count++];
+        block = &blocks->items[blocks->count];
     }
     block->bytes_.bytes = 0;
-    if (presto_buffer_reserve(&block->bytes_, bytes + PRESTO__DISK_ALIGN, err) < 0)
+    if (presto_buffer_reserve(&block->bytes_, bytes + PRESTO__DISK_ALIGN, NULL) < 0)
         return NULL;
+    if (blocks != NULL)
+        blocks->count++;
     uint8_t *data = block->bytes_.data;
     return data + (-(uintptr_t)data & (PRESTO__DISK_ALIGN - 1));
 }
 
+/* Is it worth memory? A run of small entries always is; a large entry says first what it is. */
+static bool may_be_read(int fd, uint64_t number, uint64_t at, size_t bytes) {
+    uint8_t head[PRESTO__DISK_ENTRY_HEAD_BYTES];
+    return bytes <= RUN_BYTES || (presto__disk_read_all(fd, head, sizeof head, at) &&
+                                  presto__disk_entry_fits(head, bytes, number));
+}
+
+/* The bytes [at, at + bytes) of the block into memory; *data_out is NULL if there is none. False:
+ * they do not hold. */
+static bool read_entries(presto__disk_worker *worker, int fd, uint64_t number, uint64_t at,
+                         size_t bytes, presto__blocks *blocks, uint8_t **data_out) {
+    *data_out = NULL;
+    if (!may_be_read(fd, number, at, bytes))
+        return false;
+    *data_out = run_memory(worker, blocks, bytes);
+    return *data_out == NULL || presto__disk_read_all(fd, *data_out, bytes, at);
+}
+
 /* PRESTO_END: it cannot be read. */
 static presto_status read_run(presto__disk_worker *worker, size_t i, presto__blocks *blocks,
-                              presto__read_stats *stats, presto_error *err) {
+                              presto__read_stats *stats) {
     presto__disk *disk = worker->disk;
     uint64_t start = presto_clock_ns();
     presto__disk_block *block = worker->hits[i].block;
@@ -157,17 +175,19 @@ static presto_status read_run(presto__disk_worker *worker, size_t i, presto__blo
         presto__disk_block_drop(disk, block); /* evicted by somebody */
         return PRESTO_END;
     }
-    uint8_t *data = run_memory(worker, blocks, bytes, err);
-    bool is_read =
-        data != NULL && presto__disk_read_all(fd, data, bytes, (uint64_t)at * PRESTO__DISK_ALIGN);
-    if (is_read)
+    uint8_t *data;
+    bool holds = read_entries(worker, fd, worker->numbers[i], (uint64_t)at * PRESTO__DISK_ALIGN,
+                              bytes, blocks, &data);
+    if (holds && data != NULL)
         touch(block, fd, start);
     if (is_ours)
         close(fd);
-    if (data == NULL)
-        return PRESTO_ERR_MEMORY;
-    if (!is_read) {
+    if (!holds) {
         presto__disk_block_discard(disk, block);
+        return PRESTO_END;
+    }
+    if (data == NULL) {
+        presto__disk_block_drop(disk, block); /* nothing is wrong with it, but it is too much now */
         return PRESTO_END;
     }
     stats->read_bytes += bytes;
@@ -180,11 +200,11 @@ static presto_status read_run(presto__disk_worker *worker, size_t i, presto__blo
 }
 
 presto_status presto__disk_load(presto__disk_worker *worker, size_t i, presto__blocks *blocks,
-                                uint64_t time_scale, presto__read_stats *stats, presto_error *err) {
+                                uint64_t time_scale, presto__read_stats *stats) {
     const presto__disk_hit *found = &worker->hits[i];
     if (worker->run_of != found->block || found->at < worker->run_at ||
         found->at + found->units > worker->run_end) {
-        presto_status status = read_run(worker, i, blocks, stats, err);
+        presto_status status = read_run(worker, i, blocks, stats);
         if (status != PRESTO_OK)
             return status;
     }
@@ -298,8 +318,8 @@ presto_status presto__disk_open(const presto__disk_options *options, presto__dis
     disk->block_bytes = options->limit_bytes / LIMIT_BLOCKS;
     if (disk->block_bytes < LEAST_BLOCK_BYTES)
         disk->block_bytes = LEAST_BLOCK_BYTES;
-    if (disk->block_bytes > MOST_BLOCK_BYTES)
-        disk->block_bytes = MOST_BLOCK_BYTES;
+    if (disk->block_bytes > PRESTO__DISK_MOST_BLOCK_BYTES)
+        disk->block_bytes = PRESTO__DISK_MOST_BLOCK_BYTES;
     disk->entries = calloc(options->count + 1, sizeof *disk->entries);
     presto_status status = disk->entries == NULL
                                ? presto_fail_memory(err, options->count * sizeof *disk->entries)

@@ -211,7 +211,7 @@ static void unlock_folder(presto__disk_folder *folder) {
 /* Has its writer died? Its lock went with it. */
 static bool is_abandoned(const presto__disk_folder *folder, const char *name,
                          const struct stat *info) {
-    int fd = openat(folder->fd, name, O_RDWR | O_CLOEXEC);
+    int fd = openat(folder->fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return false;
     bool is_free = flock(fd, LOCK_EX | LOCK_NB) == 0;
@@ -226,14 +226,16 @@ static uint64_t in_pages(uint64_t bytes) {
                                            : (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 }
 
-/* Sizes and times; files that are gone or abandoned leave the list. Returns the sum of sizes. */
+/* Sizes and times; files that are gone or abandoned, and what is no file, leave the list. Returns
+ * the sum of sizes. */
 static uint64_t look_at_files(const presto__disk_folder *folder, presto__disk_listing *listing) {
     uint64_t total = 0;
     size_t kept = 0;
     for (size_t i = 0; i < listing->count; i++) {
         presto__disk_file *file = &listing->files[i];
         struct stat info;
-        if (fstatat(folder->fd, file->name, &info, AT_SYMLINK_NOFOLLOW) != 0)
+        if (fstatat(folder->fd, file->name, &info, AT_SYMLINK_NOFOLLOW) != 0 ||
+            !S_ISREG(info.st_mode))
             continue;
         if (file->is_partial && is_abandoned(folder, file->name, &info)) {
             presto__disk_folder_remove(folder, file->name);

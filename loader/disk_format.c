@@ -50,7 +50,8 @@ typedef struct stored_feature {
     uint64_t value_bytes;
 } stored_feature;
 
-_Static_assert(sizeof(stored_entry) == 24 && sizeof(stored_feature) == 32,
+_Static_assert(sizeof(stored_entry) == PRESTO__DISK_ENTRY_HEAD_BYTES &&
+                   sizeof(stored_feature) == 32,
                "as docs/format.md has it");
 
 /* Every check of a CRC ends here, so that a fuzzer, which cannot guess CRCs, gets past them. */
@@ -99,6 +100,11 @@ presto_status presto__disk_head_read(presto_span bytes, presto__disk_head *head_
         stored.table_at + table_bytes != stored.file_bytes ||
         stored.table_at / PRESTO__DISK_ALIGN > UINT32_MAX)
         return corrupt("its table does not end where it ends", err);
+    /* An entry takes a unit at least. */
+    if (stored.count > stored.table_at / PRESTO__DISK_ALIGN - 1 ||
+        stored.count >
+            PRESTO__DISK_MOST_BLOCK_BYTES / (PRESTO__DISK_ALIGN + sizeof(presto__disk_place)))
+        return corrupt("its table is too large", err);
     *head_out = (presto__disk_head){.key = {{stored.key[0], stored.key[1]}},
                                     .file_bytes = stored.file_bytes,
                                     .table_at = stored.table_at,
@@ -349,14 +355,25 @@ static presto_status read_feature(presto_span entry, uint64_t *at, presto_arena 
     return PRESTO_OK;
 }
 
+static bool fills(const stored_entry *stored, uint64_t bytes) {
+    return stored->bytes >= sizeof *stored && stored->bytes <= bytes &&
+           bytes - stored->bytes < PRESTO__DISK_ALIGN;
+}
+
+bool presto__disk_entry_fits(const uint8_t head[PRESTO__DISK_ENTRY_HEAD_BYTES], uint64_t bytes,
+                             uint64_t number) {
+    stored_entry stored;
+    memcpy(&stored, head, sizeof stored);
+    return fills(&stored, bytes) && stored.number == number;
+}
+
 presto_status presto__disk_entry_read(presto_span entry, uint64_t number, presto_arena *arena,
                                       presto_sample *sample_out, presto_error *err) {
     stored_entry stored;
     if (entry.bytes < sizeof stored)
         return corrupt("an entry is too short", err);
     memcpy(&stored, entry.data, sizeof stored);
-    if (stored.bytes < sizeof stored || stored.bytes > entry.bytes ||
-        entry.bytes - stored.bytes >= PRESTO__DISK_ALIGN)
+    if (!fills(&stored, entry.bytes))
         return corrupt("an entry does not fill its place", err);
     entry.bytes = (size_t)stored.bytes;
     /* Checked when it is loaded; the sample is made of what has been checked. */

@@ -13,6 +13,8 @@
 #include "disk_parts_internal.h"
 
 #define LOOK_NS UINT64_C(1000000000) /* other processes' blocks are looked for so often */
+#define STAT_BLOCK_BYTES 512
+#define MOST_COMPRESSION 16
 
 /* ---- blocks ---- */
 
@@ -112,15 +114,29 @@ bool presto__disk_read_all(int fd, void *data, size_t bytes, uint64_t offset) {
     return true;
 }
 
+/*
+ * A block's size is what it says, and may be made up: it decides how much memory its entries take.
+ * A larger one than those made here may come from a cache with a higher limit, or hold one large
+ * sample; then its bytes are on the disk (some file systems compress them) and not a hole.
+ */
+static bool is_sane(const presto__disk *disk, const presto__disk_head *head,
+                    const struct stat *info) {
+    if (head->file_bytes != (uint64_t)info->st_size || head->file_bytes > disk->folder.limit_bytes)
+        return false;
+    return head->file_bytes <= disk->block_bytes ||
+           (uint64_t)info->st_blocks * STAT_BLOCK_BYTES >= head->file_bytes / MOST_COMPRESSION;
+}
+
 /* The table of a block that is whole. Sets *places_out; the caller frees it. */
 static presto_status read_table(const presto__disk *disk, int fd, presto__disk_head *head,
                                 presto__disk_place **places_out) {
     uint8_t header[PRESTO__DISK_HEADER_BYTES];
     struct stat info;
-    if (fstat(fd, &info) != 0 || !presto__disk_read_all(fd, header, sizeof header, 0) ||
+    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))
+        return PRESTO_ERR_NOT_FOUND; /* somebody else's folder or pipe by that name */
+    if (!presto__disk_read_all(fd, header, sizeof header, 0) ||
         presto__disk_head_read(presto_span_of(header, sizeof header), head, NULL) < 0 ||
-        head->file_bytes != (uint64_t)info.st_size ||
-        memcmp(&head->key, &disk->folder.key, sizeof head->key) != 0)
+        !is_sane(disk, head, &info) || memcmp(&head->key, &disk->folder.key, sizeof head->key) != 0)
         return PRESTO_ERR_CORRUPT;
     size_t bytes = (size_t)head->count * sizeof(presto__disk_place);
     presto__disk_place *places = malloc(bytes + 1);

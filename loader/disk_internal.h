@@ -46,6 +46,9 @@ presto_status presto__disk_key_of(const presto_source *source, const presto_plan
 #define PRESTO__DISK_VERSION 1
 #define PRESTO__DISK_HEADER_BYTES 64
 #define PRESTO__DISK_ALIGN 64 /* entries start at multiples; the unit of places */
+#define PRESTO__DISK_ENTRY_HEAD_BYTES 24
+/* Of a block, unless a single sample is larger: then it holds that and what came just before. */
+#define PRESTO__DISK_MOST_BLOCK_BYTES ((uint64_t)64 << 20)
 
 /** Where an entry stands, as the table has it. */
 typedef struct presto__disk_place {
@@ -64,7 +67,8 @@ typedef struct presto__disk_head {
 
 void presto__disk_head_write(const presto__disk_head *head,
                              uint8_t bytes_out[PRESTO__DISK_HEADER_BYTES]);
-/** PRESTO_ERR_CORRUPT, also for another version: such a file goes by another key. */
+/** PRESTO_ERR_CORRUPT, also for another version: such a file goes by another key; and for a table
+ * larger than any block has, so that nobody asks for memory for it. */
 presto_status presto__disk_head_read(presto_span bytes, presto__disk_head *head_out,
                                      presto_error *err);
 /** Do CRC and places hold? `places` has head->count of them. */
@@ -75,6 +79,9 @@ presto_status presto__disk_table_check(const presto__disk_head *head,
  * with its encoding, PRESTO_ERR_LIMIT if a place cannot hold its size. */
 presto_status presto__disk_entry_append(presto_buffer *out, const presto_sample *sample,
                                         presto_error *err);
+/** Do the first bytes of an entry say that it is of this sample and fills `bytes` (whole units)? */
+bool presto__disk_entry_fits(const uint8_t head[PRESTO__DISK_ENTRY_HEAD_BYTES], uint64_t bytes,
+                             uint64_t number);
 /**
  * Without an `arena` (and sample_out): check `entry` (whole units), its CRC first. With one: make
  * the sample, whose values borrow from the entry and whose other memory is the arena's; large
@@ -203,10 +210,10 @@ size_t presto__disk_missing(presto__disk *disk, uint64_t *numbers, size_t count)
  * Read and check entry i, unless that has been done: into `blocks` behind what is in use there, or,
  * if NULL, into memory that is valid until the next load. What it costs is added to `stats`,
  * checking only if time_scale is not 0, so often. Returns: PRESTO_OK; PRESTO_END (it is gone or
- * damaged: a miss after all); PRESTO_ERR_MEMORY.
+ * damaged, or there is no memory for it: a miss after all).
  */
 presto_status presto__disk_load(presto__disk_worker *worker, size_t i, presto__blocks *blocks,
-                                uint64_t time_scale, presto__read_stats *stats, presto_error *err);
+                                uint64_t time_scale, presto__read_stats *stats);
 /** The sample of the entry loaded last, as presto__disk_entry_read. */
 presto_status presto__disk_sample(presto__disk_worker *worker, presto_arena *arena,
                                   presto_sample *sample_out, presto_error *err);

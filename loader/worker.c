@@ -473,14 +473,13 @@ static presto_status fetch(presto__worker *worker, const uint64_t *numbers, size
 }
 
 /* Bring a hit within reach. PRESTO_END: it is none after all. */
-static presto_status load_hit(presto__worker *worker, size_t i, presto_error *err) {
+static presto_status load_hit(presto__worker *worker, size_t i) {
     if (worker->disk == NULL) {
         worker->hit = worker->hits[i];
         return PRESTO_OK;
     }
     presto__blocks *blocks = worker->loader->use_views ? &worker->packet->blocks : NULL;
-    return presto__disk_load(worker->disk, i, blocks, worker->time_scale, &worker->reader->stats,
-                             err);
+    return presto__disk_load(worker->disk, i, blocks, worker->time_scale, &worker->reader->stats);
 }
 
 /*
@@ -511,7 +510,7 @@ static bool run_samples(presto__worker *worker, size_t first, size_t *count_io, 
         worker->reader->time_scale = worker->time_scale;
         worker->reader->lost_shard = false;
         worker->laid_out_here = false;
-        status = from_cache ? load_hit(worker, i, &error) : PRESTO_OK;
+        status = from_cache ? load_hit(worker, i) : PRESTO_OK;
         if (status == PRESTO_END) {
             *count_io = i; /* from here on, look again */
             return true;

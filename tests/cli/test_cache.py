@@ -23,6 +23,15 @@ def allocated(folder):
     return sum(os.lstat(path).st_blocks * 512 for path in folder.iterdir())
 
 
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ 0x82F63B78 * (crc & 1)
+    return crc ^ 0xFFFFFFFF
+
+
 class DiskCache(Case):
     photo_count = 40
 
@@ -303,6 +312,26 @@ class DiskCache(Case):
         self.stream(limit=200 << 10)
         self.assertEqual([(self.cache / name).read_bytes() == b"mine" * 50000 for name in names], [True] * 4)
 
+    def test_what_is_no_file_is_left_alone_whatever_it_is_called(self):
+        plain = self.plain()
+        self.stream()
+        block = self.blocks()[0].name
+        elsewhere = self.new("elsewhere")
+        elsewhere.write_bytes(b"mine")
+        names = []
+        for i, make in enumerate([os.mkdir, os.mkfifo, lambda path: os.symlink(elsewhere, path)]):
+            stem = f"{block[:40]}{i:016x}"
+            for name in (f"{stem}.block", f".{stem}.partial"):
+                names.append(name)
+                make(self.cache / name)
+        for limit in (LIMIT, 300 << 10):
+            for _ in range(2):
+                data, stats = self.stream(limit=limit)
+                self.assertTrue(data == plain)
+                self.assertEqual(stats["cache_damaged_blocks"], 0)
+        self.assertEqual([name for name in names if not os.path.lexists(self.cache / name)], [])
+        self.assertEqual(elsewhere.read_bytes(), b"mine")
+
     # ---- damage ----
 
     def test_flipped_bits_anywhere_change_no_byte(self):
@@ -371,6 +400,46 @@ class DiskCache(Case):
             process.stdout.close()
             self.assertEqual(process.wait(), 0)
             self.assertTrue(data == wanted)
+
+    def forge(self, name, bytes, entry=b"", whole=True):
+        """A block of one entry of so many bytes, nearly all of them zeros that nobody wrote."""
+        key = [int(name[7 + 16 * i : 23 + 16 * i], 16) for i in range(2)]
+        table = struct.pack("<QII", 0, 1, bytes // 64)
+        head = struct.pack("<8sIIQQQQIII", b"PRESTOCB", 1, 1, *key, 64 + bytes + len(table), 64 + bytes, crc32c(table), 0, 0)
+        with open(self.cache / name, "wb") as file:
+            if whole:
+                os.posix_fallocate(file.fileno(), 0, 64 + bytes + len(table))
+            file.write(head + struct.pack("<I", crc32c(head)) + entry)
+            file.seek(64 + bytes)
+            file.write(table)
+
+    def test_a_block_that_is_made_up_decides_about_no_memory(self):
+        arguments = ["-q", "-j", "1", "-e", "1", "--prefetch-bytes", "16MiB", "--format", "npy", "-p", self.pipeline,
+                     self.make_photos()]
+        plain = self.load(*arguments)
+        large = 512 << 20
+        cached = ["--cache", f"disk:{self.cache}:8GiB", *arguments]
+        self.load(*cached)
+        name = self.blocks()[0].name
+
+        def little_memory():
+            resource.setrlimit(resource.RLIMIT_AS, (large, large))
+        # Full of holes; an entry that is none; an entry that may be one, for which there is no memory.
+        for forged, damaged in ((dict(bytes=3 << 30, whole=False), 1), (dict(bytes=large), 1),
+                                (dict(bytes=large, entry=struct.pack("<IIQQ", 0, 1, 0, large)), 0)):
+            if SANITIZED and damaged == 0:
+                continue  # whose own memory has no limit: the entry is read, and its CRC differs
+            for path in self.blocks():
+                path.unlink()
+            try:
+                self.forge(name, **forged)
+            except OSError as error:
+                self.skipTest(f"needs {large} bytes: {error}")
+            stats = self.new("stats")
+            data = self.load("--stats", stats, *cached, preexec_fn=None if SANITIZED else little_memory)
+            self.assertTrue(data == plain)
+            self.assert_counts(json.loads(stats.read_text()), 0, self.photo_count, damaged)
+            self.assertEqual((self.cache / name).exists(), damaged == 0)
 
     # ---- several processes, and those that die ----
 

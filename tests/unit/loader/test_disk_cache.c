@@ -238,6 +238,50 @@ START_TEST(a_header_or_table_that_was_changed_is_refused) {
 }
 END_TEST
 
+START_TEST(a_table_larger_than_any_block_has_is_refused) {
+    const uint32_t most = (uint32_t)(PRESTO__DISK_MOST_BLOCK_BYTES /
+                                     (PRESTO__DISK_ALIGN + sizeof(presto__disk_place)));
+    const struct {
+        uint32_t count;
+        uint64_t units; /* of header and entries */
+        presto_status status;
+    } cases[] = {{0, 1, PRESTO_OK},
+                 {1, 1, PRESTO_ERR_CORRUPT},
+                 {7, 8, PRESTO_OK},
+                 {8, 8, PRESTO_ERR_CORRUPT},
+                 {most, UINT32_MAX, PRESTO_OK},
+                 {most + 1, UINT32_MAX, PRESTO_ERR_CORRUPT},
+                 {UINT32_MAX, UINT32_MAX, PRESTO_ERR_CORRUPT}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        presto__disk_head head = {.table_at = cases[i].units * PRESTO__DISK_ALIGN,
+                                  .count = cases[i].count};
+        head.file_bytes = head.table_at + head.count * sizeof(presto__disk_place);
+        uint8_t bytes[PRESTO__DISK_HEADER_BYTES];
+        presto__disk_head_write(&head, bytes);
+        presto_error err;
+        ck_assert_status(presto__disk_head_read(presto_span_of(bytes, sizeof bytes), &head, &err),
+                         cases[i].status, &err);
+    }
+}
+END_TEST
+
+START_TEST(the_head_of_an_entry_tells_its_size_and_sample) {
+    presto_feature features[FEATURES];
+    make_features(features);
+    presto_sample sample = {.features = features, .feature_count = FEATURES, .number = 77};
+    presto_buffer stored = {0};
+    presto_error err;
+    ck_assert_ok(presto__disk_entry_append(&stored, &sample, &err), &err);
+    ck_assert(presto__disk_entry_fits(stored.data, stored.bytes, 77));
+    ck_assert(!presto__disk_entry_fits(stored.data, stored.bytes, 78));
+    ck_assert(!presto__disk_entry_fits(stored.data, stored.bytes + PRESTO__DISK_ALIGN, 77));
+    ck_assert(!presto__disk_entry_fits(stored.data, stored.bytes - PRESTO__DISK_ALIGN, 77));
+    memset(stored.data, 0, PRESTO__DISK_ENTRY_HEAD_BYTES);
+    ck_assert(!presto__disk_entry_fits(stored.data, PRESTO__DISK_ALIGN, 0));
+    presto_buffer_done(&stored);
+}
+END_TEST
+
 /* ---- the digest ---- */
 
 START_TEST(digests_tell_lists_of_pieces_apart) {
@@ -617,6 +661,8 @@ int main(void) {
         an_entry_with_a_flipped_bit_or_cut_is_refused,
         values_that_do_not_go_with_their_encoding_are_not_stored,
         a_header_or_table_that_was_changed_is_refused,
+        a_table_larger_than_any_block_has_is_refused,
+        the_head_of_an_entry_tells_its_size_and_sample,
         digests_tell_lists_of_pieces_apart,
         streams_are_the_same_with_and_without_it,
         a_second_loader_reads_nothing_but_the_cache,
