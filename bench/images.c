@@ -386,7 +386,7 @@ static void bench_level(const settings *set, level at, const char *dir, const ch
     if (set->split != NULL && strcmp(set->split, level_names[at]) != 0)
         return;
     static work bare, fused, same, ours, batches;
-    static const unsigned passes[] = {2, 2, 4, 20, 20};
+    static const unsigned passes[] = {10, 10, 20, 20, 20};
     bare =
         (work){.settings = set, .level = at, .threads = threads, .dir = dir, .passes = passes[at]};
     if (at == FILES)
