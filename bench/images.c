@@ -97,6 +97,7 @@ static const uint8_t *resize(scratch *s, const uint8_t *pixels, int64_t dims[2])
     in.tensor.spec = in.whole;
     in.tensor.data = pixels;
     presto_window all = {0, 0, height, width};
+    s->resizer.use_avx2 = presto__use_avx2();
     uint8_t *out = room(&s->resized, (size_t)(height * width * 3));
     bench_need(presto__resize(&s->resizer, &in, height, width, &all, out, NULL), NULL, "resize");
     dims[0] = height;
@@ -104,9 +105,26 @@ static const uint8_t *resize(scratch *s, const uint8_t *pixels, int64_t dims[2])
     return out;
 }
 
-static void center(const uint8_t *pixels, size_t count, float *out) {
+static inline __attribute__((always_inline)) void center_body(const uint8_t *pixels, size_t count,
+                                                              float *out) {
     for (size_t i = 0; i < count; i++)
         out[i] = (float)pixels[i] / 127.5f - 1.0f;
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static void center_avx2(const uint8_t *pixels, size_t count,
+                                                        float *out) {
+    center_body(pixels, count, out);
+}
+#else
+#define center_avx2 center_body
+#endif
+
+static void center(const uint8_t *pixels, size_t count, float *out) {
+    if (presto__use_avx2())
+        center_avx2(pixels, count, out);
+    else
+        center_body(pixels, count, out);
 }
 
 static void crop_bytes(scratch *s, const void *in, const int64_t dims[2], size_t pixel_bytes,
