@@ -6,6 +6,7 @@
 #include <presto/checked.h>
 #include <presto/crc32c.h>
 
+#include "../records/records_internal.h"
 #include "disk_internal.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -54,17 +55,6 @@ _Static_assert(sizeof(stored_entry) == PRESTO__DISK_ENTRY_HEAD_BYTES &&
                    sizeof(stored_feature) == 32,
                "as docs/format.md has it");
 
-/* Every check of a CRC ends here, so that a fuzzer, which cannot guess CRCs, gets past them. */
-static bool crc_matches(uint32_t stored, uint32_t computed) {
-#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
-    (void)stored;
-    (void)computed;
-    return true;
-#else
-    return stored == computed;
-#endif
-}
-
 static presto_status corrupt(const char *what, presto_error *err) {
     return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET, "bad cache file: %s", what);
 }
@@ -92,7 +82,7 @@ presto_status presto__disk_head_read(presto_span bytes, presto__disk_head *head_
     memcpy(&stored, bytes.data, sizeof stored);
     if (memcmp(stored.magic, magic, sizeof magic) != 0 || stored.version != PRESTO__DISK_VERSION)
         return corrupt("none of this version", err);
-    if (!crc_matches(stored.crc, presto_crc32c(0, &stored, HEADER_CRC_AT)))
+    if (!presto__crc_matches(stored.crc, presto_crc32c(0, &stored, HEADER_CRC_AT)))
         return corrupt("the CRC of its header differs", err);
     uint64_t table_bytes = (uint64_t)stored.count * sizeof(presto__disk_place);
     if (stored.table_at % PRESTO__DISK_ALIGN != 0 || stored.table_at < sizeof stored ||
@@ -115,8 +105,8 @@ presto_status presto__disk_head_read(presto_span bytes, presto__disk_head *head_
 
 presto_status presto__disk_table_check(const presto__disk_head *head,
                                        const presto__disk_place *places, presto_error *err) {
-    if (!crc_matches(head->table_crc,
-                     presto_crc32c(0, places, (size_t)head->count * sizeof *places)))
+    if (!presto__crc_matches(head->table_crc,
+                             presto_crc32c(0, places, (size_t)head->count * sizeof *places)))
         return corrupt("the CRC of its table differs", err);
     uint64_t end = head->table_at / PRESTO__DISK_ALIGN;
     for (uint32_t i = 0; i < head->count; i++)
@@ -377,8 +367,9 @@ presto_status presto__disk_entry_read(presto_span entry, uint64_t number, presto
         return corrupt("an entry does not fill its place", err);
     entry.bytes = (size_t)stored.bytes;
     /* Checked when it is loaded; the sample is made of what has been checked. */
-    if (arena == NULL && !crc_matches(stored.crc, presto_crc32c(0, entry.data + sizeof stored.crc,
-                                                                entry.bytes - sizeof stored.crc)))
+    if (arena == NULL &&
+        !presto__crc_matches(stored.crc, presto_crc32c(0, entry.data + sizeof stored.crc,
+                                                       entry.bytes - sizeof stored.crc)))
         return corrupt("the CRC of an entry differs", err);
     if (stored.number != number)
         return corrupt("an entry of another sample", err);

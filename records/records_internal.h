@@ -27,7 +27,7 @@ static inline void presto__store_u64(uint8_t *at, uint64_t value) {
 }
 
 /*
- * Does the stored CRC fit the computed one? Every check of a CRC in records/ ends here, so that a
+ * Does the stored CRC fit the computed one? Every check of a CRC ends here, so that a
  * fuzzer, which cannot guess CRCs, gets past them.
  */
 static inline bool presto__crc_matches(uint32_t stored, uint32_t computed) {

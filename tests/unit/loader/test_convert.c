@@ -13,6 +13,8 @@
 
 #include <presto/inspect.h>
 
+#include "folder_check.h"
+
 #define PHOTOS 40
 
 static char *dir;
@@ -62,28 +64,8 @@ static presto_status convert(const char *from, const char *to,
     return presto_convert(pipeline, paths, 1, at(to), options, result, err);
 }
 
-/* Digest over names and contents of a folder. */
 static uint32_t digest_folder(const char *name) {
-    struct dirent **entries;
-    int count = scandir(at(name), &entries, NULL, alphasort);
-    ck_assert_int_ge(count, 0);
-    uint32_t digest = 0;
-    for (int i = 0; i < count; i++) {
-        if (strcmp(entries[i]->d_name, ".") != 0 && strcmp(entries[i]->d_name, "..") != 0) {
-            char path[1400];
-            snprintf(path, sizeof path, "%s/%s", at(name), entries[i]->d_name);
-            size_t bytes;
-            uint8_t *content = presto_check_read_file(path, &bytes);
-            digest = digest_text(digest, entries[i]->d_name);
-            /* An index file holds the time of its data file's last change. */
-            if (strstr(path, ".index") == NULL)
-                digest = presto_crc32c(digest, content, bytes);
-            free(content);
-        }
-        free(entries[i]);
-    }
-    free(entries);
-    return digest;
+    return digest_of_folder(at(name));
 }
 
 /* Are they the same but for what they were made of? */

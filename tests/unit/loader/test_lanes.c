@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "folder_check.h"
+
 #define PHOTOS 30
 
 static char *dir;
@@ -68,27 +70,8 @@ static presto_status convert(const char *from, const char *to,
     return presto_convert(pipeline, paths, 1, at(to), options, &result, &err);
 }
 
-/* Digest over names and contents of a folder; an index holds the time of its shard's last change.
- */
 static uint32_t digest_folder(const char *name) {
-    struct dirent **entries;
-    int count = scandir(at(name), &entries, NULL, alphasort);
-    ck_assert_int_ge(count, 0);
-    uint32_t digest = 0;
-    for (int i = 0; i < count; i++) {
-        digest = digest_text(digest, entries[i]->d_name);
-        if (entries[i]->d_name[0] != '.' && strstr(entries[i]->d_name, ".index") == NULL) {
-            char path[1400];
-            snprintf(path, sizeof path, "%s/%s", at(name), entries[i]->d_name);
-            size_t bytes;
-            uint8_t *content = presto_check_read_file(path, &bytes);
-            digest = presto_crc32c(digest, content, bytes);
-            free(content);
-        }
-        free(entries[i]);
-    }
-    free(entries);
-    return digest;
+    return digest_of_folder(at(name));
 }
 
 /* The photo as another file, which is none, and back. */

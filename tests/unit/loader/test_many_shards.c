@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "convert_internal.h"
+#include "folder_check.h"
 
 #define SAMPLES 300
 #define DAMAGED 200 /* sample; one sample a shard */
@@ -109,25 +110,7 @@ static void let_lag(size_t count) {
 }
 
 static uint32_t digest_folder(const char *name) {
-    struct dirent **entries;
-    int count = scandir(at(name), &entries, NULL, alphasort);
-    uint32_t digest = 0;
-    ck_assert_int_ge(count, 0);
-    for (int i = 0; i < count; i++) {
-        const char *entry = entries[i]->d_name;
-        digest = digest_text(digest, entry);
-        if (entry[0] != '.' && strstr(entry, ".index") == NULL) {
-            char path[1400];
-            size_t bytes;
-            snprintf(path, sizeof path, "%s/%s", at(name), entry);
-            uint8_t *content = presto_check_read_file(path, &bytes);
-            digest = presto_crc32c(digest, content, bytes);
-            free(content);
-        }
-        free(entries[i]);
-    }
-    free(entries);
-    return digest;
+    return digest_of_folder(at(name));
 }
 
 static void check_failed(size_t way) {
