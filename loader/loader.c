@@ -5,9 +5,9 @@
  * Who waits for what: a worker waits for room (a free slot of the ring and bytes within the
  * budget), the consumer for the next packet. A new packet is always admitted when nothing is ready
  * and nobody works, so that one of the two can always go on. Both sleep until it is worth waking:
- * the consumer for a moment at first, unless much comes ready before, a worker until half of what
- * was queued is gone. Nobody is woken into the lock that the waker still holds: that would cost two
- * more context switches.
+ * the consumer for a moment at first, unless the workers run out of room before, a worker until
+ * half of what was queued is gone. Nobody is woken into the lock that the waker still holds: that
+ * would cost two more context switches.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -28,12 +28,15 @@
 #define EXPECTED_BATCH_BYTES 1536
 #define EXPECTED_PACKET_BYTES ((size_t)16 << 10)
 #define EXPECTED_WORKER_BYTES ((size_t)128 << 10)
-#define NAP_NS 1500000                 /* the consumer looks again after so long at first */
-#define AHEAD_BYTES ((size_t)24 << 20) /* enough for a consumer that has not come yet */
-/* It also looks again when so much is ready, or three times as much from several workers, who make
- * it faster: the less, the more of it is still in the cache; but it is not to be woken 1,000 times
- * a second. */
-#define NAP_BYTES ((size_t)8 << 20)
+/*
+ * The consumer that finds nothing looks again after so long, whatever comes ready meanwhile: that
+ * bounds its context switches, however fast samples come. The shorter, the more of what is ready is
+ * still in the cache. With several workers it is longer, because there the consumer is likely to
+ * push one of them aside: two switches.
+ */
+#define NAP_NS 800000
+#define NAP_AMONG_SEVERAL_NS 1500000
+#define AHEAD_BYTES ((size_t)48 << 20) /* enough for a consumer that naps, or has not come yet */
 /* Large batches may exceed the limit by so much to be made while the consumer has the last one. */
 #define OVERRUN_BYTES ((size_t)40 << 20)
 
@@ -354,11 +357,6 @@ static presto__packet *ready_packet(const presto_loader *loader) {
     return head != NULL && head->is_finished ? head : NULL;
 }
 
-/* Packets worth waking the consumer for. */
-static size_t nap_packets(const presto_loader *loader) {
-    return (loader->options.threads > 1 ? 3 * NAP_BYTES : NAP_BYTES) / loader->pool->packet_bytes;
-}
-
 /*
  * Must the consumer be woken? `force`: this worker is about to sleep or to end. Otherwise it goes
  * on to the next part, so that somebody will come by here again.
@@ -368,10 +366,7 @@ static bool must_wake(const presto_loader *loader, bool force) {
         return false;
     if (has_ended(loader))
         return true;
-    const presto__pool *pool = loader->pool;
-    bool is_worth_it =
-        force || !loader->consumer_naps || pool->packets_ready >= nap_packets(loader);
-    return is_worth_it && ready_packet(loader) != NULL;
+    return (force || !loader->consumer_naps) && ready_packet(loader) != NULL;
 }
 
 static void wake_consumer(presto_loader *loader) {
@@ -654,7 +649,8 @@ static void wait_for_packet(presto_loader *loader) {
     /* Workers may have waited for it to let go of what it keeps; now it waits for them. */
     if (loader->active_parts == 0 && pool->workers_waiting > 0)
         pthread_cond_broadcast(&pool->room);
-    uint64_t until = presto_clock_ns() + NAP_NS;
+    uint64_t until =
+        presto_clock_ns() + (loader->options.threads > 1 ? NAP_AMONG_SEVERAL_NS : NAP_NS);
     struct timespec deadline = {.tv_sec = (time_t)(until / 1000000000),
                                 .tv_nsec = (long)(until % 1000000000)};
     int waited = 0;

@@ -587,7 +587,7 @@ struct presto_loader {
     bool consumer_inside;                   /* waits for a packet, or is about to */
     bool consumer_asleep;                   /* it has found nothing and has not come back */
     bool consumer_waiting;                  /* and nobody has set about waking it */
-    bool consumer_naps;                     /* only much is worth waking it */
+    bool consumer_naps;                     /* and looks again by itself before long */
     presto__packet *done_first, *done_last; /* completion order: finished packets */
     uint64_t next_out;                      /* strict order: the next to hand out */
     uint64_t packets_out;

@@ -6,7 +6,7 @@
  *
  * The pool outlives the loader by as long as batches are out.
  */
-#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
+#define _GNU_SOURCE /* MAP_ANONYMOUS, PTHREAD_MUTEX_ADAPTIVE_NP */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -268,13 +268,24 @@ static bool init_timed(pthread_cond_t *condition) {
     return is_done;
 }
 
+/* Held for less than a microsecond: whoever finds it taken looks again before it sleeps. */
+static bool init_lock(pthread_mutex_t *lock) {
+    pthread_mutexattr_t attributes;
+    if (pthread_mutexattr_init(&attributes) != 0)
+        return false;
+    bool is_done = pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ADAPTIVE_NP) == 0 &&
+                   pthread_mutex_init(lock, &attributes) == 0;
+    pthread_mutexattr_destroy(&attributes);
+    return is_done;
+}
+
 presto_status presto__pool_new(size_t limit_bytes, presto__pool **pool_out, presto_error *err) {
     presto__pool *pool = calloc(1, sizeof *pool);
     if (pool == NULL)
         return presto_fail_memory(err, sizeof *pool);
     pool->limit_bytes = limit_bytes;
     pool->refs = 1;
-    if (pthread_mutex_init(&pool->lock, NULL) != 0)
+    if (!init_lock(&pool->lock))
         goto no_lock;
     if (pthread_cond_init(&pool->room, NULL) != 0)
         goto no_room;
