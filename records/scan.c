@@ -18,7 +18,6 @@
 
 #define HEADER PRESTO_FRAME_HEADER_BYTES
 #define OVERHEAD PRESTO_FRAME_OVERHEAD_BYTES
-#define WINDOW_BYTES ((size_t)256 << 10)
 
 struct presto__scan {
     int fd;
@@ -83,6 +82,11 @@ uint64_t presto__scan_file_bytes(const presto__scan *scan) {
     return scan->file_bytes;
 }
 
+/* One past the last byte that can be there. */
+static uint64_t file_end(const presto__scan *scan) {
+    return scan->compression == PRESTO_FILE_PLAIN ? scan->file_bytes : UINT64_MAX;
+}
+
 /* A view that treats the stream's failure as its end; only a lack of memory comes through. */
 static presto_status view(presto__scan *scan, uint64_t offset, size_t count, presto_span *out,
                           presto_error *err) {
@@ -94,59 +98,9 @@ static presto_status view(presto__scan *scan, uint64_t offset, size_t count, pre
 
 /* Can a frame with this payload end within the file? Of compressed files that is not known. */
 static bool may_fit(const presto__scan *scan, uint64_t offset, uint64_t payload_bytes) {
-    if (payload_bytes > scan->max_payload_bytes)
-        return false;
-    return scan->compression != PRESTO_FILE_PLAIN ||
-           (offset + OVERHEAD <= scan->file_bytes &&
-            payload_bytes <= scan->file_bytes - offset - OVERHEAD);
-}
-
-static bool header_holds(presto_span header) {
-    uint64_t bytes;
-    return presto_frame_parse_header(header, 0, UINT64_MAX, PRESTO_VERIFY_HEADER, &bytes, NULL) ==
-           PRESTO_OK;
-}
-
-/* Does a whole frame stand at `offset`? The header has been found to hold. */
-static presto_status frame_holds(presto__scan *scan, uint64_t offset, uint64_t payload_bytes,
-                                 bool *holds, presto_error *err) {
-    presto_span frame, payload;
-    PRESTO_TRY(view(scan, offset, (size_t)payload_bytes + OVERHEAD, &frame, err));
-    *holds = presto_frame_parse(frame, offset, UINT64_MAX, PRESTO_VERIFY_FULL, &payload, NULL) ==
-             PRESTO_OK;
-    return PRESTO_OK;
-}
-
-/* The first position from `from` on where a whole frame stands, or the end of the stream. */
-static presto_status find_frame(presto__scan *scan, uint64_t from, uint64_t *found_out,
-                                presto_error *err) {
-    for (;;) {
-        presto_span window;
-        presto__stream_forget(scan->stream, from);
-        PRESTO_TRY(view(scan, from, WINDOW_BYTES + OVERHEAD, &window, err));
-        if (window.bytes < OVERHEAD) {
-            *found_out = from + window.bytes;
-            return PRESTO_OK;
-        }
-        size_t count = window.bytes - OVERHEAD + 1;
-        size_t at = 0;
-        while (at < count) {
-            uint64_t payload_bytes = presto__load_u64(window.data + at);
-            if (may_fit(scan, from + at, payload_bytes) &&
-                header_holds(presto_span_of(window.data + at, HEADER))) {
-                bool holds;
-                PRESTO_TRY(frame_holds(scan, from + at, payload_bytes, &holds, err));
-                if (holds) {
-                    *found_out = from + at;
-                    return PRESTO_OK;
-                }
-                /* The window may have moved in memory. */
-                PRESTO_TRY(view(scan, from, WINDOW_BYTES + OVERHEAD, &window, err));
-            }
-            at++;
-        }
-        from += count;
-    }
+    uint64_t end = file_end(scan);
+    return payload_bytes <= scan->max_payload_bytes && offset + OVERHEAD <= end &&
+           payload_bytes <= end - offset - OVERHEAD;
 }
 
 static presto_fault_kind kind_of(presto_status status) {
@@ -170,7 +124,8 @@ static presto_status lose(presto__scan *scan, presto_fault_kind kind, uint64_t e
 static presto_status lose_until_next(presto__scan *scan, presto_fault_kind kind,
                                      presto__scan_item *item, presto_error *err) {
     uint64_t found;
-    PRESTO_TRY(find_frame(scan, scan->offset + 1, &found, err));
+    PRESTO_TRY(presto__stream_find_frame(scan->stream, scan->offset + 1, scan->max_payload_bytes,
+                                         file_end(scan), &found, err));
     return lose(scan, kind, found, item);
 }
 

@@ -3,9 +3,7 @@
  * Where a shard's records start: out of its index file, or by one pass over the headers, past
  * damage if the caller tolerates it.
  */
-#include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "records_internal.h"
 #include "shard_parts_internal.h"
@@ -19,7 +17,8 @@
 /* One pass over the headers. */
 typedef struct hopper {
     presto_shard *shard;
-    presto__stream *stream; /* of a compressed file, or while searching after damage */
+    presto__stream *stream; /* of a compressed file */
+    presto__stream *search; /* of a plain file: for the next frame after damage */
     int fd;
     uint64_t end;        /* size of a plain file; UINT64_MAX: not known before the end */
     presto_buffer bytes; /* a plain file's bytes from `start` on */
@@ -87,24 +86,19 @@ static presto_status add_offset(presto_shard *shard, uint64_t offset, presto_err
 /* After damage at `offset`: where the next whole frame starts. PRESTO_END: nowhere. */
 static presto_status resync(hopper *hop, uint64_t offset, uint64_t *found_out, presto_error *err) {
     presto_shard *shard = hop->shard;
-    if (hop->stream != NULL || shard->file_bytes == 0)
+    if (hop->stream != NULL)
         return PRESTO_END; /* the rest of a damaged compressed file is no use */
-    const uint8_t *bytes = shard->mapping;
-    if (bytes == NULL) {
-        void *mapping = mmap(NULL, (size_t)shard->file_bytes, PROT_READ, MAP_SHARED, hop->fd, 0);
-        if (mapping == MAP_FAILED)
-            return presto_fail_errno(err, errno, shard->path, "cannot map");
-        bytes = mapping;
-    }
-    size_t found;
-    presto_status status =
-        presto_frame_find(presto_span_of(bytes, (size_t)shard->file_bytes), (size_t)offset + 1,
-                          shard->options.max_payload_bytes, &found);
-    if (bytes != shard->mapping)
-        munmap((void *)(uintptr_t)bytes, (size_t)shard->file_bytes);
-    if (status == PRESTO_OK)
-        *found_out = found;
-    return status;
+    if (hop->search == NULL)
+        PRESTO_TRY(presto__stream_new(hop->fd, shard->path, PRESTO_FILE_PLAIN, &hop->search, err));
+    presto__stream_seek(hop->search, offset + 1);
+    presto_status status = presto__stream_find_frame(
+        hop->search, offset + 1, shard->options.max_payload_bytes, hop->end, found_out, err);
+    if (status != PRESTO_END)
+        return status;
+    /* No frame up to the end, or up to where the file cannot be read? */
+    presto_span none;
+    status = presto__stream_view(hop->search, *found_out, 1, &none, err);
+    return status < 0 ? status : PRESTO_END;
 }
 
 static presto_status hop_once(hopper *hop, uint64_t offset, uint64_t *next_out, presto_error *err) {
@@ -197,6 +191,7 @@ static presto_status build_index(presto_shard *shard, bool tolerate, presto_erro
     if (status == PRESTO_OK)
         status = hop_all(&hop, err);
     presto__stream_free(hop.stream);
+    presto__stream_free(hop.search);
     presto_buffer_done(&hop.bytes);
     presto__shard_release(shard);
     return status;

@@ -108,6 +108,13 @@ void presto__stream_forget(presto__stream *stream, uint64_t offset) {
     }
 }
 
+void presto__stream_seek(presto__stream *stream, uint64_t offset) {
+    stream->window.bytes = stream->head = 0;
+    stream->base = stream->file_offset = offset;
+    stream->ended = false;
+    stream->failed = PRESTO_OK;
+}
+
 /* The stream ends here, for a reason. */
 static presto_status end_with(presto__stream *stream, presto_status failed) {
     stream->ended = true;

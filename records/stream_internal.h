@@ -36,6 +36,19 @@ uint64_t presto__stream_reach(const presto__stream *stream);
 presto_status presto__stream_rewind(presto__stream *stream, presto_error *err);
 void presto__stream_set_fd(presto__stream *stream, int fd);
 
+/** Of a plain file: go on at `offset`, wherever that is. */
+void presto__stream_seek(presto__stream *stream, uint64_t offset);
+
+/**
+ * The first position >= `from` where a whole frame stands (both CRCs hold) with a payload of at
+ * most `max_payload_bytes` that ends before `end` (UINT64_MAX: not known). Everything before it is
+ * forgotten. Returns: PRESTO_OK; PRESTO_END if there is none, *found_out is then where the stream
+ * ends, if only because it fails there (the next view says why); PRESTO_ERR_MEMORY.
+ */
+presto_status presto__stream_find_frame(presto__stream *stream, uint64_t from,
+                                        uint64_t max_payload_bytes, uint64_t end,
+                                        uint64_t *found_out, presto_error *err);
+
 /** Bytes of the file (not of the stream) read so far. */
 uint64_t presto__stream_file_bytes(const presto__stream *stream);
 

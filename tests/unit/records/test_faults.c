@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every allocation and every system call fails once, in writing, reading, opening, verifying,
- * and repairing: a clean error (or none where the failure does no harm), no leak, nothing
- * half-written under a final name. Allocations inside the libraries
- * are left alone: jansson, for one, crashes if they fail.
+ * Every allocation and every system call fails once, in writing, reading, opening, verifying and
+ * repairing: a clean error (or none where the failure does no harm), no leak, nothing half-written
+ * under a final name. Allocations inside the libraries are left alone: jansson, for one, crashes if
+ * they fail.
  */
 #include "presto_check.h"
 
@@ -102,6 +102,40 @@ static presto_status try_read(void) {
 
 static presto_status try_read_gzip(void) {
     return read_all("gzip");
+}
+
+/* A copy of the plain shard in which the length of a record in the middle is damaged. */
+static void make_damaged(void) {
+    uint8_t bytes[RECORDS * 64];
+    FILE *file = fopen(in_base("plain/data.tfrecord"), "rb");
+    ck_assert_ptr_nonnull(file);
+    size_t count = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    ck_assert_uint_gt(count, 0);
+    ck_assert_uint_lt(count, sizeof bytes);
+    ck_assert_uint_eq(count % RECORDS, 0); /* all frames are of one size */
+    bytes[count / 2] ^= 0xff;
+    file = fopen(in_base("damaged.tfrecord"), "wb");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(bytes, 1, count, file), count);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+/* Where reading fails while the next whole frame is searched, the rest must not pass for damage. */
+static presto_status try_read_damaged(void) {
+    presto_shard_options options;
+    presto_shard *shard = NULL;
+    presto_shard_options_defaults(&options);
+    options.tolerate = true;
+    uint64_t lost = 0;
+    presto_status status = presto_shard_open(in_base("damaged.tfrecord"), &options, &shard, &err);
+    if (status == PRESTO_OK)
+        status = presto_shard_index(shard, true, &lost, &err);
+    if (status == PRESTO_OK && (lost != 1 || presto_shard_records(shard) != RECORDS))
+        status = presto_fail(&err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET, "%ju ranges, %ju records",
+                             (uintmax_t)lost, (uintmax_t)presto_shard_records(shard));
+    presto_shard_free(shard);
+    return status;
 }
 
 static presto_status try_info(void) {
@@ -261,6 +295,16 @@ START_TEST(reading_gzip_survives_every_failure) {
 }
 END_TEST
 
+START_TEST(reading_past_damage_survives_every_failure) {
+    make_inputs();
+    make_damaged();
+    fail_each(try_read_damaged, FAULT_MEMORY, NULL);
+    fail_each(try_read_damaged, FAULT_READ, NULL);
+    fail_each(try_read_damaged, FAULT_OPEN, NULL);
+    presto_check_remove_tree(base);
+}
+END_TEST
+
 START_TEST(info_survives_every_failure) {
     fail_everything(try_info, NULL);
 }
@@ -283,10 +327,15 @@ END_TEST
 
 int main(void) {
     const TTest *const tests[] = {
-        writing_survives_every_failure, writing_gzip_survives_every_failure,
-        reading_survives_every_failure, reading_gzip_survives_every_failure,
-        info_survives_every_failure,    verify_survives_every_failure,
-        repair_survives_every_failure,  codecs_survive_every_failure,
+        writing_survives_every_failure,
+        writing_gzip_survives_every_failure,
+        reading_survives_every_failure,
+        reading_gzip_survives_every_failure,
+        reading_past_damage_survives_every_failure,
+        info_survives_every_failure,
+        verify_survives_every_failure,
+        repair_survives_every_failure,
+        codecs_survive_every_failure,
     };
     if (access("/dev/shm", W_OK) == 0)
         setenv("TMPDIR", "/dev/shm", 0);

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the next whole frame stands, in a stream whose lengths can no longer be followed. The
+ * stream is read, not mapped: a bad sector or a file that gets shorter meanwhile is a failed or a
+ * short read here, and would be the end of the process there.
+ */
+#include "records_internal.h"
+#include "stream_internal.h"
+
+#define HEADER PRESTO_FRAME_HEADER_BYTES
+#define OVERHEAD PRESTO_FRAME_OVERHEAD_BYTES
+#define WINDOW_BYTES ((size_t)256 << 10)
+
+/* A view that treats the stream's failure as its end; only a lack of memory comes through. */
+static presto_status view(presto__stream *stream, uint64_t offset, size_t count, presto_span *out,
+                          presto_error *err) {
+    presto_error failure;
+    presto_status status = presto__stream_view(stream, offset, count, out, &failure);
+    if (status != PRESTO_ERR_MEMORY)
+        return PRESTO_OK;
+    if (err != NULL)
+        *err = failure;
+    return status;
+}
+
+static bool header_holds(presto_span header) {
+    uint64_t bytes;
+    return presto_frame_parse_header(header, 0, UINT64_MAX, PRESTO_VERIFY_HEADER, &bytes, NULL) ==
+           PRESTO_OK;
+}
+
+/* Does a whole frame stand at `offset`? The header has been found to hold. */
+static presto_status frame_holds(presto__stream *stream, uint64_t offset, uint64_t payload_bytes,
+                                 bool *holds, presto_error *err) {
+    presto_span frame, payload;
+    PRESTO_TRY(view(stream, offset, (size_t)payload_bytes + OVERHEAD, &frame, err));
+    *holds = presto_frame_parse(frame, offset, UINT64_MAX, PRESTO_VERIFY_FULL, &payload, NULL) ==
+             PRESTO_OK;
+    return PRESTO_OK;
+}
+
+presto_status presto__stream_find_frame(presto__stream *stream, uint64_t from,
+                                        uint64_t max_payload_bytes, uint64_t end,
+                                        uint64_t *found_out, presto_error *err) {
+    for (;;) {
+        presto_span window;
+        presto__stream_forget(stream, from);
+        PRESTO_TRY(view(stream, from, WINDOW_BYTES + OVERHEAD, &window, err));
+        if (window.bytes < OVERHEAD) {
+            *found_out = from + window.bytes;
+            return PRESTO_END;
+        }
+        size_t count = window.bytes - OVERHEAD + 1;
+        for (size_t at = 0; at < count; at++) {
+            /* The length is compared first: that alone rejects nearly every position. */
+            uint64_t payload_bytes = presto__load_u64(window.data + at);
+            uint64_t left = end > from + at ? end - (from + at) : 0;
+            if (payload_bytes > max_payload_bytes || left < OVERHEAD ||
+                payload_bytes > left - OVERHEAD ||
+                !header_holds(presto_span_of(window.data + at, HEADER)))
+                continue;
+            bool holds;
+            PRESTO_TRY(frame_holds(stream, from + at, payload_bytes, &holds, err));
+            if (holds) {
+                *found_out = from + at;
+                return PRESTO_OK;
+            }
+            /* The window may have moved in memory. */
+            PRESTO_TRY(view(stream, from, WINDOW_BYTES + OVERHEAD, &window, err));
+        }
+        from += count;
+    }
+}
