@@ -284,6 +284,13 @@ static presto_status open_loader(presto_loader *loader, presto_error *err) {
 presto_status presto_loader_open(presto_source *source, const presto_plan *plan,
                                  const presto_loader_options *options, presto_loader **loader_out,
                                  presto_error *err) {
+    return presto__loader_open_ranges(source, plan, options, &(presto__ranges){0}, loader_out, err);
+}
+
+presto_status presto__loader_open_ranges(presto_source *source, const presto_plan *plan,
+                                         const presto_loader_options *options,
+                                         const presto__ranges *ranges, presto_loader **loader_out,
+                                         presto_error *err) {
     PRESTO_TRY(check_options(source, plan, options, err));
     presto_loader *loader = calloc(1, sizeof *loader);
     if (loader == NULL)
@@ -298,6 +305,8 @@ presto_status presto_loader_open(presto_source *source, const presto_plan *plan,
     }
     loader->step_count =
         loader->cache_step_count + (loader->plan == NULL ? 0 : presto_plan_step_count(plan));
+    loader->ranges = *ranges;
+    loader->failed_at = UINT64_MAX;
     loader->end_packet = UINT64_MAX;
     loader->opened_ns = presto_clock_ns();
     presto_status status = open_loader(loader, err);
@@ -400,22 +409,35 @@ static bool has_room(const presto_loader *loader) {
     return pool->held_bytes <= limit && more <= limit - pool->held_bytes;
 }
 
-/* The place of the next packet; false if there is none. */
-static bool next_shape(presto_loader *loader, presto__packet_shape *shape_out) {
+/* How many samples the next packet has from next_offset on; 0: there is none. */
+static size_t next_count(presto_loader *loader) {
     const presto__blocking *blocking = &loader->blocking;
+    size_t count = 0;
+    if (loader->ranges.list != NULL) {
+        presto__ranges_next(&loader->ranges, blocking->packet_samples, &loader->next_offset,
+                            &count);
+        return count;
+    }
     if (loader->next_offset == loader->epoch_samples && loader->epochs_left > 0) {
         loader->next_offset = 0;
         loader->next_epoch++;
         loader->epochs_left--;
     }
     if (loader->epochs_left == 0)
-        return false;
+        return 0;
     uint64_t left = loader->epoch_samples - loader->next_offset;
     if (left > loader->samples_left)
         left = loader->samples_left;
-    size_t count = clamp(left, 0, blocking->packet_samples);
+    count = clamp(left, 0, blocking->packet_samples);
     if (loader->options.drop_last && loader->options.output == PRESTO_OUTPUT_BATCHES)
         count -= count % blocking->batch_rows;
+    return count;
+}
+
+/* The place of the next packet; false if there is none. */
+static bool next_shape(presto_loader *loader, presto__packet_shape *shape_out) {
+    const presto__blocking *blocking = &loader->blocking;
+    size_t count = next_count(loader);
     if (count == 0)
         return false;
     size_t part_samples = blocking->packet_samples / blocking->parts +
@@ -838,8 +860,10 @@ presto_status presto_loader_next(presto_loader *loader, presto_batch **batch_out
         if (loader->current != NULL) {
             presto__packet *done = loader->current;
             presto_status status = PRESTO_OK;
-            if (done->failure != NULL)
+            if (done->failure != NULL) {
                 status = final_failure(loader, done->failure, err);
+                loader->failed_at = done->first + done->failed_at;
+            }
             loader->current = NULL;
             presto__packet_release(done, 1);
             if (status < 0)

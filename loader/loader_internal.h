@@ -210,6 +210,37 @@ bool presto__order_is_sequential(const presto__order *order);
 void presto__order_numbers(presto__order *order, uint64_t epoch, uint64_t first, size_t count,
                            uint64_t *numbers_out);
 
+/* ---- several ranges at once ---- */
+
+#define PRESTO__MOST_OPEN 4
+
+/** Positions [first, end) of an epoch. */
+typedef struct presto__range {
+    uint64_t first, end;
+} presto__range;
+
+/**
+ * Goes through ranges so that up to `most_open` are under way: a stretch of each of these in turn;
+ * when one is used up, the next in the list takes its place. A plain value: a function of the list,
+ * most_open and the stretches asked for.
+ */
+typedef struct presto__ranges {
+    const presto__range *list; /* not owned; NULL: there are none, not even an empty list */
+    size_t count;
+    size_t next; /* in the list: not begun */
+    size_t most_open;
+    presto__range open[PRESTO__MOST_OPEN]; /* what is left of those under way */
+    size_t turn;
+    uint64_t passed; /* positions so far */
+} presto__ranges;
+
+/** most_open: 1 to PRESTO__MOST_OPEN. */
+void presto__ranges_init(presto__ranges *ranges, const presto__range *list, size_t count,
+                         size_t most_open);
+/** The next stretch, of 1 to `most` positions of one range; false if all are used up. */
+bool presto__ranges_next(presto__ranges *ranges, size_t most, uint64_t *first_out,
+                         size_t *count_out);
+
 /* ---- schemas: what features look like ---- */
 
 /** Name, encoding and spec of one row's features, sorted by name. Names are owned. Zero-initialise.
@@ -545,6 +576,7 @@ typedef struct presto__read_ahead {
     uint64_t most_samples; /* 0: never */
     _Atomic uint64_t samples;
     _Atomic uint64_t told; /* all before this position has been told, or read */
+    presto__ranges ranges; /* where telling has come to, in their order; guarded by the lock */
 } presto__read_ahead;
 
 struct presto_loader {
@@ -577,6 +609,7 @@ struct presto_loader {
     presto__order order;
     uint64_t next_packet; /* the next to start, and its place: */
     uint64_t next_epoch, next_offset;
+    presto__ranges ranges; /* of one epoch: they say where the next packet is */
     uint64_t epochs_left;
     uint64_t samples_left;   /* until the limit; UINT64_MAX: none */
     uint64_t end_packet;     /* no packet from this one on is started; UINT64_MAX until known */
@@ -609,10 +642,20 @@ struct presto_loader {
     uint64_t last_exit_ns;
     presto_status final_status; /* PRESTO_OK until the end or a failure was reported */
     presto_error final_error;
+    uint64_t failed_at;    /* position of the sample that the stream failed at; UINT64_MAX: none */
     uint64_t seen_samples; /* positions consumed */
     uint64_t skipped_samples;
 };
 
+/**
+ * As presto_loader_open, but only for the positions of `ranges`, in the order of presto__ranges:
+ * packets, and so batches, lie within one range. Without shuffle, ranks, first_sample and
+ * limit_samples, one epoch. The list is borrowed until the loader is freed.
+ */
+presto_status presto__loader_open_ranges(presto_source *source, const presto_plan *plan,
+                                         const presto_loader_options *options,
+                                         const presto__ranges *ranges, presto_loader **loader_out,
+                                         presto_error *err);
 presto_status presto__worker_init(presto__worker *worker, presto_loader *loader, presto_error *err);
 void presto__worker_done(presto__worker *worker);
 size_t presto__worker_memory(const presto__worker *worker);

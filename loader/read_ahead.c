@@ -107,6 +107,25 @@ static void tell(presto__worker *worker, uint64_t first, uint64_t end) {
     }
 }
 
+/* In the order of the ranges, as they will be begun: so many samples ahead of the packets. */
+static void tell_ranges(presto__worker *worker, uint64_t samples) {
+    presto_loader *loader = worker->loader;
+    presto__ranges *ahead = &loader->read_ahead.ranges;
+    for (;;) {
+        uint64_t first;
+        size_t count;
+        pthread_mutex_lock(&loader->pool->lock);
+        if (ahead->passed <= loader->ranges.passed)
+            *ahead = loader->ranges;
+        bool is_any = ahead->passed < loader->ranges.passed + samples &&
+                      presto__ranges_next(ahead, loader->blocking.packet_samples, &first, &count);
+        pthread_mutex_unlock(&loader->pool->lock);
+        if (!is_any)
+            return;
+        tell(worker, first, first + count);
+    }
+}
+
 void presto__read_ahead_before(presto__worker *worker, const presto__packet *packet,
                                const presto__part *part) {
     presto_loader *loader = worker->loader;
@@ -114,6 +133,10 @@ void presto__read_ahead_before(presto__worker *worker, const presto__packet *pac
     uint64_t samples = atomic_load_explicit(&ahead->samples, memory_order_relaxed);
     if (samples == 0)
         return;
+    if (loader->ranges.list != NULL) {
+        tell_ranges(worker, samples);
+        return;
+    }
     uint64_t from = position_of(loader, packet, part) + part->count;
     uint64_t end = end_position(loader);
     uint64_t to = from < end && samples < end - from ? from + samples : end;

@@ -101,6 +101,15 @@ static const presto__source_ops claiming_ops = {
     .locate = locate,
 };
 
+/* Whoever reads a file for each sample is not seen through by the system. */
+static presto_status read_file(void *user, presto_span path, presto_arena *arena,
+                               presto_span *content_out, presto_error *err) {
+    (void)user, (void)path, (void)arena, (void)content_out;
+    return presto_fail(err, PRESTO_ERR_IO, PRESTO_NO_OFFSET, "there are no files");
+}
+
+static presto__ranges ranges; /* without a list: all samples */
+
 /* How often anything was told. */
 static uint64_t stream(const presto_loader_options *options, uint64_t slow) {
     presto_source *source = calloc(1, sizeof *source);
@@ -108,7 +117,10 @@ static uint64_t stream(const presto_loader_options *options, uint64_t slow) {
     presto_batch *batch;
     presto_status status;
     presto_error err;
-    source->ops = &claiming_ops;
+    presto__source_ops ops = claiming_ops;
+    if (ranges.list != NULL)
+        ops.read_file = read_file;
+    source->ops = &ops;
     source->count = source->full_count = SAMPLES;
     source->full_bytes = (uint64_t)SAMPLES * MEAN_BYTES;
     source->main_feature = strdup("x");
@@ -118,7 +130,7 @@ static uint64_t stream(const presto_loader_options *options, uint64_t slow) {
     told_first = 0;
     fetches = 0;
     slow_fetches = slow;
-    ck_assert_ok(presto_loader_open(source, NULL, options, &loader, &err), &err);
+    ck_assert_ok(presto__loader_open_ranges(source, NULL, options, &ranges, &loader, &err), &err);
     while ((status = presto_loader_next(loader, &batch, &err)) == PRESTO_OK)
         presto_batch_release(batch);
     ck_assert_status(status, PRESTO_END, &err);
@@ -163,6 +175,34 @@ START_TEST(what_is_read_from_slow_storage_is_told_once_before) {
             /* With threads, one may be late now and then. */
             ck_assert_uint_ge(told_first, threads == 0 ? sum : sum * 8 / 10);
             ck_assert_uint_eq(stream(&options, 0), 0);
+        }
+}
+END_TEST
+
+/* Those that begin later included, however short they are. */
+START_TEST(ranges_are_told_in_the_order_that_they_are_read_in) {
+    static const uint64_t lengths[] = {7, 33, 250, SAMPLES};
+    for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; l++)
+        for (unsigned threads = 0; threads <= 3; threads++) {
+            presto__range list[SAMPLES / 7 + 1];
+            size_t count = 0;
+            uint64_t reads = 0;
+            for (uint64_t first = 0; first < SAMPLES; first += lengths[l]) {
+                uint64_t end = first + lengths[l] < SAMPLES ? first + lengths[l] : SAMPLES;
+                if (count % 5 != 3) /* this one is not wanted */
+                    reads += end - first;
+                list[count++] = (presto__range){first, count % 5 != 3 ? end : first};
+            }
+            presto__ranges_init(&ranges, list, count, 1 + l);
+            presto_loader_options options = options_of(PRESTO_SHUFFLE_NONE, threads);
+            options.epochs = 1;
+            uint64_t sum = stream(&options, UINT64_MAX);
+            for (size_t n = 0; n < SAMPLES; n++)
+                ck_assert_uint_le(told[n], fetched[n]);
+            ck_assert_uint_ge(sum, reads * 8 / 10);
+            ck_assert_uint_ge(told_first, threads == 0 ? sum : sum * 8 / 10);
+            ck_assert_uint_eq(stream(&options, 0), 0);
+            ranges.list = NULL;
         }
 }
 END_TEST
@@ -214,6 +254,7 @@ END_TEST
 int main(void) {
     const TTest *const tests[] = {
         what_is_read_from_slow_storage_is_told_once_before,
+        ranges_are_told_in_the_order_that_they_are_read_in,
         nothing_is_told_of_what_the_system_sees_coming,
         telling_ends_when_reading_is_fast_again,
         nothing_is_told_beyond_the_limit_or_the_memory,
