@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of one conversion share: convert.c runs it, convert_folder.c takes the folder,
- * convert_dictionary.c trains, convert_shards.c writes in order, convert_lanes.c several shards at
- * once, convert_info.c describes. */
+ * convert_dictionary.c trains, convert_shards.c knows which samples stand where, convert_loop.c
+ * brings them from the loader to convert_writers.c, convert_info.c describes. */
 #ifndef PRESTO_CONVERSION_INTERNAL_H
 #define PRESTO_CONVERSION_INTERNAL_H
 
@@ -37,9 +37,7 @@ typedef struct presto__conversion {
     bool is_behind;   /* the progress file lacks something of `progress` */
     bool is_finished; /* an earlier run of the same job wrote all of it */
     presto_loader *loader;
-    presto_shard_writer *writer; /* of shard progress.shard_count; NULL: not open */
-    uint64_t shard_records, shard_frame_bytes, shard_raw_bytes; /* appended to it */
-    uint64_t skipped_before;                                    /* by the runs before this one */
+    uint64_t skipped_before; /* by the runs before this one */
     /* figures */
     uint64_t started_ns, cpu_started_ns, told_ns, noted_ns;
     presto_loader_stats stats;
@@ -47,7 +45,8 @@ typedef struct presto__conversion {
 
 /** Are shards to end by their size, so that their number is known only at the end? */
 bool presto__conversion_by_size(const presto__conversion *job);
-/** One past the last sample of a shard, by number. */
+/** The first sample of a shard, by number, and one past its last one. */
+uint64_t presto__conversion_first(const presto__conversion *job, size_t shard);
 uint64_t presto__conversion_end(const presto__conversion *job, size_t shard);
 /** What a shard is called in the dataset; job->shard_count is known. */
 void presto__conversion_shard_name(const presto__conversion *job, size_t shard,
@@ -64,8 +63,6 @@ presto_status presto__conversion_note(presto__conversion *job, presto_error *err
 presto_status presto__conversion_catch_up(presto__conversion *job, presto_error *err);
 /** After a failure: if nothing whole was written, leave no trace; otherwise note all that was. */
 void presto__conversion_leave_folder(presto__conversion *job);
-/** Remove a whole shard that is not to stay, as far as that is possible. */
-void presto__conversion_remove_shard(const presto__conversion *job, size_t shard);
 /** The dictionary of the codec, if it wants one: read from the folder, else trained. */
 presto_status presto__conversion_make_dictionary(presto__conversion *job, presto_error *err);
 /** All shards that are not whole yet; at the end all of them have the names of the dataset. */
@@ -73,18 +70,58 @@ presto_status presto__conversion_write_shards(presto__conversion *job, presto_er
 /** The writer of a shard, under the name that shards have for now. */
 presto_status presto__conversion_open_writer(const presto__conversion *job, size_t shard,
                                              presto_shard_writer **writer_out, presto_error *err);
-/** A loader of all samples from those of the whole shards on. */
-void presto__conversion_loader_options(const presto__conversion *job,
-                                       presto_loader_options *loader_out);
 /** Call on_progress, if it is time to; PRESTO_ERR_STOPPED if it says so. */
 presto_status presto__conversion_tell(presto__conversion *job, uint64_t done, presto_error *err);
 
-/** How many shards are worth making at once; 1: write them in the order of the samples. */
-size_t presto__conversion_lanes(const presto__conversion *job);
-/** All shards that are not whole yet, `count` at a time. */
-presto_status presto__conversion_write_lanes(presto__conversion *job, size_t count,
-                                             presto_error *err);
+/** All samples that are in no whole shard yet, into shards; in the end all of these are noted. */
+presto_status presto__conversion_run_loop(presto__conversion *job, presto_error *err);
 /** dataset.json last of all; then the progress file, which is not needed any more. */
 presto_status presto__conversion_conclude(presto__conversion *job, presto_error *err);
+
+/* ---- writers ---- */
+
+/** A shard, by number, and its samples [first, end). */
+typedef struct presto__shard_range {
+    size_t number;
+    uint64_t first, end;
+} presto__shard_range;
+
+/** Consecutive rows of a batch. */
+typedef struct presto__rows {
+    presto_batch *batch; /* one reference, which goes along */
+    presto_span frames;
+    const uint32_t *frame_bytes;
+    size_t count;
+    uint64_t raw_bytes; /* serialized samples, before the codec */
+} presto__rows;
+
+/** See convert_writers.c. All is called by one thread. */
+typedef struct presto__writers presto__writers;
+
+/** `count` of them, 1 to PRESTO__MOST_OPEN, each a thread of its own or none. */
+presto_status presto__writers_new(const presto__conversion *job, size_t count, bool has_threads,
+                                  presto__writers **writers_out, presto_error *err);
+/**
+ * Append rows to the shard `shard` of writer `which`, which opens it if that is the first of it.
+ * Only if there is room. What fails, here or in a thread, stops all writers: it is reported now or
+ * by what is called next; the failure of the first shard if there are several.
+ */
+presto_status presto__writers_append(presto__writers *writers, size_t which, size_t shard,
+                                     const presto__rows *rows, presto_error *err);
+/** All its samples have been appended: bring the shard to its name. Only if there is room. */
+presto_status presto__writers_finish(presto__writers *writers, size_t which,
+                                     const presto__shard_range *shard, presto_error *err);
+/** Give up the shard that is open. Only if there is room. */
+presto_status presto__writers_drop(presto__writers *writers, size_t which, presto_error *err);
+/** May something be handed to any of them? Without threads always. */
+bool presto__writers_have_room(presto__writers *writers);
+/** Wait until something has been done, a tenth of a second at most. PRESTO_END: all has been. */
+presto_status presto__writers_wait(presto__writers *writers, presto_error *err);
+/** A shard that has become whole, without its name; false: there is none for now. */
+bool presto__writers_take(presto__writers *writers, presto__whole_shard *whole_out);
+/** End them: shards that are not whole are given up. Whole ones can still be taken. */
+void presto__writers_stop(presto__writers *writers);
+/** They have been stopped. */
+void presto__writers_free(presto__writers *writers);
 
 #endif

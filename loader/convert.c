@@ -2,11 +2,12 @@
 /*
  * The conversion: samples -> steps up to the split -> encoded records -> shards -> dataset.json.
  *
- * What stands on disk at any moment: whole shards under their names, at most one partial file under
- * a temporary name, and the progress file, which claims no more than the whole shards; where there
- * are many, it may be a moment late. dataset.json comes last. Hence a run that dies anywhere can be
- * resumed at the first shard that is not whole, and the result is byte-equal: shards are contiguous
- * ranges of the sample order, and records do not depend on threads.
+ * What stands on disk at any moment: whole shards under their names, a partial file under a
+ * temporary name for each that is being written, and the progress file, which claims no more than
+ * the whole shards; where there are many, it may be a moment late. dataset.json comes last. Hence a
+ * run that dies anywhere can be resumed with the shards that are not whole, and the result is
+ * byte-equal: shards are contiguous ranges of the sample order, and records do not depend on
+ * threads.
  *
  * Shards that end by their size are numbered before anybody knows how many there will be. Until
  * then they have hidden names, and when the last one is whole all are renamed, the index before its
@@ -209,7 +210,6 @@ presto_status presto_convert(const presto_pipeline *pipeline, const char *const 
     job.cpu_started_ns = presto_clock_process_cpu_ns();
     presto_status status = run(&job, paths, path_count, err);
     presto_loader_free(job.loader);
-    presto_shard_writer_free(job.writer);
     if (status == PRESTO_OK)
         fill_result(&job, result_out);
     else

@@ -145,11 +145,15 @@ static const char *finished_difference(const presto__conversion *job,
     return info->input == NULL || same_text(info->input, job->input_text) ? NULL : "input";
 }
 
-/* The shards of a whole dataset; where their ranges end is known, and needed, of the last only. */
+/* The shards of a whole dataset. Which has which samples is not known, nor needed: the first passes
+ * for the one that had them all. */
 static presto_status take_shards(presto__conversion *job, const presto_dataset_info *info,
                                  presto_error *err) {
     for (size_t i = 0; i < info->shard_count; i++) {
-        presto__whole_shard shard = {.described = info->shards[i], .end = job->sample_count};
+        presto__whole_shard shard = {.number = i,
+                                     .first = i == 0 ? 0 : job->sample_count,
+                                     .end = job->sample_count,
+                                     .described = info->shards[i]};
         PRESTO_TRY(presto__progress_add(&job->progress, info->shards[i].file, &shard, err));
     }
     job->shard_count = info->shard_count;
@@ -197,14 +201,15 @@ static bool stands(const presto__conversion *job, const char *name, const char *
 }
 
 /*
- * Is shard i as the progress file lists it? Under the name that it has while others are missing,
- * or, with `named`, under its last one; its index may have that already.
+ * Is the i-th shard as the progress file lists it? Under the name that it has while others are
+ * missing, or, with `named`, under its last one; its index may have that already.
  */
 static bool shard_stands(const presto__conversion *job, size_t i, bool named) {
-    const presto_dataset_shard *shard = &job->progress.shards[i].described;
+    const presto__whole_shard *whole = &job->progress.shards[i];
+    const presto_dataset_shard *shard = &whole->described;
     char working[PRESTO__SHARD_NAME_BYTES], name[PRESTO__SHARD_NAME_BYTES];
-    presto__conversion_working_name(job, i, working);
-    presto__conversion_shard_name(job, i, name);
+    presto__conversion_working_name(job, whole->number, working);
+    presto__conversion_shard_name(job, whole->number, name);
     if (strcmp(shard->file, working) != 0)
         return false;
     bool has_index = stands(job, working, INDEX, 0) || stands(job, name, INDEX, 0);
@@ -212,14 +217,32 @@ static bool shard_stands(const presto__conversion *job, size_t i, bool named) {
                          (named && stands(job, name, "", shard->stored_bytes)));
 }
 
-static size_t count_standing(const presto__conversion *job, bool named) {
+/* By size: how many of the first shards stand; none counts behind one that does not. */
+static size_t count_standing(const presto__conversion *job) {
     const presto__progress *progress = &job->progress;
-    bool by_size = presto__conversion_by_size(job);
     size_t count = 0;
-    while (count < progress->shard_count && (by_size || count < job->shard_count) &&
-           shard_stands(job, count, named))
+    while (count < progress->shard_count && progress->shards[count].number == count &&
+           progress->shards[count].first == (count == 0 ? 0 : progress->shards[count - 1].end) &&
+           shard_stands(job, count, true))
         count++;
     return count;
+}
+
+/* By number each shard stands for itself. */
+static void drop_missing(presto__conversion *job) {
+    presto__progress *progress = &job->progress;
+    size_t kept = 0;
+    for (size_t i = 0; i < progress->shard_count; i++) {
+        const presto__whole_shard shard = progress->shards[i];
+        bool is_its = shard.number < job->shard_count &&
+                      shard.first == presto__conversion_first(job, shard.number) &&
+                      shard.end == presto__conversion_end(job, shard.number);
+        if (is_its && shard_stands(job, i, false))
+            progress->shards[kept++] = shard;
+        else
+            free(shard.described.file);
+    }
+    progress->shard_count = kept;
 }
 
 /* A file of shard `shard`, of which the first `whole` are kept: away with it, or back to the name
@@ -240,18 +263,18 @@ static presto_status take_back(const presto__conversion *job, int folder, const 
 }
 
 /*
- * Of the shards that the progress file lists, keep the first ones that stand. By size, where they
- * end depends on what they hold, so that others must not stay around: who knows how many there will
- * be now. If all stand, all that may be missing is their names.
+ * Of the shards that the progress file lists, keep those that stand; by size, the first ones that
+ * do: where they end depends on what they hold, so that others must not stay around, as who knows
+ * how many there will be now. If all stand, all that may be missing is their names.
  */
 static presto_status keep_whole_shards(presto__conversion *job, DIR *folder, presto_error *err) {
     presto__progress *progress = &job->progress;
     bool is_complete = job->shard_count > 0 && progress->shard_count == job->shard_count;
     if (!presto__conversion_by_size(job)) {
-        presto__progress_keep(progress, count_standing(job, false));
+        drop_missing(job);
         return PRESTO_OK;
     }
-    size_t whole = count_standing(job, true);
+    size_t whole = count_standing(job);
     if (is_complete && whole == job->shard_count)
         return PRESTO_OK;
     rewinddir(folder);
@@ -354,20 +377,6 @@ presto_status presto__conversion_note(presto__conversion *job, presto_error *err
     job->is_behind = true;
     bool is_due = presto__progress_is_due(&job->progress, presto_clock_ns() - job->noted_ns);
     return is_due ? presto__conversion_catch_up(job, err) : PRESTO_OK;
-}
-
-/* Its index last, so that a whole shard is never without. */
-void presto__conversion_remove_shard(const presto__conversion *job, size_t shard) {
-    char name[PRESTO__SHARD_NAME_BYTES], index[PRESTO__SHARD_NAME_BYTES + 8];
-    presto__conversion_working_name(job, shard, name);
-    snprintf(index, sizeof index, "%s" INDEX, name);
-    const char *const names[] = {name, index};
-    for (size_t i = 0; i < 2; i++) {
-        char *path = presto__path_join(job->dir, names[i], NULL);
-        if (path != NULL)
-            unlink(path);
-        free(path);
-    }
 }
 
 /* Is there anything in the folder but what goes along with shards? */

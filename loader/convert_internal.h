@@ -11,26 +11,29 @@
 
 /** A shard that is whole. */
 typedef struct presto__whole_shard {
+    size_t number;                  /* in the dataset, from 0 */
+    uint64_t first, end;            /* its samples: [first, end), some of them may be left out */
     presto_dataset_shard described; /* `file` is the name that it stands under */
-    uint64_t end;                   /* one past the last sample of its range */
 } presto__whole_shard;
 
 /** How far a conversion has come. Zero-initialise. */
 typedef struct presto__progress {
     char *job;                   /* a JSON object: what must be equal to go on */
-    presto__whole_shard *shards; /* the first of the dataset */
+    presto__whole_shard *shards; /* by number; others may be missing between them */
     size_t shard_count;
     presto__schema schema; /* of the samples so far */
 } presto__progress;
 
 void presto__progress_done(presto__progress *progress);
-/** Add a whole shard; `file` is copied, shard->described.file ignored. */
+/** Add a whole shard that is not there yet; `file` is copied, shard->described.file ignored. */
 presto_status presto__progress_add(presto__progress *progress, const char *file,
                                    const presto__whole_shard *shard, presto_error *err);
-/** Forget all but the first `count` shards. */
+/** Forget all but the first `count` of the list. */
 void presto__progress_keep(presto__progress *progress, size_t count);
-/** The first sample that is in none of the shards. */
+/** One past the last sample of the last shard. */
 uint64_t presto__progress_next(const presto__progress *progress);
+/** Samples of all the shards' ranges. */
+uint64_t presto__progress_samples(const presto__progress *progress);
 /** Samples of the shards' ranges that are not in them: those left out. */
 uint64_t presto__progress_skipped(const presto__progress *progress);
 presto_status presto__progress_write(const char *dir, const presto__progress *progress, bool sync,

@@ -620,6 +620,7 @@ static void run_part(presto__worker *worker, presto__packet *packet, presto__par
     if (worker->schema.count > 0 && !loader->has_start_error &&
         presto__schema_merge(&loader->schema, &worker->schema, &loader->start_error) < 0) {
         loader->has_start_error = true;
+        loader->lacks_schema = true;
         end_at(loader, packet->number + 1);
     }
     if (has_failed)
@@ -940,7 +941,9 @@ uint64_t presto_loader_epoch_samples(const presto_loader *loader) {
 presto_status presto__loader_schema_into(presto_loader *loader, presto__schema *schema,
                                          presto_error *err) {
     pthread_mutex_lock(&loader->pool->lock);
-    presto_status status = presto__schema_merge(schema, &loader->schema, err);
+    presto_status status = loader->lacks_schema
+                               ? presto_fail_memory(err, 0)
+                               : presto__schema_merge(schema, &loader->schema, err);
     pthread_mutex_unlock(&loader->pool->lock);
     return status;
 }

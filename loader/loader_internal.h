@@ -627,6 +627,7 @@ struct presto_loader {
     presto__packet *unstarted; /* could not be set up */
     presto_error start_error;  /* why; delivered after all that was started */
     bool has_start_error;
+    bool lacks_schema; /* there was no memory to take over what a worker has seen */
     presto__tuner tuner;
     pthread_cond_t spare; /* workers beyond tuner.active wait here; set up if tuner.most > 0 */
     presto__account account;
@@ -671,7 +672,7 @@ void presto__read_ahead_after(presto__worker *worker, const presto__part *part);
 void presto__worker_run(presto__worker *worker, presto__packet *packet, presto__part *part);
 
 /** Widen `schema` by the features of all samples run so far (records output with steps or from raw
- * sources). */
+ * sources). PRESTO_ERR_MEMORY, now and later, if what is known of them is not all. */
 presto_status presto__loader_schema_into(presto_loader *loader, presto__schema *schema,
                                          presto_error *err);
 

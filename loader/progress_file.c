@@ -17,7 +17,7 @@
 #include "../records/file_internal.h"
 #include "convert_internal.h"
 
-#define PROGRESS_FORMAT 2
+#define PROGRESS_FORMAT 3
 #define NOTED_AT_ONCE 64 /* shards */
 #define NOTE_INTERVAL_NS 1000000000
 
@@ -47,10 +47,15 @@ presto_status presto__progress_add(presto__progress *progress, const char *file,
     if (shards == NULL)
         return presto_fail_memory(err, (count + 1) * sizeof *shards);
     progress->shards = shards;
-    shards[count] = *shard;
-    shards[count].described.file = strdup(file);
-    if (shards[count].described.file == NULL)
+    char *copy = strdup(file);
+    if (copy == NULL)
         return presto_fail_memory(err, strlen(file) + 1);
+    size_t at = count; /* most come in order, or nearly */
+    while (at > 0 && shards[at - 1].number > shard->number)
+        at--;
+    memmove(shards + at + 1, shards + at, (count - at) * sizeof *shards);
+    shards[at] = *shard;
+    shards[at].described.file = copy;
     progress->shard_count++;
     return PRESTO_OK;
 }
@@ -64,8 +69,15 @@ uint64_t presto__progress_next(const presto__progress *progress) {
     return progress->shard_count == 0 ? 0 : progress->shards[progress->shard_count - 1].end;
 }
 
+uint64_t presto__progress_samples(const presto__progress *progress) {
+    uint64_t samples = 0;
+    for (size_t i = 0; i < progress->shard_count; i++)
+        samples += progress->shards[i].end - progress->shards[i].first;
+    return samples;
+}
+
 uint64_t presto__progress_skipped(const presto__progress *progress) {
-    uint64_t skipped = presto__progress_next(progress);
+    uint64_t skipped = presto__progress_samples(progress);
     for (size_t i = 0; i < progress->shard_count; i++)
         skipped -= progress->shards[i].described.records;
     return skipped;
@@ -94,12 +106,13 @@ static json_t *schema_to_json(const presto__schema *schema) {
 static json_t *shards_to_json(const presto__progress *progress) {
     json_t *list = json_array();
     for (size_t i = 0; list != NULL && i < progress->shard_count; i++) {
-        const presto_dataset_shard *shard = &progress->shards[i].described;
-        json_t *item =
-            json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "file", shard->file, "end",
-                      (json_int_t)progress->shards[i].end, "records", (json_int_t)shard->records,
-                      "stored_bytes", (json_int_t)shard->stored_bytes, "raw_bytes",
-                      (json_int_t)shard->raw_bytes, "crc32c", (json_int_t)shard->crc32c);
+        const presto__whole_shard *whole = &progress->shards[i];
+        const presto_dataset_shard *shard = &whole->described;
+        json_t *item = json_pack(
+            "{s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "number", (json_int_t)whole->number, "file",
+            shard->file, "first", (json_int_t)whole->first, "end", (json_int_t)whole->end,
+            "records", (json_int_t)shard->records, "stored_bytes", (json_int_t)shard->stored_bytes,
+            "raw_bytes", (json_int_t)shard->raw_bytes, "crc32c", (json_int_t)shard->crc32c);
         if (item == NULL || json_array_append_new(list, item) != 0) {
             json_decref(list);
             return NULL;
@@ -157,23 +170,27 @@ static presto_status read_shards(const json_t *list, presto__progress *progress,
                                  presto_error *err) {
     size_t i;
     json_t *item;
+    json_int_t least = 0; /* number of the next one */
     json_array_foreach(list, i, item) {
         const char *file;
-        json_int_t end, records, stored, raw, crc;
-        json_int_t first = (json_int_t)presto__progress_next(progress);
-        if (json_unpack(item, "{s:s, s:I, s:I, s:I, s:I, s:I}", "file", &file, "end", &end,
-                        "records", &records, "stored_bytes", &stored, "raw_bytes", &raw, "crc32c",
-                        &crc) != 0 ||
-            end < first || records < 0 || records > end - first || stored < 0 || raw < 0 ||
-            crc < 0 || crc > UINT32_MAX)
+        json_int_t number, first, end, records, stored, raw, crc;
+        if (json_unpack(item, "{s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "number", &number, "file",
+                        &file, "first", &first, "end", &end, "records", &records, "stored_bytes",
+                        &stored, "raw_bytes", &raw, "crc32c", &crc) != 0 ||
+            number < least || number == INT64_MAX ||
+            first < (json_int_t)presto__progress_next(progress) || end < first || records < 0 ||
+            records > end - first || stored < 0 || raw < 0 || crc < 0 || crc > UINT32_MAX)
             return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET, "shard %zu is no shard",
                                i);
-        presto__whole_shard shard = {.described = {.records = (uint64_t)records,
+        presto__whole_shard shard = {.number = (size_t)number,
+                                     .first = (uint64_t)first,
+                                     .end = (uint64_t)end,
+                                     .described = {.records = (uint64_t)records,
                                                    .stored_bytes = (uint64_t)stored,
                                                    .raw_bytes = (uint64_t)raw,
-                                                   .crc32c = (uint32_t)crc},
-                                     .end = (uint64_t)end};
+                                                   .crc32c = (uint32_t)crc}};
         PRESTO_TRY(presto__progress_add(progress, file, &shard, err));
+        least = number + 1;
     }
     return PRESTO_OK;
 }

@@ -52,7 +52,8 @@ static const cli_option options[] = {
      "worker threads; 0 = run inline; auto = as many of the CPUs as are found to help "
      "[default: number of CPUs]"},
     {OPT_RESUME, "resume", NULL,
-     "go on with an interrupted run of the same command, keeping its finished files"},
+     "go on with an interrupted run of the same command, keeping its finished files; those under "
+     "way, up to four, are made anew, so that more files lose less"},
     {OPT_ON_ERROR, "on-error", "POLICY",
      "what to do about a sample that is damaged, does not fit a step or cannot be read: fail, "
      "skip, "

@@ -109,13 +109,14 @@ typedef struct presto_convert_result {
  * (made if missing; a folder that holds a whole dataset, or anything else, is refused with
  * PRESTO_ERR_ARGUMENT). Sample k stands at the same place whatever the number of threads: shard i
  * has samples [i*n/shards, (i+1)*n/shards), or, with shard_bytes, those that follow the shard
- * before it and fit. On failure finished shards stay, there is no dataset.json, and the failure is
- * the first in the order of the samples.
+ * before it and fit. On failure finished shards stay, there is no dataset.json, and a sample
+ * that fails is the first in the order of the samples: all shards before its own are finished.
  *
- * Shards are written one after the other, but for those with file_compression, which would leave
- * all but one thread waiting: up to four of these, as many as threads, are made at once, unless
- * samples may be left out (these are told in order), their number is not known, or the input itself
- * can only be read from its start.
+ * Up to four shards, as many as threads, are made at once: all threads work on the samples of
+ * each in turn, and each is written by a thread of its own. They are made one after the other, by
+ * the calling thread, where samples may be left out (these are told in order), where shards end by
+ * their size, and where the input can only be read from its start. What is lost when the process is
+ * killed are the shards that were under way: the more shards, the less that is.
  *
  * Without a pipeline (NULL) the records of a dataset, or of foreign files, are stored again as they
  * are, in their order: in another codec, another number of files. What dataset.json says of

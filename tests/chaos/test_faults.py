@@ -71,7 +71,7 @@ class Faults(ChaosCase):
     # ---- presto-write ----
 
     BY_SIZE = ("--shard-bytes", "20KiB")  # two samples each
-    AT_ONCE = ("-s", "3", "--file-compression", "gzip")
+    AT_ONCE = ({"threads": 3}, {"threads": 2, "shards": ("-s", "3", "--file-compression", "gzip")})
 
     def conversion(self, out, codec="zstd:1", threads=1, copies=1, shards=("-s", "3")):
         return ["-q", "-p", self.pipeline, "-u", "resized", "-c", codec, *shards, "-j", threads, "-o", out,
@@ -117,7 +117,9 @@ class Faults(ChaosCase):
         self.check_conversions(["malloc"], {"shards": self.BY_SIZE}, some=40)
 
     def test_a_conversion_of_several_shards_at_once_survives_any_failing_call(self):
-        self.check_conversions(ERRNOS, {"shards": self.AT_ONCE, "threads": 3}, some=20)
+        for settings in self.AT_ONCE:
+            with self.subTest(**settings):
+                self.check_conversions(ERRNOS, settings, some=20)
 
     def test_a_conversion_survives_any_lack_of_memory_and_threads(self):
         self.check_conversions(["malloc", "thread"], {"threads": 2}, some=40)
@@ -138,12 +140,16 @@ class Faults(ChaosCase):
     def check_killed_before_calls(self, kinds, settings, resumed=None):
         out = self.new()
         counts = self.count("presto-write", *self.conversion(out, **settings))
-        whole = snapshot(out)
+        whole, killed, tried = snapshot(out), 0, 0
+        # With several shards at once, how often the progress file is written depends on time.
+        codes = (-signal.SIGKILL, 0) if settings.get("threads", 1) > 1 else (-signal.SIGKILL,)
         for call in kinds:
             for number in self.numbers(counts[call], 30):
+                tried += 1
                 out, fault = self.new(), f"{call}:{number}:kill"
                 done = self.run_with(fault, "presto-write", *self.conversion(out, **settings))
-                self.assertEqual(done.returncode, -signal.SIGKILL, f"{fault}: {done.stderr}")
+                self.assertIn(done.returncode, codes, f"{fault}: {done.stderr}")
+                killed += done.returncode != 0
                 self.assert_nothing_false(out, whole, fault)
                 if resumed:
                     resumed(out, number)
@@ -152,12 +158,13 @@ class Faults(ChaosCase):
                 self.assertEqual((done.returncode, done.stderr), (0, ""), fault)
                 self.assert_same_dataset(out, whole, fault)
                 shutil.rmtree(out)
+        self.assertGreater(killed, tried // 2)
 
     KINDS = ("open", "write", "sync", "close", "rename", "unlink", "mkdir")
 
     def test_killed_before_any_call_on_files_it_resumes_to_the_same_bytes(self):
         """Interrupted again where the first run was at its most fragile, then let through."""
-        for settings in ({}, {"shards": self.BY_SIZE}, {"shards": self.AT_ONCE, "threads": 3}):
+        for settings in ({}, {"shards": self.BY_SIZE}, *self.AT_ONCE):
             with self.subTest(**settings):
                 self.check_killed_before_calls(self.KINDS, settings, lambda out, number: self.run_with(
                     f"write:{1 + number % 3}:term", "presto-write", "--resume", *self.conversion(out, **settings)))
@@ -178,8 +185,8 @@ class Faults(ChaosCase):
                 seconds = time.monotonic() - started
                 named = 4 if many[0] == "--shard-bytes" else 2  # the shard and its index, by size twice
                 written = counts["rename"] - named * len(shards(out)) - 1  # dataset.json
-                # When the folder is made, 64 times, once a second, at the end.
-                self.assertGreaterEqual(written, 65)
+                # When the folder is made, up to 64 times, once a second, at the end.
+                self.assertGreaterEqual(written, 65 if many[0] == "--shard-bytes" else 3)
                 self.assertLessEqual(written, 66 + int(seconds) + 1)
 
     def test_killed_twice_while_shards_are_renamed_they_have_their_names_in_the_end(self):

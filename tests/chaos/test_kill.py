@@ -17,7 +17,10 @@ SETTINGS = [  # split, codec, threads, more
     ("concatenated", "none", 2, ["-s", "4", "--file-compression", "gzip"]),
     ("resized", "snappy", 0, ["-s", "6"]),
     ("resized", "none", 4, ["-s", "9", "--file-compression", "gzip"]),
+    ("resized", "none", 2, ["-s", "24"]),
+    ("decoded", "none", 3, ["-s", "2"]),
     ("resized", "none", 1, ["-s", "150"]),  # so many that the progress file is not written after each
+    ("resized", "none", 2, ["-s", "150"]),
     ("resized", "none", 3, ["-s", "150", "--file-compression", "gzip"]),
     ("resized", "zstd:1", 2, ["--shard-bytes", "1"]),
     ("resized", "zstd:1", 2, ["--shard-bytes", "200KiB"]),
@@ -156,7 +159,7 @@ class Interrupt(ChaosCase):
     def test_writing_keeps_only_what_can_be_resumed(self):
         self.check_interrupted_writes(["-s", "6"], moments(8))
 
-    def test_writing_several_shards_at_once_keeps_only_what_can_be_resumed(self):
+    def test_writing_compressed_shards_keeps_only_what_can_be_resumed(self):
         self.check_interrupted_writes(["-s", "6", "--file-compression", "gzip"], moments(8))
 
     def test_writing_shards_of_a_size_keeps_only_what_can_be_resumed(self):

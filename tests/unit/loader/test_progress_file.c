@@ -23,19 +23,23 @@ static void write_text(const char *text) {
     presto_check_write_file(path_of_file(), presto_span_of_text(text));
 }
 
-/* Three shards, of which the second left two samples out, and a feature. */
+/* Three shards of five, the second of which left two samples out, and a feature. */
 static presto__progress make(void) {
     presto__progress progress = {.job = strdup("{\"codec\":\"none\",\"seed\":7}")};
     static const struct {
+        size_t number;
         const char *file;
-        uint64_t end, records;
-    } shards[] = {{"a.tfrecord", 10, 10}, {"b \"quoted\"", 15, 3}, {"c", 15, 0}};
+        uint64_t first, end, records;
+    } shards[] = {
+        {2, "b \"quoted\"", 20, 25, 3}, {0, "a.tfrecord", 0, 10, 10}, {4, "c", 30, 30, 0}};
     for (size_t i = 0; i < 3; i++) {
-        presto__whole_shard shard = {.described = {.records = shards[i].records,
+        presto__whole_shard shard = {.number = shards[i].number,
+                                     .first = shards[i].first,
+                                     .end = shards[i].end,
+                                     .described = {.records = shards[i].records,
                                                    .stored_bytes = 1000 + i,
                                                    .raw_bytes = UINT64_C(1) << 40,
-                                                   .crc32c = UINT32_MAX},
-                                     .end = shards[i].end};
+                                                   .crc32c = UINT32_MAX}};
         ck_assert_ok(presto__progress_add(&progress, shards[i].file, &shard, &err), &err);
     }
     presto_feature feature = {.name = presto_span_of_text("image"),
@@ -59,8 +63,11 @@ static void tear_down(void) {
 START_TEST(what_is_written_is_read) {
     set_up();
     presto__progress written = make(), got = {0};
-    ck_assert_uint_eq(presto__progress_next(&written), 15);
+    ck_assert_uint_eq(presto__progress_next(&written), 30);
+    ck_assert_uint_eq(presto__progress_samples(&written), 15);
     ck_assert_uint_eq(presto__progress_skipped(&written), 2);
+    for (size_t i = 0; i < 3; i++) /* in order, however they came */
+        ck_assert_uint_eq(written.shards[i].number, 2 * i);
     for (int sync = 0; sync < 2; sync++) {
         ck_assert_ok(presto__progress_write(dir, &written, sync, &err), &err);
         ck_assert_ok(presto__progress_read(dir, &got, &err), &err);
@@ -68,6 +75,8 @@ START_TEST(what_is_written_is_read) {
         for (size_t i = 0; i < 3; i++) {
             const presto__whole_shard *a = &written.shards[i], *b = &got.shards[i];
             ck_assert_str_eq(a->described.file, b->described.file);
+            ck_assert_uint_eq(a->number, b->number);
+            ck_assert_uint_eq(a->first, b->first);
             ck_assert_uint_eq(a->end, b->end);
             ck_assert_uint_eq(a->described.records, b->described.records);
             ck_assert_uint_eq(a->described.stored_bytes, b->described.stored_bytes);
@@ -103,6 +112,7 @@ START_TEST(a_long_list_is_not_written_after_each_shard) {
     presto__progress progress = {0};
     presto__whole_shard shard = {.end = 0};
     for (size_t i = 1; i <= 100; i++) {
+        shard.number = i;
         ck_assert_ok(presto__progress_add(&progress, "a", &shard, &err), &err);
         ck_assert_int_eq(presto__progress_is_due(&progress, 0), i <= 64);
         ck_assert_int_eq(presto__progress_is_due(&progress, 999999999), i <= 64);
@@ -121,16 +131,17 @@ static void check_refused(const char *text) {
     ck_assert_ptr_null(got.job);
 }
 
-#define SHARD(end, records)                                                                        \
-    "{\"file\":\"a\",\"end\":" end ",\"records\":" records                                         \
-    ",\"stored_bytes\":1,\"raw_bytes\":1,\"crc32c\":1}"
+#define SHARD(number, first, end, records)                                                         \
+    "{\"number\":" number ",\"file\":\"a\",\"first\":" first ",\"end\":" end                       \
+    ",\"records\":" records ",\"stored_bytes\":1,\"raw_bytes\":1,\"crc32c\":1}"
 #define FILE_OF(format, shards)                                                                    \
     "{\"format\":" format ",\"job\":{},\"shards\":[" shards "],\"features\":[]}"
 
 START_TEST(what_cannot_be_is_refused) {
     set_up();
     presto__progress got = {0};
-    write_text(FILE_OF("2", SHARD("5", "5") "," SHARD("5", "0") "," SHARD("9", "1")));
+    write_text(FILE_OF("3", SHARD("0", "0", "5", "5") "," SHARD("3", "5", "5", "0") "," SHARD(
+                                "4", "7", "11", "1")));
     ck_assert_ok(presto__progress_read(dir, &got, &err), &err);
     ck_assert_uint_eq(presto__progress_skipped(&got), 3);
     presto__progress_done(&got);
@@ -138,20 +149,26 @@ START_TEST(what_cannot_be_is_refused) {
         "",
         "[]",
         "{}",
-        FILE_OF("1", ""),
-        FILE_OF("3", ""),
-        FILE_OF("\"2\"", ""),
-        FILE_OF("2", "7"),
-        FILE_OF("2", "{}"),
-        FILE_OF("2", SHARD("5", "6")),
-        FILE_OF("2", SHARD("5", "-1")),
-        FILE_OF("2", SHARD("-1", "0")),
-        FILE_OF("2", SHARD("5", "5") "," SHARD("4", "0")),
-        FILE_OF("2", SHARD("5", "5") "," SHARD("6", "2")),
-        "{\"format\":2,\"job\":{},\"shards\":[],\"features\":[{}]}",
-        "{\"format\":2,\"job\":{},\"shards\":[],\"features\":[{\"name\":\"x\",\"encoding\":1,"
+        FILE_OF("2", ""),
+        FILE_OF("4", ""),
+        FILE_OF("\"3\"", ""),
+        FILE_OF("3", "7"),
+        FILE_OF("3", "{}"),
+        FILE_OF("3", SHARD("0", "0", "5", "6")),
+        FILE_OF("3", SHARD("0", "0", "5", "-1")),
+        FILE_OF("3", SHARD("0", "0", "-1", "0")),
+        FILE_OF("3", SHARD("0", "-1", "5", "5")),
+        FILE_OF("3", SHARD("0", "5", "4", "0")),
+        FILE_OF("3", SHARD("-1", "0", "5", "5")),
+        FILE_OF("3", SHARD("9223372036854775807", "0", "5", "5")),
+        FILE_OF("3", SHARD("0", "0", "5", "5") "," SHARD("1", "4", "6", "1")),
+        FILE_OF("3", SHARD("0", "0", "5", "5") "," SHARD("0", "5", "6", "1")),
+        FILE_OF("3", SHARD("1", "0", "5", "5") "," SHARD("0", "5", "6", "1")),
+        FILE_OF("3", SHARD("0", "0", "5", "5") "," SHARD("1", "5", "6", "2")),
+        "{\"format\":3,\"job\":{},\"shards\":[],\"features\":[{}]}",
+        "{\"format\":3,\"job\":{},\"shards\":[],\"features\":[{\"name\":\"x\",\"encoding\":1,"
         "\"dtype\":1,\"rank\":99,\"dims\":[]}]}",
-        "{\"format\":2,\"job\":{},\"shards\":[],\"features\":[{\"name\":\"x\",\"encoding\":1,"
+        "{\"format\":3,\"job\":{},\"shards\":[],\"features\":[{\"name\":\"x\",\"encoding\":1,"
         "\"dtype\":1,\"rank\":2,\"dims\":[1]}]}",
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
@@ -181,7 +198,7 @@ START_TEST(a_file_cut_short_is_refused_and_flipped_bits_do_no_harm) {
         if (status < 0)
             ck_assert_status(status, PRESTO_ERR_CORRUPT, &err);
         else /* whatever it says fits together */
-            ck_assert_uint_le(presto__progress_skipped(&got), presto__progress_next(&got));
+            ck_assert_uint_le(presto__progress_skipped(&got), presto__progress_samples(&got));
         presto__progress_done(&got);
     }
     free(text);

@@ -34,7 +34,7 @@ static size_t range_of(const presto__range *list, size_t count, uint64_t positio
 /* Goes through them once. */
 static void check_walk(const presto__range *list, size_t count, size_t most_open, size_t most) {
     presto__ranges ranges;
-    uint64_t reached[MOST_RANGES], total = 0, sum = 0, first;
+    uint64_t reached[MOST_RANGES] = {0}, total = 0, sum = 0, first;
     size_t stretch, begun = 0;
     for (size_t i = 0; i < count; i++) {
         reached[i] = list[i].first;
@@ -65,7 +65,7 @@ static void check_walk(const presto__range *list, size_t count, size_t most_open
 START_TEST(each_position_comes_once_and_in_order) {
     presto_rng rng;
     presto_rng_init(&rng, &(presto_rng_key){presto_check_seed(), 1, 2, 3});
-    presto__range list[MOST_RANGES];
+    presto__range list[MOST_RANGES] = {{0}};
     for (int i = 0; i < 2000; i++) {
         size_t count = draw_ranges(&rng, list);
         check_walk(list, count, 1 + (size_t)presto_rng_below(&rng, PRESTO__MOST_OPEN),
