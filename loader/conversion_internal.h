@@ -115,8 +115,13 @@ presto_status presto__writers_finish(presto__writers *writers, size_t which,
 presto_status presto__writers_drop(presto__writers *writers, size_t which, presto_error *err);
 /** May something be handed to any of them? Without threads always. */
 bool presto__writers_have_room(presto__writers *writers);
-/** Wait until something has been done, a tenth of a second at most. PRESTO_END: all has been. */
-presto_status presto__writers_wait(presto__writers *writers, presto_error *err);
+typedef enum presto__wanted { PRESTO__WANTS_ROOM, PRESTO__WANTS_END } presto__wanted;
+/**
+ * Wait for much room, or until all has been done, or for a whole shard; a tenth of a second at
+ * most. PRESTO_END: all has been done.
+ */
+presto_status presto__writers_wait(presto__writers *writers, presto__wanted wanted,
+                                   presto_error *err);
 /** A shard that has become whole, without its name; false: there is none for now. */
 bool presto__writers_take(presto__writers *writers, presto__whole_shard *whole_out);
 /** End them: shards that are not whole are given up. Whole ones can still be taken. */

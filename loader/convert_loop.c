@@ -99,7 +99,7 @@ static presto_status collect(loop *all, presto_error *err) {
 /* Whoever asked for progress, or to stop, is heard meanwhile. */
 static presto_status make_room(loop *all, presto_error *err) {
     while (!presto__writers_have_room(all->writers)) {
-        PRESTO_TRY(presto__writers_wait(all->writers, err));
+        PRESTO_TRY(presto__writers_wait(all->writers, PRESTO__WANTS_ROOM, err));
         PRESTO_TRY(collect(all, err));
         PRESTO_TRY(presto__conversion_tell(all->job, all->done, err));
     }
@@ -378,7 +378,7 @@ static presto_status load_rests(loop *all, presto_error *err) {
 /* Until the writers have done all that they were handed. */
 static presto_status drain(loop *all, presto_error *err) {
     for (;;) {
-        presto_status status = presto__writers_wait(all->writers, err);
+        presto_status status = presto__writers_wait(all->writers, PRESTO__WANTS_END, err);
         PRESTO_TRY(status);
         PRESTO_TRY(collect(all, err));
         if (status == PRESTO_END)

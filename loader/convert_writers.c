@@ -51,7 +51,7 @@ struct presto__writers {
     pthread_mutex_t lock;
     pthread_cond_t changed; /* for the caller */
     /* Guarded by the lock. */
-    bool is_waited_for;
+    bool is_waited_for, waits_for_end;
     bool is_stopped;
     presto_error error; /* of the shard `failed`; SIZE_MAX: none has */
     size_t failed;
@@ -131,10 +131,12 @@ static void note_task(presto__writers *all, const task *work, const presto__whol
 
 /* ---- threads: all but run_writer with the lock held ---- */
 
-/* Is there something that the caller may be waiting for? Room only if it is worth waking for. */
+/* Is there what the caller waits for? Room only if it is worth waking for. */
 static bool has_news(const presto__writers *all) {
     if (all->is_stopped || all->whole_count > 0 || all->tasks_left == 0)
         return true;
+    if (all->waits_for_end)
+        return false;
     bool has_room = all->queued_bytes <= all->most_bytes / 2;
     for (size_t i = 0; i < all->count; i++)
         has_room = has_room && all->items[i].count <= MOST_TASKS / 2;
@@ -294,13 +296,15 @@ bool presto__writers_have_room(presto__writers *writers) {
     return has_room;
 }
 
-presto_status presto__writers_wait(presto__writers *writers, presto_error *err) {
+presto_status presto__writers_wait(presto__writers *writers, presto__wanted wanted,
+                                   presto_error *err) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_nsec += WAIT_NS;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
     pthread_mutex_lock(&writers->lock);
+    writers->waits_for_end = wanted == PRESTO__WANTS_END;
     if (!has_news(writers)) {
         writers->is_waited_for = true;
         pthread_cond_timedwait(&writers->changed, &writers->lock, &until);

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <presto/clock.h>
+
 #include "conversion_internal.h"
 #include "folder_check.h"
 
@@ -507,18 +509,25 @@ START_TEST(a_writer_that_hangs_keeps_no_more_than_it_may) {
             ck_assert_ok(presto__writers_append(writers, 1, shard, &rows, &err), &err);
             ck_assert_ok(presto__writers_finish(writers, 1, &range, &err), &err);
             while (!presto__writers_take(writers, &whole))
-                ck_assert_int_ge(presto__writers_wait(writers, &err), 0);
+                ck_assert_int_ge(presto__writers_wait(writers, PRESTO__WANTS_END, &err), 0);
             ck_assert_uint_eq(whole.number, shard);
             ck_assert_uint_eq(whole.first, shard);
             ck_assert_uint_eq(whole.end, shard + 1);
             ck_assert_uint_eq(whole.described.records, 1);
             ck_assert_uint_eq(whole.described.raw_bytes, 7);
         }
-        size_t count = 0;
+        /* Room is no news for one who waits for the end: he sleeps. */
+        size_t count = 1;
+        ck_assert_ok(presto__writers_append(writers, 0, 0, &rows, &err), &err);
+        uint64_t started_ns = presto_clock_ns();
+        for (int i = 0; i < 3; i++)
+            ck_assert_int_eq(presto__writers_wait(writers, PRESTO__WANTS_END, &err), PRESTO_OK);
+        ck_assert_uint_ge(presto_clock_ns() - started_ns, 100000000);
         do { /* the writer may take one off when the queue is full already */
             for (; presto__writers_have_room(writers); count++)
                 ck_assert_ok(presto__writers_append(writers, 0, 0, &rows, &err), &err);
-            ck_assert_int_eq(presto__writers_wait(writers, &err), PRESTO_OK); /* after a while */
+            ck_assert_int_eq(presto__writers_wait(writers, PRESTO__WANTS_ROOM, &err),
+                             PRESTO_OK); /* after a while */
         } while (presto__writers_have_room(writers));
         ck_assert_uint_ge(count, least[l]);
         ck_assert_uint_le(count, most[l]);
@@ -527,7 +536,9 @@ START_TEST(a_writer_that_hangs_keeps_no_more_than_it_may) {
         ck_assert_int_eq(pthread_create(&reader, NULL, open_pipe, pipe), 0);
         pthread_join(reader, &file);
         presto_status status;
-        while ((status = presto__writers_wait(writers, &err)) == PRESTO_OK) {}
+        do
+            status = presto__writers_wait(writers, PRESTO__WANTS_END, &err);
+        while (status == PRESTO_OK);
         ck_assert_status(status, PRESTO_END, &err);
         ck_assert(presto__writers_have_room(writers));
         presto__writers_stop(writers);
