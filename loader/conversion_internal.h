@@ -70,9 +70,6 @@ presto_status presto__conversion_write_shards(presto__conversion *job, presto_er
 /** The writer of a shard, under the name that shards have for now. */
 presto_status presto__conversion_open_writer(const presto__conversion *job, size_t shard,
                                              presto_shard_writer **writer_out, presto_error *err);
-/** Call on_progress, if it is time to; PRESTO_ERR_STOPPED if it says so. */
-presto_status presto__conversion_tell(presto__conversion *job, uint64_t done, presto_error *err);
-
 /** All samples that are in no whole shard yet, into shards; in the end all of these are noted. */
 presto_status presto__conversion_run_loop(presto__conversion *job, presto_error *err);
 /** dataset.json last of all; then the progress file, which is not needed any more. */

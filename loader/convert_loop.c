@@ -42,17 +42,19 @@ typedef struct loop {
     uint64_t failed_at; /* the sample that the loader has failed at; UINT64_MAX: none */
 } loop;
 
-/* ---- what has become whole ---- */
+/* ---- progress ---- */
 
-presto_status presto__conversion_tell(presto__conversion *job, uint64_t done, presto_error *err) {
+/* Call on_progress, if it is time to; PRESTO_ERR_STOPPED if it says so. */
+static presto_status tell(loop *all, presto_error *err) {
+    presto__conversion *job = all->job;
     uint64_t now = presto_clock_ns();
     if (job->options->on_progress == NULL ||
-        (now - job->told_ns < PROGRESS_INTERVAL_NS && done < job->sample_count))
+        (now - job->told_ns < PROGRESS_INTERVAL_NS && all->done < job->sample_count))
         return PRESTO_OK;
     job->told_ns = now;
     if (job->loader != NULL)
         presto_loader_get_stats(job->loader, &job->stats);
-    presto_progress progress = {.samples_done = done,
+    presto_progress progress = {.samples_done = all->done,
                                 .samples_total = job->sample_count,
                                 .bytes_read = job->stats.read_bytes,
                                 .bytes_written = job->stats.delivered_bytes,
@@ -101,7 +103,7 @@ static presto_status make_room(loop *all, presto_error *err) {
     while (!presto__writers_have_room(all->writers)) {
         PRESTO_TRY(presto__writers_wait(all->writers, PRESTO__WANTS_ROOM, err));
         PRESTO_TRY(collect(all, err));
-        PRESTO_TRY(presto__conversion_tell(all->job, all->done, err));
+        PRESTO_TRY(tell(all, err));
     }
     return PRESTO_OK;
 }
@@ -321,7 +323,7 @@ static presto_status load(loop *all, size_t count, presto_error *err) {
         presto_batch_release(batch);
         PRESTO_TRY(status);
         PRESTO_TRY(collect(all, err));
-        PRESTO_TRY(presto__conversion_tell(job, all->done, err));
+        PRESTO_TRY(tell(all, err));
     }
 }
 
@@ -383,7 +385,7 @@ static presto_status drain(loop *all, presto_error *err) {
         PRESTO_TRY(collect(all, err));
         if (status == PRESTO_END)
             return PRESTO_OK;
-        PRESTO_TRY(presto__conversion_tell(all->job, all->done, err));
+        PRESTO_TRY(tell(all, err));
     }
 }
 
