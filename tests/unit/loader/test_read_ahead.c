@@ -3,11 +3,9 @@
  * What storage is told ahead: what will be read, once, before it is read, and only while reading is
  * slow. The source only claims to be slow, so that nothing here depends on time.
  */
-#include "loader_check.h"
+#include "made_source.h"
 
 #include <pthread.h>
-
-#include "loader_internal.h"
 
 enum { SAMPLES = 2000, MEAN_BYTES = 100000, SLOW_NS = 1000000, FAST_NS = 100 };
 
@@ -18,33 +16,10 @@ static unsigned pending[SAMPLES];      /* told, not yet fetched */
 static uint64_t told_first;            /* fetched when they had been told */
 static uint64_t fetches, slow_fetches; /* done; so many are slow */
 
-typedef struct claiming_reader {
-    presto__reader base;
-    const uint64_t *numbers;
-} claiming_reader;
-
-static void source_free(presto_source *source) {
-    presto__source_done(source);
-    free(source);
-}
-
-static presto_status reader_new(presto_source *source, const presto__reader_options *options,
-                                presto__reader **reader_out, presto_error *err) {
-    (void)options, (void)err;
-    claiming_reader *reader = calloc(1, sizeof *reader);
-    reader->base.source = source;
-    *reader_out = &reader->base;
-    return PRESTO_OK;
-}
-
-static void reader_free(presto__reader *reader) {
-    free(reader);
-}
-
 static presto_status fetch(presto__reader *base, const uint64_t *numbers, size_t count,
                            presto__blocks *blocks, presto_error *err) {
     (void)blocks, (void)err;
-    ((claiming_reader *)base)->numbers = numbers;
+    ((made_reader *)base)->numbers = numbers;
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < count; i++) {
         if (pending[numbers[i]] > 0) {
@@ -69,38 +44,6 @@ static void will_read(presto__reader *base, const uint64_t *numbers, size_t coun
     pthread_mutex_unlock(&lock);
 }
 
-static presto_status sample(presto__reader *base, size_t i, presto_arena *arena,
-                            presto_sample *sample_out, presto_error *err) {
-    (void)err;
-    static const uint8_t byte;
-    presto_feature *feature = presto_arena_alloc(arena, sizeof *feature, _Alignof(max_align_t));
-    *feature = (presto_feature){.name = presto_span_of_text("x"), .encoding = PRESTO_ENCODE_TENSOR};
-    feature->tensor.spec = (presto_tensor_spec){.dtype = PRESTO_UINT8, .rank = 1, .dims = {1}};
-    feature->tensor.data = &byte;
-    *sample_out = (presto_sample){
-        .features = feature, .feature_count = 1, .number = ((claiming_reader *)base)->numbers[i]};
-    return PRESTO_OK;
-}
-
-static void place(presto__reader *base, size_t i, presto_error *err) {
-    (void)base, (void)i, (void)err;
-}
-
-static void locate(const presto_source *source, uint64_t number, presto_error *err) {
-    (void)source, (void)number, (void)err;
-}
-
-static const presto__source_ops claiming_ops = {
-    .free = source_free,
-    .reader_new = reader_new,
-    .reader_free = reader_free,
-    .fetch = fetch,
-    .will_read = will_read,
-    .sample = sample,
-    .place = place,
-    .locate = locate,
-};
-
 /* Whoever reads a file for each sample is not seen through by the system. */
 static presto_status read_file(void *user, presto_span path, presto_arena *arena,
                                presto_span *content_out, presto_error *err) {
@@ -112,18 +55,16 @@ static presto__ranges ranges; /* without a list: all samples */
 
 /* How often anything was told. */
 static uint64_t stream(const presto_loader_options *options, uint64_t slow) {
-    presto_source *source = calloc(1, sizeof *source);
+    static const uint8_t byte;
+    made_source how = {
+        .name = "x", .spec = {.dtype = PRESTO_UINT8, .rank = 1, .dims = {1}}, .data = &byte};
+    presto_source *source = make_source(&how, SAMPLES, MEAN_BYTES, fetch, will_read);
     presto_loader *loader;
     presto_batch *batch;
     presto_status status;
     presto_error err;
-    presto__source_ops ops = claiming_ops;
     if (ranges.list != NULL)
-        ops.read_file = read_file;
-    source->ops = &ops;
-    source->count = source->full_count = SAMPLES;
-    source->full_bytes = (uint64_t)SAMPLES * MEAN_BYTES;
-    source->main_feature = strdup("x");
+        ((made_source *)(void *)source)->ops.read_file = read_file;
     memset(told, 0, sizeof told);
     memset(fetched, 0, sizeof fetched);
     memset(pending, 0, sizeof pending);

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sentence about what limits a stream: each of the three is slowed in turn. */
 #define _XOPEN_SOURCE 700
-#include "loader_check.h"
+#include "made_source.h"
 
 #include <time.h>
 
 #include <presto/clock.h>
-
-#include "loader_internal.h"
 
 static void pause_ms(long ms) {
     const struct timespec time = {.tv_nsec = ms * 1000000};
@@ -20,34 +18,11 @@ static void pause_ms(long ms) {
 
 static long fetch_ms; /* what it takes to read some samples */
 
-typedef struct slow_reader {
-    presto__reader base;
-    const uint64_t *numbers;
-} slow_reader;
-
-static void source_free(presto_source *source) {
-    presto__source_done(source);
-    free(source);
-}
-
-static presto_status reader_new(presto_source *source, const presto__reader_options *options,
-                                presto__reader **reader_out, presto_error *err) {
-    (void)options, (void)err;
-    slow_reader *reader = calloc(1, sizeof *reader);
-    reader->base.source = source;
-    *reader_out = &reader->base;
-    return PRESTO_OK;
-}
-
-static void reader_free(presto__reader *reader) {
-    free(reader);
-}
-
 static presto_status fetch(presto__reader *base, const uint64_t *numbers, size_t count,
                            presto__blocks *blocks, presto_error *err) {
     (void)blocks, (void)err;
     uint64_t start = presto_clock_ns();
-    ((slow_reader *)base)->numbers = numbers;
+    ((made_reader *)base)->numbers = numbers;
     if (fetch_ms > 0)
         pause_ms(fetch_ms);
     base->stats.read_bytes += count * SIDE * SIDE * 3;
@@ -55,51 +30,12 @@ static presto_status fetch(presto__reader *base, const uint64_t *numbers, size_t
     return PRESTO_OK;
 }
 
-static presto_status sample(presto__reader *base, size_t i, presto_arena *arena,
-                            presto_sample *sample_out, presto_error *err) {
-    (void)err;
-    static const uint8_t picture[SIDE * SIDE * 3];
-    presto_feature *feature = presto_arena_alloc(arena, sizeof *feature, _Alignof(max_align_t));
-    *feature =
-        (presto_feature){.name = presto_span_of_text("image"), .encoding = PRESTO_ENCODE_TENSOR};
-    feature->tensor.spec =
-        (presto_tensor_spec){.dtype = PRESTO_UINT8, .rank = 3, .dims = {SIDE, SIDE, 3}};
-    feature->tensor.data = picture;
-    *sample_out = (presto_sample){
-        .features = feature, .feature_count = 1, .number = ((slow_reader *)base)->numbers[i]};
-    return PRESTO_OK;
-}
-
-static void place(presto__reader *base, size_t i, presto_error *err) {
-    (void)base, (void)i, (void)err;
-}
-
-static void locate(const presto_source *source, uint64_t number, presto_error *err) {
-    (void)source, (void)number, (void)err;
-}
-
-static uint64_t digest(const presto_source *source) {
-    return source->count;
-}
-
-static const presto__source_ops slow_ops = {
-    .free = source_free,
-    .reader_new = reader_new,
-    .reader_free = reader_free,
-    .fetch = fetch,
-    .sample = sample,
-    .place = place,
-    .locate = locate,
-    .digest = digest,
-};
-
 static presto_source *slow_source(uint64_t count) {
-    presto_source *source = calloc(1, sizeof *source);
-    source->ops = &slow_ops;
-    source->count = source->full_count = count;
-    source->full_bytes = count * SIDE * SIDE * 3;
-    source->main_feature = strdup("image");
-    return source;
+    static const uint8_t picture[SIDE * SIDE * 3];
+    made_source how = {.name = "image",
+                       .spec = {.dtype = PRESTO_UINT8, .rank = 3, .dims = {SIDE, SIDE, 3}},
+                       .data = picture};
+    return make_source(&how, count, sizeof picture, fetch, NULL);
 }
 
 static const char pipeline_text[] = "name: t\nsource: {type: files, match: ['*']}\nsteps:\n"
