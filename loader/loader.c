@@ -36,7 +36,7 @@
  */
 #define NAP_NS 800000
 #define NAP_AMONG_SEVERAL_NS 1500000
-#define AHEAD_BYTES ((size_t)48 << 20) /* enough for a consumer that naps, or has not come yet */
+#define AHEAD_BYTES ((size_t)32 << 20) /* enough for a consumer that naps, or has not come yet */
 /* Large batches may exceed the limit by so much to be made while the consumer has the last one. */
 #define OVERRUN_BYTES ((size_t)40 << 20)
 
