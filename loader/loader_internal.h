@@ -671,6 +671,18 @@ void presto__read_ahead_after(presto__worker *worker, const presto__part *part);
 /** Run one part: everything but the bookkeeping. */
 void presto__worker_run(presto__worker *worker, presto__packet *packet, presto__part *part);
 
+/* ---- tickets: with the pool's lock held ---- */
+
+/** A worker's thread; takes the lock itself. `argument` is the presto__worker. */
+void *presto__worker_main(void *argument);
+/** Wait for a part to run and run it, letting go of the lock meanwhile; false: there is none left.
+ */
+bool presto__worker_run_next(presto__worker *worker);
+/** The packet to hand out next; NULL: it is not finished. */
+presto__packet *presto__loader_ready_packet(const presto_loader *loader);
+/** Has all been handed out that there is? */
+bool presto__loader_has_ended(const presto_loader *loader);
+
 /** Widen `schema` by the features of all samples run so far (records output with steps or from raw
  * sources). PRESTO_ERR_MEMORY, now and later, if what is known of them is not all. */
 presto_status presto__loader_schema_into(presto_loader *loader, presto__schema *schema,

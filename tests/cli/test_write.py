@@ -171,14 +171,21 @@ class Write(Case):
         return process
 
     def test_a_killed_run_leaves_nothing_that_looks_whole(self):
-        for wait_s in (0, 0.05, 0.2):
+        whole = self.new()
+        self.assertEqual(run("presto-write", "-q", *self.slow_write(whole)).returncode, 0)
+        cut_short = 0
+        for wait_s in (0, 0, 0.02, 0.05, 0.2):
             out = self.new()
             process = self.start_slow_write(out)
             time.sleep(wait_s)
             process.kill()
             process.communicate()
-            self.assertEqual(process.returncode, -signal.SIGKILL)
-            self.assert_no_dataset(out)
+            self.assertIn(process.returncode, (0, -signal.SIGKILL))
+            if (out / "dataset.json").exists():  # on a busy machine the kill may come late
+                self.assertTrue(contents(out) == contents(whole), sorted(contents(out)))
+            else:
+                cut_short += 1
+        self.assertGreater(cut_short, 0)
 
     def check_killed_and_resumed(self, shards, pattern):
         """Killed once some files that match stand; resumed, those are kept."""
@@ -225,10 +232,13 @@ class Write(Case):
 
     def test_interrupted_it_cleans_up_and_dies_of_the_signal(self):
         for number in (signal.SIGINT, signal.SIGTERM):
-            out = self.new()
-            process = self.start_slow_write(out)
-            process.send_signal(number)
-            process.communicate(timeout=60)
+            for _ in range(5):  # on a busy machine the signal may come late
+                out = self.new()
+                process = self.start_slow_write(out)
+                process.send_signal(number)
+                process.communicate(timeout=60)
+                if process.returncode != 0:
+                    break
             self.assertEqual(process.returncode, -number)
             self.assert_no_dataset(out)
             self.assertEqual([p.name for p in out.parent.glob(f"{out.name}/*") if "partial" in p.name], [])

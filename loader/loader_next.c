@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The consumer's side: waiting for packets, handing out their batches, counting what was left out.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+#include <presto/clock.h>
+
+#include "disk_internal.h"
+
+/*
+ * The consumer that finds nothing looks again after so long, whatever comes ready meanwhile: that
+ * bounds its context switches, however fast samples come. The shorter, the more of what is ready is
+ * still in the cache. With several workers it is longer, because there the consumer is likely to
+ * push one of them aside: two switches.
+ */
+#define NAP_NS 800000
+#define NAP_AMONG_SEVERAL_NS 1500000
+
+static presto_status final_failure(presto_loader *loader, const presto_error *error,
+                                   presto_error *err) {
+    loader->final_status = error->status;
+    loader->final_error = *error;
+    if (err != NULL)
+        *err = *error;
+    return error->status;
+}
+
+/*
+ * The consumer found nothing. It naps once: what comes ready meanwhile comes together, which saves
+ * context switches when packets are small. Is there still nothing, the next packet wakes it.
+ */
+static void wait_for_packet(presto_loader *loader) {
+    presto__pool *pool = loader->pool;
+    loader->consumer_asleep = true;
+    loader->consumer_waiting = true;
+    loader->consumer_naps = true;
+    /* Workers may have waited for it to let go of what it keeps; now it waits for them. */
+    if (loader->active_parts == 0 && pool->workers_waiting > 0)
+        pthread_cond_broadcast(&pool->room);
+    uint64_t until =
+        presto_clock_ns() + (loader->options.threads > 1 ? NAP_AMONG_SEVERAL_NS : NAP_NS);
+    struct timespec deadline = {.tv_sec = (time_t)(until / 1000000000),
+                                .tv_nsec = (long)(until % 1000000000)};
+    int waited = 0;
+    while (loader->consumer_waiting && waited != ETIMEDOUT)
+        waited = pthread_cond_timedwait(&pool->ready, &pool->lock, &deadline);
+    loader->consumer_naps = false;
+    while (presto__loader_ready_packet(loader) == NULL && !presto__loader_has_ended(loader)) {
+        loader->consumer_waiting = true;
+        pthread_cond_wait(&pool->ready, &pool->lock);
+    }
+    loader->consumer_waiting = false;
+    loader->consumer_asleep = false;
+}
+
+/* Wait for the next packet and take it out of the ring; NULL at the end. */
+static presto__packet *take_packet(presto_loader *loader) {
+    presto__pool *pool = loader->pool;
+    uint64_t entered = presto_clock_ns();
+    pthread_mutex_lock(&pool->lock);
+    loader->consumer_inside = true;
+    presto__packet *packet;
+    while ((packet = presto__loader_ready_packet(loader)) == NULL &&
+           !presto__loader_has_ended(loader)) {
+        if (loader->options.threads == 0) {
+            (void)presto__worker_run_next(&loader->workers[0]);
+            continue;
+        }
+        wait_for_packet(loader);
+    }
+    loader->consumer_inside = false;
+    uint64_t left = presto_clock_ns();
+    if (packet != NULL) {
+        loader->slots[packet->number % loader->capacity] = NULL;
+        if (loader->options.completion_order)
+            loader->done_first = packet->next;
+        loader->next_out++;
+        loader->packets_out++;
+        pool->packets_ready--;
+        if (pool->workers_waiting > 0 && pool->packets_ready <= pool->resume_at)
+            pthread_cond_broadcast(&pool->room);
+    }
+    if (loader->last_exit_ns != 0)
+        loader->counts.consumer_busy_ns += entered - loader->last_exit_ns;
+    loader->counts.consumer_wait_ns += left - entered;
+    loader->last_exit_ns = left;
+    pthread_mutex_unlock(&pool->lock);
+    return packet;
+}
+
+/* Too many skipped? Then the packet ends at this fault. */
+static bool exceeds_limit(presto_loader *loader, const presto__fault *fault, presto_error *err) {
+    if (loader->skipped_samples <= loader->options.skip_limit)
+        return false;
+    *err = fault->error;
+    char message[PRESTO_ERROR_MESSAGE_BYTES];
+    snprintf(message, sizeof message,
+             "%" PRIu64 " samples had to be left out, which is more than the %" PRIu64
+             " allowed; the last one: %.300s",
+             loader->skipped_samples, loader->options.skip_limit, fault->error.message);
+    memcpy(err->message, message, sizeof message);
+    return true;
+}
+
+/* Report what was left out of the packet, in order, and hold it against the budget. */
+static void report_skipped(presto_loader *loader, presto__packet *packet) {
+    for (size_t i = 0; i < packet->part_count; i++) {
+        const presto__part *part = &packet->parts[i];
+        for (size_t j = 0; j < part->fault_count; j++) {
+            const presto__fault *fault = &part->faults[j];
+            if (fault->position >= packet->failed_at)
+                return;
+            loader->skipped_samples++;
+            if (exceeds_limit(loader, fault, &packet->ragged_error)) {
+                presto__packet_cut(packet, fault->position, &packet->ragged_error,
+                                   loader->options.output);
+                return;
+            }
+            if (loader->options.on_skip != NULL)
+                loader->options.on_skip(loader->options.on_skip_user, packet->epoch, fault->number,
+                                        &fault->error);
+        }
+    }
+}
+
+/* At the end of an epoch: was more skipped than the part allowed? */
+static presto_status check_fraction(presto_loader *loader, presto_error *err) {
+    double allowed = loader->options.skip_fraction * (double)loader->seen_samples;
+    if (loader->skipped_samples == 0 || (double)loader->skipped_samples <= allowed)
+        return PRESTO_OK;
+    presto_error error;
+    presto_error_set(&error, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                     "%" PRIu64 " of %" PRIu64
+                     " samples had to be left out, which is more than the %g %% allowed",
+                     loader->skipped_samples, loader->seen_samples,
+                     loader->options.skip_fraction * 100);
+    return final_failure(loader, &error, err);
+}
+
+static void count_packet(presto_loader *loader, const presto__packet *packet) {
+    uint64_t samples = 0, batches = 0, bytes = packet->frames.bytes;
+    for (size_t i = 0; i < packet->batch_count; i++) {
+        samples += packet->batches[i].shown.rows;
+        batches += packet->batches[i].shown.rows > 0;
+    }
+    if (loader->options.output != PRESTO_OUTPUT_RECORDS)
+        for (size_t i = 0; i < packet->part_count; i++)
+            bytes += packet->parts[i].delivered_bytes;
+    pthread_mutex_lock(&loader->pool->lock);
+    loader->counts.samples += samples;
+    loader->counts.batches += batches;
+    loader->counts.delivered_bytes += bytes;
+    loader->counts.skipped = loader->skipped_samples;
+    if (loader->tuner.most > 0 && presto__tuner_add(&loader->tuner, bytes, presto_clock_ns()))
+        pthread_cond_broadcast(&loader->spare);
+    pthread_mutex_unlock(&loader->pool->lock);
+}
+
+static void warn(presto_loader *loader) {
+    presto_error warning;
+    if (loader->disk != NULL && presto__disk_take_warning(loader->disk, &warning) &&
+        loader->options.on_warning != NULL)
+        loader->options.on_warning(loader->options.on_warning_user, &warning);
+}
+
+static presto_status next_packet(presto_loader *loader, presto_error *err) {
+    presto__packet *packet = take_packet(loader);
+    if (packet == NULL && loader->disk != NULL)
+        presto__disk_finish(loader->disk); /* whoever looks at the end finds all that was stored */
+    warn(loader);
+    if (packet == NULL) {
+        if (loader->unstarted != NULL)
+            presto__packet_release(loader->unstarted, 1);
+        loader->unstarted = NULL;
+        if (loader->has_start_error)
+            return final_failure(loader, &loader->start_error, err);
+        PRESTO_TRY(check_fraction(loader, err));
+        /* All is consumed, samples left out after the last batch included. */
+        loader->state_epoch = loader->next_epoch;
+        loader->state_next = loader->next_offset;
+        loader->final_status = PRESTO_END;
+        return PRESTO_END;
+    }
+    loader->current = packet;
+    loader->current_batch = 0;
+    if (packet->epoch != loader->current_epoch && loader->seen_samples > 0 &&
+        !loader->options.completion_order)
+        PRESTO_TRY(check_fraction(loader, err));
+    loader->current_epoch = packet->epoch;
+    loader->seen_samples += packet->count;
+    report_skipped(loader, packet);
+    count_packet(loader, packet);
+    return PRESTO_OK;
+}
+
+/* The next batch of the current packet; NULL if it has no more. */
+static presto__batch *next_batch(presto_loader *loader) {
+    presto__packet *packet = loader->current;
+    while (loader->current_batch < packet->batch_count) {
+        presto__batch *batch = &packet->batches[loader->current_batch++];
+        bool is_cut = batch->first + batch->positions > packet->failed_at;
+        if (batch->shown.rows > 0 && !(is_cut && loader->options.drop_last))
+            return batch;
+    }
+    return NULL;
+}
+
+presto_status presto_loader_next(presto_loader *loader, presto_batch **batch_out,
+                                 presto_error *err) {
+    if (loader->final_status != PRESTO_OK) {
+        if (loader->final_status < 0 && err != NULL)
+            *err = loader->final_error;
+        return loader->final_status;
+    }
+    for (;;) {
+        presto__batch *batch = loader->current == NULL ? NULL : next_batch(loader);
+        if (batch != NULL) {
+            atomic_fetch_add_explicit(&loader->current->refs, 1, memory_order_relaxed);
+            loader->state_epoch = batch->shown.epoch;
+            loader->state_next = batch->shown.first + batch->shown.rows + batch->shown.skipped;
+            *batch_out = &batch->shown;
+            return PRESTO_OK;
+        }
+        if (loader->current != NULL) {
+            presto__packet *done = loader->current;
+            presto_status status = PRESTO_OK;
+            if (done->failure != NULL) {
+                status = final_failure(loader, done->failure, err);
+                loader->failed_at = done->first + done->failed_at;
+            }
+            loader->current = NULL;
+            presto__packet_release(done, 1);
+            if (status < 0)
+                return status;
+        }
+        presto_status status = next_packet(loader, err);
+        if (status != PRESTO_OK)
+            return status;
+    }
+}
