@@ -15,6 +15,7 @@ typedef struct presto__conversion {
     const presto_convert_options *options;
     const presto_pipeline *pipeline; /* NULL: records are stored as they are */
     const char *dir;
+    size_t prefetch_bytes; /* for data in flight */
     bool made_dir;
     bool took_dir; /* nothing in it is anybody else's */
     /* input */

@@ -48,7 +48,7 @@ static presto_status collect_training(presto__conversion *job, training *set, pr
     options.limit_samples = DICTIONARY_SAMPLES;
     if (options.limit_samples > job->sample_count)
         options.limit_samples = job->sample_count;
-    options.prefetch_bytes = job->options->prefetch_bytes;
+    options.prefetch_bytes = job->prefetch_bytes;
     options.on_error = PRESTO_ON_ERROR_SKIP; /* the conversion itself will report them */
     if (job->dataset == NULL ||
         presto_dataset_get_info(job->dataset)->file_compression == PRESTO_FILE_PLAIN)

@@ -287,7 +287,7 @@ static void loader_options(const presto__conversion *job, presto_loader_options 
     loader.output = PRESTO_OUTPUT_RECORDS;
     loader.batch_samples = 0;
     loader.seed = options->seed;
-    loader.prefetch_bytes = options->prefetch_bytes;
+    loader.prefetch_bytes = job->prefetch_bytes;
     loader.on_error = options->on_error;
     loader.skip_limit = options->skip_limit;
     if (loader.skip_limit != UINT64_MAX)

@@ -210,7 +210,7 @@ presto_status presto__writers_new(const presto__conversion *job, size_t count, b
     all->job = job;
     all->count = count;
     all->has_threads = has_threads;
-    all->most_bytes = job->options->prefetch_bytes / 4;
+    all->most_bytes = job->prefetch_bytes / 4;
     all->failed = SIZE_MAX;
     pthread_mutex_init(&all->lock, NULL);
     pthread_cond_init(&all->changed, NULL);

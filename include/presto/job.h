@@ -78,7 +78,8 @@ typedef struct presto_convert_options {
     bool auto_threads;      /* `threads` is the most, see presto_loader_options. Default false */
     uint64_t limit_samples; /* 0 = all */
     uint64_t seed;
-    size_t prefetch_bytes;
+    size_t prefetch_bytes; /* of data in flight; default 0: 32 MiB for each thread and for the
+                              writers, at most 256 MiB */
     presto_error_policy on_error;
     uint64_t skip_limit;
     double skip_fraction;

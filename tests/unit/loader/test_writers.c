@@ -497,8 +497,8 @@ START_TEST(a_writer_that_hangs_keeps_no_more_than_it_may) {
     static const size_t least[] = {1, 10, 60}, most[] = {2, 12, 66};
     for (size_t l = 0; l < 3; l++) {
         presto_convert_options options = defaults(PRESTO_FILE_PLAIN, 9, 2);
-        options.prefetch_bytes = limits[l];
-        presto__conversion job = {.options = &options, .dir = dir, .shard_count = 9};
+        presto__conversion job = {
+            .options = &options, .dir = dir, .prefetch_bytes = limits[l], .shard_count = 9};
         char *pipe = at(".data-00000-of-00009.tfrecord.partial");
         ck_assert_int_eq(mkfifo(pipe, 0600), 0);
         presto__writers *writers;
