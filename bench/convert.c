@@ -174,9 +174,9 @@ static void run_table(const char *title, task *tasks, size_t count, unsigned rou
 
 static void run_tables(const material *m, unsigned threads, unsigned rounds) {
     char title[80];
-    task plain[] = {{m, WAY_COPY, threads, "none", false},
-                    {m, WAY_IN_TURN, threads, "none", false},
-                    {m, WAY_AT_ONCE, threads, "none", false}};
+    task plain[] = {{m, WAY_IN_TURN, threads, "none", false},
+                    {m, WAY_AT_ONCE, threads, "none", false},
+                    {m, WAY_COPY, threads, "none", false}};
     snprintf(title, sizeof title, "as they are, %u thread%s", threads, threads == 1 ? "" : "s");
     run_table(title, plain, 3, rounds);
     task zstd[] = {{m, WAY_IN_TURN, threads, "zstd:1", false},
