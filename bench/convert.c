@@ -5,7 +5,8 @@
  * checks the bytes once and sums them up once on as many threads, a file each; with zstd:1; and
  * compressed as whole files.
  *
- * Usage: bench_convert [-m MIB=512] [-r ROUNDS=7] [-s RECORD_KB=160] [-w WORK_DIR]
+ * Usage: bench_convert [-m MIB=512] [-p IN_FLIGHT_MIB] [-r ROUNDS=7] [-s RECORD_KB=160] [-w
+ * WORK_DIR]
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -32,6 +33,7 @@ typedef struct material {
     char out[512];
     uint64_t file_bytes;
     uint64_t records;
+    size_t prefetch_bytes; /* 0: as conversions choose it */
 } material;
 
 typedef enum way { WAY_COPY, WAY_IN_TURN, WAY_AT_ONCE } way;
@@ -130,6 +132,7 @@ static double convert(const task *t) {
     presto_convert_options_defaults(&options);
     options.threads = t->threads;
     options.codec = t->codec;
+    options.prefetch_bytes = t->m->prefetch_bytes;
     options.file_compression = t->gzip ? PRESTO_FILE_GZIP : PRESTO_FILE_PLAIN;
     uint64_t bytes = t->m->file_bytes;
     if (t->gzip) {
@@ -195,9 +198,12 @@ int main(int argc, char **argv) {
     unsigned rounds = 7;
     size_t kilobytes = 160;
     const char *folder = "/tmp";
-    for (int option; (option = getopt(argc, argv, "m:r:s:w:")) != -1;) {
+    material m = {0};
+    for (int option; (option = getopt(argc, argv, "m:p:r:s:w:")) != -1;) {
         if (option == 'm')
             mebibytes = strtoull(optarg, NULL, 10);
+        else if (option == 'p')
+            m.prefetch_bytes = (size_t)strtoull(optarg, NULL, 10) << 20;
         else if (option == 'r')
             rounds = (unsigned)strtoul(optarg, NULL, 10);
         else if (option == 's')
@@ -205,9 +211,9 @@ int main(int argc, char **argv) {
         else if (option == 'w')
             folder = optarg;
         else
-            bench_die("usage: bench_convert [-m MIB] [-r ROUNDS] [-s RECORD_KB] [-w WORK_DIR]");
+            bench_die("usage: bench_convert [-m MIB] [-p IN_FLIGHT_MIB] [-r ROUNDS] [-s RECORD_KB] "
+                      "[-w WORK_DIR]");
     }
-    material m = {0};
     snprintf(m.in, sizeof m.in, "%s/bench-convert-%ld.tfrecord", folder, (long)getpid());
     snprintf(m.out, sizeof m.out, "%s/bench-convert-%ld", folder, (long)getpid());
     make_input(&m, mebibytes << 20, kilobytes * 1000);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A dataset's folder as one number. */
+/* Paths in a test's folder, and a dataset's folder as one number. */
 #ifndef FOLDER_CHECK_H
 #define FOLDER_CHECK_H
 
@@ -10,6 +10,15 @@
 #include <string.h>
 
 #include <presto/crc32c.h>
+
+/** folder/name, in one of eight places that are used in turn. */
+static inline char *path_in(const char *folder, const char *name) {
+    static char paths[8][700];
+    static size_t next;
+    char *path = paths[next++ % 8];
+    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+    return path;
+}
 
 /** Names and contents, but for hidden files and indexes (which hold the time of their shard's last
  * change): of those the names alone. */

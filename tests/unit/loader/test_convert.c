@@ -21,11 +21,7 @@ static char *dir;
 static presto_pipeline *pipeline;
 
 static char *at(const char *name) {
-    static char paths[8][700];
-    static size_t next;
-    char *path = paths[next++ % 8];
-    snprintf(path, sizeof paths[0], "%s/%s", dir, name);
-    return path;
+    return path_in(dir, name);
 }
 
 static void set_up(void) {

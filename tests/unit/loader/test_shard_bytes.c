@@ -5,6 +5,7 @@
  * that are to be damaged are decoded.
  */
 #define _XOPEN_SOURCE 700
+#include "folder_check.h"
 #include "loader_check.h"
 
 #include <dirent.h>
@@ -21,11 +22,7 @@ static presto_error err;
 static presto_convert_result result;
 
 static char *at(const char *name) {
-    static char paths[8][700];
-    static size_t next;
-    char *path = paths[next++ % 8];
-    snprintf(path, sizeof paths[0], "%s/%s", dir, name);
-    return path;
+    return path_in(dir, name);
 }
 
 static char *source_file(int number) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The source of files: what is found, in which order, with which labels; and what is refused. */
 #define _XOPEN_SOURCE 700
-#include "presto_check.h"
+#include "folder_check.h"
 
 #include <stdio.h>
 #include <sys/stat.h>
@@ -21,11 +21,7 @@ static void tear_down(void) {
 }
 
 static char *at(const char *name) {
-    static char paths[8][700];
-    static size_t next;
-    char *path = paths[next++ % 8];
-    snprintf(path, sizeof paths[0], "%s/%s", dir, name);
-    return path;
+    return path_in(dir, name);
 }
 
 static void make_file(const char *name) {

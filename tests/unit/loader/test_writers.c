@@ -26,11 +26,7 @@ static presto_error err;
 static presto_convert_result result;
 
 static char *at(const char *name) {
-    static char paths[8][700];
-    static size_t next;
-    char *path = paths[next++ % 8];
-    snprintf(path, sizeof paths[0], "%s/%s", dir, name);
-    return path;
+    return path_in(dir, name);
 }
 
 static char *photo(int number) {
