@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Large pages on request. Only whole large pages inside the piece are asked for, so that it never
- * takes more memory than malloc gave it. A system that has none, or does not want to give any, is
- * no failure.
- */
+/* Memory that malloc alone does not give. */
 #define _DEFAULT_SOURCE /* madvise */
 #include <presto/span.h>
 
+#include <stdlib.h>
 #include <sys/mman.h>
 
-#define LARGE_PAGE ((uintptr_t)2 << 20)
+#include <presto/checked.h>
 
+#define LARGE_PAGE ((uintptr_t)2 << 20)
+#define APART ((size_t)PRESTO_APART_BYTES)
+
+/*
+ * Only whole large pages inside the piece are asked for, so that it never takes more memory than
+ * malloc gave it. A system that has none, or does not want to give any, is no failure.
+ */
 void presto_memory_will_fill(void *data, size_t bytes) {
 #ifdef MADV_HUGEPAGE
     if (bytes < LARGE_PAGE)
@@ -23,4 +27,15 @@ void presto_memory_will_fill(void *data, size_t bytes) {
     (void)data;
     (void)bytes;
 #endif
+}
+
+void *presto_memory_apart(size_t count, size_t bytes) {
+    size_t whole;
+    if (!presto_size_multiply(count, bytes, &whole) || !presto_size_add(whole, APART - 1, &whole))
+        return NULL;
+    whole &= ~(APART - 1);
+    void *memory = aligned_alloc(APART, whole);
+    if (memory != NULL)
+        memset(memory, 0, whole);
+    return memory;
 }

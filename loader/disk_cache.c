@@ -232,13 +232,12 @@ presto_status presto__disk_sample(presto__disk_worker *worker, presto_arena *are
 
 presto_status presto__disk_worker_new(presto__disk *disk, size_t most,
                                       presto__disk_worker **worker_out, presto_error *err) {
-    presto__disk_worker *worker = calloc(1, sizeof *worker);
+    presto__disk_worker *worker = presto_memory_apart(1, sizeof *worker);
     if (worker == NULL)
         return presto_fail_memory(err, sizeof *worker);
-    worker->disk = disk;
-    worker->most = most;
-    worker->hits = calloc(most + 1, sizeof *worker->hits);
-    worker->held = calloc(most + 1, sizeof(presto__disk_block *));
+    *worker = (presto__disk_worker){.disk = disk, .most = most};
+    worker->hits = presto_memory_apart(most + 1, sizeof *worker->hits);
+    worker->held = presto_memory_apart(most + 1, sizeof(presto__disk_block *));
     if (worker->hits == NULL || worker->held == NULL) {
         presto__disk_worker_free(worker);
         return presto_fail_memory(err, most * sizeof *worker->hits);

@@ -192,7 +192,7 @@ static presto_status open_order(presto_loader *loader, presto_error *err) {
 
 static presto_status start_workers(presto_loader *loader, presto_error *err) {
     size_t count = loader->options.threads > 0 ? loader->options.threads : 1;
-    loader->workers = calloc(count, sizeof *loader->workers);
+    loader->workers = presto_memory_apart(count, sizeof *loader->workers);
     if (loader->workers == NULL)
         return presto_fail_memory(err, count * sizeof *loader->workers);
     for (; loader->worker_count < count; loader->worker_count++) {

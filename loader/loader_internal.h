@@ -528,7 +528,7 @@ typedef struct presto__account {
 } presto__account;
 
 struct presto__worker {
-    presto_loader *loader;
+    _Alignas(PRESTO_APART_BYTES) presto_loader *loader; /* neighbours share no line */
     pthread_t thread;
     bool is_started;
     presto_arena arena;

@@ -313,7 +313,7 @@ static void dataset_reader_free(presto__reader *base) {
 static presto_status dataset_reader_new(presto_source *source,
                                         const presto__reader_options *options,
                                         presto__reader **reader_out, presto_error *err) {
-    dataset_reader *reader = calloc(1, sizeof *reader);
+    dataset_reader *reader = presto_memory_apart(1, sizeof *reader);
     if (reader == NULL)
         return presto_fail_memory(err, sizeof *reader);
     reader->base.source = source;

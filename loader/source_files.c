@@ -427,7 +427,7 @@ static presto_status files_read_file(void *user, presto_span path, presto_arena 
 static presto_status files_reader_new(presto_source *source, const presto__reader_options *options,
                                       presto__reader **reader_out, presto_error *err) {
     (void)options;
-    files_reader *reader = calloc(1, sizeof *reader);
+    files_reader *reader = presto_memory_apart(1, sizeof *reader);
     if (reader == NULL)
         return presto_fail_memory(err, sizeof *reader);
     reader->base.source = source;

@@ -32,8 +32,9 @@ presto_status presto__worker_init(presto__worker *worker, presto_loader *loader,
         PRESTO_TRY(presto__disk_worker_new(loader->disk, loader->blocking.fetch_samples,
                                            &worker->disk, err));
     if (loader->pool->cache != NULL || loader->disk != NULL) {
-        worker->hits = calloc(loader->blocking.fetch_samples, sizeof *worker->hits);
-        worker->missing = calloc(loader->blocking.fetch_samples, sizeof *worker->missing);
+        worker->hits = presto_memory_apart(loader->blocking.fetch_samples, sizeof *worker->hits);
+        worker->missing =
+            presto_memory_apart(loader->blocking.fetch_samples, sizeof *worker->missing);
         if (worker->hits == NULL || worker->missing == NULL)
             return presto_fail_memory(err, loader->blocking.fetch_samples * sizeof(uint64_t));
     }

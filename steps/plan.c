@@ -492,10 +492,10 @@ presto_step_stats presto_plan_worker_stats(const presto_plan_worker *worker, siz
 
 static presto_status open_steps(presto_plan_worker *worker, presto_error *err) {
     size_t count = worker->plan->step_count;
-    worker->contexts = calloc(count + 1, sizeof *worker->contexts);
-    worker->counters = calloc(count + 1, sizeof *worker->counters);
-    worker->specs = calloc(count + 1, sizeof *worker->specs);
-    worker->wanted = calloc(count + 1, sizeof *worker->wanted);
+    worker->contexts = presto_memory_apart(count + 1, sizeof *worker->contexts);
+    worker->counters = presto_memory_apart(count + 1, sizeof *worker->counters);
+    worker->specs = presto_memory_apart(count + 1, sizeof *worker->specs);
+    worker->wanted = presto_memory_apart(count + 1, sizeof *worker->wanted);
     if (worker->contexts == NULL || worker->counters == NULL || worker->specs == NULL ||
         worker->wanted == NULL)
         return presto_fail_memory(err, (count + 1) * sizeof *worker->contexts);
@@ -515,7 +515,7 @@ static presto_status open_steps(presto_plan_worker *worker, presto_error *err) {
 presto_status presto_plan_worker_new(const presto_plan *plan, presto_arena *arena,
                                      presto_read_file_fn read_file, void *read_file_user,
                                      presto_plan_worker **worker_out, presto_error *err) {
-    presto_plan_worker *worker = calloc(1, sizeof *worker);
+    presto_plan_worker *worker = presto_memory_apart(1, sizeof *worker);
     if (worker == NULL)
         return presto_fail_memory(err, sizeof *worker);
     worker->plan = plan;

@@ -18,6 +18,6 @@ endforeach()
 # The same for every allocation and system call of our own code, where sanitizers can watch: the wrappers of records'
 # fault injection under a conversion and a stream.
 target_sources(loader_test_faults PRIVATE unit/records/faults.c)
-foreach(function malloc calloc realloc strdup pread pread64 write fsync rename close open open64 mmap mmap64)
+foreach(function malloc calloc realloc aligned_alloc strdup pread pread64 write fsync rename close open open64 mmap mmap64)
   target_link_options(loader_test_faults PRIVATE -Wl,--wrap=${function})
 endforeach()

@@ -9,10 +9,10 @@
  *   kill, term, int the signal arrives just before the K-th call
  * PRESTO_FAULT_COUNTS=FILE: at exit, the number of calls of each kind, one "CALL N" a line.
  *
- * Calls of the same kind count together (malloc, calloc and realloc; open, openat and fopen; ...).
- * What is said on stderr is left alone, as are calls that the C library makes of itself, and the
- * memory of jansson: version 2.14, when it cannot grow the buffer that it scans a string into, runs
- * past the string's end.
+ * Calls of the same kind count together (malloc, calloc, realloc and aligned_alloc; open, openat
+ * and fopen; ...). What is said on stderr is left alone, as are calls that the C library makes of
+ * itself, and the memory of jansson: version 2.14, when it cannot grow the buffer that it scans a
+ * string into, runs past the string's end.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -148,6 +148,7 @@ static void *real(const char *name, void *_Atomic *cache) {
 void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t count, size_t bytes);
 void *__libc_realloc(void *old, size_t bytes);
+void *__libc_memalign(size_t align, size_t bytes);
 
 static bool fails(const void *caller) {
     uintptr_t at = (uintptr_t)caller;
@@ -164,6 +165,10 @@ void *calloc(size_t count, size_t bytes) {
 
 void *realloc(void *old, size_t bytes) {
     return fails(__builtin_return_address(0)) ? NULL : __libc_realloc(old, bytes);
+}
+
+void *aligned_alloc(size_t align, size_t bytes) {
+    return fails(__builtin_return_address(0)) ? NULL : __libc_memalign(align, bytes);
 }
 
 /* ---- files ---- */

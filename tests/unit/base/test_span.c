@@ -40,6 +40,25 @@ START_TEST(an_arena_stops_allocating_after_its_first_rounds) {
 }
 END_TEST
 
+START_TEST(memory_apart_is_zeroed_and_begins_and_ends_with_whole_lines) {
+    uint8_t *pieces[64];
+    for (size_t i = 0; i < 64; i++) {
+        pieces[i] = presto_memory_apart(i + 1, 7);
+        ck_assert_ptr_nonnull(pieces[i]);
+        ck_assert_uint_eq((uintptr_t)pieces[i] % PRESTO_APART_BYTES, 0);
+        size_t whole = (i + 1) * 7 + (PRESTO_APART_BYTES - 1);
+        whole -= whole % PRESTO_APART_BYTES;
+        for (size_t j = 0; j < whole; j++) /* the rest of the last line is its own as well */
+            ck_assert_uint_eq(pieces[i][j], 0);
+        memset(pieces[i], 0xff, whole);
+    }
+    for (size_t i = 0; i < 64; i++)
+        free(pieces[i]);
+    ck_assert_ptr_null(presto_memory_apart(SIZE_MAX / 2, 3));
+    ck_assert_ptr_null(presto_memory_apart(SIZE_MAX - 5, 1));
+}
+END_TEST
+
 START_TEST(shapes_that_overflow_are_refused) {
     presto_tensor_spec spec = {PRESTO_FLOAT32, 3, {INT64_MAX, INT64_MAX, 3}};
     size_t bytes = 77;
@@ -79,6 +98,7 @@ int main(void) {
     const TTest *const tests[] = {
         a_buffer_keeps_what_was_appended_while_it_grows,
         an_arena_stops_allocating_after_its_first_rounds,
+        memory_apart_is_zeroed_and_begins_and_ends_with_whole_lines,
         shapes_that_overflow_are_refused,
         an_error_is_one_line_with_file_record_and_byte,
     };

@@ -35,6 +35,7 @@ static bool fails(int kind) {
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);
 void *__real_realloc(void *memory, size_t bytes);
+void *__real_aligned_alloc(size_t align, size_t bytes);
 char *__real_strdup(const char *text);
 ssize_t __real_pread(int fd, void *data, size_t bytes, off_t offset);
 ssize_t __real_pread64(int fd, void *data, size_t bytes, off_t offset);
@@ -72,6 +73,15 @@ void *__wrap_realloc(void *memory, size_t bytes) {
         return NULL;
     }
     return __real_realloc(memory, bytes);
+}
+
+void *__wrap_aligned_alloc(size_t align, size_t bytes);
+void *__wrap_aligned_alloc(size_t align, size_t bytes) {
+    if (fails(FAULT_MEMORY)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return __real_aligned_alloc(align, bytes);
 }
 
 char *__wrap_strdup(const char *text);
