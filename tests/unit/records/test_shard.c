@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shards: written and read back in every way of reading, indexes fresh and stale, damage, many
  * threads. */
+#define _GNU_SOURCE /* syscall */
 #include "presto_check.h"
 
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -215,35 +217,100 @@ START_TEST(framed_records_are_appended_as_they_are) {
 }
 END_TEST
 
-START_TEST(pieces_of_frames_of_any_size_keep_their_order) {
-    /* Sizes around the writer's buffer and its halves, singly and in groups: whatever waits in the
-     * buffer comes before what is written past it. */
-    made_file file = {.dir = presto_check_temp_dir()};
-    snprintf(file.path, sizeof file.path, "%s/%s", file.dir, "a.tfrecord");
-    make_payloads(&file, 200, 200000, presto_check_seed());
-    presto_rng rng;
-    presto_rng_init(&rng, &(presto_rng_key){.seed = presto_check_seed(), .stream = 1});
-    presto_shard_writer *writer;
-    ck_assert_ok(presto_shard_writer_open(file.path, NULL, &writer, &err), &err);
+/* The writer's write(2): the pieces of the file that it wrote to first. */
+#define PIECE_BYTES ((size_t)256 << 10)
+static struct {
+    int fd; /* -1: the next one that is written to; -2: none */
+    size_t calls, last_bytes;
+    bool whole; /* all but the last one were of a piece, and started where a piece starts */
+} pieces = {.fd = -2};
+
+ssize_t write(int fd, const void *data, size_t bytes) {
+    if (pieces.fd == -1)
+        pieces.fd = fd;
+    if (pieces.fd == fd) {
+        pieces.whole = pieces.whole && lseek(fd, 0, SEEK_CUR) % (off_t)PIECE_BYTES == 0 &&
+                       (pieces.calls == 0 || pieces.last_bytes == PIECE_BYTES);
+        pieces.calls++;
+        pieces.last_bytes = bytes;
+    }
+    return syscall(SYS_write, fd, data, bytes);
+}
+
+/* Sizes around pieces, their halves and multiples, frame and all, among any others. */
+static void make_sizes(made_file *file, presto_rng *rng) {
+    static const size_t around[] = {PIECE_BYTES / 2, PIECE_BYTES, 2 * PIECE_BYTES};
+    make_payloads(file, 150, 3 * PIECE_BYTES, presto_check_seed());
+    for (size_t i = 0; i < file->count; i++) {
+        size_t size = around[presto_rng_below(rng, 3)] - 40 + presto_rng_below(rng, 60);
+        if (presto_rng_below(rng, 2) == 0)
+            size = presto_rng_below(rng, PIECE_BYTES / 4);
+        if (presto_rng_below(rng, 4) > 0 && size < file->sizes[i])
+            file->sizes[i] = size;
+    }
+}
+
+static void write_singly_and_in_groups(presto_shard_writer *writer, const made_file *file,
+                                       presto_rng *rng) {
     presto_buffer frames = {0};
-    for (size_t i = 0; i < file.count;) {
-        uint32_t sizes[5];
+    for (size_t i = 0; i < file->count;) {
+        uint32_t sizes[3];
         size_t count = 0;
-        size_t group = 1 + (size_t)presto_rng_below(&rng, 5);
+        size_t group = (size_t)presto_rng_below(rng, 4);
+        if (group == 0) {
+            ck_assert_ok(presto_shard_writer_append(writer, payload(file, i++), &err), &err);
+            continue;
+        }
         frames.bytes = 0;
-        for (; count < group && i < file.count; count++, i++) {
-            ck_assert_ok(presto_frame_append(&frames, payload(&file, i), &err), &err);
-            sizes[count] = (uint32_t)(file.sizes[i] + PRESTO_FRAME_OVERHEAD_BYTES);
+        for (; count < group && i < file->count; count++, i++) {
+            ck_assert_ok(presto_frame_append(&frames, payload(file, i), &err), &err);
+            sizes[count] = (uint32_t)(file->sizes[i] + PRESTO_FRAME_OVERHEAD_BYTES);
         }
         ck_assert_ok(presto_shard_writer_append_frames(writer, presto_buffer_span(&frames), sizes,
                                                        count, &err),
                      &err);
     }
-    ck_assert_ok(presto_shard_writer_finish(writer, NULL, &err), &err);
-    presto_shard_writer_free(writer);
     presto_buffer_done(&frames);
-    check_all(&file, false, false);
-    drop_file(&file);
+}
+
+START_TEST(records_of_any_size_are_written_in_order_and_in_whole_pieces) {
+    presto_rng rng;
+    presto_rng_init(&rng, &(presto_rng_key){.seed = presto_check_seed(), .stream = 1});
+    for (int gzip = 0; gzip < 2; gzip++) {
+        made_file file = {.dir = presto_check_temp_dir()};
+        snprintf(file.path, sizeof file.path, "%s/%s", file.dir,
+                 gzip ? "a.tfrecord.gz" : "a.tfrecord");
+        make_sizes(&file, &rng);
+        presto_shard_writer_options options;
+        presto_shard_writer_options_defaults(&options);
+        options.compression = gzip ? PRESTO_FILE_GZIP : PRESTO_FILE_PLAIN;
+        options.compression_level = 1;
+        presto_shard_writer *writer;
+        ck_assert_ok(presto_shard_writer_open(file.path, &options, &writer, &err), &err);
+        pieces.fd = -1;
+        pieces.calls = 0;
+        pieces.whole = true;
+        write_singly_and_in_groups(writer, &file, &rng);
+        presto_shard_summary summary;
+        ck_assert_ok(presto_shard_writer_finish(writer, &summary, &err), &err);
+        presto_shard_writer_free(writer);
+        pieces.fd = -2;
+        ck_assert(pieces.whole);
+        ck_assert_uint_gt(pieces.calls, 10);
+        size_t bytes;
+        uint8_t *content = presto_check_read_file(file.path, &bytes);
+        ck_assert_uint_eq(summary.stored_bytes, bytes);
+        ck_assert_uint_eq(summary.crc32c, presto_crc32c(0, content, bytes));
+        free(content);
+        presto_shard *shard = open_shard(file.path, false, false);
+        presto_block block = {0};
+        for (size_t i = 0; i < file.count; i++)
+            check_range(shard, &file, i, 1, &block);
+        ck_assert_uint_eq(presto_shard_records(shard), file.count);
+        presto_block_done(&block);
+        presto_shard_free(shard);
+        drop_file(&file);
+    }
 }
 END_TEST
 
@@ -272,8 +339,6 @@ static struct {
     uint64_t end, calls;
     bool gapless;
 } begun;
-
-int sync_file_range(int fd, off_t offset, off_t bytes, unsigned flags);
 
 int sync_file_range(int fd, off_t offset, off_t bytes, unsigned flags) {
     struct stat info;
@@ -604,7 +669,7 @@ int main(void) {
         a_file_without_records_is_a_file,
         the_summary_is_true,
         framed_records_are_appended_as_they_are,
-        pieces_of_frames_of_any_size_keep_their_order,
+        records_of_any_size_are_written_in_order_and_in_whole_pieces,
         nothing_stands_under_the_name_before_finish,
         the_disk_begins_with_a_large_file_before_its_end,
         a_stale_or_damaged_index_is_not_used,
