@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The TFRecord frame in memory: parse, write, and find the next whole one after damage. */
+/* The TFRecord frame in memory: parse and write. */
 #include "records_internal.h"
 
 #define HEADER PRESTO_FRAME_HEADER_BYTES
@@ -78,21 +78,4 @@ presto_status presto_frame_append(presto_buffer *out, presto_span payload, prest
                               at + HEADER + payload.bytes);
     out->bytes += payload.bytes + PRESTO_FRAME_OVERHEAD_BYTES;
     return PRESTO_OK;
-}
-
-presto_status presto_frame_find(presto_span in, size_t from, uint64_t max_payload_bytes,
-                                size_t *position_out) {
-    /* The length is compared first: that alone rejects nearly every position of ordinary data. */
-    for (size_t at = from; at < in.bytes && in.bytes - at >= PRESTO_FRAME_OVERHEAD_BYTES; at++) {
-        uint64_t payload_bytes = presto__load_u64(in.data + at);
-        if (payload_bytes > max_payload_bytes ||
-            payload_bytes > in.bytes - at - PRESTO_FRAME_OVERHEAD_BYTES)
-            continue;
-        if (header_holds(in.data + at) &&
-            payload_holds(in.data + at + HEADER, (size_t)payload_bytes)) {
-            *position_out = at;
-            return PRESTO_OK;
-        }
-    }
-    return PRESTO_END;
 }

@@ -60,15 +60,6 @@ PRESTO_API void presto_frame_write_footer(presto_span payload,
 PRESTO_API presto_status presto_frame_append(presto_buffer *out, presto_span payload,
                                              presto_error *err);
 
-/**
- * Resynchronize: find the first position >= `from` in `in` where a whole, valid frame stands
- * (header CRC and payload CRC hold). A false hit needs two CRCs to match by chance: 2^-64 a
- * position. Returns: PRESTO_OK with *position_out; PRESTO_END if there is none up to the end of
- * `in`. offset is unused but for the error; needs no allocation.
- */
-PRESTO_API presto_status presto_frame_find(presto_span in, size_t from, uint64_t max_payload_bytes,
-                                           size_t *position_out);
-
 #ifdef __cplusplus
 }
 #endif

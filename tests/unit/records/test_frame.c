@@ -118,45 +118,7 @@ START_TEST(lengths_near_the_top_do_not_wrap) {
         ck_assert_status(presto_frame_parse(presto_span_of(bytes, sizeof bytes), 0, UINT64_MAX,
                                             PRESTO_VERIFY_FULL, &payload, &err),
                          PRESTO_ERR_TRUNCATED, &err);
-        size_t at;
-        ck_assert_status(presto_frame_find(presto_span_of(bytes, sizeof bytes), 0, UINT64_MAX, &at),
-                         PRESTO_END, &err);
     }
-}
-END_TEST
-
-START_TEST(the_next_whole_frame_is_found_after_any_damage) {
-    presto_buffer buffer = {0};
-    size_t starts[4];
-    const char *const texts[] = {"first", "", "the third one", "last"};
-    for (size_t i = 0; i < 4; i++) {
-        starts[i] = buffer.bytes;
-        append(&buffer, texts[i]);
-    }
-    presto_span in = presto_buffer_span(&buffer);
-    for (size_t from = 0; from <= in.bytes; from++) {
-        size_t want = 0;
-        while (want < 4 && starts[want] < from)
-            want++;
-        size_t at = 0;
-        presto_status status = presto_frame_find(in, from, MAX, &at);
-        ck_assert_status(status, want < 4 ? PRESTO_OK : PRESTO_END, &err);
-        if (want < 4)
-            ck_assert_uint_eq(at, starts[want]);
-    }
-    buffer.data[starts[2] + 12] ^= 0x80;
-    size_t at = 0;
-    ck_assert_ok(presto_frame_find(in, starts[1] + 1, MAX, &at), &err);
-    ck_assert_uint_eq(at, starts[3]);
-    presto_buffer_done(&buffer);
-}
-END_TEST
-
-START_TEST(zeros_hold_no_frame) {
-    uint8_t zeros[100] = {0};
-    size_t at;
-    ck_assert_status(presto_frame_find(presto_span_of(zeros, sizeof zeros), 0, MAX, &at),
-                     PRESTO_END, &err);
 }
 END_TEST
 
@@ -169,8 +131,6 @@ int main(void) {
         verify_levels_check_what_they_say,
         the_limit_is_inclusive,
         lengths_near_the_top_do_not_wrap,
-        the_next_whole_frame_is_found_after_any_damage,
-        zeros_hold_no_frame,
     };
     return presto_check_main("frame", tests, sizeof tests / sizeof tests[0], 60);
 }
