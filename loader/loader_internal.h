@@ -381,6 +381,7 @@ struct presto__packet {
     atomic_size_t failing_part; /* the first part known to fail: later ones need not run */
 
     presto__batch *batches;
+    size_t batch_rows; /* of each but the last one */
     size_t batch_count, batch_capacity;
     presto__slab slab;
 
@@ -454,6 +455,9 @@ typedef struct presto__packet_shape {
 } presto__packet_shape;
 presto_status presto__packet_setup(presto__packet *packet, const presto__packet_shape *shape,
                                    presto_error *err);
+/** Empty its batches, before anybody works on it: apart from setup, because it takes long where
+ * they are many. */
+void presto__packet_clear(presto__packet *packet);
 
 /** Note that the sample at `position` failed; without memory to note it, the part fails there. */
 void presto__part_fault(presto__part *part, size_t position, uint64_t number,

@@ -17,7 +17,7 @@
  * push one of them aside: two switches.
  */
 #define NAP_NS 800000
-#define NAP_AMONG_SEVERAL_NS 1500000
+#define NAP_AMONG_SEVERAL_NS 1200000
 
 static presto_status final_failure(presto_loader *loader, const presto_error *error,
                                    presto_error *err) {

@@ -142,6 +142,8 @@ static void start_packet(presto__worker *worker) {
         packet->accounted_bytes = pool->packet_bytes;
     }
     packet->home = worker;
+    if (shape.parts > 1) /* for whoever comes first; there is one batch */
+        presto__packet_clear(packet);
     loader->slots[loader->next_packet % loader->capacity] = packet;
     loader->next_packet++;
     loader->next_offset += shape.count;
@@ -269,6 +271,8 @@ static void run_part(presto__worker *worker, presto__packet *packet, presto__par
         wake_consumer(loader);
     worker->wakes_consumer = false;
 
+    if (packet->part_count == 1) /* nobody else has it: not while the lock is held */
+        presto__packet_clear(packet);
     presto__worker_run(worker, packet, part);
     bool has_failed = part->has_failed || part->odd_at != SIZE_MAX;
     bool is_last = atomic_fetch_sub(&packet->parts_left, 1) == 1;

@@ -217,6 +217,23 @@ static void part_setup(presto__part *part, size_t first, size_t end) {
     part->is_taken = false;
 }
 
+void presto__packet_clear(presto__packet *packet) {
+    size_t rows = packet->batch_rows;
+    for (size_t i = 0; i < packet->batch_count; i++) {
+        presto__batch *batch = &packet->batches[i];
+        *batch = (presto__batch){.packet = packet, .first = i * rows};
+        size_t left = packet->count - i * rows;
+        batch->positions = left < rows ? left : rows;
+        batch->shown.epoch = packet->epoch;
+        batch->shown.first = packet->first + i * rows;
+        batch->shown.main_feature = SIZE_MAX;
+    }
+    presto__slab_reset(&packet->slab);
+    presto_arena_reset(&packet->arena);
+    packet->frames.bytes = 0;
+    packet->blocks.count = 0;
+}
+
 presto_status presto__packet_setup(presto__packet *packet, const presto__packet_shape *shape,
                                    presto_error *err) {
     size_t rows = shape->batch_rows;
@@ -235,20 +252,8 @@ presto_status presto__packet_setup(presto__packet *packet, const presto__packet_
     for (size_t i = 0; i < shape->parts; i++)
         part_setup(&packet->parts[i], shape->count * i / shape->parts,
                    shape->count * (i + 1) / shape->parts);
+    packet->batch_rows = rows;
     packet->batch_count = batches;
-    for (size_t i = 0; i < batches; i++) {
-        presto__batch *batch = &packet->batches[i];
-        *batch = (presto__batch){.packet = packet, .first = i * rows};
-        size_t left = shape->count - i * rows;
-        batch->positions = left < rows ? left : rows;
-        batch->shown.epoch = shape->epoch;
-        batch->shown.first = shape->first + i * rows;
-        batch->shown.main_feature = SIZE_MAX;
-    }
-    presto__slab_reset(&packet->slab);
-    presto_arena_reset(&packet->arena);
-    packet->frames.bytes = 0;
-    packet->blocks.count = 0;
     packet->is_finished = false;
     packet->failure = NULL;
     packet->failed_at = shape->count;
