@@ -29,9 +29,8 @@
 #define SHARDS 4
 #define FETCH_BYTES ((size_t)256 << 10)
 #define HOT_BYTES ((size_t)16 << 10)
-#define ROUND_BLOCKS                                                                               \
-    64 /* of FETCH_BYTES: about what is on its way between workers and consumer                    \
-        */
+/* Of FETCH_BYTES: about what is on its way between workers and consumer. */
+#define ROUND_BLOCKS 64
 
 #define MAX_SIZES 16
 #define WAYS 9

@@ -23,12 +23,14 @@ bool faults_disarm(void) {
     return atomic_load(&fired);
 }
 
-static bool fails(int kind) {
+/* Does this call fail? Then errno says `code`. */
+static bool fails(int kind, int code) {
     if ((atomic_load(&kinds) & kind) == 0 || atomic_load(&left) < 0)
         return false;
     if (atomic_fetch_sub(&left, 1) != 0)
         return false;
     atomic_store(&fired, true);
+    errno = code;
     return true;
 }
 
@@ -50,102 +52,58 @@ int __real_close(int fd);
 
 void *__wrap_malloc(size_t bytes);
 void *__wrap_malloc(size_t bytes) {
-    if (fails(FAULT_MEMORY)) {
-        errno = ENOMEM;
-        return NULL;
-    }
-    return __real_malloc(bytes);
+    return fails(FAULT_MEMORY, ENOMEM) ? NULL : __real_malloc(bytes);
 }
 
 void *__wrap_calloc(size_t count, size_t bytes);
 void *__wrap_calloc(size_t count, size_t bytes) {
-    if (fails(FAULT_MEMORY)) {
-        errno = ENOMEM;
-        return NULL;
-    }
-    return __real_calloc(count, bytes);
+    return fails(FAULT_MEMORY, ENOMEM) ? NULL : __real_calloc(count, bytes);
 }
 
 void *__wrap_realloc(void *memory, size_t bytes);
 void *__wrap_realloc(void *memory, size_t bytes) {
-    if (fails(FAULT_MEMORY)) {
-        errno = ENOMEM;
-        return NULL;
-    }
-    return __real_realloc(memory, bytes);
+    return fails(FAULT_MEMORY, ENOMEM) ? NULL : __real_realloc(memory, bytes);
 }
 
 void *__wrap_aligned_alloc(size_t align, size_t bytes);
 void *__wrap_aligned_alloc(size_t align, size_t bytes) {
-    if (fails(FAULT_MEMORY)) {
-        errno = ENOMEM;
-        return NULL;
-    }
-    return __real_aligned_alloc(align, bytes);
+    return fails(FAULT_MEMORY, ENOMEM) ? NULL : __real_aligned_alloc(align, bytes);
 }
 
 char *__wrap_strdup(const char *text);
 char *__wrap_strdup(const char *text) {
-    if (fails(FAULT_MEMORY)) {
-        errno = ENOMEM;
-        return NULL;
-    }
-    return __real_strdup(text);
+    return fails(FAULT_MEMORY, ENOMEM) ? NULL : __real_strdup(text);
 }
 
 ssize_t __wrap_pread(int fd, void *data, size_t bytes, off_t offset);
 ssize_t __wrap_pread(int fd, void *data, size_t bytes, off_t offset) {
-    if (fails(FAULT_READ)) {
-        errno = EIO;
-        return -1;
-    }
-    return __real_pread(fd, data, bytes, offset);
+    return fails(FAULT_READ, EIO) ? -1 : __real_pread(fd, data, bytes, offset);
 }
 
 ssize_t __wrap_pread64(int fd, void *data, size_t bytes, off_t offset);
 ssize_t __wrap_pread64(int fd, void *data, size_t bytes, off_t offset) {
-    if (fails(FAULT_READ)) {
-        errno = EIO;
-        return -1;
-    }
-    return __real_pread64(fd, data, bytes, offset);
+    return fails(FAULT_READ, EIO) ? -1 : __real_pread64(fd, data, bytes, offset);
 }
 
 ssize_t __wrap_write(int fd, const void *data, size_t bytes);
 ssize_t __wrap_write(int fd, const void *data, size_t bytes) {
-    if (fails(FAULT_WRITE)) {
-        errno = ENOSPC;
-        return -1;
-    }
-    return __real_write(fd, data, bytes);
+    return fails(FAULT_WRITE, ENOSPC) ? -1 : __real_write(fd, data, bytes);
 }
 
 int __wrap_fsync(int fd);
 int __wrap_fsync(int fd) {
-    if (fails(FAULT_WRITE)) {
-        errno = EIO;
-        return -1;
-    }
-    return __real_fsync(fd);
+    return fails(FAULT_WRITE, EIO) ? -1 : __real_fsync(fd);
 }
 
 int __wrap_rename(const char *from, const char *to);
 int __wrap_rename(const char *from, const char *to) {
-    if (fails(FAULT_WRITE)) {
-        errno = EIO;
-        return -1;
-    }
-    return __real_rename(from, to);
+    return fails(FAULT_WRITE, EIO) ? -1 : __real_rename(from, to);
 }
 
 int __wrap_close(int fd);
 int __wrap_close(int fd) {
     int result = __real_close(fd);
-    if (fails(FAULT_CLOSE)) {
-        errno = EIO;
-        return -1;
-    }
-    return result;
+    return fails(FAULT_CLOSE, EIO) ? -1 : result;
 }
 
 int __wrap_open(const char *path, int flags, ...);
@@ -154,11 +112,7 @@ int __wrap_open(const char *path, int flags, ...) {
     va_start(args, flags);
     int mode = va_arg(args, int);
     va_end(args);
-    if (fails(FAULT_OPEN)) {
-        errno = EMFILE;
-        return -1;
-    }
-    return __real_open(path, flags, mode);
+    return fails(FAULT_OPEN, EMFILE) ? -1 : __real_open(path, flags, mode);
 }
 
 int __wrap_open64(const char *path, int flags, ...);
@@ -167,27 +121,17 @@ int __wrap_open64(const char *path, int flags, ...) {
     va_start(args, flags);
     int mode = va_arg(args, int);
     va_end(args);
-    if (fails(FAULT_OPEN)) {
-        errno = EMFILE;
-        return -1;
-    }
-    return __real_open64(path, flags, mode);
+    return fails(FAULT_OPEN, EMFILE) ? -1 : __real_open64(path, flags, mode);
 }
 
 void *__wrap_mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset);
 void *__wrap_mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset) {
-    if (fails(FAULT_MEMORY)) {
-        errno = ENOMEM;
-        return (void *)-1;
-    }
-    return __real_mmap(at, bytes, protection, flags, fd, offset);
+    return fails(FAULT_MEMORY, ENOMEM) ? (void *)-1
+                                       : __real_mmap(at, bytes, protection, flags, fd, offset);
 }
 
 void *__wrap_mmap64(void *at, size_t bytes, int protection, int flags, int fd, off_t offset);
 void *__wrap_mmap64(void *at, size_t bytes, int protection, int flags, int fd, off_t offset) {
-    if (fails(FAULT_MEMORY)) {
-        errno = ENOMEM;
-        return (void *)-1;
-    }
-    return __real_mmap64(at, bytes, protection, flags, fd, offset);
+    return fails(FAULT_MEMORY, ENOMEM) ? (void *)-1
+                                       : __real_mmap64(at, bytes, protection, flags, fd, offset);
 }

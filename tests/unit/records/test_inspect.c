@@ -376,6 +376,45 @@ START_TEST(a_record_across_two_windows_is_found) {
 }
 END_TEST
 
+/* A header that holds, but for a length at the top of what 64 bits hold: it must neither wrap
+ * around nor be waited for. */
+START_TEST(lengths_near_the_top_cost_no_record) {
+    char *dir = presto_check_temp_dir();
+    char path[600], out[600];
+    snprintf(path, sizeof path, "%s/in.tfrecord", dir);
+    snprintf(out, sizeof out, "%s/out.tfrecord", dir);
+    presto_shard_options options;
+    presto_shard_options_defaults(&options);
+    options.tolerate = true;
+    options.max_payload_bytes = UINT64_MAX;
+    for (uint64_t below = 0; below < 40; below++) {
+        presto_buffer bytes = {0};
+        uint8_t junk[3 + PRESTO_FRAME_HEADER_BYTES] = {0};
+        presto_frame_write_header(UINT64_MAX - below, junk + 3);
+        ck_assert_ok(presto_buffer_append(&bytes, presto_span_of(junk, sizeof junk), &err), &err);
+        ck_assert_ok(presto_frame_append(&bytes, presto_span_of_text("whole"), &err), &err);
+        presto_check_write_file(path, presto_buffer_span(&bytes));
+        presto_buffer_done(&bytes);
+
+        presto_repair_result repaired;
+        ck_assert_ok(presto_repair_file(path, out, NULL, NULL, &repaired, &err), &err);
+        ck_assert_uint_eq(repaired.records, 1);
+        ck_assert_uint_eq(repaired.lost_bytes, sizeof junk);
+        ck_assert_int_eq(unlink(out), 0);
+
+        presto_shard *shard;
+        uint64_t lost;
+        ck_assert_ok(presto_shard_open(path, &options, &shard, &err), &err);
+        ck_assert_ok(presto_shard_index(shard, true, &lost, &err), &err);
+        ck_assert_uint_eq(presto_shard_records(shard), 2);
+        ck_assert_uint_eq(presto_shard_offset(shard, 1), sizeof junk);
+        presto_shard_free(shard);
+    }
+    presto_check_remove_tree(dir);
+    free(dir);
+}
+END_TEST
+
 START_TEST(a_whole_file_has_no_faults_and_an_index_is_built_and_checked) {
     made_file file = make_file();
     presto_fault_kind kind = PRESTO_FAULT_IO;
@@ -543,6 +582,7 @@ int main(void) {
         ranges_left_out_doubled_swapped_or_zeroed_cost_no_whole_record,
         a_large_damaged_file_is_searched_in_windows,
         a_record_across_two_windows_is_found,
+        lengths_near_the_top_cost_no_record,
         a_whole_file_has_no_faults_and_an_index_is_built_and_checked,
         the_dali_index_has_a_line_a_record,
         a_file_that_cannot_be_read_is_a_fault,
