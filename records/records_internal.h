@@ -40,6 +40,13 @@ static inline bool presto__crc_matches(uint32_t stored, uint32_t computed) {
 #endif
 }
 
+/* The limit that a caller sets, but so low that a frame's size, added to any offset in a file, does
+ * not wrap around. */
+static inline uint64_t presto__payload_limit(uint64_t max_payload_bytes) {
+    uint64_t most = (uint64_t)INT64_MAX / 2;
+    return max_payload_bytes < most ? max_payload_bytes : most;
+}
+
 /**
  * The plain case, fast: frames that stand at offsets[i] - offsets[0] in `data` and fill their
  * places exactly. Fills records[] for the leading ones that hold and returns how many they are;

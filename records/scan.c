@@ -52,9 +52,7 @@ presto_status presto__scan_new(const char *path, uint64_t max_payload_bytes,
     if (scan == NULL)
         return presto_fail_memory(err, sizeof *scan);
     scan->fd = -1;
-    /* Sizes of frames must not wrap around. */
-    scan->max_payload_bytes =
-        max_payload_bytes < (uint64_t)INT64_MAX / 2 ? max_payload_bytes : (uint64_t)INT64_MAX / 2;
+    scan->max_payload_bytes = presto__payload_limit(max_payload_bytes);
     presto_status status = open_scan(scan, path, err);
     if (status < 0) {
         presto__scan_free(scan);

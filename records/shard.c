@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "records_internal.h"
 #include "shard_parts_internal.h"
 
 void presto_shard_options_defaults(presto_shard_options *options) {
@@ -55,6 +56,7 @@ presto_status presto__shard_open(const char *path, const presto_shard_options *o
         shard->options = *options;
     else
         presto_shard_options_defaults(&shard->options);
+    shard->options.max_payload_bytes = presto__payload_limit(shard->options.max_payload_bytes);
     shard->fd = -1;
     presto_status status = init_locks(shard, err);
     if (status < 0) {

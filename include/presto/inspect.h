@@ -54,7 +54,7 @@ typedef struct presto_fault {
 typedef bool (*presto_fault_fn)(void *user, const presto_fault *fault);
 
 typedef struct presto_verify_options {
-    uint64_t max_payload_bytes;     /* default PRESTO_FRAME_MAX_PAYLOAD_BYTES */
+    uint64_t max_payload_bytes;     /* default PRESTO_FRAME_MAX_PAYLOAD_BYTES; 2^62 - 1 at most */
     uint64_t max_record_bytes;      /* after decompression; default PRESTO_CODEC_MAX_RECORD_BYTES */
     bool check_examples;            /* decompress and parse every record; default true */
     const presto_codec_spec *codec; /* of the records; NULL: guessed from the first ones */

@@ -30,7 +30,7 @@ typedef struct presto_shard presto_shard;
 
 typedef struct presto_shard_options {
     presto_verify verify;       /* default PRESTO_VERIFY_FULL */
-    uint64_t max_payload_bytes; /* default PRESTO_FRAME_MAX_PAYLOAD_BYTES */
+    uint64_t max_payload_bytes; /* default PRESTO_FRAME_MAX_PAYLOAD_BYTES; 2^62 - 1 at most */
     bool map;                   /* read through mmap instead of pread; default false. A file that is
                                    truncated while mapped kills the process with SIGBUS unless the
                                    program handles that; see docs/format.md */
