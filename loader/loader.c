@@ -236,6 +236,21 @@ static presto_status open_cache(presto_loader *loader, presto_error *err) {
     return PRESTO_OK;
 }
 
+/* Workers go through the list until they are joined, whatever becomes of the caller's. */
+static presto_status copy_ranges(presto_loader *loader, const presto__ranges *ranges,
+                                 presto_error *err) {
+    loader->ranges = *ranges;
+    if (ranges->list == NULL)
+        return PRESTO_OK;
+    loader->range_list = calloc(ranges->count + 1, sizeof *loader->range_list);
+    if (loader->range_list == NULL)
+        return presto_fail_memory(err, ranges->count * sizeof *loader->range_list);
+    if (ranges->count > 0)
+        memcpy(loader->range_list, ranges->list, ranges->count * sizeof *loader->range_list);
+    loader->ranges.list = loader->range_list;
+    return PRESTO_OK;
+}
+
 static presto_status open_loader(presto_loader *loader, presto_error *err) {
     /* A little is kept back for packets that turn out larger than those before them. */
     size_t limit = loader->options.prefetch_bytes;
@@ -281,11 +296,12 @@ presto_status presto__loader_open_ranges(presto_source *source, const presto_pla
     }
     loader->step_count =
         loader->cache_step_count + (loader->plan == NULL ? 0 : presto_plan_step_count(plan));
-    loader->ranges = *ranges;
     loader->failed_at = UINT64_MAX;
     loader->end_packet = UINT64_MAX;
     loader->opened_ns = presto_clock_ns();
-    presto_status status = open_loader(loader, err);
+    presto_status status = copy_ranges(loader, ranges, err);
+    if (status == PRESTO_OK)
+        status = open_loader(loader, err);
     if (status < 0) {
         presto_loader_free(loader);
         return status;
@@ -323,6 +339,7 @@ void presto_loader_free(presto_loader *loader) {
         presto__packet_release(loader->current, 1);
     presto__order_done(&loader->order);
     presto__schema_done(&loader->schema);
+    free(loader->range_list);
     if (loader->pool != NULL)
         presto__pool_close(loader->pool);
     free(loader);

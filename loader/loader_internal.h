@@ -225,7 +225,7 @@ typedef struct presto__range {
  * most_open and the stretches asked for.
  */
 typedef struct presto__ranges {
-    const presto__range *list; /* not owned; NULL: there are none, not even an empty list */
+    const presto__range *list; /* borrowed; NULL: there are none, not even an empty list */
     size_t count;
     size_t next; /* in the list: not begun */
     size_t most_open;
@@ -580,7 +580,8 @@ typedef struct presto__read_ahead {
     uint64_t most_samples; /* 0: never */
     _Atomic uint64_t samples;
     _Atomic uint64_t told; /* all before this position has been told, or read */
-    presto__ranges ranges; /* where telling has come to, in their order; guarded by the lock */
+    presto__ranges ranges; /* where telling has come to, in their order; guarded by the lock. Its
+                              list is the loader's range_list */
 } presto__read_ahead;
 
 struct presto_loader {
@@ -607,6 +608,7 @@ struct presto_loader {
     presto__disk *disk;       /* NULL: no disk cache */
     atomic_bool is_abandoned; /* results are no longer wanted */
     presto__read_ahead read_ahead;
+    presto__range *range_list; /* owned; what all ranges below and in read_ahead go through */
 
     /* Guarded by the pool's lock. */
     presto__packet **slots; /* packet m lives in slots[m % capacity] until it is handed out */
@@ -655,7 +657,7 @@ struct presto_loader {
 /**
  * As presto_loader_open, but only for the positions of `ranges`, in the order of presto__ranges:
  * packets, and so batches, lie within one range. Without shuffle, ranks, first_sample and
- * limit_samples, one epoch. The list is borrowed until the loader is freed.
+ * limit_samples, one epoch. The list is copied.
  */
 presto_status presto__loader_open_ranges(presto_source *source, const presto_plan *plan,
                                          const presto_loader_options *options,

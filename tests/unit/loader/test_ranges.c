@@ -156,6 +156,42 @@ START_TEST(the_loader_hands_them_out_in_the_same_order_for_any_number_of_threads
 }
 END_TEST
 
+/* Whoever opened the loader may free the list at once: workers outlive a job that ends early. */
+START_TEST(the_loader_keeps_a_list_of_its_own) {
+    static const made how = {.samples = SAMPLES, .shards = 1, .values = 5, .odd = UINT64_MAX};
+    char *dir = presto_check_temp_dir();
+    make_dataset(dir, &how);
+    opened data = open_made(dir, false);
+    for (unsigned threads = 0; threads <= 3; threads++) {
+        presto__range *list = calloc(4, sizeof *list);
+        ck_assert_ptr_nonnull(list);
+        for (uint64_t i = 0; i < 4; i++)
+            list[i] = (presto__range){i * 100, i * 100 + 50};
+        presto__ranges ranges;
+        presto__ranges_init(&ranges, list, 4, 2);
+        presto_loader_options options = records_options(threads);
+        presto_loader *loader;
+        ck_assert_ok(
+            presto__loader_open_ranges(data.source, NULL, &options, &ranges, &loader, &err), &err);
+        memset(list, 0, 4 * sizeof *list);
+        free(list);
+        presto_batch *batch;
+        presto_status status;
+        uint64_t samples = 0;
+        while ((status = presto_loader_next(loader, &batch, &err)) == PRESTO_OK) {
+            samples += batch->rows;
+            presto_batch_release(batch);
+        }
+        ck_assert_status(status, PRESTO_END, &err);
+        ck_assert_uint_eq(samples, 4 * 50);
+        presto_loader_free(loader);
+    }
+    close_made(&data);
+    presto_check_remove_tree(dir);
+    free(dir);
+}
+END_TEST
+
 /* Which sample failed is told by its position. */
 START_TEST(the_loader_knows_where_it_failed) {
     static const made how = {.samples = SAMPLES, .shards = 1, .values = 5, .odd = UINT64_MAX};
@@ -204,6 +240,7 @@ int main(void) {
         each_position_comes_once_and_in_order,
         open_ranges_take_turns,
         the_loader_hands_them_out_in_the_same_order_for_any_number_of_threads,
+        the_loader_keeps_a_list_of_its_own,
         the_loader_knows_where_it_failed,
     };
     return presto_check_main("ranges", tests, sizeof tests / sizeof tests[0], 120);
