@@ -28,8 +28,14 @@ bool presto__jpeg_probe(presto_span in) {
 
 #include <jerror.h>
 
-/* A progressive file may announce as many scans as it likes, each a pass over all pixels. */
+/*
+ * A progressive file may hold as many scans as it likes. Each is a pass over all pixels, however
+ * few bytes it has. Encoders write 10 to 30; more are read as long as the passes together are
+ * short.
+ */
 #define MAX_SCANS 500
+#define FREE_SCANS 32
+#define MAX_SCANNED_PIXELS ((uint64_t)1 << 30)
 /*
  * Columns next to a cut are upsampled as at an edge of the image; so many are decoded and left out.
  */
@@ -116,13 +122,19 @@ static void ignore_message(j_common_ptr cinfo) {
     (void)cinfo;
 }
 
+/* Called before each row of blocks of each scan. */
 static void limit_scans(j_common_ptr cinfo) {
     presto__jpeg *jpeg = jpeg_of(cinfo);
-    if (jpeg->cinfo.input_scan_number <= MAX_SCANS)
+    uint64_t scans = (uint64_t)jpeg->cinfo.input_scan_number;
+    uint64_t pixels = (uint64_t)jpeg->cinfo.image_width * jpeg->cinfo.image_height;
+    if (scans <= FREE_SCANS || (scans <= MAX_SCANS && scans * pixels <= MAX_SCANNED_PIXELS))
         return;
     jpeg->status = PRESTO_ERR_LIMIT;
-    snprintf(jpeg->message, sizeof jpeg->message, "more than %d scans", MAX_SCANS);
-    jpeg->offset = PRESTO_NO_OFFSET;
+    snprintf(jpeg->message, sizeof jpeg->message,
+             "more than %ju scans, each a pass over %u x %u pixels: it would take too long; "
+             "jpegtran stores it with fewer",
+             (uintmax_t)scans - 1, jpeg->cinfo.image_width, jpeg->cinfo.image_height);
+    jpeg->offset = jpeg->in.bytes - jpeg->source.bytes_in_buffer;
     longjmp(jpeg->escape, 1);
 }
 

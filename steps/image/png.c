@@ -21,11 +21,16 @@ bool presto__png_probe(presto_span in) {
 
 static presto_status fail_spng(int code, presto_error *err) {
     presto_status status = PRESTO_ERR_CORRUPT;
+    if (code == SPNG_ECHUNK_LIMITS)
+        return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
+                           "unsuitable PNG: its texts and profiles take more than %zu MiB, or are "
+                           "more than 1000",
+                           MAX_CHUNK_BYTES >> 20);
     if (code == SPNG_EMEM)
         status = PRESTO_ERR_MEMORY;
     else if (code == SPNG_EOF || code == SPNG_IO_EOF || code == SPNG_EIDAT_TOO_SHORT)
         status = PRESTO_ERR_TRUNCATED;
-    else if (code == SPNG_ECHUNK_LIMITS || code == SPNG_EOVERFLOW)
+    else if (code == SPNG_EOVERFLOW)
         status = PRESTO_ERR_LIMIT;
     return presto_fail(err, status, PRESTO_NO_OFFSET, "%s PNG: %s",
                        status == PRESTO_ERR_TRUNCATED ? "truncated" : "damaged",
