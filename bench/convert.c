@@ -214,6 +214,7 @@ int main(int argc, char **argv) {
             bench_die("usage: bench_convert [-m MIB] [-p IN_FLIGHT_MIB] [-r ROUNDS] [-s RECORD_KB] "
                       "[-w WORK_DIR]");
     }
+    bench_make_folder(folder);
     snprintf(m.in, sizeof m.in, "%s/bench-convert-%ld.tfrecord", folder, (long)getpid());
     snprintf(m.out, sizeof m.out, "%s/bench-convert-%ld", folder, (long)getpid());
     make_input(&m, mebibytes << 20, kilobytes * 1000);

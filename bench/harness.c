@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "harness.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <presto/clock.h>
 #include <presto/status.h>
@@ -19,6 +21,20 @@ void bench_die(const char *format, ...) {
     fputc('\n', stderr);
     va_end(args);
     exit(1);
+}
+
+void bench_make_folder(const char *path) {
+    char *part = strdup(path);
+    if (part == NULL)
+        bench_die("out of memory");
+    for (char *slash = strchr(part + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        (void)mkdir(part, 0777); /* what matters is whether the last one can be made */
+        *slash = '/';
+    }
+    if (mkdir(part, 0777) != 0 && errno != EEXIST)
+        bench_die("%s: cannot make folder: %s", path, strerror(errno));
+    free(part);
 }
 
 void bench_need(int status, const void *err, const char *what) {

@@ -69,6 +69,9 @@ void bench_on_threads(unsigned threads, void (*fn)(void *user, unsigned thread),
 /** End the benchmark with a message. */
 _Noreturn void bench_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/** Make a folder and those above it that are missing, or die. */
+void bench_make_folder(const char *path);
+
 /** Like open/mmap/read errors: a presto_status that must be OK. `err` may be NULL. */
 void bench_need(int status, const void *err, const char *what);
 

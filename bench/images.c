@@ -524,6 +524,7 @@ int main(int argc, char **argv) {
     if (set.work == NULL && mkdtemp(work_dir) == NULL)
         bench_die("cannot make %s", work_dir);
     const char *base = set.work != NULL ? set.work : work_dir;
+    bench_make_folder(base);
     char photos[1024], dirs[CENTERED + 1][1024];
     snprintf(photos, sizeof photos, "%s/photos", base);
     if (set.source == NULL) {

@@ -441,6 +441,7 @@ int main(int argc, char **argv) {
         count = sizeof default_kilobytes / sizeof *default_kilobytes;
         memcpy(kilobytes, default_kilobytes, sizeof default_kilobytes);
     }
+    bench_make_folder(folder);
     size_row *rows = calloc(count, sizeof *rows);
     for (size_t s = 0; s < count; s++) {
         make_row(&rows[s], kilobytes[s], mebibytes, folder);

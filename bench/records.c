@@ -993,6 +993,7 @@ int main(int argc, char **argv) {
     if (rounds < 1 || rounds > BENCH_MAX_ROUNDS)
         rounds = 15;
     bool all = strcmp(what, "all") == 0;
+    bench_make_folder(base);
     snprintf(dir, sizeof dir, "%s/presto-bench-XXXXXX", base);
     if (mkdtemp(dir) == NULL)
         die("mkdtemp");

@@ -14,6 +14,16 @@ foreach(kind STATIC SHARED)
 endforeach()
 set_target_properties(presto_shared PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 0)
 
+# presto.pc tells where it is by its own place, so that an installation may be moved; folders that were configured as absolute
+# ones stay where they are.
+foreach(name LIBDIR INCLUDEDIR)
+  set(presto_pc_${name} "${CMAKE_INSTALL_${name}}")
+  if(NOT IS_ABSOLUTE "${presto_pc_${name}}")
+    string(PREPEND presto_pc_${name} "\${prefix}/")
+  endif()
+endforeach()
+file(RELATIVE_PATH presto_pc_prefix "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
+string(REGEX REPLACE "/$" "" presto_pc_prefix "${presto_pc_prefix}")
 configure_file(cmake/presto.pc.in presto.pc @ONLY)
 install(TARGETS presto_static presto_shared
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}

@@ -11,7 +11,11 @@ if(NOT PRESTO_SANITIZE)
            COMMAND Python3::Interpreter ${house}/symbols.py ${PROJECT_SOURCE_DIR} $<TARGET_FILE:presto_shared>)
   add_test(NAME house.install
            COMMAND ${house}/install.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR}/examples/stream.c
-                   ${CMAKE_C_COMPILER} $<TARGET_FILE:presto-make-photos>)
+                   ${CMAKE_C_COMPILER})
+  if(PRESTO_BENCH AND PRESTO_HAVE_JPEG)
+    add_test(NAME house.bench COMMAND ${house}/bench.sh $<TARGET_FILE_DIR:bench_images>
+                                      $<TARGET_FILE:presto-make-photos>)
+  endif()
   add_test(NAME house.readme
            COMMAND Python3::Interpreter ${house}/readme.py ${PROJECT_SOURCE_DIR}/README.md
                    ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})

@@ -2,7 +2,7 @@
 /*
  * Options and help from one table, messages, exit codes, stdout, signals.
  *
- * Everything a program says about itself goes through here, so that the four speak alike.
+ * Everything a program says about itself goes through here, so that they speak alike.
  */
 #include "cli.h"
 

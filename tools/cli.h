@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the four programs share: option tables (from which parsing and --help come alike), messages,
+ * What the programs share: option tables (from which parsing and --help come alike), messages,
  * exit codes, numbers in and out, signals, the progress line, JSON on stdout.
  *
  * A program has one thread that talks; the state behind these functions (the program's name, the

@@ -16,9 +16,9 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden"
 TOOLS = pathlib.Path(os.environ.get("PRESTO_TOOLS", ROOT / "build" / "release" / "tools"))
-PHOTOS = os.environ.get("PRESTO_PHOTOS", ROOT / "build" / "release" / "tests" / "corpus" / "presto-make-photos")
+PHOTOS = os.environ.get("PRESTO_PHOTOS", ROOT / "build" / "release" / "tools" / "presto-make-photos")
 SANITIZED = os.environ.get("PRESTO_SANITIZE", "") != ""
-PROGRAMS = ["presto-write", "presto-load", "presto-inspect", "presto-sweep"]
+PROGRAMS = ["presto-write", "presto-load", "presto-inspect", "presto-sweep", "presto-make-photos"]
 # A hang is a failure; sanitizers and a busy machine are slow.
 TIMEOUT_S = 120
 
@@ -118,7 +118,7 @@ class Case(unittest.TestCase):
         photos = cls.folder / "photos"
         if not photos.exists():
             subprocess.run([PHOTOS, "-n", str(cls.photo_count), "-c", str(cls.classes), "--width", "96",
-                            "--height", "72", "-j", "0", "-o", photos], check=True)
+                            "--height", "72", "-j", "0", "-q", "-o", photos], check=True)
         return photos
 
     @classmethod
@@ -144,7 +144,7 @@ class Case(unittest.TestCase):
     def assert_fails(self, done, code, *parts):
         """Exit code, nothing on stdout, and every part in the message, which starts with the program."""
         self.assertEqual(done.returncode, code, done.stderr)
-        self.assertRegex(done.stderr, r"^presto-\w+: ")
+        self.assertRegex(done.stderr, r"^presto-[a-z-]+: ")
         for part in parts:
             self.assertIn(str(part), done.stderr)
 

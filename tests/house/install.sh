@@ -1,32 +1,50 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# cmake --install puts headers, library and programs in place, and the C API's example builds against them, shared and
-# static, knowing nothing but pkg-config. Usage: install.sh BUILD_DIR EXAMPLE.c CC PHOTOS_PROGRAM
+# cmake --install puts headers, library and programs in place; the programs run, and the C API's example builds against the
+# library, shared and static, knowing nothing but pkg-config. All of that again after the installation was moved.
+# Usage: install.sh BUILD_DIR EXAMPLE.c CC
 set -euo pipefail
-build=$1 example=$2 cc=$3 photos=$4
-prefix=$(mktemp -d)
-trap 'rm -rf "$prefix"' EXIT
+build=$1 example=$2 cc=$3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 
-cmake --install "$build" --prefix "$prefix" >"$prefix/log" 2>&1 || { cat "$prefix/log"; exit 1; }
-for program in presto-write presto-load presto-sweep presto-inspect; do
-    "$prefix/bin/$program" --version | grep -qx "$program (Presto) [0-9.]*"
-done
-"$photos" -n 20 -c 2 --width 300 --height 260 -o "$prefix/photos"
-"$prefix/bin/presto-write" --quiet -p cv -o "$prefix/dataset" "$prefix/photos"
-
-# The .pc names the configured prefix; pkg-config lets us say where it really is.
-libdir=$(dirname "$(dirname "$(find "$prefix" -name presto.pc)")")
-export PKG_CONFIG_PATH=$libdir/pkgconfig
-flags() {
-    pkg-config --define-variable=prefix="$prefix" --define-variable=libdir="$libdir" \
-        --define-variable=includedir="$prefix/include" "$@" presto
+check_programs() {
+    local prefix=$1 data=$2 program
+    for program in presto-write presto-load presto-sweep presto-inspect presto-make-photos; do
+        "$prefix/bin/$program" --version | grep -qx "$program (Presto) [0-9.]*"
+    done
+    mkdir "$data"
+    "$prefix/bin/presto-make-photos" -q -n 20 -c 2 --width 300 --height 260 -o "$data/photos"
+    "$prefix/bin/presto-write" --quiet -p cv -o "$data/dataset" "$data/photos"
+    "$prefix/bin/presto-inspect" verify "$data/dataset" >/dev/null
 }
-read -ra shared <<<"$(flags --cflags --libs)"
-"$cc" -std=c11 -Wall -Werror "$example" -o "$prefix/stream" "${shared[@]}"
-LD_LIBRARY_PATH=$libdir "$prefix/stream" "$prefix/dataset" | tee "$prefix/out"
-[[ $(wc -l <"$prefix/out") == 4 ]] # three batches, the last once more
-rm "$libdir"/libpresto.so*
-read -ra static <<<"$(flags --static --cflags --libs)"
-"$cc" -std=c11 "$example" -o "$prefix/stream" "${static[@]}"
-"$prefix/stream" "$prefix/dataset" | cmp - "$prefix/out"
+
+# Nothing names the prefix but the place where presto.pc was found.
+check_library() {
+    local prefix=$1 data=$2 flags libdir
+    PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name presto.pc)")
+    export PKG_CONFIG_PATH
+    libdir=$(pkg-config --variable=libdir presto)
+    read -ra flags <<<"$(pkg-config --cflags --libs presto)"
+    "$cc" -std=c11 -Wall -Werror "$example" -o "$data/stream" "${flags[@]}"
+    LD_LIBRARY_PATH=$libdir "$data/stream" "$data/dataset" | tee "$data/out"
+    [[ $(wc -l <"$data/out") == 4 ]] # three batches, the last once more
+    LD_LIBRARY_PATH=$libdir ldd "$data/stream" | grep -F "=> $libdir/libpresto.so"
+
+    mkdir "$data/shared"
+    mv "$libdir"/libpresto.so* "$data/shared"
+    read -ra flags <<<"$(pkg-config --static --cflags --libs presto)"
+    "$cc" -std=c11 "$example" -o "$data/stream" "${flags[@]}"
+    "$data/stream" "$data/dataset" | cmp - "$data/out"
+    mv "$data/shared"/libpresto.so* "$libdir"
+}
+
+cmake --install "$build" --prefix "$work/first" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+mkdir "$work/elsewhere"
+for prefix in "$work/first" "$work/elsewhere/moved"; do
+    [[ -d $prefix ]] || mv "$work/first" "$prefix"
+    echo "== $prefix"
+    check_programs "$prefix" "$prefix.data"
+    check_library "$prefix" "$prefix.data"
+done
