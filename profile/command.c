@@ -89,7 +89,7 @@ static presto_status add_load_options(const presto_sweep *sweep, presto_buffer *
     PRESTO_TRY(add_number(text, "-b", sweep->facts.batch_samples, err));
     if (sweep->seed != 0)
         PRESTO_TRY(add_number(text, "--seed", sweep->seed, err));
-    return add_option(text, "--format", "npy", err);
+    return add_option(text, "--format", "null", err);
 }
 
 presto_status presto__load_command(const presto_sweep *sweep, presto_buffer *text_out,

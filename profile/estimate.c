@@ -46,7 +46,7 @@ presto_spread presto__spread_of(double *values, size_t count) {
     qsort(values, count, sizeof *values, compare_values);
     double median =
         count % 2 == 1 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
-    return (presto_spread){values[0], median, values[count - 1]};
+    return (presto_spread){values[0], median, values[count - 1], count};
 }
 
 size_t presto__median_index(const double *values, size_t count) {

@@ -7,11 +7,10 @@
 #ifndef PRESTO_PROFILE_INTERNAL_H
 #define PRESTO_PROFILE_INTERNAL_H
 
+#include <presto/numbers.h>
 #include <presto/sweep.h>
 
 /* ---- text.c: words and quoting ---- */
-
-#define PRESTO__TEXT_BYTES 48
 
 /** Append formatted text; the buffer stays NUL-terminated beyond its `bytes`. */
 presto_status presto__text_add(presto_buffer *text, presto_error *err, const char *format, ...)
@@ -20,12 +19,6 @@ presto_status presto__text_add(presto_buffer *text, presto_error *err, const cha
 presto_status presto__text_add_csv(presto_buffer *text, const char *field, presto_error *err);
 /** One word of a POSIX shell's command line: quoted where it must be. */
 presto_status presto__text_add_shell(presto_buffer *text, const char *word, presto_error *err);
-/** "4,210", "17.3", "0.52": three digits or more, thousands apart. */
-char *presto__format_count(double value, char text_out[PRESTO__TEXT_BYTES]);
-/** "0.19 GB", "12.3 MB": decimal units. */
-char *presto__format_bytes(double bytes, char text_out[PRESTO__TEXT_BYTES]);
-/** "0.4 s", "21 s", "3.4 min", "2.1 h", "4.0 days". */
-char *presto__format_seconds(double seconds, char text_out[PRESTO__TEXT_BYTES]);
 
 /* ---- files.c ---- */
 

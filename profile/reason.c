@@ -6,7 +6,6 @@
 #include "profile_internal.h"
 
 #include <math.h>
-#include <string.h>
 
 static const presto_strategy_result *result_at(const presto_sweep *sweep, size_t i) {
     return &sweep->trials[i].result;
@@ -59,38 +58,46 @@ static const presto__epochs *typical_cold(const presto__trial *trial) {
     return best;
 }
 
-static double cost_of(const presto__epochs *epochs, const char *name) {
-    double cost = 0;
+static size_t step_count(const presto__epochs *epochs) {
+    size_t steps = 0;
     for (size_t i = 0; i < epochs->cost_count; i++)
-        if (strcmp(epochs->costs[i].name, name) == 0)
-            cost += epochs->costs[i].busy_s_per_sample;
-    return cost;
+        steps += epochs->costs[i].is_step;
+    return steps;
 }
 
-/* "; decode-image is what it saves: 3.9 of 5.4 ms of work a sample", where one thing stands out. */
+/* The step that costs most of those that `best` has done offline: the first ones of the pipeline.
+ * What the others cost less online is the planner's doing, not the storage's. NULL: none. */
+static const presto__cost *largest_stored_step(const presto__epochs *best,
+                                               const presto__epochs *raw) {
+    const presto__cost *largest = NULL;
+    size_t stored = step_count(raw) - step_count(best);
+    for (size_t i = 0; i < raw->cost_count && stored > 0; i++) {
+        const presto__cost *cost = &raw->costs[i];
+        if (!cost->is_step)
+            continue;
+        if (largest == NULL || cost->busy_s_per_sample > largest->busy_s_per_sample)
+            largest = cost;
+        stored--;
+    }
+    return largest;
+}
+
+/* "; decode-image is what it saves: 3.9 of 5.4 ms of work a sample", where one step stands out. */
 static presto_status add_saving(const presto__trial *best, const presto__trial *raw,
                                 presto_buffer *text, presto_error *err) {
-    const presto__epochs *with = typical_cold(best);
     const presto__epochs *without = typical_cold(raw);
-    const char *name = NULL;
-    double most = 0;
-    double total = 0;
-    for (size_t i = 0; i < without->cost_count; i++) {
-        const presto__cost *cost = &without->costs[i];
-        double saved = cost->busy_s_per_sample - cost_of(with, cost->name);
-        total += cost->busy_s_per_sample;
-        if (saved > most) {
-            most = saved;
-            name = cost->name;
-        }
-    }
-    if (name == NULL || most < total / 4)
+    const presto__cost *step = largest_stored_step(typical_cold(best), without);
+    double total_s = 0;
+    for (size_t i = 0; i < without->cost_count; i++)
+        total_s += without->costs[i].busy_s_per_sample;
+    if (step == NULL || step->busy_s_per_sample < total_s / 4)
         return PRESTO_OK;
-    char saved_ms[PRESTO__TEXT_BYTES];
-    char total_ms[PRESTO__TEXT_BYTES];
-    return presto__text_add(text, err, "; %s is what it saves: %s of %s ms of work a sample", name,
-                            presto__format_count(most * 1e3, saved_ms),
-                            presto__format_count(total * 1e3, total_ms));
+    char saved_ms[PRESTO_TEXT_BYTES];
+    char total_ms[PRESTO_TEXT_BYTES];
+    return presto__text_add(text, err, "; %s is what it saves: %s of %s ms of work a sample",
+                            step->name,
+                            presto_format_number(step->busy_s_per_sample * 1e3, saved_ms),
+                            presto_format_number(total_s * 1e3, total_ms));
 }
 
 static presto_status add_comparison(const presto_sweep *sweep, presto_buffer *text,
@@ -102,9 +109,9 @@ static presto_status add_comparison(const presto_sweep *sweep, presto_buffer *te
         return PRESTO_OK;
     double ratio = best->cold.samples_per_s.median /
                    fmax(result_at(sweep, other)->cold.samples_per_s.median, 1e-9);
-    char factor[PRESTO__TEXT_BYTES];
+    char factor[PRESTO_TEXT_BYTES];
     char name[PRESTO__STRATEGY_TEXT_BYTES];
-    presto__format_count(ratio, factor);
+    presto_format_number(ratio, factor);
     if (raw == SIZE_MAX)
         return presto__text_add(
             text, err, ", %s times the slowest (%s)", factor,
@@ -120,21 +127,21 @@ static presto_status describe_stored(const presto_sweep *sweep, presto_buffer *t
                                      presto_error *err) {
     const presto__trial *best = &sweep->trials[sweep->best];
     const presto_strategy_result *result = &best->result;
-    char rate[PRESTO__TEXT_BYTES];
-    char stored[PRESTO__TEXT_BYTES];
-    char factor[PRESTO__TEXT_BYTES];
-    char time[PRESTO__TEXT_BYTES];
+    char rate[PRESTO_TEXT_BYTES];
+    char stored[PRESTO_TEXT_BYTES];
+    char factor[PRESTO_TEXT_BYTES];
+    char time[PRESTO_TEXT_BYTES];
     char name[PRESTO__STRATEGY_TEXT_BYTES];
     PRESTO_TRY(presto__text_add(text, err, "%s delivers %s samples/s cold",
                                 presto__strategy_format(&result->strategy, name, sizeof name),
-                                presto__format_count(result->cold.samples_per_s.median, rate)));
+                                presto_format_number(result->cold.samples_per_s.median, rate)));
     PRESTO_TRY(add_comparison(sweep, text, err));
     double source_bytes = fmax((double)sweep->facts.source_bytes, 1);
     PRESTO_TRY(
         presto__text_add(text, err, ", for %s stored (%s times the source) and %s of preparation",
-                         presto__format_bytes(result->total_stored_bytes, stored),
-                         presto__format_count(result->total_stored_bytes / source_bytes, factor),
-                         presto__format_seconds(result->total_preparation_s, time)));
+                         presto_format_bytes(result->total_stored_bytes, stored),
+                         presto_format_number(result->total_stored_bytes / source_bytes, factor),
+                         presto_format_seconds(result->total_preparation_s, time)));
     size_t raw = find_unprocessed(sweep);
     if (raw != SIZE_MAX)
         PRESTO_TRY(add_saving(best, &sweep->trials[raw], text, err));
@@ -144,24 +151,24 @@ static presto_status describe_stored(const presto_sweep *sweep, presto_buffer *t
 static presto_status describe_unprocessed(const presto_sweep *sweep, presto_buffer *text,
                                           presto_error *err) {
     const presto_strategy_result *best = result_at(sweep, sweep->best);
-    char rate[PRESTO__TEXT_BYTES];
+    char rate[PRESTO_TEXT_BYTES];
     char name[PRESTO__STRATEGY_TEXT_BYTES];
     PRESTO_TRY(
         presto__text_add(text, err,
                          "Reading %s delivers %s samples/s cold and needs neither storage nor "
                          "preparation",
                          presto__strategy_format(&best->strategy, name, sizeof name),
-                         presto__format_count(best->cold.samples_per_s.median, rate)));
+                         presto_format_number(best->cold.samples_per_s.median, rate)));
     size_t other = find_other(sweep, false);
     if (other == SIZE_MAX)
         return presto__text_add(text, err, ".");
     const presto_strategy_result *next = result_at(sweep, other);
-    char stored[PRESTO__TEXT_BYTES];
+    char stored[PRESTO_TEXT_BYTES];
     return presto__text_add(text, err,
                             "; the best that stores something, %s, delivers %s samples/s for %s.",
                             presto__strategy_format(&next->strategy, name, sizeof name),
-                            presto__format_count(next->cold.samples_per_s.median, rate),
-                            presto__format_bytes(next->total_stored_bytes, stored));
+                            presto_format_number(next->cold.samples_per_s.median, rate),
+                            presto_format_bytes(next->total_stored_bytes, stored));
 }
 
 /* The best-scored of those that equal the recommended one; SIZE_MAX: none does. */
@@ -189,9 +196,9 @@ static presto_status add_equals(const presto_sweep *sweep, presto_buffer *text, 
     const presto_strategy_result *best = result_at(sweep, sweep->best);
     const presto_strategy_result *other = result_at(sweep, found);
     char name[PRESTO__STRATEGY_TEXT_BYTES];
-    char rate[PRESTO__TEXT_BYTES];
+    char rate[PRESTO_TEXT_BYTES];
     presto__strategy_format(&other->strategy, name, sizeof name);
-    presto__format_count(other->cold.samples_per_s.median, rate);
+    presto_format_number(other->cold.samples_per_s.median, rate);
     if (count == 1)
         PRESTO_TRY(presto__text_add(
             text, err, " %s (%s samples/s) equals it within the spread of the runs", name, rate));

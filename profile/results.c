@@ -54,10 +54,11 @@ static const column epoch_columns[] = {
 
 static const char *const spread_suffixes[] = {"", "_min", "_max"};
 
+/* Least and most are not known where there was one run. */
 static void spread_values(presto_spread spread, double values_out[3]) {
     values_out[0] = spread.median;
-    values_out[1] = spread.least;
-    values_out[2] = spread.most;
+    values_out[1] = spread.runs > 1 ? spread.least : NAN;
+    values_out[2] = spread.runs > 1 ? spread.most : NAN;
 }
 
 /* ---- CSV ---- */
@@ -207,9 +208,11 @@ static json_t *text_value(const char *text) {
 
 static json_t *spread_value(json_builder *builder, presto_spread spread) {
     json_t *object = json_object();
-    put(builder, object, "min", number(spread.least));
-    put(builder, object, "median", number(spread.median));
-    put(builder, object, "max", number(spread.most));
+    double values[3];
+    spread_values(spread, values);
+    put(builder, object, "min", number(values[1]));
+    put(builder, object, "median", number(values[0]));
+    put(builder, object, "max", number(values[2]));
     return object;
 }
 

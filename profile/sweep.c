@@ -154,14 +154,14 @@ static presto_status note_cache_too_small(presto_sweep *sweep, presto_error *err
     if (sweep->facts.memory_bytes == 0 ||
         best->total_stored_bytes <= (double)sweep->facts.memory_bytes)
         return PRESTO_OK;
-    char stored[PRESTO__TEXT_BYTES];
-    char memory[PRESTO__TEXT_BYTES];
+    char stored[PRESTO_TEXT_BYTES];
+    char memory[PRESTO_TEXT_BYTES];
     return add_note(
         sweep, err,
         "cached epochs are out of reach for the whole dataset on this machine: %s do not "
         "fit into %s of memory",
-        presto__format_bytes(best->total_stored_bytes, stored),
-        presto__format_bytes((double)sweep->facts.memory_bytes, memory));
+        presto_format_bytes(best->total_stored_bytes, stored),
+        presto_format_bytes((double)sweep->facts.memory_bytes, memory));
 }
 
 static presto_status write_notes(presto_sweep *sweep, size_t wanted_batch, presto_error *err) {

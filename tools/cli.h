@@ -16,6 +16,7 @@
 #include <jansson.h>
 
 #include <presto/job.h>
+#include <presto/numbers.h>
 #include <presto/status.h>
 
 /* ---- exit codes ---- */
@@ -124,21 +125,6 @@ unsigned cli_cpu_count(void);
 void cli_message(const char *format, ...) PRESTO_PRINTF(1, 2);
 /** Print the error as "NAME: FILE: record R: what (at byte N)"; returns its exit code. */
 int cli_error(const presto_error *err);
-
-/* Texts for people; each returns `text`. */
-#define CLI_TEXT_BYTES 48
-/** 1234567 -> "1,234,567". */
-char *cli_format_count(uint64_t count, char text[CLI_TEXT_BYTES]);
-/** Three significant digits with thousands separators: "0.52", "81.3", "1,234". */
-char *cli_format_number(double value, char text[CLI_TEXT_BYTES]);
-/** Decimal units, as rates and disks are quoted: "812 B", "1.21 GB". */
-char *cli_format_bytes(double bytes, char text[CLI_TEXT_BYTES]);
-/** As sizes are given on the command line: "256MiB"; plain bytes where no binary unit fits. */
-char *cli_format_size(uint64_t bytes, char text[CLI_TEXT_BYTES]);
-/** "1 sample", "2,000 samples". */
-char *cli_format_things(uint64_t count, const char *thing, char text[CLI_TEXT_BYTES]);
-/** "0.42 s", "12.3 s", "3 min 20 s", "2 h 05 min". */
-char *cli_format_seconds(double seconds, char text[CLI_TEXT_BYTES]);
 
 /* ---- stdout ---- */
 

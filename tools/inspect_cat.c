@@ -318,7 +318,7 @@ static presto_status cat_record(cat *c, uint64_t number, presto_error *err) {
 }
 
 static presto_status cat_all(cat *c, presto_error *err) {
-    char text[CLI_TEXT_BYTES];
+    char text[PRESTO_TEXT_BYTES];
     uint64_t count = presto_dataset_records(c->dataset);
     uint64_t first = 0;
     uint64_t end = count;
@@ -327,7 +327,7 @@ static presto_status cat_all(cat *c, presto_error *err) {
         if (first >= count) {
             presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
                         "there is no record %ju among %s", (uintmax_t)first,
-                        cli_format_things(count, "record", text));
+                        presto_format_things(count, "record", text));
             presto_error_set_file(err, c->path);
             return PRESTO_ERR_NOT_FOUND;
         }

@@ -128,34 +128,35 @@ static int print_json(const view *v) {
 
 static void print_summary(const view *v) {
     const presto_info *info = &v->info;
-    char files[CLI_TEXT_BYTES], records[CLI_TEXT_BYTES], stored[CLI_TEXT_BYTES];
-    char raw[CLI_TEXT_BYTES], least[CLI_TEXT_BYTES], median[CLI_TEXT_BYTES], most[CLI_TEXT_BYTES];
-    printf("%s, %s, %s stored, %s%s raw\n", cli_format_things(info->file_count, "file", files),
-           cli_format_things(info->records, "record", records),
-           cli_format_bytes((double)info->stored_bytes, stored), info->raw_bytes_exact ? "" : "~",
-           cli_format_bytes((double)info->raw_bytes, raw));
+    char files[PRESTO_TEXT_BYTES], records[PRESTO_TEXT_BYTES], stored[PRESTO_TEXT_BYTES];
+    char raw[PRESTO_TEXT_BYTES], least[PRESTO_TEXT_BYTES], median[PRESTO_TEXT_BYTES],
+        most[PRESTO_TEXT_BYTES];
+    printf("%s, %s, %s stored, %s%s raw\n", presto_format_things(info->file_count, "file", files),
+           presto_format_things(info->records, "record", records),
+           presto_format_bytes((double)info->stored_bytes, stored),
+           info->raw_bytes_exact ? "" : "~", presto_format_bytes((double)info->raw_bytes, raw));
     if (v->is_ours)
         printf("split: %s\n", v->described.split != NULL ? v->described.split : "unknown");
     printf("codec: %s%s\n", info->codec, info->codec_guessed ? " (guessed)" : "");
     if (info->records > 0)
         printf("records: %s, %s to %s, median %s\n", info->record_kind,
-               cli_format_bytes((double)info->least_bytes, least),
-               cli_format_bytes((double)info->most_bytes, most),
-               cli_format_bytes((double)info->median_bytes, median));
+               presto_format_bytes((double)info->least_bytes, least),
+               presto_format_bytes((double)info->most_bytes, most),
+               presto_format_bytes((double)info->median_bytes, median));
 }
 
 /* "labels: 0 cat, 1 dog, ... (12 in all)", on one line. */
 static void print_labels(const presto_dataset_info *described) {
     size_t used = 0;
     size_t count = described->label_count;
-    char all[CLI_TEXT_BYTES];
+    char all[PRESTO_TEXT_BYTES];
     if (count == 0)
         return;
     fputs("labels: ", stdout);
     for (size_t i = 0; i < count; i++) {
         used += strlen(described->label_names[i]) + 4;
         if (i > 0 && used > LABEL_COLUMNS) {
-            printf(", ... (%s in all)", cli_format_count(count, all));
+            printf(", ... (%s in all)", presto_format_count(count, all));
             break;
         }
         printf("%s%zu %s", i > 0 ? ", " : "", i, described->label_names[i]);
@@ -164,7 +165,7 @@ static void print_labels(const presto_dataset_info *described) {
 }
 
 static void print_features(const presto_info *info) {
-    char spec[PRESTO_SPEC_TEXT_BYTES], least[CLI_TEXT_BYTES], most[CLI_TEXT_BYTES];
+    char spec[PRESTO_SPEC_TEXT_BYTES], least[PRESTO_TEXT_BYTES], most[PRESTO_TEXT_BYTES];
     size_t width = strlen("feature");
     if (info->feature_count == 0)
         return;
@@ -178,8 +179,8 @@ static void print_features(const presto_info *info) {
             size_t used = strlen(spec);
             snprintf(spec + used, sizeof spec - used, " %s", feature->content);
         }
-        cli_format_bytes((double)feature->least_bytes, least);
-        cli_format_bytes((double)feature->most_bytes, most);
+        presto_format_bytes((double)feature->least_bytes, least);
+        presto_format_bytes((double)feature->most_bytes, most);
         printf("%-*s  %-6s  %-26s %s%s%s", (int)width, feature->name,
                presto_encoding_name(feature->encoding), spec, least,
                strcmp(least, most) != 0 ? " to " : "", strcmp(least, most) != 0 ? most : "");
@@ -189,10 +190,10 @@ static void print_features(const presto_info *info) {
     }
 }
 
-static char *format_power(size_t bits, char text[CLI_TEXT_BYTES]) {
+static char *format_power(size_t bits, char text[PRESTO_TEXT_BYTES]) {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB"};
     size_t unit = bits / 10 < 3 ? bits / 10 : 3;
-    snprintf(text, CLI_TEXT_BYTES, "%ju %s", (uintmax_t)1 << (bits - unit * 10), units[unit]);
+    snprintf(text, PRESTO_TEXT_BYTES, "%ju %s", (uintmax_t)1 << (bits - unit * 10), units[unit]);
     return text;
 }
 
@@ -212,7 +213,7 @@ static void print_sizes(const presto_info *info) {
         return;
     puts("\nrecords by size");
     for (size_t i = first; i <= last; i++) {
-        char below[CLI_TEXT_BYTES], count[CLI_TEXT_BYTES];
+        char below[PRESTO_TEXT_BYTES], count[PRESTO_TEXT_BYTES];
         char bar[BAR_CELLS + 1];
         uint64_t records = info->size_classes[i];
         size_t cells = (size_t)((double)records / (double)most * BAR_CELLS + 0.5);
@@ -220,7 +221,7 @@ static void print_sizes(const presto_info *info) {
         bar[cells] = '\0';
         if (records > 0)
             printf("  below %8s  %12s  %s\n", format_power(i, below),
-                   cli_format_count(records, count), cells > 0 ? bar : ".");
+                   presto_format_count(records, count), cells > 0 ? bar : ".");
         else
             printf("  below %8s  %12s\n", format_power(i, below), "-");
     }
@@ -230,10 +231,10 @@ static void print_sizes(const presto_info *info) {
 static void print_oddities(const presto_info *info) {
     for (size_t i = 0; i < info->file_count; i++) {
         const presto_file_info *file = &info->files[i];
-        char places[CLI_TEXT_BYTES];
+        char places[PRESTO_TEXT_BYTES];
         if (file->lost_ranges > 0)
             printf("%s: damaged in %s: see presto-inspect verify\n", file->path,
-                   cli_format_things(file->lost_ranges, "place", places));
+                   presto_format_things(file->lost_ranges, "place", places));
         if (file->name_disagrees)
             printf("%s: file compression is %s, against its name\n", file->path,
                    presto_file_compression_name(file->compression));

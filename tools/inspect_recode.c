@@ -12,14 +12,14 @@ static bool on_progress(void *user, const presto_progress *progress) {
 }
 
 static void print_result(const char *output, const presto_convert_result *result) {
-    char records[CLI_TEXT_BYTES], shards[CLI_TEXT_BYTES], stored[CLI_TEXT_BYTES];
-    char raw[CLI_TEXT_BYTES], time[CLI_TEXT_BYTES];
+    char records[PRESTO_TEXT_BYTES], shards[PRESTO_TEXT_BYTES], stored[PRESTO_TEXT_BYTES];
+    char raw[PRESTO_TEXT_BYTES], time[PRESTO_TEXT_BYTES];
     cli_message("%s: %s, %s, %s stored of %s in %s", output,
-                cli_format_things(result->samples, "record", records),
-                cli_format_things(result->shards, "shard", shards),
-                cli_format_bytes((double)result->stored_bytes, stored),
-                cli_format_bytes((double)result->raw_bytes, raw),
-                cli_format_seconds((double)result->wall_ns / 1e9, time));
+                presto_format_things(result->samples, "record", records),
+                presto_format_things(result->shards, "shard", shards),
+                presto_format_bytes((double)result->stored_bytes, stored),
+                presto_format_bytes((double)result->raw_bytes, raw),
+                presto_format_seconds((double)result->wall_ns / 1e9, time));
 }
 
 static int print_json(const char *output, const presto_convert_result *result) {

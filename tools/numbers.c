@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Numbers as people write and read them: strict parsing of option arguments, rounded texts with
- * units.
- */
+/* Numbers as people write them: strict parsing of option arguments. */
 #include "cli.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,81 +130,4 @@ cli_on_error cli_parse_on_error(const char *option, const char *text) {
     percent[length - 6] = '\0';
     result.skip_fraction = cli_fraction(option, percent, 0, 100) / 100;
     return result;
-}
-
-/* ---- out ---- */
-
-char *cli_format_count(uint64_t count, char text[CLI_TEXT_BYTES]) {
-    char digits[24];
-    int length = snprintf(digits, sizeof digits, "%ju", (uintmax_t)count);
-    char *out = text;
-    for (int i = 0; i < length; i++) {
-        if (i > 0 && (length - i) % 3 == 0)
-            *out++ = ',';
-        *out++ = digits[i];
-    }
-    *out = '\0';
-    return text;
-}
-
-char *cli_format_number(double value, char text[CLI_TEXT_BYTES]) {
-    if (!isfinite(value) || value < 0 || value > 1e18)
-        snprintf(text, CLI_TEXT_BYTES, "-");
-    else if (value >= 99.95)
-        cli_format_count((uint64_t)llround(value), text);
-    else
-        snprintf(text, CLI_TEXT_BYTES, value >= 9.995 ? "%.1f" : "%.2f", value);
-    return text;
-}
-
-char *cli_format_bytes(double bytes, char text[CLI_TEXT_BYTES]) {
-    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
-    size_t unit = 0;
-    while (bytes >= 999.5 && unit + 1 < sizeof units / sizeof units[0]) {
-        bytes /= 1000;
-        unit++;
-    }
-    char number[CLI_TEXT_BYTES];
-    if (unit == 0)
-        snprintf(number, sizeof number, "%.0f", bytes);
-    else
-        cli_format_number(bytes, number);
-    snprintf(text, CLI_TEXT_BYTES, "%.32s %s", number, units[unit]);
-    return text;
-}
-
-char *cli_format_size(uint64_t bytes, char text[CLI_TEXT_BYTES]) {
-    static const char *const units[] = {"", "KiB", "MiB", "GiB", "TiB"};
-    size_t unit = 0;
-    while (bytes > 0 && bytes % 1024 == 0 && unit + 1 < sizeof units / sizeof units[0]) {
-        bytes /= 1024;
-        unit++;
-    }
-    snprintf(text, CLI_TEXT_BYTES, "%ju%s", (uintmax_t)bytes, units[unit]);
-    return text;
-}
-
-char *cli_format_things(uint64_t count, const char *thing, char text[CLI_TEXT_BYTES]) {
-    char number[CLI_TEXT_BYTES];
-    cli_format_count(count, number);
-    snprintf(text, CLI_TEXT_BYTES, "%.27s %.18s%s", number, thing, count == 1 ? "" : "s");
-    return text;
-}
-
-char *cli_format_seconds(double seconds, char text[CLI_TEXT_BYTES]) {
-    if (!isfinite(seconds) || seconds < 0 || seconds > 1e12)
-        snprintf(text, CLI_TEXT_BYTES, "-");
-    else if (seconds < 0.0995)
-        snprintf(text, CLI_TEXT_BYTES, "%.1f ms", seconds * 1000);
-    else if (seconds < 9.995)
-        snprintf(text, CLI_TEXT_BYTES, "%.2f s", seconds);
-    else if (seconds < 119.5)
-        snprintf(text, CLI_TEXT_BYTES, "%.1f s", seconds);
-    else if (seconds < 7170)
-        snprintf(text, CLI_TEXT_BYTES, "%d min %02d s", (int)(lround(seconds) / 60),
-                 (int)(lround(seconds) % 60));
-    else
-        snprintf(text, CLI_TEXT_BYTES, "%.0f h %02d min", floor(seconds / 3600),
-                 (int)(fmod(seconds, 3600) / 60));
-    return text;
 }

@@ -271,16 +271,16 @@ static int print_verify_json(const presto_verify_result *result, json_t *list) {
 }
 
 static void print_verify(const presto_verify_result *result) {
-    char files[CLI_TEXT_BYTES], records[CLI_TEXT_BYTES], bytes[CLI_TEXT_BYTES];
-    char faults[CLI_TEXT_BYTES], lost[CLI_TEXT_BYTES];
-    printf("%s, %s, %s: ", cli_format_things(result->files, "file", files),
-           cli_format_things(result->records, "whole record", records),
-           cli_format_bytes((double)result->bytes, bytes));
+    char files[PRESTO_TEXT_BYTES], records[PRESTO_TEXT_BYTES], bytes[PRESTO_TEXT_BYTES];
+    char faults[PRESTO_TEXT_BYTES], lost[PRESTO_TEXT_BYTES];
+    printf("%s, %s, %s: ", presto_format_things(result->files, "file", files),
+           presto_format_things(result->records, "whole record", records),
+           presto_format_bytes((double)result->bytes, bytes));
     if (result->faults == 0)
         puts("no faults");
     else
-        printf("%s, %s lost\n", cli_format_things(result->faults, "fault", faults),
-               cli_format_things(result->lost_bytes, "byte", lost));
+        printf("%s, %s lost\n", presto_format_things(result->faults, "fault", faults),
+               presto_format_things(result->lost_bytes, "byte", lost));
 }
 
 static int run_verify(const inspect *in, const char *const *paths, size_t path_count) {
@@ -313,12 +313,12 @@ static int run_verify(const inspect *in, const char *const *paths, size_t path_c
 
 static presto_status index_file(const inspect *in, const char *path, presto_error *err) {
     char index_path[PATH_MAX];
-    char text[CLI_TEXT_BYTES];
+    char text[PRESTO_TEXT_BYTES];
     uint64_t records = 0;
     if (!in->dali) {
         PRESTO_TRY(presto_index_build(path, &records, err));
         if (!in->quiet)
-            cli_message("%s.index: %s", path, cli_format_things(records, "record", text));
+            cli_message("%s.index: %s", path, presto_format_things(records, "record", text));
         return PRESTO_OK;
     }
     if ((size_t)snprintf(index_path, sizeof index_path, "%s.idx", path) >= sizeof index_path)
@@ -352,7 +352,7 @@ typedef struct repair {
 
 static bool on_lost(void *user, uint64_t offset, uint64_t bytes, uint64_t records_before) {
     repair *r = user;
-    char records[CLI_TEXT_BYTES], lost[CLI_TEXT_BYTES];
+    char records[PRESTO_TEXT_BYTES], lost[PRESTO_TEXT_BYTES];
     json_t *range = json_object();
     cli_json_set(range, "offset", json_integer((json_int_t)offset));
     cli_json_set(range, "bytes", json_integer((json_int_t)bytes));
@@ -360,8 +360,8 @@ static bool on_lost(void *user, uint64_t offset, uint64_t bytes, uint64_t record
     json_array_append_new(r->ranges, range);
     if (!r->in->quiet)
         cli_message("%s: after %s: %s lost (at byte %ju)", r->path,
-                    cli_format_things(records_before, "record", records),
-                    cli_format_things(bytes, "byte", lost), (uintmax_t)offset);
+                    presto_format_things(records_before, "record", records),
+                    presto_format_things(bytes, "byte", lost), (uintmax_t)offset);
     return !cli_interrupted();
 }
 
@@ -369,7 +369,7 @@ static int run_repair(const inspect *in, const char *path) {
     presto_error err;
     presto_repair_result result = {0, 0, 0};
     repair r = {in, path, json_array()};
-    char records[CLI_TEXT_BYTES], lost[CLI_TEXT_BYTES], places[CLI_TEXT_BYTES];
+    char records[PRESTO_TEXT_BYTES], lost[PRESTO_TEXT_BYTES], places[PRESTO_TEXT_BYTES];
     cli_catch_signals();
     presto_status status = presto_repair_file(path, in->output, on_lost, &r, &result, &err);
     if (status < 0) {
@@ -378,9 +378,9 @@ static int run_repair(const inspect *in, const char *path) {
     }
     if (!in->quiet)
         cli_message("%s: %s saved, %s lost in %s", in->output,
-                    cli_format_things(result.records, "record", records),
-                    cli_format_things(result.lost_bytes, "byte", lost),
-                    cli_format_things(result.lost_ranges, "place", places));
+                    presto_format_things(result.records, "record", records),
+                    presto_format_things(result.lost_bytes, "byte", lost),
+                    presto_format_things(result.lost_ranges, "place", places));
     if (!in->json) {
         json_decref(r.ranges);
         return CLI_DONE;

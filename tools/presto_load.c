@@ -402,10 +402,10 @@ static void settle_defaults(load *l) {
 /* ---- --explain ---- */
 
 static void explain(const load *l, const presto_stream *stream) {
-    char count[CLI_TEXT_BYTES], bytes[CLI_TEXT_BYTES];
+    char count[PRESTO_TEXT_BYTES], bytes[PRESTO_TEXT_BYTES];
     printf("input: %s, %s, %s\n",
-           cli_format_things(presto_source_count(stream->source), "sample", count),
-           cli_format_bytes((double)presto_source_bytes(stream->source), bytes),
+           presto_format_things(presto_source_count(stream->source), "sample", count),
+           presto_format_bytes((double)presto_source_bytes(stream->source), bytes),
            stream->dataset == NULL                   ? "raw source"
            : presto_dataset_is_ours(stream->dataset) ? "dataset"
                                                      : "TFRecord files without dataset.json");
@@ -415,7 +415,7 @@ static void explain(const load *l, const presto_stream *stream) {
         const presto_dataset_info *info = presto_dataset_get_info(stream->dataset);
         printf("stored: %s, codec %s, %s\n", info->split != NULL ? info->split : "as found",
                info->codec != NULL ? info->codec : "none",
-               cli_format_things(info->shard_count, "shard", count));
+               presto_format_things(info->shard_count, "shard", count));
     }
     if (stream->cache_plan != NULL && presto_plan_step_count(stream->cache_plan) > 0)
         printf("steps before the cache:\n%s", presto_plan_explain(stream->cache_plan));
@@ -423,11 +423,11 @@ static void explain(const load *l, const presto_stream *stream) {
         printf("steps:\n%s", presto_plan_explain(stream->plan));
     else
         puts("steps: none remain");
-    char epochs[CLI_TEXT_BYTES];
+    char epochs[PRESTO_TEXT_BYTES];
     printf("loader: %s, batch %zu, format %s, %s, prefetch %s\n",
-           cli_format_things(l->loader.threads, "thread", count), l->loader.batch_samples,
-           format_names[l->format], cli_format_things(l->loader.epochs, "epoch", epochs),
-           cli_format_size(l->loader.prefetch_bytes, bytes));
+           presto_format_things(l->loader.threads, "thread", count), l->loader.batch_samples,
+           format_names[l->format], presto_format_things(l->loader.epochs, "epoch", epochs),
+           presto_format_size(l->loader.prefetch_bytes, bytes));
 }
 
 /* ---- the loop ---- */
@@ -440,7 +440,8 @@ static uint64_t total_samples(const load *l, const presto_loader *loader) {
 }
 
 static void show_progress(cli_progress *progress, const load_report *report, uint64_t total) {
-    char note[(size_t)2 * CLI_TEXT_BYTES + sizeof((presto_verdict *)0)->text], rate[CLI_TEXT_BYTES];
+    char note[(size_t)2 * PRESTO_TEXT_BYTES + sizeof((presto_verdict *)0)->text],
+        rate[PRESTO_TEXT_BYTES];
     presto_loader_stats stats;
     presto_verdict verdict;
     if (!cli_progress_is_due(progress))
@@ -448,7 +449,7 @@ static void show_progress(cli_progress *progress, const load_report *report, uin
     presto_loader_get_stats(report->loader, &stats);
     presto_loader_verdict(report->loader, &verdict);
     double seconds = (double)stats.wall_ns / 1e9;
-    cli_format_bytes((double)stats.delivered_bytes / (seconds > 0 ? seconds : 1), rate);
+    presto_format_bytes((double)stats.delivered_bytes / (seconds > 0 ? seconds : 1), rate);
     bool is_consumer = verdict.stage == PRESTO_STAGE_CONSUMER;
     snprintf(note, sizeof note, "%s/s, queue %.0f %%, %s for %s", rate, stats.queue_fill * 100,
              is_consumer ? "workers wait" : "consumer waits", verdict.text);
@@ -572,7 +573,7 @@ static int run_raw_records(const load *l, const char *const *paths, size_t path_
     presto_error err;
     sink *out = NULL;
     raw_records_result result = {0, 0};
-    char records[CLI_TEXT_BYTES];
+    char records[PRESTO_TEXT_BYTES];
     cli_catch_signals();
     presto_status status = sink_new(l->format, STDOUT_FILENO, NULL, 0, &out, &err);
     if (status >= 0)
@@ -581,7 +582,7 @@ static int run_raw_records(const load *l, const char *const *paths, size_t path_
     if (status < 0 && status != PRESTO_ERR_STOPPED)
         return cli_error(&err);
     if (!l->quiet && status == PRESTO_OK)
-        cli_message("%s, %ju skipped", cli_format_things(result.records, "record", records),
+        cli_message("%s, %ju skipped", presto_format_things(result.records, "record", records),
                     (uintmax_t)result.skipped);
     return CLI_DONE;
 }

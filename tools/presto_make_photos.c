@@ -346,12 +346,12 @@ static int print_json(const photo_options *o, double wall_s) {
 }
 
 static void print_result(const photo_options *o, double wall_s) {
-    char photos[CLI_TEXT_BYTES], classes[CLI_TEXT_BYTES], time[CLI_TEXT_BYTES];
+    char photos[PRESTO_TEXT_BYTES], classes[PRESTO_TEXT_BYTES], time[PRESTO_TEXT_BYTES];
     cli_message("%s: %s of %d x %d pixels, %s, in %s", o->folder,
-                cli_format_things((uint64_t)o->count, "photo", photos), o->width, o->height,
-                cli_format_things((uint64_t)(o->classes < o->count ? o->classes : o->count),
-                                  "class folder", classes),
-                cli_format_seconds(wall_s, time));
+                presto_format_things((uint64_t)o->count, "photo", photos), o->width, o->height,
+                presto_format_things((uint64_t)(o->classes < o->count ? o->classes : o->count),
+                                     "class folder", classes),
+                presto_format_seconds(wall_s, time));
 }
 
 int main(int argc, char **argv) {

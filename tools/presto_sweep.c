@@ -213,11 +213,11 @@ static void parse_command_line(sweep_job *s, int argc, char **argv) {
 static bool on_trial(void *user, const presto_strategy *strategy, size_t done, size_t total,
                      const presto_strategy_result *result) {
     sweep_job *s = user;
-    char note[128], threads[CLI_TEXT_BYTES];
+    char note[128], threads[PRESTO_TEXT_BYTES];
     (void)result;
     snprintf(note, sizeof note, "%s%s%s, %s", strategy->split, strategy->codec != NULL ? " " : "",
              strategy->codec != NULL ? strategy->codec : "",
-             cli_format_things(strategy->threads, "thread", threads));
+             presto_format_things(strategy->threads, "thread", threads));
     cli_progress_state state = {"trials", done, total, 0, note};
     cli_progress_show(&s->progress, &state);
     return !cli_interrupted();

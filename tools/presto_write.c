@@ -238,26 +238,26 @@ static int explain(const write_job *w, const char *const *paths, size_t path_cou
     presto_stream_options input;
     presto_stream stream = {0};
     presto_error err;
-    char count[CLI_TEXT_BYTES], bytes[CLI_TEXT_BYTES], shards[2 * CLI_TEXT_BYTES];
+    char count[PRESTO_TEXT_BYTES], bytes[PRESTO_TEXT_BYTES], shards[2 * PRESTO_TEXT_BYTES];
     presto_stream_options_defaults(&input);
     input.pipeline = w->pipeline_name;
     input.to = w->convert.split;
     if (presto_stream_open(paths, path_count, &input, &stream, &err) < 0)
         return cli_error(&err);
     printf("source: %s, %s\n",
-           cli_format_things(presto_source_count(stream.source), "sample", count),
-           cli_format_bytes((double)presto_source_bytes(stream.source), bytes));
+           presto_format_things(presto_source_count(stream.source), "sample", count),
+           presto_format_bytes((double)presto_source_bytes(stream.source), bytes));
     printf("pipeline: %s\n", presto_pipeline_name(stream.pipeline));
     if (w->convert.shard_bytes > 0)
         snprintf(shards, sizeof shards, "shards of up to %s",
-                 cli_format_bytes((double)w->convert.shard_bytes, bytes));
+                 presto_format_bytes((double)w->convert.shard_bytes, bytes));
     else
-        cli_format_things(w->convert.shards, "shard", shards);
+        presto_format_things(w->convert.shards, "shard", shards);
     printf("store: %s, codec %s, %s, file compression %s\n", w->convert.split, w->convert.codec,
            shards, presto_file_compression_name(w->convert.file_compression));
     if (stream.plan != NULL && presto_plan_step_count(stream.plan) > 0)
         printf("steps now, on %s%s:\n%s", w->convert.auto_threads ? "up to " : "",
-               cli_format_things(w->convert.threads, "thread", count),
+               presto_format_things(w->convert.threads, "thread", count),
                presto_plan_explain(stream.plan));
     size_t done = presto_pipeline_representation_steps(
         stream.pipeline, presto_pipeline_representation_find(stream.pipeline, w->convert.split));
@@ -292,16 +292,16 @@ static double per_second(uint64_t count, uint64_t ns) {
 }
 
 static void print_result(const write_job *w, const presto_convert_result *result) {
-    char samples[CLI_TEXT_BYTES], stored[CLI_TEXT_BYTES], time[CLI_TEXT_BYTES];
-    char rate[CLI_TEXT_BYTES], shards[CLI_TEXT_BYTES];
+    char samples[PRESTO_TEXT_BYTES], stored[PRESTO_TEXT_BYTES], time[PRESTO_TEXT_BYTES];
+    char rate[PRESTO_TEXT_BYTES], shards[PRESTO_TEXT_BYTES];
     cli_message("%s: %s (%s), %s, %s in %s: %s samples/s", w->output,
-                cli_format_things(result->samples, "sample", samples), w->convert.split,
-                cli_format_things(result->shards, "shard", shards),
-                cli_format_bytes((double)result->stored_bytes, stored),
-                cli_format_seconds((double)result->wall_ns / 1e9, time),
-                cli_format_number(per_second(result->samples, result->wall_ns), rate));
+                presto_format_things(result->samples, "sample", samples), w->convert.split,
+                presto_format_things(result->shards, "shard", shards),
+                presto_format_bytes((double)result->stored_bytes, stored),
+                presto_format_seconds((double)result->wall_ns / 1e9, time),
+                presto_format_number(per_second(result->samples, result->wall_ns), rate));
     if (result->skipped > 0)
-        cli_message("%s skipped", cli_format_things(result->skipped, "sample", samples));
+        cli_message("%s skipped", presto_format_things(result->skipped, "sample", samples));
 }
 
 static int print_json(const write_job *w, const presto_pipeline *pipeline,

@@ -54,16 +54,17 @@ static void update_rate(cli_progress *progress, uint64_t done, uint64_t now_ns) 
     progress->seen_ns = now_ns;
 }
 
-static void format_eta(double seconds, char text[CLI_TEXT_BYTES]) {
+static void format_eta(double seconds, char text[PRESTO_TEXT_BYTES]) {
     if (!isfinite(seconds) || seconds > 359999) {
-        snprintf(text, CLI_TEXT_BYTES, "-:--");
+        snprintf(text, PRESTO_TEXT_BYTES, "-:--");
         return;
     }
     unsigned whole = (unsigned)lround(seconds);
     if (whole >= 3600)
-        snprintf(text, CLI_TEXT_BYTES, "%u:%02u:%02u", whole / 3600, whole / 60 % 60, whole % 60);
+        snprintf(text, PRESTO_TEXT_BYTES, "%u:%02u:%02u", whole / 3600, whole / 60 % 60,
+                 whole % 60);
     else
-        snprintf(text, CLI_TEXT_BYTES, "%u:%02u", whole / 60, whole % 60);
+        snprintf(text, PRESTO_TEXT_BYTES, "%u:%02u", whole / 60, whole % 60);
 }
 
 static void format_bar(const cli_progress_state *state, char text[BAR_CELLS + 16]) {
@@ -86,23 +87,24 @@ void cli_progress_show(cli_progress *progress, const cli_progress_state *state) 
         return;
     progress->drawn_ns = now_ns;
     update_rate(progress, state->done, now_ns);
-    char count[CLI_TEXT_BYTES], rate[CLI_TEXT_BYTES], bytes[CLI_TEXT_BYTES], eta[CLI_TEXT_BYTES];
+    char count[PRESTO_TEXT_BYTES], rate[PRESTO_TEXT_BYTES], bytes[PRESTO_TEXT_BYTES],
+        eta[PRESTO_TEXT_BYTES];
     double elapsed_s = (double)(now_ns - progress->started_ns) / 1e9;
-    cli_format_count(state->done, count);
-    cli_format_number(progress->rate, rate);
-    cli_format_bytes((double)state->bytes, bytes);
+    presto_format_count(state->done, count);
+    presto_format_number(progress->rate, rate);
+    presto_format_bytes((double)state->bytes, bytes);
     if (state->bytes == 0)
         bytes[0] = '\0'; /* work that has no bytes to speak of */
     const char *gap = state->bytes == 0 ? "" : "  ";
     char bar[BAR_CELLS + 16] = "";
     char line[LINE_BYTES];
     if (state->total > 0) {
-        char total[CLI_TEXT_BYTES];
+        char total[PRESTO_TEXT_BYTES];
         double left = state->total > state->done ? (double)(state->total - state->done) : 0;
         format_bar(state, bar);
         format_eta(left / progress->rate, eta);
         snprintf(line, sizeof line, "%s%s/%s %s  %s/s  ETA %s%s%s  %s", bar, count,
-                 cli_format_count(state->total, total), state->unit, rate, eta, gap, bytes,
+                 presto_format_count(state->total, total), state->unit, rate, eta, gap, bytes,
                  state->note != NULL ? state->note : "");
     } else {
         format_eta(elapsed_s, eta);

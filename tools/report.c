@@ -22,23 +22,23 @@ static double per_second(uint64_t count, uint64_t ns) {
 void report_print(const load_report *report) {
     presto_loader_stats stats;
     presto_loader_get_stats(report->loader, &stats);
-    char count[CLI_TEXT_BYTES], time[CLI_TEXT_BYTES], rate[CLI_TEXT_BYTES];
-    char read_rate[CLI_TEXT_BYTES], rate_out[CLI_TEXT_BYTES];
+    char count[PRESTO_TEXT_BYTES], time[PRESTO_TEXT_BYTES], rate[PRESTO_TEXT_BYTES];
+    char read_rate[PRESTO_TEXT_BYTES], rate_out[PRESTO_TEXT_BYTES];
     cli_message("%s in %s: %s samples/s, read %s/s (T3), delivered %s/s (T4)",
-                cli_format_things(stats.samples, "sample", count),
-                cli_format_seconds((double)stats.wall_ns / 1e9, time),
-                cli_format_number(per_second(stats.samples, stats.wall_ns), rate),
-                cli_format_bytes(per_second(stats.read_bytes, stats.wall_ns), read_rate),
-                cli_format_bytes(per_second(stats.delivered_bytes, stats.wall_ns), rate_out));
+                presto_format_things(stats.samples, "sample", count),
+                presto_format_seconds((double)stats.wall_ns / 1e9, time),
+                presto_format_number(per_second(stats.samples, stats.wall_ns), rate),
+                presto_format_bytes(per_second(stats.read_bytes, stats.wall_ns), read_rate),
+                presto_format_bytes(per_second(stats.delivered_bytes, stats.wall_ns), rate_out));
     if (stats.skipped > 0)
-        cli_message("%s skipped", cli_format_things(stats.skipped, "sample", count));
+        cli_message("%s skipped", presto_format_things(stats.skipped, "sample", count));
     presto_verdict verdict;
     presto_loader_verdict(report->loader, &verdict);
     if (stats.samples > 0)
         cli_message("limited by %s", verdict.text);
     if (report->most_threads > 0)
         cli_message("auto: %u of %s", stats.threads,
-                    cli_format_things(report->most_threads, "thread", count));
+                    presto_format_things(report->most_threads, "thread", count));
 }
 
 static double seconds(uint64_t ns) {

@@ -19,28 +19,28 @@
 enum { LEAST_COLUMNS = 80, FIXED_COLUMNS = 55, LEAST_SPLIT = 14, LEAST_CODEC = 5 };
 
 /* At most 12 characters. */
-static char *format_rate(const presto_spread *rate, char text[CLI_TEXT_BYTES]) {
-    char number[CLI_TEXT_BYTES];
-    cli_format_number(rate->median, number);
+static char *format_rate(const presto_spread *rate, char text[PRESTO_TEXT_BYTES]) {
+    char number[PRESTO_TEXT_BYTES];
+    presto_format_number(rate->median, number);
     double half = rate->median > 0 ? (rate->most - rate->least) / 2 / rate->median : NAN;
-    if (isfinite(half))
-        snprintf(text, CLI_TEXT_BYTES, "%.30s +-%.0f%%", number, fmin(half * 100, 99));
+    if (rate->runs > 1 && isfinite(half))
+        snprintf(text, PRESTO_TEXT_BYTES, "%.30s +-%.0f%%", number, fmin(half * 100, 99));
     else
-        snprintf(text, CLI_TEXT_BYTES, "%.30s", number);
+        snprintf(text, PRESTO_TEXT_BYTES, "%.30s", number);
     return text;
 }
 
 /* At most 7 characters: "0.42 s", "12.3 s", "3m20s", "2h05m". */
-static char *format_time(double seconds, char text[CLI_TEXT_BYTES]) {
+static char *format_time(double seconds, char text[PRESTO_TEXT_BYTES]) {
     if (!isfinite(seconds) || seconds < 0 || seconds > 3.6e7)
-        snprintf(text, CLI_TEXT_BYTES, "-");
+        snprintf(text, PRESTO_TEXT_BYTES, "-");
     else if (seconds < 99.5)
-        return cli_format_seconds(seconds, text);
+        return presto_format_seconds(seconds, text);
     else if (seconds < 3570)
-        snprintf(text, CLI_TEXT_BYTES, "%dm%02ds", (int)(lround(seconds) / 60),
+        snprintf(text, PRESTO_TEXT_BYTES, "%dm%02ds", (int)(lround(seconds) / 60),
                  (int)(lround(seconds) % 60));
     else
-        snprintf(text, CLI_TEXT_BYTES, "%dh%02dm", (int)(lround(seconds / 60) / 60),
+        snprintf(text, PRESTO_TEXT_BYTES, "%dh%02dm", (int)(lround(seconds / 60) / 60),
                  (int)(lround(seconds / 60) % 60));
     return text;
 }
@@ -81,14 +81,14 @@ static void print_name(const char *name, size_t width) {
 }
 
 static void print_row(const presto_strategy_result *result, bool best, const widths *w) {
-    char storage[CLI_TEXT_BYTES], time[CLI_TEXT_BYTES], cold[CLI_TEXT_BYTES];
-    char cached[CLI_TEXT_BYTES];
+    char storage[PRESTO_TEXT_BYTES], time[PRESTO_TEXT_BYTES], cold[PRESTO_TEXT_BYTES];
+    char cached[PRESTO_TEXT_BYTES];
     fputs(best ? "* " : result->is_equal ? "= " : "  ", stdout);
     print_name(result->strategy.split, w->split);
     print_name(codec_of(&result->strategy), w->codec);
     bool stored = result->strategy.codec != NULL;
     printf("%3u %7s %7s %12s %12s %5.2f\n", result->strategy.threads,
-           cli_format_bytes(result->total_stored_bytes, storage),
+           presto_format_bytes(result->total_stored_bytes, storage),
            stored ? format_time(result->total_preparation_s, time) : "-",
            format_rate(&result->cold.samples_per_s, cold),
            format_rate(&result->cached.samples_per_s, cached), result->score);
@@ -115,7 +115,7 @@ static void print_failures(const presto_sweep *sweep) {
     for (size_t i = 0; i < presto_sweep_result_count(sweep); i++) {
         const presto_strategy_result *result = presto_sweep_result(sweep, i);
         char text[PRESTO_ERROR_FILE_BYTES + PRESTO_ERROR_MESSAGE_BYTES + 96];
-        char threads[CLI_TEXT_BYTES];
+        char threads[PRESTO_TEXT_BYTES];
         if (!result->failed)
             continue;
         if (first)
@@ -123,24 +123,25 @@ static void print_failures(const presto_sweep *sweep) {
         first = false;
         presto_error_format(&result->failure, text, sizeof text);
         printf("  %s, %s, %s:\n    ", result->strategy.split, codec_of(&result->strategy),
-               cli_format_things(result->strategy.threads, "thread", threads));
+               presto_format_things(result->strategy.threads, "thread", threads));
         cli_print_wrapped(text, 4, 4);
     }
 }
 
 static void print_heading(const presto_sweep *sweep, unsigned runs, const widths *w) {
     const presto_sweep_facts *facts = presto_sweep_get_facts(sweep);
-    char text[512], samples[CLI_TEXT_BYTES], all[CLI_TEXT_BYTES], time[CLI_TEXT_BYTES];
-    char each[CLI_TEXT_BYTES];
+    char text[512], samples[PRESTO_TEXT_BYTES], all[PRESTO_TEXT_BYTES], time[PRESTO_TEXT_BYTES];
+    char each[PRESTO_TEXT_BYTES];
     size_t count = presto_sweep_result_count(sweep);
     snprintf(text, sizeof text,
-             "%zu %s measured on %s of %s, %s each, in %s. Storage and offline "
-             "time are for all samples; +- is half the spread of the runs; =: equal to the "
-             "best within it.",
+             "%zu %s measured on %s of %s, %s each, in %s. Storage and offline time are for all "
+             "samples%s",
              count, count == 1 ? "strategy" : "strategies",
-             cli_format_count(facts->samples, samples),
-             cli_format_things(facts->source_samples, "sample", all),
-             cli_format_things(runs, "run", each), cli_format_seconds(facts->elapsed_s, time));
+             presto_format_count(facts->samples, samples),
+             presto_format_things(facts->source_samples, "sample", all),
+             presto_format_things(runs, "run", each), presto_format_seconds(facts->elapsed_s, time),
+             runs > 1 ? "; +- is half the spread of the runs; =: equal to the best within it."
+                      : "; one run tells nothing of the spread.");
     cli_print_wrapped(text, 0, 0);
     printf("\n%*s samples per second\n", (int)(w->split + w->codec + 29), "");
     fputs("  ", stdout);
@@ -175,14 +176,14 @@ void table_print(const presto_sweep *sweep, unsigned runs) {
 
 void table_print_recommendation(const presto_sweep *sweep, const char *results_dir) {
     const presto_strategy *best = &presto_sweep_result(sweep, presto_sweep_best(sweep))->strategy;
-    char text[CLI_TEXT_BYTES];
+    char text[PRESTO_TEXT_BYTES];
     printf("\n* Recommended: ");
     if (best->codec == NULL)
         fputs("read the source as it is", stdout);
     else
         printf("store %s, codec %s, %s", best->split, best->codec,
-               cli_format_things(best->shards, "shard", text));
-    printf(", %s\n", cli_format_things(best->threads, "thread", text));
+               presto_format_things(best->shards, "shard", text));
+    printf(", %s\n", presto_format_things(best->threads, "thread", text));
     fputs("  ", stdout);
     cli_print_wrapped(presto_sweep_reason(sweep), 2, 2);
     for (size_t i = 0; presto_sweep_note(sweep, i) != NULL; i++) {
@@ -193,6 +194,7 @@ void table_print_recommendation(const presto_sweep *sweep, const char *results_d
     if (presto_sweep_write_command(sweep) != NULL)
         printf("  %s\n", presto_sweep_write_command(sweep));
     printf("  %s\n", presto_sweep_load_command(sweep));
+    puts("\nTo train on it, --format npy instead, on a pipe into the trainer.");
     char report[PATH_MAX]; /* not every build can make it */
     snprintf(report, sizeof report, "%s/report.html", results_dir);
     printf("\nIn %s: %sresults.csv, results.json, strategy.yaml\n", results_dir,

@@ -32,9 +32,10 @@ typedef struct presto_strategy {
     size_t shards; /* 0 with "unprocessed" */
 } presto_strategy;
 
-/** Minimum, median and maximum over the runs. */
+/** Minimum, median and maximum over the runs; all the same, and no spread, where there was one. */
 typedef struct presto_spread {
     double least, median, most;
+    size_t runs; /* how many it is of */
 } presto_spread;
 
 /**
@@ -182,8 +183,9 @@ PRESTO_API presto_status presto_sweep_write(const presto_sweep *sweep, const cha
 
 /**
  * The command lines to run next, quoted for a POSIX shell, e.g. "presto-write -p cv -u resized -c
- * zstd:3 ...". The write command is NULL where the best is to read the source as it is. Owned by
- * the sweep until presto_sweep_score.
+ * zstd:3 ...". They run as they are, in a terminal too: the load counts what it delivers
+ * (--format null). The write command is NULL where the best is to read the source as it is. Owned
+ * by the sweep until presto_sweep_score.
  */
 PRESTO_API const char *presto_sweep_write_command(const presto_sweep *sweep);
 PRESTO_API const char *presto_sweep_load_command(const presto_sweep *sweep);

@@ -53,6 +53,20 @@ class Sweep(Case):
         with open(self.out / "results.csv", newline="") as table:
             self.assertEqual(len(list(csv.DictReader(table))), 10)
 
+    def test_one_run_has_no_spread(self):
+        out = self.new("sweep")
+        done = run("presto-sweep", "-p", self.pipeline, "--splits", "concatenated", "--codecs", "none", "--threads", "1",
+                   "--samples", "4", "--runs", "1", "--run-time", "0", "-o", out, self.make_photos())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("+-", done.stdout.decode())
+        with open(out / "results.csv", newline="") as table:
+            (row,) = csv.DictReader(table)
+        spread = {name: value for name, value in row.items() if "_min_" in name or "_max_" in name}
+        self.assertEqual(set(spread.values()), {""}, spread)
+        self.assertGreater(float(row["cold_samples_per_s"]), 0)
+        rate = json.loads((out / "results.json").read_text())["results"][0]["cold"]["samples_per_s"]
+        self.assertEqual((rate["min"], rate["max"]), (None, None))
+
     def test_the_commands_it_prints_run(self):
         lines = self.done.stdout.decode().splitlines()
         commands = [shlex.split(line) for line in lines[lines.index("Next:") + 1 :] if line.startswith("  presto-")]
@@ -63,7 +77,7 @@ class Sweep(Case):
             done = subprocess.run([TOOLS / command[0], *command[1:]], cwd=work, stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, timeout=120)
             self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertTrue(done.stdout)
+        self.assertIn(f"{self.photo_count} samples in", done.stderr.decode())
 
     def strategy(self, split, codec):
         """A sweep that can only choose this one; its strategy.yaml."""

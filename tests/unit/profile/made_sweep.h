@@ -17,18 +17,25 @@ static inline char *made_text(const char *text) {
     return copy;
 }
 
-static inline presto__epochs made_run(double wall_s, uint64_t samples, double decode_ms) {
+static inline void made_cost(presto__epochs *run, const char *name, bool is_step, double busy_ms) {
+    presto__cost *cost = &run->costs[run->cost_count++];
+    strcpy(cost->name, name);
+    cost->is_step = is_step;
+    cost->busy_s_per_sample = busy_ms / 1e3;
+}
+
+/* decode_ms 0: that step was done offline. */
+static inline presto__epochs made_run(double wall_s, uint64_t samples, double decode_ms,
+                                      double center_ms) {
     presto__epochs run = {.epochs = 1, .samples = samples, .read_bytes = 1000 * samples};
     run.delivered_bytes = 600 * samples;
     run.measure = (presto__measure){.wall_s = wall_s, .disk_read_bytes = NAN};
-    run.cost_count = 2;
-    run.costs = calloc(2, sizeof *run.costs);
+    run.costs = calloc(3, sizeof *run.costs);
     ck_assert_ptr_nonnull(run.costs);
-    strcpy(run.costs[0].name, "reading");
-    run.costs[0].busy_s_per_sample = 0.0001;
-    strcpy(run.costs[1].name, "decode-image");
-    run.costs[1].is_step = true;
-    run.costs[1].busy_s_per_sample = decode_ms / 1e3;
+    made_cost(&run, "reading", false, 0.1);
+    if (decode_ms > 0)
+        made_cost(&run, "decode-image", true, decode_ms);
+    made_cost(&run, "center-pixels", true, center_ms);
     return run;
 }
 
@@ -42,17 +49,19 @@ static inline void made_trial(presto__trial *trial, const char *split, const cha
     result->total_stored_bytes = stored_bytes;
     result->total_stored_error_bytes = codec != NULL ? 1e6 : 0;
     result->preparation_s =
-        (presto_spread){preparation_s / 10, preparation_s / 10, preparation_s / 10};
+        (presto_spread){preparation_s / 10, preparation_s / 10, preparation_s / 10, 1};
     result->cold.samples_per_s =
-        (presto_spread){samples_per_s * 0.99, samples_per_s, samples_per_s * 1.01};
+        (presto_spread){samples_per_s * 0.99, samples_per_s, samples_per_s * 1.01, 3};
     result->cold.disk_read_bytes = NAN;
     result->cached.samples_per_s = result->cold.samples_per_s;
     trial->cold = calloc(1, sizeof *trial->cold);
     trial->cached = calloc(1, sizeof *trial->cached);
     trial->preparations = calloc(1, sizeof *trial->preparations);
     ck_assert(trial->cold != NULL && trial->cached != NULL && trial->preparations != NULL);
-    trial->cold[0] = made_run(100 / samples_per_s, 100, codec == NULL ? 2.4 : 0);
-    trial->cached[0] = made_run(100 / samples_per_s, 100, codec == NULL ? 2.4 : 0);
+    trial->cold[0] =
+        made_run(100 / samples_per_s, 100, codec == NULL ? 2.4 : 0, codec == NULL ? 4 : 0.1);
+    trial->cached[0] =
+        made_run(100 / samples_per_s, 100, codec == NULL ? 2.4 : 0, codec == NULL ? 4 : 0.1);
     trial->cold_count = trial->cached_count = 1;
     trial->preparation_count = codec != NULL;
 }

@@ -56,6 +56,10 @@ START_TEST(csv_has_the_same_fields_on_every_line) {
     ck_assert_str_eq(fields[0][find(names, count, "cold_samples_per_s")], "800");
     ck_assert_str_eq(fields[0][find(names, count, "cold_samples_min_per_s")], "792");
     ck_assert_str_eq(fields[0][find(names, count, "cold_disk_read_bytes")], "");
+    /* Prepared once: no spread. */
+    ck_assert_str_eq(fields[2][find(names, count, "preparation_s")], "2");
+    ck_assert_str_eq(fields[2][find(names, count, "preparation_min_s")], "");
+    ck_assert_str_eq(fields[2][find(names, count, "preparation_max_s")], "");
     ck_assert_str_eq(fields[1][find(names, count, "status")], "failed");
     ck_assert_str_eq(fields[1][find(names, count, "cold_samples_per_s")], "");
     ck_assert_str_eq(fields[1][find(names, count, "failure")], "it said \"no\", twice");
@@ -95,7 +99,12 @@ START_TEST(json_holds_every_run_and_null_for_what_is_unknown) {
     ck_assert(json_is_null(json_object_get(raw, "disk_read_bytes")));
     json_t *run = json_array_get(json_object_get(raw, "runs"), 0);
     ck_assert_double_eq_tol(json_number_value(json_object_get(run, "wall_s")), 0.125, 1e-9);
-    ck_assert_uint_eq(json_array_size(json_object_get(run, "work")), 2);
+    ck_assert_uint_eq(json_array_size(json_object_get(run, "work")), 3);
+    json_t *rate = json_object_get(raw, "samples_per_s");
+    ck_assert_double_eq_tol(json_number_value(json_object_get(rate, "min")), 792, 1e-9);
+    json_t *once = json_object_get(json_array_get(results, 2), "preparation_s");
+    ck_assert(json_is_null(json_object_get(once, "min")));
+    ck_assert_double_eq_tol(json_number_value(json_object_get(once, "median")), 2, 1e-9);
     json_t *advice = json_object_get(root, "recommendation");
     ck_assert_str_eq(json_string_value(json_object_get(advice, "split")), "resized");
     ck_assert_int_eq(json_integer_value(json_object_get(advice, "result")), 2);
@@ -145,7 +154,7 @@ START_TEST(commands_are_quoted_for_a_shell) {
                      "presto-write -p cv -u resized -c zstd:1 -s 2 -j 2 -o cv-resized 'my photos' "
                      "plain");
     ck_assert_str_eq(presto_sweep_load_command(sweep),
-                     "presto-load -j 2 -b 32 --format npy cv-resized");
+                     "presto-load -j 2 -b 32 --format null cv-resized");
     free(sweep->paths[1]);
     sweep->paths[1] = made_text("-rf");
     sweep->dataset_dir = made_text("it's here");

@@ -84,53 +84,11 @@ START_TEST(plain_words_stay_unquoted) {
 }
 END_TEST
 
-START_TEST(counts_have_three_digits_and_thousands_apart) {
-    static const struct {
-        double value;
-        const char *wanted;
-    } cases[] = {{0, "0"},
-                 {0.5, "0.500"},
-                 {4.996, "5.00"},
-                 {99.96, "100"},
-                 {17.34, "17.3"},
-                 {999.4, "999"},
-                 {999.6, "1,000"},
-                 {4210, "4,210"},
-                 {1234567, "1,234,567"},
-                 {123456, "123,456"},
-                 {-4210, "-4,210"},
-                 {INFINITY, "inf"}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char text[PRESTO__TEXT_BYTES];
-        ck_assert_str_eq(presto__format_count(cases[i].value, text), cases[i].wanted);
-    }
-}
-END_TEST
-
-START_TEST(bytes_and_seconds_read_as_people_say_them) {
-    char text[PRESTO__TEXT_BYTES];
-    ck_assert_str_eq(presto__format_bytes(0, text), "0 B");
-    ck_assert_str_eq(presto__format_bytes(999, text), "999 B");
-    ck_assert_str_eq(presto__format_bytes(12345678, text), "12.3 MB");
-    ck_assert_str_eq(presto__format_bytes(190e6, text), "0.19 GB");
-    ck_assert_str_eq(presto__format_bytes(347.3e9, text), "347.3 GB");
-    ck_assert_str_eq(presto__format_bytes(1.39e12, text), "1.39 TB");
-    ck_assert_str_eq(presto__format_seconds(0.42, text), "0.42 s");
-    ck_assert_str_eq(presto__format_seconds(4.21, text), "4.2 s");
-    ck_assert_str_eq(presto__format_seconds(21.3, text), "21 s");
-    ck_assert_str_eq(presto__format_seconds(204, text), "3.4 min");
-    ck_assert_str_eq(presto__format_seconds(7560, text), "2.1 h");
-    ck_assert_str_eq(presto__format_seconds(345600, text), "4.0 days");
-}
-END_TEST
-
 int main(void) {
     const TTest *const tests[] = {
         csv_fields_are_quoted_only_where_they_must_be,
         shell_words_come_out_of_a_shell_as_they_went_in,
         plain_words_stay_unquoted,
-        counts_have_three_digits_and_thousands_apart,
-        bytes_and_seconds_read_as_people_say_them,
     };
     return presto_check_main("profile/text", tests, sizeof tests / sizeof *tests, 60);
 }
