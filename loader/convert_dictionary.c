@@ -3,9 +3,9 @@
  * The dictionary of codec +dict: trained once on samples from all over the source, and kept in the
  * folder, where a resumed conversion finds it.
  */
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
+
+#include <presto/file.h>
 
 #include "conversion_internal.h"
 
@@ -68,33 +68,16 @@ static presto_status collect_training(presto__conversion *job, training *set, pr
     return status < 0 ? status : PRESTO_OK;
 }
 
-static presto_status read_dictionary(presto__conversion *job, const char *path, presto_error *err) {
-    FILE *file = fopen(path, "rb");
-    if (file == NULL)
-        return errno == ENOENT ? PRESTO_END : presto_fail_errno(err, errno, path, "cannot open");
-    presto_status status = PRESTO_OK;
-    for (size_t got = 1; got > 0 && status == PRESTO_OK;) {
-        status = presto_buffer_reserve(&job->dictionary, 65536, err);
-        if (status == PRESTO_OK) {
-            got = fread(job->dictionary.data + job->dictionary.bytes, 1, 65536, file);
-            job->dictionary.bytes += got;
-        }
-    }
-    if (status == PRESTO_OK && ferror(file))
-        status = presto_fail_errno(err, errno, path, "cannot read");
-    fclose(file);
-    return status;
-}
-
 presto_status presto__conversion_make_dictionary(presto__conversion *job, presto_error *err) {
     if (!job->codec.wants_dictionary)
         return PRESTO_OK;
     char *path = presto__path_join(job->dir, PRESTO__DICTIONARY_FILE, err);
     if (path == NULL)
         return PRESTO_ERR_MEMORY;
-    presto_status status = read_dictionary(job, path, err);
+    presto_status status =
+        presto_file_read(path, PRESTO_CODEC_MAX_DICTIONARY_BYTES, &job->dictionary, err);
     free(path);
-    if (status == PRESTO_END) {
+    if (status == PRESTO_ERR_NOT_FOUND) {
         training set = {0};
         status = collect_training(job, &set, err);
         if (status == PRESTO_OK)

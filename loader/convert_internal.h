@@ -53,8 +53,6 @@ presto_status presto__progress_compare(const presto__progress *progress, const c
 
 /** dir/name on the heap; NULL without memory. */
 char *presto__path_join(const char *dir, const char *name, presto_error *err);
-/** Make what was renamed in the folder durable. */
-presto_status presto__sync_folder(const char *dir, presto_error *err);
 /** Write dir/name by way of a temporary name. */
 presto_status presto__replace_file(const char *dir, const char *name, presto_span content,
                                    bool sync, presto_error *err);

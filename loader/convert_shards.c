@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "../base/file_internal.h"
 #include "conversion_internal.h"
 
 /* ---- which samples, which names ---- */

@@ -7,17 +7,17 @@
  * It knows nothing of sources and steps: what must be equal to go on is a JSON object of the
  * conversion's making.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include <jansson.h>
 
-#include "../records/file_internal.h"
+#include "../base/file_internal.h"
 #include "convert_internal.h"
 
 #define PROGRESS_FORMAT 3
+#define MOST_BYTES ((uint64_t)256 << 20)
+#define REMEDY "; nothing can be resumed from it: remove the folder and start again"
 #define NOTED_AT_ONCE 64 /* shards */
 #define NOTE_INTERVAL_NS 1000000000
 
@@ -130,21 +130,12 @@ static char *to_text(const presto__progress *progress) {
     return text;
 }
 
-presto_status presto__sync_folder(const char *dir, presto_error *err) {
-    char *path = presto__path_join(dir, PRESTO__PROGRESS_FILE, err);
-    if (path == NULL)
-        return PRESTO_ERR_MEMORY;
-    presto_status status = presto__sync_folder_of(path, err);
-    free(path);
-    return status;
-}
-
 presto_status presto__replace_file(const char *dir, const char *name, presto_span content,
                                    bool sync, presto_error *err) {
     char *path = presto__path_join(dir, name, err);
     if (path == NULL)
         return PRESTO_ERR_MEMORY;
-    presto_status status = presto__write_file(path, &content, 1, sync, err);
+    presto_status status = presto_file_replace(path, &content, 1, sync, err);
     free(path);
     return status;
 }
@@ -180,8 +171,8 @@ static presto_status read_shards(const json_t *list, presto__progress *progress,
             number < least || number == INT64_MAX ||
             first < (json_int_t)presto__progress_next(progress) || end < first || records < 0 ||
             records > end - first || stored < 0 || raw < 0 || crc < 0 || crc > UINT32_MAX)
-            return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET, "shard %zu is no shard",
-                               i);
+            return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                               "shard %zu is no shard" REMEDY, i);
         presto__whole_shard shard = {.number = (size_t)number,
                                      .first = (uint64_t)first,
                                      .end = (uint64_t)end,
@@ -208,7 +199,7 @@ static presto_status read_features(const json_t *list, presto__progress *progres
             rank < -1 || rank > PRESTO_MAX_RANK ||
             json_array_size(dims) != (size_t)(rank < 0 ? 0 : rank))
             return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
-                               "feature %zu is no feature", i);
+                               "feature %zu is no feature" REMEDY, i);
         presto_feature feature = {.name = presto_span_of_text(name),
                                   .encoding = (presto_encoding)encoding};
         feature.tensor.spec = (presto_tensor_spec){.dtype = (presto_dtype)dtype, .rank = rank};
@@ -225,9 +216,10 @@ static presto_status read_root(json_t *root, presto__progress *progress, presto_
     json_t *job, *shards, *features;
     if (json_unpack(root, "{s:i, s:o, s:o, s:o}", "format", &format, "job", &job, "shards", &shards,
                     "features", &features) != 0 ||
-        format != PROGRESS_FORMAT)
+        format != PROGRESS_FORMAT || !json_is_object(job) || !json_is_array(shards) ||
+        !json_is_array(features))
         return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
-                           "is no progress file of this version");
+                           "is no progress file of this version of Presto" REMEDY);
     progress->job = json_dumps(job, JSON_SORT_KEYS | JSON_COMPACT);
     if (progress->job == NULL)
         return presto_fail_memory(err, 0);
@@ -235,26 +227,30 @@ static presto_status read_root(json_t *root, presto__progress *progress, presto_
     return read_features(features, progress, err);
 }
 
+static presto_status parse(presto_span text, presto__progress *progress, presto_error *err) {
+    json_error_t where;
+    json_t *root = json_loadb((const char *)text.data, text.bytes, JSON_REJECT_DUPLICATES, &where);
+    if (root == NULL && json_error_code(&where) == json_error_out_of_memory)
+        return presto_fail_memory(err, text.bytes);
+    if (root == NULL)
+        return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                           "is no progress file: line %d: %s" REMEDY, where.line, where.text);
+    presto_status status = read_root(root, progress, err);
+    json_decref(root);
+    return status;
+}
+
 presto_status presto__progress_read(const char *dir, presto__progress *progress_out,
                                     presto_error *err) {
     char *path = presto__path_join(dir, PRESTO__PROGRESS_FILE, err);
     if (path == NULL)
         return PRESTO_ERR_MEMORY;
-    struct stat info;
-    presto_status status = PRESTO_OK;
     presto__progress progress = {0};
-    if (stat(path, &info) != 0) {
-        status = errno == ENOENT
-                     ? presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET, "no progress file")
-                     : presto_fail_errno(err, errno, path, "cannot stat");
-    } else {
-        json_error_t where;
-        json_t *root = json_load_file(path, 0, &where);
-        status = root == NULL
-                     ? presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET, "%s", where.text)
-                     : read_root(root, &progress, err);
-        json_decref(root);
-    }
+    presto_buffer text = {0};
+    presto_status status = presto_file_read(path, MOST_BYTES, &text, err);
+    if (status == PRESTO_OK)
+        status = parse(presto_buffer_span(&text), &progress, err);
+    presto_buffer_done(&text);
     if (status < 0) {
         presto_error_set_file(err, path);
         presto__progress_done(&progress);

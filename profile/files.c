@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Folders made and removed, files replaced as a whole. Knows paths, nothing of what stands in them.
- */
+/* Folders made and removed. Knows paths, nothing of what stands in them. */
 #include "profile_internal.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,88 +81,4 @@ presto_status presto__dir_remove(const char *path, presto_error *err) {
     if (rmdir(path) != 0)
         return presto_fail_errno(err, errno, path, "cannot remove the folder");
     return PRESTO_OK;
-}
-
-static presto_status write_all(int file, const char *path, presto_span content, presto_error *err) {
-    while (content.bytes > 0) {
-        ssize_t written = write(file, content.data, content.bytes);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return presto_fail_errno(err, errno, path, "cannot write");
-        content.data += written;
-        content.bytes -= (size_t)written;
-    }
-    if (fsync(file) != 0)
-        return presto_fail_errno(err, errno, path, "cannot write");
-    return PRESTO_OK;
-}
-
-static void sync_folder(const char *dir) {
-    int folder = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder < 0)
-        return;
-    /* Some file systems cannot sync a folder; the file itself is safe and that is what was
-     * promised. */
-    (void)fsync(folder);
-    close(folder);
-}
-
-presto_status presto__file_replace(const char *dir, const char *name, presto_span content,
-                                   presto_error *err) {
-    char hidden[NAME_MAX + 1];
-    snprintf(hidden, sizeof hidden, ".%s.partial", name);
-    char *path = presto__path_below(dir, name);
-    char *partial = presto__path_below(dir, hidden);
-    presto_status status = PRESTO_OK;
-    if (path == NULL || partial == NULL) {
-        status = presto_fail_memory(err, strlen(dir) + NAME_MAX);
-        goto out;
-    }
-    int file = open(partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (file < 0) {
-        status = presto_fail_errno(err, errno, path, "cannot create");
-        goto out;
-    }
-    status = write_all(file, path, content, err);
-    if (close(file) != 0 && status == PRESTO_OK)
-        status = presto_fail_errno(err, errno, path, "cannot write");
-    if (status == PRESTO_OK && rename(partial, path) != 0)
-        status = presto_fail_errno(err, errno, path, "cannot take its name");
-    if (status == PRESTO_OK)
-        sync_folder(dir);
-    else
-        (void)unlink(partial);
-out:
-    free(partial);
-    free(path);
-    return status;
-}
-
-presto_status presto__file_read(const char *path, presto_buffer *content_out, presto_error *err) {
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0)
-        return presto_fail_errno(err, errno, path, "cannot open");
-    presto_status status = PRESTO_OK;
-    for (;;) {
-        status = presto_buffer_reserve(content_out, 4096, err);
-        if (status != PRESTO_OK)
-            break;
-        ssize_t got = read(file, content_out->data + content_out->bytes, 4096);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            status = presto_fail_errno(err, errno, path, "cannot read");
-        else if ((content_out->bytes += (size_t)got) > PRESTO__FILE_BYTES_MOST)
-            status = presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET, "larger than %d bytes",
-                                 PRESTO__FILE_BYTES_MOST);
-        if (got <= 0 || status != PRESTO_OK)
-            break;
-    }
-    close(file);
-    if (status != PRESTO_OK) {
-        presto_error_set_file(err, path);
-        presto_buffer_done(content_out);
-    }
-    return status;
 }

@@ -29,15 +29,6 @@ presto_status presto__dir_make(const char *path, presto_error *err);
  * fine.
  */
 presto_status presto__dir_remove(const char *path, presto_error *err);
-/** Write `dir`/`name`: temporary name, fsync, rename, fsync of the folder. */
-presto_status presto__file_replace(const char *dir, const char *name, presto_span content,
-                                   presto_error *err);
-/**
- * A whole small file, appended to an empty buffer; PRESTO_ERR_LIMIT beyond
- * PRESTO__FILE_BYTES_MOST.
- */
-presto_status presto__file_read(const char *path, presto_buffer *content_out, presto_error *err);
-#define PRESTO__FILE_BYTES_MOST (1 << 20)
 /** `dir`/`name` on the heap; NULL if memory ran out. */
 char *presto__path_below(const char *dir, const char *name);
 

@@ -15,7 +15,10 @@
 #include <string.h>
 #include <yaml.h>
 
+#include <presto/file.h>
+
 #define SCHEMA 1
+#define MOST_BYTES ((uint64_t)1 << 20)
 
 /* ---- writing ---- */
 
@@ -395,7 +398,7 @@ presto_status presto__strategy_parse(presto_span yaml, const char *file, presto_
 
 presto_status presto_strategy_load(const char *path, presto_strategy_file *out, presto_error *err) {
     presto_buffer text = {0};
-    PRESTO_TRY(presto__file_read(path, &text, err));
+    PRESTO_TRY(presto_file_read(path, MOST_BYTES, &text, err));
     presto_status status = presto__strategy_parse(presto_buffer_span(&text), path, out, err);
     presto_buffer_done(&text);
     return status;

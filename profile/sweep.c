@@ -16,6 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../base/file_internal.h"
+
 #define RUNS_MOST 1000
 #define RUN_S_MOST 3600
 #define COLD_EPOCHS_MOST 1000
@@ -491,6 +493,16 @@ out:
     return status;
 }
 
+static presto_status write_file(const char *dir, const char *name, presto_span content,
+                                presto_error *err) {
+    char *path = presto__path_below(dir, name);
+    if (path == NULL)
+        return presto_fail_memory(err, strlen(dir) + strlen(name) + 2);
+    presto_status status = presto_file_replace(path, &content, 1, true, err);
+    free(path);
+    return status;
+}
+
 presto_status presto_sweep_write(const presto_sweep *sweep, const char *dir, presto_error *err) {
     static const struct {
         const char *name;
@@ -505,9 +517,9 @@ presto_status presto_sweep_write(const presto_sweep *sweep, const char *dir, pre
         presto_buffer text = {0};
         presto_status status = files[i].make(sweep, &text, err);
         if (status == PRESTO_OK)
-            status = presto__file_replace(dir, files[i].name, presto_buffer_span(&text), err);
+            status = write_file(dir, files[i].name, presto_buffer_span(&text), err);
         presto_buffer_done(&text);
         PRESTO_TRY(status);
     }
-    return PRESTO_OK;
+    return presto__sync_folder(dir, err);
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "file_internal.h"
+#include "../base/file_internal.h"
 #include "listing_internal.h"
 #include "shard_internal.h"
 
@@ -115,7 +115,8 @@ static presto_status load_dictionary(presto_dataset *dataset, const char *dir, p
     char *path = presto__join_path(dir, name);
     if (path == NULL)
         return presto_fail_memory(err, 1);
-    presto_status status = presto__read_file(path, &dataset->dictionary, err);
+    presto_status status =
+        presto_file_read(path, PRESTO_CODEC_MAX_DICTIONARY_BYTES, &dataset->dictionary, err);
     free(path);
     dataset->codec.dictionary = presto_buffer_span(&dataset->dictionary);
     return status;

@@ -12,8 +12,10 @@
 
 #include <presto/version.h>
 
-#include "file_internal.h"
+#include "../base/file_internal.h"
 
+/* A shard takes about 200 of them. */
+#define MOST_BYTES ((uint64_t)256 << 20)
 #define FORMAT_NAME "presto-dataset"
 /* Numbers above this are not exact in every reader of JSON, so they are written as text. */
 #define EXACT_MAX ((uint64_t)1 << 53)
@@ -169,7 +171,7 @@ static presto_status write_json(const char *dir, const json_t *json, bool sync, 
     } else {
         snprintf(path, path_bytes, "%s/%s", dir, PRESTO_DATASET_FILE);
         const presto_span pieces[] = {presto_span_of_text(text), presto_span_of_text("\n")};
-        status = presto__write_file(path, pieces, 2, sync, err);
+        status = presto_file_replace(path, pieces, 2, sync, err);
         if (status == PRESTO_OK && sync) {
             status = presto__sync_folder_of(path, err);
             if (status < 0)
@@ -529,14 +531,11 @@ presto_status presto_dataset_info_read(const char *dir, presto_dataset_info *inf
         return presto_fail_memory(err, path_bytes);
     snprintf(path, path_bytes, "%s/%s", dir, PRESTO_DATASET_FILE);
     presto_buffer text = {0};
-    struct stat info;
-    presto_status status;
-    if (stat(path, &info) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
+    presto_status status = presto_file_read(path, MOST_BYTES, &text, err);
+    if (status == PRESTO_ERR_NOT_FOUND) {
         status = presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
                              "no " PRESTO_DATASET_FILE " in it");
         presto_error_set_file(err, dir);
-    } else {
-        status = presto__read_file(path, &text, err);
     }
     if (status == PRESTO_OK)
         status = presto_dataset_info_parse(presto_buffer_span(&text), path, info_out, err);

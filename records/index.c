@@ -13,7 +13,7 @@
 
 #include <presto/shard.h>
 
-#include "file_internal.h"
+#include "../base/file_internal.h"
 #include "records_internal.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -90,16 +90,16 @@ static presto_status check(const char *path, presto_span file, const presto__ind
 }
 
 static presto_status map_file(const char *path, presto__index *index, presto_error *err) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 && (errno == ENOENT || errno == EACCES || errno == ENOTDIR))
-        return PRESTO_END;
-    if (fd < 0)
-        return presto_fail_errno(err, errno, path, "cannot open");
+    int fd;
     struct stat info;
-    presto_status status = PRESTO_OK;
-    if (fstat(fd, &info) != 0)
-        status = presto_fail_errno(err, errno, path, "cannot stat");
-    else if (!S_ISREG(info.st_mode) || info.st_size == 0)
+    presto_error fault;
+    presto_status status = presto__open_regular(path, &fd, &info, &fault);
+    if (status == PRESTO_ERR_NOT_FOUND || (status < 0 && fault.sys_errno == EACCES))
+        return PRESTO_END;
+    if (status < 0 && err != NULL)
+        *err = fault;
+    PRESTO_TRY(status);
+    if (info.st_size == 0)
         status = corrupt(path, "it is empty", err);
     if (status == PRESTO_OK) {
         void *mapping = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_SHARED, fd, 0);
@@ -160,7 +160,7 @@ presto_status presto__index_write(const char *data_path, const presto__index_key
     char *path = presto__index_name(data_path);
     if (path == NULL)
         return presto_fail_memory(err, strlen(data_path));
-    presto_status status = presto__write_file(path, pieces, 3, sync, err);
+    presto_status status = presto_file_replace(path, pieces, 3, sync, err);
     free(path);
     return status;
 }

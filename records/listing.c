@@ -16,7 +16,7 @@
 
 #include <presto/dataset.h>
 
-#include "file_internal.h"
+#include "../base/file_internal.h"
 #include "stream_internal.h"
 
 /* Symbolic links may make rings. */

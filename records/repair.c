@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "file_internal.h"
+#include "../base/file_internal.h"
 #include "scan_internal.h"
 
 /* ---- repair ---- */
@@ -117,7 +117,7 @@ presto_status presto_index_write_dali(const char *path, const char *index_path, 
     }
     const presto_span piece = presto_buffer_span(&text);
     if (status == PRESTO_OK)
-        status = presto__write_file(index_path, &piece, 1, true, err);
+        status = presto_file_replace(index_path, &piece, 1, true, err);
     if (status == PRESTO_OK)
         status = presto__sync_folder_of(index_path, err);
     presto_buffer_done(&text);

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "file_internal.h"
+#include "../base/file_internal.h"
 #include "records_internal.h"
 #include "stream_internal.h"
 

@@ -9,7 +9,7 @@
 
 #include <stdatomic.h>
 
-#include "file_internal.h"
+#include "../base/file_internal.h"
 #include "index_internal.h"
 #include "shard_internal.h"
 #include "stream_internal.h"

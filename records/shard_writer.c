@@ -6,13 +6,12 @@
 #include <presto/shard.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include <zlib.h>
 
-#include "file_internal.h"
+#include "../base/file_internal.h"
 #include "index_internal.h"
 #include "records_internal.h"
 
@@ -53,8 +52,7 @@ void presto_shard_writer_options_defaults(presto_shard_writer_options *options) 
 
 static presto_status start(presto_shard_writer *writer, const char *path, presto_error *err) {
     writer->path = strdup(path);
-    writer->partial = presto__partial_name(path);
-    if (writer->path == NULL || writer->partial == NULL)
+    if (writer->path == NULL)
         return presto_fail_memory(err, strlen(path));
     PRESTO_TRY(presto_buffer_reserve(&writer->pending, PIECE_BYTES + SMALL_BYTES, err));
     if (writer->options.compression != PRESTO_FILE_PLAIN) {
@@ -72,10 +70,7 @@ static presto_status start(presto_shard_writer *writer, const char *path, presto
         writer->zlib.next_out = writer->output.data;
         writer->zlib.avail_out = PIECE_BYTES;
     }
-    writer->fd = open(writer->partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (writer->fd < 0)
-        return presto_fail_errno(err, errno, writer->partial, "cannot create");
-    return PRESTO_OK;
+    return presto__partial_open(path, &writer->partial, &writer->fd, err);
 }
 
 presto_status presto_shard_writer_open(const char *path, const presto_shard_writer_options *options,
@@ -104,7 +99,7 @@ static presto_status write_out(presto_shard_writer *writer, presto_span bytes, p
         return PRESTO_OK;
     writer->summary.crc32c = presto_crc32c(writer->summary.crc32c, bytes.data, bytes.bytes);
     writer->summary.stored_bytes += bytes.bytes;
-    PRESTO_TRY(presto__write_all(writer->fd, writer->partial, bytes, err));
+    PRESTO_TRY(presto__write_all(writer->fd, writer->path, bytes, err));
     uint64_t dirty = writer->summary.stored_bytes - writer->started_bytes;
     if (writer->options.sync && dirty >= WRITEBACK_BYTES) {
         presto__start_writeback(writer->fd, writer->started_bytes, dirty);
@@ -260,7 +255,7 @@ presto_status presto_shard_writer_append_frames(presto_shard_writer *writer, pre
 static presto_status write_index(presto_shard_writer *writer, presto_error *err) {
     struct stat info;
     if (fstat(writer->fd, &info) != 0)
-        return presto_fail_errno(err, errno, writer->partial, "cannot stat");
+        return presto_fail_errno(err, errno, writer->path, "cannot stat");
     PRESTO_TRY(presto_buffer_append(&writer->offsets,
                                     presto_span_of(&writer->offset, sizeof writer->offset), err));
     presto__index_key key = {writer->summary.stored_bytes, presto__mtime_ns(&info),
@@ -276,13 +271,13 @@ static presto_status complete(presto_shard_writer *writer, presto_error *err) {
     if (writer->options.compression != PRESTO_FILE_PLAIN)
         PRESTO_TRY(deflate_out(writer, presto_span_of(NULL, 0), Z_FINISH, err));
     if (writer->options.sync && fsync(writer->fd) != 0)
-        return presto_fail_errno(err, errno, writer->partial, "cannot sync");
+        return presto_fail_errno(err, errno, writer->path, "cannot sync");
     if (writer->options.write_index)
         PRESTO_TRY(write_index(writer, err));
     int fd = writer->fd;
     writer->fd = -1;
     if (close(fd) != 0)
-        return presto_fail_errno(err, errno, writer->partial, "cannot close");
+        return presto_fail_errno(err, errno, writer->path, "cannot close");
     return PRESTO_OK;
 }
 

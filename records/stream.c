@@ -6,7 +6,7 @@
 #include <strings.h>
 #include <zlib.h>
 
-#include "file_internal.h"
+#include "../base/file_internal.h"
 #include "records_internal.h"
 
 #define READ_BYTES ((size_t)256 << 10)

@@ -12,7 +12,7 @@
 #include <presto/crc32c.h>
 #include <presto/example.h>
 
-#include "file_internal.h"
+#include "../base/file_internal.h"
 #include "index_internal.h"
 #include "listing_internal.h"
 #include "scan_internal.h"
@@ -256,8 +256,9 @@ presto_status presto_verify_file(const char *path, const presto_verify_options *
 
 static presto_status file_crc(const char *path, uint32_t *crc_out, presto_error *err) {
     const size_t piece = (size_t)256 << 10;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    int fd;
+    struct stat info;
+    if (presto__open_regular(path, &fd, &info, NULL) < 0)
         return PRESTO_END; /* has been reported */
     uint8_t *bytes = malloc(piece);
     presto_status status = bytes != NULL ? PRESTO_OK : presto_fail_memory(err, piece);

@@ -5,9 +5,10 @@
  */
 #include "pipeline_internal.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include <presto/file.h>
 
 #include "options_internal.h"
 
@@ -254,29 +255,11 @@ static bool is_path(const char *text) {
            (length > 4 && strcmp(text + length - 4, ".yml") == 0);
 }
 
-static presto_status read_text(FILE *file, const char *path, presto_buffer *text,
-                               presto_error *err) {
-    for (;;) {
-        PRESTO_TRY(presto_buffer_reserve(text, 16384, err));
-        errno = 0;
-        size_t got = fread(text->data + text->bytes, 1, 16384, file);
-        text->bytes += got;
-        if (ferror(file))
-            return presto_fail_errno(err, errno, path, "cannot read");
-        if (got == 0 || text->bytes > PRESTO__YAML_MAX_BYTES)
-            return PRESTO_OK;
-    }
-}
-
 static presto_status load_file(const char *path, presto_pipeline **pipeline_out,
                                presto_error *err) {
-    FILE *file = fopen(path, "rbe");
-    if (file == NULL)
-        return presto_fail_errno(err, errno, path, "cannot open");
     presto_buffer text = {0};
-    presto_status status = read_text(file, path, &text, err);
-    fclose(file);
-    if (status >= 0)
+    presto_status status = presto_file_read(path, PRESTO__YAML_MAX_BYTES, &text, err);
+    if (status == PRESTO_OK)
         status = presto_pipeline_parse(presto_buffer_span(&text), path, pipeline_out, err);
     presto_buffer_done(&text);
     return status;

@@ -21,3 +21,5 @@ target_sources(loader_test_faults PRIVATE unit/records/faults.c)
 foreach(function malloc calloc realloc aligned_alloc strdup pread pread64 write fsync rename close open open64 mmap mmap64)
   target_link_options(loader_test_faults PRIVATE -Wl,--wrap=${function})
 endforeach()
+# A writer that hangs on its file.
+target_link_options(loader_test_writers PRIVATE -Wl,--wrap=presto__conversion_open_writer)

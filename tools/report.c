@@ -3,15 +3,14 @@
 #include "report.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <presto/clock.h>
+#include <presto/file.h>
 
 #include "cli.h"
 
@@ -165,44 +164,38 @@ json_t *report_json(const load_report *report) {
 
 /* ---- the file ---- */
 
-static int fail_write(const char *path, int reason) {
+/* Straight into what is no regular file: a pipe, /dev/null. */
+static int write_through(const char *path, presto_span text) {
+    FILE *file = fopen(path, "we");
+    int reason = file == NULL ? errno : 0;
+    if (file != NULL && fwrite(text.data, 1, text.bytes, file) != text.bytes)
+        reason = errno;
+    if (file != NULL && fclose(file) != 0 && reason == 0)
+        reason = errno;
+    if (reason == 0)
+        return CLI_DONE;
     cli_message("%s: cannot write: %s", path, strerror(reason));
     return CLI_FAILED;
 }
 
-static int dump(json_t *object, const char *path, bool sync) {
-    FILE *file = fopen(path, "we");
-    if (file == NULL)
-        return fail_write(path, errno);
-    errno = 0;
-    bool ok = json_dumpf(object, file, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) == 0 &&
-              fputc('\n', file) != EOF && fflush(file) == 0 && (!sync || fsync(fileno(file)) == 0);
-    int reason = errno != 0 ? errno : EIO;
-    if (fclose(file) != 0 && ok) {
-        ok = false;
-        reason = errno;
-    }
-    return ok ? CLI_DONE : fail_write(path, reason);
+static int replace(const char *path, presto_span text) {
+    presto_error err;
+    const presto_span pieces[] = {text, presto_span_of_text("\n")};
+    return presto_file_replace(path, pieces, 2, true, &err) < 0 ? cli_error(&err) : CLI_DONE;
 }
 
 int report_write(json_t *object, const char *path) {
     struct stat status;
+    char *text =
+        object == NULL ? NULL : json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     int code = CLI_FAILED;
-    char temporary[PATH_MAX];
-    if (object == NULL) {
+    if (text == NULL)
         cli_message("out of memory");
-    } else if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
-        code = dump(object, path, false);
-    } else if ((size_t)snprintf(temporary, sizeof temporary, "%s.%ld.partial", path,
-                                (long)getpid()) >= sizeof temporary) {
-        code = fail_write(path, ENAMETOOLONG);
-    } else {
-        code = dump(object, temporary, true);
-        if (code == CLI_DONE && rename(temporary, path) != 0)
-            code = fail_write(path, errno);
-        if (code != CLI_DONE)
-            unlink(temporary);
-    }
+    else if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
+        code = write_through(path, presto_span_of_text(text));
+    else
+        code = replace(path, presto_span_of_text(text));
+    free(text);
     json_decref(object);
     return code;
 }

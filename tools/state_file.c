@@ -4,10 +4,8 @@
  */
 #include "state_file.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #include <presto/clock.h>
+#include <presto/file.h>
 
 #include "cli.h"
 #include "report.h"
@@ -16,20 +14,13 @@ enum { MAX_STATE_BYTES = 1 << 16 };
 
 presto_status state_file_read(const char *path, const presto_source *source,
                               presto_loader_options *options, presto_error *err) {
-    char text[MAX_STATE_BYTES];
-    FILE *file = fopen(path, "re");
-    if (file == NULL && errno == ENOENT)
-        return PRESTO_OK;
-    if (file == NULL)
-        return presto_fail_errno(err, errno, path, "cannot open");
-    errno = 0;
-    size_t bytes = fread(text, 1, sizeof text, file);
-    int reason = ferror(file) ? errno : 0;
-    fclose(file);
-    if (reason != 0)
-        return presto_fail_errno(err, reason, path, "cannot read");
-    presto_status status =
-        presto_loader_load_state(presto_span_of(text, bytes), source, options, err);
+    presto_buffer text = {0};
+    presto_status status = presto_file_read(path, MAX_STATE_BYTES, &text, err);
+    if (status == PRESTO_OK)
+        status = presto_loader_load_state(presto_buffer_span(&text), source, options, err);
+    else if (status == PRESTO_ERR_NOT_FOUND)
+        status = PRESTO_OK;
+    presto_buffer_done(&text);
     if (status < 0)
         presto_error_set_file(err, path);
     return status;

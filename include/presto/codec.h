@@ -18,6 +18,7 @@ extern "C" {
 /* Largest decompressed record accepted by default: a bomb stops here. */
 #define PRESTO_CODEC_MAX_RECORD_BYTES ((uint64_t)2 << 30)
 #define PRESTO_CODEC_TEXT_BYTES 64
+#define PRESTO_CODEC_MAX_DICTIONARY_BYTES ((uint64_t)64 << 20)
 
 typedef struct presto_codec_type presto_codec_type; /* static descriptor, one per codec */
 typedef struct presto_codec presto_codec;

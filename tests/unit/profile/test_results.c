@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <jansson.h>
 
+#include <presto/file.h>
+
 #include "made_sweep.h"
 
 /* Fields of one CSV line, by RFC 4180; *at moves behind its end. Each on the heap. */
@@ -169,24 +171,18 @@ START_TEST(commands_are_quoted_for_a_shell) {
 }
 END_TEST
 
-START_TEST(files_take_the_place_of_older_ones_and_leave_nothing_beside) {
+START_TEST(folders_are_made_with_their_parents_and_removed_with_all_in_them) {
     presto_error err;
     char *dir = presto_check_temp_dir();
     char *deep = presto__path_below(dir, "a/b");
     ck_assert_ptr_nonnull(deep);
     ck_assert_ok(presto__dir_make(deep, &err), &err);
     ck_assert_ok(presto__dir_make(deep, &err), &err);
-    ck_assert_ok(presto__file_replace(deep, "x", presto_span_of_text("old and long"), &err), &err);
-    ck_assert_ok(presto__file_replace(deep, "x", presto_span_of_text("new"), &err), &err);
     char *path = presto__path_below(deep, "x");
     ck_assert_ptr_nonnull(path);
-    presto_buffer content = {0};
-    ck_assert_ok(presto__file_read(path, &content, &err), &err);
-    ck_assert(presto_span_is(presto_buffer_span(&content), "new"));
-    presto_buffer_done(&content);
+    const presto_span text = presto_span_of_text("a file");
+    ck_assert_ok(presto_file_replace(path, &text, 1, true, &err), &err);
     ck_assert_status(presto__dir_make(path, &err), PRESTO_ERR_IO, &err);
-    ck_assert_status(presto__file_replace(path, "y", presto_span_of_text(""), &err), PRESTO_ERR_IO,
-                     &err);
     ck_assert_ok(presto__dir_remove(dir, &err), &err);
     ck_assert_ok(presto__dir_remove(dir, &err), &err);
     free(path);
@@ -232,7 +228,7 @@ int main(void) {
         json_holds_every_run_and_null_for_what_is_unknown,
         the_report_holds_everything_and_fetches_nothing,
         commands_are_quoted_for_a_shell,
-        files_take_the_place_of_older_ones_and_leave_nothing_beside,
+        folders_are_made_with_their_parents_and_removed_with_all_in_them,
         facts_of_the_machine_are_found,
         a_watch_sees_processor_time_and_memory,
     };

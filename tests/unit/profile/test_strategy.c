@@ -158,8 +158,8 @@ END_TEST
 START_TEST(a_file_that_is_not_there_is_named) {
     presto_strategy_file strategy = {0};
     presto_error err;
-    ck_assert_status(presto_strategy_load("/nowhere/strategy.yaml", &strategy, &err), PRESTO_ERR_IO,
-                     &err);
+    ck_assert_status(presto_strategy_load("/nowhere/strategy.yaml", &strategy, &err),
+                     PRESTO_ERR_NOT_FOUND, &err);
     ck_assert_str_eq(err.file, "/nowhere/strategy.yaml");
     ck_assert_status(presto_strategy_load("/", &strategy, &err), PRESTO_ERR_IO, &err);
 }

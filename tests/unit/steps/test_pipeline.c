@@ -129,7 +129,7 @@ START_TEST(a_path_is_loaded_and_errors_name_it) {
     char *dir = presto_check_temp_dir();
     char path[600];
     snprintf(path, sizeof path, "%s/mine.yaml", dir);
-    ck_assert_status(presto_pipeline_load(path, &p, &err), PRESTO_ERR_IO, &err);
+    ck_assert_status(presto_pipeline_load(path, &p, &err), PRESTO_ERR_NOT_FOUND, &err);
     ck_assert_str_eq(err.file, path);
     presto_check_write_file(path, presto_span_of_text("name: mine\nsource: {type: files}\n"
                                                       "steps:\n  - {step: read-file}\n"));

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files: whole reads and writes over interrupted and short system calls, and outputs that take
- * their name only when they are whole.
+ * Files: whole reads and writes over interrupted and short system calls, files opened only if they
+ * are regular ones, and outputs that take their name only when they are whole.
  */
 #ifndef PRESTO_FILE_INTERNAL_H
 #define PRESTO_FILE_INTERNAL_H
 
 #include <sys/stat.h>
 
-#include <presto/span.h>
+#include <presto/file.h>
 
 /** Up to `bytes` bytes from `offset`; fewer only at the end of the file. */
 presto_status presto__read_at(int fd, const char *path, uint64_t offset, void *data, size_t bytes,
@@ -26,26 +26,29 @@ void presto__start_writeback(int fd, uint64_t offset, uint64_t bytes);
 int64_t presto__mtime_ns(const struct stat *info);
 
 /**
- * Open a regular file for reading. PRESTO_ERR_NOT_FOUND if there is none; a folder, pipe or device
- * is an error at once.
+ * Open a regular file for reading. PRESTO_ERR_NOT_FOUND if there is none; a folder, named pipe,
+ * socket or device is PRESTO_ERR_IO at once, nothing is waited for.
  */
 presto_status presto__open_regular(const char *path, int *fd_out, struct stat *info_out,
                                    presto_error *err);
 
-/** A whole file into `out` (appended). */
-presto_status presto__read_file(const char *path, presto_buffer *out, presto_error *err);
-
-/** "DIR/.NAME.partial" for "DIR/NAME"; malloc'd, NULL: no memory. */
-char *presto__partial_name(const char *path);
-
 /** The folder that `path` stands in; malloc'd, NULL: no memory. */
 char *presto__folder_of(const char *path);
 
-/** Make renames in the folder of `path` durable. */
+/** Make renames in the folder durable. */
+presto_status presto__sync_folder(const char *folder, presto_error *err);
+/** The same for the folder of `path`. */
 presto_status presto__sync_folder_of(const char *path, presto_error *err);
 
-/** Write `content` to `path`: temporary name, fsync if `sync`, rename; folder not synced. */
-presto_status presto__write_file(const char *path, const presto_span *pieces, size_t piece_count,
-                                 bool sync, presto_error *err);
+/**
+ * Make a file for writing that will be renamed to `path`: ".NAME.RANDOM.partial" in the same
+ * folder, a new one for certain (a link of that name is not followed), with a mode as umask leaves
+ * it. The caller closes *fd_out, renames or unlinks *partial_out and frees it. Errors name `path`.
+ */
+presto_status presto__partial_open(const char *path, char **partial_out, int *fd_out,
+                                   presto_error *err);
+
+/** Bytes of NAME, from name[1], if `name` is ".NAME.RANDOM.partial"; 0: it is not. */
+size_t presto__partial_stem(const char *name);
 
 #endif

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* System calls on files, each finished or failed by name. */
+#define _GNU_SOURCE /* sync_file_range, getentropy */
+
+#include "file_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <presto/clock.h>
+
+/* Linux moves at most 2 GiB - 4 KiB a call. */
+#define CALL_BYTES ((size_t)1 << 30)
+#define READ_BYTES ((size_t)64 << 10)
+#define NAME_TRIES 100
+#define RANDOM_DIGITS 16
+#define STEM_BYTES 200 /* of a name, that are kept in a temporary one: NAME_MAX is 255 */
+
+static const char partial_suffix[] = ".partial";
+
+presto_status presto__read_at(int fd, const char *path, uint64_t offset, void *data, size_t bytes,
+                              size_t *got_out, presto_error *err) {
+    size_t got = 0;
+    while (got < bytes) {
+        size_t want = bytes - got < CALL_BYTES ? bytes - got : CALL_BYTES;
+        ssize_t more = pread(fd, (uint8_t *)data + got, want, (off_t)(offset + got));
+        if (more < 0 && errno == EINTR)
+            continue;
+        if (more < 0) {
+            presto_status status = presto_fail_errno(err, errno, path, "cannot read");
+            if (err != NULL)
+                err->offset = offset + got;
+            return status;
+        }
+        if (more == 0)
+            break;
+        got += (size_t)more;
+    }
+    *got_out = got;
+    return PRESTO_OK;
+}
+
+presto_status presto__write_all(int fd, const char *path, presto_span data, presto_error *err) {
+    while (data.bytes > 0) {
+        size_t want = data.bytes < CALL_BYTES ? data.bytes : CALL_BYTES;
+        ssize_t done = write(fd, data.data, want);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return presto_fail_errno(err, errno, path, "cannot write");
+        data.data += done;
+        data.bytes -= (size_t)done;
+    }
+    return PRESTO_OK;
+}
+
+void presto__start_writeback(int fd, uint64_t offset, uint64_t bytes) {
+#ifdef SYNC_FILE_RANGE_WRITE
+    (void)sync_file_range(fd, (off_t)offset, (off_t)bytes, SYNC_FILE_RANGE_WRITE);
+#else
+    (void)fd;
+    (void)offset;
+    (void)bytes;
+#endif
+}
+
+int64_t presto__mtime_ns(const struct stat *info) {
+    return (int64_t)info->st_mtim.tv_sec * 1000000000 + info->st_mtim.tv_nsec;
+}
+
+/* ---- reading ---- */
+
+static const char *kind_of(mode_t mode) {
+    return S_ISDIR(mode)    ? "a folder"
+           : S_ISFIFO(mode) ? "a named pipe"
+           : S_ISSOCK(mode) ? "a socket"
+                            : "a device";
+}
+
+/* Looks at the open file; keeps or closes it. */
+static presto_status check_regular(int fd, const char *path, struct stat *info_out,
+                                   presto_error *err) {
+    if (fstat(fd, info_out) != 0)
+        return presto_fail_errno(err, errno, path, "cannot stat");
+    if (S_ISREG(info_out->st_mode))
+        return PRESTO_OK;
+    presto_status status = presto_fail(err, PRESTO_ERR_IO, PRESTO_NO_OFFSET,
+                                       "is %s, not a regular file", kind_of(info_out->st_mode));
+    presto_error_set_file(err, path);
+    return status;
+}
+
+presto_status presto__open_regular(const char *path, int *fd_out, struct stat *info_out,
+                                   presto_error *err) {
+    int fd;
+    do /* without O_NONBLOCK a named pipe would be waited for */
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    while (fd < 0 && errno == EINTR);
+    if (fd < 0) {
+        int code = errno;
+        presto_status status = presto_fail_errno(err, code, path, "cannot open");
+        if (code != ENOENT && code != ENOTDIR)
+            return status;
+        if (err != NULL)
+            err->status = PRESTO_ERR_NOT_FOUND;
+        return PRESTO_ERR_NOT_FOUND;
+    }
+    presto_status status = check_regular(fd, path, info_out, err);
+    if (status < 0)
+        close(fd);
+    else
+        *fd_out = fd;
+    return status;
+}
+
+static presto_status fail_large(uint64_t most_bytes, presto_error *err) {
+    return presto_fail(err, PRESTO_ERR_LIMIT, most_bytes,
+                       "is larger than the %ju bytes that such a file may have",
+                       (uintmax_t)most_bytes);
+}
+
+/* The size that the file says it has may be wrong: read to its end. */
+static presto_status read_to_end(int fd, const char *path, uint64_t most_bytes, presto_buffer *out,
+                                 presto_error *err) {
+    size_t got = READ_BYTES;
+    for (uint64_t offset = 0; got == READ_BYTES; offset += got) {
+        PRESTO_TRY(presto_buffer_reserve(out, READ_BYTES, err));
+        PRESTO_TRY(
+            presto__read_at(fd, path, offset, out->data + out->bytes, READ_BYTES, &got, err));
+        if (got > most_bytes - offset)
+            return fail_large(most_bytes, err);
+        out->bytes += got;
+    }
+    return PRESTO_OK;
+}
+
+presto_status presto_file_read(const char *path, uint64_t most_bytes, presto_buffer *out,
+                               presto_error *err) {
+    int fd;
+    struct stat info;
+    size_t before = out->bytes;
+    PRESTO_TRY(presto__open_regular(path, &fd, &info, err));
+    presto_status status = info.st_size > 0 && (uint64_t)info.st_size > most_bytes
+                               ? fail_large(most_bytes, err)
+                               : read_to_end(fd, path, most_bytes, out, err);
+    close(fd);
+    if (status < 0) {
+        out->bytes = before;
+        presto_error_set_file(err, path);
+    }
+    return status;
+}
+
+/* ---- folders ---- */
+
+char *presto__folder_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL)
+        return strdup(".");
+    return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+}
+
+presto_status presto__sync_folder(const char *folder, presto_error *err) {
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return presto_fail_errno(err, errno, folder, "cannot open folder");
+    presto_status status = PRESTO_OK;
+    /* Some file systems cannot sync folders and say so with EINVAL. */
+    if (fsync(fd) != 0 && errno != EINVAL)
+        status = presto_fail_errno(err, errno, folder, "cannot sync folder");
+    close(fd);
+    return status;
+}
+
+presto_status presto__sync_folder_of(const char *path, presto_error *err) {
+    char *folder = presto__folder_of(path);
+    if (folder == NULL)
+        return presto_fail_memory(err, strlen(path));
+    presto_status status = presto__sync_folder(folder, err);
+    free(folder);
+    return status;
+}
+
+/* ---- files that take their name when they are whole ---- */
+
+/* Nobody can foresee it and plant something there; O_EXCL holds even if somebody does. */
+static uint64_t draw_name(void) {
+    uint64_t draw;
+    if (getentropy(&draw, sizeof draw) != 0)
+        draw = presto_clock_ns() * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)getpid();
+    return draw;
+}
+
+size_t presto__partial_stem(const char *name) {
+    size_t bytes = strlen(name), tail = 1 + RANDOM_DIGITS + sizeof partial_suffix - 1;
+    if (name[0] != '.' || bytes < tail + 2)
+        return 0;
+    const char *at = name + bytes - tail;
+    bool is_partial = at[0] == '.' && strspn(at + 1, "0123456789abcdef") == RANDOM_DIGITS &&
+                      strcmp(at + 1 + RANDOM_DIGITS, partial_suffix) == 0;
+    return is_partial ? bytes - tail - 1 : 0;
+}
+
+presto_status presto__partial_open(const char *path, char **partial_out, int *fd_out,
+                                   presto_error *err) {
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    size_t folder_bytes = (size_t)(name - path);
+    size_t bytes = folder_bytes + NAME_MAX + 1;
+    char *partial = malloc(bytes);
+    if (partial == NULL)
+        return presto_fail_memory(err, bytes);
+    memcpy(partial, path, folder_bytes);
+    int fd = -1;
+    for (int i = 0; fd < 0 && i < NAME_TRIES; i++) {
+        snprintf(partial + folder_bytes, bytes - folder_bytes, ".%.*s.%016" PRIx64 "%s", STEM_BYTES,
+                 name, draw_name(), partial_suffix);
+        fd = open(partial, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        if (fd < 0 && errno != EEXIST && errno != EINTR)
+            break;
+    }
+    if (fd < 0) {
+        presto_status status = presto_fail_errno(err, errno, path, "cannot create");
+        free(partial);
+        return status;
+    }
+    *partial_out = partial;
+    *fd_out = fd;
+    return PRESTO_OK;
+}
+
+static presto_status fill(int fd, const char *path, const presto_span *pieces, size_t piece_count,
+                          bool sync, presto_error *err) {
+    for (size_t i = 0; i < piece_count; i++)
+        PRESTO_TRY(presto__write_all(fd, path, pieces[i], err));
+    if (sync && fsync(fd) != 0)
+        return presto_fail_errno(err, errno, path, "cannot sync");
+    return PRESTO_OK;
+}
+
+presto_status presto_file_replace(const char *path, const presto_span *pieces, size_t piece_count,
+                                  bool sync, presto_error *err) {
+    char *partial;
+    int fd;
+    PRESTO_TRY(presto__partial_open(path, &partial, &fd, err));
+    presto_status status = fill(fd, path, pieces, piece_count, sync, err);
+    if (close(fd) != 0 && status == PRESTO_OK)
+        status = presto_fail_errno(err, errno, path, "cannot close");
+    if (status == PRESTO_OK && rename(partial, path) != 0)
+        status = presto_fail_errno(err, errno, path, "cannot rename to");
+    if (status < 0)
+        unlink(partial);
+    free(partial);
+    return status;
+}

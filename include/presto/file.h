@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Small files, read and replaced as a whole. */
+#ifndef PRESTO_FILE_H
+#define PRESTO_FILE_H
+
+#include <presto/api.h>
+#include <presto/span.h>
+#include <presto/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Append the content of the regular file `path` to `out`, which stays as it was on failure.
+ *
+ * Returns: PRESTO_ERR_NOT_FOUND (there is no such file); PRESTO_ERR_IO (it cannot be read, or is a
+ *          folder, named pipe, socket or device, none of which is waited for); PRESTO_ERR_LIMIT
+ *          (more than `most_bytes`); PRESTO_ERR_MEMORY.
+ * Threads: any; no shared state.
+ */
+PRESTO_API presto_status presto_file_read(const char *path, uint64_t most_bytes, presto_buffer *out,
+                                          presto_error *err);
+
+/**
+ * Put a file with the content of `pieces`, one after the other, at `path`. It is written under a
+ * hidden temporary name in the same folder and renamed: whoever opens `path` finds the old file or
+ * the new one as a whole. A symbolic link at `path` is replaced, not followed. On failure the old
+ * file is left as it was. With `sync` the content is on the disk before the file gets its name; the
+ * name itself may still be lost with the power.
+ *
+ * Returns: PRESTO_ERR_IO, PRESTO_ERR_MEMORY; the error names `path`.
+ * Threads: any; no shared state.
+ */
+PRESTO_API presto_status presto_file_replace(const char *path, const presto_span *pieces,
+                                             size_t piece_count, bool sync, presto_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files read and replaced as a whole, whatever else stands under their names. */
+#define _DEFAULT_SOURCE /* symlink, mkfifo, S_IFSOCK */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "file_internal.h"
+#include "presto_check.h"
+
+static char *dir;
+static char path[512], other[512];
+static presto_error err;
+
+static void set_up(void) {
+    dir = presto_check_temp_dir();
+    snprintf(path, sizeof path, "%s/file", dir);
+    snprintf(other, sizeof other, "%s/other", dir);
+}
+
+static void tear_down(void) {
+    presto_check_remove_tree(dir);
+    free(dir);
+}
+
+static void check_content(const char *name, const char *text) {
+    presto_buffer content = {0};
+    ck_assert_ok(presto_file_read(name, 1000, &content, &err), &err);
+    ck_assert(presto_span_is(presto_buffer_span(&content), text));
+    presto_buffer_done(&content);
+}
+
+static size_t count_entries(void) {
+    size_t count = 0;
+    DIR *folder = opendir(dir);
+    ck_assert_ptr_nonnull(folder);
+    while (readdir(folder) != NULL)
+        count++;
+    closedir(folder);
+    return count - 2;
+}
+
+static void replace(const char *text) {
+    const presto_span pieces[] = {presto_span_of_text(text), presto_span_of_text("!")};
+    ck_assert_ok(presto_file_replace(path, pieces, 2, true, &err), &err);
+}
+
+START_TEST(a_file_takes_the_place_of_an_older_one_and_leaves_nothing_beside) {
+    set_up();
+    replace("old and long");
+    replace("new");
+    check_content(path, "new!");
+    ck_assert_uint_eq(count_entries(), 1);
+    ck_assert_int_eq(mkdir(other, 0700), 0);
+    const presto_span text = presto_span_of_text("x");
+    ck_assert_status(presto_file_replace(other, &text, 1, false, &err), PRESTO_ERR_IO, &err);
+    ck_assert_str_eq(err.file, other);
+    ck_assert_uint_eq(count_entries(), 2);
+    tear_down();
+}
+END_TEST
+
+START_TEST(a_link_in_the_place_of_a_file_is_replaced_and_not_followed) {
+    set_up();
+    presto_check_write_file(other, presto_span_of_text("precious"));
+    ck_assert_int_eq(symlink(other, path), 0);
+    replace("new");
+    check_content(path, "new!");
+    check_content(other, "precious");
+    tear_down();
+}
+END_TEST
+
+START_TEST(the_mode_of_a_new_file_is_what_umask_leaves) {
+    set_up();
+    umask(027);
+    replace("new");
+    struct stat info;
+    ck_assert_int_eq(stat(path, &info), 0);
+    ck_assert_int_eq(info.st_mode & 0777, 0640);
+    tear_down();
+}
+END_TEST
+
+START_TEST(temporary_names_are_of_their_file_and_never_the_same) {
+    set_up();
+    char *partials[2];
+    for (int i = 0; i < 2; i++) {
+        int fd;
+        ck_assert_ok(presto__partial_open(path, &partials[i], &fd, &err), &err);
+        close(fd);
+        ck_assert_uint_eq(presto__partial_stem(strrchr(partials[i], '/') + 1), strlen("file"));
+    }
+    ck_assert_str_ne(partials[0], partials[1]);
+    free(partials[0]);
+    free(partials[1]);
+    static const char *const others[] = {
+        "",
+        ".",
+        ".partial",
+        ".file.partial",
+        "file.0123456789abcdef.partial",
+        ".file.0123456789abcdeg.partial",
+        ".file.0123456789abcdef.partial2",
+        "..0123456789abcdef.partial",
+    };
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        ck_assert_uint_eq(presto__partial_stem(others[i]), 0);
+    tear_down();
+}
+END_TEST
+
+START_TEST(a_name_as_long_as_names_may_be_can_be_replaced) {
+    set_up();
+    char name[256];
+    memset(name, 'n', sizeof name);
+    snprintf(path, sizeof path, "%s/%.255s", dir, name);
+    replace("new");
+    check_content(path, "new!");
+    tear_down();
+}
+END_TEST
+
+START_TEST(what_is_no_regular_file_is_refused_at_once) {
+    set_up();
+    presto_buffer content = {0};
+    ck_assert_status(presto_file_read(path, 10, &content, &err), PRESTO_ERR_NOT_FOUND, &err);
+    ck_assert_int_eq(mkfifo(path, 0600), 0); /* nobody will ever write to it */
+    ck_assert_status(presto_file_read(path, 10, &content, &err), PRESTO_ERR_IO, &err);
+    ck_assert_str_eq(err.message, "is a named pipe, not a regular file");
+    ck_assert_str_eq(err.file, path);
+    ck_assert_status(presto_file_read(dir, 10, &content, &err), PRESTO_ERR_IO, &err);
+    ck_assert_str_eq(err.message, "is a folder, not a regular file");
+    ck_assert_status(presto_file_read("/dev/zero", 10, &content, &err), PRESTO_ERR_IO, &err);
+    ck_assert_str_eq(err.message, "is a device, not a regular file");
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    ck_assert_uint_lt(strlen(other), sizeof address.sun_path);
+    memcpy(address.sun_path, other, strlen(other) + 1);
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    ck_assert_int_eq(bind(fd, (const struct sockaddr *)&address, sizeof address), 0);
+    ck_assert_status(presto_file_read(other, 10, &content, &err), PRESTO_ERR_IO, &err);
+    close(fd);
+    ck_assert_uint_eq(content.bytes, 0);
+    presto_buffer_done(&content);
+    tear_down();
+}
+END_TEST
+
+START_TEST(a_file_beyond_the_limit_is_refused_and_the_buffer_left_as_it_was) {
+    set_up();
+    presto_buffer content = {0};
+    ck_assert_ok(presto_buffer_append(&content, presto_span_of_text("before"), &err), &err);
+    presto_check_write_file(path, presto_span_of_text("0123456789"));
+    ck_assert_status(presto_file_read(path, 9, &content, &err), PRESTO_ERR_LIMIT, &err);
+    ck_assert(presto_span_is(presto_buffer_span(&content), "before"));
+    ck_assert_ok(presto_file_read(path, 10, &content, &err), &err);
+    ck_assert(presto_span_is(presto_buffer_span(&content), "before0123456789"));
+    /* It says that it has no bytes. */
+    ck_assert_status(presto_file_read("/proc/self/maps", 9, &content, &err), PRESTO_ERR_LIMIT,
+                     &err);
+    presto_buffer_done(&content);
+    tear_down();
+}
+END_TEST
+
+int main(void) {
+    const TTest *const tests[] = {
+        a_file_takes_the_place_of_an_older_one_and_leaves_nothing_beside,
+        a_link_in_the_place_of_a_file_is_replaced_and_not_followed,
+        the_mode_of_a_new_file_is_what_umask_leaves,
+        temporary_names_are_of_their_file_and_never_the_same,
+        a_name_as_long_as_names_may_be_can_be_replaced,
+        what_is_no_regular_file_is_refused_at_once,
+        a_file_beyond_the_limit_is_refused_and_the_buffer_left_as_it_was,
+    };
+    return presto_check_main("file", tests, sizeof tests / sizeof tests[0], 30);
+}
