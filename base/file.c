@@ -258,3 +258,21 @@ presto_status presto_file_replace(const char *path, const presto_span *pieces, s
     free(partial);
     return status;
 }
+
+presto_status presto_file_check_replace(const char *path, presto_error *err) {
+    struct stat info;
+    char *partial;
+    int fd;
+    int reason = 0;
+    if (stat(path, &info) == 0)
+        reason = S_ISDIR(info.st_mode) ? EISDIR : 0;
+    else if (errno != ENOENT) /* a name that is too long, say */
+        reason = errno;
+    if (reason != 0)
+        return presto_fail_errno(err, reason, path, "cannot write");
+    PRESTO_TRY(presto__partial_open(path, &partial, &fd, err));
+    close(fd);
+    unlink(partial);
+    free(partial);
+    return PRESTO_OK;
+}

@@ -5,12 +5,14 @@
  */
 #include <stdlib.h>
 
+#include <presto/clock.h>
 #include <presto/file.h>
 
 #include "conversion_internal.h"
 
 #define DICTIONARY_SAMPLES 1000
 #define DICTIONARY_SAMPLE_BYTES ((size_t)16 << 20)
+#define ASK_NS 100000000
 
 typedef struct training {
     presto_buffer samples;
@@ -38,6 +40,19 @@ static presto_status add_training(training *set, const presto_batch *batch, pres
     return PRESTO_OK;
 }
 
+/* A presto_stop_fn: there is nothing to show yet, but a wish to stop is heard. */
+static bool should_stop(void *user) {
+    presto__conversion *job = user;
+    const presto_convert_options *options = job->options;
+    uint64_t now = presto_clock_ns();
+    if (options->on_progress == NULL || now - job->told_ns < ASK_NS)
+        return false;
+    job->told_ns = now;
+    presto_progress progress = {.samples_total = job->sample_count,
+                                .elapsed_ns = now - job->started_ns};
+    return !options->on_progress(options->on_progress_user, &progress);
+}
+
 /* Serialized samples from all over the source, the same ones every time. */
 static presto_status collect_training(presto__conversion *job, training *set, presto_error *err) {
     presto_loader_options options;
@@ -50,6 +65,8 @@ static presto_status collect_training(presto__conversion *job, training *set, pr
         options.limit_samples = job->sample_count;
     options.prefetch_bytes = job->prefetch_bytes;
     options.on_error = PRESTO_ON_ERROR_SKIP; /* the conversion itself will report them */
+    options.should_stop = should_stop;
+    options.should_stop_user = job;
     if (job->dataset == NULL ||
         presto_dataset_get_info(job->dataset)->file_compression == PRESTO_FILE_PLAIN)
         options.shuffle = PRESTO_SHUFFLE_FULL;

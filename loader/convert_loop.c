@@ -300,6 +300,11 @@ static void loader_options(const presto__conversion *job, presto_loader_options 
     *loader_out = loader;
 }
 
+/* A presto_stop_fn: whoever wants progress is asked also while no sample comes. */
+static bool should_stop(void *user) {
+    return tell(user, NULL) == PRESTO_ERR_STOPPED;
+}
+
 /* All samples of the first `count` ranges; PRESTO_END when they have been handed over. */
 static presto_status load(loop *all, size_t count, presto_error *err) {
     presto__conversion *job = all->job;
@@ -307,6 +312,8 @@ static presto_status load(loop *all, size_t count, presto_error *err) {
     presto__ranges ranges;
     all->failed_at = UINT64_MAX;
     loader_options(job, &options);
+    options.should_stop = should_stop;
+    options.should_stop_user = all;
     presto__ranges_init(&ranges, all->ranges, count, all->count);
     PRESTO_TRY(
         presto__loader_open_ranges(job->source, job->plan, &options, &ranges, &job->loader, err));

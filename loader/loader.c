@@ -158,6 +158,34 @@ static void choose_path(presto_loader *loader) {
             presto_plan_output(loader->plan != NULL ? loader->plan : loader->cache_plan)->dtype);
 }
 
+/* Where the stream starts: skip_samples become first_epoch and first_sample, and fewer epochs. */
+static presto_status find_start(presto_loader *loader, presto_error *err) {
+    presto_loader_options *options = &loader->options;
+    uint64_t each = loader->epoch_samples;
+    if (options->first_sample > each)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "cannot start at sample %" PRIu64 " of an epoch of %" PRIu64,
+                           options->first_sample, each);
+    uint64_t skip = options->skip_samples, rest = each - options->first_sample;
+    if (skip == UINT64_MAX || (skip <= rest && each > 0)) {
+        options->first_sample += skip == UINT64_MAX ? 0 : skip;
+    } else if (skip > 0) {
+        uint64_t epochs = each == 0 ? UINT64_MAX : (skip - rest - 1) / each + 1;
+        if (epochs >= options->epochs)
+            return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                               "cannot pass over %" PRIu64 " samples of a stream of %" PRIu64
+                               " x %" PRIu64,
+                               skip, options->epochs, each);
+        options->first_epoch += epochs;
+        options->epochs -= epochs;
+        options->first_sample = skip - rest - (epochs - 1) * each;
+    }
+    loader->next_epoch = options->first_epoch;
+    loader->next_offset = options->first_sample;
+    loader->epochs_left = each == 0 || skip == UINT64_MAX ? 0 : options->epochs;
+    return PRESTO_OK;
+}
+
 static presto_status open_order(presto_loader *loader, presto_error *err) {
     const presto_loader_options *options = &loader->options;
     presto__order_options order = {.count = loader->source->count,
@@ -177,15 +205,9 @@ static presto_status open_order(presto_loader *loader, presto_error *err) {
     if (options->drop_last && options->output != PRESTO_OUTPUT_RECORDS &&
         options->batch_samples > 0)
         loader->epoch_samples -= loader->epoch_samples % options->batch_samples;
-    if (options->first_sample > loader->epoch_samples)
-        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                           "cannot start at sample %" PRIu64 " of an epoch of %" PRIu64,
-                           options->first_sample, loader->epoch_samples);
-    loader->next_epoch = options->first_epoch;
-    loader->next_offset = options->first_sample;
+    PRESTO_TRY(find_start(loader, err));
     loader->state_epoch = loader->next_epoch;
     loader->state_next = loader->next_offset;
-    loader->epochs_left = loader->epoch_samples == 0 ? 0 : options->epochs;
     loader->samples_left = options->limit_samples == 0 ? UINT64_MAX : options->limit_samples;
     return PRESTO_OK;
 }

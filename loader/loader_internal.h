@@ -684,6 +684,8 @@ void *presto__worker_main(void *argument);
 /** Wait for a part to run and run it, letting go of the lock meanwhile; false: there is none left.
  */
 bool presto__worker_run_next(presto__worker *worker);
+/** The consumer's thread, without the lock: has it been asked to stop, or does it ask now? */
+bool presto__loader_stops(presto_loader *loader);
 /** The packet to hand out next; NULL: it is not finished. */
 presto__packet *presto__loader_ready_packet(const presto_loader *loader);
 /** Has all been handed out that there is? */

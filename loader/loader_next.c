@@ -18,6 +18,7 @@
  */
 #define NAP_NS 800000
 #define NAP_AMONG_SEVERAL_NS 1200000
+#define ASK_NS 100000000 /* a waiting consumer asks so often whether to stop */
 
 static presto_status final_failure(presto_loader *loader, const presto_error *error,
                                    presto_error *err) {
@@ -26,6 +27,51 @@ static presto_status final_failure(presto_loader *loader, const presto_error *er
     if (err != NULL)
         *err = *error;
     return error->status;
+}
+
+/* ---- stopping ---- */
+
+bool presto__loader_stops(presto_loader *loader) {
+    const presto_loader_options *options = &loader->options;
+    if (options->should_stop != NULL && !atomic_load(&loader->is_abandoned) &&
+        options->should_stop(options->should_stop_user))
+        atomic_store(&loader->is_abandoned, true);
+    return atomic_load(&loader->is_abandoned);
+}
+
+/* The lock is held, but not while the caller's function runs. */
+static bool stops_locked(presto_loader *loader) {
+    pthread_mutex_unlock(&loader->pool->lock);
+    bool stops = presto__loader_stops(loader);
+    pthread_mutex_lock(&loader->pool->lock);
+    return stops;
+}
+
+static presto_status fail_stopped(presto_loader *loader, presto_error *err) {
+    presto_error error;
+    (void)presto_fail(&error, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "stopped");
+    return final_failure(loader, &error, err);
+}
+
+/* ---- waiting ---- */
+
+static struct timespec after(uint64_t ns) {
+    uint64_t until = presto_clock_ns() + ns;
+    return (struct timespec){.tv_sec = (time_t)(until / 1000000000),
+                             .tv_nsec = (long)(until % 1000000000)};
+}
+
+/* Until a worker wakes the consumer, or it is time to ask whether to stop: does it? */
+static bool sleep_and_stop(presto_loader *loader) {
+    presto__pool *pool = loader->pool;
+    loader->consumer_waiting = true;
+    if (loader->options.should_stop == NULL) {
+        pthread_cond_wait(&pool->ready, &pool->lock);
+        return false;
+    }
+    struct timespec deadline = after(ASK_NS);
+    return pthread_cond_timedwait(&pool->ready, &pool->lock, &deadline) == ETIMEDOUT &&
+           stops_locked(loader);
 }
 
 /*
@@ -40,37 +86,39 @@ static void wait_for_packet(presto_loader *loader) {
     /* Workers may have waited for it to let go of what it keeps; now it waits for them. */
     if (loader->active_parts == 0 && pool->workers_waiting > 0)
         pthread_cond_broadcast(&pool->room);
-    uint64_t until =
-        presto_clock_ns() + (loader->options.threads > 1 ? NAP_AMONG_SEVERAL_NS : NAP_NS);
-    struct timespec deadline = {.tv_sec = (time_t)(until / 1000000000),
-                                .tv_nsec = (long)(until % 1000000000)};
+    struct timespec deadline = after(loader->options.threads > 1 ? NAP_AMONG_SEVERAL_NS : NAP_NS);
     int waited = 0;
     while (loader->consumer_waiting && waited != ETIMEDOUT)
         waited = pthread_cond_timedwait(&pool->ready, &pool->lock, &deadline);
     loader->consumer_naps = false;
-    while (presto__loader_ready_packet(loader) == NULL && !presto__loader_has_ended(loader)) {
-        loader->consumer_waiting = true;
-        pthread_cond_wait(&pool->ready, &pool->lock);
-    }
+    bool stops = false;
+    while (!stops && presto__loader_ready_packet(loader) == NULL &&
+           !presto__loader_has_ended(loader))
+        stops = sleep_and_stop(loader);
     loader->consumer_waiting = false;
     loader->consumer_asleep = false;
 }
 
-/* Wait for the next packet and take it out of the ring; NULL at the end. */
+/* Wait for the next packet and take it out of the ring; NULL at the end, or if it is to stop. */
 static presto__packet *take_packet(presto_loader *loader) {
     presto__pool *pool = loader->pool;
     uint64_t entered = presto_clock_ns();
     pthread_mutex_lock(&pool->lock);
     loader->consumer_inside = true;
     presto__packet *packet;
+    bool stops = false;
     while ((packet = presto__loader_ready_packet(loader)) == NULL &&
-           !presto__loader_has_ended(loader)) {
+           !presto__loader_has_ended(loader) && !stops) {
         if (loader->options.threads == 0) {
             (void)presto__worker_run_next(&loader->workers[0]);
-            continue;
+            stops = stops_locked(loader);
+        } else {
+            wait_for_packet(loader);
+            stops = atomic_load(&loader->is_abandoned);
         }
-        wait_for_packet(loader);
     }
+    if (stops) /* what has come ready meanwhile may have been left unfinished */
+        packet = NULL;
     loader->consumer_inside = false;
     uint64_t left = presto_clock_ns();
     if (packet != NULL) {
@@ -168,6 +216,8 @@ static void warn(presto_loader *loader) {
 
 static presto_status next_packet(presto_loader *loader, presto_error *err) {
     presto__packet *packet = take_packet(loader);
+    if (packet == NULL && atomic_load(&loader->is_abandoned))
+        return fail_stopped(loader, err);
     if (packet == NULL && loader->disk != NULL)
         presto__disk_finish(loader->disk); /* whoever looks at the end finds all that was stored */
     warn(loader);
@@ -216,6 +266,8 @@ presto_status presto_loader_next(presto_loader *loader, presto_batch **batch_out
         return loader->final_status;
     }
     for (;;) {
+        if (presto__loader_stops(loader))
+            return fail_stopped(loader, err);
         presto__batch *batch = loader->current == NULL ? NULL : next_batch(loader);
         if (batch != NULL) {
             atomic_fetch_add_explicit(&loader->current->refs, 1, memory_order_relaxed);
@@ -230,6 +282,10 @@ presto_status presto_loader_next(presto_loader *loader, presto_batch **batch_out
             if (done->failure != NULL) {
                 status = final_failure(loader, done->failure, err);
                 loader->failed_at = done->first + done->failed_at;
+            } else {
+                /* Samples left out behind its last batch are passed as well. */
+                loader->state_epoch = done->epoch;
+                loader->state_next = done->first + done->count;
             }
             loader->current = NULL;
             presto__packet_release(done, 1);
@@ -240,4 +296,10 @@ presto_status presto_loader_next(presto_loader *loader, presto_batch **batch_out
         if (status != PRESTO_OK)
             return status;
     }
+}
+
+void presto_loader_give_back(presto_loader *loader, presto_batch *batch) {
+    loader->state_epoch = batch->epoch;
+    loader->state_next = batch->first;
+    presto_batch_release(batch);
 }

@@ -75,6 +75,16 @@ static bool has_room(const presto_loader *loader) {
     return pool->held_bytes <= limit && more <= limit - pool->held_bytes;
 }
 
+/* A stream that starts within an epoch may have less than a batch to leave out at its end. */
+static uint64_t left_in_epoch(const presto_loader *loader) {
+    const presto_loader_options *options = &loader->options;
+    uint64_t left = loader->epoch_samples - loader->next_offset;
+    if (options->drop_last && options->output != PRESTO_OUTPUT_RECORDS &&
+        options->batch_samples > 0)
+        left -= left % options->batch_samples;
+    return left;
+}
+
 /* How many samples the next packet has from next_offset on; 0: there is none. */
 static size_t next_count(presto_loader *loader) {
     const presto__blocking *blocking = &loader->blocking;
@@ -84,14 +94,14 @@ static size_t next_count(presto_loader *loader) {
                             &count);
         return count;
     }
-    if (loader->next_offset == loader->epoch_samples && loader->epochs_left > 0) {
+    if (left_in_epoch(loader) == 0 && loader->epochs_left > 0) {
         loader->next_offset = 0;
         loader->next_epoch++;
         loader->epochs_left--;
     }
     if (loader->epochs_left == 0)
         return 0;
-    uint64_t left = loader->epoch_samples - loader->next_offset;
+    uint64_t left = left_in_epoch(loader);
     if (left > loader->samples_left)
         left = loader->samples_left;
     count = left < blocking->packet_samples ? (size_t)left : blocking->packet_samples;

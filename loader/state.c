@@ -81,6 +81,11 @@ static presto_status apply_state(const state *saved, presto_loader_options *opti
                                  presto_error *err) {
     uint64_t epoch = (uint64_t)saved->epoch;
     uint64_t next = (uint64_t)saved->next;
+    /* The end of an epoch is saved as the start of the next one. */
+    if (next > 0 && saved->next >= saved->samples)
+        return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                           "the state is at position %" PRIu64 " of an epoch of %jd", next,
+                           (intmax_t)saved->samples);
     if (epoch < options->first_epoch)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "the state is in epoch %" PRIu64
@@ -93,12 +98,14 @@ static presto_status apply_state(const state *saved, presto_loader_options *opti
                            "divisor",
                            next, options->world);
     uint64_t done = epoch - options->first_epoch;
-    if (done >= options->epochs)
-        return PRESTO_END;
-    options->epochs -= done;
+    bool has_ended = done >= options->epochs;
     options->first_epoch = epoch;
     options->first_sample = next / options->world;
-    return PRESTO_OK;
+    if (has_ended)
+        options->skip_samples = UINT64_MAX;
+    else
+        options->epochs -= done;
+    return has_ended ? PRESTO_END : PRESTO_OK;
 }
 
 presto_status presto_loader_load_state(presto_span json, const presto_source *source,

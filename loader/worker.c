@@ -434,12 +434,13 @@ static void fail_part(presto__worker *worker, const presto_error *error) {
     stop_later_parts(worker);
 }
 
-/* Is what this part does still wanted? */
+/* Is what this part does still wanted? Without threads the consumer, who is asked, is here. */
 static bool is_wanted(const presto__worker *worker) {
     const presto__packet *packet = worker->packet;
     size_t self = (size_t)(worker->part - packet->parts);
-    return self <= atomic_load(&packet->failing_part) &&
-           !atomic_load(&worker->loader->is_abandoned);
+    bool stops = worker->loader->options.threads == 0 ? presto__loader_stops(worker->loader)
+                                                      : atomic_load(&worker->loader->is_abandoned);
+    return self <= atomic_load(&packet->failing_part) && !stops;
 }
 
 /* Of the samples looked up last. */

@@ -11,6 +11,7 @@
 #include <getopt.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -331,7 +332,7 @@ int cli_print_json(json_t *object) {
 
 /* ---- signals ---- */
 
-static volatile sig_atomic_t caught_signal;
+static atomic_int caught_signal; /* free of locks, so that a handler may set it */
 
 /*
  * The flag may be raised between its last look-up and a blocking call; the alarm interrupts that.
@@ -365,6 +366,11 @@ void cli_catch_signals(void) {
 
 bool cli_interrupted(void) {
     return caught_signal != 0;
+}
+
+bool cli_should_stop(void *unused) {
+    (void)unused;
+    return cli_interrupted();
 }
 
 void cli_reraise(void) {

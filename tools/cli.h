@@ -161,7 +161,9 @@ int cli_close_stdout(int code);
  * ends the program at once. Blocking calls are interrupted at least once a second after the first.
  */
 void cli_catch_signals(void);
-bool cli_interrupted(void);
+bool cli_interrupted(void); /* any thread */
+/** A presto_stop_fn that says cli_interrupted(). */
+bool cli_should_stop(void *unused);
 /** If a signal was caught, die of it. */
 void cli_reraise(void);
 

@@ -36,6 +36,7 @@ enum {
     OPT_FEATURES,
     OPT_STATS,
     OPT_LIMIT,
+    OPT_SKIP,
     OPT_ON_ERROR,
     OPT_ERROR_REPORT,
     OPT_VERIFY,
@@ -72,6 +73,9 @@ static const cli_option options[] = {
     {0, "Order", NULL, NULL},
     {'e', "epochs", "N", "passes over the data [default: 1]"},
     {OPT_LIMIT, "limit", "N", "stop after N samples in all, over all epochs"},
+    {OPT_SKIP, "skip", "N",
+     "start at sample N of the stream, from 0: what is this rank's over all epochs, samples left "
+     "out included. A trainer that has taken N samples goes on with it; --limit counts from there"},
     {OPT_SHUFFLE, "shuffle", "HOW",
      "none, full, buffer:N (a random one of the next N samples) or blocks:N (blocks of N samples "
      "in "
@@ -94,8 +98,10 @@ static const cli_option options[] = {
      "for later runs and other processes as well, which holds at most SIZE of all that share it "
      "(not for tfrecord) [default: none]"},
     {OPT_STATE, "state", "FILE",
-     "go on where the run that wrote FILE ended, if it exists; written at intervals, at the end, "
-     "and when interrupted between batches; --limit counts this run alone"},
+     "go on where the run that wrote FILE ended, if it exists; written at the start, at "
+     "intervals, and however the run ends but by kill -9. It counts batches that are whole in the "
+     "pipe: a trainer that stops has not seen the last of them and goes on with --skip instead, "
+     "for which FILE is only checked and written. --limit counts this run alone"},
     {OPT_STATE_INTERVAL, "state-interval", "SECONDS",
      "how often: a run that is killed delivers again what came after [default: 30]"},
 
@@ -147,7 +153,7 @@ typedef struct load {
     error_report errors;
     presto_strategy_file strategy;
     bool quiet, json, explain, raw_records;
-    bool has_threads, has_batch, has_seed, has_rank, has_world;
+    bool has_threads, has_batch, has_seed, has_rank, has_world, has_skip;
 } load;
 
 static const char *const format_names[] = {"tfrecord", "npy", "raw", "null", NULL};
@@ -180,6 +186,9 @@ static void parse_order_option(load *l, int id, const char *text) {
         o->epochs = cli_number("--epochs", text, 1, UINT64_MAX);
     } else if (id == OPT_LIMIT) {
         o->limit_samples = cli_number("--limit", text, 1, UINT64_MAX);
+    } else if (id == OPT_SKIP) {
+        o->skip_samples = cli_number("--skip", text, 0, UINT64_MAX - 1);
+        l->has_skip = true;
     } else if (id == OPT_SHUFFLE) {
         parse_shuffle(l, text);
     } else if (id == OPT_SEED) {
@@ -218,7 +227,7 @@ static void parse_input_option(load *l, int id, const char *text) {
         l->loader.skip_limit = policy.skip_limit;
         l->loader.skip_fraction = policy.skip_fraction;
     } else if (id == OPT_ERROR_REPORT) {
-        l->error_file = text;
+        l->error_file = cli_path("--error-report", text);
     }
 }
 
@@ -263,7 +272,7 @@ static void parse_output_option(load *l, int id, const char *text) {
     } else if (id == OPT_CACHE) {
         parse_cache(l, text);
     } else if (id == OPT_STATE) {
-        l->state_file = text;
+        l->state_file = cli_path("--state", text);
     } else if (id == OPT_STATE_INTERVAL) {
         l->state_interval_s = cli_fraction("--state-interval", text, 0, 1e9);
     } else if (id == OPT_FORMAT) {
@@ -279,7 +288,7 @@ static void parse_output_option(load *l, int id, const char *text) {
     } else if (id == OPT_RAW_RECORDS) {
         l->raw_records = true;
     } else if (id == OPT_STATS) {
-        l->stats_file = text;
+        l->stats_file = cli_path("--stats", text);
     } else if (id == OPT_EXPLAIN) {
         l->explain = true;
     } else if (id == OPT_HELP_STEPS) {
@@ -298,7 +307,7 @@ static void check_raw_records(const load *l) {
         cli_usage("--raw-records needs --format tfrecord or null");
     if (l->input.pipeline != NULL || l->input.from != NULL || l->input.to != NULL ||
         l->strategy_file != NULL || o->shuffle != PRESTO_SHUFFLE_NONE || o->completion_order ||
-        l->has_rank || o->drop_last || o->cache_bytes > 0 || l->state_file != NULL ||
+        l->has_rank || l->has_skip || o->drop_last || o->cache_bytes > 0 || l->state_file != NULL ||
         l->stats_file != NULL || l->json || l->explain)
         cli_usage("--raw-records goes with --epochs, --limit, --verify and --on-error only");
 }
@@ -321,8 +330,8 @@ static void check_options(load *l, int argc, char **argv) {
         cli_usage("--state-interval needs --state");
     if (l->state_interval_s < 0)
         l->state_interval_s = STATE_INTERVAL_S;
-    if (l->state_file != NULL && l->loader.completion_order)
-        cli_usage("--state needs --order strict");
+    if ((l->state_file != NULL || l->has_skip) && l->loader.completion_order)
+        cli_usage("%s needs --order strict", l->has_skip ? "--skip" : "--state");
     if (l->error_file != NULL && l->loader.on_error == PRESTO_ON_ERROR_FAIL)
         cli_usage("--error-report needs --on-error skip");
     if (l->raw_records)
@@ -387,6 +396,7 @@ static void parse_command_line(load *l, int argc, char **argv) {
     l->loader.on_skip_user = &l->errors;
     l->loader.on_warning = print_warning;
     l->loader.on_warning_user = l;
+    l->loader.should_stop = cli_should_stop;
 }
 
 static void settle_defaults(load *l) {
@@ -432,10 +442,13 @@ static void explain(const load *l, const presto_stream *stream) {
 
 /* ---- the loop ---- */
 
+/* What this run has to deliver; 0: not known. */
 static uint64_t total_samples(const load *l, const presto_loader *loader) {
     uint64_t epoch = presto_loader_epoch_samples(loader);
     uint64_t total = epoch > UINT64_MAX / l->loader.epochs ? 0 : epoch * l->loader.epochs;
     uint64_t limit = l->loader.limit_samples;
+    uint64_t passed = l->loader.first_sample + l->loader.skip_samples;
+    total = total > passed ? total - passed : 0;
     return limit != 0 && (total == 0 || limit < total) ? limit : total;
 }
 
@@ -457,29 +470,38 @@ static void show_progress(cli_progress *progress, const load_report *report, uin
     cli_progress_show(progress, &state);
 }
 
-/* Pull until the end. PRESTO_END: all delivered; PRESTO_OK: the reader closed the pipe. */
+/*
+ * Pull until the end, or until a signal comes. PRESTO_END: all delivered; PRESTO_OK: the reader
+ * closed the pipe. A batch that is not whole in the pipe does not count: the state is the one
+ * before it.
+ */
 static presto_status pump(presto_loader *loader, sink *out, cli_progress *progress,
                           load_report *report, uint64_t total, presto_error *err) {
     for (;;) {
         presto_batch *batch = NULL;
-        if (cli_interrupted()) {
-            report->between_batches = true;
-            return presto_fail(err, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "stopped by a signal");
-        }
         presto_status status = presto_loader_next(loader, &batch, err);
         if (status != PRESTO_OK)
             return status;
         status = sink_write(out, batch, err);
-        presto_batch_release(batch);
-        if (status == PRESTO_END) {
-            report->reader_closed = true;
-            return PRESTO_OK;
+        if (status != PRESTO_OK) {
+            presto_loader_give_back(loader, batch);
+            report->reader_closed = status == PRESTO_END;
+            return report->reader_closed ? PRESTO_OK : status;
         }
-        if (status < 0)
-            return status;
+        presto_batch_release(batch);
         state_file_keep(&report->state, loader);
         show_progress(progress, report, total);
     }
+}
+
+/* The closing lines of a run that has not failed. */
+static void print_end(const load *l, const load_report *report, presto_status status) {
+    if (l->loader.skip_samples == UINT64_MAX && l->state_file != NULL)
+        cli_message("%s: nothing remains", l->state_file);
+    else
+        report_print(report);
+    if (status == PRESTO_ERR_STOPPED && l->state_file != NULL)
+        cli_message("%s: the same command goes on from here", l->state_file);
 }
 
 static int finish(const load *l, load_report *report, presto_status status,
@@ -489,8 +511,8 @@ static int finish(const load *l, load_report *report, presto_status status,
     if (status < 0 && status != PRESTO_ERR_STOPPED)
         code = cli_error(err);
     else if (!l->quiet && !report->reader_closed)
-        report_print(report);
-    if (l->state_file != NULL && (report->complete || report->between_batches)) {
+        print_end(l, report, status);
+    if (l->state_file != NULL) {
         int state_code = state_file_write(report->loader, l->state_file);
         code = code == CLI_DONE ? state_code : code;
     }
@@ -505,19 +527,53 @@ static int finish(const load *l, load_report *report, presto_status status,
     return code;
 }
 
+/* Where the stream starts: PRESTO_OK, or what is wrong with --state. */
+static presto_status find_start(load *l, const presto_source *source, presto_error *err) {
+    if (l->state_file == NULL)
+        return PRESTO_OK;
+    if (l->has_skip)
+        return state_file_check(l->state_file, source, &l->loader, err);
+    presto_status status = state_file_read(l->state_file, source, &l->loader, err);
+    return status < 0 ? status : PRESTO_OK;
+}
+
+/* What the run's ends are written into can be written: told before, not after hours. */
+static int check_outputs(const load *l) {
+    int code = CLI_DONE;
+    if (l->stats_file != NULL && !l->explain)
+        code = report_check(l->stats_file);
+    if (l->state_file != NULL && !l->explain && code == CLI_DONE)
+        code = report_check(l->state_file);
+    return code;
+}
+
+static int stream_all(const load *l, presto_loader *loader, sink *out) {
+    presto_error err;
+    cli_progress progress;
+    load_report report = {.loader = loader,
+                          .format = format_names[l->format],
+                          .most_threads = l->loader.auto_threads ? l->loader.threads : 0,
+                          .state = {.path = l->state_file,
+                                    .interval_ns = (uint64_t)(l->state_interval_s * 1e9),
+                                    .written_ns = presto_clock_ns()}};
+    cli_catch_signals();
+    /* From here on there is a state, whatever happens. */
+    int code = l->state_file == NULL ? CLI_DONE : state_file_write(loader, l->state_file);
+    if (code != CLI_DONE)
+        return code;
+    cli_progress_start(&progress, l->quiet);
+    presto_status status = pump(loader, out, &progress, &report, total_samples(l, loader), &err);
+    cli_progress_end(&progress);
+    report.written_bytes = sink_bytes(out);
+    return finish(l, &report, status, &err);
+}
+
 static int run(load *l, const presto_stream *stream) {
     presto_error err;
     presto_loader *loader = NULL;
     sink *out = NULL;
-    presto_status status = PRESTO_OK;
     l->loader.cache_plan = stream->cache_plan;
-    if (l->state_file != NULL)
-        status = state_file_read(l->state_file, stream->source, &l->loader, &err);
-    if (status == PRESTO_END) {
-        if (!l->quiet)
-            cli_message("%s: nothing remains", l->state_file);
-        return CLI_DONE;
-    }
+    presto_status status = find_start(l, stream->source, &err);
     if (status >= 0)
         status = presto_loader_open(stream->source, stream->plan, &l->loader, &loader, &err);
     if (status == PRESTO_ERR_UNSUPPORTED)
@@ -529,19 +585,7 @@ static int run(load *l, const presto_stream *stream) {
         presto_loader_free(loader);
         return cli_error(&err);
     }
-    cli_progress progress;
-    load_report report = {.loader = loader,
-                          .format = format_names[l->format],
-                          .most_threads = l->loader.auto_threads ? l->loader.threads : 0,
-                          .state = {.path = l->state_file,
-                                    .interval_ns = (uint64_t)(l->state_interval_s * 1e9),
-                                    .written_ns = presto_clock_ns()}};
-    cli_catch_signals();
-    cli_progress_start(&progress, l->quiet);
-    status = pump(loader, out, &progress, &report, total_samples(l, loader), &err);
-    cli_progress_end(&progress);
-    report.written_bytes = sink_bytes(out);
-    int code = finish(l, &report, status, &err);
+    int code = stream_all(l, loader, out);
     sink_free(out);
     presto_loader_free(loader);
     return code;
@@ -574,7 +618,6 @@ static int run_raw_records(const load *l, const char *const *paths, size_t path_
     sink *out = NULL;
     raw_records_result result = {0, 0};
     char records[PRESTO_TEXT_BYTES];
-    cli_catch_signals();
     presto_status status = sink_new(l->format, STDOUT_FILENO, NULL, 0, &out, &err);
     if (status >= 0)
         status = raw_records_run(paths, path_count, &l->loader, out, &result, &err);
@@ -594,6 +637,8 @@ int main(int argc, char **argv) {
     const char *const *paths = (const char *const *)argv + optind;
     size_t path_count = (size_t)(argc - optind);
     int code = error_report_open(&l.errors, l.error_file);
+    if (code == CLI_DONE)
+        code = check_outputs(&l);
     if (code == CLI_DONE) {
         code = l.raw_records ? run_raw_records(&l, paths, path_count)
                              : open_and_run(&l, paths, path_count);

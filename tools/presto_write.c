@@ -145,7 +145,7 @@ static void parse_option(write_job *w, int id, const char *text) {
         o->skip_fraction = policy.skip_fraction;
         break;
     case OPT_ERROR_REPORT:
-        w->error_file = text;
+        w->error_file = cli_path("--error-report", text);
         break;
     case OPT_SEED:
         o->seed = cli_number("--seed", text, 0, UINT64_MAX);

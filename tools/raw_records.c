@@ -72,6 +72,8 @@ static presto_status pass_shard(pass *p, size_t i, presto_error *err) {
     PRESTO_TRY(presto_dataset_shard_at(p->dataset, i, &shard, err));
     uint64_t records = presto_shard_records(shard);
     for (uint64_t first = 0; first < records && p->result.records < limit;) {
+        if (cli_interrupted())
+            return presto_fail(err, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "stopped by a signal");
         size_t count = block_count(shard, first, limit - p->result.records);
         presto_error first_fault = {.status = PRESTO_OK};
         presto_status status = presto_shard_fetch(shard, first, count, &p->block, &first_fault);
@@ -133,6 +135,7 @@ presto_status raw_records_run(const char *const *paths, size_t path_count,
     shards.verify = options->verify;
     shards.tolerate = options->on_error == PRESTO_ON_ERROR_SKIP;
     presto_status status = presto_dataset_open(paths, path_count, &shards, &p.dataset, err);
+    cli_catch_signals(); /* until here there is nothing to tidy up */
     if (status >= 0)
         status = pass_all(&p, err);
     if (status >= 0)

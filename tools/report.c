@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <presto/clock.h>
 #include <presto/file.h>
@@ -182,6 +183,17 @@ static int replace(const char *path, presto_span text) {
     presto_error err;
     const presto_span pieces[] = {text, presto_span_of_text("\n")};
     return presto_file_replace(path, pieces, 2, true, &err) < 0 ? cli_error(&err) : CLI_DONE;
+}
+
+int report_check(const char *path) {
+    struct stat status;
+    presto_error err;
+    if (stat(path, &status) != 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode))
+        return presto_file_check_replace(path, &err) < 0 ? cli_error(&err) : CLI_DONE;
+    if (access(path, W_OK) == 0)
+        return CLI_DONE;
+    cli_message("%s: cannot write: %s", path, strerror(errno));
+    return CLI_FAILED;
 }
 
 int report_write(json_t *object, const char *path) {

@@ -17,7 +17,6 @@ typedef struct load_report {
     state_keeper state;     /* of --state */
     bool complete;          /* the sequence was delivered to its end */
     bool reader_closed;     /* stdout's reader went away */
-    bool between_batches;   /* stopped by a signal, all of the last batch written */
 } load_report;
 
 /** Print the closing lines on stderr. */
@@ -25,6 +24,9 @@ void report_print(const load_report *report);
 
 /** The object of --stats; owned by the caller. */
 json_t *report_json(const load_report *report);
+
+/** Will report_write be able to? Returns the exit code: not 0 after a message. */
+int report_check(const char *path);
 
 /**
  * Write the object into `path` (temporary name and rename; straight into what is no regular file).

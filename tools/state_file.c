@@ -20,10 +20,24 @@ presto_status state_file_read(const char *path, const presto_source *source,
         status = presto_loader_load_state(presto_buffer_span(&text), source, options, err);
     else if (status == PRESTO_ERR_NOT_FOUND)
         status = PRESTO_OK;
+    else if (status == PRESTO_ERR_LIMIT)
+        status = presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                             "no state of a stream: more than %d bytes", MAX_STATE_BYTES);
     presto_buffer_done(&text);
     if (status < 0)
         presto_error_set_file(err, path);
     return status;
+}
+
+presto_status state_file_check(const char *path, const presto_source *source,
+                               const presto_loader_options *options, presto_error *err) {
+    presto_loader_options any = *options;
+    any.first_epoch = 0;
+    any.epochs = UINT64_MAX;
+    any.rank = 0;
+    any.world = 1;
+    presto_status status = state_file_read(path, source, &any, err);
+    return status < 0 ? status : PRESTO_OK;
 }
 
 void state_file_keep(state_keeper *keeper, const presto_loader *loader) {

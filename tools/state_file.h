@@ -12,6 +12,11 @@
 presto_status state_file_read(const char *path, const presto_source *source,
                               presto_loader_options *options, presto_error *err);
 
+/** If `path` exists, does it belong to this stream, wherever in it? Returns PRESTO_OK or why not.
+ */
+presto_status state_file_check(const char *path, const presto_source *source,
+                               const presto_loader_options *options, presto_error *err);
+
 /** When a running stream's state is written. */
 typedef struct state_keeper {
     const char *path; /* NULL: never */

@@ -35,6 +35,13 @@ PRESTO_API presto_status presto_file_read(const char *path, uint64_t most_bytes,
 PRESTO_API presto_status presto_file_replace(const char *path, const presto_span *pieces,
                                              size_t piece_count, bool sync, presto_error *err);
 
+/**
+ * Could presto_file_replace put a file there? For what is written at the end of a long job: a wrong
+ * name is found before it. A temporary file is made and removed; what stands at `path` stays.
+ * Returns: PRESTO_OK; PRESTO_ERR_IO, PRESTO_ERR_MEMORY; the error names `path`.
+ */
+PRESTO_API presto_status presto_file_check_replace(const char *path, presto_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -69,7 +69,8 @@ typedef struct presto_loader_options {
     uint64_t epochs;        /* >= 1. Default 1 */
     uint64_t first_epoch;   /* number of the first epoch, for random steps and shuffle. Default 0 */
     uint64_t limit_samples; /* stop after so many positions of the sequence (samples left out
-                               included) over all epochs; 0 = no limit. Default 0 */
+                               included) over all epochs, counted from where the stream starts;
+                               0 = no limit. Default 0 */
     uint64_t seed;          /* default 0 */
     presto_shuffle_kind shuffle; /* default none */
     uint64_t shuffle_window;     /* records, for buffer and blocks */
@@ -89,6 +90,9 @@ typedef struct presto_loader_options {
     presto_verify verify;      /* for callers that open shards beside the loader; the loader itself
                                   reads as its source's dataset was opened. Default full */
     uint64_t first_sample;     /* start at this position of the first epoch. Default 0 */
+    uint64_t skip_samples;     /* start so many positions of the sequence behind that, over all
+                                  epochs, samples left out included; UINT64_MAX: behind the last,
+                                  so that the stream ends at once. Default 0 */
     bool unaligned_views;  /* batches of 1 without steps are views of the block read, not copied:
                               their data is aligned to nothing. Default false */
     size_t cache_bytes;    /* keep samples in memory up to so many bytes, beside
@@ -100,6 +104,10 @@ typedef struct presto_loader_options {
                               NULL: in memory. Default NULL */
     presto_warning_fn on_warning; /* called from presto_loader_next; may be NULL */
     void *on_warning_user;
+    presto_stop_fn should_stop; /* asked from presto_loader_next, each time and ten times a second
+                                   while it waits; then that fails with PRESTO_ERR_STOPPED.
+                                   NULL: never */
+    void *should_stop_user;
     const presto_plan *cache_plan; /* deterministic steps that run before the cache, once a sample;
                                       the plan given to open runs behind it. NULL: none */
 } presto_loader_options;
@@ -163,12 +171,19 @@ PRESTO_API presto_status presto_loader_next(presto_loader *loader, presto_batch 
 /** Give a batch back to its pool. Any thread, also after presto_loader_free. NULL is fine. */
 PRESTO_API void presto_batch_release(presto_batch *batch);
 
+/**
+ * As presto_batch_release, for the batch handed out last, but it was not consumed: the state is the
+ * one before it. presto_loader_next goes on behind it all the same. Threads: the consumer's.
+ */
+PRESTO_API void presto_loader_give_back(presto_loader *loader, presto_batch *batch);
+
 /** Stop the workers and free. Batches still held stay valid. NULL is fine. */
 PRESTO_API void presto_loader_free(presto_loader *loader);
 
 /**
  * Append the state of the stream after the batch handed out last to `json_out`: one short line of
- * JSON that presto_loader_load_state reads.
+ * JSON that presto_loader_load_state reads. Samples left out behind it, of which on_skip has been
+ * told, may count as passed.
  *
  * Returns: PRESTO_OK, PRESTO_ERR_ARGUMENT (completion order has no state), PRESTO_ERR_MEMORY.
  * Threads: the consumer's.
@@ -181,8 +196,9 @@ PRESTO_API presto_status presto_loader_save_state(const presto_loader *loader,
  * ...) so that a loader opened with them delivers exactly the rest. Another world is fine between
  * epochs, and within one where the position can be shared out evenly.
  *
- * Returns: PRESTO_OK; PRESTO_END if nothing remains; PRESTO_ERR_ARGUMENT (another input, seed or
- * shuffle: the message says which), PRESTO_ERR_CORRUPT (no state).
+ * Returns: PRESTO_OK; PRESTO_END if nothing remains (a loader opened with the options ends at
+ * once); PRESTO_ERR_ARGUMENT (another input, seed or shuffle: the message says which),
+ * PRESTO_ERR_CORRUPT (no state, or a position that its input does not have).
  */
 PRESTO_API presto_status presto_loader_load_state(presto_span json, const presto_source *source,
                                                   presto_loader_options *options,

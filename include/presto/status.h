@@ -122,6 +122,9 @@ PRESTO_API void presto_error_set_record(presto_error *err, uint64_t record);
  */
 PRESTO_API void presto_error_format(const presto_error *err, char *text_out, uint64_t bytes);
 
+/** Asked now and then by what takes long: true makes it end with PRESTO_ERR_STOPPED. */
+typedef bool (*presto_stop_fn)(void *user);
+
 /** Return at once with the status of `expr` if it failed. Only while nothing is held. */
 #define PRESTO_TRY(expr)                                                                           \
     do {                                                                                           \

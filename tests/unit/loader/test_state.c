@@ -2,6 +2,8 @@
 /* Resuming over random datasets, orders, batches, ranks and places to stop: always the exact rest.
  */
 #define _XOPEN_SOURCE 700
+#include <pthread.h>
+
 #include "loader_check.h"
 
 #include <presto/rng.h>
@@ -209,10 +211,166 @@ START_TEST(another_world_goes_on_with_the_next_epoch) {
 }
 END_TEST
 
+/* ---- passing over samples ---- */
+
+typedef struct sample_at {
+    uint64_t epoch, position, number;
+} sample_at;
+
+/* All samples of a stream, in order. */
+static size_t list_samples(const opened *data, const presto_loader_options *options,
+                           sample_at *samples_out) {
+    presto_loader *loader;
+    presto_batch *batch;
+    presto_error err;
+    size_t count = 0;
+    ck_assert_ok(presto_loader_open(data->source, NULL, options, &loader, &err), &err);
+    while (presto_loader_next(loader, &batch, &err) == PRESTO_OK) {
+        for (size_t row = 0; row < batch->rows; row++)
+            samples_out[count++] =
+                (sample_at){batch->epoch, batch->first + row, batch->sample_numbers[row]};
+        presto_batch_release(batch);
+    }
+    presto_loader_free(loader);
+    return count;
+}
+
+/* Of `all`, what remains behind `skip` of them: with drop_last the epoch's last batch must be full.
+ */
+static size_t without_first(const presto_loader_options *options, const sample_at *all,
+                            size_t count, size_t skip, sample_at *rest_out) {
+    size_t rest = 0, same = 0;
+    while (skip + same < count && all[skip + same].epoch == all[skip].epoch)
+        same++;
+    size_t kept = options->drop_last ? same - same % options->batch_samples : same;
+    for (size_t i = skip; i < count; i++)
+        if (i - skip < kept || i - skip >= same)
+            rest_out[rest++] = all[i];
+    return rest;
+}
+
+START_TEST(any_number_of_samples_can_be_passed_over) {
+    uint64_t seed = start_random();
+    for (size_t round = 0; round < 120; round++) {
+        char *dir;
+        opened data = random_dataset(&dir);
+        presto_loader_options options = random_options();
+        size_t room = (size_t)(4 * (presto_source_count(data.source) + 7));
+        sample_at *all = calloc(room, sizeof *all), *wanted = calloc(room, sizeof *wanted);
+        sample_at *got = calloc(room, sizeof *got);
+        size_t count = list_samples(&data, &options, all);
+        for (size_t i = 0; i < 6; i++) {
+            presto_loader_options later = options;
+            choose_work(&later);
+            later.skip_samples = i == 0 ? count : pick(0, count);
+            size_t left = without_first(&options, all, count, (size_t)later.skip_samples, wanted);
+            if (i == 1) {
+                later.skip_samples = UINT64_MAX;
+                left = 0;
+            }
+            ck_assert_msg(list_samples(&data, &later, got) == left &&
+                              memcmp(got, wanted, left * sizeof *got) == 0,
+                          "seed %ju, round %zu: %ju of %zu passed over", (uintmax_t)seed, round,
+                          (uintmax_t)later.skip_samples, count);
+        }
+        presto_loader *loader;
+        presto_error err;
+        options.skip_samples = count + 1;
+        ck_assert_status(presto_loader_open(data.source, NULL, &options, &loader, &err),
+                         PRESTO_ERR_ARGUMENT, &err);
+        free(all);
+        free(wanted);
+        free(got);
+        close_dataset(&data, dir);
+    }
+}
+END_TEST
+
+START_TEST(a_batch_given_back_comes_again_after_the_state) {
+    start_random();
+    for (size_t round = 0; round < 40; round++) {
+        char *dir;
+        opened data = random_dataset(&dir);
+        presto_loader_options options = random_options();
+        presto_loader *loader;
+        presto_batch *batch = NULL;
+        presto_error err;
+        presto_buffer state = {0};
+        ck_assert_ok(presto_loader_open(data.source, NULL, &options, &loader, &err), &err);
+        for (uint64_t skip = pick(0, 5); skip > 0; skip--)
+            if (presto_loader_next(loader, &batch, &err) == PRESTO_OK)
+                presto_batch_release(batch);
+        if (presto_loader_next(loader, &batch, &err) == PRESTO_OK) {
+            const sample_at wanted = {batch->epoch, batch->first, batch->sample_numbers[0]};
+            presto_loader_give_back(loader, batch);
+            ck_assert_ok(presto_loader_save_state(loader, &state, &err), &err);
+            presto_loader_options later = options;
+            ck_assert_ok(
+                presto_loader_load_state(presto_buffer_span(&state), data.source, &later, &err),
+                &err);
+            presto_loader *second;
+            ck_assert_ok(presto_loader_open(data.source, NULL, &later, &second, &err), &err);
+            ck_assert_ok(presto_loader_next(second, &batch, &err), &err);
+            ck_assert_uint_eq(batch->epoch, wanted.epoch);
+            ck_assert_uint_eq(batch->first, wanted.position);
+            ck_assert_uint_eq(batch->sample_numbers[0], wanted.number);
+            presto_batch_release(batch);
+            presto_loader_free(second);
+        }
+        presto_loader_free(loader);
+        presto_buffer_done(&state);
+        close_dataset(&data, dir);
+    }
+}
+END_TEST
+
+/* ---- stopping ---- */
+
+typedef struct stopper {
+    pthread_t consumer;
+    unsigned asked, answer_from;
+} stopper;
+
+static bool stop_later(void *user) {
+    stopper *s = user;
+    ck_assert(pthread_equal(pthread_self(), s->consumer));
+    return ++s->asked >= s->answer_from;
+}
+
+START_TEST(a_stream_stops_when_asked_to_and_stays_stopped) {
+    start_random();
+    for (size_t round = 0; round < 60; round++) {
+        char *dir;
+        opened data = random_dataset(&dir);
+        presto_loader_options options = random_options();
+        stopper s = {.consumer = pthread_self(), .answer_from = (unsigned)pick(1, 12)};
+        options.epochs = UINT64_MAX;
+        options.drop_last = false;
+        options.should_stop = stop_later;
+        options.should_stop_user = &s;
+        presto_loader *loader;
+        presto_batch *batch;
+        presto_error err;
+        presto_status status;
+        ck_assert_ok(presto_loader_open(data.source, NULL, &options, &loader, &err), &err);
+        while ((status = presto_loader_next(loader, &batch, &err)) == PRESTO_OK)
+            presto_batch_release(batch);
+        ck_assert_status(status, PRESTO_ERR_STOPPED, &err);
+        ck_assert_status(presto_loader_next(loader, &batch, &err), PRESTO_ERR_STOPPED, &err);
+        ck_assert_uint_eq(s.asked, s.answer_from);
+        presto_loader_free(loader);
+        close_dataset(&data, dir);
+    }
+}
+END_TEST
+
 int main(void) {
     const TTest *const tests[] = {
         any_chain_of_stops_gives_the_stream_of_one_run,
         another_world_goes_on_with_the_next_epoch,
+        any_number_of_samples_can_be_passed_over,
+        a_batch_given_back_comes_again_after_the_state,
+        a_stream_stops_when_asked_to_and_stays_stopped,
     };
     return presto_check_main("state", tests, sizeof tests / sizeof tests[0], 240);
 }

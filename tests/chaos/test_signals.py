@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""However a stream ends, its state says what is whole in the pipe, and the rest follows byte for byte."""
+import json
+import os
+import signal
+import time
+
+from chaos import LIGHT, ChaosCase, frames, main, moments, seeded, start
+
+EPOCHS = 6 if LIGHT else 30
+BATCH = 4
+FORMS = {
+    "tfrecord": ["--format", "tfrecord"],
+    "npy": ["--format", "npy", "--features", "image"],
+    "raw": ["--format", "raw"],
+}
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Signals(ChaosCase):
+    photo_count = 24  # a multiple of BATCH: batches do not depend on where the stream goes on
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.random = seeded(cls.__name__)
+        cls.resized = cls.write("-u", "resized", "-c", "zstd:1", "-s", "3")
+        cls.wholes = {}
+
+    def order(self, form):
+        return ["-q", "-e", EPOCHS, "-b", BATCH, "--shuffle", "full", *FORMS[form], self.resized]
+
+    def whole(self, form):
+        if form not in self.wholes:
+            self.wholes[form] = self.load(*self.order(form))
+        return self.wholes[form]
+
+    def position(self, state):
+        """Samples passed; a run that was stopped before it began has left none."""
+        if not state.exists():
+            return 0
+        saved = json.loads(state.read_text())
+        return saved["epoch"] * self.photo_count + saved["next"]
+
+    def sizes(self, form):
+        """Bytes of each batch."""
+        whole = self.whole(form)
+        if form != "tfrecord":  # all alike
+            count = EPOCHS * self.photo_count // BATCH
+            return [len(whole) // count] * count
+        records = [16 + len(payload) for payload in frames(whole)]
+        return [sum(records[i : i + BATCH]) for i in range(0, len(records), BATCH)]
+
+    def assert_goes_on(self, form, state, first, exact, message):
+        """`first` came out. `exact`: all of what entered the pipe, else it may be less."""
+        whole = self.whole(form)
+        self.assertTrue(whole.startswith(first), message)
+        batches, passed = 0, 0
+        for size in self.sizes(form):
+            if passed + size > len(first):
+                break
+            batches, passed = batches + 1, passed + size
+        position = self.position(state)
+        if exact:
+            self.assertEqual(position, batches * BATCH, message)
+        else:
+            self.assertGreaterEqual(position, batches * BATCH, message)
+        rest = self.load("--state", state, *self.order(form))
+        start_at = sum(self.sizes(form)[: position // BATCH])
+        self.assertTrue(rest == whole[start_at:], message)
+
+    def read_some(self, process):
+        got = b""
+        for _ in range(self.random.randrange(12)):
+            got += os.read(process.stdout.fileno(), self.random.randrange(1, 1 << 18))
+        return got
+
+    def test_a_signal_leaves_the_state_of_the_batches_that_are_whole(self):
+        saved = 0
+        for attempt in range(moments(24)):
+            form = list(FORMS)[attempt % 3]
+            number = SIGNALS[attempt // 3 % 3]
+            j, delay = self.random.randrange(4), self.random.random() * 0.5
+            state = self.new("state")
+            self.whole(form)
+            process = start("presto-load", "-j", j, "--state", state, *self.order(form))
+            time.sleep(delay)
+            # Half of them are stuck: nobody reads, and the pipe is full.
+            first = self.read_some(process) if self.random.random() < 0.5 and delay > 0.2 else b""
+            process.send_signal(number)
+            out, err = self.finish(process)
+            message = f"{form}, -j {j}, {number.name} after {delay:.3f} s: {err}"
+            self.assertIn(process.returncode, (-number, 0), message)
+            self.assertEqual(err, "", message)
+            saved += self.position(state) > 0
+            self.assert_goes_on(form, state, first + out, True, message)
+        self.assertGreater(saved, 0)
+
+    def test_a_reader_that_leaves_leaves_a_state(self):
+        for attempt in range(moments(12)):
+            form = list(FORMS)[attempt % 3]
+            state = self.new("state")
+            process = start("presto-load", "-j", attempt % 4, "--state", state, *self.order(form))
+            first = os.read(process.stdout.fileno(), 1 << 16) + self.read_some(process)
+            process.stdout.close()
+            process.stdout = None
+            _, err = self.finish(process)
+            self.assertEqual((process.returncode, err), (0, ""))
+            self.assertTrue(state.exists())
+            self.assert_goes_on(form, state, first, False, form)
+
+    def test_a_state_is_there_from_the_start_even_for_a_kill(self):
+        state = self.new("state")
+        process = start("presto-load", "--state", state, *self.order("raw"))
+        os.read(process.stdout.fileno(), 1)
+        process.kill()
+        self.finish(process)
+        self.assertEqual(self.position(state), 0)
+        self.assertTrue(state.exists())
+
+    def test_a_failure_leaves_the_state_before_it(self):
+        damaged = self.write("-u", "resized", "-s", "3")
+        shard = sorted(damaged.glob("data-00001-*.tfrecord"))[0]
+        sound = shard.read_bytes()
+        order = ["-q", "-b", BATCH, "--format", "raw", damaged]
+        whole = self.load(*order)
+        shard.write_bytes(sound[:-20] + b"\xff" + sound[-19:])  # in the last of the second eight samples
+        for j in range(3):
+            state = self.new("state")
+            process = start("presto-load", "-j", j, "--state", state, *order)
+            first, err = self.finish(process)
+            self.assert_clean_failure(process.returncode, err, (3,))
+            self.assertEqual(self.position(state), 15)
+            shard.write_bytes(sound)
+            self.assertTrue(first + self.load("--state", state, *order) == whole)
+            shard.write_bytes(sound[:-20] + b"\xff" + sound[-19:])
+
+
+if __name__ == "__main__":
+    main()
