@@ -9,15 +9,14 @@
 
 /**
  * Descriptors that many shards share: at most `limit` are open (more only while all are in use),
- * and the one not used for longest is closed first.
+ * and one not used for long is closed first, in a time that does not grow with their number.
  */
 typedef struct presto__fd_pool {
     size_t limit; /* set by init, then read-only */
     pthread_mutex_t lock;
     /* Guarded by lock. */
-    presto_shard *open; /* list of the shards whose file is open */
+    presto_shard *newest, *oldest; /* ends of the list of shards whose file is open */
     size_t open_count;
-    uint64_t clock;
 } presto__fd_pool;
 
 presto_status presto__fd_pool_init(presto__fd_pool *pool, presto_error *err);

@@ -32,8 +32,8 @@ struct presto_shard {
     pthread_mutex_t lock;
     int fd; /* -1: closed for now */
     unsigned users;
-    uint64_t last_use;
-    presto_shard *next, *previous;
+    bool used; /* since the pool looked at it last */
+    presto_shard *newer, *older;
 
     /* The offsets: written under index_lock, complete once `indexed` is set. */
     pthread_mutex_t index_lock;

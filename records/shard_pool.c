@@ -23,49 +23,55 @@ void presto__fd_pool_done(presto__fd_pool *pool) {
     pthread_mutex_destroy(&pool->lock);
 }
 
-/* Both with the pool's lock held. */
+/* These three with the pool's lock held. */
 static void pool_add(presto__fd_pool *pool, presto_shard *shard) {
-    shard->previous = NULL;
-    shard->next = pool->open;
-    if (pool->open != NULL)
-        pool->open->previous = shard;
-    pool->open = shard;
+    shard->older = pool->newest;
+    shard->newer = NULL;
+    if (pool->newest != NULL)
+        pool->newest->newer = shard;
+    else
+        pool->oldest = shard;
+    pool->newest = shard;
     pool->open_count++;
 }
 
 static void pool_remove(presto__fd_pool *pool, presto_shard *shard) {
-    if (shard->previous != NULL)
-        shard->previous->next = shard->next;
+    if (shard->newer != NULL)
+        shard->newer->older = shard->older;
     else
-        pool->open = shard->next;
-    if (shard->next != NULL)
-        shard->next->previous = shard->previous;
+        pool->newest = shard->older;
+    if (shard->older != NULL)
+        shard->older->newer = shard->newer;
+    else
+        pool->oldest = shard->newer;
     pool->open_count--;
 }
 
 /*
- * Close the idle file that was not used for longest. The caller holds its own shard's lock, so the
- * others' are only tried: whoever is busy is no victim.
+ * Close the first idle file from the oldest on that was not used since it was looked at last; who
+ * is passed over becomes the newest (the clock algorithm: nearly least recently used, and a use
+ * costs no lock of the pool). Files that were not used stay in front of those that were, so that
+ * the next search finds them at once. The caller holds its own shard's lock, so the others' are
+ * only tried: whoever is busy is no victim. The second round finds who was passed over for a use.
  */
 static void pool_evict(presto__fd_pool *pool, const presto_shard *self) {
-    presto_shard *victim = NULL;
-    for (presto_shard *shard = pool->open; shard != NULL; shard = shard->next) {
-        if (shard == self || pthread_mutex_trylock(&shard->lock) != 0)
-            continue;
-        bool better = shard->users == 0 && (victim == NULL || shard->last_use < victim->last_use);
-        if (better && victim != NULL)
-            pthread_mutex_unlock(&victim->lock);
-        if (better)
-            victim = shard;
-        else
+    for (size_t left = 2 * pool->open_count; left > 0; left--) {
+        presto_shard *shard = pool->oldest;
+        if (shard != self && pthread_mutex_trylock(&shard->lock) == 0) {
+            bool is_idle = shard->users == 0 && !shard->used;
+            shard->used = false;
+            if (is_idle) {
+                close(shard->fd);
+                shard->fd = -1;
+                pool_remove(pool, shard);
+            }
             pthread_mutex_unlock(&shard->lock);
+            if (is_idle)
+                return;
+        }
+        pool_remove(pool, shard);
+        pool_add(pool, shard);
     }
-    if (victim == NULL)
-        return;
-    close(victim->fd);
-    victim->fd = -1;
-    pool_remove(pool, victim);
-    pthread_mutex_unlock(&victim->lock);
 }
 
 void presto__fd_pool_enter(presto__fd_pool *pool, presto_shard *shard) {
@@ -73,7 +79,6 @@ void presto__fd_pool_enter(presto__fd_pool *pool, presto_shard *shard) {
     if (pool->open_count >= pool->limit)
         pool_evict(pool, shard);
     shard->pool = pool;
-    shard->last_use = ++pool->clock;
     pool_add(pool, shard);
     pthread_mutex_unlock(&pool->lock);
 }
@@ -111,6 +116,7 @@ presto_status presto__shard_acquire(presto_shard *shard, int *fd_out, presto_err
     }
     presto_status status = PRESTO_OK;
     pthread_mutex_lock(&shard->lock);
+    shard->used = shard->fd >= 0; /* not by being opened, or nobody would be the first to go */
     if (shard->fd < 0) {
         pthread_mutex_lock(&pool->lock);
         if (pool->open_count >= pool->limit)
@@ -118,7 +124,6 @@ presto_status presto__shard_acquire(presto_shard *shard, int *fd_out, presto_err
         status = reopen(shard, err);
         if (status == PRESTO_OK)
             pool_add(pool, shard);
-        shard->last_use = ++pool->clock;
         pthread_mutex_unlock(&pool->lock);
     }
     if (status == PRESTO_OK) {

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -671,6 +672,45 @@ START_TEST(more_shards_than_descriptors_are_closed_and_opened_again) {
 }
 END_TEST
 
+static atomic_ulong looked_at;
+
+int __real_pthread_mutex_trylock(pthread_mutex_t *lock);
+int __wrap_pthread_mutex_trylock(pthread_mutex_t *lock);
+int __wrap_pthread_mutex_trylock(pthread_mutex_t *lock) {
+    atomic_fetch_add(&looked_at, 1);
+    return __real_pthread_mutex_trylock(lock);
+}
+
+START_TEST(closing_a_file_does_not_look_at_all_that_are_open) {
+    enum { SHARDS = 600, LIMIT = 200, FETCHES = 3000 };
+    made_file file = make_file("data.tfrecord", 5, 50, NULL);
+    presto__fd_pool pool;
+    presto_shard *shards[SHARDS];
+    presto_block block = {0};
+    presto_rng rng;
+    presto_rng_init(&rng, &(presto_rng_key){.seed = 7});
+    ck_assert_ok(presto__fd_pool_init(&pool, &err), &err);
+    pool.limit = LIMIT;
+    for (size_t i = 0; i < SHARDS; i++)
+        ck_assert_ok(presto__shard_open(file.path, NULL, &pool, &shards[i], &err), &err);
+    atomic_store(&looked_at, 0);
+    for (size_t i = 0; i < FETCHES; i++) {
+        size_t at = (size_t)presto_rng_below(&rng, SHARDS);
+        check_range(shards[at], &file, 0, 1, &block);
+        if (i % 2 == 0) /* some are used more than once */
+            check_range(shards[at], &file, 2, 1, &block);
+        ck_assert_uint_le(pool.open_count, LIMIT);
+    }
+    ck_assert_uint_ge(atomic_load(&looked_at), FETCHES / 2);
+    ck_assert_uint_le(atomic_load(&looked_at), 4 * FETCHES);
+    for (size_t i = 0; i < SHARDS; i++)
+        presto_shard_free(shards[i]);
+    presto__fd_pool_done(&pool);
+    presto_block_done(&block);
+    drop_file(&file);
+}
+END_TEST
+
 int main(void) {
     const TTest *const tests[] = {
         what_was_written_is_read_by_pread_and_mmap_with_and_without_index,
@@ -691,6 +731,7 @@ int main(void) {
         threads_read_one_shard_at_once,
         threads_read_one_compressed_shard_at_once,
         more_shards_than_descriptors_are_closed_and_opened_again,
+        closing_a_file_does_not_look_at_all_that_are_open,
     };
     return presto_check_main("shard", tests, sizeof tests / sizeof tests[0], 120);
 }
