@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sequential reading with a sliding window, plain or through zlib. */
+#define _GNU_SOURCE /* SEEK_DATA */
 #include "stream_internal.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <strings.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "../base/file_internal.h"
@@ -113,6 +116,25 @@ void presto__stream_seek(presto__stream *stream, uint64_t offset) {
     stream->base = stream->file_offset = offset;
     stream->ended = false;
     stream->failed = PRESTO_OK;
+}
+
+uint64_t presto__stream_skip_hole(presto__stream *stream, uint64_t from, size_t keep) {
+#ifdef SEEK_DATA
+    if (stream->compression != PRESTO_FILE_PLAIN || stream->ended)
+        return from;
+    /* Reads say where they read, so that the descriptor's own position is nobody's. */
+    off_t data = lseek(stream->fd, (off_t)from, SEEK_DATA);
+    if (data < 0 && errno == ENXIO)
+        data = lseek(stream->fd, 0, SEEK_END);
+    if (data < 0 || (uint64_t)data < from + keep + READ_BYTES)
+        return from;
+    from = (uint64_t)data - keep;
+    presto__stream_seek(stream, from);
+#else
+    (void)stream;
+    (void)keep;
+#endif
+    return from;
 }
 
 /* The stream ends here, for a reason. */

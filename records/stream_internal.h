@@ -40,6 +40,12 @@ void presto__stream_set_fd(presto__stream *stream, int fd);
 void presto__stream_seek(presto__stream *stream, uint64_t offset);
 
 /**
+ * Of a plain file: if a large hole (zeros that take no room on the disk) starts at `from` or before
+ * it, go on `keep` bytes before its end, without reading it. Returns where the stream goes on.
+ */
+uint64_t presto__stream_skip_hole(presto__stream *stream, uint64_t from, size_t keep);
+
+/**
  * The first position >= `from` where a whole frame stands (both CRCs hold) with a payload of at
  * most `max_payload_bytes` that ends before `end` (UINT64_MAX: not known). Everything before it is
  * forgotten. Returns: PRESTO_OK; PRESTO_END if there is none, *found_out is then where the stream

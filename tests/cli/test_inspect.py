@@ -84,6 +84,23 @@ class Inspect(Case):
         report = json.loads(self.inspect("verify", "--json", TFRECORDS / "bad-data-bit.tfrecord", code=3))
         self.assertEqual((report["schema"], report["faults"]), (1, len(report["fault_list"])))
 
+    def test_a_terabyte_of_zeros_is_passed_over(self):
+        good = (TFRECORDS / "good-examples.tfrecord").read_bytes()
+        count = len(frames(good))
+        hollow = self.new("hollow.tfrecord")
+        with open(hollow, "wb") as file:
+            file.write(good)
+            file.seek(1 << 40)
+            file.write(good)
+        self.addCleanup(hollow.unlink)
+        self.assertIn(f"{len(good)}", self.inspect("verify", hollow, code=3))
+        report = json.loads(self.inspect("verify", "--json", hollow, code=3))
+        self.assertEqual((report["records"], report["faults"]), (2 * count, 1))
+        self.inspect("repair", hollow, "-o", self.new("repaired.tfrecord"))
+        self.assertEqual(json.loads(self.inspect("info", "--json", hollow))["records"], 2 * count)
+        done = run("presto-load", "-q", "--format", "null", "--on-error", "skip", hollow)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_verify_compares_with_the_description(self):
         copy = self.new("copy")
         shutil.copytree(self.concatenated, copy)

@@ -376,6 +376,38 @@ START_TEST(a_record_across_two_windows_is_found) {
 }
 END_TEST
 
+/* Behind damage: zeros in any number around the pieces that they are compared in, then records, the
+ * first of them empty (its length is zeros, too) or not, the second at an odd place. */
+START_TEST(records_behind_zeros_are_found) {
+    enum { WINDOW_BYTES = 256 << 10, PIECE_BYTES = 4096 };
+    static const size_t around[] = {0, 16, PIECE_BYTES, WINDOW_BYTES, WINDOW_BYTES + PIECE_BYTES};
+    char *dir = presto_check_temp_dir();
+    char path[600], out[600];
+    snprintf(path, sizeof path, "%s/in.tfrecord", dir);
+    snprintf(out, sizeof out, "%s/out.tfrecord", dir);
+    for (size_t i = 0; i < sizeof around / sizeof around[0] * 32; i++) {
+        size_t zeros = around[i / 32] + i % 32;
+        presto_span first = i % 2 == 0 ? presto_span_of("", 0) : presto_span_of_text("whole");
+        presto_buffer bytes = {0};
+        ck_assert_ok(presto_buffer_append(&bytes, presto_span_of("\1\0\xff", 3), &err), &err);
+        ck_assert_ok(presto_buffer_reserve(&bytes, zeros + 40, &err), &err);
+        memset(bytes.data + bytes.bytes, 0, zeros);
+        bytes.bytes += zeros;
+        ck_assert_ok(presto_frame_append(&bytes, first, &err), &err);
+        ck_assert_ok(presto_frame_append(&bytes, presto_span_of("\0\0\0", 3), &err), &err);
+        presto_check_write_file(path, presto_buffer_span(&bytes));
+        presto_buffer_done(&bytes);
+        presto_repair_result repaired;
+        unlink(out);
+        ck_assert_ok(presto_repair_file(path, out, NULL, NULL, &repaired, &err), &err);
+        ck_assert_uint_eq(repaired.records, 2);
+        ck_assert_uint_eq(repaired.lost_bytes, zeros + 3);
+    }
+    presto_check_remove_tree(dir);
+    free(dir);
+}
+END_TEST
+
 /* A header that holds, with a length at the top of what 64 bits hold, where a record is expected
  * and where one is searched for: it must neither wrap around nor cost the record behind it. */
 START_TEST(lengths_near_the_top_cost_no_record) {
@@ -583,6 +615,7 @@ int main(void) {
         ranges_left_out_doubled_swapped_or_zeroed_cost_no_whole_record,
         a_large_damaged_file_is_searched_in_windows,
         a_record_across_two_windows_is_found,
+        records_behind_zeros_are_found,
         lengths_near_the_top_cost_no_record,
         a_whole_file_has_no_faults_and_an_index_is_built_and_checked,
         the_dali_index_has_a_line_a_record,
