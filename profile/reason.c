@@ -123,6 +123,17 @@ static presto_status add_comparison(const presto_sweep *sweep, presto_buffer *te
         presto__strategy_format(&result_at(sweep, other)->strategy, name, sizeof name));
 }
 
+/* Who reads the shards with TensorFlow must know before an hour of writing them. */
+static presto_status add_tensorflow(const presto_strategy *best, presto_buffer *text,
+                                    presto_error *err) {
+    presto_codec_spec spec;
+    presto_error why;
+    PRESTO_TRY(presto_codec_parse(best->codec, &spec, err));
+    if (presto_codec_check_tensorflow(&spec, &why) == PRESTO_OK)
+        return PRESTO_OK;
+    return presto__text_add(text, err, " Mind that %s (--tensorflow-readable).", why.message);
+}
+
 static presto_status describe_stored(const presto_sweep *sweep, presto_buffer *text,
                                      presto_error *err) {
     const presto__trial *best = &sweep->trials[sweep->best];
@@ -145,7 +156,8 @@ static presto_status describe_stored(const presto_sweep *sweep, presto_buffer *t
     size_t raw = find_unprocessed(sweep);
     if (raw != SIZE_MAX)
         PRESTO_TRY(add_saving(best, &sweep->trials[raw], text, err));
-    return presto__text_add(text, err, ".");
+    PRESTO_TRY(presto__text_add(text, err, "."));
+    return add_tensorflow(&result->strategy, text, err);
 }
 
 static presto_status describe_unprocessed(const presto_sweep *sweep, presto_buffer *text,

@@ -16,6 +16,8 @@
 #define MAX_THREADS 4096
 
 static const char *const default_codecs[] = {"none", "zstd:1", "zstd:3", "lz4", "snappy", "gzip"};
+static const char *const tensorflow_codecs[] = {"none", "zlib:1", "gzip"};
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
 static bool list_has(char *const *list, size_t count, const char *text) {
     for (size_t i = 0; i < count; i++)
@@ -91,8 +93,12 @@ static presto_status list_splits(const presto_pipeline *pipeline,
 static presto_status list_codecs(const presto_sweep_options *options, presto__space *space,
                                  presto_error *err) {
     bool given = options->codec_count > 0;
-    const char *const *names = given ? options->codecs : default_codecs;
-    size_t count = given ? options->codec_count : sizeof default_codecs / sizeof *default_codecs;
+    const char *const *names = given                          ? options->codecs
+                               : options->tensorflow_readable ? tensorflow_codecs
+                                                              : default_codecs;
+    size_t count = given                          ? options->codec_count
+                   : options->tensorflow_readable ? COUNT_OF(tensorflow_codecs)
+                                                  : COUNT_OF(default_codecs);
     space->codecs = calloc(count, sizeof *space->codecs);
     if (space->codecs == NULL)
         return presto_fail_memory(err, count * sizeof *space->codecs);
@@ -102,6 +108,8 @@ static presto_status list_codecs(const presto_sweep_options *options, presto__sp
         if (status == PRESTO_ERR_UNSUPPORTED && !given)
             continue;
         PRESTO_TRY(status);
+        if (options->tensorflow_readable)
+            PRESTO_TRY(presto_codec_check_tensorflow(&spec, err));
         char text[PRESTO_CODEC_TEXT_BYTES];
         presto_codec_format(&spec, text);
         PRESTO_TRY(list_add(space->codecs, &space->codec_count, text, err));

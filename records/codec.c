@@ -146,6 +146,22 @@ char *presto_codec_format(const presto_codec_spec *spec, char text_out[PRESTO_CO
     return text_out;
 }
 
+presto_status presto_codec_check_tensorflow(const presto_codec_spec *spec, presto_error *err) {
+    if (spec->type->is_tensorflow)
+        return PRESTO_OK;
+    char text[PRESTO_CODEC_TEXT_BYTES];
+    char list[128] = "";
+    for (size_t i = 0; i < CODEC_COUNT; i++) {
+        size_t used = strlen(list);
+        if (codecs[i]->is_tensorflow)
+            snprintf(list + used, sizeof list - used, "%s%s", used > 0 ? ", " : "",
+                     codecs[i]->name);
+    }
+    return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                       "codec %s is not among those that every TensorFlow reads: %s",
+                       presto_codec_format(spec, text), list);
+}
+
 /* ---- fitting to the data ---- */
 
 static bool is_integer(presto_dtype dtype) {

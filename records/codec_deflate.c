@@ -200,6 +200,7 @@ static presto_status gzip_decompress(presto_codec *codec, presto_span in, uint64
 
 const presto_codec_type presto__codec_zlib = {
     .name = "zlib",
+    .is_tensorflow = true,
     .level_min = 0,
     .level_max = 12,
     .level_default = 6,
@@ -213,6 +214,7 @@ const presto_codec_type presto__codec_zlib = {
 
 const presto_codec_type presto__codec_gzip = {
     .name = "gzip",
+    .is_tensorflow = true,
     .level_min = 0,
     .level_max = 12,
     .level_default = 6,

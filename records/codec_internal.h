@@ -22,6 +22,7 @@ struct presto_codec_type {
     const char *unsupported;                 /* not NULL: known but not in this build, and why */
     int level_min, level_max, level_default; /* all 0: the codec has no levels */
     bool takes_bitshuffle, takes_dictionary, takes_delta;
+    bool is_tensorflow; /* tf.io.decode_compressed of every TensorFlow 2 knows it */
     uint64_t max_input_bytes;
 
     /* Make codec->state from codec->spec; NULL if there is none. close accepts a half-built state.

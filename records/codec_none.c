@@ -31,6 +31,7 @@ static presto_status decompress(presto_codec *codec, presto_span in, uint64_t ma
 
 const presto_codec_type presto__codec_none = {
     .name = "none",
+    .is_tensorflow = true,
     .max_input_bytes = UINT64_MAX,
     .bound = bound,
     .compress = compress,

@@ -41,12 +41,14 @@ void cli_check_representation(const presto_pipeline *pipeline, const char *optio
               name, list);
 }
 
-void cli_check_codec(const char *option, const char *text) {
+void cli_check_codec(const char *option, const char *text, bool for_tensorflow) {
     presto_codec_spec spec;
     presto_error err;
     presto_status status = presto_codec_parse(text, &spec, &err);
     if (status < 0)
         cli_usage("%s: %s", option, err.message);
+    if (for_tensorflow && presto_codec_check_tensorflow(&spec, &err) < 0)
+        cli_usage("%s: %s (--tensorflow-readable)", option, err.message);
 }
 
 _Noreturn void cli_help_steps(void) {

@@ -112,7 +112,8 @@ presto_pipeline *cli_load_pipeline(const char *name);
 /** `to_store`: only what may be stored will do. */
 void cli_check_representation(const presto_pipeline *pipeline, const char *option, const char *name,
                               bool to_store);
-void cli_check_codec(const char *option, const char *text);
+/** `for_tensorflow`: only what TensorFlow reads will do. */
+void cli_check_codec(const char *option, const char *text, bool for_tensorflow);
 /** --help-steps: print the reference of all steps and end the program. */
 _Noreturn void cli_help_steps(void);
 

@@ -44,7 +44,8 @@ static const cli_option options[] = {
     {OPT_DALI, "dali", NULL, "write DALI's text form, FILE.idx, instead of FILE.index"},
     {0, "repair, recode", NULL, NULL},
     {'o', "output", "FILE|DIR", "the new file (repair) or folder (recode)"},
-    {'c', "codec", "CODEC[:LEVEL]", "recode: of the records [default: as the input]"},
+    {'c', "codec", "CODEC[:LEVEL]",
+     "recode: of the records; TensorFlow reads none, zlib and gzip [default: as the input]"},
     {'s', "shards", "N", "recode: number of files [default: as many as the input]"},
     {OPT_SHARD_BYTES, "shard-bytes", "SIZE", "recode: files of up to SIZE instead, such as 256MiB"},
     {OPT_FILE_COMPRESSION, "file-compression", "FORMAT",
@@ -142,7 +143,7 @@ static void parse_option(inspect *in, int id, const char *text) {
         in->output = cli_path("--output", text);
         break;
     case 'c':
-        cli_check_codec("--codec", text);
+        cli_check_codec("--codec", text, false);
         in->recode.convert.codec = text;
         break;
     case 's':

@@ -23,6 +23,7 @@
 enum {
     OPT_SPLITS = CLI_LONG,
     OPT_CODECS,
+    OPT_TENSORFLOW,
     OPT_SHARDS,
     OPT_SAMPLES,
     OPT_RUNS,
@@ -46,6 +47,9 @@ static const cli_option options[] = {
      "representations to store [default: all that can be, and unprocessed]"},
     {OPT_CODECS, "codecs", "A,B,...",
      "codecs of the records [default: none,zstd:1,zstd:3,lz4,snappy,gzip]"},
+    {OPT_TENSORFLOW, "tensorflow-readable", NULL,
+     "only codecs that every TensorFlow reads: none, zlib, gzip "
+     "[default codecs: none,zlib:1,gzip]"},
     {'j', "threads", "N,M,...", "numbers of threads [default: 1 and the number of CPUs]"},
     {OPT_SHARDS, "shards", "N", "files of a trial [default: as many as threads]"},
 
@@ -134,7 +138,7 @@ static void parse_codecs(sweep_job *s, const char *text) {
     s->sweep.codec_count = cli_list("--codecs", text, &s->codecs);
     s->sweep.codecs = (const char *const *)s->codecs;
     for (size_t i = 0; i < s->sweep.codec_count; i++)
-        cli_check_codec("--codecs", s->codecs[i]);
+        cli_check_codec("--codecs", s->codecs[i], false);
 }
 
 static void parse_option(sweep_job *s, int id, const char *text) {
@@ -150,6 +154,9 @@ static void parse_option(sweep_job *s, int id, const char *text) {
         break;
     case OPT_CODECS:
         parse_codecs(s, text);
+        break;
+    case OPT_TENSORFLOW:
+        o->tensorflow_readable = true;
         break;
     case 'j':
         parse_threads(s, text);
@@ -199,6 +206,8 @@ static void parse_command_line(sweep_job *s, int argc, char **argv) {
         cli_usage("--pipeline is missing");
     if (s->output == NULL)
         cli_usage("--output is missing");
+    for (size_t i = 0; i < s->sweep.codec_count && s->sweep.tensorflow_readable; i++)
+        cli_check_codec("--codecs", s->codecs[i], true);
     if (s->sweep.preparation_runs > s->sweep.runs)
         s->sweep.preparation_runs = s->sweep.runs;
     if ((size_t)snprintf(s->work_dir, sizeof s->work_dir, "%s/trials", s->output) >=

@@ -18,6 +18,7 @@
 
 enum {
     OPT_FILE_COMPRESSION = CLI_LONG,
+    OPT_TENSORFLOW,
     OPT_STRATEGY,
     OPT_LIMIT,
     OPT_RESUME,
@@ -35,9 +36,12 @@ static const cli_option options[] = {
     {'p', "pipeline", "NAME|FILE", "the pipeline to run"},
     {'u', "up-to", "REPRESENTATION",
      "store this one [default: the last that no random step comes before]"},
-    {'c', "codec", "CODEC[:LEVEL]", "compress each record, e.g. zstd:3 or lz4 [default: none]"},
+    {'c', "codec", "CODEC[:LEVEL]",
+     "compress each record, e.g. zstd:3 or lz4; TensorFlow reads none, zlib and gzip "
+     "[default: none]"},
     {OPT_FILE_COMPRESSION, "file-compression", "FORMAT",
      "compress each file as a whole: none, gzip or zlib [default: none]"},
+    {OPT_TENSORFLOW, "tensorflow-readable", NULL, "refuse codecs that not every TensorFlow reads: all but none, zlib and gzip"},
     {OPT_STRATEGY, "strategy", "FILE",
      "all of these and -s, -j from presto-sweep's strategy.yaml; options given here win"},
     {OPT_LIMIT, "limit", "N", "only the first N samples"},
@@ -85,7 +89,7 @@ typedef struct write_job {
     const char *pipeline_name, *output, *strategy_file, *error_file;
     error_report errors;
     presto_strategy_file strategy;
-    bool quiet, json, explain;
+    bool quiet, json, explain, tensorflow_readable;
     bool has_threads, has_shards, has_seed;
 } write_job;
 
@@ -107,11 +111,14 @@ static void parse_option(write_job *w, int id, const char *text) {
         o->split = text;
         break;
     case 'c':
-        cli_check_codec("--codec", text);
+        cli_check_codec("--codec", text, false);
         o->codec = text;
         break;
     case OPT_FILE_COMPRESSION:
         o->file_compression = parse_file_compression(text);
+        break;
+    case OPT_TENSORFLOW:
+        w->tensorflow_readable = true;
         break;
     case OPT_STRATEGY:
         w->strategy_file = text;
@@ -215,6 +222,9 @@ static void parse_command_line(write_job *w, int argc, char **argv) {
         apply_strategy(w);
     if (w->convert.codec == NULL)
         w->convert.codec = default_codec;
+    if (w->tensorflow_readable)
+        cli_check_codec(w->convert.codec == w->strategy.codec ? w->strategy_file : "--codec",
+                        w->convert.codec, true);
     if (!w->has_threads)
         w->convert.threads = cli_cpu_count();
     if (!w->has_shards && w->convert.shard_bytes == 0)

@@ -47,6 +47,14 @@ PRESTO_API presto_status presto_codec_parse(const char *text, presto_codec_spec 
                                             presto_error *err);
 
 /**
+ * Can every TensorFlow 2 read records in this codec, with tf.io.decode_compressed? zlib and gzip it
+ * can; what only some versions read (2.21: zstd without variants) does not count.
+ * Returns: PRESTO_ERR_ARGUMENT if not; the message lists those that it reads.
+ */
+PRESTO_API presto_status presto_codec_check_tensorflow(const presto_codec_spec *spec,
+                                                       presto_error *err);
+
+/**
  * The canonical text of a spec, which presto_codec_parse reads back; levels that are the default
  * are left out.
  */

@@ -90,6 +90,9 @@ typedef struct presto_sweep_options {
     /* None: none, zstd:1, zstd:3, lz4, snappy, gzip (those of this build). */
     const char *const *codecs;
     size_t codec_count;
+    /* Only codecs that every TensorFlow reads (presto_codec_check_tensorflow); then none listed: none,
+     * zlib:1, gzip. */
+    bool tensorflow_readable;
     /* None: 1 and the number of CPUs. 0 in the list: inline, without threads. */
     const unsigned *threads;
     size_t thread_count;
@@ -125,8 +128,8 @@ typedef struct presto_sweep presto_sweep;
  *
  * Returns: PRESTO_ERR_NOT_FOUND (unknown split or codec: the message lists what there is),
  *          PRESTO_ERR_UNSUPPORTED (a codec that this build lacks), PRESTO_ERR_ARGUMENT (a split
- *          that cannot be stored, weights, counts), PRESTO_ERR_STOPPED, or what the source, the
- *          pipeline or the first failed strategy gave.
+ *          that cannot be stored, a codec that not every TensorFlow reads, weights, counts),
+ * PRESTO_ERR_STOPPED, or what the source, the pipeline or the first failed strategy gave.
  *
  * Threads: one sweep at a time in a process, and nothing else running in it: CPU, disk and memory
  *          are the process's.

@@ -72,6 +72,22 @@ class Write(Case):
                           "nothing to write")
         self.assertFalse(out.exists())
 
+    def test_codecs_that_not_every_tensorflow_reads_are_refused_when_asked(self):
+        refused = "zstd:1", "lz4", "snappy", "blosc-lz4"
+        for codec in refused:
+            out = self.new()
+            self.assert_usage(run("presto-write", "-p", self.pipeline, "--tensorflow-readable", "-c", codec, "-o", out,
+                                  self.make_photos()), codec, "none, zlib, gzip")
+            self.assertFalse(out.exists())
+            self.assert_usage(run("presto-sweep", "-p", self.pipeline, "--tensorflow-readable", "--codecs",
+                                  f"gzip,{codec}", "-o", out, self.make_photos()), codec, "none, zlib, gzip")
+        strategy = self.new("strategy")
+        strategy.write_text("schema: 1\npipeline: cv\nsplit: resized\ncodec: lz4\nshards: 1\nthreads: 1\n")
+        self.assert_usage(run("presto-write", "--strategy", strategy, "--tensorflow-readable", "-o", self.new(),
+                              self.make_photos()), strategy, "lz4", "none, zlib, gzip")
+        for codec in ("none", "zlib:1", "gzip"):
+            self.write("--tensorflow-readable", "-c", codec, "--file-compression", "gzip")
+
     def test_limit_takes_the_first_samples(self):
         every = frames(self.load("-q", self.write("-u", "concatenated")))
         some = frames(self.load("-q", self.write("-u", "concatenated", "--limit", "7")))

@@ -76,6 +76,28 @@ START_TEST(lists_are_put_in_order_and_doubles_are_dropped) {
 }
 END_TEST
 
+START_TEST(what_not_every_tensorflow_reads_is_left_out_or_refused) {
+    presto_pipeline *pipeline = load_pipeline("cv");
+    presto_sweep_options options;
+    presto_sweep_options_defaults(&options);
+    options.tensorflow_readable = true;
+    presto__space space = {0};
+    presto_error err;
+    ck_assert_ok(presto__space_init(pipeline, &options, &space, &err), &err);
+    ck_assert_uint_eq(space.codec_count, 3);
+    ck_assert_str_eq(space.codecs[0], "none");
+    ck_assert_str_eq(space.codecs[1], "zlib:1");
+    ck_assert_str_eq(space.codecs[2], "gzip");
+    presto__space_done(&space);
+    presto_pipeline_free(pipeline);
+    const char *const codecs[] = {"gzip:9", "snappy"};
+    options.codecs = codecs;
+    options.codec_count = 2;
+    check_refused(&options, PRESTO_ERR_ARGUMENT,
+                  "codec snappy is not among those that every TensorFlow reads: none, zlib, gzip");
+}
+END_TEST
+
 START_TEST(unknown_names_are_refused_with_a_list_of_what_there_is) {
     presto_sweep_options options;
     presto_sweep_options_defaults(&options);
@@ -146,6 +168,7 @@ int main(void) {
     const TTest *const tests[] = {
         by_default_every_split_goes_with_every_codec_and_two_thread_counts,
         lists_are_put_in_order_and_doubles_are_dropped,
+        what_not_every_tensorflow_reads_is_left_out_or_refused,
         unknown_names_are_refused_with_a_list_of_what_there_is,
         what_comes_after_a_random_step_cannot_be_stored,
         strategies_read_as_words,

@@ -135,6 +135,24 @@ START_TEST(the_table_lists_every_codec_of_the_format) {
 }
 END_TEST
 
+START_TEST(every_tensorflow_reads_zlib_and_gzip_and_no_other_codec) {
+    static const char *const read[] = {"none", "zlib", "zlib:9", "gzip"};
+    static const char *const not_read[] = {"zstd",  "zstd:1+delta", "zstd+dict", "lz4",
+                                           "lz4hc", "snappy",       "blosc-lz4", "blosc-zstd"};
+    presto_codec_spec spec;
+    for (size_t i = 0; i < sizeof read / sizeof *read; i++) {
+        ck_assert_ok(presto_codec_parse(read[i], &spec, &err), &err);
+        ck_assert_ok(presto_codec_check_tensorflow(&spec, &err), &err);
+    }
+    for (size_t i = 0; i < sizeof not_read / sizeof *not_read; i++) {
+        ck_assert_ok(presto_codec_parse(not_read[i], &spec, &err), &err);
+        ck_assert_status(presto_codec_check_tensorflow(&spec, &err), PRESTO_ERR_ARGUMENT, &err);
+        ck_assert_ptr_nonnull(strstr(err.message, not_read[i]));
+        ck_assert_ptr_nonnull(strstr(err.message, ": none, zlib, gzip"));
+    }
+}
+END_TEST
+
 START_TEST(every_codec_gives_back_what_it_got) {
     static const size_t sizes[] = {0,    1,     2,     15,    16,     17,     100,    4095,
                                    4096, 65535, 65536, 65537, 150000, 262145, 300000, 1100000};
@@ -466,6 +484,7 @@ int main(void) {
         text_and_spec_are_inverse,
         a_wrong_text_says_what_would_be_right,
         the_table_lists_every_codec_of_the_format,
+        every_tensorflow_reads_zlib_and_gzip_and_no_other_codec,
         every_codec_gives_back_what_it_got,
         equal_input_gives_equal_bytes,
         the_limit_on_the_decompressed_size_is_exact,
