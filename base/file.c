@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <presto/clock.h>
+#include <presto/retry.h>
 
 /* Linux moves at most 2 GiB - 4 KiB a call. */
 #define CALL_BYTES ((size_t)1 << 30)
@@ -98,9 +99,10 @@ static presto_status check_regular(int fd, const char *path, struct stat *info_o
 presto_status presto__open_regular(const char *path, int *fd_out, struct stat *info_out,
                                    presto_error *err) {
     int fd;
+    unsigned tries = 0;
     do /* without O_NONBLOCK a named pipe would be waited for */
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    while (fd < 0 && errno == EINTR);
+    while (fd < 0 && errno == EINTR && presto_retry_pause(EINTR, &tries));
     if (fd < 0) {
         int code = errno;
         presto_status status = presto_fail_errno(err, code, path, "cannot open");

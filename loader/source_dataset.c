@@ -18,6 +18,7 @@
 
 #include <presto/clock.h>
 #include <presto/example.h>
+#include <presto/retry.h>
 
 #include "disk_internal.h"
 
@@ -45,7 +46,7 @@ typedef struct dataset_reader {
     record_place **sorted; /* by number */
     size_t capacity;
     size_t count;
-    presto_block single; /* to look at a damaged record again */
+    presto_block single; /* a record read alone, until the next one is */
 } dataset_reader;
 
 /* ---- fetching ---- */
@@ -191,25 +192,36 @@ static void dataset_locate(const presto_source *base, uint64_t number, presto_er
     presto_error_set_file(err, presto_dataset_shard_path(dataset, shard));
 }
 
-/* The sample could not be read: read it alone to learn why. */
-static presto_status fail_damaged(dataset_reader *reader, const record_place *place,
-                                  presto_error *err) {
+/* One record into reader->single. */
+static presto_status fetch_alone(dataset_reader *reader, const record_place *place,
+                                 presto_error *err) {
     presto_shard *shard;
-    presto_error found;
-    presto_status status = presto_dataset_shard_at(reader->dataset, place->shard, &shard, &found);
+    presto_status status = presto_dataset_shard_at(reader->dataset, place->shard, &shard, err);
     /* A shard that cannot be opened is not damage: nothing of it could be saved by skipping. */
     reader->base.lost_shard = status == PRESTO_ERR_IO || status == PRESTO_ERR_NOT_FOUND;
-    if (status == PRESTO_OK && place->record >= presto_shard_records(shard))
-        status = presto_fail(&found, PRESTO_ERR_TRUNCATED, PRESTO_NO_OFFSET,
-                             "missing: the file ends after %ju records",
-                             (uintmax_t)presto_shard_records(shard));
-    if (status == PRESTO_OK)
-        status = presto_shard_fetch(shard, place->record, 1, &reader->single, &found);
-    if (status == PRESTO_OK && reader->single.record_count == 1)
-        status = reader->single.records[0].status;
-    if (status >= 0)
-        status = presto_fail(&found, PRESTO_ERR_IO, PRESTO_NO_OFFSET,
-                             "could not be read at first, but can be read now");
+    if (status < 0)
+        return status;
+    if (place->record >= presto_shard_records(shard))
+        return presto_fail(err, PRESTO_ERR_TRUNCATED, PRESTO_NO_OFFSET,
+                           "missing: the file ends after %ju records",
+                           (uintmax_t)presto_shard_records(shard));
+    PRESTO_TRY(presto_shard_fetch(shard, place->record, 1, &reader->single, err));
+    return reader->single.records[0].status;
+}
+
+/* The sample could not be read with its neighbours: read it alone, at least to learn why. */
+static presto_status read_alone(dataset_reader *reader, const record_place *place,
+                                presto_span *payload_out, presto_error *err) {
+    presto_error found;
+    unsigned tries = 0;
+    presto_status status;
+    do
+        status = fetch_alone(reader, place, &found);
+    while (status < 0 && presto_retry_pause(found.sys_errno, &tries));
+    if (status >= 0) {
+        *payload_out = reader->single.records[0].payload;
+        return PRESTO_OK;
+    }
     presto_error_set_record(&found, place->record);
     presto_error_set_file(&found, presto_dataset_shard_path(reader->dataset, place->shard));
     if (err != NULL)
@@ -226,13 +238,14 @@ static presto_status dataset_record(presto__reader *base, size_t i, presto_arena
                                       ? NULL
                                       : &reader->blocks->items[place->block].records[place->index];
     if (record == NULL || record->status < 0)
-        return fail_damaged(reader, place, err);
-    *stored_out = record->payload;
-    *raw_out = record->payload;
+        PRESTO_TRY(read_alone(reader, place, stored_out, err));
+    else
+        *stored_out = record->payload;
+    *raw_out = *stored_out;
     if (reader->codec == NULL)
         return PRESTO_OK;
     uint64_t start = base->time_scale == 0 ? 0 : presto_clock_ns();
-    presto_status status = presto_codec_decompress(reader->codec, record->payload,
+    presto_status status = presto_codec_decompress(reader->codec, *stored_out,
                                                    reader->max_record_bytes, arena, raw_out, err);
     if (base->time_scale != 0)
         base->stats.decompress_ns += (presto_clock_ns() - start) * base->time_scale;

@@ -18,36 +18,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <presto/checked.h>
 #include <presto/clock.h>
 
-#include "disk_internal.h"
+#include "../base/file_internal.h"
+#include "source_files_internal.h"
 
 /* Of a file that will be read, so much at most is asked for ahead. */
 #define TELL_BYTES (8 << 20)
+#define MOST_CSV_BYTES ((uint64_t)1 << 30)
 
 typedef enum label_kind { LABEL_NONE, LABEL_FOLDER, LABEL_CSV } label_kind;
-
-typedef struct file_entry {
-    const char *path; /* as it is opened; in `names` */
-    uint32_t path_bytes;
-    uint32_t key_at; /* the relative path starts here */
-    int64_t label;
-    uint64_t bytes;
-    uint64_t stamp; /* digest of its size and times; 0: it could not be looked at */
-} file_entry;
-
-typedef struct files_source {
-    presto_source base;
-    presto_arena names;
-    file_entry *entries;
-    size_t capacity;
-    bool has_labels;
-} files_source;
 
 typedef struct files_reader {
     presto__reader base;
     const uint64_t *numbers; /* of the block: borrowed from the caller of fetch */
+    const presto__file *current;
 } files_reader;
 
 /* ---- finding files ---- */
@@ -60,7 +45,7 @@ typedef struct folder_place {
 } folder_place;
 
 typedef struct file_search {
-    files_source *source;
+    presto__files *source;
     const presto_option *match;
     size_t root_bytes; /* of the root's path with its slash: what keys leave out */
     uint64_t seen;     /* files looked at, for the message when none matches */
@@ -76,10 +61,10 @@ static bool name_matches(const file_search *search, const char *name) {
 /* `info` NULL: it cannot be looked at. */
 static presto_status add_file(file_search *search, const char *path, size_t key_at,
                               const struct stat *info, presto_error *err) {
-    files_source *source = search->source;
+    presto__files *source = search->source;
     if (source->base.full_count == source->capacity) {
         size_t capacity = source->capacity == 0 ? 256 : source->capacity * 2;
-        file_entry *entries = realloc(source->entries, capacity * sizeof *entries);
+        presto__file *entries = realloc(source->entries, capacity * sizeof *entries);
         if (entries == NULL)
             return presto_fail_memory(err, capacity * sizeof *entries);
         source->entries = entries;
@@ -92,13 +77,14 @@ static presto_status add_file(file_search *search, const char *path, size_t key_
     if (copy == NULL)
         return presto_fail_memory(err, path_bytes + 1);
     memcpy(copy, path, path_bytes + 1);
-    file_entry entry = {
+    presto__file entry = {
         .path = copy, .path_bytes = (uint32_t)path_bytes, .key_at = (uint32_t)key_at};
     if (info != NULL) {
         presto__digest digest = {{0}};
         presto__digest_add_file(&digest, info);
         entry.stamp = digest.state[0];
         entry.bytes = (uint64_t)info->st_size;
+        entry.mtime_ns = presto__mtime_ns(info);
     }
     source->entries[source->base.full_count++] = entry;
     source->base.full_bytes += entry.bytes;
@@ -171,14 +157,14 @@ static presto_status search_folder(file_search *search, const char *path, const 
 }
 
 static int compare_entries(const void *a, const void *b) {
-    const file_entry *left = a;
-    const file_entry *right = b;
+    const presto__file *left = a;
+    const presto__file *right = b;
     return strcmp(left->path + left->key_at, right->path + right->key_at);
 }
 
 /* Everything at one path: a folder, or a file that the user names and that need not match. */
 static presto_status search_root(file_search *search, const char *path, presto_error *err) {
-    files_source *source = search->source;
+    presto__files *source = search->source;
     size_t before = (size_t)source->base.full_count;
     struct stat info;
     if (stat(path, &info) != 0) {
@@ -228,7 +214,7 @@ static presto_status fail_empty(const file_search *search, const char *path, pre
 
 /* Name of the folder that the file is in, on the heap; the root's own name for files right below
  * it. */
-static presto_status parent_name(const file_entry *entry, char **name_out, presto_error *err) {
+static presto_status parent_name(const presto__file *entry, char **name_out, presto_error *err) {
     const char *end = strrchr(entry->path, '/');
     char *folder = end == NULL          ? strdup(".")
                    : end == entry->path ? strdup("/")
@@ -254,7 +240,7 @@ static presto_status parent_name(const file_entry *entry, char **name_out, prest
 
 /* Do two neighbours in the list share their folder? Then they share its name, without looking it
  * up. */
-static bool same_folder(const file_entry *a, const file_entry *b) {
+static bool same_folder(const presto__file *a, const presto__file *b) {
     const char *end_a = strrchr(a->path, '/');
     const char *end_b = strrchr(b->path, '/');
     if (end_a == NULL || end_b == NULL)
@@ -263,10 +249,10 @@ static bool same_folder(const file_entry *a, const file_entry *b) {
     return bytes == (size_t)(end_b - b->path) && memcmp(a->path, b->path, bytes) == 0;
 }
 
-static presto_status collect_folders(files_source *source, char **names, size_t *count,
+static presto_status collect_folders(presto__files *source, char **names, size_t *count,
                                      presto_error *err) {
     for (size_t i = 0; i < source->base.full_count; i++) {
-        file_entry *entry = &source->entries[i];
+        presto__file *entry = &source->entries[i];
         if (i == 0 || !same_folder(entry - 1, entry))
             PRESTO_TRY(parent_name(entry, &names[(*count)++], err));
         entry->label = (int64_t)*count - 1; /* position before sorting, for now */
@@ -274,7 +260,7 @@ static presto_status collect_folders(files_source *source, char **names, size_t 
     return PRESTO_OK;
 }
 
-static presto_status label_by_folder(files_source *source, presto_error *err) {
+static presto_status label_by_folder(presto__files *source, presto_error *err) {
     size_t files = (size_t)source->base.full_count;
     char **names = calloc(files, sizeof *names);
     char **sorted = calloc(files, sizeof *sorted);
@@ -306,14 +292,11 @@ static presto_status label_by_folder(files_source *source, presto_error *err) {
     return status;
 }
 
-static presto_status read_whole(const char *path, presto_arena *arena, presto_span *bytes_out,
-                                presto_error *err);
-
 /* Every file has a row, every row has a file. */
-static presto_status match_labels(files_source *source, presto__labels *labels, const char *file,
+static presto_status match_labels(presto__files *source, presto__labels *labels, const char *file,
                                   presto_error *err) {
     for (size_t i = 0; i < source->base.full_count; i++) {
-        file_entry *entry = &source->entries[i];
+        presto__file *entry = &source->entries[i];
         presto__label_row *row = presto__labels_find(labels, entry->path + entry->key_at);
         if (row == NULL) {
             presto_status status =
@@ -337,11 +320,12 @@ static presto_status match_labels(files_source *source, presto__labels *labels, 
     return PRESTO_OK;
 }
 
-static presto_status label_by_csv(files_source *source, const char *file, presto_error *err) {
+static presto_status label_by_csv(presto__files *source, const char *file, presto_error *err) {
     presto_arena arena = {0};
     presto__labels labels = {0};
     presto_span csv = {0};
-    presto_status status = read_whole(file, &arena, &csv, err);
+    presto__file_request request = {.path = file, .max_bytes = MOST_CSV_BYTES};
+    presto_status status = presto__source_file_read(&request, &arena, &csv, err);
     if (status == PRESTO_OK)
         status = presto__labels_parse(csv, file, &labels, err);
     if (status == PRESTO_OK)
@@ -359,68 +343,29 @@ static presto_status label_by_csv(files_source *source, const char *file, presto
 
 /* ---- reading ---- */
 
-static presto_status read_descriptor(int fd, const char *path, presto_arena *arena,
-                                     presto_span *bytes_out, presto_error *err) {
-    struct stat info;
-    if (fstat(fd, &info) != 0)
-        return presto_fail_errno(err, errno, path, "cannot stat");
-    if (S_ISDIR(info.st_mode))
-        return presto_fail_errno(err, EISDIR, path, "cannot read");
-    /* One byte more than the size shows the end without a second round; a file that grows is read
-     * whole. */
-    size_t capacity = (size_t)info.st_size + 1;
-    uint8_t *data = presto_arena_alloc(arena, capacity, 64);
-    if (data == NULL)
-        return presto_fail_memory(err, capacity);
-    size_t bytes = 0;
-    for (;;) {
-        if (bytes == capacity) {
-            size_t more;
-            if (!presto_size_multiply(capacity, 2, &more))
-                return presto_fail_memory(err, UINT64_MAX);
-            uint8_t *larger = presto_arena_alloc(arena, more, 64);
-            if (larger == NULL)
-                return presto_fail_memory(err, more);
-            memcpy(larger, data, bytes);
-            data = larger;
-            capacity = more;
-        }
-        ssize_t got = read(fd, data + bytes, capacity - bytes);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return presto_fail_errno(err, errno, path, "cannot read at byte %zu", bytes);
-        if (got == 0)
-            break;
-        bytes += (size_t)got;
-    }
-    *bytes_out = presto_span_of(data, bytes);
-    return PRESTO_OK;
-}
-
-static presto_status read_whole(const char *path, presto_arena *arena, presto_span *bytes_out,
-                                presto_error *err) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return presto_fail_errno(err, errno, path, "cannot open");
-    presto_status status = read_descriptor(fd, path, arena, bytes_out, err);
-    close(fd);
-    return status;
-}
-
+/* What a step asks for is almost always the path that it was given: of that file more is known. */
 static presto_status files_read_file(void *user, presto_span path, presto_arena *arena,
                                      presto_span *bytes_out, presto_error *err) {
-    presto__reader *reader = user;
+    files_reader *reader = user;
+    const presto__file *current = reader->current;
     uint64_t start = presto_clock_ns();
-    char *name = presto_arena_alloc(arena, path.bytes + 1, 1);
-    if (name == NULL)
-        return presto_fail_memory(err, path.bytes + 1);
-    memcpy(name, path.data, path.bytes);
-    name[path.bytes] = '\0';
-    presto_status status = read_whole(name, arena, bytes_out, err);
+    presto__file_request request = {.max_bytes =
+                                        ((const presto__files *)reader->base.source)->max_bytes};
+    if (current != NULL && (const char *)path.data == current->path) {
+        request.path = current->path;
+        request.listed = current;
+    } else {
+        char *name = presto_arena_alloc(arena, path.bytes + 1, 1);
+        if (name == NULL)
+            return presto_fail_memory(err, path.bytes + 1);
+        memcpy(name, path.data, path.bytes);
+        name[path.bytes] = '\0';
+        request.path = name;
+    }
+    presto_status status = presto__source_file_read(&request, arena, bytes_out, err);
     if (status == PRESTO_OK)
-        reader->stats.read_bytes += bytes_out->bytes;
-    reader->stats.read_ns += presto_clock_ns() - start;
+        reader->base.stats.read_bytes += bytes_out->bytes;
+    reader->base.stats.read_ns += presto_clock_ns() - start;
     return status;
 }
 
@@ -449,7 +394,7 @@ static presto_status files_fetch(presto__reader *base, const uint64_t *numbers, 
 }
 
 static void files_will_read(presto__reader *base, const uint64_t *numbers, size_t count) {
-    const files_source *source = (const files_source *)base->source;
+    const presto__files *source = (const presto__files *)base->source;
     for (size_t i = 0; i < count; i++) {
         int fd = open(source->entries[numbers[i]].path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         if (fd < 0)
@@ -459,8 +404,8 @@ static void files_will_read(presto__reader *base, const uint64_t *numbers, size_
     }
 }
 
-static const file_entry *entry_at(const presto__reader *base, size_t i) {
-    const files_source *source = (const files_source *)base->source;
+static const presto__file *entry_at(const presto__reader *base, size_t i) {
+    const presto__files *source = (const presto__files *)base->source;
     return &source->entries[((const files_reader *)base)->numbers[i]];
 }
 
@@ -473,8 +418,9 @@ static presto_feature text_feature(const char *name, const presto_span *text) {
 
 static presto_status files_sample(presto__reader *base, size_t i, presto_arena *arena,
                                   presto_sample *sample_out, presto_error *err) {
-    const files_source *source = (const files_source *)base->source;
-    const file_entry *entry = entry_at(base, i);
+    const presto__files *source = (const presto__files *)base->source;
+    const presto__file *entry = entry_at(base, i);
+    ((files_reader *)base)->current = entry;
     presto_feature *features =
         presto_arena_alloc(arena, 3 * sizeof *features, _Alignof(max_align_t));
     presto_span *texts = presto_arena_alloc(arena, 2 * sizeof *texts, _Alignof(max_align_t));
@@ -499,13 +445,13 @@ static void files_place(presto__reader *base, size_t i, presto_error *err) {
 }
 
 static void files_locate(const presto_source *base, uint64_t number, presto_error *err) {
-    presto_error_set_file(err, ((const files_source *)base)->entries[number].path);
+    presto_error_set_file(err, ((const presto__files *)base)->entries[number].path);
 }
 
 /* ---- the source ---- */
 
 static void files_free(presto_source *base) {
-    files_source *source = (files_source *)base;
+    presto__files *source = (presto__files *)base;
     presto_arena_done(&source->names);
     free(source->entries);
     presto__source_done(base);
@@ -513,10 +459,10 @@ static void files_free(presto_source *base) {
 }
 
 static presto_status files_drop_cache(presto_source *base, presto_error *err) {
-    const files_source *source = (const files_source *)base;
+    const presto__files *source = (const presto__files *)base;
     for (size_t i = 0; i < base->count; i++) {
         const char *path = source->entries[i].path;
-        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         if (fd < 0)
             continue; /* nobody reads it either, and whoever tries will say so */
         /* Dirty pages stay in the cache; what cannot be synced (a read-only file system) has none.
@@ -524,7 +470,7 @@ static presto_status files_drop_cache(presto_source *base, presto_error *err) {
         (void)fdatasync(fd);
         int failed = posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
         close(fd);
-        if (failed != 0)
+        if (failed != 0 && failed != ESPIPE) /* a pipe that has taken the file's place */
             return presto_fail_errno(err, failed, path, "cannot drop it from the page cache");
     }
     return PRESTO_OK;
@@ -539,10 +485,10 @@ static uint64_t digest_bytes(uint64_t digest, const void *data, size_t bytes) {
 }
 
 static uint64_t files_digest(const presto_source *base) {
-    const files_source *source = (const files_source *)base;
+    const presto__files *source = (const presto__files *)base;
     uint64_t digest = UINT64_C(0xcbf29ce484222325);
     for (size_t i = 0; i < base->count; i++) {
-        const file_entry *entry = &source->entries[i];
+        const presto__file *entry = &source->entries[i];
         digest = digest_bytes(digest, entry->path + entry->key_at,
                               entry->path_bytes - entry->key_at + 1);
         digest = digest_bytes(digest, &entry->bytes, sizeof entry->bytes);
@@ -552,7 +498,7 @@ static uint64_t files_digest(const presto_source *base) {
 }
 
 /* The folder of a file, whatever it is called in this run. */
-static presto_status identify_folder(const file_entry *entry, presto__digest *digest,
+static presto_status identify_folder(const presto__file *entry, presto__digest *digest,
                                      presto_error *err) {
     const char *slash = strrchr(entry->path, '/');
     size_t bytes = slash == NULL ? 0 : (size_t)(slash - entry->path) + 1;
@@ -569,9 +515,9 @@ static presto_status identify_folder(const file_entry *entry, presto__digest *di
 
 static presto_status files_identify(const presto_source *base, bool as_named,
                                     presto__digest *digest, presto_error *err) {
-    const files_source *source = (const files_source *)base;
+    const presto__files *source = (const presto__files *)base;
     for (size_t i = 0; i < base->full_count; i++) {
-        const file_entry *entry = &source->entries[i];
+        const presto__file *entry = &source->entries[i];
         if (i == 0 || !same_folder(entry - 1, entry))
             PRESTO_TRY(identify_folder(entry, digest, err));
         const uint64_t facts[] = {entry->stamp, (uint64_t)entry->label};
@@ -598,7 +544,7 @@ static const presto__source_ops files_ops = {
     .identify = files_identify,
 };
 
-static presto_status declare_features(files_source *source, const char *feature,
+static presto_status declare_features(presto__files *source, const char *feature,
                                       presto_error *err) {
     presto_tensor_spec text = {.dtype = PRESTO_STRING};
     presto_tensor_spec number = {.dtype = PRESTO_INT64};
@@ -613,7 +559,7 @@ static presto_status declare_features(files_source *source, const char *feature,
     return PRESTO_OK;
 }
 
-static presto_status set_labels(files_source *source, const char *label, presto_error *err) {
+static presto_status set_labels(presto__files *source, const char *label, presto_error *err) {
     source->has_labels = strcmp(label, "none") != 0;
     if (strcmp(label, "parent-folder") == 0)
         return label_by_folder(source, err);
@@ -626,7 +572,7 @@ static presto_status set_labels(files_source *source, const char *label, presto_
     return PRESTO_OK;
 }
 
-static presto_status fill(files_source *source, const presto_pipeline *pipeline,
+static presto_status fill(presto__files *source, const presto_pipeline *pipeline,
                           const char *const *paths, size_t path_count, presto_error *err) {
     file_search search = {.source = source,
                           .match = presto_pipeline_source_option(pipeline, "match")};
@@ -635,6 +581,7 @@ static presto_status fill(files_source *source, const presto_pipeline *pipeline,
     if (source->base.full_count == 0)
         return fail_empty(&search, paths[path_count - 1], err);
     source->base.count = source->base.full_count;
+    source->max_bytes = (uint64_t)presto_pipeline_source_option(pipeline, "max-bytes")->integer;
     PRESTO_TRY(set_labels(source, presto_pipeline_source_option(pipeline, "label")->text, err));
     return declare_features(source, presto_pipeline_source_option(pipeline, "feature")->text, err);
 }
@@ -648,7 +595,7 @@ presto_status presto_source_open_raw(const presto_pipeline *pipeline, const char
                            "sources of type %s are not part of this build", kind);
     if (path_count == 0)
         return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET, "no path is given");
-    files_source *source = calloc(1, sizeof *source);
+    presto__files *source = calloc(1, sizeof *source);
     if (source == NULL)
         return presto_fail_memory(err, sizeof *source);
     source->base.ops = &files_ops;

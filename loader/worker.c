@@ -10,6 +10,7 @@
 
 #include <presto/clock.h>
 #include <presto/example.h>
+#include <presto/retry.h>
 
 #include "disk_internal.h"
 
@@ -413,11 +414,11 @@ static presto_status run_sample(presto__worker *worker, presto_error *err) {
  * Can leaving out this sample mend it? Whatever is wrong with one sample, yes: damage, what a step
  * cannot do with it, a file that has gone. No, if the next one would fail alike.
  */
-static bool can_skip(const presto__worker *worker, presto_status status) {
+static bool can_skip(const presto__worker *worker, presto_status status, const presto_error *err) {
     return worker->loader->options.on_error == PRESTO_ON_ERROR_SKIP &&
            status != PRESTO_ERR_MEMORY && status != PRESTO_ERR_STOPPED &&
            status != PRESTO_ERR_ARGUMENT && status != PRESTO_ERR_RAGGED &&
-           !worker->reader->lost_shard;
+           !presto_errno_is_machine(err->sys_errno) && !worker->reader->lost_shard;
 }
 
 /* Later parts of the packet are no longer wanted. */
@@ -528,7 +529,7 @@ static bool run_samples(presto__worker *worker, size_t first, size_t *count_io, 
         if (worker->laid_out_here)
             worker->batch->laid_out = false;
         place(worker, &error);
-        if (!can_skip(worker, status)) {
+        if (!can_skip(worker, status, &error)) {
             fail_part(worker, &error);
             return false;
         }

@@ -4,7 +4,7 @@
  */
 #include "steps_internal.h"
 
-enum { FILES_MATCH, FILES_LABEL, FILES_FEATURE, FILES_COUNT };
+enum { FILES_MATCH, FILES_LABEL, FILES_FEATURE, FILES_MAX_BYTES, FILES_COUNT };
 
 static const presto_option_type files_options[] = {
     [FILES_MATCH] = {.name = "match",
@@ -21,6 +21,13 @@ static const presto_option_type files_options[] = {
                        .kind = PRESTO_OPTION_TEXT,
                        .default_text = "image",
                        .help = "name of the feature that the steps work on"},
+    [FILES_MAX_BYTES] = {.name = "max-bytes",
+                         .kind = PRESTO_OPTION_SIZE,
+                         .default_text = "512MiB",
+                         .minimum = 1,
+                         .maximum = 1099511627776.0,
+                         .help = "files that are larger are errors, before anything of them is "
+                                 "read: each is held in memory as a whole"},
 };
 
 static presto_status check_files(const presto_option *options, presto_error *err) {

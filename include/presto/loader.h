@@ -43,8 +43,9 @@ typedef enum presto_error_policy {
     PRESTO_ON_ERROR_FAIL = 0,
     /* Leave samples out, up to the budget: what is damaged (_CORRUPT, _TRUNCATED), does not fit a
      * step (_TYPE, _LIMIT, _UNSUPPORTED: a kind of JPEG, say), or is a file of a raw source that
-     * cannot be read (_IO, _NOT_FOUND). What is wrong with the job still fails: _MEMORY, _STOPPED,
-     * _ARGUMENT, _RAGGED, and a shard that cannot be opened. */
+     * cannot be read or has changed since it was listed (_IO, _NOT_FOUND). What is wrong with the
+     * job or the machine still fails: _MEMORY, _STOPPED, _ARGUMENT, _RAGGED, a shard that cannot be
+     * opened, and a sys_errno of which presto_errno_is_machine() is true. */
     PRESTO_ON_ERROR_SKIP = 1
 } presto_error_policy;
 

@@ -132,3 +132,29 @@ class ChaosCase(Case):
             self.assertEqual(set(whole) - names, set(), message)
             self.assertEqual((folder / "dataset.json").read_bytes(), whole["dataset.json"], message)
             json.loads((folder / "dataset.json").read_text())
+
+
+class FaultCase(ChaosCase):
+    """Programs of which one call of the C library fails: fault.c says how it is chosen."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.shim = cls.folder / "fault.so"
+        subprocess.run([os.environ.get("CC") or "cc", "-std=c11", "-O1", "-shared", "-fPIC", "-o", cls.shim,
+                        pathlib.Path(__file__).with_name("fault.c"), "-ldl"], check=True)
+
+    def run_with(self, fault, program, *arguments, **options):
+        environment = {**os.environ, "LD_PRELOAD": str(self.shim), "PRESTO_FAULT": fault}
+        try:
+            return run(program, *arguments, env=environment, timeout=WATCHDOG_S, **options)
+        except subprocess.TimeoutExpired:
+            self.fail(f"{fault}: hangs: {program} {arguments}")
+
+    def count(self, program, *arguments):
+        """How often it calls what, when nothing fails."""
+        counts = self.new("counts")
+        done = run(program, *arguments, env={**os.environ, "LD_PRELOAD": str(self.shim),
+                                             "PRESTO_FAULT_COUNTS": str(counts)})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return {call: int(number) for call, number in (line.split() for line in counts.read_text().splitlines())}

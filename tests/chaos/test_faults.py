@@ -7,7 +7,6 @@ PRESTO_CHAOS_ALL=1 does, otherwise some at random and the first ones are tried.
 """
 import errno
 import os
-import pathlib
 import re
 import resource
 import shutil
@@ -15,7 +14,7 @@ import signal
 import subprocess
 import time
 
-from chaos import TOOLS, WATCHDOG_S, ChaosCase, main, run, seeded, shards, snapshot, unnamed_shards
+from chaos import TOOLS, WATCHDOG_S, FaultCase, main, run, seeded, shards, snapshot, unnamed_shards
 
 ALL = os.environ.get("PRESTO_CHAOS_ALL", "") not in ("", "0")
 # What each kind of call fails with.
@@ -24,7 +23,7 @@ ERRNOS = {"malloc": errno.ENOMEM, "open": errno.EMFILE, "read": errno.EIO, "writ
           "stat": errno.EIO, "folder": errno.EMFILE, "thread": errno.EAGAIN}
 
 
-class Faults(ChaosCase):
+class Faults(FaultCase):
     photo_count = 6
     classes = 2
 
@@ -32,25 +31,7 @@ class Faults(ChaosCase):
     def setUpClass(cls):
         super().setUpClass()
         cls.random = seeded(cls.__name__)
-        cls.shim = cls.folder / "fault.so"
-        subprocess.run([os.environ.get("CC") or "cc", "-std=c11", "-O1", "-shared", "-fPIC", "-o", cls.shim,
-                        pathlib.Path(__file__).with_name("fault.c"), "-ldl"], check=True)
         cls.dataset = cls.write("-u", "resized", "-c", "zstd:1", "-s", "2")
-
-    def run_with(self, fault, program, *arguments, **options):
-        environment = {**os.environ, "LD_PRELOAD": str(self.shim), "PRESTO_FAULT": fault}
-        try:
-            return run(program, *arguments, env=environment, timeout=WATCHDOG_S, **options)
-        except subprocess.TimeoutExpired:
-            self.fail(f"{fault}: hangs: {program} {arguments}")
-
-    def count(self, program, *arguments):
-        """How often it calls what, when nothing fails."""
-        counts = self.new("counts")
-        done = run(program, *arguments, env={**os.environ, "LD_PRELOAD": str(self.shim),
-                                             "PRESTO_FAULT_COUNTS": str(counts)})
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return {call: int(number) for call, number in (line.split() for line in counts.read_text().splitlines())}
 
     def numbers(self, count, some):
         """Which of the calls to let fail: every one if they are not too many."""

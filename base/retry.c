@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which errno means what, for all who read files. */
+#include <presto/retry.h>
+
+#include <errno.h>
+#include <time.h>
+
+#define MOST_TRIES 10
+
+bool presto_errno_is_machine(int sys_errno) {
+    switch (sys_errno) {
+    case 0:
+    case EACCES:
+    case EFBIG:
+    case EILSEQ:
+    case EINVAL:
+    case EISDIR:
+    case ELOOP:
+    case ENAMETOOLONG:
+    case ENOENT:
+    case ENOTDIR:
+    case ENXIO: /* a socket, or a device that is not there */
+    case EOVERFLOW:
+    case EPERM:
+        return false;
+    default:
+        return true;
+    }
+}
+
+bool presto_errno_may_pass(int sys_errno) {
+    switch (sys_errno) {
+    case EAGAIN:
+#if EWOULDBLOCK != EAGAIN
+    case EWOULDBLOCK:
+#endif
+    case EBUSY:
+    case EINTR:
+    case EMFILE:
+    case ENFILE:
+    case ESTALE:
+    case ETIMEDOUT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool presto_retry_pause(int sys_errno, unsigned *tries_io) {
+    if (!presto_errno_may_pass(sys_errno) || *tries_io >= MOST_TRIES)
+        return false;
+    struct timespec pause = {.tv_nsec = 1000000L << *tries_io};
+    (*tries_io)++;
+    (void)nanosleep(&pause, NULL); /* a signal cuts it short, which does no harm */
+    return true;
+}

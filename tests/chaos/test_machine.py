@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""With --on-error skip, a failure of the machine is no bad sample: it is tried again, or the job fails.
+
+fault.c is preloaded and lets one call fail, once or from then on.
+"""
+import errno
+import json
+import os
+import resource
+
+from chaos import FaultCase, main, run
+
+PASSING = (errno.EMFILE, errno.ENFILE, errno.EINTR, errno.EAGAIN, errno.ESTALE)
+LASTING = (errno.ENOMEM, errno.EIO, errno.ENOSPC, errno.ENODEV)
+OF_THE_FILE = (errno.ENOENT, errno.EACCES, errno.EPERM)
+
+
+class Machine(FaultCase):
+    photo_count = 6
+    classes = 2
+
+    def arguments(self):
+        return ["-q", "-j", "1", "--format", "null", "--json", "--on-error", "skip", "-p", self.pipeline,
+                self.make_photos()]
+
+    def load_with(self, fault):
+        """Samples and skipped ones; None: it failed as it should."""
+        done = self.run_with(fault, "presto-load", *self.arguments())
+        if done.returncode == 0:
+            figures = json.loads(done.stdout)
+            return figures["samples"], figures["skipped"]
+        self.assertEqual(done.returncode, 1, f"{fault}: {done.stderr}")
+        self.assertNotIn("skipped", done.stderr, fault)
+        return None
+
+    def test_nothing_is_left_out_because_the_machine_failed_once(self):
+        counts = self.count("presto-load", *self.arguments())
+        for call in ("open", "read", "stat", "folder"):
+            for code in PASSING + LASTING:
+                ends = [self.load_with(f"{call}:{number}:{code}") for number in range(1, counts[call] + 1)]
+                with self.subTest(call=call, code=errno.errorcode[code]):
+                    self.assertEqual(set(ends) - {(6, 0), None}, set())
+                    if call in ("open", "read") and code in PASSING:
+                        self.assertGreaterEqual(ends.count((6, 0)), self.photo_count)
+                    if call in ("open", "read") and code in LASTING:
+                        self.assertGreaterEqual(ends.count(None), self.photo_count)
+
+    def test_a_failure_that_lasts_is_the_end(self):
+        counts = self.count("presto-load", *self.arguments())
+        for code in PASSING + LASTING:
+            with self.subTest(code=errno.errorcode[code]):
+                fault = f"open:{counts['open'] - 1}:{code}+"
+                done = self.run_with(fault, "presto-load", *self.arguments())
+                self.assert_clean_failure(done.returncode, done.stderr, (1,), fault)
+                self.assertIn(os.strerror(code), done.stderr)
+                self.assertIn("photo-", done.stderr)
+
+    def test_a_file_that_is_gone_or_closed_to_us_is_left_out(self):
+        counts = self.count("presto-load", *self.arguments())
+        for code in OF_THE_FILE:
+            with self.subTest(code=errno.errorcode[code]):
+                ends = [self.load_with(f"open:{number}:{code}") for number in range(1, counts["open"] + 1)]
+                self.assertEqual(ends.count((5, 1)), self.photo_count)
+                self.assertEqual(set(ends) - {(6, 0), (5, 1), None}, set())
+
+    def test_records_that_could_not_be_read_at_first_are_not_left_out(self):
+        dataset = self.write("-u", "resized", "-s", "2")
+        arguments = ["-q", "-j", "1", "--format", "null", "--json", "--on-error", "skip", dataset]
+        counts = self.count("presto-load", *arguments)
+        for call in ("open", "read"):
+            for code in PASSING + LASTING:
+                for number in range(1, counts[call] + 1):
+                    fault = f"{call}:{number}:{code}"
+                    done = self.run_with(fault, "presto-load", *arguments)
+                    if done.returncode == 0:
+                        figures = json.loads(done.stdout)
+                        self.assertEqual((figures["samples"], figures["skipped"]), (6, 0), fault)
+                    else:
+                        self.assert_clean_failure(done.returncode, done.stderr, (1, 3), fault)
+                        self.assertNotIn("skipped", done.stderr, fault)
+
+    def test_many_threads_and_few_descriptors_store_all_or_fail(self):
+        for threads in (4, 64):
+            out = self.new()
+            done = run("presto-write", "-j", threads, "-s", "1", "--on-error", "skip", "-p", self.pipeline, "-u",
+                       "concatenated", "-o", out, *[self.make_photos()] * 30,
+                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (14, 14)))
+            self.assertNotIn("skipped", done.stderr)
+            if done.returncode == 0:
+                self.assertIn("180 samples", done.stderr)
+            else:
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertIn("Too many open files", done.stderr)
+                self.assert_no_dataset(out)
+
+
+if __name__ == "__main__":
+    main()
