@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <presto/text.h>
+
 const char *presto_status_name(presto_status status) {
     switch (status) {
 #define PRESTO_STATUS_NAME(name, value, text)                                                      \
@@ -38,6 +40,22 @@ static void error_init(presto_error *err, presto_status status, uint64_t offset)
     err->message[0] = '\0';
 }
 
+/* Messages quote names from outside: they are kept as they can be shown. */
+static void set_message(presto_error *err, const char *format, va_list args) PRESTO_PRINTF(2, 0);
+
+static void set_message(presto_error *err, const char *format, va_list args) {
+    char text[sizeof err->message];
+    int wanted = vsnprintf(text, sizeof text, format, args);
+    presto_span rest = presto_span_of_text(text);
+    /* Not the beginning of a character that was cut. */
+    if (wanted >= (int)sizeof text)
+        for (size_t tail = 1; tail <= 3 && tail <= rest.bytes; tail++)
+            if (rest.data[rest.bytes - tail] >= 0xc0 &&
+                presto_utf8_bytes(presto_span_of(rest.data + rest.bytes - tail, tail)) == 0)
+                rest.bytes -= tail;
+    presto_text_show(rest, err->message, sizeof err->message);
+}
+
 void presto_error_set(presto_error *err, presto_status status, uint64_t offset, const char *format,
                       ...) {
     if (err == NULL)
@@ -45,7 +63,7 @@ void presto_error_set(presto_error *err, presto_status status, uint64_t offset, 
     error_init(err, status, offset);
     va_list args;
     va_start(args, format);
-    vsnprintf(err->message, sizeof err->message, format, args);
+    set_message(err, format, args);
     va_end(args);
 }
 
@@ -59,7 +77,7 @@ void presto_error_set_errno(presto_error *err, int sys_errno, const char *file, 
     presto_error_set_file(err, file);
     va_list args;
     va_start(args, format);
-    vsnprintf(err->message, sizeof err->message, format, args);
+    set_message(err, format, args);
     va_end(args);
     size_t used = strlen(err->message);
     char text[128];
@@ -84,12 +102,14 @@ void presto_error_format(const presto_error *err, char *text_out, uint64_t bytes
     if (bytes == 0)
         return;
     size_t room = (size_t)bytes;
+    char file[PRESTO_ERROR_FILE_BYTES];
     char record[40] = "";
     char offset[40] = "";
     if (err->record != PRESTO_NO_RECORD)
         snprintf(record, sizeof record, "record %ju: ", (uintmax_t)err->record);
     if (err->offset != PRESTO_NO_OFFSET)
         snprintf(offset, sizeof offset, " (at byte %ju)", (uintmax_t)err->offset);
-    snprintf(text_out, room, "%s%s%s%s%s", err->file, err->file[0] != '\0' ? ": " : "", record,
-             err->message, offset);
+    presto_text_show(presto_span_of_text(err->file), file, sizeof file);
+    snprintf(text_out, room, "%s%s%s%s%s", file, file[0] != '\0' ? ": " : "", record, err->message,
+             offset);
 }

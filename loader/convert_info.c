@@ -37,43 +37,6 @@ static presto_status copy_features(const presto__conversion *job, presto_dataset
     return PRESTO_OK;
 }
 
-/* Bytes of the UTF-8 character that starts at `at`; 0: it is none. */
-static size_t utf8_bytes(const unsigned char *at) {
-    size_t more = at[0] < 0x80                    ? 0
-                  : at[0] >= 0xc2 && at[0] < 0xe0 ? 1
-                  : at[0] >= 0xe0 && at[0] < 0xf0 ? 2
-                  : at[0] >= 0xf0 && at[0] < 0xf5 ? 3
-                                                  : SIZE_MAX;
-    if (more == SIZE_MAX)
-        return 0;
-    for (size_t i = 1; i <= more; i++)
-        if ((at[i] & 0xc0) != 0x80)
-            return 0;
-    unsigned lead = more > 0 ? (unsigned)at[0] << 8 | at[1] : 0;
-    bool is_overlong = (more == 2 && lead < 0xe0a0) || (more == 3 && lead < 0xf090);
-    bool is_outside = (lead >= 0xeda0 && lead < 0xee00) || (more == 3 && lead >= 0xf490);
-    return is_overlong || is_outside ? 0 : more + 1;
-}
-
-/* JSON is UTF-8, names of folders need not be: bytes that are not become \xNN. */
-static char *label_text(const char *name) {
-    char *text = malloc(strlen(name) * 4 + 1);
-    char *to = text;
-    while (text != NULL && *name != '\0') {
-        size_t bytes = utf8_bytes((const unsigned char *)name);
-        if (bytes == 0) {
-            to += snprintf(to, 5, "\\x%02x", (unsigned char)*name++);
-            continue;
-        }
-        memcpy(to, name, bytes);
-        to += bytes;
-        name += bytes;
-    }
-    if (text != NULL)
-        *to = '\0';
-    return text;
-}
-
 /* A source that knows no names leaves the list out. */
 static presto_status copy_label_names(const presto__conversion *job, presto_dataset_info *info,
                                       presto_error *err) {
@@ -85,9 +48,9 @@ static presto_status copy_label_names(const presto__conversion *job, presto_data
     if (info->label_names == NULL)
         return presto_fail_memory(err, (count + 1) * sizeof *info->label_names);
     for (size_t i = 0; i < count; i++) {
-        info->label_names[i] = label_text(names[i]);
+        info->label_names[i] = strdup(names[i]);
         if (info->label_names[i] == NULL)
-            return presto_fail_memory(err, strlen(names[i]) * 4 + 1);
+            return presto_fail_memory(err, strlen(names[i]) + 1);
         info->label_count++;
     }
     return PRESTO_OK;

@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <presto/checked.h>
 #include <presto/clock.h>
 
 #include "disk_parts_internal.h"
@@ -319,7 +320,7 @@ presto_status presto__disk_open(const presto__disk_options *options, presto__dis
         disk->block_bytes = LEAST_BLOCK_BYTES;
     if (disk->block_bytes > PRESTO__DISK_MOST_BLOCK_BYTES)
         disk->block_bytes = PRESTO__DISK_MOST_BLOCK_BYTES;
-    disk->entries = calloc(options->count + 1, sizeof *disk->entries);
+    disk->entries = presto_zeroed_array(options->count, 1, sizeof *disk->entries);
     presto_status status = disk->entries == NULL
                                ? presto_fail_memory(err, options->count * sizeof *disk->entries)
                                : open_locks(disk, err);

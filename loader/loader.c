@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include <presto/checked.h>
 #include <presto/clock.h>
 
 #include "disk_internal.h"
@@ -73,6 +74,9 @@ static size_t clamp(uint64_t value, uint64_t least, uint64_t most) {
     return (size_t)(value < least ? least : value > most ? most : value);
 }
 
+/* Shapes and sizes come from outside; a guess above this is of no use. */
+#define MOST_EXPECTED_BYTES ((uint64_t)1 << 40)
+
 /* Bytes that one sample is expected to take in a batch. */
 static uint64_t expected_row_bytes(const presto_loader *loader, uint64_t stored_bytes) {
     const presto_plan *last = loader->plan != NULL ? loader->plan : loader->cache_plan;
@@ -92,13 +96,12 @@ static void choose_blocking(presto_loader *loader) {
     const presto_loader_options *options = &loader->options;
     presto__blocking *blocking = &loader->blocking;
     uint64_t count = loader->source->count;
-    uint64_t mean = count == 0 ? 1 : presto_source_bytes(loader->source) / count;
-    if (mean == 0)
-        mean = 1;
+    uint64_t mean = clamp(presto_source_bytes(loader->source) / (count == 0 ? 1 : count), 1,
+                          MOST_EXPECTED_BYTES);
     size_t workers = options->threads > 0 ? options->threads : 1;
     size_t block_bytes = clamp(options->prefetch_bytes / (8 * workers), 1, options->block_bytes);
     size_t samples = clamp(block_bytes / mean, 1, options->block_samples);
-    uint64_t row_bytes = expected_row_bytes(loader, mean);
+    uint64_t row_bytes = clamp(expected_row_bytes(loader, mean), 0, MOST_EXPECTED_BYTES);
     samples = clamp(options->prefetch_bytes / (4 * (workers + 1)) / (row_bytes + 1), 1, samples);
 
     size_t rows = options->batch_samples;
@@ -117,10 +120,14 @@ static void choose_blocking(presto_loader *loader) {
     blocking->fetch_samples = clamp(fetch_bytes / mean, 1, blocking->packet_samples);
     /* What to reserve until the first packet and the first part have shown what they take. */
     size_t batches = blocking->packet_samples / blocking->batch_rows;
-    loader->pool->packet_bytes = (size_t)(blocking->packet_samples * (row_bytes + 256)) +
+    uint64_t packet_bytes = UINT64_MAX;
+    (void)presto_u64_multiply(blocking->packet_samples, row_bytes + 256, &packet_bytes);
+    loader->pool->packet_bytes = clamp(packet_bytes, 1, MOST_EXPECTED_BYTES) +
                                  batches * EXPECTED_BATCH_BYTES + EXPECTED_PACKET_BYTES;
     /* Buffers grow by halves. */
-    loader->worker_bytes = (size_t)(blocking->fetch_samples * mean * 3 / 2) + EXPECTED_WORKER_BYTES;
+    uint64_t fetch = UINT64_MAX;
+    (void)presto_u64_multiply(blocking->fetch_samples, mean * 3 / 2, &fetch);
+    loader->worker_bytes = clamp(fetch, 1, MOST_EXPECTED_BYTES) + EXPECTED_WORKER_BYTES;
 }
 
 static bool same_codec(const presto_codec_spec *a, const presto_codec_spec *b) {

@@ -9,6 +9,8 @@
  */
 #include <stdlib.h>
 
+#include <presto/checked.h>
+
 #include "loader_internal.h"
 
 /* The streams of one seed and epoch. Blocks take BLOCK_STREAM + their number. */
@@ -26,11 +28,11 @@ presto_status presto__order_init(presto__order *order, const presto__order_optio
         return PRESTO_OK;
     uint64_t window = options->window < options->count ? options->window : options->count;
     uint64_t head = options->world < options->count ? options->world : options->count;
-    order->buffer = calloc(window + 1, sizeof *order->buffer);
-    order->head = calloc(head + 1, sizeof *order->head);
+    order->buffer = presto_zeroed_array(window, 1, sizeof *order->buffer);
+    order->head = presto_zeroed_array(head, 1, sizeof *order->head);
     if (order->buffer == NULL || order->head == NULL) {
         presto__order_done(order);
-        return presto_fail_memory(err, (window + head) * sizeof *order->buffer);
+        return presto_fail_memory(err, window);
     }
     order->buffer_capacity = window;
     order->head_count = head;

@@ -12,6 +12,8 @@
 
 #include <jansson.h>
 
+#include <presto/text.h>
+
 #include "../base/file_internal.h"
 #include "convert_internal.h"
 
@@ -92,9 +94,11 @@ static json_t *schema_to_json(const presto__schema *schema) {
         json_t *dims = json_array();
         for (int j = 0; dims != NULL && j < feature->spec.rank; j++)
             json_array_append_new(dims, json_integer(feature->spec.dims[j]));
-        json_t *item = json_pack("{s:s, s:i, s:i, s:i, s:o}", "name", feature->name, "encoding",
-                                 (int)feature->encoding, "dtype", (int)feature->spec.dtype, "rank",
-                                 feature->spec.rank, "dims", dims);
+        char *name = presto_text_encode(presto_span_of_text(feature->name));
+        json_t *item =
+            json_pack("{s:s, s:i, s:i, s:i, s:o}", "name", name, "encoding", (int)feature->encoding,
+                      "dtype", (int)feature->spec.dtype, "rank", feature->spec.rank, "dims", dims);
+        free(name);
         if (item == NULL || json_array_append_new(list, item) != 0) {
             json_decref(list);
             return NULL;
@@ -200,13 +204,18 @@ static presto_status read_features(const json_t *list, presto__progress *progres
             json_array_size(dims) != (size_t)(rank < 0 ? 0 : rank))
             return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
                                "feature %zu is no feature" REMEDY, i);
-        presto_feature feature = {.name = presto_span_of_text(name),
+        char *decoded = strdup(name);
+        if (decoded == NULL)
+            return presto_fail_memory(err, strlen(name) + 1);
+        presto_feature feature = {.name = presto_span_of(decoded, presto_text_decode(decoded)),
                                   .encoding = (presto_encoding)encoding};
         feature.tensor.spec = (presto_tensor_spec){.dtype = (presto_dtype)dtype, .rank = rank};
         for (int j = 0; j < rank; j++)
             feature.tensor.spec.dims[j] = json_integer_value(json_array_get(dims, (size_t)j));
         presto_sample sample = {.features = &feature, .feature_count = 1};
-        PRESTO_TRY(presto__schema_merge_sample(&progress->schema, &sample, err));
+        presto_status status = presto__schema_merge_sample(&progress->schema, &sample, err);
+        free(decoded);
+        PRESTO_TRY(status);
     }
     return PRESTO_OK;
 }

@@ -9,6 +9,8 @@
  * otherwise less far, down to nothing where everything is in the page cache anyway. Hints change
  * nothing but time.
  */
+#include <presto/checked.h>
+
 #include "disk_internal.h"
 
 /* A part whose reads took longer than this came from storage. */
@@ -50,9 +52,10 @@ static uint64_t end_position(const presto_loader *loader) {
     uint64_t end = UINT64_MAX;
     if (options->epochs < UINT64_MAX / loader->epoch_samples)
         end = options->epochs * loader->epoch_samples;
-    uint64_t limit = options->limit_samples;
-    if (limit > 0 && limit < end && options->first_sample + limit < end)
-        end = options->first_sample + limit;
+    uint64_t limited;
+    if (options->limit_samples > 0 &&
+        presto_u64_add(options->first_sample, options->limit_samples, &limited) && limited < end)
+        end = limited;
     return end;
 }
 

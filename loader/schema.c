@@ -32,17 +32,26 @@ static int compare_name(presto_span name, const char *other) {
 
 /* Position of the name; *found_out says whether it is there or where it belongs. */
 static size_t find(const presto__schema *schema, presto_span name, bool *found_out) {
-    size_t i = 0;
-    int order = 1;
-    while (i < schema->count && (order = compare_name(name, schema->features[i].name)) > 0)
-        i++;
-    *found_out = i < schema->count && order == 0;
-    return i;
+    size_t low = 0, high = schema->count;
+    *found_out = false;
+    while (low < high && !*found_out) {
+        size_t middle = low + (high - low) / 2;
+        int order = compare_name(name, schema->features[middle].name);
+        *found_out = order == 0;
+        if (order > 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return *found_out ? high : low;
 }
 
 static presto_status insert(presto__schema *schema, size_t at, presto_span name,
                             presto_encoding encoding, const presto_tensor_spec *spec,
                             presto_error *err) {
+    if (name.bytes > 0 && memchr(name.data, '\0', name.bytes) != NULL)
+        return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
+                           "a feature's name holds a zero byte");
     if (schema->count == schema->capacity) {
         size_t capacity = schema->capacity == 0 ? 4 : schema->capacity * 2;
         presto_feature_spec *features = realloc(schema->features, capacity * sizeof *features);

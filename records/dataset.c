@@ -8,12 +8,17 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include <presto/checked.h>
+
 #include "../base/file_internal.h"
 #include "listing_internal.h"
 #include "shard_internal.h"
 
 /* Opening a shard may take a pass over its headers: others can be opened meanwhile. */
 #define OPEN_LOCKS 16
+
+/* Of a shard of so many records the size is looked at when the dataset is opened. */
+#define MANY_RECORDS ((uint64_t)1 << 20)
 
 struct presto_dataset {
     /* Set by open, then read-only. */
@@ -91,17 +96,24 @@ static presto_status prepare(presto_dataset *dataset, size_t shard_count, presto
         if (result != 0)
             return presto_fail_errno(err, result, NULL, "cannot make a lock");
     }
-    dataset->paths = calloc(shard_count + 1, sizeof *dataset->paths);
-    dataset->firsts = calloc(shard_count + 1, sizeof *dataset->firsts);
-    dataset->shards = calloc(shard_count + 1, sizeof *dataset->shards);
+    dataset->paths = presto_zeroed_array(shard_count, 1, sizeof *dataset->paths);
+    dataset->firsts = presto_zeroed_array(shard_count, 1, sizeof *dataset->firsts);
+    dataset->shards = presto_zeroed_array(shard_count, 1, sizeof *dataset->shards);
     if (dataset->paths == NULL || dataset->firsts == NULL || dataset->shards == NULL)
         return presto_fail_memory(err, shard_count * sizeof *dataset->paths);
     return PRESTO_OK;
 }
 
-static void count_firsts(presto_dataset *dataset) {
+static presto_status count_firsts(presto_dataset *dataset, presto_error *err) {
     for (size_t i = 0; i < dataset->info.shard_count; i++)
-        dataset->firsts[i + 1] = dataset->firsts[i] + dataset->info.shards[i].records;
+        if (!presto_u64_add(dataset->firsts[i], dataset->info.shards[i].records,
+                            &dataset->firsts[i + 1])) {
+            presto_status status = presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                                               "with this file there are 2^64 records or more");
+            presto_error_set_file(err, dataset->paths[i]);
+            return status;
+        }
+    return PRESTO_OK;
 }
 
 static presto_status load_dictionary(presto_dataset *dataset, const char *dir, presto_error *err) {
@@ -122,14 +134,43 @@ static presto_status load_dictionary(presto_dataset *dataset, const char *dir, p
     return status;
 }
 
+/* What would be a wrong argument of the caller's is damage here, for dataset.json says it. */
+static presto_status parse_codec(presto_dataset *dataset, presto_error *err) {
+    presto_error why;
+    presto_status status = presto_codec_parse(dataset->info.codec, &dataset->codec, &why);
+    if (status == PRESTO_OK)
+        return PRESTO_OK;
+    if (status != PRESTO_ERR_MEMORY && status != PRESTO_ERR_UNSUPPORTED)
+        status = PRESTO_ERR_CORRUPT;
+    return presto_fail(err, status, PRESTO_NO_OFFSET, "bad dataset.json: 'codec': %s", why.message);
+}
+
 static presto_status fit_codec(presto_dataset *dataset, const char *dir, presto_error *err) {
     const presto_dataset_info *info = &dataset->info;
-    PRESTO_TRY(presto_codec_parse(info->codec, &dataset->codec, err));
+    PRESTO_TRY(parse_codec(dataset, err));
     for (size_t i = 0; info->main_feature != NULL && i < info->feature_count; i++)
         if (info->features[i].encoding == PRESTO_ENCODE_TENSOR &&
             strcmp(info->features[i].name, info->main_feature) == 0)
             PRESTO_TRY(presto_codec_spec_fit(&dataset->codec, &info->features[i].spec, err));
     return load_dictionary(dataset, dir, err);
+}
+
+/*
+ * Before memory is taken for each of many records: is the file as large as dataset.json says? Of
+ * fewer records, opening the shard will tell. A file that is cut is for those who tolerate it.
+ */
+static presto_status check_large_shard(const presto_dataset *dataset, size_t i, presto_error *err) {
+    const presto_dataset_shard *says = &dataset->info.shards[i];
+    struct stat info;
+    if (dataset->options.tolerate || says->records < MANY_RECORDS ||
+        stat(dataset->paths[i], &info) != 0 || (uint64_t)info.st_size >= says->stored_bytes)
+        return PRESTO_OK;
+    presto_status status = presto_fail(
+        err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+        "%ju bytes, but dataset.json says %ju records in %ju 'stored_bytes'",
+        (uintmax_t)info.st_size, (uintmax_t)says->records, (uintmax_t)says->stored_bytes);
+    presto_error_set_file(err, dataset->paths[i]);
+    return status;
 }
 
 /* dataset->info has been read from `dir`. */
@@ -140,8 +181,9 @@ static presto_status open_ours(presto_dataset *dataset, const char *dir, presto_
         dataset->paths[i] = presto__join_path(dir, dataset->info.shards[i].file);
         if (dataset->paths[i] == NULL)
             return presto_fail_memory(err, 1);
+        PRESTO_TRY(check_large_shard(dataset, i, err));
     }
-    count_firsts(dataset);
+    PRESTO_TRY(count_firsts(dataset, err));
     presto_status status = fit_codec(dataset, dir, err);
     if (status < 0)
         presto_error_set_file(err, dir);
@@ -151,7 +193,7 @@ static presto_status open_ours(presto_dataset *dataset, const char *dir, presto_
 static presto_status set_foreign_info(presto_dataset_info *info, size_t shard_count,
                                       presto_error *err) {
     info->codec = strdup("none");
-    info->shards = calloc(shard_count + 1, sizeof *info->shards);
+    info->shards = presto_zeroed_array(shard_count, 1, sizeof *info->shards);
     if (info->codec == NULL || info->shards == NULL)
         return presto_fail_memory(err, shard_count * sizeof *info->shards);
     return PRESTO_OK;
@@ -176,14 +218,14 @@ static presto_status open_foreign(presto_dataset *dataset, presto__listing *list
         entry->records = presto_shard_records(shard);
         entry->stored_bytes = presto_shard_file_bytes(shard);
         uint64_t bytes = presto_shard_offset(shard, entry->records);
-        uint64_t overhead = entry->records * PRESTO_FRAME_OVERHEAD_BYTES;
+        uint64_t overhead = UINT64_MAX;
+        (void)presto_u64_multiply(entry->records, PRESTO_FRAME_OVERHEAD_BYTES, &overhead);
         entry->raw_bytes =
             bytes > overhead ? bytes - overhead : 0; /* a damaged range may be short */
         if (presto_shard_compression(shard) != PRESTO_FILE_PLAIN)
             info->file_compression = presto_shard_compression(shard);
     }
-    count_firsts(dataset);
-    return PRESTO_OK;
+    return count_firsts(dataset, err);
 }
 
 static bool is_folder(const char *path) {
@@ -191,35 +233,76 @@ static bool is_folder(const char *path) {
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-static size_t find_shard(const presto_dataset_info *info, const char *dir, const char *path) {
-    const char *name = path + strlen(dir) + (path[0] == '/' && dir[1] == '\0' ? 0 : 1);
+/* The path as dataset.json would name it. */
+static const char *name_within(const char *dir, const char *path) {
     if (strcmp(dir, ".") == 0 && strncmp(path, "./", 2) != 0)
-        name = path;
-    for (size_t i = 0; i < info->shard_count; i++)
-        if (strcmp(info->shards[i].file, name) == 0)
-            return i;
-    return SIZE_MAX;
+        return path;
+    return path + strlen(dir) + (path[0] == '/' && dir[1] == '\0' ? 0 : 1);
 }
 
-/* Move the listed shards of one folder to the front, in the order given, and drop the others.
- * False: not all are listed. */
-static bool keep_shards(presto_dataset_info *info, const char *dir, const char *const *paths,
-                        size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (find_shard(info, dir, paths[i]) == SIZE_MAX)
-            return false;
-    for (size_t i = 0; i < count; i++) {
-        size_t at = find_shard(info, dir, paths[i]);
-        if (at < i)
-            return false; /* named twice */
-        presto_dataset_shard moved = info->shards[at];
-        info->shards[at] = info->shards[i];
-        info->shards[i] = moved;
+static int compare_shards(const void *a, const void *b) {
+    return strcmp((*(presto_dataset_shard *const *)a)->file,
+                  (*(presto_dataset_shard *const *)b)->file);
+}
+
+static int compare_to_shard(const void *name, const void *shard) {
+    return strcmp(name, (*(presto_dataset_shard *const *)shard)->file);
+}
+
+/* The listed shard of that path, NULL if there is none. */
+static presto_dataset_shard *find_shard(presto_dataset_shard *const *by_name, size_t count,
+                                        const char *dir, const char *path) {
+    presto_dataset_shard *const *found =
+        bsearch(name_within(dir, path), (const void *)by_name, count,
+                sizeof(presto_dataset_shard *), compare_to_shard);
+    return found == NULL ? NULL : *found;
+}
+
+/*
+ * Keep the listed shards of one folder, in the order given, and drop the others. PRESTO_END: not
+ * all are listed, nothing is changed.
+ */
+static presto_status keep_shards(presto_dataset_info *info, const char *dir,
+                                 const char *const *paths, size_t count, presto_error *err) {
+    size_t listed = info->shard_count;
+    presto_status status = PRESTO_OK;
+    presto_dataset_shard *kept = presto_zeroed_array(count, 1, sizeof *kept);
+    presto_dataset_shard **by_name = presto_zeroed_array(listed, 1, sizeof(presto_dataset_shard *));
+    bool *is_kept = presto_zeroed_array(listed, 1, sizeof *is_kept);
+    if (kept == NULL || by_name == NULL || is_kept == NULL) {
+        status = presto_fail_memory(err, (count + listed) * sizeof *kept);
+        goto out;
     }
-    for (size_t i = count; i < info->shard_count; i++)
-        free(info->shards[i].file);
+    for (size_t i = 0; i < listed; i++)
+        by_name[i] = &info->shards[i];
+    qsort((void *)by_name, listed, sizeof(presto_dataset_shard *), compare_shards);
+    for (size_t i = 0; i < count && status == PRESTO_OK; i++) {
+        const presto_dataset_shard *shard = find_shard(by_name, listed, dir, paths[i]);
+        if (shard == NULL) {
+            status = PRESTO_END;
+        } else if (is_kept[shard - info->shards]) {
+            status =
+                presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "the shard is given twice");
+            presto_error_set_file(err, paths[i]);
+        } else {
+            is_kept[shard - info->shards] = true;
+            kept[i] = *shard;
+        }
+    }
+    if (status != PRESTO_OK)
+        goto out;
+    for (size_t i = 0; i < listed; i++)
+        if (!is_kept[i])
+            free(info->shards[i].file);
+    free(info->shards);
+    info->shards = kept;
     info->shard_count = count;
-    return true;
+    kept = NULL;
+out:
+    free(kept);
+    free((void *)by_name);
+    free(is_kept);
+    return status;
 }
 
 /*
@@ -244,14 +327,14 @@ static presto_status find_ours(const char *const *paths, size_t path_count,
         if (status == PRESTO_ERR_NOT_FOUND)
             status = PRESTO_END;
     }
-    if (status == PRESTO_OK && !folder && !keep_shards(info, dir, paths, path_count)) {
-        presto_dataset_info_done(info);
-        status = PRESTO_END;
-    }
-    if (status == PRESTO_OK)
+    if (status == PRESTO_OK && !folder)
+        status = keep_shards(info, dir, paths, path_count, err);
+    if (status == PRESTO_OK) {
         *dir_out = dir;
-    else
+    } else {
+        presto_dataset_info_done(info);
         free(dir);
+    }
     return status;
 }
 

@@ -9,26 +9,30 @@
  */
 #include <presto/example.h>
 
+#include <presto/checked.h>
+
+#include "name_table_internal.h"
 #include "scan_internal.h"
 #include "tensor_proto_internal.h"
 #include "wire_internal.h"
 
 enum { BYTES_LIST = 1, FLOAT_LIST = 2, INT64_LIST = 3 };
 
-/* Up to here duplicate names are looked for one against all. */
+/* Up to so many names are looked for one by one. */
 #define FEW_FEATURES 32
 
 typedef struct example_parser {
     presto_span in; /* the whole, for offsets */
     const presto_feature_spec *specs;
     size_t spec_count;
-    size_t spec_next; /* features mostly come in the order of the specs */
+    size_t spec_next;              /* features mostly come in the order of the specs */
+    size_t specs_passed_over;      /* where they do not */
+    presto__name_table spec_names; /* then, if there are many */
     presto_arena *arena;
     presto_feature *features; /* room for `most` */
     size_t most, count;
-    bool unsorted;   /* names did not rise from one to the next */
-    uint32_t *slots; /* then, if there are many: hash table of feature numbers + 1 */
-    size_t slot_mask;
+    bool unsorted;            /* names did not rise from one to the next */
+    presto__name_table names; /* then, if there are many: of the features */
     presto_error *err;
 } example_parser;
 
@@ -38,7 +42,9 @@ static presto_status corrupt(const example_parser *parser, const uint8_t *at, co
 }
 
 static void *take(example_parser *parser, size_t count, size_t bytes) {
-    return presto_arena_alloc(parser->arena, count * bytes, 8);
+    size_t whole;
+    return presto_size_multiply(count, bytes, &whole) ? presto_arena_alloc(parser->arena, whole, 8)
+                                                      : NULL;
 }
 
 /* Names may hold NUL bytes and are short: compared byte by byte, up to the end of either. */
@@ -49,18 +55,40 @@ static bool name_is(presto_span name, const char *text) {
     return text[name.bytes] == '\0';
 }
 
-static const presto_feature_spec *find_spec(example_parser *parser, presto_span name) {
+/* From here on specs are found by hash; without memory for that, one by one as before. */
+static void make_spec_names(example_parser *parser) {
+    if (presto__name_table_make(&parser->spec_names, parser->spec_count, parser->arena, NULL) < 0)
+        return;
     for (size_t i = 0; i < parser->spec_count; i++) {
+        presto_span name = presto_span_of_text(parser->specs[i].name);
+        presto__name *slot = presto__name_table_find(&parser->spec_names, name);
+        if (slot->number_plus == 0)
+            *slot = (presto__name){name, i + 1};
+    }
+}
+
+static const presto_feature_spec *find_spec(example_parser *parser, presto_span name) {
+    if (parser->spec_names.slots != NULL) {
+        const presto__name *slot = presto__name_table_find(&parser->spec_names, name);
+        return slot->number_plus == 0 ? NULL : &parser->specs[slot->number_plus - 1];
+    }
+    const presto_feature_spec *found = NULL;
+    size_t i = 0;
+    for (; i < parser->spec_count && found == NULL; i++) {
         size_t at = parser->spec_next + i;
         if (at >= parser->spec_count)
             at -= parser->spec_count;
-        const presto_feature_spec *spec = &parser->specs[at];
-        if (name_is(name, spec->name)) {
+        if (name_is(name, parser->specs[at].name)) {
             parser->spec_next = at + 1;
-            return spec;
+            found = &parser->specs[at];
         }
     }
-    return NULL;
+    if (i > 1) {
+        parser->specs_passed_over += i - 1;
+        if (parser->spec_count > FEW_FEATURES && parser->specs_passed_over > 4 * parser->spec_count)
+            make_spec_names(parser);
+    }
+    return found;
 }
 
 /* ---- values ---- */
@@ -296,34 +324,13 @@ static bool name_less(presto_span a, presto_span b) {
     return order != 0 ? order < 0 : a.bytes < b.bytes;
 }
 
-static size_t hash_name(presto_span name) {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < name.bytes; i++)
-        hash = (hash ^ name.data[i]) * UINT64_C(0x100000001b3);
-    return (size_t)(hash ^ hash >> 29);
-}
-
-/* Slot of `name`: that of the feature with this name, or a free one. */
-static uint32_t *find_slot(const example_parser *parser, presto_span name) {
-    const presto_feature *features = parser->features;
-    size_t at = hash_name(name) & parser->slot_mask;
-    while (parser->slots[at] != 0 && !presto_span_equal(features[parser->slots[at] - 1].name, name))
-        at = (at + 1) & parser->slot_mask;
-    return &parser->slots[at];
-}
-
 /* Names turned out not to be sorted: from here on look namesakes up in a table. */
-static presto_status make_slots(example_parser *parser) {
-    size_t slots = 64;
-    while (slots < parser->most * 2)
-        slots *= 2;
-    parser->slots = take(parser, slots, sizeof *parser->slots);
-    if (parser->slots == NULL)
-        return presto_fail_memory(parser->err, slots * sizeof *parser->slots);
-    memset(parser->slots, 0, slots * sizeof *parser->slots);
-    parser->slot_mask = slots - 1;
-    for (size_t i = 0; i < parser->count; i++)
-        *find_slot(parser, parser->features[i].name) = (uint32_t)i + 1;
+static presto_status make_names(example_parser *parser) {
+    PRESTO_TRY(presto__name_table_make(&parser->names, parser->most, parser->arena, parser->err));
+    for (size_t i = 0; i < parser->count; i++) {
+        presto_span name = parser->features[i].name;
+        *presto__name_table_find(&parser->names, name) = (presto__name){name, i + 1};
+    }
     return PRESTO_OK;
 }
 
@@ -337,14 +344,14 @@ static presto_status find_namesake(example_parser *parser, presto_span name, siz
             return PRESTO_OK;
         parser->unsorted = true;
         if (parser->most > FEW_FEATURES)
-            PRESTO_TRY(make_slots(parser));
+            PRESTO_TRY(make_names(parser));
     }
-    if (parser->slots != NULL) {
-        uint32_t *slot = find_slot(parser, name);
-        if (*slot != 0)
-            *found_out = *slot - 1;
+    if (parser->names.slots != NULL) {
+        presto__name *slot = presto__name_table_find(&parser->names, name);
+        if (slot->number_plus != 0)
+            *found_out = slot->number_plus - 1;
         else
-            *slot = (uint32_t)count + 1;
+            *slot = (presto__name){name, count + 1};
         return PRESTO_OK;
     }
     for (size_t i = 0; i < count; i++)
@@ -545,8 +552,6 @@ static presto_status parse_any(example_parser *parser) {
             !count_entries(field.bytes, &parser->most))
             return corrupt(parser, field.bytes.data, "features");
     }
-    if (parser->most > UINT32_MAX / 2)
-        return corrupt(parser, in.data, "too many features");
     parser->features = take(parser, parser->most, sizeof *parser->features);
     if (parser->features == NULL)
         return presto_fail_memory(parser->err, parser->most * sizeof *parser->features);

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include <presto/checked.h>
 #include <presto/example.h>
 
 #include "scan_internal.h"
@@ -180,8 +181,8 @@ static presto_status look_at_files(collector *c, presto_error *err) {
     c->stride = records / MEDIAN_SIZES + 1;
     c->size_room = (size_t)(records / c->stride) + 1;
     c->sizes = calloc(c->size_room, sizeof *c->sizes);
-    c->firsts = calloc(count + 1, sizeof *c->firsts);
-    c->info->files = calloc(count + 1, sizeof *c->info->files);
+    c->firsts = presto_zeroed_array(count, 1, sizeof *c->firsts);
+    c->info->files = presto_zeroed_array(count, 1, sizeof *c->info->files);
     if (c->sizes == NULL || c->firsts == NULL || c->info->files == NULL)
         return presto_fail_memory(err, c->size_room * sizeof *c->sizes);
     for (size_t i = 0; i < count; i++)
@@ -316,7 +317,7 @@ static presto_status take_sample(collector *c, size_t want, sampler *taken, pres
     presto_block block = {0};
     presto_status status = PRESTO_OK;
     size_t file = 0;
-    taken->ends = calloc(count + 1, sizeof *taken->ends);
+    taken->ends = presto_zeroed_array(count, 1, sizeof *taken->ends);
     if (taken->ends == NULL)
         return presto_fail_memory(err, count * sizeof *taken->ends);
     for (size_t i = 0; i < count && status == PRESTO_OK; i++) {

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 static inline bool presto_size_add(size_t a, size_t b, size_t *out) {
     if (b > SIZE_MAX - a)
@@ -19,6 +20,30 @@ static inline bool presto_size_multiply(size_t a, size_t b, size_t *out) {
         return false;
     *out = a * b;
     return true;
+}
+
+static inline bool presto_u64_add(uint64_t a, uint64_t b, uint64_t *out) {
+    if (b > UINT64_MAX - a)
+        return false;
+    *out = a + b;
+    return true;
+}
+
+static inline bool presto_u64_multiply(uint64_t a, uint64_t b, uint64_t *out) {
+    if (a != 0 && b > UINT64_MAX / a)
+        return false;
+    *out = a * b;
+    return true;
+}
+
+/**
+ * Zeroed memory for `count` + `more` items of `bytes` bytes. NULL: there is not as much. Free with
+ * free().
+ */
+static inline void *presto_zeroed_array(uint64_t count, size_t more, size_t bytes) {
+    if (count > SIZE_MAX - more)
+        return NULL;
+    return calloc((size_t)count + more, bytes);
 }
 
 #endif

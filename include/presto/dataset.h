@@ -15,6 +15,8 @@ extern "C" {
 
 #define PRESTO_DATASET_FORMAT_VERSION 1
 #define PRESTO_DATASET_FILE "dataset.json"
+/** More features are refused when a dataset is opened. */
+#define PRESTO_MAX_FEATURES 65536
 
 /** One shard as dataset.json has it. */
 typedef struct presto_dataset_shard {
@@ -26,8 +28,9 @@ typedef struct presto_dataset_shard {
 } presto_dataset_shard;
 
 /**
- * The content of dataset.json. Owner: all pointers are this struct's; presto_dataset_info_done
- * frees them. Zero-initialise.
+ * The content of dataset.json. Names are any bytes; how the file keeps those that are not UTF-8 is
+ * told in presto/text.h. Owner: all pointers are this struct's; presto_dataset_info_done frees
+ * them. Zero-initialise.
  */
 typedef struct presto_dataset_info {
     char *id; /* hex digest over the shards' crcs and counts: changes when the data does */
@@ -59,7 +62,8 @@ PRESTO_API presto_status presto_dataset_info_write(const char *dir, presto_datas
 
 /**
  * Read `dir`/dataset.json. Returns PRESTO_ERR_NOT_FOUND if there is none, PRESTO_ERR_CORRUPT if it
- * is not ours or not whole.
+ * is not ours, not whole, or says what cannot be: more records than a shard's bytes can hold, the
+ * same feature or shard twice, more than PRESTO_MAX_FEATURES.
  */
 PRESTO_API presto_status presto_dataset_info_read(const char *dir, presto_dataset_info *info_out,
                                                   presto_error *err);

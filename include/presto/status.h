@@ -58,7 +58,7 @@ typedef struct presto_error {
     uint64_t offset;                          /* bytes from file start, or PRESTO_NO_OFFSET */
     uint64_t record;                          /* 0-based record in the file, or PRESTO_NO_RECORD */
     char file[PRESTO_ERROR_FILE_BYTES];       /* path as the user named it, "" if none */
-    char message[PRESTO_ERROR_MESSAGE_BYTES]; /* what failed, no newline, no file name */
+    char message[PRESTO_ERROR_MESSAGE_BYTES]; /* what failed: one line of UTF-8, no file name */
 } presto_error;
 
 /** Name of a status, e.g. "PRESTO_ERR_CORRUPT"; "PRESTO_ERR_?" for a value not in the list. */
@@ -69,7 +69,8 @@ PRESTO_API const char *presto_status_text(presto_status status);
 
 /**
  * Fill `err` (unless NULL): status, the offset (bytes from file start or PRESTO_NO_OFFSET) and the
- * message, cut to fit. sys_errno is set to 0, file to "", record to PRESTO_NO_RECORD.
+ * message, cut to fit, with what it quotes from outside as presto_text_show makes it. sys_errno is
+ * set to 0, file to "", record to PRESTO_NO_RECORD.
  */
 PRESTO_API void presto_error_set(presto_error *err, presto_status status, uint64_t offset,
                                  const char *format, ...) PRESTO_PRINTF(4, 5);
@@ -118,7 +119,7 @@ PRESTO_API void presto_error_set_record(presto_error *err, uint64_t record);
 
 /**
  * The whole error as one line: "FILE: record R: MESSAGE (at byte N)", leaving out what is not set.
- * Always NUL-terminated within `bytes`.
+ * Always NUL-terminated within `bytes`. The file's name is shown as presto_text_show makes it.
  */
 PRESTO_API void presto_error_format(const presto_error *err, char *text_out, uint64_t bytes);
 

@@ -470,10 +470,9 @@ static void check_labels(const char *name, const char *const *wanted, size_t cou
 
 START_TEST(names_of_labels_come_along) {
     set_up();
-    static const char *const folders[] = {"ape", "bad \xff\xed\xa0\x80", "k\xc3\xa4tzchen",
-                                          "zebra \xf0\x9f\xa6\x93"};
-    static const char *const names[] = {"ape", "bad \\xff\\xed\\xa0\\x80", "k\xc3\xa4tzchen",
-                                        "zebra \xf0\x9f\xa6\x93"};
+    /* Any bytes that a folder can be called. */
+    static const char *const folders[] = {"bad \\xff", "bad \xff\xed\xa0\x80", "k\xc3\xa4tzchen",
+                                          "zebra\n\xf0\x9f\xa6\x93"};
     char command[2000], folder[200];
     ck_assert_int_eq(mkdir(at("named"), 0777), 0);
     for (size_t i = 0; i < 4; i++) {
@@ -487,16 +486,16 @@ START_TEST(names_of_labels_come_along) {
     presto_convert_result result;
     presto_error err;
     ck_assert_ok(convert("named", "first", &options, &result, &err), &err);
-    check_labels("first", names, 4);
+    check_labels("first", folders, 4);
     /* Also from a dataset, and to another one by recoding. */
     options.split = "resized";
     ck_assert_ok(convert("first", "second", &options, &result, &err), &err);
-    check_labels("second", names, 4);
+    check_labels("second", folders, 4);
     options.split = NULL;
     options.codec = "zstd:1";
     const char *paths[] = {at("second")};
     ck_assert_ok(presto_convert(NULL, paths, 1, at("third"), &options, &result, &err), &err);
-    check_labels("third", names, 4);
+    check_labels("third", folders, 4);
     tear_down();
 }
 END_TEST

@@ -167,6 +167,13 @@ START_TEST(a_cut_or_altered_description_is_corrupt) {
         {"fedcba9876543210", "fedcba987654321"},
         {"fedcba9876543210", "fedcba987654321G"},
         {"\"fedcba9876543210\"", "7"},
+        {"\"label\"", "\"image\""}, /* twice */
+        {"00001-of", "00000-of"},   /* the same shard twice */
+        {"data-00000", "./ta-00000"},
+        {"data-00000", "da//-00000"},
+        {"\"cat\"", "\"c\\u0000at\""},
+        {"\"cat\"", "\"c\\\\x00at\""},
+        {"\"cat\"", "7"},
     };
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
         presto_buffer changed = {0};
@@ -186,6 +193,69 @@ START_TEST(a_cut_or_altered_description_is_corrupt) {
     free(text);
     presto_check_remove_tree(dir);
     free(dir);
+}
+END_TEST
+
+/* The message of a description of one shard of so many records and bytes, and `count` features. */
+static const char *refusal(uint64_t records, uint64_t stored_bytes, const char *compression,
+                           size_t count, presto_status wanted) {
+    presto_buffer text = {0};
+    presto_dataset_info info = {0};
+    char piece[1000];
+    snprintf(
+        piece, sizeof piece,
+        "{\"format\": \"presto-dataset\", \"version\": 1, \"id\": \"0\", \"codec\": \"none\", "
+        "\"file_compression\": \"%s\", \"seed\": 0, \"totals\": {\"records\": \"%ju\", "
+        "\"stored_bytes\": \"%ju\", \"raw_bytes\": 0}, \"shards\": [{\"file\": \"some-shard\", "
+        "\"records\": \"%ju\", \"stored_bytes\": \"%ju\", \"raw_bytes\": 0, \"crc32c\": "
+        "\"00000000\"}], \"features\": [",
+        compression, (uintmax_t)records, (uintmax_t)stored_bytes, (uintmax_t)records,
+        (uintmax_t)stored_bytes);
+    presto_buffer_append(&text, presto_span_of_text(piece), &err);
+    for (size_t i = 0; i < count; i++) {
+        snprintf(
+            piece, sizeof piece,
+            "%s{\"name\": \"%zu\", \"dtype\": \"int64\", \"encoding\": \"int64\", \"shape\": []}",
+            i > 0 ? "," : "", i);
+        presto_buffer_append(&text, presto_span_of_text(piece), &err);
+    }
+    presto_buffer_append(&text, presto_span_of_text("]}"), &err);
+    err.message[0] = '\0';
+    presto_status status =
+        presto_dataset_info_parse(presto_buffer_span(&text), "a/dataset.json", &info, &err);
+    ck_assert_msg(status == wanted, "%ju records in %ju bytes: %s %s", (uintmax_t)records,
+                  (uintmax_t)stored_bytes, presto_status_name(status), err.message);
+    if (status < 0)
+        ck_assert_str_eq(err.file, "a/dataset.json");
+    presto_dataset_info_done(&info);
+    presto_buffer_done(&text);
+    return err.message;
+}
+
+START_TEST(more_records_than_the_bytes_hold_are_refused) {
+    const char *said = refusal(UINT64_MAX, 480000, "none", 1, PRESTO_ERR_CORRUPT);
+    ck_assert_ptr_nonnull(strstr(said, "'some-shard': 'records' is 18446744073709551615"));
+    ck_assert_ptr_nonnull(strstr(said, "480000 'stored_bytes'"));
+    refusal(0, 0, "none", 1, PRESTO_OK);
+    refusal(1, 16, "none", 1, PRESTO_OK);
+    refusal(1, 15, "none", 1, PRESTO_ERR_CORRUPT);
+    refusal(1000, 16000, "none", 1, PRESTO_OK);
+    refusal(1001, 16000, "none", 1, PRESTO_ERR_CORRUPT);
+    /* A compressed file holds more, but not any number. */
+    refusal(1000000, 16000, "gzip", 1, PRESTO_OK);
+    refusal(2000000, 16000, "gzip", 1, PRESTO_ERR_CORRUPT);
+    /* Whatever the size that is claimed: no count wraps around. */
+    refusal(UINT64_MAX, UINT64_MAX, "none", 1, PRESTO_ERR_CORRUPT);
+    refusal(UINT64_MAX, UINT64_MAX, "gzip", 1, PRESTO_ERR_CORRUPT);
+    refusal(UINT64_MAX / 16, UINT64_MAX, "none", 1, PRESTO_ERR_CORRUPT);
+    refusal((uint64_t)INT64_MAX / 16, UINT64_MAX, "zlib", 1, PRESTO_OK);
+}
+END_TEST
+
+START_TEST(features_have_a_limit) {
+    refusal(1, 16, "none", PRESTO_MAX_FEATURES, PRESTO_OK);
+    const char *said = refusal(1, 16, "none", PRESTO_MAX_FEATURES + 1, PRESTO_ERR_CORRUPT);
+    ck_assert_ptr_nonnull(strstr(said, "'features' lists 65537, more than 65536"));
 }
 END_TEST
 
@@ -242,6 +312,19 @@ START_TEST(a_dataset_of_ours_is_opened) {
     ck_assert(presto_dataset_is_ours(dataset));
     ck_assert_uint_eq(presto_dataset_records(dataset), 7);
     presto_dataset_free(dataset);
+    /* Two of them, in another order; one of them twice. */
+    char *last = strdup(path_in(dir, "data-00002-of-00003.tfrecord"));
+    const char *paths[] = {last, path_in(dir, "data-00000-of-00003.tfrecord"), last};
+    ck_assert_ok(presto_dataset_open(paths, 2, NULL, &dataset, &err), &err);
+    ck_assert(presto_dataset_is_ours(dataset));
+    ck_assert_uint_eq(presto_dataset_shard_first(dataset, 1), 7);
+    ck_assert_uint_eq(presto_dataset_records(dataset), 12);
+    presto_dataset_free(dataset);
+    ck_assert_status(presto_dataset_open(paths, 3, NULL, &dataset, &err), PRESTO_ERR_ARGUMENT,
+                     &err);
+    ck_assert_str_eq(err.file, last);
+    ck_assert_str_eq(err.message, "the shard is given twice");
+    free(last);
     /* A file that dataset.json does not know. */
     write_records(path_in(dir, "other.tfrecord"), 3, PRESTO_FILE_PLAIN, false, NULL);
     dataset = open_one(path_in(dir, "other.tfrecord"));
@@ -428,6 +511,8 @@ int main(void) {
         the_description_comes_back,
         the_least_description_will_do,
         a_cut_or_altered_description_is_corrupt,
+        more_records_than_the_bytes_hold_are_refused,
+        features_have_a_limit,
         a_dataset_of_ours_is_opened,
         a_shard_other_than_described_is_corrupt,
         folders_of_others_are_read,

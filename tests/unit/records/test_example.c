@@ -441,6 +441,86 @@ START_TEST(many_unsorted_names_with_repeats_are_found) {
 }
 END_TEST
 
+/*
+ * Names that a hash without a key (FNV-1a) crowds into a 64th of its table: looking for one of them
+ * would pass half of the others, and the test its time limit.
+ */
+static size_t crowded_name(size_t from, size_t count, char name[16]) {
+    size_t slots = 64;
+    while (slots < count * 2)
+        slots *= 2;
+    for (;; from++) {
+        int bytes = snprintf(name, 16, "%09zx", from);
+        uint64_t hash = UINT64_C(0xcbf29ce484222325);
+        for (int i = 0; i < bytes; i++)
+            hash = (hash ^ (uint8_t)name[i]) * UINT64_C(0x100000001b3);
+        if (((hash ^ hash >> 29) & (slots - 1)) < slots / 64)
+            return from + 1;
+    }
+}
+
+START_TEST(names_made_to_collide_take_no_longer_than_others) {
+    enum { COUNT = 200000 };
+    presto_arena arena = {0};
+    presto_buffer bytes = {0};
+    char name[16];
+    /* Twice the same names: what is unsorted has to be looked for. */
+    for (int round = 0; round < 2; round++)
+        for (size_t i = 0, next = 0; i < COUNT; i++) {
+            next = crowded_name(next, 2 * COUNT, name);
+            int64_t value = (int64_t)i + round;
+            presto_feature feature =
+                feature_of(name, PRESTO_ENCODE_INT64, PRESTO_INT64, 0, 0, &value);
+            presto_sample one = {&feature, 1, 0};
+            ck_assert_ok(presto_example_append(&bytes, &one, &err), &err);
+        }
+    presto_sample sample;
+    ck_assert_ok(presto_example_parse(presto_buffer_span(&bytes), NULL, 0, &arena, &sample, &err),
+                 &err);
+    ck_assert_uint_eq(sample.feature_count, COUNT);
+    for (size_t i = 0; i < COUNT; i++)
+        ck_assert(int64_at(&sample.features[i], 0) == (int64_t)i + 1);
+    presto_buffer_done(&bytes);
+    presto_arena_done(&arena);
+}
+END_TEST
+
+/* With each feature looked for among all specs, this would take minutes. */
+START_TEST(specs_may_come_in_another_order_than_the_features) {
+    enum { COUNT = 20000, ROUNDS = 30 };
+    presto_arena arena = {0};
+    presto_buffer bytes = {0};
+    static char names[COUNT][16];
+    static presto_feature_spec specs[COUNT];
+    static presto_feature features[COUNT];
+    static int64_t values[COUNT];
+    for (size_t i = 0; i < COUNT; i++) {
+        snprintf(names[i], sizeof names[i], "%09zu", i);
+        values[i] = (int64_t)i;
+        features[i] = feature_of(names[i], PRESTO_ENCODE_INT64, PRESTO_INT64, 0, 0, &values[i]);
+        /* Every other one is of rank 1, which the parsed feature shows. */
+        specs[COUNT - 1 - i] = (presto_feature_spec){
+            names[i], PRESTO_ENCODE_INT64, {PRESTO_INT64, i % 2 == 0 ? 0 : 1, {1}}};
+    }
+    presto_sample sample = {features, COUNT, 0};
+    ck_assert_ok(presto_example_append(&bytes, &sample, &err), &err);
+    for (size_t round = 0; round < ROUNDS; round++) {
+        presto_arena_reset(&arena);
+        ck_assert_ok(presto_example_parse(presto_buffer_span(&bytes), specs, COUNT - round, &arena,
+                                          &sample, &err),
+                     &err);
+        ck_assert_uint_eq(sample.feature_count, COUNT);
+        for (size_t i = 0; i < COUNT; i++) {
+            bool has_spec = i >= round;
+            ck_assert_int_eq(sample.features[i].tensor.spec.rank, has_spec ? (int)(i % 2) : 0);
+            ck_assert(int64_at(&sample.features[i], 0) == (int64_t)i);
+        }
+    }
+    presto_buffer_done(&bytes);
+    presto_arena_done(&arena);
+}
+END_TEST
+
 START_TEST(a_hundred_features_are_written_sorted) {
     presto_feature features[100];
     char names[100][8];
@@ -565,6 +645,8 @@ int main(void) {
         ill_formed_bytes_are_corrupt,
         protobuf_reads_what_we_write_and_writes_it_the_same,
         many_unsorted_names_with_repeats_are_found,
+        names_made_to_collide_take_no_longer_than_others,
+        specs_may_come_in_another_order_than_the_features,
         a_hundred_features_are_written_sorted,
         a_tensor_feature_points_into_the_record,
         what_does_not_go_with_its_encoding_is_refused,
