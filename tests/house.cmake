@@ -7,6 +7,8 @@ add_test(NAME house.layers COMMAND Python3::Interpreter ${house}/layers.py ${PRO
 add_test(NAME house.headers
          COMMAND Python3::Interpreter ${house}/headers.py ${PROJECT_SOURCE_DIR} ${CMAKE_C_COMPILER} ${PRESTO_CXX})
 if(NOT PRESTO_SANITIZE)
+  add_test(NAME house.names
+           COMMAND Python3::Interpreter ${house}/names.py ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
   add_test(NAME house.symbols
            COMMAND Python3::Interpreter ${house}/symbols.py ${PROJECT_SOURCE_DIR} $<TARGET_FILE:presto_shared>)
   add_test(NAME house.install
@@ -16,7 +18,7 @@ if(NOT PRESTO_SANITIZE)
     add_test(NAME house.bench COMMAND ${house}/bench.sh $<TARGET_FILE_DIR:bench_images>
                                       $<TARGET_FILE:presto-make-photos>)
   endif()
-  add_test(NAME house.readme
-           COMMAND Python3::Interpreter ${house}/readme.py ${PROJECT_SOURCE_DIR}/README.md
-                   ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+  add_test(NAME house.commands
+           COMMAND Python3::Interpreter ${house}/commands.py ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+  set_tests_properties(house.commands PROPERTIES TIMEOUT 900)
 endif()

@@ -134,8 +134,7 @@ static const cli_program self = {
     "wide as the longest of the batch. A reader that closes the pipe ends the\n"
     "program quietly. Exit: 0 done, 1 failed, 2 usage, 3 data corrupt.\n"
     "\n"
-    "Example: presto-load -b 32 -e 2 --shuffle full --format npy photos-resized |\n"
-    "           python3 train.py",
+    "Example: presto-load -b 32 -e 2 --shuffle full --format null photos-resized",
 };
 
 typedef struct load {

@@ -64,7 +64,7 @@ static const cli_program self = {
     "The same options make the same bytes, whatever the number of threads.\n"
     "Exit: 0 done, 1 failed, 2 usage.\n"
     "\n"
-    "Example: presto-make-photos -n 1000 -o photos",
+    "Example: presto-make-photos -n 200 -o photos",
 };
 
 typedef struct photo_options {

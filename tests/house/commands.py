@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every command that the documents, --help and the programs' own advice tell a user to run, run as it would be pasted.
+
+The programs are installed into a prefix that is first on the PATH. Each command runs in a pseudo-terminal of 80 columns,
+in a scratch folder with the photos that README's first command makes.
+
+A fenced block marked `console` is a session: lines that start with "$ " are commands (a trailing backslash goes on), the lines after a
+command are its output. In them a number stands for any number, " ... " for anything within the line and a line "..." for any
+lines. All blocks of a document run in one folder, in order. Commands stand in such blocks, or in `code spans`: a span may also
+name a command that still lacks its operands.
+
+Usage: commands.py ROOT BUILD_DIR
+"""
+import os
+import pathlib
+import pty
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import fcntl
+import termios
+import threading
+
+NUMBER = r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?"
+PROGRAMS = ["presto-make-photos", "presto-sweep", "presto-write", "presto-load", "presto-inspect"]
+PROGRAM = rf"(?:{'|'.join(PROGRAMS)})\b"
+# Where the words of the programs come from.
+SOURCES = ["base", "records", "steps", "loader", "profile", "tools"]
+# What a command that is only named may lack.
+INCOMPLETE = re.compile(r"is missing|needs an argument|go together")
+LIMIT_S = 600
+
+
+def sessions(text):
+    """Yield (line number, command, expected output lines)."""
+    block = None
+    command, expected, start = None, [], 0
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith("```"):
+            if command is not None:
+                yield start, command, expected
+                command = None
+            block = line[3:].strip() if block is None else None
+            continue
+        if block != "console":
+            continue
+        if command is not None and command.endswith("\\"):
+            command = command[:-1] + line.strip()
+        elif line.startswith("$ "):
+            if command is not None:
+                yield start, command, expected
+            command, expected, start = line[2:], [], number
+        elif command is not None:
+            expected.append(line)
+
+
+def stray_commands(text):
+    """Line numbers of commands in blocks that no session runs."""
+    block = None
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith("```"):
+            block = line[3:].strip() if block is None else None
+        elif block != "console" and re.match(rf"(?:    |\$ )\s*(?:\$ )?{PROGRAM}", line):
+            yield number
+
+
+def line_pattern(line):
+    parts = re.split(rf"(\.\.\.|{NUMBER}|\s+)", line)
+    out = ""
+    for part in parts:
+        if part == "...":
+            out += ".*"
+        elif re.fullmatch(NUMBER, part or ""):
+            out += NUMBER
+        elif part and part.isspace():
+            out += r"\s+"
+        else:
+            out += re.escape(part or "")
+    return out
+
+
+def matches(expected, got):
+    pattern = ""
+    for line in expected:
+        pattern += r"(?:.*\n)*" if line.strip() == "..." else line_pattern(line.rstrip()) + r"[ \t]*\n"
+    return re.fullmatch(pattern, got) is not None
+
+
+def read_all(descriptor, parts):
+    try:
+        while part := os.read(descriptor, 65536):
+            parts.append(part)
+    except OSError:  # the end of a terminal
+        pass
+
+
+class Desk:
+    """Where commands run: an environment with the installed programs, and counts."""
+
+    def __init__(self, root, build, scratch):
+        self.root, self.scratch = root, scratch
+        self.ran = self.failed = 0
+        prefix, shims = scratch / "prefix", scratch / "shims"
+        subprocess.run(["cmake", "--install", build, "--prefix", prefix], check=True, stdout=subprocess.DEVNULL)
+        shims.mkdir()
+        (shims / "python3").symlink_to(sys.executable)
+        # A sweep of what its options do not name otherwise takes minutes. Options that are given win.
+        (shims / "presto-sweep").write_text(f'#!/bin/sh\nexec "{prefix}/bin/presto-sweep" --samples 8 --runs 1 '
+                                            '--run-time 0 --codecs none,zstd:1 "$@"\n')
+        (shims / "presto-sweep").chmod(0o755)
+        self.environment = dict(os.environ, PATH=f"{shims}:{prefix}/bin:{os.environ['PATH']}", TERM="xterm")
+        self.environment.pop("COLUMNS", None)
+        self.photos = None
+
+    def folder(self, name):
+        """A fresh folder with what a checkout has, and with the photos of the first one."""
+        folder = self.scratch / name
+        folder.mkdir()
+        for part in ("examples", "tools", "tests", "pipelines"):
+            (folder / part).symlink_to(self.root / part)
+        if self.photos:
+            shutil.copytree(self.photos, folder / "photos", copy_function=os.link)
+        return folder
+
+    def paste(self, command, folder):
+        """Exit code and what the terminal shows, without the progress lines that were drawn over."""
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        parts = []
+        reader = threading.Thread(target=read_all, args=(master, parts))
+        reader.start()
+        process = subprocess.Popen(["bash", "-eo", "pipefail", "-c", command], cwd=folder, env=self.environment,
+                                   stdin=slave, stdout=slave, stderr=slave, start_new_session=True)
+        os.close(slave)
+        try:
+            code = process.wait(LIMIT_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, 9)
+            code = process.wait()
+        reader.join()
+        os.close(master)
+        self.ran += 1
+        shown = b"".join(parts).decode(errors="replace").replace("\r\n", "\n")
+        return code, re.sub(r"\r[^\n\r]*?\x1b\[K", "", shown).replace("\r", "")
+
+    def fail(self, where, command, code, shown, wanted=None):
+        self.failed += 1
+        print(f"{where}: {command}\n-- exit {code}, shown:\n{shown}" + (f"-- promised:\n{wanted}\n" if wanted else ""))
+
+    def expect(self, where, command, folder):
+        code, shown = self.paste(command, folder)
+        if code != 0:
+            self.fail(where, command, code, shown)
+        return shown
+
+
+def run_document(desk, path):
+    name = path.relative_to(desk.root)
+    text = path.read_text()
+    folder = desk.folder(path.stem)
+    for number in stray_commands(text):
+        desk.fail(f"{name}:{number}", text.splitlines()[number - 1].strip(), "none", "a command outside of a console block\n")
+    for number, command, expected in sessions(text):
+        code, shown = desk.paste(command, folder)
+        if code != 0 or (expected and not matches(expected, shown)):
+            desk.fail(f"{name}:{number}", command, code, shown, "\n".join(expected))
+    if desk.photos is None:
+        desk.photos = folder / "photos"
+    for span in sorted(set(re.findall(rf"`({PROGRAM} [^`]*)`", text))):
+        check_named(desk, name, " ".join(span.split()), folder)
+
+
+def check_named(desk, where, command, folder):
+    """It runs, or lacks nothing but operands and arguments."""
+    code, shown = desk.paste(command, folder)
+    if code != 0 and not (code == 2 and INCOMPLETE.search(shown)):
+        desk.fail(where, command, code, shown)
+
+
+def run_examples(desk):
+    """The example of each --help, in the order in which they feed each other; then what the sweep said to do next."""
+    folder = desk.folder("help")
+    shutil.rmtree(folder / "photos")
+    for program in PROGRAMS:
+        _, text = desk.paste(f"{program} --help", folder)
+        examples = re.findall(r"^Example: (.*(?:\n +.*)*)", text, re.MULTILINE)
+        if len(examples) != 1:
+            desk.fail(program, "--help", 0, text, "one example")
+        for example in examples:
+            shown = desk.expect(f"{program} --help", " ".join(example.split()), folder)
+            if program == "presto-sweep":
+                run_next(desk, shown, folder)
+
+
+def run_next(desk, shown, folder):
+    commands = re.findall(rf"^  ({PROGRAM}.*)$", shown.partition("\nNext:\n")[2].replace("\n\n", "\n$\n").partition("\n$\n")[0],
+                          re.MULTILINE)
+    if not commands:
+        desk.fail("presto-sweep", "Next:", 0, shown, "commands")
+    for command in commands:
+        desk.expect("presto-sweep, Next", command, folder)
+
+
+def run_advice(desk):
+    """"Try '...'" of usage errors, and every command and option that a message names."""
+    folder = desk.folder("advice")
+    options = set()
+    for program in PROGRAMS:
+        code, shown = desk.paste(f"{program} --no-such-option", folder)
+        (advice,) = re.findall(r"^Try '(.*)'\.$", shown, re.MULTILINE)
+        options |= set(re.findall(r"--[a-z][a-z-]+", desk.expect(program, advice, folder)))
+    for directory in SOURCES:
+        for path in sorted((desk.root / directory).rglob("*.c")):
+            name = path.relative_to(desk.root)
+            text = re.sub(r'"\s*\n\s*"', "", re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL))
+            for literal in re.findall(r'"((?:[^"\\\n]|\\.)*)"', text):
+                for option in set(re.findall(r"(?<![\w-])--[a-z][a-z-]+[a-z]", literal)) - options:
+                    desk.fail(name, option, "none", f"no program has this option; the text is: {literal}\n")
+                for command in re.findall(rf"{PROGRAM}(?: (?:-p|--[a-z-]+|info|verify|cat|index|repair|recode)\b)+", literal):
+                    if not literal.startswith(command + " "):  # the line of usage
+                        check_named(desk, name, command, folder)
+
+
+def check_dataset_listing(desk):
+    """The files that docs/format.md lists are those of a dataset with everything."""
+    folder = desk.folder("listing")
+    desk.expect("docs/format.md", "presto-write -p cv -u concatenated -c zstd:3+dict -s 8 -o dataset photos", folder)
+    text = (desk.root / "docs" / "format.md").read_text()
+    listing = text.partition("A dataset is a folder:\n\n")[2].partition("\n\n")[0]
+    listed = {line.split()[0] for line in listing.splitlines()} - {"..."}
+    there = {path.name for path in (folder / "dataset").iterdir()}
+    kinds = {re.sub(r"data-\d{5}", "data-00000", name) for name in there}
+    if listed != kinds:
+        desk.fail("docs/format.md", "A dataset is a folder", "none", f"{sorted(kinds)}\n", sorted(listed))
+
+
+def main():
+    root, build = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
+    with tempfile.TemporaryDirectory() as scratch:
+        desk = Desk(root, build, pathlib.Path(scratch))
+        for path in [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").glob("*.md"))]:
+            run_document(desk, path)
+        run_examples(desk)
+        run_advice(desk)
+        check_dataset_listing(desk)
+    print(f"{desk.ran} commands, {desk.failed} failures")
+    return 1 if desk.failed or desk.ran < 40 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
