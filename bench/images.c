@@ -311,7 +311,7 @@ static double run_presto(void *user) {
 static void prepare_dataset(const settings *set, const char *split, const char *dir) {
     presto_error err;
     presto_pipeline *pipeline;
-    bench_need(presto_pipeline_load("cv", &pipeline, &err), &err, "pipeline");
+    bench_need(presto_pipeline_load("cv", NULL, &pipeline, &err), &err, "pipeline");
     presto_convert_options options;
     presto_convert_options_defaults(&options);
     options.split = split;

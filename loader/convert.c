@@ -65,7 +65,8 @@ static presto_status open_input(presto__conversion *job, const char *const *path
     const presto_dataset_info *info = presto_dataset_get_info(job->dataset);
     bool matches = false;
     if (info->pipeline_json != NULL && info->split != NULL)
-        PRESTO_TRY(presto__pipeline_matches(job->pipeline, info->pipeline_json, &matches, err));
+        PRESTO_TRY(presto_pipeline_continues(job->pipeline, info->pipeline_json, info->split,
+                                             &matches, err));
     if (!matches)
         return presto_fail(
             err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
@@ -98,13 +99,6 @@ static presto_status choose_split(presto__conversion *job, size_t *representatio
     return PRESTO_OK;
 }
 
-static presto_tensor_spec main_spec(const presto_source *source) {
-    for (size_t i = 0; source->main_feature != NULL && i < source->feature_count; i++)
-        if (strcmp(source->features[i].name, source->main_feature) == 0)
-            return source->features[i].spec;
-    return (presto_tensor_spec){.rank = -1};
-}
-
 static presto_status make_plan(presto__conversion *job, size_t first_step, size_t representation,
                                presto_error *err) {
     size_t last_step = presto_pipeline_representation_steps(job->pipeline, representation);
@@ -112,8 +106,9 @@ static presto_status make_plan(presto__conversion *job, size_t first_step, size_
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "representation '%s' comes before '%s', which is what the input holds",
                            job->split, presto_dataset_get_info(job->dataset)->split);
-    presto_tensor_spec spec = main_spec(job->source);
-    return presto_plan_new(job->pipeline, first_step, last_step, &spec, &job->plan, err);
+    presto_tensor_spec spec = presto_source_main_spec(job->source);
+    presto_plan_options options = {.first_step = first_step, .last_step = last_step, .in = &spec};
+    return presto_plan_new(job->pipeline, &options, &job->plan, err);
 }
 
 /* Samples through steps: what comes out of the last one into *stored_out. */
@@ -149,7 +144,7 @@ static presto_status prepare_records(presto__conversion *job, const char *const 
     job->pipeline_json = info->pipeline_json;
     job->split = info->split;
     job->seed = info->seed;
-    *stored_out = main_spec(job->source);
+    *stored_out = presto_source_main_spec(job->source);
     return PRESTO_OK;
 }
 

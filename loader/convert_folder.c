@@ -171,7 +171,7 @@ static presto_status take_finished(presto__conversion *job, presto_error *err) {
     bool same_pipeline = same_text(info.pipeline_json, job->pipeline_json);
     presto_status status = PRESTO_OK;
     if (job->pipeline != NULL && info.pipeline_json != NULL)
-        status = presto__pipeline_matches(job->pipeline, info.pipeline_json, &same_pipeline, err);
+        status = presto_pipeline_same(job->pipeline, info.pipeline_json, &same_pipeline, err);
     uint64_t samples = 0;
     for (size_t i = 0; i < info.shard_count; i++)
         samples += info.shards[i].records;

@@ -59,9 +59,6 @@ presto_status presto__replace_file(const char *dir, const char *name, presto_spa
 
 /** Is there a dataset.json in this folder? */
 presto_status presto__path_is_dataset(const char *path, bool *is_dataset_out, presto_error *err);
-/** Is `json` the definition of this pipeline? */
-presto_status presto__pipeline_matches(const presto_pipeline *pipeline, const char *json,
-                                       bool *matches_out, presto_error *err);
 presto_status presto__find_representation(const presto_pipeline *pipeline, const char *name,
                                           size_t *representation_out, presto_error *err);
 

@@ -115,7 +115,7 @@ presto_status presto__disk_key_of(const presto_source *source, const presto_plan
     add_features(&digest, source);
     PRESTO_TRY(add_plan(&digest, plan, err));
     /* Until the files are read, a raw source's samples are the paths themselves. */
-    bool as_named = plan == NULL || strcmp(presto_plan_step_name(plan, 0), "read-file") != 0;
+    bool as_named = plan == NULL || (presto_plan_step_flags(plan, 0) & PRESTO_STEP_READS_FILE) == 0;
     PRESTO_TRY(source->ops->identify(source, as_named, &digest, err));
     key_out->words[0] = digest.state[0];
     key_out->words[1] = digest.state[1];

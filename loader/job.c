@@ -61,28 +61,23 @@ presto_status presto__find_representation(const presto_pipeline *pipeline, const
                        presto_pipeline_name(pipeline), name, names);
 }
 
-presto_status presto__pipeline_matches(const presto_pipeline *pipeline, const char *json,
-                                       bool *matches_out, presto_error *err) {
-    /* Read back, so that white space and the order of keys do not count. */
-    presto_pipeline *other = NULL;
-    PRESTO_TRY(presto_pipeline_parse(presto_span_of_text(json), PRESTO_DATASET_FILE, &other, err));
-    *matches_out = strcmp(presto_pipeline_json(pipeline), presto_pipeline_json(other)) == 0;
-    presto_pipeline_free(other);
-    return PRESTO_OK;
-}
-
 /* The steps [first, last): as one plan, or cut before the first random one. */
 static presto_status plan_steps(presto_stream *stream, size_t first, size_t last, bool cut,
                                 const presto_tensor_spec *spec, presto_error *err) {
     const presto_pipeline *pipeline = stream->pipeline;
     size_t middle = first;
-    while (cut && middle < last && !presto_pipeline_step_type(pipeline, middle)->random)
+    presto_plan_options options = {.first_step = first, .in = spec};
+    while (cut && middle < last &&
+           (presto_pipeline_step_type(pipeline, middle)->flags & PRESTO_STEP_RANDOM) == 0)
         middle++;
     if (middle > first) {
-        PRESTO_TRY(presto_plan_new(pipeline, first, middle, spec, &stream->cache_plan, err));
-        spec = presto_plan_output(stream->cache_plan);
+        options.last_step = middle;
+        PRESTO_TRY(presto_plan_new(pipeline, &options, &stream->cache_plan, err));
+        options.in = presto_plan_output(stream->cache_plan);
     }
-    return presto_plan_new(pipeline, middle, last, spec, &stream->plan, err);
+    options.first_step = middle;
+    options.last_step = last;
+    return presto_plan_new(pipeline, &options, &stream->plan, err);
 }
 
 /* The steps from representation `from` to the one asked for, for inputs of `spec`. */
@@ -117,34 +112,40 @@ static presto_status open_dataset(presto_stream *stream, const char *const *path
     return presto_source_open_dataset(stream->dataset, &stream->source, err);
 }
 
-/* The pipeline of a dataset: its own, or the one named, which must be the same unless `from` says
- * what it starts from. */
-static presto_status load_own_pipeline(presto_stream *stream, const char *dir,
-                                       const presto_stream_options *options, presto_error *err) {
+/* What is stored has been through the steps before the split: those must be the same. */
+static presto_status check_continues(const presto_stream *stream, const char *dir,
+                                     const presto_stream_options *options, presto_error *err) {
     const presto_dataset_info *info = presto_dataset_get_info(stream->dataset);
-    if (options->pipeline == NULL) {
-        if (info->pipeline_json == NULL)
-            return PRESTO_OK;
-        return presto_pipeline_parse(presto_span_of_text(info->pipeline_json), dir,
-                                     &stream->pipeline, err);
-    }
-    PRESTO_TRY(presto_pipeline_load(options->pipeline, &stream->pipeline, err));
-    bool matches = true;
-    if (options->from == NULL && info->pipeline_json != NULL)
-        PRESTO_TRY(presto__pipeline_matches(stream->pipeline, info->pipeline_json, &matches, err));
-    if (matches)
+    bool continues = true;
+    if (options->from == NULL && info->pipeline_json != NULL && info->split != NULL)
+        PRESTO_TRY(presto_pipeline_continues(stream->pipeline, info->pipeline_json, info->split,
+                                             &continues, err));
+    if (continues)
         return PRESTO_OK;
+    if (options->pipeline == NULL)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "--set changes a step that %s has behind it: it holds '%s'", dir,
+                           info->split);
     return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                        "%s was made by another pipeline than %s; to run that one's steps on it, "
                        "say which representation it holds",
                        dir, options->pipeline);
 }
 
-static presto_tensor_spec main_spec(const presto_source *source) {
-    for (size_t i = 0; source->main_feature != NULL && i < source->feature_count; i++)
-        if (strcmp(source->features[i].name, source->main_feature) == 0)
-            return source->features[i].spec;
-    return (presto_tensor_spec){.rank = -1};
+/* The pipeline of a dataset: its own, or the one named, which must be the same as far as it is
+ * stored unless `from` says what it starts from. */
+static presto_status load_own_pipeline(presto_stream *stream, const char *dir,
+                                       const presto_stream_options *options, presto_error *err) {
+    const presto_dataset_info *info = presto_dataset_get_info(stream->dataset);
+    const presto_pipeline_options *reading = &options->pipeline_options;
+    if (options->pipeline == NULL && info->pipeline_json == NULL)
+        return PRESTO_OK;
+    if (options->pipeline == NULL)
+        PRESTO_TRY(presto_pipeline_parse(presto_span_of_text(info->pipeline_json), dir, reading,
+                                         &stream->pipeline, err));
+    else
+        PRESTO_TRY(presto_pipeline_load(options->pipeline, reading, &stream->pipeline, err));
+    return check_continues(stream, dir, options, err);
 }
 
 static presto_status open_own(presto_stream *stream, const char *const *paths, size_t path_count,
@@ -164,7 +165,7 @@ static presto_status open_own(presto_stream *stream, const char *const *paths, s
                            "nothing",
                            paths[0], options->to);
     }
-    presto_tensor_spec spec = main_spec(stream->source);
+    presto_tensor_spec spec = presto_source_main_spec(stream->source);
     return make_plan(stream, from, options, &spec, err);
 }
 
@@ -174,9 +175,10 @@ static presto_status infer_spec(const presto_pipeline *pipeline, const char *fro
     size_t representation = 0;
     PRESTO_TRY(presto__find_representation(pipeline, from, &representation, err));
     presto_plan *plan = NULL;
-    PRESTO_TRY(presto_plan_new(pipeline, 0,
-                               presto_pipeline_representation_steps(pipeline, representation),
-                               &presto_pipeline_source(pipeline)->output, &plan, err));
+    presto_plan_options options = {
+        .last_step = presto_pipeline_representation_steps(pipeline, representation),
+        .in = &presto_pipeline_source(pipeline)->output};
+    PRESTO_TRY(presto_plan_new(pipeline, &options, &plan, err));
     *spec_out = *presto_plan_output(plan);
     presto_plan_free(plan);
     return PRESTO_OK;
@@ -188,7 +190,8 @@ static presto_status open_foreign(presto_stream *stream, const char *const *path
     PRESTO_TRY(open_dataset(stream, paths, path_count, options, err));
     if (options->pipeline == NULL)
         return PRESTO_OK;
-    PRESTO_TRY(presto_pipeline_load(options->pipeline, &stream->pipeline, err));
+    PRESTO_TRY(presto_pipeline_load(options->pipeline, &options->pipeline_options,
+                                    &stream->pipeline, err));
     presto_tensor_spec spec;
     PRESTO_TRY(infer_spec(stream->pipeline, options->from, &spec, err));
     const presto_option *feature = presto_pipeline_source_option(stream->pipeline, "feature");
@@ -198,9 +201,10 @@ static presto_status open_foreign(presto_stream *stream, const char *const *path
 
 static presto_status open_raw(presto_stream *stream, const char *const *paths, size_t path_count,
                               const presto_stream_options *options, presto_error *err) {
-    PRESTO_TRY(presto_pipeline_load(options->pipeline, &stream->pipeline, err));
+    PRESTO_TRY(presto_pipeline_load(options->pipeline, &options->pipeline_options,
+                                    &stream->pipeline, err));
     PRESTO_TRY(presto_source_open_raw(stream->pipeline, paths, path_count, &stream->source, err));
-    presto_tensor_spec spec = main_spec(stream->source);
+    presto_tensor_spec spec = presto_source_main_spec(stream->source);
     return make_plan(stream, PRESTO_UNPROCESSED, options, &spec, err);
 }
 
@@ -214,6 +218,9 @@ static presto_status open_stream(presto_stream *stream, const char *const *paths
         if (is_dataset)
             return open_own(stream, paths, path_count, options, err);
     }
+    if (options->pipeline == NULL && options->pipeline_options.set_count > 0)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "--set %.64s: of which pipeline?", options->pipeline_options.set[0]);
     if (options->pipeline == NULL && (options->from != NULL || options->to != NULL))
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "'%s' is a representation of which pipeline?",

@@ -57,7 +57,8 @@ static presto_status check_options(const presto_source *source, const presto_pla
         wrong = "a block needs at least one sample and one byte";
     else if (plan != NULL && presto_plan_step_count(plan) > 0 && source->main_feature == NULL)
         wrong = "it is not known which feature of these records the steps work on";
-    else if (options->cache_plan != NULL && presto_plan_is_random(options->cache_plan))
+    else if (options->cache_plan != NULL &&
+             (presto_plan_flags(options->cache_plan) & PRESTO_STEP_RANDOM) != 0)
         wrong = "what comes out of a random step cannot be cached";
     else if (options->cache_plan != NULL && options->cache_bytes == 0)
         wrong = "steps before a cache need a cache";

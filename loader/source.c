@@ -44,6 +44,13 @@ const char *presto_source_main_feature(const presto_source *source) {
     return source->main_feature;
 }
 
+presto_tensor_spec presto_source_main_spec(const presto_source *source) {
+    for (size_t i = 0; source->main_feature != NULL && i < source->feature_count; i++)
+        if (strcmp(source->features[i].name, source->main_feature) == 0)
+            return source->features[i].spec;
+    return (presto_tensor_spec){.dtype = PRESTO_DTYPE_UNKNOWN, .rank = -1};
+}
+
 const char *const *presto_source_label_names(const presto_source *source, size_t *count_out) {
     *count_out = source->label_count;
     return (const char *const *)source->label_names;

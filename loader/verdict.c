@@ -37,11 +37,17 @@ const char *presto_loader_step_name(const presto_loader *loader, size_t step) {
                          : presto_plan_step_name(loader->plan, step - cached);
 }
 
+static unsigned step_flags(const presto_loader *loader, size_t step) {
+    size_t cached = loader->cache_step_count;
+    return step < cached ? presto_plan_step_flags(loader->cache_plan, step)
+                         : presto_plan_step_flags(loader->plan, step - cached);
+}
+
 /* A step's own time. What read-file spends on reading is the reader's, who counts it as well. */
 static uint64_t step_ns(const presto_loader *loader, size_t step, uint64_t read_ns) {
     uint64_t busy = presto_loader_step_stats(loader, step).busy_ns;
     if (loader->source->ops->read_file == NULL ||
-        strcmp(presto_loader_step_name(loader, step), "read-file") != 0)
+        (step_flags(loader, step) & PRESTO_STEP_READS_FILE) == 0)
         return busy;
     return busy > read_ns ? busy - read_ns : 0;
 }

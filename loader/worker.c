@@ -26,9 +26,10 @@ presto_status presto__worker_init(presto__worker *worker, presto_loader *loader,
     presto__reader_options options = {.max_record_bytes = loader->options.max_record_bytes};
     PRESTO_TRY(ops->reader_new(loader->source, &options, &worker->reader, err));
     worker->reader->aligns = loader->aligns_views;
+    const presto_plan_worker_options steps = {
+        .arena = &worker->arena, .read_file = ops->read_file, .read_file_user = worker->reader};
     if (loader->cache_plan != NULL)
-        PRESTO_TRY(presto_plan_worker_new(loader->cache_plan, &worker->arena, ops->read_file,
-                                          worker->reader, &worker->cache_worker, err));
+        PRESTO_TRY(presto_plan_worker_new(loader->cache_plan, &steps, &worker->cache_worker, err));
     if (loader->disk != NULL)
         PRESTO_TRY(presto__disk_worker_new(loader->disk, loader->blocking.fetch_samples,
                                            &worker->disk, err));
@@ -40,8 +41,7 @@ presto_status presto__worker_init(presto__worker *worker, presto_loader *loader,
             return presto_fail_memory(err, loader->blocking.fetch_samples * sizeof(uint64_t));
     }
     if (loader->plan != NULL)
-        PRESTO_TRY(presto_plan_worker_new(loader->plan, &worker->arena, ops->read_file,
-                                          worker->reader, &worker->plan_worker, err));
+        PRESTO_TRY(presto_plan_worker_new(loader->plan, &steps, &worker->plan_worker, err));
     if (loader->options.output == PRESTO_OUTPUT_RECORDS && loader->compresses)
         PRESTO_TRY(presto_codec_new(&loader->options.codec, &worker->codec, err));
     if (loader->step_count > 0) {
@@ -70,7 +70,9 @@ void presto__worker_done(presto__worker *worker) {
 
 size_t presto__worker_memory(const presto__worker *worker) {
     return worker->arena.total_bytes + worker->raw.capacity +
-           presto__blocks_memory(&worker->blocks) + presto__disk_worker_memory(worker->disk);
+           presto_plan_worker_memory(worker->cache_worker) +
+           presto_plan_worker_memory(worker->plan_worker) + presto__blocks_memory(&worker->blocks) +
+           presto__disk_worker_memory(worker->disk);
 }
 
 /* ---- rows of batches ---- */
@@ -167,9 +169,10 @@ static presto_status expect_row(presto__worker *worker, bool *has_row_out, prest
 }
 
 /* The output of the last step goes straight into its row. */
-static presto_status give_output(void *user, const presto_tensor_spec *spec, void **data_out,
+static presto_status give_output(void *user, const presto_output_request *request, void **data_out,
                                  presto_error *err) {
     presto__worker *worker = user;
+    const presto_tensor_spec *spec = request->spec;
     size_t bytes = (size_t)presto_spec_elements(spec) * sizeof(presto_span);
     if (spec->dtype != PRESTO_STRING)
         PRESTO_TRY(presto_spec_bytes(spec, &bytes, err));
@@ -220,27 +223,21 @@ static presto_status find_main(presto__worker *worker, presto_error *err) {
 static presto_status run_steps(presto__worker *worker, presto_plan_worker *steps, bool is_last,
                                presto_error *err) {
     presto_loader *loader = worker->loader;
-    presto_feature *main = &worker->sample->features[worker->main];
-    presto_tensor value = main->tensor;
     presto_plan_run_options options = {.seed = loader->options.seed,
                                        .epoch = worker->packet->epoch,
-                                       .sample = worker->sample->number,
+                                       .main = worker->main,
                                        .output = is_last ? give_output : NULL,
                                        .output_user = worker};
     uint64_t scale = worker->time_scale;
     uint64_t read_before = worker->reader->stats.read_ns;
     uint64_t start = scale == 0 ? 0 : presto_clock_ns();
-    presto_status status = presto_plan_run(steps, &options, &value, err);
+    presto_status status = presto_plan_run(steps, &options, worker->sample, err);
     if (scale != 0) {
         uint64_t spent = presto_clock_ns() - start;
         uint64_t reading = worker->reader->stats.read_ns - read_before;
         worker->account.steps_ns += (spent > reading ? spent - reading : 0) * scale;
     }
-    if (status < 0)
-        return status;
-    main->tensor = value;
-    main->encoding = value.spec.dtype == PRESTO_STRING ? PRESTO_ENCODE_BYTES : PRESTO_ENCODE_TENSOR;
-    return PRESTO_OK;
+    return status;
 }
 
 static presto_status put_in_batch(presto__worker *worker, presto_error *err) {

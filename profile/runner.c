@@ -59,15 +59,10 @@ static presto_status open_source(presto__runner *runner, presto_error *err) {
 }
 
 static presto_status open_plan(presto__runner *runner, presto_error *err) {
-    size_t count = 0;
-    const presto_feature_spec *features = presto_source_features(runner->source, &count);
-    const char *name = presto_source_main_feature(runner->source);
-    presto_tensor_spec in = {.dtype = PRESTO_DTYPE_UNKNOWN, .rank = -1};
-    for (size_t i = 0; i < count && name != NULL; i++)
-        if (strcmp(features[i].name, name) == 0)
-            in = features[i].spec;
-    return presto_plan_new(runner->pipeline, 0, presto_pipeline_step_count(runner->pipeline), &in,
-                           &runner->plan, err);
+    presto_tensor_spec in = presto_source_main_spec(runner->source);
+    presto_plan_options options = {.last_step = presto_pipeline_step_count(runner->pipeline),
+                                   .in = &in};
+    return presto_plan_new(runner->pipeline, &options, &runner->plan, err);
 }
 
 static presto_status make_work_dir(presto__runner *runner, presto_error *err) {
@@ -321,7 +316,7 @@ static presto_status keep_stats(const presto_loader *loader, const presto_plan *
         const char *name = presto_plan_step_name(plan, i);
         uint64_t busy_ns = presto_loader_step_stats(loader, i).busy_ns;
         /* The loader reads the file on behalf of this step and has counted that as reading. */
-        if (strcmp(name, "read-file") == 0)
+        if ((presto_plan_step_flags(plan, i) & PRESTO_STEP_READS_FILE) != 0)
             busy_ns = busy_ns > stats.read_ns ? busy_ns - stats.read_ns : 0;
         add_cost(epochs, name, true, busy_ns);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks and copies that several steps need; and what a running step asks of its context. */
+/* Checks and copies that several steps need. */
 #include "steps_internal.h"
 
 #include <stdlib.h>
@@ -108,49 +108,4 @@ bool presto__use_avx2(void) {
 #else
     return false;
 #endif
-}
-
-presto_status presto_step_output(presto_step_context *context, const presto_tensor_spec *spec,
-                                 void **data_out, presto_error *err) {
-    size_t bytes;
-    PRESTO_TRY(presto_spec_bytes(spec, &bytes, err));
-    char text[PRESTO_SPEC_TEXT_BYTES];
-    if (bytes > PRESTO__STEP_MAX_OUTPUT_BYTES)
-        return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
-                           "output %s has %zu bytes, limit %ju",
-                           presto_spec_format(spec, text, sizeof text), bytes,
-                           (uintmax_t)PRESTO__STEP_MAX_OUTPUT_BYTES);
-    if (context->is_last && context->run->output != NULL &&
-        (context->hooked == NULL || presto_spec_equal(context->hooked, spec)))
-        return context->run->output(context->run->output_user, spec, data_out, err);
-    void *data = presto_arena_alloc(context->arena, bytes, 64);
-    if (data == NULL)
-        return presto_fail_memory(err, bytes);
-    *data_out = data;
-    return PRESTO_OK;
-}
-
-void *presto_step_scratch(presto_step_context *context, size_t bytes) {
-    return presto_arena_alloc(context->arena, bytes, 64);
-}
-
-presto_rng *presto_step_rng(presto_step_context *context) {
-    if (!context->rng_ready) {
-        presto_rng_key key = {context->run->seed, context->run->epoch, context->run->sample,
-                              context->stream};
-        presto_rng_init(&context->rng, &key);
-        context->rng_ready = true;
-    }
-    return &context->rng;
-}
-
-void *presto_step_worker(presto_step_context *context) {
-    return context->worker_state;
-}
-
-presto_status presto_step_read_file(presto_step_context *context, presto_span path,
-                                    presto_span *bytes_out, presto_error *err) {
-    if (context->read_file == NULL)
-        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "files cannot be read here");
-    return context->read_file(context->read_file_user, path, context->arena, bytes_out, err);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of steps/ share: the descriptors for the registry's table, the context behind
- * presto_step_context, and small checks that several steps need.
+ * What all of steps/ shares: the descriptors for the registry's table, the built-in pipelines, and
+ * small checks that several steps need. May see: base. No state, no lock.
  */
 #ifndef PRESTO_STEPS_INTERNAL_H
 #define PRESTO_STEPS_INTERNAL_H
@@ -26,23 +26,10 @@ typedef struct presto__builtin {
 } presto__builtin;
 extern const presto__builtin presto__builtins[];
 
-/**
- * The surroundings of one running step. One a step and worker; the planner sets the lower half for
- * each sample.
- */
-struct presto_step_context {
-    void *worker_state; /* of open_worker() */
-    presto_arena *arena;
-    presto_read_file_fn read_file;
-    void *read_file_user;
-    uint64_t stream; /* position of the step in its pipeline */
-
-    const presto_plan_run_options *run; /* this sample */
-    const presto_tensor_spec *hooked; /* the output with this spec goes to run->output; NULL: any */
-    bool is_last;                     /* may run->output be used at all? */
-    bool rng_ready;                   /* rng is keyed for this sample */
-    presto_rng rng;
-};
+/** Nothing is known of it. */
+static inline presto_tensor_spec presto__spec_unknown(void) {
+    return (presto_tensor_spec){.dtype = PRESTO_DTYPE_UNKNOWN, .rank = -1};
+}
 
 /** Could a value of spec `in`, unknown parts included, be what `want` allows? */
 bool presto__spec_could_fit(const presto_tensor_spec *in, const presto_tensor_spec *want);

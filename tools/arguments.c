@@ -12,7 +12,7 @@
 presto_pipeline *cli_load_pipeline(const char *name) {
     presto_error err;
     presto_pipeline *pipeline = NULL;
-    presto_status status = presto_pipeline_load(name, &pipeline, &err);
+    presto_status status = presto_pipeline_load(name, NULL, &pipeline, &err);
     if (status == PRESTO_ERR_NOT_FOUND && err.file[0] == '\0')
         cli_usage("--pipeline: %s", err.message);
     if (status < 0)

@@ -29,6 +29,7 @@ int cli_exit_code(presto_status status) {
     switch (status) {
     case PRESTO_OK:
     case PRESTO_END:
+    case PRESTO_DROP:
         return CLI_DONE;
     case PRESTO_ERR_ARGUMENT:
         return CLI_USAGE;

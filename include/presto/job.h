@@ -24,7 +24,9 @@ typedef struct presto_stream {
 } presto_stream;
 
 typedef struct presto_stream_options {
-    const char *pipeline; /* name or path; NULL: from dataset.json, or none */
+    const char *pipeline;                     /* name or path; NULL: from dataset.json, or none */
+    presto_pipeline_options pipeline_options; /* how it is read; `set` applies to the one of
+                                                 dataset.json, too, behind its split */
     const char *from; /* representation that the input holds; NULL: from dataset.json, or the raw
                          source if a pipeline is named */
     const char *to;   /* representation to stop at; NULL: the end of the pipeline */

@@ -31,19 +31,40 @@ PRESTO_API const presto_source_type *presto_source_type_find(const char *name);
 
 typedef struct presto_pipeline presto_pipeline;
 
+/** How to read a pipeline. Copied, but for the step types: these live as long as the pipeline. */
+typedef struct presto_pipeline_options {
+    /**
+     * Changes to what the text says, each "STEP.OPTION=VALUE" or "source.OPTION=VALUE", VALUE as it
+     * would stand in YAML. A step that the pipeline has several times is named with its place among
+     * them: "resize-image[2].height=64". Default: none
+     */
+    const char *const *set;
+    size_t set_count;
+    /** Steps beside the built-in ones; one with the name of a built-in step is refused. Default:
+     * none */
+    const presto_step_type *const *steps;
+    size_t step_count;
+} presto_pipeline_options;
+
 /**
  * Load a pipeline: the name of a built-in one, or a path (with a '/' or ending in .yaml or .yml).
+ * Options of kind FILE are relative to the folder of the path; in `set`, to the working folder.
+ * `options` NULL: the defaults.
  *
  * Returns: PRESTO_ERR_NOT_FOUND (the message lists the built-in names), PRESTO_ERR_IO,
- *          PRESTO_ERR_SYNTAX (the message starts with "line L: "; err->file is the path or
- *          "pipeline NAME"), PRESTO_ERR_LIMIT (more than 1 MiB of text).
+ *          PRESTO_ERR_SYNTAX (the message starts with "line L: " or "--set ...: "; err->file is the
+ *          path or "pipeline NAME"), PRESTO_ERR_LIMIT (more than 1 MiB of text),
+ *          PRESTO_ERR_ARGUMENT (a step type of another ABI).
  * Owner:   caller, presto_pipeline_free. Immutable afterwards: any number of threads.
  */
 PRESTO_API presto_status presto_pipeline_load(const char *name_or_path,
+                                              const presto_pipeline_options *options,
                                               presto_pipeline **pipeline_out, presto_error *err);
 
-/** Parse YAML (JSON, being a subset of it, as well). `file` is only for messages. */
+/** Parse YAML (JSON, being a subset of it, as well). `file` is for messages; options of kind FILE
+ * are relative to its folder. */
 PRESTO_API presto_status presto_pipeline_parse(presto_span yaml, const char *file,
+                                               const presto_pipeline_options *options,
                                                presto_pipeline **pipeline_out, presto_error *err);
 PRESTO_API void presto_pipeline_free(presto_pipeline *pipeline);
 
@@ -56,6 +77,20 @@ PRESTO_API const char *presto_pipeline_name(const presto_pipeline *pipeline);
  * that have a default are written out. Owned by the pipeline.
  */
 PRESTO_API const char *presto_pipeline_json(const presto_pipeline *pipeline);
+
+/**
+ * Is `json`, as presto_pipeline_json() writes it, the definition of this pipeline? White space and
+ * the order of keys do not count. Returns: as presto_pipeline_parse.
+ */
+PRESTO_API presto_status presto_pipeline_same(const presto_pipeline *pipeline, const char *json,
+                                              bool *same_out, presto_error *err);
+/**
+ * Can this pipeline go on where the one defined by `json` stopped: at its representation `split`?
+ * Both must have one name and the same steps up to there. Returns: as presto_pipeline_parse.
+ */
+PRESTO_API presto_status presto_pipeline_continues(const presto_pipeline *pipeline,
+                                                   const char *json, const char *split,
+                                                   bool *continues_out, presto_error *err);
 
 PRESTO_API const presto_source_type *presto_pipeline_source(const presto_pipeline *pipeline);
 /** Value of the source's option `name`; NULL only if its table has no such option. */
@@ -87,47 +122,44 @@ PRESTO_API presto_status presto_steps_help(presto_buffer *text_out, presto_error
 
 typedef struct presto_plan presto_plan;
 
+/** Which steps to plan, and how. Zero-initialise; `in` must be set. */
+typedef struct presto_plan_options {
+    size_t first_step;            /* of the pipeline */
+    size_t last_step;             /* one past the last */
+    const presto_tensor_spec *in; /* what enters, of the main feature. Borrowed during the call */
+    bool no_fusion; /* run every step by itself; the output is the same. Default false */
+} presto_plan_options;
+
 /**
- * The steps [first_step, last_step) of a pipeline, instantiated and checked against the spec of
- * what enters them.
+ * The steps [first_step, last_step) of a pipeline, instantiated, checked against the spec of what
+ * enters them, with the models and tables that they need.
  *
  * The planner may fuse or reorder where the output stays the same to the byte; presto_plan_explain
  * says what it did.
  *
  * Returns: PRESTO_ERR_TYPE naming the step and line whose input does not fit,
- *          PRESTO_ERR_UNSUPPORTED (a step that this build lacks).
+ *          PRESTO_ERR_UNSUPPORTED (a step that this build lacks), what a step's load() fails with.
  * Owner:   caller; the pipeline must outlive it. Immutable afterwards: any number of threads.
  */
-PRESTO_API presto_status presto_plan_new(const presto_pipeline *pipeline, size_t first_step,
-                                         size_t last_step, const presto_tensor_spec *in,
-                                         presto_plan **plan_out, presto_error *err);
-
-/** How to plan. */
-typedef struct presto_plan_options {
-    bool no_fusion; /* run every step by itself; the output is the same. Default false */
-} presto_plan_options;
-
-PRESTO_API void presto_plan_options_defaults(presto_plan_options *options);
-
-/** As presto_plan_new, with options. */
-PRESTO_API presto_status presto_plan_new_with(const presto_pipeline *pipeline, size_t first_step,
-                                              size_t last_step, const presto_tensor_spec *in,
-                                              const presto_plan_options *options,
-                                              presto_plan **plan_out, presto_error *err);
+PRESTO_API presto_status presto_plan_new(const presto_pipeline *pipeline,
+                                         const presto_plan_options *options, presto_plan **plan_out,
+                                         presto_error *err);
 PRESTO_API void presto_plan_free(presto_plan *plan);
 PRESTO_API size_t presto_plan_step_count(const presto_plan *plan);
 PRESTO_API const char *presto_plan_step_name(const presto_plan *plan, size_t i);
+/** Flags (presto_step_flag) of step i; 0 if there is none. */
+PRESTO_API unsigned presto_plan_step_flags(const presto_plan *plan, size_t i);
 /** What comes out of the plan, as far as it is known before any data. */
 PRESTO_API const presto_tensor_spec *presto_plan_output(const presto_plan *plan);
-/** Does a step draw random numbers? */
-PRESTO_API bool presto_plan_is_random(const presto_plan *plan);
+/** Flags (presto_step_flag) that at least one of its steps has. */
+PRESTO_API unsigned presto_plan_flags(const presto_plan *plan);
 /** The plan as text for --explain, a line a step. Owned by the plan. */
 PRESTO_API const char *presto_plan_explain(const presto_plan *plan);
 
 /**
  * Append what the plan computes as a JSON array, an object a step with all options that have a
- * value, defaults too; not NUL-terminated. Plans with equal text give equal outputs. Returns:
- * PRESTO_OK, PRESTO_ERR_MEMORY.
+ * value, defaults too; not NUL-terminated. Plans with equal text give equal outputs, as long as the
+ * files that FILE options name hold the same. Returns: PRESTO_OK, PRESTO_ERR_MEMORY.
  */
 PRESTO_API presto_status presto_plan_json(const presto_plan *plan, presto_buffer *text_out,
                                           presto_error *err);
@@ -136,8 +168,15 @@ PRESTO_API presto_status presto_plan_json(const presto_plan *plan, presto_buffer
 typedef presto_status (*presto_read_file_fn)(void *user, presto_span path, presto_arena *arena,
                                              presto_span *bytes_out, presto_error *err);
 
+/** The sample as it is when its last step is about to write, and what it will write. */
+typedef struct presto_output_request {
+    const presto_sample *sample;
+    size_t feature;                 /* position of the feature that is written */
+    const presto_tensor_spec *spec; /* complete */
+} presto_output_request;
+
 /** Gives the memory for the last step's output, e.g. a row of a batch. */
-typedef presto_status (*presto_output_fn)(void *user, const presto_tensor_spec *spec,
+typedef presto_status (*presto_output_fn)(void *user, const presto_output_request *request,
                                           void **data_out, presto_error *err);
 
 /** Time and volume of one step in one worker, summed over its samples. */
@@ -145,37 +184,57 @@ typedef struct presto_step_stats {
     uint64_t samples;
     uint64_t busy_ns;   /* wall time in run(), scaled up where only every n-th sample was timed */
     uint64_t out_bytes; /* size of the outputs */
+    uint64_t dropped;   /* samples that it left out (PRESTO_DROP) */
+    uint64_t unfused;   /* samples that it ran on alone although it is fused with others */
 } presto_step_stats;
 
 /** The running state of a plan in one thread. */
 typedef struct presto_plan_worker presto_plan_worker;
 
-/**
- * `arena` is borrowed: the caller resets it when the sample's results are no longer needed.
- * read_file may be NULL; read-file fails then.
- */
-PRESTO_API presto_status presto_plan_worker_new(const presto_plan *plan, presto_arena *arena,
-                                                presto_read_file_fn read_file, void *read_file_user,
+/** What a plan's worker works with. */
+typedef struct presto_plan_worker_options {
+    presto_arena *arena; /* borrowed: the caller resets it when the sample's results are no longer
+                            needed */
+    presto_read_file_fn read_file; /* NULL: steps that read files fail */
+    void *read_file_user;
+} presto_plan_worker_options;
+
+PRESTO_API presto_status presto_plan_worker_new(const presto_plan *plan,
+                                                const presto_plan_worker_options *options,
                                                 presto_plan_worker **worker_out, presto_error *err);
 PRESTO_API void presto_plan_worker_free(presto_plan_worker *worker);
+
+/** Memory that its steps' buffers hold. The worker's thread. */
+PRESTO_API size_t presto_plan_worker_memory(const presto_plan_worker *worker);
+
+/** No more results are wanted: a run under way, and all later ones, end soon, with
+ * PRESTO_ERR_STOPPED if a step had to be interrupted. Any thread. */
+PRESTO_API void presto_plan_worker_cancel(presto_plan_worker *worker);
 
 /** Where and how one sample runs. */
 typedef struct presto_plan_run_options {
     uint64_t seed;
     uint64_t epoch;
-    uint64_t sample;         /* its number, for the random steps */
+    size_t main;             /* position of the main feature; SIZE_MAX: the sample has none */
     presto_output_fn output; /* for the last step's output; NULL: the arena */
     void *output_user;
 } presto_plan_run_options;
 
 /**
- * Run all steps on *tensor, in place of which the result stands afterwards. With no steps nothing
- * happens, and `output` is not called; nor is it for PRESTO_STRING results. On failure *tensor is
- * untouched and the message starts with the step's name ("decode-image: ...").
+ * Run all steps on *sample, in place of which the result stands afterwards: features that steps
+ * write are replaced, or added behind the others, so that positions stay. The array of features is
+ * then the worker's, valid until its next run. With no steps nothing happens.
+ *
+ * `output` is called at most once, for the last step's output, if that goes to the main feature and
+ * no step has written another one; not for PRESTO_STRING results. sample->number is what random
+ * steps draw by.
+ *
+ * Returns: PRESTO_OK; PRESTO_DROP (a step does not want the sample); else *sample is untouched and
+ * the message starts with the step's name ("decode-image: ...").
  */
 PRESTO_API presto_status presto_plan_run(presto_plan_worker *worker,
                                          const presto_plan_run_options *options,
-                                         presto_tensor *tensor, presto_error *err);
+                                         presto_sample *sample, presto_error *err);
 
 /** Statistics of step i of this worker, as of now. Any thread. */
 PRESTO_API presto_step_stats presto_plan_worker_stats(const presto_plan_worker *worker, size_t i);

@@ -46,6 +46,8 @@ PRESTO_API const presto_feature_spec *presto_source_features(const presto_source
                                                              size_t *count_out);
 /** Name of the main feature; NULL if not known. Borrowed. */
 PRESTO_API const char *presto_source_main_feature(const presto_source *source);
+/** What is known of its values; nothing if there is none. */
+PRESTO_API presto_tensor_spec presto_source_main_spec(const presto_source *source);
 /**
  * Names of the labels in their numeric order (parent folders); *count_out = 0 if there are none.
  * Borrowed.

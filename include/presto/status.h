@@ -23,6 +23,7 @@ extern "C" {
 #define PRESTO_STATUS_LIST(X)                                                                      \
     X(PRESTO_OK, 0, "ok")                                                                          \
     X(PRESTO_END, 1, "end of data")                                                                \
+    X(PRESTO_DROP, 2, "sample left out")                                                           \
     X(PRESTO_ERR_MEMORY, -1, "out of memory")                                                      \
     X(PRESTO_ERR_IO, -2, "input/output error")                                                     \
     X(PRESTO_ERR_ARGUMENT, -3, "invalid argument")                                                 \

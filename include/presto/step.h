@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steps: named transformations of one feature of a sample. One file a step; each file has one const
+ * Steps: named transformations of a sample. One file a step; each file has one const
  * presto_step_type, listed in the registry's table. This header is also what a user's own step is
  * written against.
  *
+ * A step reads one feature and writes one: the main one, unless the pipeline says `reads: NAME` or
+ * `writes: NAME`. Its run() sees only the value; what else the sample has is asked for by name.
+ *
  * Life of a step: the pipeline's options are parsed by its typed table -> create() makes an
  * immutable state shared by all threads -> infer() says what comes out of what, before any data ->
- * each worker thread calls open_worker() once, run() per sample, close_worker() once -> destroy().
+ * load() reads models and tables, once for each plan that runs the step -> each worker thread calls
+ * open_worker() once, run() per sample, close_worker() once -> unload() -> destroy().
  */
 #ifndef PRESTO_STEP_H
 #define PRESTO_STEP_H
@@ -18,7 +22,7 @@
 extern "C" {
 #endif
 
-#define PRESTO_STEP_ABI 1
+#define PRESTO_STEP_ABI 2
 
 /* ---- typed options ---- */
 
@@ -30,8 +34,9 @@ typedef enum presto_option_kind {
     PRESTO_OPTION_SIZE, /* bytes: a whole number, or a text such as 64MiB */
     PRESTO_OPTION_BOOL,
     PRESTO_OPTION_TEXT,
-    PRESTO_OPTION_CHOICE,   /* one of `choices` */
-    PRESTO_OPTION_TEXT_LIST /* a YAML sequence of texts */
+    PRESTO_OPTION_CHOICE,    /* one of `choices` */
+    PRESTO_OPTION_TEXT_LIST, /* a YAML sequence of texts */
+    PRESTO_OPTION_FILE       /* a path; in a pipeline file relative to that file's folder */
 } presto_option_kind;
 
 typedef struct presto_option_type {
@@ -52,7 +57,7 @@ typedef struct presto_option {
     int64_t integer; /* INT; SIZE in bytes */
     double number;
     bool truth;
-    const char *text; /* TEXT, and CHOICE (one of the table's pointers) */
+    const char *text; /* TEXT; FILE, as it can be opened; CHOICE, one of the table's pointers */
     int choice;       /* position in `choices` */
     const char *const *texts;
     size_t text_count;
@@ -85,9 +90,43 @@ PRESTO_API presto_rng *presto_step_rng(presto_step_context *context);
 /** What open_worker() of this step made for this thread. */
 PRESTO_API void *presto_step_worker(presto_step_context *context);
 
+/** What load() of this step made for the plan; NULL if it has no load(). Any thread reads it. */
+PRESTO_API const void *presto_step_model(presto_step_context *context);
+
 /**
- * The bytes of a source file (for the step read-file; the loader provides the reading, so that
- * steps know nothing of files). Valid as presto_step_scratch.
+ * An empty buffer for an output whose size is not known before it is made. It keeps its memory from
+ * sample to sample. Its bytes stay valid until this sample's last step has run. One a step and
+ * worker: asked for again, it is empty again.
+ */
+PRESTO_API presto_buffer *presto_step_buffer(presto_step_context *context);
+
+/**
+ * Set *out_out to the text `text` (one PRESTO_STRING), which must stay valid until this sample's
+ * last step has run: a step's input, scratch memory or its buffer. PRESTO_ERR_MEMORY.
+ */
+PRESTO_API presto_status presto_step_text(presto_step_context *context, presto_span text,
+                                          presto_tensor *out_out, presto_error *err);
+
+/** Another feature of the sample; NULL if it has none of that name. Borrowed until run() ends. */
+PRESTO_API const presto_feature *presto_step_feature(presto_step_context *context,
+                                                     const char *name);
+
+/**
+ * Set another feature of the sample, or add it. `name` must live as long as the step's state; the
+ * value's data until this sample's last step has run. Steps that call this set the flag
+ * PRESTO_STEP_SETS_FEATURES. Returns: PRESTO_ERR_ARGUMENT (that flag is missing, or it is the
+ * feature that the step's output goes to), PRESTO_ERR_MEMORY.
+ */
+PRESTO_API presto_status presto_step_set_feature(presto_step_context *context, const char *name,
+                                                 const presto_tensor *value, presto_error *err);
+
+/** Is the result no longer wanted? Steps that wait or compute for long look at it now and then, and
+ * end with PRESTO_ERR_STOPPED. */
+PRESTO_API bool presto_step_is_cancelled(const presto_step_context *context);
+
+/**
+ * The bytes of a source file (for steps with PRESTO_STEP_READS_FILE; the loader provides the
+ * reading, so that steps know nothing of files). Valid as presto_step_scratch.
  */
 PRESTO_API presto_status presto_step_read_file(presto_step_context *context, presto_span path,
                                                presto_span *bytes_out, presto_error *err);
@@ -145,17 +184,27 @@ typedef struct presto_step_windows {
 
 /* ---- the descriptor ---- */
 
+/** What a step does beside turning a value into another. */
+typedef enum presto_step_flag {
+    PRESTO_STEP_RANDOM = 1 << 0,       /* draws random numbers: never stored */
+    PRESTO_STEP_SERIAL = 1 << 1,       /* its library is not thread-safe: threads take turns */
+    PRESTO_STEP_READS_FILE = 1 << 2,   /* its input is the path of a source file */
+    PRESTO_STEP_DROPS = 1 << 3,        /* run() may return PRESTO_DROP */
+    PRESTO_STEP_SETS_FEATURES = 1 << 4 /* calls presto_step_set_feature() */
+} presto_step_flag;
+
 typedef struct presto_step_type {
     unsigned abi;            /* PRESTO_STEP_ABI */
     const char *name;        /* "resize-image" */
     const char *summary;     /* one line for --help-steps */
     const char *unsupported; /* not NULL: known but not in this build, and why, e.g. "built without
                                 libspng" */
-    bool random;             /* draws random numbers: never stored */
+    unsigned flags;          /* of presto_step_flag */
     const presto_option_type *options;
     size_t option_count;
 
-    /** Check what the table cannot say, build tables. Immutable afterwards. NULL: no state. */
+    /** Check what the table cannot say. Runs whenever a pipeline is parsed: opens no files.
+     * Immutable afterwards. NULL: no state. */
     presto_status (*create)(const presto_option *options, void **state_out, presto_error *err);
     void (*destroy)(void *state); /* NULL if there is nothing to free */
 
@@ -166,16 +215,36 @@ typedef struct presto_step_type {
     presto_status (*infer)(const void *state, const presto_tensor_spec *in,
                            presto_tensor_spec *out_out, presto_error *err);
 
-    presto_status (*open_worker)(const void *state, void **worker_out,
-                                 presto_error *err); /* or NULL */
-    void (*close_worker)(void *worker);              /* or NULL */
+    /**
+     * Read what the step needs to run: models, tables. Once a plan, after infer(), whose answer
+     * `out_io` holds: what only the model tells of it may be filled in. Immutable afterwards. NULL:
+     * there is nothing to read.
+     */
+    presto_status (*load)(const void *state, presto_tensor_spec *out_io, void **model_out,
+                          presto_error *err);
+    void (*unload)(void *model); /* NULL if there is nothing to free */
+
+    /** Memory and handles of one thread; `model` is of load(). Or NULL. */
+    presto_status (*open_worker)(const void *state, const void *model, void **worker_out,
+                                 presto_error *err);
+    void (*close_worker)(void *worker); /* or NULL */
+
+    /**
+     * Make run() of this worker return soon, with PRESTO_ERR_STOPPED if it is not done: for steps
+     * that wait for something outside, such as another process. Called from any thread, at any time
+     * between open_worker() and close_worker(), more than once. NULL: run() never waits.
+     */
+    void (*cancel)(void *worker);
 
     /**
      * Transform `in` into *out_out. `in` borrows until the sample's last step has run; the output
-     * is memory from presto_step_output(), or borrows from `in`.
+     * is memory from presto_step_output() or presto_step_buffer(), or borrows from `in`.
      * Threads: any number at once, each with its own context. No global state, no printing.
-     * Errors: PRESTO_ERR_CORRUPT / _TRUNCATED for damaged input (offset = byte within it where
-     * known), PRESTO_ERR_TYPE for input that does not fit, PRESTO_ERR_LIMIT, PRESTO_ERR_MEMORY.
+     * Returns: PRESTO_OK; PRESTO_DROP: this sample is not wanted (no error: it is left out and
+     * counted); PRESTO_ERR_CORRUPT / _TRUNCATED for damaged input (offset = byte within it where
+     * known), PRESTO_ERR_TYPE for input that does not fit, PRESTO_ERR_LIMIT: the sample's fault, so
+     * that a loader may leave it out. PRESTO_ERR_MEMORY, PRESTO_ERR_STOPPED, PRESTO_ERR_ARGUMENT:
+     * not the sample's fault (a helper process has died, say); the job ends.
      */
     presto_status (*run)(const void *state, presto_step_context *context, const presto_tensor *in,
                          presto_tensor *out_out, presto_error *err);

@@ -65,8 +65,9 @@ static presto_status infer(const void *state, const presto_tensor_spec *in,
     return PRESTO_OK;
 }
 
-static presto_status open_worker(const void *state, void **worker_out, presto_error *err) {
-    (void)state;
+static presto_status open_worker(const void *state, const void *model, void **worker_out,
+                                 presto_error *err) {
+    (void)state, (void)model;
     decode_worker *worker = calloc(1, sizeof *worker);
     if (worker == NULL)
         return presto_fail_memory(err, sizeof *worker);

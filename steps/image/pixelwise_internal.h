@@ -33,8 +33,9 @@ typedef struct presto__pixelwise_kernels {
 #define PRESTO__PIXELWISE_KERNELS(prefix)                                                          \
     PRESTO__PIXELWISE_PAIR(prefix, _portable, );                                                   \
     PRESTO__PIXELWISE_PAIR(prefix, _avx2, __attribute__((target("avx2"))));                        \
-    static presto_status open_worker(const void *state, void **worker_out, presto_error *err) {    \
-        (void)state, (void)err;                                                                    \
+    static presto_status open_worker(const void *state, const void *model, void **worker_out,      \
+                                     presto_error *err) {                                          \
+        (void)state, (void)model, (void)err;                                                       \
         bool is_portable = !presto__use_avx2();                                                    \
         const presto__pixelwise_kernels *chosen =                                                  \
             is_portable ? &prefix##_kernels_portable : &prefix##_kernels_avx2;                     \
@@ -45,8 +46,9 @@ typedef struct presto__pixelwise_kernels {
 #else
 #define PRESTO__PIXELWISE_KERNELS(prefix)                                                          \
     PRESTO__PIXELWISE_PAIR(prefix, _portable, );                                                   \
-    static presto_status open_worker(const void *state, void **worker_out, presto_error *err) {    \
-        (void)state, (void)err;                                                                    \
+    static presto_status open_worker(const void *state, const void *model, void **worker_out,      \
+                                     presto_error *err) {                                          \
+        (void)state, (void)model, (void)err;                                                       \
         *worker_out = (void *)(uintptr_t)&prefix##_kernels_portable;                               \
         return PRESTO_OK;                                                                          \
     }                                                                                              \

@@ -28,17 +28,17 @@ static void require(bool truth) {
 static void runner_open(runner *r, int channels, bool no_fusion) {
     char yaml[256];
     presto_error err;
-    presto_plan_options options;
-    presto_plan_options_defaults(&options);
-    options.no_fusion = no_fusion;
+    presto_plan_options options = {
+        .first_step = 1, .last_step = 3, .in = &string_spec, .no_fusion = no_fusion};
+    presto_plan_worker_options worker = {.arena = &r->arena};
     snprintf(yaml, sizeof yaml,
              "{name: f, source: {type: files}, steps: [{step: read-file}, "
              "{step: decode-image, channels: %d, max-bytes: 1MiB}, "
              "{step: random-crop, height: 3, width: 4}]}",
              channels);
-    require(presto_pipeline_parse(presto_span_of_text(yaml), "f", &r->pipeline, &err) >= 0);
-    require(presto_plan_new_with(r->pipeline, 1, 3, &string_spec, &options, &r->plan, &err) >= 0);
-    require(presto_plan_worker_new(r->plan, &r->arena, NULL, NULL, &r->worker, &err) >= 0);
+    require(presto_pipeline_parse(presto_span_of_text(yaml), "f", NULL, &r->pipeline, &err) >= 0);
+    require(presto_plan_new(r->pipeline, &options, &r->plan, &err) >= 0);
+    require(presto_plan_worker_new(r->plan, &worker, &r->worker, &err) >= 0);
 }
 
 static void runner_close(runner *r) {
@@ -50,10 +50,13 @@ static void runner_close(runner *r) {
 
 static presto_status runner_run(runner *r, const presto_span *bytes, presto_tensor *out,
                                 presto_error *err) {
-    presto_plan_run_options options = {.sample = bytes->bytes};
-    out->spec = string_spec;
-    out->strings = bytes;
-    return presto_plan_run(r->worker, &options, out, err);
+    presto_plan_run_options options = {0};
+    presto_feature image = {.name = presto_span_of_text("image"),
+                            .tensor = {.spec = string_spec, .strings = bytes}};
+    presto_sample sample = {&image, 1, bytes->bytes};
+    presto_status status = presto_plan_run(r->worker, &options, &sample, err);
+    *out = sample.features[0].tensor;
+    return status;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {

@@ -18,8 +18,9 @@ static void check_plans(const presto_pipeline *pipeline) {
     size_t steps = presto_pipeline_step_count(pipeline);
     presto_plan *plan = NULL;
     presto_error err;
-    require(presto_plan_new(pipeline, 0, steps, &presto_pipeline_source(pipeline)->output, &plan,
-                            &err) == PRESTO_OK);
+    presto_plan_options options = {.last_step = steps,
+                                   .in = &presto_pipeline_source(pipeline)->output};
+    require(presto_plan_new(pipeline, &options, &plan, &err) == PRESTO_OK);
     require(presto_plan_step_count(plan) == steps);
     presto_plan_free(plan);
 }
@@ -28,14 +29,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     presto_pipeline *pipeline = NULL;
     presto_error err;
     presto_status status =
-        presto_pipeline_parse(presto_span_of(data, bytes), "fuzz", &pipeline, &err);
+        presto_pipeline_parse(presto_span_of(data, bytes), "fuzz", NULL, &pipeline, &err);
     if (status < 0) {
         require(pipeline == NULL && err.status == status && err.message[0] != '\0');
         return 0;
     }
     presto_pipeline *again = NULL;
     const char *json = presto_pipeline_json(pipeline);
-    require(presto_pipeline_parse(presto_span_of_text(json), "json", &again, &err) == PRESTO_OK);
+    require(presto_pipeline_parse(presto_span_of_text(json), "json", NULL, &again, &err) ==
+            PRESTO_OK);
     require(strcmp(presto_pipeline_json(again), json) == 0);
     check_plans(pipeline);
     presto_pipeline_free(again);

@@ -32,7 +32,7 @@ static void set_up(void) {
              "%s -n %d --width 90 --height 70 -o %s/photos >/dev/null 2>&1", PRESTO_CORPUS_PROGRAM,
              PHOTOS, dir);
     ck_assert_int_eq(system(command), 0);
-    ck_assert_ok(presto_pipeline_load("cv", &pipeline, &err), &err);
+    ck_assert_ok(presto_pipeline_load("cv", NULL, &pipeline, &err), &err);
 }
 
 static void tear_down(void) {

@@ -59,7 +59,7 @@ static void set_up(unsigned with_threads) {
              "%s -n 6 -c 2 --width 60 --height 40 -j 0 -o %s/photos >/dev/null 2>&1",
              PRESTO_CORPUS_PROGRAM, base);
     ck_assert_int_eq(system(command), 0);
-    ck_assert_ok(presto_pipeline_load("cv", &pipeline, &err), &err);
+    ck_assert_ok(presto_pipeline_load("cv", NULL, &pipeline, &err), &err);
     ck_assert_ok(convert("whole", false), &err);
 }
 

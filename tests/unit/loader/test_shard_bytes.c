@@ -33,7 +33,7 @@ static char *source_file(int number) {
 
 static void set_up_folder(void) {
     dir = presto_check_temp_dir();
-    ck_assert_ok(presto_pipeline_load("cv", &pipeline, &err), &err);
+    ck_assert_ok(presto_pipeline_load("cv", NULL, &pipeline, &err), &err);
 }
 
 static void set_up(void) {

@@ -43,7 +43,8 @@ static presto_pipeline *pipeline_of(const char *label) {
              label);
     presto_pipeline *pipeline;
     presto_error err;
-    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(text), "test", &pipeline, &err), &err);
+    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(text), "test", NULL, &pipeline, &err),
+                 &err);
     return pipeline;
 }
 
@@ -266,9 +267,9 @@ START_TEST(files_that_cannot_be_read_are_samples_that_can_be_left_out) {
     presto_plan *plan;
     ck_assert_ok(presto_source_open_raw(pipeline, paths, 1, &source, &err), &err);
     ck_assert_uint_eq(presto_source_count(source), 6);
-    ck_assert_ok(
-        presto_plan_new(pipeline, 0, 1, &presto_pipeline_source(pipeline)->output, &plan, &err),
-        &err);
+    presto_plan_options planning = {.last_step = 1,
+                                    .in = &presto_pipeline_source(pipeline)->output};
+    ck_assert_ok(presto_plan_new(pipeline, &planning, &plan, &err), &err);
     ck_assert_int_eq(unlink(at("5.a")), 0); /* gone since it was listed */
     for (unsigned threads = 0; threads < 3; threads++) {
         left_out noted = {.count = 0};

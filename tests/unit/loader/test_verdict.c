@@ -53,9 +53,11 @@ static presto_verdict stream(int side, long consume_ms, unsigned threads) {
     presto_pipeline *pipeline;
     presto_plan *plan;
     snprintf(text, sizeof text, pipeline_text, side, side);
-    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(text), "test", &pipeline, &err), &err);
+    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(text), "test", NULL, &pipeline, &err),
+                 &err);
     presto_tensor_spec spec = {.dtype = PRESTO_UINT8, .rank = 3, .dims = {SIDE, SIDE, 3}};
-    ck_assert_ok(presto_plan_new(pipeline, 2, 4, &spec, &plan, &err), &err);
+    presto_plan_options planning = {.first_step = 2, .last_step = 4, .in = &spec};
+    ck_assert_ok(presto_plan_new(pipeline, &planning, &plan, &err), &err);
     presto_source *source = slow_source(200);
     presto_loader_options options;
     presto_loader_options_defaults(&options);

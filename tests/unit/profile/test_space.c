@@ -4,7 +4,7 @@
 static presto_pipeline *load_pipeline(const char *name) {
     presto_pipeline *pipeline = NULL;
     presto_error err;
-    ck_assert_ok(presto_pipeline_load(name, &pipeline, &err), &err);
+    ck_assert_ok(presto_pipeline_load(name, NULL, &pipeline, &err), &err);
     return pipeline;
 }
 
@@ -133,7 +133,8 @@ START_TEST(what_comes_after_a_random_step_cannot_be_stored) {
                                "  - {step: random-crop, yields: cropped, height: 8, width: 8}\n";
     presto_pipeline *pipeline = NULL;
     presto_error err;
-    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(yaml), "dice", &pipeline, &err), &err);
+    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(yaml), "dice", NULL, &pipeline, &err),
+                 &err);
     presto_sweep_options options;
     presto_sweep_options_defaults(&options);
     presto__space space = {0};

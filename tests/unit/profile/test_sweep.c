@@ -57,7 +57,8 @@ static presto_pipeline *small_pipeline(void) {
                                "  - {step: random-crop, height: 48, width: 48}\n";
     presto_pipeline *pipeline = NULL;
     presto_error err;
-    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(yaml), "small", &pipeline, &err), &err);
+    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(yaml), "small", NULL, &pipeline, &err),
+                 &err);
     return pipeline;
 }
 
@@ -200,7 +201,8 @@ START_TEST(labels_from_a_csv_file_make_it_the_first_samples) {
              csv);
     presto_pipeline *pipeline = NULL;
     presto_error err;
-    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(yaml), "x", &pipeline, &err), &err);
+    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(yaml), "x", NULL, &pipeline, &err),
+                 &err);
     const char *paths[] = {at.photos};
     presto_sweep_options options = small_options(&at);
     options.samples = 3;
@@ -336,7 +338,8 @@ START_TEST(samples_of_different_shapes_are_measured_one_by_one) {
                                "  - {step: decode-image, yields: decoded, channels: 3}\n";
     presto_pipeline *pipeline = NULL;
     presto_error err;
-    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(yaml), "x", &pipeline, &err), &err);
+    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(yaml), "x", NULL, &pipeline, &err),
+                 &err);
     const char *paths[] = {at.photos, tall};
     presto_sweep_options options = small_options(&at);
     options.batch_samples = 5; /* eight wide ones and four tall ones: the second batch is mixed */

@@ -20,6 +20,20 @@ typedef struct rig {
 
 static const presto_tensor_spec string_spec = {PRESTO_STRING, 0, {0}};
 
+/* The steps [first, last) on an input of spec `in`. */
+#define plan_of(pipeline, first, last, spec, plan_out, err)                                        \
+    presto_plan_new(                                                                               \
+        pipeline,                                                                                  \
+        &(presto_plan_options){.first_step = (first), .last_step = (last), .in = (spec)},          \
+        plan_out, err)
+
+/* How one value is run, and as which sample. */
+typedef struct rig_options {
+    uint64_t seed, epoch, sample;
+    presto_output_fn output;
+    void *output_user;
+} rig_options;
+
 /* `steps` is the inside of a YAML list; the plan runs them on an input of spec `in`. */
 static inline presto_status rig_open(rig *r, const char *steps, const presto_tensor_spec *in,
                                      bool no_fusion, presto_error *err) {
@@ -30,14 +44,14 @@ static inline presto_status rig_open(rig *r, const char *steps, const presto_ten
     snprintf(yaml, sizeof yaml,
              "name: t\nsource: {type: files}\nsteps: [{step: read-file}, %s%s]\n",
              is_bytes ? "" : "{step: decode-image, channels: 0}, ", steps);
-    PRESTO_TRY(presto_pipeline_parse(presto_span_of_text(yaml), "t", &r->pipeline, err));
-    presto_plan_options options;
-    presto_plan_options_defaults(&options);
-    options.no_fusion = no_fusion;
-    PRESTO_TRY(presto_plan_new_with(r->pipeline, is_bytes ? 1 : 2,
-                                    presto_pipeline_step_count(r->pipeline), in, &options, &r->plan,
-                                    err));
-    return presto_plan_worker_new(r->plan, &r->arena, NULL, NULL, &r->worker, err);
+    PRESTO_TRY(presto_pipeline_parse(presto_span_of_text(yaml), "t", NULL, &r->pipeline, err));
+    presto_plan_options options = {.first_step = is_bytes ? 1 : 2,
+                                   .last_step = presto_pipeline_step_count(r->pipeline),
+                                   .in = in,
+                                   .no_fusion = no_fusion};
+    PRESTO_TRY(presto_plan_new(r->pipeline, &options, &r->plan, err));
+    presto_plan_worker_options worker = {.arena = &r->arena};
+    return presto_plan_worker_new(r->plan, &worker, &r->worker, err);
 }
 
 static inline void rig_close(rig *r) {
@@ -47,15 +61,29 @@ static inline void rig_close(rig *r) {
     presto_arena_done(&r->arena);
 }
 
-static inline presto_status rig_run(rig *r, const presto_plan_run_options *options,
+/* Runs a plan on a sample of one feature, whose value is *tensor before and afterwards. */
+static inline presto_status run_one(presto_plan_worker *worker, const rig_options *options,
                                     presto_tensor *tensor, presto_error *err) {
-    presto_arena_reset(&r->arena);
-    return presto_plan_run(r->worker, options, tensor, err);
+    presto_feature feature = {.name = presto_span_of_text("value"), .tensor = *tensor};
+    presto_sample sample = {&feature, 1, options->sample};
+    presto_plan_run_options run = {.seed = options->seed,
+                                   .epoch = options->epoch,
+                                   .output = options->output,
+                                   .output_user = options->output_user};
+    presto_status status = presto_plan_run(worker, &run, &sample, err);
+    if (status == PRESTO_OK)
+        *tensor = sample.features[0].tensor;
+    return status;
 }
 
-static inline presto_status rig_run_bytes(rig *r, const presto_plan_run_options *options,
-                                          presto_span bytes, presto_tensor *out,
-                                          presto_error *err) {
+static inline presto_status rig_run(rig *r, const rig_options *options, presto_tensor *tensor,
+                                    presto_error *err) {
+    presto_arena_reset(&r->arena);
+    return run_one(r->worker, options, tensor, err);
+}
+
+static inline presto_status rig_run_bytes(rig *r, const rig_options *options, presto_span bytes,
+                                          presto_tensor *out, presto_error *err) {
     r->bytes = bytes;
     out->spec = string_spec;
     out->strings = &r->bytes;

@@ -5,12 +5,11 @@
  */
 #include <jansson.h>
 #include <math.h>
-#include <presto/pipeline.h>
 #include <stdio.h>
 #include <string.h>
 #include <zlib.h>
 
-#include "presto_check.h"
+#include "steps_check.h"
 
 #define GOLDEN(path) PRESTO_GOLDEN_DIR "/" path
 
@@ -33,8 +32,6 @@ static const struct {
 };
 #define RECIPE_COUNT (sizeof recipes / sizeof recipes[0])
 
-static const presto_tensor_spec string_spec = {PRESTO_STRING, 0, {0}};
-
 /* Runs decode-image and what follows on bytes in memory. */
 static presto_status run_recipe(const char *steps, presto_span bytes, presto_arena *arena,
                                 presto_tensor *out, presto_error *err) {
@@ -44,14 +41,15 @@ static presto_status run_recipe(const char *steps, presto_span bytes, presto_are
     presto_pipeline *pipeline;
     presto_plan *plan;
     presto_plan_worker *worker;
-    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(yaml), "g", &pipeline, err), err);
-    ck_assert_ok(presto_plan_new(pipeline, 1, presto_pipeline_step_count(pipeline), &string_spec,
-                                 &plan, err),
-                 err);
-    ck_assert_ok(presto_plan_worker_new(plan, arena, NULL, NULL, &worker, err), err);
+    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(yaml), "g", NULL, &pipeline, err), err);
+    ck_assert_ok(
+        plan_of(pipeline, 1, presto_pipeline_step_count(pipeline), &string_spec, &plan, err), err);
+    ck_assert_ok(
+        presto_plan_worker_new(plan, &(presto_plan_worker_options){.arena = arena}, &worker, err),
+        err);
     presto_tensor tensor = {.spec = string_spec, .strings = &bytes};
-    presto_plan_run_options options = {0};
-    presto_status status = presto_plan_run(worker, &options, &tensor, err);
+    rig_options options = {0};
+    presto_status status = run_one(worker, &options, &tensor, err);
     *out = tensor;
     presto_plan_worker_free(worker);
     presto_plan_free(plan);

@@ -22,7 +22,7 @@ static presto_status decode(const char *step, presto_span bytes, presto_tensor_s
     rig r;
     presto_tensor tensor;
     ck_assert_ok(rig_open(&r, step, &string_spec, false, err), err);
-    presto_plan_run_options options = {0};
+    rig_options options = {0};
     presto_status status = rig_run_bytes(&r, &options, bytes, &tensor, err);
     if (status >= 0) {
         *spec_out = tensor.spec;
@@ -170,7 +170,7 @@ START_TEST(flipped_bits_never_do_harm) {
             size_t at = flip < 300 && flip < bytes ? flip : presto_rng_below(&rng, bytes);
             uint8_t bit = (uint8_t)(1u << presto_rng_below(&rng, 8));
             content[at] ^= bit;
-            presto_plan_run_options options = {0};
+            rig_options options = {0};
             presto_tensor tensor;
             (void)rig_run_bytes(&r, &options, presto_span_of(content, bytes), &tensor, &err);
             content[at] ^= bit;
@@ -194,7 +194,7 @@ START_TEST(a_broken_image_leaves_no_trace_in_the_next_one) {
     ck_assert_ok(rig_open(&r, "{step: decode-image}", &string_spec, false, &err), &err);
     for (size_t i = 0; i < 5; i++) {
         presto_tensor tensor;
-        presto_plan_run_options options = {0};
+        rig_options options = {0};
         presto_status status = rig_run_bytes(&r, &options, inputs[i], &tensor, &err);
         ck_assert(status == (i % 2 == 0 ? PRESTO_OK : PRESTO_ERR_TRUNCATED));
         if (i == 0)
@@ -228,7 +228,7 @@ START_TEST(a_jpeg_without_tables_does_not_use_those_of_the_one_before) {
     rig r;
     presto_error err;
     presto_tensor tensor;
-    presto_plan_run_options options = {0};
+    rig_options options = {0};
     ck_assert_ok(rig_open(&r, "{step: decode-image}", &string_spec, false, &err), &err);
     ck_assert_ok(rig_run_bytes(&r, &options, presto_span_of(whole, bytes), &tensor, &err), &err);
     ck_assert_status(rig_run_bytes(&r, &options, presto_span_of(bare, kept), &tensor, &err),
@@ -387,7 +387,7 @@ static void check_resize(resizing r, bool is_float, presto_rng *rng) {
              (intmax_t)r.out_height, (intmax_t)r.out_width);
     ck_assert_ok(rig_open(&steps, step, &in, false, &err), &err);
     presto_tensor tensor = {.spec = in, .data = exact};
-    presto_plan_run_options options = {0};
+    rig_options options = {0};
     ck_assert_ok(rig_run(&steps, &options, &tensor, &err), &err);
     compare_resized(&r, &tensor);
     rig_close(&steps);
@@ -438,7 +438,7 @@ START_TEST(portable_and_vector_kernels_give_the_same) {
     for (size_t i = 0; i < 4; i++) {
         rig vector, portable;
         presto_error err;
-        presto_plan_run_options options = {0};
+        rig_options options = {0};
         presto_tensor a = {.spec = in, .data = pixels}, b = a;
         ck_assert_int_eq(unsetenv("PRESTO_PORTABLE"), 0);
         ck_assert_ok(rig_open(&vector, steps[i], &in, false, &err), &err);
@@ -490,7 +490,7 @@ START_TEST(images_of_many_sizes_share_one_worker) {
         for (size_t k = 0; k < bytes; k++)
             pixels[k] = (uint8_t)presto_rng_next(&rng);
         rig fresh;
-        presto_plan_run_options options = {0};
+        rig_options options = {0};
         presto_tensor a = {.spec = in, .data = pixels}, b = a;
         ck_assert_ok(rig_open(&fresh, "{step: resize-image, min-side: 33}", &any, false, &err),
                      &err);
@@ -516,7 +516,7 @@ START_TEST(centering_rounds_the_quotient_first) {
         all[i] = (uint8_t)i;
     ck_assert_ok(rig_open(&r, "{step: center-pixels}", &in, false, &err), &err);
     presto_tensor tensor = {.spec = in, .data = all};
-    presto_plan_run_options options = {0};
+    rig_options options = {0};
     ck_assert_ok(rig_run(&r, &options, &tensor, &err), &err);
     const float *got = tensor.data;
     for (size_t i = 0; i < 256; i++) {
@@ -543,7 +543,7 @@ START_TEST(inputs_need_no_alignment) {
         rig r;
         presto_error err;
         presto_tensor tensor = {.spec = in, .data = bytes + 1};
-        presto_plan_run_options options = {0};
+        rig_options options = {0};
         ck_assert_ok(rig_open(&r, steps[i], &in, false, &err), &err);
         ck_assert_ok(rig_run(&r, &options, &tensor, &err), &err);
         rig_close(&r);
@@ -562,7 +562,7 @@ START_TEST(greyscale_stays_in_range_and_follows_the_weights) {
     presto_error err;
     ck_assert_ok(rig_open(&r, "{step: greyscale}", &in, false, &err), &err);
     presto_tensor tensor = {.spec = in, .data = pixels};
-    presto_plan_run_options options = {0};
+    rig_options options = {0};
     ck_assert_ok(rig_run(&r, &options, &tensor, &err), &err);
     const uint8_t *grey = tensor.data;
     ck_assert(grey[0] == 255 && grey[1] == 0);

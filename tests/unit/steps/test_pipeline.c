@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "options_internal.h"
+#include "pipeline/pipeline_internal.h"
 #include "presto_check.h"
 
 static const char head[] = "name: p\nsource: {type: files}\n";
@@ -14,7 +14,7 @@ static presto_status parse(const char *text, presto_pipeline **out, presto_error
     presto_span span = presto_span_of_text(text);
     uint8_t *copy = presto_check_copy(span);
     presto_status status =
-        presto_pipeline_parse(presto_span_of(copy, span.bytes), "x.yaml", out, err);
+        presto_pipeline_parse(presto_span_of(copy, span.bytes), "x.yaml", NULL, out, err);
     free(copy);
     return status;
 }
@@ -41,7 +41,7 @@ START_TEST(built_in_pipelines_have_the_papers_representations) {
         presto_pipeline *p;
         presto_error err;
         ck_assert_str_eq(presto_pipeline_builtin_at(i), names[i]);
-        ck_assert_ok(presto_pipeline_load(names[i], &p, &err), &err);
+        ck_assert_ok(presto_pipeline_load(names[i], NULL, &p, &err), &err);
         ck_assert_str_eq(presto_pipeline_name(p), names[i]);
         ck_assert_str_eq(presto_pipeline_source(p)->name, "files");
         ck_assert_uint_eq(presto_pipeline_step_count(p), 5);
@@ -65,7 +65,7 @@ END_TEST
 START_TEST(source_options_of_cv_are_its_own) {
     presto_pipeline *p;
     presto_error err;
-    ck_assert_ok(presto_pipeline_load("cv", &p, &err), &err);
+    ck_assert_ok(presto_pipeline_load("cv", NULL, &p, &err), &err);
     const presto_option *match = presto_pipeline_source_option(p, "match");
     ck_assert_uint_eq(match->text_count, 3);
     ck_assert_str_eq(match->texts[2], "*.JPEG");
@@ -93,7 +93,7 @@ END_TEST
 START_TEST(json_is_read_back_to_the_same_json) {
     presto_pipeline *p, *q;
     presto_error err;
-    ck_assert_ok(presto_pipeline_load("cv", &p, &err), &err);
+    ck_assert_ok(presto_pipeline_load("cv", NULL, &p, &err), &err);
     const char *json = presto_pipeline_json(p);
     ck_assert_ptr_null(strchr(json, '\n'));
     ck_assert_ptr_nonnull(strstr(json, "\"min-side\": 256"));
@@ -129,17 +129,17 @@ START_TEST(a_path_is_loaded_and_errors_name_it) {
     char *dir = presto_check_temp_dir();
     char path[600];
     snprintf(path, sizeof path, "%s/mine.yaml", dir);
-    ck_assert_status(presto_pipeline_load(path, &p, &err), PRESTO_ERR_NOT_FOUND, &err);
+    ck_assert_status(presto_pipeline_load(path, NULL, &p, &err), PRESTO_ERR_NOT_FOUND, &err);
     ck_assert_str_eq(err.file, path);
     presto_check_write_file(path, presto_span_of_text("name: mine\nsource: {type: files}\n"
                                                       "steps:\n  - {step: read-file}\n"));
-    ck_assert_ok(presto_pipeline_load(path, &p, &err), &err);
+    ck_assert_ok(presto_pipeline_load(path, NULL, &p, &err), &err);
     ck_assert_str_eq(presto_pipeline_name(p), "mine");
     presto_pipeline_free(p);
     presto_check_write_file(path, presto_span_of_text("name: mine\nname: other\n"));
-    ck_assert_status(presto_pipeline_load(path, &p, &err), PRESTO_ERR_SYNTAX, &err);
+    ck_assert_status(presto_pipeline_load(path, NULL, &p, &err), PRESTO_ERR_SYNTAX, &err);
     ck_assert_str_eq(err.file, path);
-    ck_assert_status(presto_pipeline_load(dir, &p, &err), PRESTO_ERR_IO, &err);
+    ck_assert_status(presto_pipeline_load(dir, NULL, &p, &err), PRESTO_ERR_IO, &err);
     presto_check_remove_tree(dir);
     free(dir);
 }
@@ -148,7 +148,7 @@ END_TEST
 START_TEST(an_unknown_pipeline_lists_those_there_are) {
     presto_pipeline *p;
     presto_error err;
-    ck_assert_status(presto_pipeline_load("cv3", &p, &err), PRESTO_ERR_NOT_FOUND, &err);
+    ck_assert_status(presto_pipeline_load("cv3", NULL, &p, &err), PRESTO_ERR_NOT_FOUND, &err);
     ck_assert_ptr_nonnull(strstr(err.message, "cv, cv2-jpg, cv2-png"));
 }
 END_TEST
@@ -313,7 +313,8 @@ START_TEST(every_cut_of_a_pipeline_is_refused_or_whole) {
         presto_pipeline *p = NULL;
         presto_error err;
         uint8_t *copy = presto_check_copy(presto_span_of(text, cut));
-        presto_status status = presto_pipeline_parse(presto_span_of(copy, cut), "x", &p, &err);
+        presto_status status =
+            presto_pipeline_parse(presto_span_of(copy, cut), "x", NULL, &p, &err);
         ck_assert(status == PRESTO_OK || status == PRESTO_ERR_SYNTAX);
         presto_pipeline_free(p);
         free(copy);
@@ -330,7 +331,7 @@ START_TEST(deep_nesting_and_large_texts_are_refused) {
     memset(large, ' ', bytes);
     presto_pipeline *p;
     presto_error err;
-    ck_assert_status(presto_pipeline_parse(presto_span_of(large, bytes), "x", &p, &err),
+    ck_assert_status(presto_pipeline_parse(presto_span_of(large, bytes), "x", NULL, &p, &err),
                      PRESTO_ERR_LIMIT, &err);
     free(large);
 }
@@ -380,7 +381,7 @@ START_TEST(sizes_take_binary_suffixes) {
         presto_option *values;
         ck_assert_ok(presto__yaml_parse(presto_span_of_text(cases[i].text), &arena, &root, &err),
                      &err);
-        presto__options_request request = {table, 4, root, "step x", none};
+        presto__options_request request = {table, 4, root, "step x", NULL, none};
         presto_status status = presto__options_parse(&request, &arena, &values, &err);
         if (cases[i].want < 0) {
             ck_assert_msg(status == PRESTO_ERR_SYNTAX, "%s", cases[i].text);

@@ -20,7 +20,7 @@ static const uint8_t *photo_pixels(void) {
 static presto_pipeline *load_cv(void) {
     presto_pipeline *pipeline;
     presto_error err;
-    ck_assert_ok(presto_pipeline_load("cv", &pipeline, &err), &err);
+    ck_assert_ok(presto_pipeline_load("cv", NULL, &pipeline, &err), &err);
     return pipeline;
 }
 
@@ -32,16 +32,16 @@ START_TEST(a_plan_knows_what_comes_out) {
     const char *want[] = {"string",       "string",         "uint8[?,?,3]",
                           "uint8[?,?,3]", "float32[?,?,3]", "float32[224,224,3]"};
     for (size_t last = 0; last <= 5; last++) {
-        ck_assert_ok(presto_plan_new(cv, 0, last, &string_spec, &plan, &err), &err);
+        ck_assert_ok(plan_of(cv, 0, last, &string_spec, &plan, &err), &err);
         ck_assert_str_eq(presto_spec_format(presto_plan_output(plan), text, sizeof text),
                          want[last]);
         ck_assert_uint_eq(presto_plan_step_count(plan), last);
-        ck_assert(presto_plan_is_random(plan) == (last == 5));
+        ck_assert(((presto_plan_flags(plan) & PRESTO_STEP_RANDOM) != 0) == (last == 5));
         ck_assert_ptr_null(presto_plan_step_name(plan, last));
         presto_plan_free(plan);
     }
     presto_tensor_spec in = {PRESTO_UINT8, 3, {375, 500, 3}};
-    ck_assert_ok(presto_plan_new(cv, 2, 3, &in, &plan, &err), &err);
+    ck_assert_ok(plan_of(cv, 2, 3, &in, &plan, &err), &err);
     ck_assert_str_eq(presto_spec_format(presto_plan_output(plan), text, sizeof text),
                      "uint8[256,341,3]");
     ck_assert_str_eq(presto_plan_step_name(plan, 0), "resize-image");
@@ -54,7 +54,7 @@ START_TEST(the_explanation_names_steps_shapes_and_what_is_fused) {
     presto_pipeline *cv = load_cv();
     presto_plan *plan;
     presto_error err;
-    ck_assert_ok(presto_plan_new(cv, 0, 5, &string_spec, &plan, &err), &err);
+    ck_assert_ok(plan_of(cv, 0, 5, &string_spec, &plan, &err), &err);
     const char *text = presto_plan_explain(plan);
     printf("%s", text);
     ck_assert_ptr_nonnull(strstr(text, "decode-image     -> uint8[?,?,3], yields decoded [fused"));
@@ -64,7 +64,7 @@ START_TEST(the_explanation_names_steps_shapes_and_what_is_fused) {
         lines += *c == '\n';
     ck_assert_uint_eq(lines, 6);
     presto_plan_free(plan);
-    ck_assert_ok(presto_plan_new(cv, 0, 4, &string_spec, &plan, &err), &err);
+    ck_assert_ok(plan_of(cv, 0, 4, &string_spec, &plan, &err), &err);
     ck_assert_ptr_null(strstr(presto_plan_explain(plan), "fused"));
     presto_plan_free(plan);
     presto_pipeline_free(cv);
@@ -76,14 +76,14 @@ START_TEST(an_input_that_does_not_fit_is_refused_with_step_and_line) {
     presto_plan *plan = NULL;
     presto_error err;
     presto_tensor_spec in = {PRESTO_FLOAT32, 1, {500}};
-    ck_assert_status(presto_plan_new(cv, 2, 5, &in, &plan, &err), PRESTO_ERR_TYPE, &err);
+    ck_assert_status(plan_of(cv, 2, 5, &in, &plan, &err), PRESTO_ERR_TYPE, &err);
     ck_assert_ptr_nonnull(strstr(err.message, "line 8: step resize-image: needs"));
     ck_assert_str_eq(err.file, "pipeline cv");
     presto_tensor_spec small = {PRESTO_FLOAT32, 3, {100, 300, 3}};
-    ck_assert_status(presto_plan_new(cv, 4, 5, &small, &plan, &err), PRESTO_ERR_TYPE, &err);
+    ck_assert_status(plan_of(cv, 4, 5, &small, &plan, &err), PRESTO_ERR_TYPE, &err);
     ck_assert_ptr_nonnull(strstr(err.message, "smaller than the crop"));
-    ck_assert_status(presto_plan_new(cv, 3, 2, &in, &plan, &err), PRESTO_ERR_ARGUMENT, &err);
-    ck_assert_status(presto_plan_new(cv, 0, 6, &in, &plan, &err), PRESTO_ERR_ARGUMENT, &err);
+    ck_assert_status(plan_of(cv, 3, 2, &in, &plan, &err), PRESTO_ERR_ARGUMENT, &err);
+    ck_assert_status(plan_of(cv, 0, 6, &in, &plan, &err), PRESTO_ERR_ARGUMENT, &err);
     ck_assert_ptr_null(plan);
     presto_pipeline_free(cv);
 }
@@ -96,11 +96,11 @@ typedef struct hook {
     presto_status answer;
 } hook;
 
-static presto_status take_row(void *user, const presto_tensor_spec *spec, void **data_out,
+static presto_status take_row(void *user, const presto_output_request *request, void **data_out,
                               presto_error *err) {
     hook *h = user;
     h->calls++;
-    h->spec = *spec;
+    h->spec = *request->spec;
     if (h->answer < 0)
         return presto_fail(err, h->answer, PRESTO_NO_OFFSET, "no row");
     *data_out = h->memory;
@@ -113,7 +113,7 @@ static void check_hook(const char *steps, bool no_fusion) {
     presto_error err;
     ck_assert_ok(rig_open(&r, steps, &photo, no_fusion, &err), &err);
     presto_tensor a = {.spec = photo, .data = photo_pixels()};
-    presto_plan_run_options options = {.seed = 3, .sample = 9};
+    rig_options options = {.seed = 3, .sample = 9};
     ck_assert_ok(rig_run(&r, &options, &a, &err), &err);
     size_t bytes = presto_tensor_bytes(&a);
     uint8_t *want = rig_copy(&a);
@@ -160,12 +160,14 @@ START_TEST(a_plan_of_no_steps_leaves_everything_alone) {
     presto_plan_worker *worker;
     presto_error err;
     presto_arena arena = {0};
-    ck_assert_ok(presto_plan_new(cv, 3, 3, &photo, &plan, &err), &err);
-    ck_assert_ok(presto_plan_worker_new(plan, &arena, NULL, NULL, &worker, &err), &err);
+    ck_assert_ok(plan_of(cv, 3, 3, &photo, &plan, &err), &err);
+    ck_assert_ok(
+        presto_plan_worker_new(plan, &(presto_plan_worker_options){.arena = &arena}, &worker, &err),
+        &err);
     hook h = {.answer = PRESTO_ERR_MEMORY};
-    presto_plan_run_options options = {.output = take_row, .output_user = &h};
+    rig_options options = {.output = take_row, .output_user = &h};
     presto_tensor tensor = {.spec = photo, .data = photo_pixels()};
-    ck_assert_ok(presto_plan_run(worker, &options, &tensor, &err), &err);
+    ck_assert_ok(run_one(worker, &options, &tensor, &err), &err);
     ck_assert_int_eq(h.calls, 0);
     ck_assert_ptr_eq(tensor.data, photo_pixels());
     ck_assert_str_ne(presto_plan_explain(plan), "");
@@ -184,7 +186,7 @@ static uint8_t *crops(uint64_t seed, uint64_t epoch, size_t count, size_t *bytes
     ck_assert_ok(rig_open(&r, "{step: random-crop, height: 5, width: 7}", &photo, false, &err),
                  &err);
     for (size_t i = 0; i < count; i++) {
-        presto_plan_run_options options = {.seed = seed, .epoch = epoch, .sample = i};
+        rig_options options = {.seed = seed, .epoch = epoch, .sample = i};
         presto_tensor tensor = {.spec = photo, .data = photo_pixels()};
         ck_assert_ok(rig_run(&r, &options, &tensor, &err), &err);
         ck_assert_ok(presto_buffer_append(
@@ -222,7 +224,7 @@ START_TEST(the_order_of_samples_does_not_change_their_draws) {
     for (int round = 0; round < 2; round++) {
         for (size_t i = 0; i < 20; i++) {
             size_t sample = round == 0 ? i : 19 - i;
-            presto_plan_run_options options = {.sample = sample};
+            rig_options options = {.sample = sample};
             presto_tensor tensor = {.spec = photo, .data = photo_pixels()};
             ck_assert_ok(rig_run(&r, &options, &tensor, &err), &err);
             if (round == 0)
@@ -248,7 +250,7 @@ START_TEST(every_place_of_a_crop_is_drawn) {
     unsigned seen[20] = {0};
     ck_assert_ok(rig_open(&r, "{step: random-crop, height: 2, width: 2}", &in, false, &err), &err);
     for (uint64_t i = 0; i < 2400; i++) {
-        presto_plan_run_options options = {.sample = i};
+        rig_options options = {.sample = i};
         presto_tensor tensor = {.spec = in, .data = pixels};
         ck_assert_ok(rig_run(&r, &options, &tensor, &err), &err);
         const uint8_t *crop = tensor.data;
@@ -270,7 +272,7 @@ START_TEST(statistics_count_every_sample_and_scale_the_time) {
                  &err);
     uint64_t start = presto_clock_ns();
     for (uint64_t i = 0; i < 2000; i++) {
-        presto_plan_run_options options = {.sample = i};
+        rig_options options = {.sample = i};
         presto_tensor tensor = {.spec = photo, .data = photo_pixels()};
         ck_assert_ok(rig_run(&r, &options, &tensor, &err), &err);
     }
@@ -309,21 +311,27 @@ START_TEST(files_are_read_through_the_callers_function) {
     presto_arena arena = {0};
     presto_span content = presto_span_of_text("not an image");
     presto_span path = presto_span_of_text("a.jpg");
-    presto_plan_run_options options = {0};
+    rig_options options = {0};
     presto_tensor tensor = {.spec = string_spec, .strings = &path};
-    ck_assert_ok(presto_plan_new(cv, 0, 2, &string_spec, &plan, &err), &err);
-    ck_assert_ok(presto_plan_worker_new(plan, &arena, read_from_table, &content, &worker, &err),
+    ck_assert_ok(plan_of(cv, 0, 2, &string_spec, &plan, &err), &err);
+    ck_assert_ok(presto_plan_worker_new(plan,
+                                        &(presto_plan_worker_options){.arena = &arena,
+                                                                      .read_file = read_from_table,
+                                                                      .read_file_user = &content},
+                                        &worker, &err),
                  &err);
-    ck_assert_status(presto_plan_run(worker, &options, &tensor, &err), PRESTO_ERR_CORRUPT, &err);
+    ck_assert_status(run_one(worker, &options, &tensor, &err), PRESTO_ERR_CORRUPT, &err);
     ck_assert_str_eq(err.message, "decode-image: neither a JPEG nor a PNG");
     path = presto_span_of_text("missing.jpg");
-    ck_assert_status(presto_plan_run(worker, &options, &tensor, &err), PRESTO_ERR_IO, &err);
+    ck_assert_status(run_one(worker, &options, &tensor, &err), PRESTO_ERR_IO, &err);
     ck_assert_str_eq(err.message, "read-file: cannot open");
     ck_assert_str_eq(err.file, "missing.jpg");
     ck_assert_uint_eq(err.offset, 7);
     presto_plan_worker_free(worker);
-    ck_assert_ok(presto_plan_worker_new(plan, &arena, NULL, NULL, &worker, &err), &err);
-    ck_assert_status(presto_plan_run(worker, &options, &tensor, &err), PRESTO_ERR_ARGUMENT, &err);
+    ck_assert_ok(
+        presto_plan_worker_new(plan, &(presto_plan_worker_options){.arena = &arena}, &worker, &err),
+        &err);
+    ck_assert_status(run_one(worker, &options, &tensor, &err), PRESTO_ERR_ARGUMENT, &err);
     presto_plan_worker_free(worker);
     presto_plan_free(plan);
     presto_pipeline_free(cv);
@@ -346,7 +354,7 @@ START_TEST(values_that_do_not_fit_at_run_time_are_refused) {
         presto_error err;
         ck_assert_ok(rig_open(&r, steps[i], &unknown, false, &err), &err);
         presto_tensor tensor = {.spec = wrong[i], .data = data};
-        presto_plan_run_options options = {0};
+        rig_options options = {0};
         ck_assert_status(rig_run(&r, &options, &tensor, &err), PRESTO_ERR_TYPE, &err);
         rig_close(&r);
     }
@@ -360,7 +368,7 @@ START_TEST(an_output_beyond_the_limit_is_refused) {
     static const uint8_t data[65535 * 3];
     ck_assert_ok(rig_open(&r, "{step: resize-image, min-side: 65535}", &thin, false, &err), &err);
     presto_tensor tensor = {.spec = thin, .data = data};
-    presto_plan_run_options options = {0};
+    rig_options options = {0};
     ck_assert_status(rig_run(&r, &options, &tensor, &err), PRESTO_ERR_LIMIT, &err);
     rig_close(&r);
 }
@@ -378,10 +386,10 @@ static void *run_samples(void *user) {
     shared_run *run = user;
     for (uint64_t i = 0; i < 8; i++) {
         presto_error err;
-        presto_plan_run_options options = {.sample = i};
+        rig_options options = {.sample = i};
         presto_tensor tensor = {.spec = string_spec, .strings = &run->image};
         presto_arena_reset(&run->arena);
-        ck_assert_ok(presto_plan_run(run->worker, &options, &tensor, &err), &err);
+        ck_assert_ok(run_one(run->worker, &options, &tensor, &err), &err);
         if (i == 7)
             run->last = rig_copy(&tensor);
     }
@@ -395,13 +403,15 @@ START_TEST(threads_share_a_plan_and_statistics_are_read_meanwhile) {
     size_t bytes;
     uint8_t *image =
         presto_check_read_file(PRESTO_GOLDEN_DIR "/images/jpeg-420-640x427.jpg", &bytes);
-    ck_assert_ok(presto_plan_new(cv, 1, 5, &string_spec, &plan, &err), &err);
+    ck_assert_ok(plan_of(cv, 1, 5, &string_spec, &plan, &err), &err);
     shared_run runs[4] = {0};
     pthread_t threads[4];
     for (size_t i = 0; i < 4; i++) {
         runs[i] = (shared_run){.plan = plan, .image = presto_span_of(image, bytes)};
-        ck_assert_ok(
-            presto_plan_worker_new(plan, &runs[i].arena, NULL, NULL, &runs[i].worker, &err), &err);
+        ck_assert_ok(presto_plan_worker_new(plan,
+                                            &(presto_plan_worker_options){.arena = &runs[i].arena},
+                                            &runs[i].worker, &err),
+                     &err);
     }
     for (size_t i = 0; i < 4; i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, run_samples, &runs[i]), 0);

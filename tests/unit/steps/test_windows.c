@@ -58,8 +58,8 @@ static void load_images(void) {
 /*
  * Runs both rigs on the same bytes and compares all that can be seen. Returns whether it succeeded.
  */
-static bool compare(rig *fused, rig *plain, const presto_plan_run_options *options,
-                    presto_span bytes, const char *name) {
+static bool compare(rig *fused, rig *plain, const rig_options *options, presto_span bytes,
+                    const char *name) {
     presto_tensor a, b;
     presto_error a_err, b_err;
     presto_status a_status = rig_run_bytes(fused, options, bytes, &a, &a_err);
@@ -100,7 +100,7 @@ static void check_order(const char *steps, int tries) {
         ck_assert_ptr_nonnull(strstr(presto_plan_explain(fused.plan), "fused"));
         ck_assert_ptr_null(strstr(presto_plan_explain(plain.plan), "fused"));
         for (size_t k = 0; k < image_count; k++) {
-            presto_plan_run_options options = {.seed = (uint64_t)i, .sample = k};
+            rig_options options = {.seed = (uint64_t)i, .sample = k};
             presto_span bytes = presto_span_of(images[k].data, images[k].bytes);
             compared += compare(&fused, &plain, &options, bytes, images[k].name);
         }
@@ -179,7 +179,7 @@ START_TEST(damaged_images_fail_the_same_way_fused) {
         for (size_t flips = 0; bytes > 0 && flips < i % 3; flips++)
             copy[presto_rng_below(&rng, bytes)] ^= (uint8_t)(1u << presto_rng_below(&rng, 8));
         uint8_t *exact = presto_check_copy(presto_span_of(copy, bytes));
-        presto_plan_run_options options = {.sample = i};
+        rig_options options = {.sample = i};
         compare(&fused, &plain, &options, presto_span_of(exact, bytes), source->name);
         free(exact);
         free(copy);
@@ -200,7 +200,7 @@ START_TEST(a_fused_plan_starts_at_stored_tensors_too) {
     ck_assert_ok(rig_open(&fused, steps, &in, false, &err), &err);
     ck_assert_ok(rig_open(&plain, steps, &in, true, &err), &err);
     for (uint64_t i = 0; i < 50; i++) {
-        presto_plan_run_options options = {.sample = i};
+        rig_options options = {.sample = i};
         presto_tensor a = {.spec = in, .data = pixels}, b = a;
         ck_assert_ok(rig_run(&fused, &options, &a, &err), &err);
         ck_assert_ok(rig_run(&plain, &options, &b, &err), &err);

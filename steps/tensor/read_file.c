@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* read-file: the bytes of the file whose path comes in. How files are read is the loader's
  * business. */
-#include "steps_internal.h"
+#include "../steps_internal.h"
 
 static const presto_tensor_spec string_spec = {PRESTO_STRING, 0, {0}};
 
@@ -30,6 +30,7 @@ const presto_step_type presto__step_read_file = {
     .abi = PRESTO_STEP_ABI,
     .name = "read-file",
     .summary = "The bytes of the source file whose path comes in.",
+    .flags = PRESTO_STEP_READS_FILE,
     .infer = infer,
     .run = run,
 };

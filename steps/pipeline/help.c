@@ -2,8 +2,7 @@
 /* The reference of sources and steps, in Markdown, from the tables that parse the options. */
 #include <stdio.h>
 
-#include "options_internal.h"
-#include "steps_internal.h"
+#include "pipeline_internal.h"
 
 static presto_status put(presto_buffer *out, presto_error *err, const char *text) {
     return presto_buffer_append(out, presto_span_of_text(text), err);
@@ -68,8 +67,12 @@ static presto_status put_heading(presto_buffer *out, const char *name, const cha
 
 static presto_status put_step(presto_buffer *out, const presto_step_type *step, presto_error *err) {
     PRESTO_TRY(put_heading(out, step->name, step->summary, err));
-    if (step->random)
+    if ((step->flags & PRESTO_STEP_RANDOM) != 0)
         PRESTO_TRY(put(out, err, "\nRandom: runs online only, its output is never stored.\n"));
+    if ((step->flags & PRESTO_STEP_DROPS) != 0)
+        PRESTO_TRY(put(out, err, "\nMay leave samples out; they are counted.\n"));
+    if ((step->flags & PRESTO_STEP_SERIAL) != 0)
+        PRESTO_TRY(put(out, err, "\nSerial: one thread at a time runs it.\n"));
     if (step->unsupported != NULL) {
         PRESTO_TRY(put(out, err, "\nNot in this build: "));
         PRESTO_TRY(put(out, err, step->unsupported));
@@ -91,7 +94,8 @@ presto_status presto_steps_help(presto_buffer *text_out, presto_error *err) {
     PRESTO_TRY(put(text_out, err,
                    "\n## Steps\n\n"
                    "Every step also takes `yields: NAME`, which names the representation that it "
-                   "gives.\n"));
+                   "gives,\nand `reads: NAME` and `writes: NAME`, the features that it works on: "
+                   "without them the\nmain one.\n"));
     for (size_t i = 0; presto_step_at(i) != NULL; i++)
         PRESTO_TRY(put_step(text_out, presto_step_at(i), err));
     return PRESTO_OK;

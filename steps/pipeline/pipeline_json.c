@@ -3,7 +3,6 @@
  * A pipeline as JSON for dataset.json: every option that has a value is written out, defaults too,
  * so that a stored dataset keeps its meaning when a default changes.
  */
-#include "options_internal.h"
 #include "pipeline_internal.h"
 
 static json_t *source_to_json(const presto_pipeline *pipeline) {
@@ -17,11 +16,14 @@ static json_t *source_to_json(const presto_pipeline *pipeline) {
     return NULL;
 }
 
+static bool set_name(json_t *object, const char *key, const char *name) {
+    return name == NULL || json_object_set_new(object, key, json_string(name)) == 0;
+}
+
 static json_t *step_to_json(const presto__pipeline_step *step) {
     json_t *object = json_object();
-    if (json_object_set_new(object, "step", json_string(step->type->name)) == 0 &&
-        (step->yields == NULL ||
-         json_object_set_new(object, "yields", json_string(step->yields)) == 0) &&
+    if (set_name(object, "step", step->type->name) && set_name(object, "yields", step->yields) &&
+        set_name(object, "reads", step->reads) && set_name(object, "writes", step->writes) &&
         presto__options_to_json(step->type->options, step->type->option_count, step->options,
                                 object, NULL) >= 0)
         return object;

@@ -3,7 +3,7 @@
  * Typed options. Strict on purpose: a text where a number belongs, a number with a tail, a value
  * out of bounds or a key that nobody knows is an error with its line, never a guess.
  */
-#include "options_internal.h"
+#include "pipeline_internal.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -28,6 +28,8 @@ const char *presto__option_kind_text(presto_option_kind kind) {
         return "a choice";
     case PRESTO_OPTION_TEXT_LIST:
         return "a list of texts";
+    case PRESTO_OPTION_FILE:
+        return "a file's path";
     }
     return "?";
 }
@@ -88,10 +90,9 @@ static presto_status fail_unknown(const presto__options_request *request,
     for (size_t i = 0; i < used; i++)
         append_word(list, sizeof list, words[i]);
     const char *near = presto__nearest(key->text, words);
-    return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
-                       "line %zu: %s has no option '%.64s'%s%s%s (known: %s)", key->line,
-                       request->owner, key->text, near != NULL ? ", did you mean '" : "",
-                       near != NULL ? near : "", near != NULL ? "'?" : "", list);
+    return presto__yaml_fail(key, err, "%s has no option '%.64s'%s%s%s (known: %s)", request->owner,
+                             key->text, near != NULL ? ", did you mean '" : "",
+                             near != NULL ? near : "", near != NULL ? "'?" : "", list);
 }
 
 /* ---- one value ---- */
@@ -99,6 +100,7 @@ static presto_status fail_unknown(const presto__options_request *request,
 typedef struct value_place {
     const presto_option_type *type;
     const char *owner;
+    const char *folder; /* of the text; NULL: the working folder */
     presto_arena *arena;
     presto_error *err;
 } value_place;
@@ -107,15 +109,14 @@ static presto_status fail_kind(const value_place *place, const presto__yaml_node
     const char *hint = "";
     if (node->kind == PRESTO__YAML_SCALAR &&
         (place->type->kind == PRESTO_OPTION_TEXT || place->type->kind == PRESTO_OPTION_CHOICE ||
-         place->type->kind == PRESTO_OPTION_TEXT_LIST))
+         place->type->kind == PRESTO_OPTION_FILE || place->type->kind == PRESTO_OPTION_TEXT_LIST))
         hint = node->text[0] != '\0' ? " (put it in quotes)" : "";
-    return presto_fail(place->err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
-                       "line %zu: %s: option '%s' needs %s, gets %s%s%s%s%s", node->line,
-                       place->owner, place->type->name, presto__option_kind_text(place->type->kind),
-                       presto__yaml_describe(node),
-                       node->kind == PRESTO__YAML_SCALAR && node->text[0] != '\0' ? " '" : "",
-                       node->kind == PRESTO__YAML_SCALAR ? node->text : "",
-                       node->kind == PRESTO__YAML_SCALAR && node->text[0] != '\0' ? "'" : "", hint);
+    return presto__yaml_fail(
+        node, place->err, "%s: option '%s' needs %s, gets %s%s%s%s%s", place->owner,
+        place->type->name, presto__option_kind_text(place->type->kind), presto__yaml_describe(node),
+        node->kind == PRESTO__YAML_SCALAR && node->text[0] != '\0' ? " '" : "",
+        node->kind == PRESTO__YAML_SCALAR ? node->text : "",
+        node->kind == PRESTO__YAML_SCALAR && node->text[0] != '\0' ? "'" : "", hint);
 }
 
 static presto_status check_bounds(const value_place *place, const presto__yaml_node *node,
@@ -124,11 +125,10 @@ static presto_status check_bounds(const value_place *place, const presto__yaml_n
     bool bounded = type->minimum != 0 || type->maximum != 0;
     if (!bounded || (value >= type->minimum && value <= type->maximum))
         return PRESTO_OK;
-    return presto_fail(place->err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
-                       "line %zu: %s: option '%s' is %s, must be from %.15g to %.15g%s%s",
-                       node->line, place->owner, type->name, node->text, type->minimum,
-                       type->maximum, type->unit != NULL ? " " : "",
-                       type->unit != NULL ? type->unit : "");
+    return presto__yaml_fail(node, place->err,
+                             "%s: option '%s' is %s, must be from %.15g to %.15g%s%s", place->owner,
+                             type->name, node->text, type->minimum, type->maximum,
+                             type->unit != NULL ? " " : "", type->unit != NULL ? type->unit : "");
 }
 
 /* A whole number with a suffix of powers of 1024, or none. */
@@ -166,9 +166,8 @@ static presto_status parse_choice(const value_place *place, const presto__yaml_n
         }
         append_word(list, sizeof list, choices[i]);
     }
-    return presto_fail(place->err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
-                       "line %zu: %s: option '%s' is '%s', must be one of: %s", node->line,
-                       place->owner, place->type->name, node->text, list);
+    return presto__yaml_fail(node, place->err, "%s: option '%s' is '%s', must be one of: %s",
+                             place->owner, place->type->name, node->text, list);
 }
 
 static presto_status parse_list(const value_place *place, const presto__yaml_node *node,
@@ -187,11 +186,27 @@ static presto_status parse_list(const value_place *place, const presto__yaml_nod
     }
     texts[used] = NULL;
     if (used == 0)
-        return presto_fail(place->err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
-                           "line %zu: %s: option '%s' is an empty list", node->line, place->owner,
-                           place->type->name);
+        return presto__yaml_fail(node, place->err, "%s: option '%s' is an empty list", place->owner,
+                                 place->type->name);
     value->texts = texts;
     value->text_count = used;
+    return PRESTO_OK;
+}
+
+/* Paths of a pipeline file are relative to its folder; those of --set to the working folder. */
+static presto_status parse_file(const value_place *place, const presto__yaml_node *node,
+                                presto_option *value) {
+    if (!presto__yaml_is_text(node) || node->text[0] == '\0')
+        return fail_kind(place, node);
+    value->text = node->text;
+    if (place->folder == NULL || node->set != NULL || node->text[0] == '/')
+        return PRESTO_OK;
+    size_t bytes = strlen(place->folder) + strlen(node->text) + 2;
+    char *path = presto_arena_alloc(place->arena, bytes, 1);
+    if (path == NULL)
+        return presto_fail_memory(place->err, bytes);
+    snprintf(path, bytes, "%s/%s", place->folder, node->text);
+    value->text = path;
     return PRESTO_OK;
 }
 
@@ -226,6 +241,8 @@ static presto_status parse_value(const value_place *place, const presto__yaml_no
         return parse_choice(place, node, value);
     case PRESTO_OPTION_TEXT_LIST:
         return parse_list(place, node, value);
+    case PRESTO_OPTION_FILE:
+        return parse_file(place, node, value);
     }
     return fail_kind(place, node);
 }
@@ -276,14 +293,13 @@ static size_t find_option(const presto_option_type *table, size_t count, const c
 static presto_status parse_option(const presto__options_request *request, size_t i,
                                   presto_arena *arena, presto_option *value, presto_error *err) {
     const presto_option_type *type = &request->table[i];
-    value_place place = {type, request->owner, arena, err};
+    value_place place = {type, request->owner, request->folder, arena, err};
     const presto__yaml_node *node = presto__yaml_get(request->mapping, type->name);
     if (node != NULL)
         return parse_value(&place, node, value);
     if (type->required)
-        return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
-                           "line %zu: %s needs the option '%s'", request->mapping->line,
-                           request->owner, type->name);
+        return presto__yaml_fail(request->mapping, err, "%s needs the option '%s'", request->owner,
+                                 type->name);
     return type->default_text != NULL ? parse_default(&place, value) : PRESTO_OK;
 }
 
@@ -316,6 +332,7 @@ static json_t *option_to_json(const presto_option_type *type, const presto_optio
     case PRESTO_OPTION_BOOL:
         return json_boolean(value->truth);
     case PRESTO_OPTION_TEXT:
+    case PRESTO_OPTION_FILE:
     case PRESTO_OPTION_CHOICE:
         return json_string(value->text);
     case PRESTO_OPTION_TEXT_LIST:
@@ -359,7 +376,7 @@ presto_status presto__options_check_table(const presto_option_type *table, size_
                                  "option %zu of the table is not sound", i);
         else if (type->default_text != NULL) {
             presto_option value = {0};
-            value_place place = {type, "table", &arena, err};
+            value_place place = {type, "table", NULL, &arena, err};
             status = parse_default(&place, &value);
         }
     }

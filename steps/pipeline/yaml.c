@@ -3,10 +3,12 @@
  * libyaml's events -> tree. Scalars are typed by YAML 1.2's core schema in its strict part: true
  * and false are truths (yes, no, on and off are texts), numbers are decimal.
  */
-#include "yaml_internal.h"
+#include "pipeline_internal.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <yaml.h>
 
@@ -206,6 +208,20 @@ presto_status presto__yaml_parse(presto_span text, presto_arena *arena,
     if (status >= 0)
         *root_out = root;
     return status;
+}
+
+presto_status presto__yaml_fail(const presto__yaml_node *node, presto_error *err,
+                                const char *format, ...) {
+    char message[PRESTO_ERROR_MESSAGE_BYTES];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    if (node->set != NULL)
+        return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET, "--set %.64s: %s", node->set,
+                           message);
+    return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET, "line %zu: %s", node->line,
+                       message);
 }
 
 presto__yaml_node *presto__yaml_get(const presto__yaml_node *mapping, const char *key) {

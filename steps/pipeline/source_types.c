@@ -2,7 +2,7 @@
 /*
  * The kinds of source that a pipeline may name. Only their declaration: the loader implements them.
  */
-#include "steps_internal.h"
+#include "pipeline_internal.h"
 
 enum { FILES_MATCH, FILES_LABEL, FILES_FEATURE, FILES_MAX_BYTES, FILES_COUNT };
 

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A pipeline beside the definition that a dataset carries: are they the same, up to where? */
+#include <stdlib.h>
+
+#include "pipeline_internal.h"
+
+static presto_status read_back(const presto_pipeline *pipeline, const char *json,
+                               presto_pipeline **other_out, presto_error *err) {
+    presto_pipeline_options options = {.steps = pipeline->own_steps,
+                                       .step_count = pipeline->own_step_count};
+    return presto_pipeline_parse(presto_span_of_text(json), "dataset.json", &options, other_out,
+                                 err);
+}
+
+presto_status presto_pipeline_same(const presto_pipeline *pipeline, const char *json,
+                                   bool *same_out, presto_error *err) {
+    presto_pipeline *other = NULL;
+    PRESTO_TRY(read_back(pipeline, json, &other, err));
+    *same_out = strcmp(pipeline->json, other->json) == 0;
+    presto_pipeline_free(other);
+    return PRESTO_OK;
+}
+
+static presto_status same_steps(const presto_pipeline *a, const presto_pipeline *b, size_t count,
+                                bool *same_out, presto_error *err) {
+    char *of_a = presto__steps_to_json(a, 0, count);
+    char *of_b = presto__steps_to_json(b, 0, count);
+    presto_status status = PRESTO_OK;
+    if (of_a == NULL || of_b == NULL)
+        status = presto_fail_memory(err, 0);
+    else
+        *same_out = strcmp(of_a, of_b) == 0;
+    free(of_a);
+    free(of_b);
+    return status;
+}
+
+presto_status presto_pipeline_continues(const presto_pipeline *pipeline, const char *json,
+                                        const char *split, bool *continues_out, presto_error *err) {
+    presto_pipeline *other = NULL;
+    PRESTO_TRY(read_back(pipeline, json, &other, err));
+    size_t here = presto_pipeline_representation_find(pipeline, split);
+    size_t there = presto_pipeline_representation_find(other, split);
+    size_t steps = here == SIZE_MAX ? 0 : presto_pipeline_representation_steps(pipeline, here);
+    bool alike = strcmp(pipeline->name, other->name) == 0 && here != SIZE_MAX &&
+                 there != SIZE_MAX && steps == presto_pipeline_representation_steps(other, there);
+    presto_status status = PRESTO_OK;
+    if (alike)
+        status = same_steps(pipeline, other, steps, &alike, err);
+    presto_pipeline_free(other);
+    if (status >= 0)
+        *continues_out = alike;
+    return status;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * --set STEP.OPTION=VALUE: changes to the tree of a pipeline before it is parsed, so that a changed
+ * option is checked, filled in and recorded like one of the text.
+ */
+#include <stdlib.h>
+
+#include "pipeline_internal.h"
+
+#define SOURCE "source"
+
+/* The words of one argument; all are the arena's. */
+typedef struct change {
+    const char *argument;
+    const char *owner; /* "source" or a step's name */
+    size_t place;      /* 1-based, among the steps of that name; 0: not given */
+    const char *option;
+    const char *value;
+} change;
+
+static presto_status fail_change(const char *argument, const char *what, presto_error *err) {
+    return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET, "--set %.64s: %s", argument, what);
+}
+
+static presto_status copy_words(const char *argument, presto_arena *arena, char **copy_out,
+                                presto_error *err) {
+    size_t bytes = strlen(argument) + 1;
+    char *copy = presto_arena_alloc(arena, bytes, 1);
+    if (copy == NULL)
+        return presto_fail_memory(err, bytes);
+    memcpy(copy, argument, bytes);
+    *copy_out = copy;
+    return PRESTO_OK;
+}
+
+/* "resize-image[2]" -> its name, and *place_out = 2. */
+static bool split_place(char *owner, size_t *place_out) {
+    char *bracket = strchr(owner, '[');
+    if (bracket == NULL)
+        return true;
+    size_t digits = strspn(bracket + 1, "0123456789");
+    if (digits == 0 || digits > 4 || strcmp(bracket + 1 + digits, "]") != 0)
+        return false;
+    *bracket = '\0';
+    *place_out = (size_t)strtoul(bracket + 1, NULL, 10);
+    return *place_out > 0;
+}
+
+static presto_status parse_change(const char *argument, presto_arena *arena, change *change_out,
+                                  presto_error *err) {
+    static const char form[] = "must be STEP.OPTION=VALUE or source.OPTION=VALUE";
+    char *words = NULL;
+    PRESTO_TRY(copy_words(argument, arena, &words, err));
+    *change_out = (change){.argument = argument, .owner = words};
+    char *equals = strchr(words, '=');
+    if (equals == NULL)
+        return fail_change(argument, form, err);
+    *equals = '\0';
+    change_out->value = equals + 1;
+    char *point = strrchr(words, '.'); /* options have no point in their names */
+    if (point == NULL || point == words || point[1] == '\0')
+        return fail_change(argument, form, err);
+    *point = '\0';
+    change_out->option = point + 1;
+    return split_place(words, &change_out->place) ? PRESTO_OK : fail_change(argument, form, err);
+}
+
+static bool is_step(const presto__yaml_node *node, const char *name) {
+    const presto__yaml_node *step =
+        node->kind == PRESTO__YAML_MAPPING ? presto__yaml_get(node, "step") : NULL;
+    return step != NULL && step->kind == PRESTO__YAML_SCALAR && strcmp(step->text, name) == 0;
+}
+
+static presto_status find_step(presto__yaml_node *root, const change *wanted,
+                               presto__yaml_node **owner_out, presto_error *err) {
+    presto__yaml_node *steps = presto__yaml_get(root, "steps");
+    size_t seen = 0;
+    presto__yaml_node *found = NULL;
+    for (presto__yaml_node *node = steps == NULL ? NULL : steps->first; node != NULL;
+         node = node->next)
+        if (is_step(node, wanted->owner) && (++seen == wanted->place || wanted->place == 0))
+            found = node;
+    if (found == NULL)
+        return fail_change(wanted->argument, "the pipeline has no such step", err);
+    if (seen > 1 && wanted->place == 0)
+        return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
+                           "--set %.64s: the pipeline has %zu steps %s; say which: %s[1].%s=...",
+                           wanted->argument, seen, wanted->owner, wanted->owner, wanted->option);
+    *owner_out = found;
+    return PRESTO_OK;
+}
+
+static void mark_set(presto__yaml_node *node, const char *argument) {
+    node->set = argument;
+    for (presto__yaml_node *child = node->first; child != NULL; child = child->next)
+        mark_set(child, argument);
+}
+
+static presto_status parse_value(const change *wanted, presto_arena *arena,
+                                 presto__yaml_node **value_out, presto_error *err) {
+    presto_error inner;
+    presto_status status =
+        presto__yaml_parse(presto_span_of_text(wanted->value), arena, value_out, &inner);
+    if (status == PRESTO_ERR_SYNTAX)
+        return fail_change(wanted->argument, "the value cannot be read as YAML", err);
+    if (status < 0 && err != NULL)
+        *err = inner;
+    return status;
+}
+
+static presto_status apply(presto__yaml_node *root, const char *argument, presto_arena *arena,
+                           presto_error *err) {
+    change wanted;
+    PRESTO_TRY(parse_change(argument, arena, &wanted, err));
+    if (strcmp(wanted.option, "step") == 0 || strcmp(wanted.option, "type") == 0 ||
+        strcmp(wanted.option, "yields") == 0)
+        return fail_change(argument, "only options can be set", err);
+    presto__yaml_node *owner = presto__yaml_get(root, SOURCE);
+    if (strcmp(wanted.owner, SOURCE) != 0)
+        PRESTO_TRY(find_step(root, &wanted, &owner, err));
+    if (owner == NULL || owner->kind != PRESTO__YAML_MAPPING)
+        return PRESTO_OK; /* parsing says what is wrong with the text */
+    presto__yaml_node *value = NULL;
+    PRESTO_TRY(parse_value(&wanted, arena, &value, err));
+    presto__yaml_node *key = presto_arena_alloc(arena, sizeof *key, _Alignof(presto__yaml_node));
+    if (key == NULL)
+        return presto_fail_memory(err, sizeof *key);
+    *key =
+        (presto__yaml_node){.kind = PRESTO__YAML_SCALAR, .text = wanted.option, .is_plain = true};
+    mark_set(key, argument);
+    mark_set(value, argument);
+    value->key = key;
+    presto__yaml_node **at = &owner->first;
+    while (*at != NULL && strcmp((*at)->key->text, wanted.option) != 0)
+        at = &(*at)->next;
+    owner->count += *at == NULL;
+    value->next = *at == NULL ? NULL : (*at)->next;
+    *at = value;
+    return PRESTO_OK;
+}
+
+presto_status presto__pipeline_override(presto__yaml_node *root,
+                                        const presto_pipeline_options *options, presto_arena *arena,
+                                        presto_error *err) {
+    if (options == NULL || root->kind != PRESTO__YAML_MAPPING)
+        return PRESTO_OK;
+    for (size_t i = 0; i < options->set_count; i++)
+        PRESTO_TRY(apply(root, options->set[i], arena, err));
+    return PRESTO_OK;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Room pipeline: from the text of a pipeline to its source, steps and typed options.
+ * May see: base, steps_internal.h (the descriptors of the steps). Not: plans, what a step computes.
+ * A parsed pipeline never changes. No lock.
+ */
+#ifndef PRESTO_STEPS_PIPELINE_INTERNAL_H
+#define PRESTO_STEPS_PIPELINE_INTERNAL_H
+
+#include <jansson.h>
+
+#include "../steps_internal.h"
+
+/* ---- YAML text as a small tree that remembers its lines ---- */
+
+/* Anchors, aliases and tags are refused, so the tree is never larger than the text; nesting and
+ * size are limited. */
+
+#define PRESTO__YAML_MAX_BYTES ((size_t)1 << 20)
+#define PRESTO__YAML_MAX_DEPTH 8
+
+typedef enum presto__yaml_kind {
+    PRESTO__YAML_SCALAR,
+    PRESTO__YAML_SEQUENCE,
+    PRESTO__YAML_MAPPING
+} presto__yaml_kind;
+
+typedef struct presto__yaml_node presto__yaml_node;
+struct presto__yaml_node {
+    presto__yaml_kind kind;
+    size_t line;              /* 1-based */
+    const char *set;          /* the `--set` argument that it comes from; NULL: the text */
+    const char *text;         /* SCALAR: NUL-terminated, printable, one line */
+    bool is_plain;            /* SCALAR: not quoted, so that 5, true and null are no texts */
+    presto__yaml_node *key;   /* the key before this value; NULL but in a mapping */
+    presto__yaml_node *next;  /* the next entry of the parent */
+    presto__yaml_node *first; /* entries of a SEQUENCE, values of a MAPPING */
+    size_t count;             /* how many */
+};
+
+/**
+ * Parse exactly one document. Owner: the tree is `arena`'s.
+ * Returns: PRESTO_ERR_SYNTAX with "line L: ..."; PRESTO_ERR_LIMIT; PRESTO_ERR_MEMORY.
+ */
+presto_status presto__yaml_parse(presto_span text, presto_arena *arena,
+                                 presto__yaml_node **root_out, presto_error *err);
+
+/** PRESTO_ERR_SYNTAX; the message starts with where the node stands: "line L: " or "--set X: ". */
+presto_status presto__yaml_fail(const presto__yaml_node *node, presto_error *err,
+                                const char *format, ...) PRESTO_PRINTF(3, 4);
+
+/** The value of a mapping's key, NULL if there is none. */
+presto__yaml_node *presto__yaml_get(const presto__yaml_node *mapping, const char *key);
+
+/** "a text", "a number", "true or false", "null", "a list", "a mapping": for messages. */
+const char *presto__yaml_describe(const presto__yaml_node *node);
+
+/** Is it a scalar that stands for a text: quoted, or plain and not a number, truth or null? */
+bool presto__yaml_is_text(const presto__yaml_node *node);
+
+/** A whole number in plain decimal; false if it is not one or does not fit. */
+bool presto__yaml_integer(const presto__yaml_node *node, int64_t *value_out);
+
+/** A finite decimal number. */
+bool presto__yaml_number(const presto__yaml_node *node, double *value_out);
+
+/* ---- options: scalars and lists -> values of a typed table ---- */
+
+/* What presto__options_parse is asked to read. */
+typedef struct presto__options_request {
+    const presto_option_type *table;
+    size_t count;
+    const presto__yaml_node *mapping;
+    const char *owner;         /* whose options they are, e.g. "step resize-image": for messages */
+    const char *folder;        /* that FILE options of the text are relative to; NULL: the working
+                                  folder */
+    const char *const *others; /* keys that are the caller's own; NULL-terminated */
+} presto__options_request;
+
+/**
+ * The options of a mapping against their table. Defaults are filled in; *values_out runs parallel
+ * to the table and is the arena's.
+ *
+ * Returns: PRESTO_ERR_SYNTAX with "line L: ...", PRESTO_ERR_MEMORY.
+ */
+presto_status presto__options_parse(const presto__options_request *request, presto_arena *arena,
+                                    presto_option **values_out, presto_error *err);
+
+/** Add the options that are set to a JSON object. PRESTO_ERR_MEMORY if that fails. */
+presto_status presto__options_to_json(const presto_option_type *table, size_t count,
+                                      const presto_option *values, json_t *object,
+                                      presto_error *err);
+
+/**
+ * Is the table sound: names distinct, defaults parse, choices there? For tests; the message names
+ * the option.
+ */
+presto_status presto__options_check_table(const presto_option_type *table, size_t count,
+                                          presto_error *err);
+
+/** "text", "whole number", ...: for messages and the reference. */
+const char *presto__option_kind_text(presto_option_kind kind);
+
+/**
+ * The word of `words` (NULL-terminated) that is nearest to `word` if it is near enough to be
+ * meant, or NULL.
+ */
+const char *presto__nearest(const char *word, const char *const *words);
+
+/* ---- pipelines ---- */
+
+#define PRESTO__PIPELINE_MAX_STEPS 1000
+
+/* One step of a pipeline. */
+typedef struct presto__pipeline_step {
+    const presto_step_type *type;
+    const char *yields; /* NULL if it names no representation */
+    const char *reads;  /* the feature that it reads; NULL: the main one */
+    const char *writes; /* and writes; NULL: the one it reads */
+    const presto_option *options;
+    void *state; /* of create(); NULL as well where the build lacks the step */
+    size_t line;
+} presto__pipeline_step;
+
+struct presto_pipeline {
+    presto_arena arena; /* all texts, options and arrays */
+    const char *file;
+    const char *name;
+    const presto_step_type **own_steps; /* of the options it was read with */
+    size_t own_step_count;
+    char *json;
+    const presto_source_type *source;
+    const presto_option *source_options;
+    presto__pipeline_step *steps;
+    size_t step_count;
+    size_t *representations; /* number r > 0 is yielded by step representations[r] */
+    size_t representation_count;
+};
+
+/** Apply `options->set` to the tree of a pipeline; new nodes are the arena's. */
+presto_status presto__pipeline_override(presto__yaml_node *root,
+                                        const presto_pipeline_options *options, presto_arena *arena,
+                                        presto_error *err);
+
+/** One JSON object on one line; malloc'ed. NULL: no memory. */
+char *presto__pipeline_to_json(const presto_pipeline *pipeline);
+/** The steps [first, last) as a JSON array, without the names of representations; malloc'ed. NULL:
+ * no memory. */
+char *presto__steps_to_json(const presto_pipeline *pipeline, size_t first, size_t last);
+
+#endif

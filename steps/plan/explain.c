@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plan as text for --explain: a line a step, with its output's spec and what fusion does. */
+#include <stdio.h>
+
+#include "plan_internal.h"
+
+static presto_status append_text(presto_buffer *out, const char *text, presto_error *err) {
+    return presto_buffer_append(out, presto_span_of_text(text), err);
+}
+
+static presto_status append_named(presto_buffer *out, const char *what, const char *name,
+                                  presto_error *err) {
+    if (name == NULL)
+        return PRESTO_OK;
+    PRESTO_TRY(append_text(out, what, err));
+    return append_text(out, name, err);
+}
+
+/* "resize-image     -> uint8[?,?,3], yields resized" */
+presto_status presto__plan_describe_step(const presto_plan *plan, size_t i,
+                                         const presto_tensor_spec *spec, presto_buffer *lines,
+                                         presto_error *err) {
+    const presto__pipeline_step *step = presto__plan_step(plan, i);
+    unsigned flags = step->type->flags;
+    char name[64];
+    char shape[PRESTO_SPEC_TEXT_BYTES];
+    snprintf(name, sizeof name, "%-16s -> ", step->type->name);
+    PRESTO_TRY(append_text(lines, name, err));
+    PRESTO_TRY(append_text(lines, presto_spec_format(spec, shape, sizeof shape), err));
+    if ((flags & PRESTO_STEP_RANDOM) != 0)
+        PRESTO_TRY(append_text(lines, ", random", err));
+    if ((flags & PRESTO_STEP_SERIAL) != 0)
+        PRESTO_TRY(append_text(lines, ", one thread at a time", err));
+    if ((flags & PRESTO_STEP_DROPS) != 0)
+        PRESTO_TRY(append_text(lines, ", may leave samples out", err));
+    PRESTO_TRY(append_named(lines, ", reads ", step->reads, err));
+    PRESTO_TRY(append_named(lines, ", writes ", step->writes, err));
+    return append_named(lines, ", yields ", step->yields, err);
+}
+
+/* The lines of one stage, each with what fusion does to its step. */
+static presto_status explain_stage(const presto_plan *plan, const presto__stage *group,
+                                   const presto_buffer *lines, const size_t *line_ends,
+                                   presto_buffer *out) {
+    size_t last = group->first + group->count - 1;
+    for (size_t i = group->first; i <= last; i++) {
+        size_t start = i == 0 ? 0 : line_ends[i - 1];
+        presto_span line = presto_span_of(lines->data + start, line_ends[i] - start);
+        PRESTO_TRY(presto_buffer_append(out, line, NULL));
+        if (group->count > 1 && i == last) {
+            PRESTO_TRY(append_text(out, " [fused: draws its window first]", NULL));
+        } else if (group->count > 1) {
+            const char *crop = presto__plan_step(plan, last)->type->name;
+            PRESTO_TRY(append_text(out, " [fused: only what ", NULL));
+            PRESTO_TRY(append_text(out, crop, NULL));
+            PRESTO_TRY(append_text(out, " keeps]", NULL));
+        }
+        PRESTO_TRY(append_text(out, "\n", NULL));
+    }
+    return PRESTO_OK;
+}
+
+static presto_status explain(const presto_plan *plan, const presto_tensor_spec *in,
+                             const presto_buffer *lines, const size_t *line_ends,
+                             presto_buffer *out) {
+    char shape[PRESTO_SPEC_TEXT_BYTES];
+    char first[PRESTO_SPEC_TEXT_BYTES + 32];
+    snprintf(first, sizeof first, "%-16s    %s\n", "input",
+             presto_spec_format(in, shape, sizeof shape));
+    PRESTO_TRY(append_text(out, first, NULL));
+    for (size_t s = 0; s < plan->stage_count; s++)
+        PRESTO_TRY(explain_stage(plan, &plan->stages[s], lines, line_ends, out));
+    return presto_buffer_append(out, presto_span_of("", 1), NULL);
+}
+
+presto_status presto__plan_explain(presto_plan *plan, const presto_tensor_spec *in,
+                                   const presto_buffer *lines, const size_t *line_ends,
+                                   presto_error *err) {
+    presto_buffer text = {0};
+    presto_status status = explain(plan, in, lines, line_ends, &text);
+    if (status < 0) {
+        size_t bytes = text.bytes;
+        presto_buffer_done(&text);
+        return presto_fail_memory(err, bytes);
+    }
+    plan->explain = (char *)text.data;
+    return PRESTO_OK;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plans: which steps, checked one after the other against what comes before, with their models. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "plan_internal.h"
+
+static presto_status fail_step(const presto_plan *plan, size_t i, presto_status status,
+                               presto_error *err) {
+    const presto__pipeline_step *step = presto__plan_step(plan, i);
+    char prefix[128];
+    snprintf(prefix, sizeof prefix, "line %zu: step %s", step->line, step->type->name);
+    presto__error_prefix(err, prefix);
+    presto_error_set_file(err, plan->pipeline->file);
+    return status;
+}
+
+static presto_status load_model(presto_plan *plan, size_t i, presto_tensor_spec *out_io,
+                                presto_error *err) {
+    const presto__pipeline_step *step = presto__plan_step(plan, i);
+    plan->loaded_count = i + 1;
+    return step->type->load == NULL ? PRESTO_OK
+                                    : step->type->load(step->state, out_io, &plan->models[i], err);
+}
+
+/* The spec of the feature that step i reads; that of the main one stands in *main_spec. */
+static presto_tensor_spec spec_of_input(const presto_plan *plan, size_t i,
+                                        const presto_tensor_spec *main_spec) {
+    return presto__plan_step(plan, i)->reads == NULL ? *main_spec : presto__spec_unknown();
+}
+
+/* Checks each step against the spec before it; writes a line of the explanation for each. */
+static presto_status infer_steps(presto_plan *plan, presto_buffer *lines, size_t *line_ends,
+                                 presto_error *err) {
+    for (size_t i = 0; i < plan->step_count; i++) {
+        const presto__pipeline_step *step = presto__plan_step(plan, i);
+        const presto_step_type *type = step->type;
+        if (type->unsupported != NULL) {
+            presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET, "%s", type->unsupported);
+            return fail_step(plan, i, PRESTO_ERR_UNSUPPORTED, err);
+        }
+        presto_tensor_spec in = spec_of_input(plan, i, &plan->output);
+        presto_tensor_spec out;
+        presto_status status = type->infer(step->state, &in, &out, err);
+        if (status >= 0)
+            status = load_model(plan, i, &out, err);
+        if (status < 0)
+            return fail_step(plan, i, status, err);
+        if (step->reads == NULL && step->writes == NULL)
+            plan->output = out;
+        plan->flags |= type->flags;
+        PRESTO_TRY(presto__plan_describe_step(plan, i, &out, lines, err));
+        line_ends[i] = lines->bytes;
+    }
+    return PRESTO_OK;
+}
+
+static presto_status allocate(presto_plan *plan, presto_error *err) {
+    size_t count = plan->step_count + 1;
+    plan->stages = calloc(count, sizeof *plan->stages);
+    plan->models = calloc(count, sizeof *plan->models);
+    plan->turns = calloc(count, sizeof *plan->turns);
+    if (plan->stages == NULL || plan->models == NULL || plan->turns == NULL)
+        return presto_fail_memory(err, count * sizeof *plan->turns);
+    for (; plan->turn_count < plan->step_count; plan->turn_count++) {
+        int failed = pthread_mutex_init(&plan->turns[plan->turn_count], NULL);
+        if (failed != 0)
+            return presto_fail_errno(err, failed, NULL, "cannot make a lock");
+    }
+    return PRESTO_OK;
+}
+
+static presto_status plan_steps(presto_plan *plan, const presto_plan_options *options,
+                                presto_error *err) {
+    PRESTO_TRY(allocate(plan, err));
+    size_t *line_ends = calloc(plan->step_count + 1, sizeof *line_ends);
+    if (line_ends == NULL)
+        return presto_fail_memory(err, (plan->step_count + 1) * sizeof *line_ends);
+    presto_buffer lines = {0};
+    plan->output = *options->in;
+    presto_status status = infer_steps(plan, &lines, line_ends, err);
+    if (status >= 0) {
+        presto__plan_group(plan, options->no_fusion);
+        status = presto__plan_explain(plan, options->in, &lines, line_ends, err);
+    }
+    presto_buffer_done(&lines);
+    free(line_ends);
+    return status;
+}
+
+presto_status presto_plan_new(const presto_pipeline *pipeline, const presto_plan_options *options,
+                              presto_plan **plan_out, presto_error *err) {
+    if (options->first_step > options->last_step || options->last_step > pipeline->step_count)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "steps %zu to %zu of a pipeline with %zu", options->first_step,
+                           options->last_step, pipeline->step_count);
+    presto_plan *plan = calloc(1, sizeof *plan);
+    if (plan == NULL)
+        return presto_fail_memory(err, sizeof *plan);
+    plan->pipeline = pipeline;
+    plan->first_step = options->first_step;
+    plan->step_count = options->last_step - options->first_step;
+    presto_status status = plan_steps(plan, options, err);
+    if (status < 0) {
+        presto_plan_free(plan);
+        return status;
+    }
+    *plan_out = plan;
+    return PRESTO_OK;
+}
+
+void presto_plan_free(presto_plan *plan) {
+    if (plan == NULL)
+        return;
+    for (size_t i = 0; i < plan->loaded_count; i++) {
+        const presto_step_type *type = presto__plan_step(plan, i)->type;
+        if (type->unload != NULL && plan->models[i] != NULL)
+            type->unload(plan->models[i]);
+    }
+    for (size_t i = 0; i < plan->turn_count; i++)
+        pthread_mutex_destroy(&plan->turns[i]);
+    free(plan->models);
+    free(plan->turns);
+    free(plan->stages);
+    free(plan->explain);
+    free(plan);
+}
+
+size_t presto_plan_step_count(const presto_plan *plan) {
+    return plan->step_count;
+}
+
+const char *presto_plan_step_name(const presto_plan *plan, size_t i) {
+    return i < plan->step_count ? presto__plan_step(plan, i)->type->name : NULL;
+}
+
+unsigned presto_plan_step_flags(const presto_plan *plan, size_t i) {
+    return i < plan->step_count ? presto__plan_step(plan, i)->type->flags : 0;
+}
+
+const presto_tensor_spec *presto_plan_output(const presto_plan *plan) {
+    return &plan->output;
+}
+
+unsigned presto_plan_flags(const presto_plan *plan) {
+    return plan->flags;
+}
+
+const char *presto_plan_explain(const presto_plan *plan) {
+    return plan->explain;
+}
+
+presto_status presto_plan_json(const presto_plan *plan, presto_buffer *text_out,
+                               presto_error *err) {
+    char *text = presto__steps_to_json(plan->pipeline, plan->first_step,
+                                       plan->first_step + plan->step_count);
+    if (text == NULL)
+        return presto_fail_memory(err, 0);
+    presto_status status = presto_buffer_append(text_out, presto_span_of_text(text), err);
+    free(text);
+    return status;
+}

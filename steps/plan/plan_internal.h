@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Room plan: the steps between two representations, checked, grouped into stages, and run.
+ * May see: base, room pipeline (read-only), steps_internal.h. Must not know: files, records,
+ * threads.
+ * A plan never changes once it is made; a worker belongs to one thread, but for its counters and
+ * its cancelled flag, which are atomic. Locks: plan->turns[i], held while the serial step i runs.
+ *
+ * A stage is one step, or a run of steps that ends in a crop and computes no more than the crop
+ * keeps. Why a fused stage gives the same bytes: a window step (step.h) promises that the content
+ * of its window is what run() would have put there, shapes are known before the pixels, and the
+ * crop draws from a generator that is keyed by its position in the pipeline, not by when it is
+ * asked.
+ */
+#ifndef PRESTO_STEPS_PLAN_INTERNAL_H
+#define PRESTO_STEPS_PLAN_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "../pipeline/pipeline_internal.h"
+
+typedef struct presto__stage {
+    size_t first; /* of the plan's steps */
+    size_t count; /* more than 1: fused, the last one crops */
+} presto__stage;
+
+struct presto_plan {
+    const presto_pipeline *pipeline; /* the caller's; outlives the plan */
+    size_t first_step;               /* of the pipeline */
+    size_t step_count;
+    size_t loaded_count;    /* steps whose load() has been called */
+    void **models;          /* a step; NULL: it has no load() */
+    pthread_mutex_t *turns; /* a step; used by serial ones */
+    size_t turn_count;      /* of them initialised */
+    presto__stage *stages;
+    size_t stage_count;
+    presto_tensor_spec output;
+    unsigned flags; /* that any of its steps has */
+    char *explain;
+};
+
+static inline const presto__pipeline_step *presto__plan_step(const presto_plan *plan, size_t i) {
+    return &plan->pipeline->steps[plan->first_step + i];
+}
+
+/** Group the steps into stages; plan->stages has room for one a step. */
+void presto__plan_group(presto_plan *plan, bool no_fusion);
+
+/** Append the line of step i, whose output is `spec`, without an end. */
+presto_status presto__plan_describe_step(const presto_plan *plan, size_t i,
+                                         const presto_tensor_spec *spec, presto_buffer *lines,
+                                         presto_error *err);
+/** Set plan->explain from the lines of its steps; line i ends at line_ends[i]. */
+presto_status presto__plan_explain(presto_plan *plan, const presto_tensor_spec *in,
+                                   const presto_buffer *lines, const size_t *line_ends,
+                                   presto_error *err);
+
+/* ---- workers ---- */
+
+/** The surroundings of one running step. One a step and worker. */
+struct presto_step_context {
+    presto_plan_worker *worker;
+    const presto_step_type *type;
+    const void *model;
+    void *worker_state; /* of open_worker() */
+    uint64_t stream;    /* position of the step in its pipeline */
+    size_t hint;        /* where the sample before had the feature that it reads */
+    presto_buffer buffer;
+
+    /* Of the sample being run: */
+    size_t target; /* position of the feature that the output goes to; SIZE_MAX: a new one */
+    const presto_tensor_spec *hooked; /* the output with this spec goes to run->output; NULL: any */
+    bool is_last;                     /* may run->output be used at all? */
+    bool rng_ready;                   /* rng is keyed for this sample */
+    presto_rng rng;
+};
+
+/** Written by the worker's thread only; others may read at any time. */
+typedef struct presto__step_counters {
+    _Atomic uint64_t samples;
+    _Atomic uint64_t busy_ns;
+    _Atomic uint64_t out_bytes;
+    _Atomic uint64_t dropped;
+    _Atomic uint64_t unfused;
+} presto__step_counters;
+
+struct presto_plan_worker {
+    const presto_plan *plan; /* the caller's; outlives the worker */
+    presto_plan_worker_options options;
+    size_t open_count; /* steps whose open_worker has succeeded */
+    presto_step_context *contexts;
+    presto__step_counters *counters;
+    presto_tensor_spec *specs; /* of a fused stage: specs[i] is what leaves step i, as a whole */
+    presto_window *wanted;     /* of a fused stage: wanted[i] is needed of what leaves step i */
+    atomic_bool is_cancelled;
+
+    /* The sample being run. */
+    const presto_plan_run_options *run;
+    presto_sample sample; /* its features are `features` */
+    presto_feature *features;
+    size_t feature_capacity;
+    bool is_wide; /* a feature other than the main one has been written */
+
+    /* Timing; see timing.c. */
+    uint64_t interval;  /* every interval-th sample is timed and stands for all of them */
+    uint64_t countdown; /* samples until the next timed one */
+    bool is_timed;      /* this sample */
+    uint64_t start_ns;
+    uint64_t last_ns; /* the clock at the last mark of this sample */
+};
+
+/** Add one's name to a failure of step i. Returns `status`. */
+presto_status presto__plan_fail(presto_plan_worker *worker, size_t i, presto_status status,
+                                presto_error *err);
+
+/** The position of feature `name`, looked for at `hint` first; SIZE_MAX if there is none. */
+size_t presto__plan_find_feature(const presto_sample *sample, const char *name, size_t hint);
+/** Set feature `at` (SIZE_MAX: append one called `name`) of the worker's sample. */
+presto_status presto__plan_put_feature(presto_plan_worker *worker, size_t at, const char *name,
+                                       const presto_tensor *value, presto_error *err);
+
+/** Measure a fused stage and say which window each of its steps has to compute; < 0: it cannot be
+ * measured, and has to run step by step. */
+presto_status presto__windows_measure(presto_plan_worker *worker, const presto__stage *group,
+                                      const presto_tensor *tensor);
+/** Run a stage that has been measured. */
+presto_status presto__windows_run(presto_plan_worker *worker, const presto__stage *group,
+                                  presto_tensor *tensor, presto_error *err);
+
+void presto__timing_start(presto_plan_worker *worker);
+/** Charge the time since the last mark to step i. */
+void presto__timing_mark(presto_plan_worker *worker, size_t i);
+void presto__timing_finish(presto_plan_worker *worker);
+/** Count one output of step i. */
+void presto__count_output(presto_plan_worker *worker, size_t i, const presto_tensor *out);
+void presto__count(_Atomic uint64_t *counter, uint64_t amount);
+
+#endif

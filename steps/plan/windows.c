@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stages of several steps that end in a crop: which ones, and how they compute only what it keeps.
+ */
+#include "plan_internal.h"
+
+/* Do both work on one and the same feature, in place? */
+static bool same_feature(const presto__pipeline_step *a, const presto__pipeline_step *b) {
+    if (a->writes != NULL || b->writes != NULL)
+        return false;
+    if (a->reads == NULL || b->reads == NULL)
+        return a->reads == b->reads;
+    return strcmp(a->reads, b->reads) == 0;
+}
+
+/*
+ * The first step of the run that can be fused with the crop `last`; `last` itself if there is none.
+ */
+static size_t fused_from(const presto_plan *plan, size_t last, size_t least) {
+    const presto__pipeline_step *crop = presto__plan_step(plan, last);
+    if (crop->type->windows == NULL || crop->type->windows->select == NULL)
+        return last;
+    size_t first = last;
+    while (first > least) {
+        const presto__pipeline_step *before = presto__plan_step(plan, first - 1);
+        const presto_step_windows *windows = before->type->windows;
+        if (windows == NULL || windows->run_window == NULL || !same_feature(before, crop))
+            break;
+        first--;
+        if (windows->measure != NULL)
+            break; /* what enters it is no image: nothing before it has windows */
+    }
+    return first;
+}
+
+void presto__plan_group(presto_plan *plan, bool no_fusion) {
+    size_t done = 0; /* steps before this one are in stages */
+    for (size_t i = 0; i < plan->step_count; i++) {
+        size_t first = no_fusion ? i : fused_from(plan, i, done);
+        if (first < i) {
+            /* The steps from `first` on stand in stages of their own so far. */
+            plan->stage_count -= i - first;
+            plan->stages[plan->stage_count++] = (presto__stage){first, i - first + 1};
+            done = i + 1;
+        } else {
+            plan->stages[plan->stage_count++] = (presto__stage){i, 1};
+        }
+    }
+}
+
+/* Forwards: the whole shapes, then the window that the crop keeps of the last of them. */
+static presto_status measure(presto_plan_worker *worker, const presto__stage *group,
+                             const presto_tensor *tensor) {
+    size_t crop = group->first + group->count - 1;
+    const presto_tensor_spec *spec = &tensor->spec;
+    for (size_t i = group->first; i < crop; i++) {
+        const presto__pipeline_step *step = presto__plan_step(worker->plan, i);
+        const presto_step_windows *windows = step->type->windows;
+        presto_tensor_spec *out = &worker->specs[i];
+        if (windows->measure != NULL) {
+            PRESTO_TRY(windows->measure(step->state, &worker->contexts[i], tensor, out, NULL));
+            presto__timing_mark(worker, i);
+        } else {
+            PRESTO_TRY(step->type->infer(step->state, spec, out, NULL));
+        }
+        spec = out;
+    }
+    const presto__pipeline_step *step = presto__plan_step(worker->plan, crop);
+    presto_window kept;
+    PRESTO_TRY(
+        step->type->windows->select(step->state, &worker->contexts[crop], spec, &kept, NULL));
+    presto__timing_mark(worker, crop);
+    worker->specs[crop] = presto__window_spec(spec, &kept);
+    worker->wanted[crop - 1] = kept;
+    return PRESTO_OK;
+}
+
+/* Backwards: what each step has to compute. */
+static void spread(presto_plan_worker *worker, const presto__stage *group) {
+    for (size_t i = group->first + group->count - 2; i > group->first; i--) {
+        const presto__pipeline_step *step = presto__plan_step(worker->plan, i);
+        const presto_step_windows *windows = step->type->windows;
+        worker->wanted[i - 1] =
+            windows->need != NULL
+                ? windows->need(step->state, &worker->specs[i - 1], &worker->wanted[i])
+                : worker->wanted[i];
+    }
+}
+
+presto_status presto__windows_measure(presto_plan_worker *worker, const presto__stage *group,
+                                      const presto_tensor *tensor) {
+    PRESTO_TRY(measure(worker, group, tensor));
+    spread(worker, group);
+    return PRESTO_OK;
+}
+
+static bool same_window(const presto_window *a, const presto_window *b) {
+    return a->y == b->y && a->x == b->x && a->height == b->height && a->width == b->width;
+}
+
+/* What the crop keeps, where the step before it could not give exactly that. */
+static presto_status crop_part(presto_plan_worker *worker, size_t crop, const presto_part *part,
+                               presto_tensor *out, presto_error *err) {
+    void *data;
+    PRESTO_TRY(presto_step_output(&worker->contexts[crop], &worker->specs[crop], &data, err));
+    presto__window_copy(part, &worker->wanted[crop - 1], data);
+    out->spec = worker->specs[crop];
+    out->data = data;
+    return PRESTO_OK;
+}
+
+static presto_part whole_of(const presto_tensor *tensor) {
+    presto_part part = {.tensor = *tensor, .whole = tensor->spec};
+    if (tensor->spec.rank >= 2)
+        part.window = (presto_window){0, 0, tensor->spec.dims[0], tensor->spec.dims[1]};
+    return part;
+}
+
+presto_status presto__windows_run(presto_plan_worker *worker, const presto__stage *group,
+                                  presto_tensor *tensor, presto_error *err) {
+    size_t crop = group->first + group->count - 1;
+    presto_part part = whole_of(tensor);
+    for (size_t i = group->first; i < crop; i++) {
+        const presto__pipeline_step *step = presto__plan_step(worker->plan, i);
+        presto_step_context *context = &worker->contexts[i];
+        presto_part out = {.whole = worker->specs[i]};
+        /* The step before the crop writes the stage's output if its window is the crop's. */
+        context->is_last = i + 1 == crop && worker->contexts[crop].is_last;
+        context->hooked = &worker->specs[crop];
+        presto_status status = step->type->windows->run_window(step->state, context, &part,
+                                                               &worker->wanted[i], &out, err);
+        presto__timing_mark(worker, i);
+        if (status < 0)
+            return presto__plan_fail(worker, i, status, err);
+        presto__count_output(worker, i, &out.tensor);
+        part = out;
+    }
+    presto_tensor kept = part.tensor;
+    if (!same_window(&part.window, &worker->wanted[crop - 1])) {
+        presto_status status = crop_part(worker, crop, &part, &kept, err);
+        presto__timing_mark(worker, crop);
+        if (status < 0)
+            return presto__plan_fail(worker, crop, status, err);
+    }
+    presto__count_output(worker, crop, &kept);
+    *tensor = kept;
+    return PRESTO_OK;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state of a plan in one thread: what its steps opened for it. */
+#include <stdlib.h>
+
+#include "plan_internal.h"
+
+static presto_status allocate(presto_plan_worker *worker, presto_error *err) {
+    size_t count = worker->plan->step_count + 1;
+    worker->contexts = presto_memory_apart(count, sizeof *worker->contexts);
+    worker->counters = presto_memory_apart(count, sizeof *worker->counters);
+    worker->specs = presto_memory_apart(count, sizeof *worker->specs);
+    worker->wanted = presto_memory_apart(count, sizeof *worker->wanted);
+    if (worker->contexts == NULL || worker->counters == NULL || worker->specs == NULL ||
+        worker->wanted == NULL)
+        return presto_fail_memory(err, count * sizeof *worker->contexts);
+    return PRESTO_OK;
+}
+
+static presto_status open_steps(presto_plan_worker *worker, presto_error *err) {
+    const presto_plan *plan = worker->plan;
+    for (; worker->open_count < plan->step_count; worker->open_count++) {
+        size_t i = worker->open_count;
+        const presto__pipeline_step *step = presto__plan_step(plan, i);
+        presto_step_context *context = &worker->contexts[i];
+        context->worker = worker;
+        context->type = step->type;
+        context->model = plan->models[i];
+        context->stream = plan->first_step + i;
+        if (step->type->open_worker == NULL)
+            continue;
+        presto_status status =
+            step->type->open_worker(step->state, plan->models[i], &context->worker_state, err);
+        if (status < 0)
+            return presto__plan_fail(worker, i, status, err);
+    }
+    return PRESTO_OK;
+}
+
+presto_status presto_plan_worker_new(const presto_plan *plan,
+                                     const presto_plan_worker_options *options,
+                                     presto_plan_worker **worker_out, presto_error *err) {
+    presto_plan_worker *worker = presto_memory_apart(1, sizeof *worker);
+    if (worker == NULL)
+        return presto_fail_memory(err, sizeof *worker);
+    worker->plan = plan;
+    worker->options = *options;
+    worker->interval = 1;
+    presto_status status = allocate(worker, err);
+    if (status >= 0)
+        status = open_steps(worker, err);
+    if (status < 0) {
+        presto_plan_worker_free(worker);
+        return status;
+    }
+    *worker_out = worker;
+    return PRESTO_OK;
+}
+
+void presto_plan_worker_free(presto_plan_worker *worker) {
+    if (worker == NULL)
+        return;
+    for (size_t i = 0; i < worker->open_count; i++) {
+        const presto_step_type *type = worker->contexts[i].type;
+        if (type->close_worker != NULL)
+            type->close_worker(worker->contexts[i].worker_state);
+        presto_buffer_done(&worker->contexts[i].buffer);
+    }
+    free(worker->contexts);
+    free(worker->counters);
+    free(worker->specs);
+    free(worker->wanted);
+    free(worker->features);
+    free(worker);
+}
+
+size_t presto_plan_worker_memory(const presto_plan_worker *worker) {
+    size_t bytes = 0;
+    for (size_t i = 0; worker != NULL && i < worker->open_count; i++)
+        bytes += worker->contexts[i].buffer.capacity;
+    return bytes;
+}
+
+void presto_plan_worker_cancel(presto_plan_worker *worker) {
+    if (worker == NULL)
+        return;
+    atomic_store(&worker->is_cancelled, true);
+    for (size_t i = 0; i < worker->open_count; i++) {
+        const presto_step_type *type = worker->contexts[i].type;
+        if (type->cancel != NULL)
+            type->cancel(worker->contexts[i].worker_state);
+    }
+}
