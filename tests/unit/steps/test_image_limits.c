@@ -7,7 +7,7 @@
 static presto_status decode(presto_span bytes, presto_error *err) {
     rig r;
     presto_tensor tensor;
-    presto_plan_run_options options = {0};
+    rig_options options = {0};
     ck_assert_ok(rig_open(&r, "{step: decode-image, channels: 1}", &string_spec, false, err), err);
     presto_status status = rig_run_bytes(&r, &options, bytes, &tensor, err);
     rig_close(&r);
