@@ -45,9 +45,12 @@ struct presto__yaml_node {
 presto_status presto__yaml_parse(presto_span text, presto_arena *arena,
                                  presto__yaml_node **root_out, presto_error *err);
 
-/** PRESTO_ERR_SYNTAX; the message starts with where the node stands: "line L: " or "--set X: ". */
-presto_status presto__yaml_fail(const presto__yaml_node *node, presto_error *err,
-                                const char *format, ...) PRESTO_PRINTF(3, 4);
+/** A syntax error whose message starts with where the node stands: "line L: " or "--set X: ". */
+void presto__yaml_error(const presto__yaml_node *node, presto_error *err, const char *format, ...)
+    PRESTO_PRINTF(3, 4);
+/* As presto_fail(): a macro, so that analyzers see the status. */
+#define presto__yaml_fail(node, ...)                                                               \
+    (presto__yaml_error(node, __VA_ARGS__), presto_status_pass(PRESTO_ERR_SYNTAX))
 
 /** The value of a mapping's key, NULL if there is none. */
 presto__yaml_node *presto__yaml_get(const presto__yaml_node *mapping, const char *key);

@@ -210,18 +210,18 @@ presto_status presto__yaml_parse(presto_span text, presto_arena *arena,
     return status;
 }
 
-presto_status presto__yaml_fail(const presto__yaml_node *node, presto_error *err,
-                                const char *format, ...) {
+void presto__yaml_error(const presto__yaml_node *node, presto_error *err, const char *format, ...) {
     char message[PRESTO_ERROR_MESSAGE_BYTES];
     va_list args;
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
     if (node->set != NULL)
-        return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET, "--set %.64s: %s", node->set,
-                           message);
-    return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET, "line %zu: %s", node->line,
-                       message);
+        presto_error_set(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET, "--set %.64s: %s", node->set,
+                         message);
+    else
+        presto_error_set(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET, "line %zu: %s", node->line,
+                         message);
 }
 
 presto__yaml_node *presto__yaml_get(const presto__yaml_node *mapping, const char *key) {
