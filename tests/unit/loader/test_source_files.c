@@ -336,9 +336,9 @@ static size_t deliver(presto_pipeline *pipeline, presto_source *source, refusal 
     presto_loader *loader;
     presto_batch *batch;
     presto_loader_options options;
-    ck_assert_ok(
-        presto_plan_new(pipeline, 0, 1, &presto_pipeline_source(pipeline)->output, &plan, &err),
-        &err);
+    presto_plan_options planning = {.last_step = 1,
+                                    .in = &presto_pipeline_source(pipeline)->output};
+    ck_assert_ok(presto_plan_new(pipeline, &planning, &plan, &err), &err);
     presto_loader_options_defaults(&options);
     options.on_error = PRESTO_ON_ERROR_SKIP;
     options.on_skip = note_message;
