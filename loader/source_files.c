@@ -4,11 +4,10 @@
  * the step read-file.
  *
  * Invariant: the list is a function of the names below the roots; the order is bytewise by relative
- * path, root by root. A symbolic link to a folder is followed unless it leads back to a folder
- * above it.
+ * path, root by root. Below a root no folder is entered twice (base/walk_internal.h); a file with
+ * several names there is a sample of each.
  */
 #define _XOPEN_SOURCE 700 /* realpath */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
@@ -21,6 +20,7 @@
 #include <presto/clock.h>
 
 #include "../base/file_internal.h"
+#include "../base/walk_internal.h"
 #include "source_files_internal.h"
 
 /* Of a file that will be read, so much at most is asked for ahead. */
@@ -36,13 +36,6 @@ typedef struct files_reader {
 } files_reader;
 
 /* ---- finding files ---- */
-
-/* A folder on the way down, for cycles. */
-typedef struct folder_place {
-    dev_t device;
-    ino_t inode;
-    const struct folder_place *above;
-} folder_place;
 
 typedef struct file_search {
     presto__files *source;
@@ -91,69 +84,29 @@ static presto_status add_file(file_search *search, const char *path, size_t key_
     return PRESTO_OK;
 }
 
-static presto_status search_folder(file_search *search, const char *path, const folder_place *above,
-                                   const struct stat *info, presto_error *err);
-
-static presto_status search_entry(file_search *search, const char *folder, const char *name,
-                                  const folder_place *place, presto_error *err) {
-    size_t bytes = strlen(folder) + strlen(name) + 2;
-    char *path = malloc(bytes);
-    if (path == NULL)
-        return presto_fail_memory(err, bytes);
-    size_t folder_bytes = strlen(folder);
-    memcpy(path, folder, folder_bytes);
-    if (folder_bytes > 0 && folder[folder_bytes - 1] != '/')
-        path[folder_bytes++] = '/';
-    memcpy(path + folder_bytes, name, strlen(name) + 1);
-
-    presto_status status = PRESTO_OK;
-    struct stat info;
-    if (stat(path, &info) != 0) {
-        /* A link that leads nowhere, or to where we may not look: a sample that cannot be read, if
-         * its name says that it is meant to be one. Its own failure comes when it is read. */
-        if (errno == ENOMEM)
-            status = presto_fail_errno(err, errno, path, "cannot stat");
-        else if (name_matches(search, name))
-            status = add_file(search, path, search->root_bytes, NULL, err);
-        else if (errno != ENOENT && errno != ELOOP && errno != ENOTDIR)
-            status = presto_fail_errno(err, errno, path, "cannot stat");
-    } else if (S_ISDIR(info.st_mode)) {
-        status = search_folder(search, path, place, &info, err);
-    } else if (S_ISREG(info.st_mode)) {
-        search->seen++;
-        if (name_matches(search, name))
-            status = add_file(search, path, search->root_bytes, &info, err);
-    }
-    free(path);
-    return status;
+static presto_status want_name(void *user, const char *folder, const char *name, bool *wanted_out,
+                               presto_error *err) {
+    (void)user, (void)folder, (void)err;
+    *wanted_out = name[0] != '.';
+    return PRESTO_OK;
 }
 
-static presto_status search_folder(file_search *search, const char *path, const folder_place *above,
-                                   const struct stat *info, presto_error *err) {
-    folder_place place = {.device = info->st_dev, .inode = info->st_ino, .above = above};
-    for (const folder_place *up = above; up != NULL; up = up->above)
-        if (up->device == place.device && up->inode == place.inode)
-            return PRESTO_OK;
-    DIR *folder = opendir(path);
-    if (folder == NULL)
-        return presto_fail_errno(err, errno, path, "cannot open folder");
-    presto_status status = PRESTO_OK;
-    for (;;) {
-        errno = 0;
-        const struct dirent *entry = readdir(folder);
-        if (entry == NULL) {
-            if (errno != 0)
-                status = presto_fail_errno(err, errno, path, "cannot read folder");
-            break;
-        }
-        if (entry->d_name[0] == '.')
-            continue;
-        status = search_entry(search, path, entry->d_name, &place, err);
-        if (status < 0)
-            break;
+static presto_status add_found(void *user, const presto__found *found, presto_error *err) {
+    file_search *search = user;
+    bool matches = name_matches(search, found->name);
+    if (found->info == NULL) {
+        /* A link that leads nowhere, or to where we may not look: a sample that cannot be read, if
+         * its name says that it is meant to be one. Its own failure comes when it is read. */
+        int code = found->sys_errno;
+        if (code == ENOMEM || (!matches && code != ENOENT && code != ELOOP && code != ENOTDIR))
+            return presto_fail_errno(err, code, found->path, "cannot stat");
+    } else if (S_ISREG(found->info->st_mode)) {
+        search->seen++;
+    } else {
+        return PRESTO_OK;
     }
-    closedir(folder);
-    return status;
+    return matches ? add_file(search, found->path, search->root_bytes, found->info, err)
+                   : PRESTO_OK;
 }
 
 static int compare_entries(const void *a, const void *b) {
@@ -188,7 +141,8 @@ static presto_status search_root(file_search *search, const char *path, presto_e
     }
     size_t path_bytes = strlen(path);
     search->root_bytes = path_bytes + (path[path_bytes - 1] == '/' ? 0 : 1);
-    PRESTO_TRY(search_folder(search, path, NULL, &info, err));
+    const presto__walk walk = {.user = search, .name = want_name, .found = add_found};
+    PRESTO_TRY(presto__walk_folder(&walk, path, err));
     if ((size_t)source->base.full_count == before)
         return PRESTO_OK;
     qsort(source->entries + before, (size_t)source->base.full_count - before,

@@ -11,6 +11,7 @@
 #include <presto/checked.h>
 
 #include "../base/file_internal.h"
+#include "../base/walk_internal.h"
 #include "listing_internal.h"
 #include "shard_internal.h"
 

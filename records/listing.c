@@ -7,7 +7,6 @@
  */
 #include "listing_internal.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -17,23 +16,8 @@
 #include <presto/dataset.h>
 
 #include "../base/file_internal.h"
+#include "../base/walk_internal.h"
 #include "stream_internal.h"
-
-/* Symbolic links may make rings. */
-#define FOLDER_DEPTH 32
-
-char *presto__join_path(const char *folder, const char *name) {
-    size_t head = strlen(folder), tail = strlen(name);
-    bool slash = head > 0 && folder[head - 1] != '/';
-    char *path = malloc(head + slash + tail + 1);
-    if (path == NULL)
-        return NULL;
-    memcpy(path, folder, head);
-    if (slash)
-        path[head] = '/';
-    memcpy(path + head + slash, name, tail + 1);
-    return path;
-}
 
 void presto__listing_done(presto__listing *listing) {
     for (size_t i = 0; i < listing->count; i++)
@@ -110,11 +94,9 @@ static presto_status holds_records(const char *path, const char *name, bool *hol
     return status;
 }
 
-static presto_status add_folder(presto__listing *listing, const char *folder, int depth,
-                                presto_error *err);
-
-static presto_status add_entry(presto__listing *listing, const char *folder, const char *name,
-                               int depth, presto_error *err) {
+static presto_status want_name(void *user, const char *folder, const char *name, bool *wanted_out,
+                               presto_error *err) {
+    (void)user;
     if (strcmp(name, PRESTO_DATASET_FILE) == 0) {
         presto_status status =
             presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
@@ -122,48 +104,18 @@ static presto_status add_entry(presto__listing *listing, const char *folder, con
         presto_error_set_file(err, folder);
         return status;
     }
-    if (passed_over(name))
-        return PRESTO_OK;
-    char *path = presto__join_path(folder, name);
-    if (path == NULL)
-        return presto_fail_memory(err, 1);
-    struct stat info;
-    presto_status status = PRESTO_OK;
-    if (stat(path, &info) != 0) {
-        if (errno != ENOENT) /* a dangling link */
-            status = presto_fail_errno(err, errno, path, "cannot stat");
-    } else if (S_ISDIR(info.st_mode)) {
-        status = add_folder(listing, path, depth + 1, err);
-    } else if (S_ISREG(info.st_mode)) {
-        bool holds = false;
-        status = holds_records(path, name, &holds, err);
-        if (status == PRESTO_OK && holds)
-            return add_path(listing, path, err);
-    }
-    free(path);
-    return status;
+    *wanted_out = !passed_over(name);
+    return PRESTO_OK;
 }
 
-static presto_status add_folder(presto__listing *listing, const char *folder, int depth,
-                                presto_error *err) {
-    if (depth > FOLDER_DEPTH)
-        return presto_fail_errno(err, ELOOP, folder, "folders too deep");
-    DIR *dir = opendir(folder);
-    if (dir == NULL)
-        return presto_fail_errno(err, errno, folder, "cannot open folder");
-    presto_status status = PRESTO_OK;
-    while (status == PRESTO_OK) {
-        errno = 0;
-        const struct dirent *entry = readdir(dir);
-        if (entry == NULL) {
-            if (errno != 0)
-                status = presto_fail_errno(err, errno, folder, "cannot read folder");
-            break;
-        }
-        status = add_entry(listing, folder, entry->d_name, depth, err);
-    }
-    closedir(dir);
-    return status;
+static presto_status add_found(void *user, const presto__found *found, presto_error *err) {
+    bool holds = false;
+    if (found->info == NULL && found->sys_errno != ENOENT) /* or a dangling link */
+        return presto_fail_errno(err, found->sys_errno, found->path, "cannot stat");
+    if (found->info == NULL || !S_ISREG(found->info->st_mode))
+        return PRESTO_OK;
+    PRESTO_TRY(holds_records(found->path, found->name, &holds, err));
+    return holds ? add_path(user, strdup(found->path), err) : PRESTO_OK;
 }
 
 static int compare_paths(const void *a, const void *b) {
@@ -184,7 +136,8 @@ static presto_status listing_add(presto__listing *listing, const char *path, pre
     if (!S_ISDIR(info.st_mode))
         return add_path(listing, strdup(path), err);
     size_t start = listing->count;
-    PRESTO_TRY(add_folder(listing, path, 0, err));
+    const presto__walk walk = {.user = listing, .name = want_name, .found = add_found};
+    PRESTO_TRY(presto__walk_folder(&walk, path, err));
     if (listing->count == start) {
         presto_status status = presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
                                            "no TFRecord files in this folder");

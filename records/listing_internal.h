@@ -13,7 +13,8 @@ typedef struct presto__listing {
 } presto__listing;
 
 /**
- * Add the files among `paths`, and for each folder the TFRecord files in it, sorted.
+ * Add the files among `paths`, and for each folder the TFRecord files below it, sorted. No folder
+ * below it is entered twice (base/walk_internal.h).
  * Returns: PRESTO_ERR_NOT_FOUND (no such path, no TFRecord file in it); PRESTO_ERR_ARGUMENT (a
  * folder in it is a dataset with a dataset.json of its own); PRESTO_ERR_IO; PRESTO_ERR_MEMORY.
  */
@@ -25,8 +26,5 @@ void presto__listing_done(presto__listing *listing);
  */
 presto_status presto__dataset_open_ours(const char *const *paths, size_t path_count,
                                         presto_dataset **dataset_out, presto_error *err);
-
-/** "FOLDER/NAME", malloc'd; NULL: no memory. */
-char *presto__join_path(const char *folder, const char *name);
 
 #endif
