@@ -18,6 +18,10 @@ if(NOT PRESTO_SANITIZE)
     add_test(NAME house.bench COMMAND ${house}/bench.sh $<TARGET_FILE_DIR:bench_images>
                                       $<TARGET_FILE:presto-make-photos>)
   endif()
+  if(PRESTO_HAVE_JPEG)
+    add_test(NAME house.report COMMAND Python3::Interpreter ${house}/report.py $<TARGET_FILE_DIR:presto-sweep>)
+    set_tests_properties(house.report PROPERTIES SKIP_RETURN_CODE 77)
+  endif()
   add_test(NAME house.commands
            COMMAND Python3::Interpreter ${house}/commands.py ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
   set_tests_properties(house.commands PROPERTIES TIMEOUT 900)
