@@ -15,6 +15,14 @@ foreach(name ${chaos_tests})
     "PRESTO_TOOLS=$<TARGET_FILE_DIR:presto-load>;PRESTO_PHOTOS=$<TARGET_FILE:presto-make-photos>;PRESTO_SANITIZE=${PRESTO_SANITIZE};PRESTO_CHAOS_LIGHT=${chaos_light};CC=${CMAKE_C_COMPILER}")
 endforeach()
 
+# A hostile round: everything of the loader that has threads, delayed at random by a seed.
+if(PRESTO_SANITIZE)
+  add_test(NAME chaos.hostile
+           COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/chaos/hostile --build ${PROJECT_BINARY_DIR})
+  set_tests_properties(chaos.hostile PROPERTIES PROCESSORS 2 TIMEOUT 1800
+    ENVIRONMENT "PRESTO_PHOTOS=$<TARGET_FILE:presto-make-photos>;CC=${CMAKE_C_COMPILER}")
+endif()
+
 # The same for every allocation and system call of our own code, where sanitizers can watch: the wrappers of records'
 # fault injection under a conversion and a stream.
 target_sources(loader_test_faults PRIVATE unit/records/faults.c)
