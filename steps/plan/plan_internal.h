@@ -116,6 +116,10 @@ presto_status presto__plan_fail(presto_plan_worker *worker, size_t i, presto_sta
 
 /** The position of feature `name`, looked for at `hint` first; SIZE_MAX if there is none. */
 size_t presto__plan_find_feature(const presto_sample *sample, const char *name, size_t hint);
+/** Start a sample: the steps work on a copy of its array of features, so that a failure leaves the
+ * caller's alone. */
+presto_status presto__plan_take_sample(presto_plan_worker *worker, const presto_sample *sample,
+                                       presto_error *err);
 /** Set feature `at` (SIZE_MAX: append one called `name`) of the worker's sample. */
 presto_status presto__plan_put_feature(presto_plan_worker *worker, size_t at, const char *name,
                                        const presto_tensor *value, presto_error *err);

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The features of the sample that a worker runs its steps on, and the names in its failures. */
+#include <stdlib.h>
+
+#include "plan_internal.h"
+
+size_t presto__plan_find_feature(const presto_sample *sample, const char *name, size_t hint) {
+    presto_span wanted = presto_span_of_text(name);
+    if (hint < sample->feature_count && presto_span_equal(sample->features[hint].name, wanted))
+        return hint;
+    return presto_sample_find(sample, wanted);
+}
+
+static presto_status reserve_features(presto_plan_worker *worker, size_t count, presto_error *err) {
+    if (count <= worker->feature_capacity)
+        return PRESTO_OK;
+    size_t capacity = count + 8;
+    presto_feature *features = realloc(worker->features, capacity * sizeof *features);
+    if (features == NULL)
+        return presto_fail_memory(err, capacity * sizeof *features);
+    worker->features = worker->sample.features = features;
+    worker->feature_capacity = capacity;
+    return PRESTO_OK;
+}
+
+presto_status presto__plan_put_feature(presto_plan_worker *worker, size_t at, const char *name,
+                                       const presto_tensor *value, presto_error *err) {
+    if (at == SIZE_MAX) {
+        at = worker->sample.feature_count;
+        PRESTO_TRY(reserve_features(worker, at + 1, err));
+        worker->features[at] = (presto_feature){.name = presto_span_of_text(name)};
+        worker->sample.feature_count = at + 1;
+    }
+    presto_feature *feature = &worker->features[at];
+    feature->tensor = *value;
+    feature->encoding =
+        value->spec.dtype == PRESTO_STRING ? PRESTO_ENCODE_BYTES : PRESTO_ENCODE_TENSOR;
+    worker->is_wide = worker->is_wide || at != worker->run->main;
+    return PRESTO_OK;
+}
+
+presto_status presto__plan_fail(presto_plan_worker *worker, size_t i, presto_status status,
+                                presto_error *err) {
+    presto__error_prefix(err, presto__plan_step(worker->plan, i)->type->name);
+    return status;
+}
+
+presto_status presto__plan_take_sample(presto_plan_worker *worker, const presto_sample *sample,
+                                       presto_error *err) {
+    PRESTO_TRY(reserve_features(worker, sample->feature_count, err));
+    if (sample->feature_count > 0)
+        memcpy(worker->features, sample->features,
+               sample->feature_count * sizeof *worker->features);
+    worker->sample = *sample;
+    worker->sample.features = worker->features;
+    worker->is_wide = false;
+    return PRESTO_OK;
+}
