@@ -6,6 +6,7 @@
  */
 #include "profile_internal.h"
 
+#include <presto/text.h>
 #include <presto/version.h>
 
 #include <jansson.h>
@@ -188,21 +189,13 @@ static json_t *seed_value(uint64_t seed) {
     return seed <= INT64_MAX ? whole(seed) : json_sprintf("%ju", (uintmax_t)seed);
 }
 
-/* Paths and messages need not be UTF-8; what is not is replaced, for JSON knows nothing else. */
+/* Paths may be any bytes. */
 static json_t *text_value(const char *text) {
     if (text == NULL)
         return json_null();
-    json_t *value = json_string(text);
-    if (value != NULL)
-        return value;
-    size_t bytes = strlen(text);
-    char *plain = malloc(bytes + 1);
-    if (plain == NULL)
-        return NULL;
-    for (size_t i = 0; i <= bytes; i++)
-        plain[i] = (unsigned char)text[i] < 128 ? text[i] : '?';
-    value = json_string(plain);
-    free(plain);
+    char *encoded = presto_text_encode(presto_span_of_text(text));
+    json_t *value = encoded == NULL ? NULL : json_string(encoded);
+    free(encoded);
     return value;
 }
 

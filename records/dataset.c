@@ -390,7 +390,11 @@ presto_status presto__dataset_open_ours(const char *const *paths, size_t path_co
     free(dir);
     if (status != PRESTO_OK)
         return status;
-    return presto_dataset_open(paths, path_count, NULL, dataset_out, err);
+    /* What is wrong with its shards is for the caller to find out. */
+    presto_shard_options options;
+    presto_shard_options_defaults(&options);
+    options.tolerate = true;
+    return presto_dataset_open(paths, path_count, &options, dataset_out, err);
 }
 
 void presto_dataset_free(presto_dataset *dataset) {

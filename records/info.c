@@ -7,7 +7,9 @@
 
 #include <presto/checked.h>
 #include <presto/example.h>
+#include <presto/text.h>
 
+#include "name_table_internal.h"
 #include "scan_internal.h"
 #include "shard_internal.h"
 #include "shard_parts_internal.h"
@@ -109,6 +111,10 @@ typedef struct collector {
     uint64_t *firsts; /* number of the first record of each file, damaged ranges included, and the
                          total */
     presto_arena arena;
+    /* Of the features, by name as it stands in the records. */
+    presto_arena names;
+    presto__name_table table;
+    size_t feature_room;
 } collector;
 
 static presto_status count_sizes(collector *c, presto_shard *shard, presto_error *err) {
@@ -196,41 +202,48 @@ static presto_status look_at_files(collector *c, presto_error *err) {
 
 /* ---- features ---- */
 
-/* Where the feature called `name` is, or belongs. */
-static size_t find_feature(const presto_info *info, presto_span name, bool *found) {
-    size_t low = 0, high = info->feature_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const char *other = info->features[middle].name;
-        size_t bytes = strlen(other), least = bytes < name.bytes ? bytes : name.bytes;
-        int order = memcmp(other, name.data, least);
-        if (order == 0 && bytes == name.bytes) {
-            *found = true;
-            return middle;
-        }
-        if (order < 0 || (order == 0 && bytes < name.bytes))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *found = false;
-    return low;
+static presto_status make_room(collector *c, presto_error *err) {
+    const presto__name_table old = c->table;
+    size_t room = c->feature_room == 0 ? 64 : c->feature_room * 2, bytes = SIZE_MAX;
+    presto_feature_info *features = NULL;
+    if (presto_size_multiply(room, sizeof *features, &bytes))
+        features = realloc(c->info->features, bytes);
+    if (features == NULL)
+        return presto_fail_memory(err, bytes);
+    c->info->features = features;
+    PRESTO_TRY(presto__name_table_make(&c->table, room, &c->names, err));
+    for (size_t i = 0; old.slots != NULL && i <= old.mask; i++)
+        if (old.slots[i].number_plus != 0)
+            *presto__name_table_find(&c->table, old.slots[i].name) = old.slots[i];
+    c->feature_room = room;
+    return PRESTO_OK;
 }
 
-static presto_status insert_feature(presto_info *info, size_t at, presto_span name,
-                                    presto_error *err) {
-    size_t count = info->feature_count;
-    presto_feature_info *features = realloc(info->features, (count + 1) * sizeof *info->features);
-    if (features == NULL)
-        return presto_fail_memory(err, (count + 1) * sizeof *features);
-    info->features = features;
-    char *copy = presto_span_to_text(name);
-    if (copy == NULL)
-        return presto_fail_memory(err, name.bytes);
-    memmove(&features[at + 1], &features[at], (count - at) * sizeof *features);
-    features[at] = (presto_feature_info){.name = copy};
-    info->feature_count = count + 1;
+/* The feature of that name, a new one if there is none yet; they are sorted in the end. */
+static presto_status find_feature(collector *c, presto_span name, presto_feature_info **found_out,
+                                  presto_error *err) {
+    presto_info *info = c->info;
+    if (info->feature_count == c->feature_room)
+        PRESTO_TRY(make_room(c, err));
+    presto__name *slot = presto__name_table_find(&c->table, name);
+    if (slot->number_plus == 0) {
+        char *text = presto_text_encode(name);
+        uint8_t *copy = presto_arena_alloc(&c->names, name.bytes, 1);
+        if (text == NULL || copy == NULL) {
+            free(text);
+            return presto_fail_memory(err, name.bytes);
+        }
+        if (name.bytes > 0)
+            memcpy(copy, name.data, name.bytes);
+        info->features[info->feature_count++] = (presto_feature_info){.name = text};
+        *slot = (presto__name){presto_span_of(copy, name.bytes), info->feature_count};
+    }
+    *found_out = &info->features[slot->number_plus - 1];
     return PRESTO_OK;
+}
+
+static int compare_features(const void *a, const void *b) {
+    return strcmp(((const presto_feature_info *)a)->name, ((const presto_feature_info *)b)->name);
 }
 
 /* Keep of `common` what `value` shares with it. */
@@ -271,15 +284,11 @@ static const char *look_into(const presto_feature *value, presto_arena *arena, p
 }
 
 static presto_status add_value(collector *c, const presto_feature *value, presto_error *err) {
-    presto_info *info = c->info;
     presto_feature as;
-    bool found;
+    presto_feature_info *feature;
     uint64_t bytes = value_bytes(value);
     const char *content = look_into(value, &c->arena, &as);
-    size_t at = find_feature(info, value->name, &found);
-    if (!found)
-        PRESTO_TRY(insert_feature(info, at, value->name, err));
-    presto_feature_info *feature = &info->features[at];
+    PRESTO_TRY(find_feature(c, value->name, &feature, err));
     if (feature->seen++ == 0) {
         feature->encoding = as.encoding;
         feature->spec = as.tensor.spec;
@@ -405,6 +414,8 @@ static presto_status look_at_sample(collector *c, const sampler *taken, presto_e
         status = look_at_record(c, record, &kind, err);
     }
     presto_codec_free(codec);
+    if (info->feature_count > 0)
+        qsort(info->features, info->feature_count, sizeof *info->features, compare_features);
     info->record_kind = presto__record_kind_name(kind);
     info->raw_bytes = info->payload_bytes;
     info->raw_bytes_exact = strcmp(info->codec, "none") == 0;
@@ -450,6 +461,7 @@ presto_status presto_info_collect(const char *const *paths, size_t path_count,
     free(taken.ends);
     presto_buffer_done(&taken.bytes);
     presto_arena_done(&c.arena);
+    presto_arena_done(&c.names);
     presto_dataset_free(c.dataset);
     if (status < 0)
         presto_info_done(&info);

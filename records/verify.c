@@ -3,6 +3,7 @@
  * never ends it. */
 #include <presto/inspect.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -193,9 +194,14 @@ static presto_status check_index(verifier *v, presto_error *err) {
     char *name = presto__index_name(v->path);
     if (name == NULL)
         return presto_fail_memory(err, strlen(v->path));
-    bool there = access(name, F_OK) == 0;
+    bool is_there = access(name, F_OK) == 0;
+    int unreadable = is_there && access(name, R_OK) != 0 ? errno : 0;
     free(name);
-    if (!there || stat(v->path, &info) != 0)
+    if (unreadable != 0) {
+        (void)presto_fail_errno(&fault, unreadable, NULL, "its index cannot be opened");
+        return report_file(v, PRESTO_FAULT_IO, fault.message, err);
+    }
+    if (!is_there || stat(v->path, &info) != 0)
         return PRESTO_OK;
     presto__index_key key = {(uint64_t)info.st_size, presto__mtime_ns(&info), false};
     presto_status status = presto__index_map(v->path, &key, true, &index, &fault);
@@ -320,10 +326,11 @@ static presto_status verify_ours(const presto_dataset *dataset, const presto_ver
     }
     for (size_t i = 0; i < info->shard_count; i++) {
         const char *path = presto_dataset_shard_path(dataset, i);
-        uint64_t before = result->records;
+        uint64_t before = result->records, unreadable = result->faults_of[PRESTO_FAULT_IO];
         PRESTO_TRY(presto_verify_file(path, &options, result, err));
-        PRESTO_TRY(check_manifest(path, &info->shards[i], &options, result->records - before,
-                                  result, err));
+        if (result->faults_of[PRESTO_FAULT_IO] == unreadable)
+            PRESTO_TRY(check_manifest(path, &info->shards[i], &options, result->records - before,
+                                      result, err));
     }
     return PRESTO_OK;
 }

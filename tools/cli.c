@@ -70,7 +70,7 @@ void cli_print_wrapped(const char *text, size_t column, size_t indent) {
             putchar(' ');
             column++;
         }
-        fwrite(text, 1, word, stdout);
+        cli_show(stdout, presto_span_of(text, word));
         column += word;
         text += word;
         if (*text == '\n') {
@@ -201,8 +201,7 @@ int cli_next(int argc, char **argv, const char **argument_out) {
     return id;
 }
 
-/* "NAME: ..." on one line: control characters, which names of files may hold, are shown as \n or
- * \x1b, so that no name can look like a line of its own or steer the terminal. */
+/* "NAME: ..." on one line, whatever names of files and messages hold. */
 static void print_message(const char *format, va_list args) PRESTO_PRINTF(1, 0);
 
 static void print_message(const char *format, va_list args) {
@@ -210,14 +209,7 @@ static void print_message(const char *format, va_list args) {
     vsnprintf(text, sizeof text, format, args);
     cli_progress_hide();
     fprintf(stderr, "%s: ", program->name);
-    for (const char *c = text; *c != '\0'; c++) {
-        if ((unsigned char)*c >= 0x20 && *c != 0x7f)
-            fputc(*c, stderr);
-        else if (*c == '\n')
-            fputs("\\n", stderr);
-        else
-            fprintf(stderr, "\\x%02x", (unsigned)*c);
-    }
+    cli_show(stderr, presto_span_of_text(text));
 }
 
 _Noreturn void cli_usage(const char *format, ...) {
@@ -301,32 +293,16 @@ json_t *cli_json_real(double value) {
     return real != NULL ? real : json_null();
 }
 
-json_t *cli_json_text(const char *text) {
-    json_t *value = json_string(text);
-    if (value != NULL)
-        return value;
-    char *copy = strdup(text);
-    if (copy == NULL)
-        return NULL;
-    for (char *c = copy; *c != '\0'; c++)
-        if ((unsigned char)*c >= 0x80)
-            *c = '?';
-    value = json_string(copy);
-    free(copy);
-    return value;
-}
-
 int cli_print_json(json_t *object) {
     int code = CLI_DONE;
-    bool printed = false;
-    if (!json_failed && object != NULL)
-        printed = json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) == 0;
-    if (printed) {
-        putchar('\n');
-    } else if (!ferror(stdout)) {
+    char *text = json_failed || object == NULL ? NULL : cli_json_dump(object, JSON_INDENT(2));
+    if (text != NULL) {
+        puts(text);
+    } else {
         cli_message("out of memory");
         code = CLI_FAILED;
     }
+    free(text);
     json_decref(object);
     return cli_close_stdout(code);
 }

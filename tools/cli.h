@@ -130,6 +130,12 @@ int cli_error(const presto_error *err);
 /* ---- stdout ---- */
 
 /**
+ * printf for all that comes from outside: what is printed is one line or a part of one, as
+ * presto_text_show makes it. Only a newline that ends the format ends the line.
+ */
+void cli_put(const char *format, ...) PRESTO_PRINTF(1, 2);
+
+/**
  * Print text from `column` on, broken between words at 80 columns, later lines from `indent` on.
  */
 void cli_print_wrapped(const char *text, size_t column, size_t indent);
@@ -144,8 +150,12 @@ void cli_json_set(json_t *object, const char *key, json_t *value);
 void cli_json_append(json_t *array, json_t *value);
 /** Has one of them failed? */
 bool cli_json_failed(void);
-/** A text that may be anything, for JSON holds UTF-8: else '?' stands for what is not ASCII. */
+/** A text that may be any bytes, as presto_text_encode keeps them. */
 json_t *cli_json_text(const char *text);
+/** cli_json_set by a name that may be any bytes. */
+void cli_json_set_named(json_t *object, presto_span name, json_t *value);
+/** The text, on the heap, with nothing in it that steers a terminal; NULL when memory ran out. */
+char *cli_json_dump(const json_t *json, size_t flags);
 /** A number, or null where it is not finite. */
 json_t *cli_json_real(double value);
 

@@ -41,7 +41,7 @@ static char *format_line(uint64_t epoch, uint64_t sample, const presto_error *er
                   number_json(err->offset, PRESTO_NO_OFFSET), "sample",
                   json_integer((json_int_t)sample), "epoch", json_integer((json_int_t)epoch),
                   "status", presto_status_name(err->status), "reason", cli_json_text(err->message));
-    char *text = object == NULL ? NULL : json_dumps(object, JSON_COMPACT);
+    char *text = object == NULL ? NULL : cli_json_dump(object, JSON_COMPACT);
     json_decref(object);
     if (text == NULL)
         return NULL;

@@ -196,21 +196,6 @@ static bool fine(cat *c, presto_status status) {
     return status == PRESTO_OK;
 }
 
-/* A feature's name as a key of JSON: bytes that are not UTF-8 show as '?'. NULL: no memory. */
-static char *key_of(presto_span name) {
-    char *key = calloc(1, name.bytes + 1);
-    if (key == NULL)
-        return NULL;
-    if (name.bytes > 0)
-        memcpy(key, name.data, name.bytes);
-    json_t *probe = json_stringn(key, name.bytes);
-    for (size_t i = 0; probe == NULL && i < name.bytes; i++)
-        if ((unsigned char)key[i] >= 0x80)
-            key[i] = '?';
-    json_decref(probe);
-    return key;
-}
-
 static json_t *features_json(cat *c, presto_sample *sample) {
     json_t *object = json_object();
     for (size_t i = 0; i < sample->feature_count; i++) {
@@ -223,12 +208,7 @@ static json_t *features_json(cat *c, presto_sample *sample) {
             feature->encoding = PRESTO_ENCODE_TENSOR;
             feature->tensor = parsed;
         }
-        char *name = key_of(feature->name);
-        if (name == NULL)
-            c->ran_out = true;
-        else
-            cli_json_set(object, name, tensor_json(feature, c->options));
-        free(name);
+        cli_json_set_named(object, feature->name, tensor_json(feature, c->options));
     }
     return object;
 }
@@ -286,13 +266,12 @@ static presto_status print_record(cat *c, uint64_t number, const presto_record *
     }
     json_t *object = record_json(c, number, record->offset, payload);
     bool whole = object != NULL && !c->ran_out && !cli_json_failed();
-    if (whole)
-        whole = json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9)) == 0 ||
-                ferror(stdout);
+    char *text = whole ? cli_json_dump(object, JSON_COMPACT) : NULL;
     json_decref(object);
-    if (!whole)
+    if (text == NULL)
         return presto_fail_memory(err, payload.bytes);
-    putchar('\n');
+    puts(text);
+    free(text);
     return PRESTO_OK;
 }
 

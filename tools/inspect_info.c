@@ -9,7 +9,7 @@
 
 #include "cli.h"
 
-enum { BAR_CELLS = 30, LABEL_COLUMNS = 64 };
+enum { BAR_CELLS = 30, LABEL_COLUMNS = 64, NAME_COLUMNS = 40 };
 
 typedef struct view {
     presto_info info;
@@ -48,7 +48,7 @@ static json_t *features_json(const presto_info *info) {
         cli_json_set(object, "seen", count_json(feature->seen));
         cli_json_set(object, "least_bytes", count_json(feature->least_bytes));
         cli_json_set(object, "most_bytes", count_json(feature->most_bytes));
-        cli_json_set(features, feature->name, object);
+        cli_json_set(features, feature->name, object); /* UTF-8, whatever the name */
     }
     return features;
 }
@@ -88,7 +88,7 @@ static json_t *labels_json(const presto_dataset_info *described) {
         return json_null();
     json_t *labels = json_array();
     for (size_t i = 0; i < described->label_count; i++)
-        json_array_append_new(labels, json_string(described->label_names[i]));
+        cli_json_append(labels, cli_json_text(described->label_names[i]));
     return labels;
 }
 
@@ -112,7 +112,7 @@ static int print_json(const view *v) {
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
         cli_json_set(object, counts[i].key, count_json(counts[i].count));
     cli_json_set(object, "raw_bytes_exact", json_boolean(info->raw_bytes_exact));
-    cli_json_set(object, "codec", json_string(info->codec));
+    cli_json_set(object, "codec", cli_json_text(info->codec));
     cli_json_set(object, "codec_guessed", json_boolean(info->codec_guessed));
     cli_json_set(object, "record_kind", json_string(info->record_kind));
     cli_json_set(object, "split", text_json(v->described.split));
@@ -136,8 +136,8 @@ static void print_summary(const view *v) {
            presto_format_bytes((double)info->stored_bytes, stored),
            info->raw_bytes_exact ? "" : "~", presto_format_bytes((double)info->raw_bytes, raw));
     if (v->is_ours)
-        printf("split: %s\n", v->described.split != NULL ? v->described.split : "unknown");
-    printf("codec: %s%s\n", info->codec, info->codec_guessed ? " (guessed)" : "");
+        cli_put("split: %s\n", v->described.split != NULL ? v->described.split : "unknown");
+    cli_put("codec: %s%s\n", info->codec, info->codec_guessed ? " (guessed)" : "");
     if (info->records > 0)
         printf("records: %s, %s to %s, median %s\n", info->record_kind,
                presto_format_bytes((double)info->least_bytes, least),
@@ -159,7 +159,7 @@ static void print_labels(const presto_dataset_info *described) {
             printf(", ... (%s in all)", presto_format_count(count, all));
             break;
         }
-        printf("%s%zu %s", i > 0 ? ", " : "", i, described->label_names[i]);
+        cli_put("%s%zu %s", i > 0 ? ", " : "", i, described->label_names[i]);
     }
     putchar('\n');
 }
@@ -171,6 +171,7 @@ static void print_features(const presto_info *info) {
         return;
     for (size_t i = 0; i < info->feature_count; i++)
         width = strlen(info->features[i].name) > width ? strlen(info->features[i].name) : width;
+    width = width < NAME_COLUMNS ? width : NAME_COLUMNS;
     printf("\n%-*s  stored  %-26s size\n", (int)width, "feature", "type");
     for (size_t i = 0; i < info->feature_count; i++) {
         const presto_feature_info *feature = &info->features[i];
@@ -181,9 +182,9 @@ static void print_features(const presto_info *info) {
         }
         presto_format_bytes((double)feature->least_bytes, least);
         presto_format_bytes((double)feature->most_bytes, most);
-        printf("%-*s  %-6s  %-26s %s%s%s", (int)width, feature->name,
-               presto_encoding_name(feature->encoding), spec, least,
-               strcmp(least, most) != 0 ? " to " : "", strcmp(least, most) != 0 ? most : "");
+        cli_put("%-*s  %-6s  %-26s %s%s%s", (int)width, feature->name,
+                presto_encoding_name(feature->encoding), spec, least,
+                strcmp(least, most) != 0 ? " to " : "", strcmp(least, most) != 0 ? most : "");
         if (feature->seen < info->sampled)
             printf(" (in %ju of %ju)", (uintmax_t)feature->seen, (uintmax_t)info->sampled);
         putchar('\n');
@@ -233,11 +234,11 @@ static void print_oddities(const presto_info *info) {
         const presto_file_info *file = &info->files[i];
         char places[PRESTO_TEXT_BYTES];
         if (file->lost_ranges > 0)
-            printf("%s: damaged in %s: see presto-inspect verify\n", file->path,
-                   presto_format_things(file->lost_ranges, "place", places));
+            cli_put("%s: damaged in %s: see presto-inspect verify\n", file->path,
+                    presto_format_things(file->lost_ranges, "place", places));
         if (file->name_disagrees)
-            printf("%s: file compression is %s, against its name\n", file->path,
-                   presto_file_compression_name(file->compression));
+            cli_put("%s: file compression is %s, against its name\n", file->path,
+                    presto_file_compression_name(file->compression));
     }
 }
 

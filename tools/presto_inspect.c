@@ -190,6 +190,10 @@ static void take_command(inspect *in, char **argv, int *argc) {
             return;
         }
     }
+    /* Before other operands, a word that is no file was meant as one. */
+    if (optind + 1 < *argc && strchr(argv[optind], '/') == NULL && access(argv[optind], F_OK) != 0)
+        cli_usage("'%s' is no command (info, verify, cat, index, repair, recode) and no file",
+                  argv[optind]);
 }
 
 static void parse_command_line(inspect *in, int argc, char **argv) {
@@ -241,10 +245,10 @@ static bool on_fault(void *user, const presto_fault *fault) {
         cli_json_set(object, "message", cli_json_text(fault->message));
         json_array_append_new(v->list, object);
     } else if (!v->in->quiet) {
-        printf("%s: ", fault->file);
+        cli_put("%s: ", fault->file);
         if (fault->record != PRESTO_NO_RECORD)
             printf("record %ju: ", (uintmax_t)fault->record);
-        printf("%s: %s", kind, fault->message);
+        cli_put("%s: %s", kind, fault->message);
         if (fault->offset != PRESTO_NO_OFFSET)
             printf(" (at byte %ju)", (uintmax_t)fault->offset);
         if (fault->lost_bytes > 0)

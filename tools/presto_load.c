@@ -119,7 +119,7 @@ static const cli_option options[] = {
     {OPT_STATS, "stats", "FILE", "write the figures of the run there, as JSON"},
     {OPT_EXPLAIN, "explain", NULL, "print what would run, and stop"},
     {OPT_HELP_STEPS, "help-steps", NULL, "print all steps and their options, and stop"},
-    CLI_COMMON_OPTIONS("print the figures on stdout (with --format null)"),
+    CLI_COMMON_OPTIONS("print the figures, or what --explain says, on stdout (with --format null)"),
 };
 
 static const cli_program self = {
@@ -335,7 +335,7 @@ static void check_options(load *l, int argc, char **argv) {
         cli_usage("--error-report needs --on-error skip");
     if (l->raw_records)
         check_raw_records(l);
-    if (l->json && l->format != SINK_NULL)
+    if (l->json && l->format != SINK_NULL && !l->explain)
         cli_usage("--json: stdout carries the samples; use --stats FILE");
     if (l->format != SINK_NULL && !l->explain && isatty(STDOUT_FILENO))
         cli_usage("--format %s is binary and stdout is a terminal: redirect it, or use --format "
@@ -370,6 +370,30 @@ static presto_status apply_strategy(load *l, presto_error *err) {
     if (l->input.pipeline == NULL && strcmp(l->strategy.split, PRESTO_UNPROCESSED) == 0)
         l->input.pipeline = l->strategy.pipeline;
     return PRESTO_OK;
+}
+
+/* A strategy is of one way to store one pipeline's samples; of files of others nothing is known. */
+static void check_strategy(const load *l, const presto_stream *stream) {
+    const presto_strategy_file *wanted = &l->strategy;
+    if (stream->dataset == NULL || !presto_dataset_is_ours(stream->dataset))
+        return;
+    const presto_dataset_info *info = presto_dataset_get_info(stream->dataset);
+    const char *split = info->split != NULL ? info->split : "nothing known";
+    const char *codec = wanted->codec != NULL ? wanted->codec : "none";
+    if (strcmp(split, wanted->split) != 0 || strcmp(info->codec, codec) != 0)
+        cli_usage("--strategy: %s is about %s with codec %s, but this dataset holds %s with codec "
+                  "%s; give -j, -b and --seed instead",
+                  l->strategy_file, wanted->split, codec, split, info->codec);
+    presto_pipeline *pipeline = NULL;
+    presto_error err;
+    if (stream->pipeline == NULL ||
+        presto_pipeline_load(wanted->pipeline, NULL, &pipeline, &err) < 0)
+        return;
+    if (strcmp(presto_pipeline_name(pipeline), presto_pipeline_name(stream->pipeline)) != 0)
+        cli_usage("--strategy: %s is about pipeline %s, but this dataset is of %s",
+                  l->strategy_file, presto_pipeline_name(pipeline),
+                  presto_pipeline_name(stream->pipeline));
+    presto_pipeline_free(pipeline);
 }
 
 static void print_warning(void *user, const presto_error *warning) {
@@ -410,21 +434,63 @@ static void settle_defaults(load *l) {
 
 /* ---- --explain ---- */
 
+static const char *input_kind(const presto_stream *stream) {
+    return stream->dataset == NULL                   ? "raw source"
+           : presto_dataset_is_ours(stream->dataset) ? "dataset"
+                                                     : "TFRecord files without dataset.json";
+}
+
+/* What is not known, or not there, is null. */
+static json_t *text_json(const char *text) {
+    return text != NULL ? cli_json_text(text) : json_null();
+}
+
+static json_t *plan_json(const presto_plan *plan) {
+    bool has_steps = plan != NULL && presto_plan_step_count(plan) > 0;
+    return text_json(has_steps ? presto_plan_explain(plan) : NULL);
+}
+
+static int explain_json(const load *l, const presto_stream *stream) {
+    const presto_dataset_info *info =
+        stream->dataset != NULL ? presto_dataset_get_info(stream->dataset) : NULL;
+    const struct {
+        const char *key;
+        uint64_t count;
+    } counts[] = {
+        {"samples", presto_source_count(stream->source)},
+        {"source_bytes", presto_source_bytes(stream->source)},
+        {"shards", info != NULL ? info->shard_count : 0},
+        {"threads", l->loader.threads},
+        {"batch_samples", l->loader.batch_samples},
+        {"prefetch_bytes", l->loader.prefetch_bytes},
+    };
+    json_t *object = cli_json_new();
+    cli_json_set(object, "input", json_string(input_kind(stream)));
+    cli_json_set(
+        object, "pipeline",
+        text_json(stream->pipeline != NULL ? presto_pipeline_name(stream->pipeline) : NULL));
+    cli_json_set(object, "split", text_json(info != NULL ? info->split : NULL));
+    cli_json_set(object, "codec", text_json(info != NULL ? info->codec : NULL));
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        cli_json_set(object, counts[i].key, json_integer((json_int_t)counts[i].count));
+    cli_json_set(object, "steps_before_cache", plan_json(stream->cache_plan));
+    cli_json_set(object, "steps", plan_json(stream->plan));
+    return cli_print_json(object);
+}
+
 static void explain(const load *l, const presto_stream *stream) {
     char count[PRESTO_TEXT_BYTES], bytes[PRESTO_TEXT_BYTES];
     printf("input: %s, %s, %s\n",
            presto_format_things(presto_source_count(stream->source), "sample", count),
            presto_format_bytes((double)presto_source_bytes(stream->source), bytes),
-           stream->dataset == NULL                   ? "raw source"
-           : presto_dataset_is_ours(stream->dataset) ? "dataset"
-                                                     : "TFRecord files without dataset.json");
+           input_kind(stream));
     if (stream->pipeline != NULL)
-        printf("pipeline: %s\n", presto_pipeline_name(stream->pipeline));
+        cli_put("pipeline: %s\n", presto_pipeline_name(stream->pipeline));
     if (stream->dataset != NULL) {
         const presto_dataset_info *info = presto_dataset_get_info(stream->dataset);
-        printf("stored: %s, codec %s, %s\n", info->split != NULL ? info->split : "as found",
-               info->codec != NULL ? info->codec : "none",
-               presto_format_things(info->shard_count, "shard", count));
+        cli_put("stored: %s, codec %s, %s\n", info->split != NULL ? info->split : "as found",
+                info->codec != NULL ? info->codec : "none",
+                presto_format_things(info->shard_count, "shard", count));
     }
     if (stream->cache_plan != NULL && presto_plan_step_count(stream->cache_plan) > 0)
         printf("steps before the cache:\n%s", presto_plan_explain(stream->cache_plan));
@@ -599,14 +665,19 @@ static int open_and_run(load *l, const char *const *paths, size_t path_count) {
     check_names(l);
     if (status >= 0)
         status = presto_stream_open(paths, path_count, &l->input, &stream, &err);
+    if (status >= 0 && l->strategy_file != NULL)
+        check_strategy(l, &stream);
     if (status < 0) {
         code = cli_error(&err);
         if (status == PRESTO_ERR_NOT_FOUND && l->input.pipeline == NULL)
             cli_message("to read a raw source, name its pipeline with --pipeline");
-    } else if (l->explain)
+    } else if (l->explain && l->json) {
+        code = explain_json(l, &stream);
+    } else if (l->explain) {
         explain(l, &stream);
-    else
+    } else {
         code = run(l, &stream);
+    }
     presto_stream_close(&stream);
     presto_strategy_file_done(&l->strategy);
     return code;

@@ -41,7 +41,8 @@ static const cli_option options[] = {
      "[default: none]"},
     {OPT_FILE_COMPRESSION, "file-compression", "FORMAT",
      "compress each file as a whole: none, gzip or zlib [default: none]"},
-    {OPT_TENSORFLOW, "tensorflow-readable", NULL, "refuse codecs that not every TensorFlow reads: all but none, zlib and gzip"},
+    {OPT_TENSORFLOW, "tensorflow-readable", NULL,
+     "refuse codecs that not every TensorFlow reads: all but none, zlib and gzip"},
     {OPT_STRATEGY, "strategy", "FILE",
      "all of these and -s, -j from presto-sweep's strategy.yaml; options given here win"},
     {OPT_LIMIT, "limit", "N", "only the first N samples"},
@@ -68,7 +69,8 @@ static const cli_option options[] = {
     {OPT_SEED, "seed", "S", "recorded in dataset.json [default: 0]"},
     {OPT_EXPLAIN, "explain", NULL, "print what would run, and stop"},
     {OPT_HELP_STEPS, "help-steps", NULL, "print all steps and their options, and stop"},
-    CLI_COMMON_OPTIONS("print the closing figures as a JSON object on stdout"),
+    CLI_COMMON_OPTIONS(
+        "print the closing figures, or what --explain says, as a JSON object on stdout"),
 };
 
 static const cli_program self = {
@@ -244,6 +246,44 @@ static const char *last_storable(const presto_pipeline *pipeline) {
 
 /* ---- --explain ---- */
 
+/* Names of the steps from `first` on, before `end`. */
+static json_t *steps_json(const presto_pipeline *pipeline, size_t first, size_t end) {
+    json_t *steps = json_array();
+    for (size_t i = first; i < end; i++)
+        cli_json_append(steps, json_string(presto_pipeline_step_type(pipeline, i)->name));
+    return steps;
+}
+
+static int explain_json(const write_job *w, const presto_stream *stream) {
+    const presto_convert_options *o = &w->convert;
+    const presto_pipeline *pipeline = stream->pipeline;
+    size_t split = presto_pipeline_representation_find(pipeline, o->split);
+    size_t done = presto_pipeline_representation_steps(pipeline, split);
+    const struct {
+        const char *key;
+        uint64_t count;
+    } counts[] = {
+        {"samples", presto_source_count(stream->source)},
+        {"source_bytes", presto_source_bytes(stream->source)},
+        {"threads", o->threads},
+        {o->shard_bytes > 0 ? "shard_bytes" : "shards",
+         o->shard_bytes > 0 ? o->shard_bytes : o->shards},
+    };
+    json_t *object = cli_json_new();
+    cli_json_set(object, "pipeline", cli_json_text(presto_pipeline_name(pipeline)));
+    cli_json_set(object, "split", cli_json_text(o->split));
+    cli_json_set(object, "codec", cli_json_text(o->codec));
+    cli_json_set(object, "file_compression",
+                 json_string(presto_file_compression_name(o->file_compression)));
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        cli_json_set(object, counts[i].key, json_integer((json_int_t)counts[i].count));
+    cli_json_set(object, "auto_threads", json_boolean(o->auto_threads));
+    cli_json_set(object, "steps_now", steps_json(pipeline, 0, done));
+    cli_json_set(object, "steps_left",
+                 steps_json(pipeline, done, presto_pipeline_step_count(pipeline)));
+    return cli_print_json(object);
+}
+
 static int explain(const write_job *w, const char *const *paths, size_t path_count) {
     presto_stream_options input;
     presto_stream stream = {0};
@@ -254,17 +294,22 @@ static int explain(const write_job *w, const char *const *paths, size_t path_cou
     input.to = w->convert.split;
     if (presto_stream_open(paths, path_count, &input, &stream, &err) < 0)
         return cli_error(&err);
+    if (w->json) {
+        int code = explain_json(w, &stream);
+        presto_stream_close(&stream);
+        return code;
+    }
     printf("source: %s, %s\n",
            presto_format_things(presto_source_count(stream.source), "sample", count),
            presto_format_bytes((double)presto_source_bytes(stream.source), bytes));
-    printf("pipeline: %s\n", presto_pipeline_name(stream.pipeline));
+    cli_put("pipeline: %s\n", presto_pipeline_name(stream.pipeline));
     if (w->convert.shard_bytes > 0)
         snprintf(shards, sizeof shards, "shards of up to %s",
                  presto_format_bytes((double)w->convert.shard_bytes, bytes));
     else
         presto_format_things(w->convert.shards, "shard", shards);
-    printf("store: %s, codec %s, %s, file compression %s\n", w->convert.split, w->convert.codec,
-           shards, presto_file_compression_name(w->convert.file_compression));
+    cli_put("store: %s, codec %s, %s, file compression %s\n", w->convert.split, w->convert.codec,
+            shards, presto_file_compression_name(w->convert.file_compression));
     if (stream.plan != NULL && presto_plan_step_count(stream.plan) > 0)
         printf("steps now, on %s%s:\n%s", w->convert.auto_threads ? "up to " : "",
                presto_format_things(w->convert.threads, "thread", count),

@@ -112,7 +112,12 @@ void cli_progress_show(cli_progress *progress, const cli_progress_state *state) 
                  eta, state->note != NULL ? state->note : "");
     }
     /* One column less than there are: a full last column wraps on some terminals. */
-    fprintf(stderr, "\r%.*s\033[K", (int)cli_terminal_columns(stderr) - 1, line);
+    presto_span shown = presto_span_of_text(line);
+    size_t columns = cli_terminal_columns(stderr) - 1;
+    shown.bytes = shown.bytes < columns ? shown.bytes : columns;
+    fputc('\r', stderr);
+    cli_show(stderr, shown);
+    fputs("\033[K", stderr);
     fflush(stderr);
     line_is_drawn = true;
 }

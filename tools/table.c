@@ -75,9 +75,9 @@ static widths find_widths(const presto_sweep *sweep) {
 static void print_name(const char *name, size_t width) {
     size_t length = strlen(name);
     if (length > width)
-        printf("%.*s~ ", (int)width - 1, name);
+        cli_put("%.*s~ ", (int)width - 1, name);
     else
-        printf("%-*s ", (int)width, name);
+        cli_put("%-*s ", (int)width, name);
 }
 
 static void print_row(const presto_strategy_result *result, bool best, const widths *w) {
@@ -122,8 +122,9 @@ static void print_failures(const presto_sweep *sweep) {
             puts("\nFailed:");
         first = false;
         presto_error_format(&result->failure, text, sizeof text);
-        printf("  %s, %s, %s:\n    ", result->strategy.split, codec_of(&result->strategy),
-               presto_format_things(result->strategy.threads, "thread", threads));
+        cli_put("  %s, %s, %s:\n", result->strategy.split, codec_of(&result->strategy),
+                presto_format_things(result->strategy.threads, "thread", threads));
+        fputs("    ", stdout);
         cli_print_wrapped(text, 4, 4);
     }
 }
@@ -181,8 +182,8 @@ void table_print_recommendation(const presto_sweep *sweep, const char *results_d
     if (best->codec == NULL)
         fputs("read the source as it is", stdout);
     else
-        printf("store %s, codec %s, %s", best->split, best->codec,
-               presto_format_things(best->shards, "shard", text));
+        cli_put("store %s, codec %s, %s", best->split, best->codec,
+                presto_format_things(best->shards, "shard", text));
     printf(", %s\n", presto_format_things(best->threads, "thread", text));
     fputs("  ", stdout);
     cli_print_wrapped(presto_sweep_reason(sweep), 2, 2);
@@ -192,11 +193,12 @@ void table_print_recommendation(const presto_sweep *sweep, const char *results_d
     }
     puts("\nNext:");
     if (presto_sweep_write_command(sweep) != NULL)
-        printf("  %s\n", presto_sweep_write_command(sweep));
-    printf("  %s\n", presto_sweep_load_command(sweep));
+        cli_put("  %s\n", presto_sweep_write_command(sweep));
+    cli_put("  %s\n", presto_sweep_load_command(sweep));
     puts("\nTo train on it, --format npy instead, on a pipe into the trainer.");
     char report[PATH_MAX]; /* not every build can make it */
     snprintf(report, sizeof report, "%s/report.html", results_dir);
-    printf("\nIn %s: %sresults.csv, results.json, strategy.yaml\n", results_dir,
-           access(report, F_OK) == 0 ? "report.html, " : "");
+    putchar('\n');
+    cli_put("In %s: %sresults.csv, results.json, strategy.yaml\n", results_dir,
+            access(report, F_OK) == 0 ? "report.html, " : "");
 }

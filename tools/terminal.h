@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The terminal behind stderr: shared by messages and the progress line, nobody else. */
+/* The terminal behind stderr: shared by what prints, nobody else. */
 #ifndef PRESTO_TOOLS_TERMINAL_H
 #define PRESTO_TOOLS_TERMINAL_H
 
 #include <stdio.h>
 
+#include <presto/span.h>
+
 /** Columns of the terminal behind `stream`; 80 if there is none. */
 unsigned cli_terminal_columns(FILE *stream);
+
+/** Print a text from outside as presto_text_show makes it. */
+void cli_show(FILE *stream, presto_span text);
 
 /** Take the progress line away, so that a message stands alone; the next update draws it again. */
 void cli_progress_hide(void);

@@ -106,7 +106,7 @@ class Help(Case):
         odd = os.fsencode(self.new("odd")) + b"\xff"
         done = run("presto-write", "-p", self.pipeline, "--json", "-o", os.fsdecode(odd), self.make_photos())
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(json.loads(done.stdout)["dataset"], os.fsdecode(odd[:-1]) + "?")
+        self.assertEqual(json.loads(done.stdout)["dataset"], os.fsdecode(odd[:-1]) + "\\xff")
         for command in ("info", "verify"):
             done = run("presto-inspect", command, "--json", os.fsdecode(odd))
             self.assertEqual(done.returncode, 0, done.stderr)
