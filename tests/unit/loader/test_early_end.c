@@ -19,7 +19,7 @@ static presto_convert_result result;
 
 static void set_up(void) {
     dir = presto_check_temp_dir();
-    ck_assert_ok(presto_pipeline_load("cv", &pipeline, &err), &err);
+    ck_assert_ok(presto_pipeline_load("cv", NULL, &pipeline, &err), &err);
     char command[1200];
     snprintf(command, sizeof command,
              "%s -n %d -c 1 --width 40 --height 30 -j 0 -o %s/photos >/dev/null 2>&1",
