@@ -128,6 +128,8 @@ static presto_status add_tensorflow(const presto_strategy *best, presto_buffer *
                                     presto_error *err) {
     presto_codec_spec spec;
     presto_error why;
+    if (best->codec == NULL)
+        return PRESTO_OK;
     PRESTO_TRY(presto_codec_parse(best->codec, &spec, err));
     if (presto_codec_check_tensorflow(&spec, &why) == PRESTO_OK)
         return PRESTO_OK;
@@ -156,8 +158,7 @@ static presto_status describe_stored(const presto_sweep *sweep, presto_buffer *t
     size_t raw = find_unprocessed(sweep);
     if (raw != SIZE_MAX)
         PRESTO_TRY(add_saving(best, &sweep->trials[raw], text, err));
-    PRESTO_TRY(presto__text_add(text, err, "."));
-    return add_tensorflow(&result->strategy, text, err);
+    return presto__text_add(text, err, ".");
 }
 
 static presto_status describe_unprocessed(const presto_sweep *sweep, presto_buffer *text,
@@ -250,5 +251,6 @@ presto_status presto__reason(const presto_sweep *sweep, presto_buffer *text_out,
             "storage and %g for throughput.",
             best->score, weights->preparation + weights->storage + weights->throughput,
             weights->preparation, weights->storage, weights->throughput));
-    return add_equals(sweep, text_out, err);
+    PRESTO_TRY(add_equals(sweep, text_out, err));
+    return add_tensorflow(&best->strategy, text_out, err);
 }

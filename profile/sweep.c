@@ -168,11 +168,13 @@ static presto_status note_cache_too_small(presto_sweep *sweep, presto_error *err
 
 static presto_status write_notes(presto_sweep *sweep, size_t wanted_batch, presto_error *err) {
     const presto_sweep_facts *facts = &sweep->facts;
+    char samples[PRESTO_TEXT_BYTES];
+    char all[PRESTO_TEXT_BYTES];
     if (facts->samples < facts->source_samples)
-        PRESTO_TRY(add_note(sweep, err,
-                            "measured on %s %ju of %ju samples; totals are extrapolated",
+        PRESTO_TRY(add_note(sweep, err, "measured on %s %s of %s; totals are extrapolated",
                             sweep->is_spread ? "an even selection of" : "the first",
-                            (uintmax_t)facts->samples, (uintmax_t)facts->source_samples));
+                            presto_format_count(facts->samples, samples),
+                            presto_format_things(facts->source_samples, "sample", all)));
     if (facts->batch_samples != wanted_batch)
         PRESTO_TRY(add_note(sweep, err,
                             "the samples differ in shape: loads ran with batches of %zu",

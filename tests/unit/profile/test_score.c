@@ -169,6 +169,7 @@ START_TEST(the_reason_names_what_is_equal_and_what_is_saved) {
     raw->strategy.threads = 1;
     ck_assert_ok(presto_sweep_score(sweep, &only_throughput, &err), &err);
     ck_assert_ptr_nonnull(strstr(presto_sweep_reason(sweep), "; this one needs fewer threads."));
+    ck_assert_ptr_null(strstr(presto_sweep_reason(sweep), "TensorFlow")); /* it stores nothing */
     raw->strategy.threads = 2;
     ck_assert_ok(presto_sweep_score(sweep, &only_throughput, &err), &err);
     ck_assert_uint_eq(presto_sweep_best(sweep), 0);
