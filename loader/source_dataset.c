@@ -125,7 +125,9 @@ static presto_status fetch_run(dataset_reader *reader, presto__blocks *blocks, s
     }
     if (count == 1 || is_fatal(status))
         return status;
-    for (size_t i = first; i < end; i++) {
+    /* Behind the end of a shard that was cut there is nothing to try. */
+    uint64_t records = presto_shard_records(shard);
+    for (size_t i = first; i < end && sorted[i]->record < records; i++) {
         status = fetch_run(reader, blocks, i, i + 1, NULL);
         if (is_fatal(status))
             return status;

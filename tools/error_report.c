@@ -31,16 +31,19 @@ static json_t *number_json(uint64_t number, uint64_t none) {
     return number == none ? json_null() : json_integer((json_int_t)number);
 }
 
-/* The line with its newline, on the heap; NULL without memory. */
-static char *format_line(uint64_t epoch, uint64_t sample, const presto_error *err,
-                         size_t *bytes_out) {
-    json_t *object =
-        json_pack("{s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "file",
-                  err->file[0] == '\0' ? json_null() : cli_json_text(err->file), "record",
-                  number_json(err->record, PRESTO_NO_RECORD), "byte",
-                  number_json(err->offset, PRESTO_NO_OFFSET), "sample",
-                  json_integer((json_int_t)sample), "epoch", json_integer((json_int_t)epoch),
-                  "status", presto_status_name(err->status), "reason", cli_json_text(err->message));
+/* The line of `run`'s samples that have not been told, with its newline, on the heap; NULL without
+ * memory. */
+static char *format_line(const error_run *run, size_t *bytes_out) {
+    const presto_error *err = &run->error;
+    uint64_t record = err->record == PRESTO_NO_RECORD ? err->record : err->record + run->told;
+    uint64_t first = run->first + run->told, count = run->count - run->told;
+    json_t *object = json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "file",
+        err->file[0] == '\0' ? json_null() : cli_json_text(err->file), "record",
+        number_json(record, PRESTO_NO_RECORD), "byte", number_json(err->offset, PRESTO_NO_OFFSET),
+        "sample", json_integer((json_int_t)first), "samples", json_integer((json_int_t)count),
+        "epoch", json_integer((json_int_t)run->epoch), "status", presto_status_name(err->status),
+        "reason", cli_json_text(err->message));
     char *text = object == NULL ? NULL : cli_json_dump(object, JSON_COMPACT);
     json_decref(object);
     if (text == NULL)
@@ -50,21 +53,29 @@ static char *format_line(uint64_t epoch, uint64_t sample, const presto_error *er
     return text;
 }
 
-void error_report_add(void *user, uint64_t epoch, uint64_t sample, const presto_error *err) {
-    error_report *report = user;
-    if (report->path == NULL) {
-        if (report->told++ >= MOST_TOLD) {
-            if (report->told == MOST_TOLD + 1)
-                cli_message("more are skipped; --error-report FILE lists them all");
-            return;
-        }
-        char text[PRESTO_ERROR_FILE_BYTES + PRESTO_ERROR_MESSAGE_BYTES + 96];
-        presto_error_format(err, text, sizeof text);
-        cli_message("skipped sample %ju: %s", (uintmax_t)sample, text);
+static void tell_people(error_report *report) {
+    const error_run *run = &report->run;
+    char text[PRESTO_ERROR_FILE_BYTES + PRESTO_ERROR_MESSAGE_BYTES + 96];
+    if (report->told++ >= MOST_TOLD) {
+        if (report->told == MOST_TOLD + 1)
+            cli_message("more are skipped; --error-report FILE lists them all");
         return;
     }
+    uint64_t first = run->first + run->told, count = run->count - run->told;
+    presto_error error = run->error;
+    if (error.record != PRESTO_NO_RECORD)
+        error.record += run->told;
+    presto_error_format(&error, text, sizeof text);
+    if (count == 1)
+        cli_message("skipped sample %ju: %s", (uintmax_t)first, text);
+    else
+        cli_message("skipped samples %ju to %ju, alike: %s", (uintmax_t)first,
+                    (uintmax_t)(first + count - 1), text);
+}
+
+static void write_line(error_report *report) {
     size_t bytes = 0;
-    char *line = format_line(epoch, sample, err, &bytes);
+    char *line = format_line(&report->run, &bytes);
     if (line == NULL && report->reason == 0)
         report->reason = ENOMEM;
     for (size_t done = 0; line != NULL && done < bytes;) {
@@ -80,7 +91,44 @@ void error_report_add(void *user, uint64_t epoch, uint64_t sample, const presto_
     free(line);
 }
 
+void error_report_flush(error_report *report) {
+    error_run *run = &report->run;
+    if (run->told == run->count)
+        return;
+    if (report->path == NULL)
+        tell_people(report);
+    else
+        write_line(report);
+    run->told = run->count;
+}
+
+/* Is it the next one of the run, with nothing of its own to say? */
+static bool continues(const error_run *run, uint64_t epoch, uint64_t sample,
+                      const presto_error *err) {
+    const presto_error *same = &run->error;
+    uint64_t record =
+        same->record == PRESTO_NO_RECORD ? PRESTO_NO_RECORD : same->record + run->count;
+    return run->count > 0 && run->epoch == epoch && sample == run->first + run->count &&
+           err->status == same->status && err->offset == same->offset && err->record == record &&
+           strcmp(err->message, same->message) == 0 && strcmp(err->file, same->file) == 0;
+}
+
+void error_report_add(void *user, uint64_t epoch, uint64_t sample, const presto_error *err) {
+    error_report *report = user;
+    error_run *run = &report->run;
+    if (continues(run, epoch, sample, err)) {
+        run->count++;
+    } else {
+        error_report_flush(report);
+        *run = (error_run){.epoch = epoch, .first = sample, .count = 1, .error = *err};
+    }
+    /* The first one at once, then as many as before: a run of a billion has thirty lines. */
+    if (run->count - run->told >= run->told)
+        error_report_flush(report);
+}
+
 int error_report_close(error_report *report, int code) {
+    error_report_flush(report);
     if (report->fd >= 0 && close(report->fd) != 0 && report->reason == 0)
         report->reason = errno;
     report->fd = -1;

@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --error-report: a line of JSON for each sample that was left out. */
+/* --error-report: a line of JSON for each sample, or run of samples alike, that was left out. */
 #ifndef PRESTO_TOOLS_ERROR_REPORT_H
 #define PRESTO_TOOLS_ERROR_REPORT_H
 
 #include <presto/status.h>
 
+/* Samples that follow each other and were left out for the same reason: a shard that was cut. */
+typedef struct error_run {
+    uint64_t epoch, first, count;
+    uint64_t told;      /* of them */
+    presto_error error; /* of the first one */
+} error_run;
+
 typedef struct error_report {
     const char *path; /* NULL: on stderr, for people */
     int fd;
     int reason;    /* errno of the first line that could not be written; 0: none */
-    unsigned told; /* without a file: samples so far */
+    unsigned told; /* without a file: lines so far */
+    error_run run; /* the last one; count 0: none yet */
 } error_report;
 
 /**
@@ -20,6 +28,9 @@ int error_report_open(error_report *report, const char *path);
 
 /** A presto_skip_fn; `user` is the report. */
 void error_report_add(void *user, uint64_t epoch, uint64_t sample, const presto_error *err);
+
+/** Tell what has been held back of the last run: before other messages. */
+void error_report_flush(error_report *report);
 
 /** Returns `code`, or 1 after a message if that was 0 and a line could not be written. */
 int error_report_close(error_report *report, int code);

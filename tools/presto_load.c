@@ -67,8 +67,9 @@ static const cli_option options[] = {
      "skip, "
      "skip:N (at most N samples) or skip:P% (of the samples) [default: fail]"},
     {OPT_ERROR_REPORT, "error-report", "FILE",
-     "append a line of JSON there for each sample skipped, as it happens: file, record, byte, "
-     "sample, epoch, status, reason [default: a line on stderr]"},
+     "append a line of JSON there for each sample skipped, as it happens, or for each run of them "
+     "that are alike: file, record, byte, sample, samples, epoch, status, reason [default: a line "
+     "on stderr]"},
 
     {0, "Order", NULL, NULL},
     {'e', "epochs", "N", "passes over the data [default: 1]"},
@@ -612,7 +613,7 @@ static int check_outputs(const load *l) {
     return code;
 }
 
-static int stream_all(const load *l, presto_loader *loader, sink *out) {
+static int stream_all(load *l, presto_loader *loader, sink *out) {
     presto_error err;
     cli_progress progress;
     load_report report = {.loader = loader,
@@ -629,6 +630,7 @@ static int stream_all(const load *l, presto_loader *loader, sink *out) {
     cli_progress_start(&progress, l->quiet);
     presto_status status = pump(loader, out, &progress, &report, total_samples(l, loader), &err);
     cli_progress_end(&progress);
+    error_report_flush(&l->errors);
     report.written_bytes = sink_bytes(out);
     return finish(l, &report, status, &err);
 }
@@ -683,7 +685,7 @@ static int open_and_run(load *l, const char *const *paths, size_t path_count) {
     return code;
 }
 
-static int run_raw_records(const load *l, const char *const *paths, size_t path_count) {
+static int run_raw_records(load *l, const char *const *paths, size_t path_count) {
     presto_error err;
     sink *out = NULL;
     raw_records_result result = {0, 0};
@@ -692,6 +694,7 @@ static int run_raw_records(const load *l, const char *const *paths, size_t path_
     if (status >= 0)
         status = raw_records_run(paths, path_count, &l->loader, out, &result, &err);
     sink_free(out);
+    error_report_flush(&l->errors);
     if (status < 0 && status != PRESTO_ERR_STOPPED)
         return cli_error(&err);
     if (!l->quiet && status == PRESTO_OK)

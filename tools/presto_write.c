@@ -64,8 +64,9 @@ static const cli_option options[] = {
      "skip, "
      "skip:N (at most N samples) or skip:P% (of the samples) [default: fail]"},
     {OPT_ERROR_REPORT, "error-report", "FILE",
-     "append a line of JSON there for each sample skipped, as it happens: file, record, byte, "
-     "sample, epoch, status, reason [default: a line on stderr]"},
+     "append a line of JSON there for each sample skipped, as it happens, or for each run of them "
+     "that are alike: file, record, byte, sample, samples, epoch, status, reason [default: a line "
+     "on stderr]"},
     {OPT_SEED, "seed", "S", "recorded in dataset.json [default: 0]"},
     {OPT_EXPLAIN, "explain", NULL, "print what would run, and stop"},
     {OPT_HELP_STEPS, "help-steps", NULL, "print all steps and their options, and stop"},
@@ -400,6 +401,7 @@ static int run(write_job *w, const presto_pipeline *pipeline, const char *const 
     presto_status status =
         presto_convert(pipeline, paths, path_count, w->output, &w->convert, &result, &err);
     cli_progress_end(&watching.progress);
+    error_report_flush(&w->errors);
     if (status < 0)
         return cli_error(&err);
     if (!w->quiet)

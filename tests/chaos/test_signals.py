@@ -4,6 +4,7 @@
 import json
 import os
 import signal
+import subprocess
 import time
 
 from chaos import LIGHT, ChaosCase, frames, main, moments, seeded, start
@@ -135,6 +136,48 @@ class Signals(ChaosCase):
             shard.write_bytes(sound)
             self.assertTrue(first + self.load("--state", state, *order) == whole)
             shard.write_bytes(sound[:-20] + b"\xff" + sound[-19:])
+
+    # ---- nothing but samples to leave out ----
+
+    def lying_dataset(self, records):
+        """dataset.json promises that many records; the shard has been cut to its first ones."""
+        dataset = self.write("-u", "resized", "-s", "1")
+        shard = next(dataset.glob("*.tfrecord"))
+        data = shard.read_bytes()
+        shard.write_bytes(data[: 2 * (16 + len(frames(data)[0]))])
+        (dataset / (shard.name + ".index")).unlink()
+        about = json.loads((dataset / "dataset.json").read_text())
+        for part in (about["shards"][0], about["totals"]):
+            part["records"], part["stored_bytes"] = records, 4096 * records
+        (dataset / "dataset.json").write_text(json.dumps(about))
+        return dataset
+
+    def test_a_signal_ends_a_run_of_samples_left_out_and_their_report_stays_small(self):
+        dataset = self.lying_dataset(10**12)
+        for attempt in range(moments(8)):
+            number, report, state = SIGNALS[attempt % 3], self.new("report"), self.new("state")
+            process = start("presto-load", "-q", "-j", attempt % 3, "--on-error", "skip", "--error-report", report,
+                            "--state", state, "--format", random_form(self.random), dataset, stdout=subprocess.DEVNULL)
+            while not report.exists() or report.stat().st_size < 4000:  # it is among them
+                self.assertIsNone(process.poll())
+                time.sleep(0.01)
+            time.sleep(self.random.random() * 0.5)
+            process.send_signal(number)
+            _, err = self.finish(process)
+            self.assertEqual((process.returncode, err), (-number, ""))
+            told = [json.loads(line) for line in report.read_text().splitlines()]
+            self.assertLess(len(told), 100)
+            lost = 0
+            for line in told:  # all of them, each once
+                self.assertEqual((line["sample"], line["record"]), (2 + lost, 2 + lost))
+                lost += line["samples"]
+            # The rest begins among those that have been told.
+            self.assertLessEqual(json.loads(state.read_text())["next"], 2 + lost)
+            self.assertGreater(json.loads(state.read_text())["next"], 0)
+
+
+def random_form(random):
+    return random.choice(["null", "tfrecord", "npy", "raw"])
 
 
 if __name__ == "__main__":
