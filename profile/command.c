@@ -39,6 +39,14 @@ static presto_status add_number(presto_buffer *text, const char *option, uint64_
     return presto__text_add(text, err, " %s %" PRIu64, option, value);
 }
 
+static presto_status add_pipeline(const presto_sweep *sweep, presto_buffer *text,
+                                  presto_error *err) {
+    PRESTO_TRY(add_option(text, "-p", sweep->pipeline, err));
+    for (size_t i = 0; i < sweep->set_count; i++)
+        PRESTO_TRY(add_option(text, "--set", sweep->set[i], err));
+    return PRESTO_OK;
+}
+
 /* Operands; "--" goes before them where one looks like an option. */
 static presto_status add_operands(presto_buffer *text, char *const *operands, size_t count,
                                   presto_error *err) {
@@ -64,7 +72,7 @@ presto_status presto__write_command(const presto_sweep *sweep, presto_buffer *te
         return presto_fail_memory(err, strlen(sweep->pipeline_name));
     presto_status status = presto__text_add(text_out, err, "presto-write");
     if (status == PRESTO_OK)
-        status = add_option(text_out, "-p", sweep->pipeline, err);
+        status = add_pipeline(sweep, text_out, err);
     if (status == PRESTO_OK)
         status = add_option(text_out, "-u", best->split, err);
     if (status == PRESTO_OK)
@@ -96,7 +104,7 @@ presto_status presto__load_command(const presto_sweep *sweep, presto_buffer *tex
                                    presto_error *err) {
     PRESTO_TRY(presto__text_add(text_out, err, "presto-load"));
     if (best_of(sweep)->codec == NULL) {
-        PRESTO_TRY(add_option(text_out, "-p", sweep->pipeline, err));
+        PRESTO_TRY(add_pipeline(sweep, text_out, err));
         PRESTO_TRY(add_load_options(sweep, text_out, err));
         return add_operands(text_out, sweep->paths, sweep->path_count, err);
     }

@@ -265,6 +265,8 @@ struct presto_sweep {
     char *pipeline;      /* as the user named it */
     char *pipeline_name; /* as it calls itself */
     char *pipeline_json;
+    char **set; /* the changes it was read with */
+    size_t set_count;
     char *dataset_dir; /* NULL: from pipeline and split */
     char *work_dir;
     char **paths;

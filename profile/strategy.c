@@ -67,6 +67,18 @@ static void emit_text(writer *out, const char *key, const char *text) {
     emit_scalar(out, text, true);
 }
 
+static void emit_texts(writer *out, const char *key, char *const *texts, size_t count) {
+    yaml_event_t event;
+    if (count == 0)
+        return;
+    emit_scalar(out, key, false);
+    emit(out, &event,
+         yaml_sequence_start_event_initialize(&event, NULL, NULL, 1, YAML_FLOW_SEQUENCE_STYLE));
+    for (size_t i = 0; i < count; i++)
+        emit_scalar(out, texts[i], true);
+    emit(out, &event, yaml_sequence_end_event_initialize(&event));
+}
+
 static void emit_whole(writer *out, const char *key, uint64_t value) {
     char text[32];
     snprintf(text, sizeof text, "%ju", (uintmax_t)value);
@@ -133,6 +145,7 @@ static void emit_strategy(writer *out, const presto_sweep *sweep) {
     emit_mapping(out);
     emit_whole(out, "schema", SCHEMA);
     emit_pipeline(out, sweep->pipeline);
+    emit_texts(out, "set", sweep->set, sweep->set_count);
     emit_text(out, "split", best->strategy.split);
     if (best->strategy.codec != NULL) {
         emit_text(out, "codec", best->strategy.codec);
@@ -178,7 +191,7 @@ presto_status presto__strategy_yaml(const presto_sweep *sweep, presto_buffer *te
 
 /* ---- reading ---- */
 
-typedef enum field_kind { FIELD_TEXT, FIELD_WHOLE, FIELD_NUMBER } field_kind;
+typedef enum field_kind { FIELD_TEXT, FIELD_TEXTS, FIELD_WHOLE, FIELD_NUMBER } field_kind;
 
 typedef struct field {
     const char *name;
@@ -188,9 +201,15 @@ typedef struct field {
     double most;   /* of FIELD_WHOLE, inclusive */
 } field;
 
+typedef struct text_list {
+    char **texts;
+    size_t count;
+} text_list;
+
 /* All whole numbers as read; presto_strategy_file takes them in its own types. */
 typedef struct parsed {
     char *pipeline, *split, *codec;
+    text_list set;
     uint64_t schema, shards, threads, batch_samples, seed;
     double cold, cached, stored, preparation;
 } parsed;
@@ -198,6 +217,7 @@ typedef struct parsed {
 static const field top_fields[] = {
     {"schema", FIELD_WHOLE, true, offsetof(parsed, schema), SCHEMA},
     {"pipeline", FIELD_TEXT, true, offsetof(parsed, pipeline), 0},
+    {"set", FIELD_TEXTS, false, offsetof(parsed, set), 0},
     {"split", FIELD_TEXT, true, offsetof(parsed, split), 0},
     {"codec", FIELD_TEXT, false, offsetof(parsed, codec), 0},
     {"shards", FIELD_WHOLE, false, offsetof(parsed, shards), 99999},
@@ -254,22 +274,59 @@ static presto_status read_whole(reader *in, const field *to, const yaml_node_t *
     return PRESTO_OK;
 }
 
-static presto_status read_field(reader *in, const field *to, const yaml_node_t *node) {
+static presto_status read_scalar(reader *in, const field *to, const yaml_node_t *node,
+                                 const char **text_out) {
     if (node->type != YAML_SCALAR_NODE)
         return syntax_error(in, node, "%s takes a single value", to->name);
-    const char *text = (const char *)node->data.scalar.value;
-    char *at = (char *)in->into + to->offset;
-    if (strlen(text) != node->data.scalar.length)
+    *text_out = (const char *)node->data.scalar.value;
+    if (strlen(*text_out) != node->data.scalar.length)
         return syntax_error(in, node, "%s holds a zero byte", to->name);
+    return PRESTO_OK;
+}
+
+static presto_status read_text(reader *in, const field *to, const yaml_node_t *node,
+                               char **copy_out) {
+    const char *text = NULL;
+    PRESTO_TRY(read_scalar(in, to, node, &text));
+    if (text[0] == '\0')
+        return syntax_error(in, node, "%s is empty", to->name);
+    *copy_out = strdup(text);
+    return *copy_out != NULL ? PRESTO_OK : presto_fail_memory(in->err, strlen(text) + 1);
+}
+
+static presto_status read_texts(reader *in, const field *to, const yaml_node_t *node,
+                                text_list *list) {
+    if (node->type != YAML_SEQUENCE_NODE)
+        return syntax_error(in, node, "%s takes a list", to->name);
+    const yaml_node_item_t *items = node->data.sequence.items.start;
+    size_t count = (size_t)(node->data.sequence.items.top - items);
+    list->texts = calloc(count + 1, sizeof *list->texts);
+    if (list->texts == NULL)
+        return presto_fail_memory(in->err, (count + 1) * sizeof *list->texts);
+    for (; list->count < count; list->count++)
+        PRESTO_TRY(read_text(in, to, yaml_document_get_node(&in->document, items[list->count]),
+                             &list->texts[list->count]));
+    return PRESTO_OK;
+}
+
+static void free_texts(char **texts, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        free(texts[i]);
+    free(texts);
+}
+
+static presto_status read_field(reader *in, const field *to, const yaml_node_t *node) {
+    char *at = (char *)in->into + to->offset;
     if (to->kind == FIELD_TEXT) {
-        if (text[0] == '\0')
-            return syntax_error(in, node, "%s is empty", to->name);
-        char *copy = strdup(text);
-        if (copy == NULL)
-            return presto_fail_memory(in->err, strlen(text) + 1);
+        char *copy = NULL;
+        PRESTO_TRY(read_text(in, to, node, &copy));
         memcpy(at, &copy, sizeof copy);
         return PRESTO_OK;
     }
+    if (to->kind == FIELD_TEXTS)
+        return read_texts(in, to, node, &in->into->set);
+    const char *text = NULL;
+    PRESTO_TRY(read_scalar(in, to, node, &text));
     if (to->kind == FIELD_WHOLE) {
         uint64_t value = 0;
         PRESTO_TRY(read_whole(in, to, node, text, &value));
@@ -376,12 +433,15 @@ presto_status presto__strategy_parse(presto_span yaml, const char *file, presto_
     yaml_document_delete(&in.document);
     if (status != PRESTO_OK) {
         free(values.pipeline);
+        free_texts(values.set.texts, values.set.count);
         free(values.split);
         free(values.codec);
         return status;
     }
     *out = (presto_strategy_file){
         .pipeline = values.pipeline,
+        .set = values.set.texts,
+        .set_count = values.set.count,
         .split = values.split,
         .codec = values.codec,
         .shards = (size_t)values.shards,
@@ -408,6 +468,7 @@ void presto_strategy_file_done(presto_strategy_file *strategy) {
     if (strategy == NULL)
         return;
     free(strategy->pipeline);
+    free_texts(strategy->set, strategy->set_count);
     free(strategy->split);
     free(strategy->codec);
     memset(strategy, 0, sizeof *strategy);

@@ -308,6 +308,17 @@ static presto_status copy_text(const char *text, char **copy_out, presto_error *
     return *copy_out != NULL ? PRESTO_OK : presto_fail_memory(err, strlen(text) + 1);
 }
 
+/* *count_out rises with what is copied, so that a failure frees just that. */
+static presto_status copy_texts(const char *const *texts, size_t count, char ***copies_out,
+                                size_t *count_out, presto_error *err) {
+    *copies_out = calloc(count + 1, sizeof **copies_out);
+    if (*copies_out == NULL)
+        return presto_fail_memory(err, (count + 1) * sizeof **copies_out);
+    for (; *count_out < count; ++*count_out)
+        PRESTO_TRY(copy_text(texts[*count_out], &(*copies_out)[*count_out], err));
+    return PRESTO_OK;
+}
+
 static presto_status keep_input(presto_sweep *sweep, const presto_pipeline *pipeline,
                                 const char *const *paths, size_t path_count,
                                 const presto_sweep_options *options, presto_error *err) {
@@ -318,11 +329,8 @@ static presto_status keep_input(presto_sweep *sweep, const presto_pipeline *pipe
     PRESTO_TRY(copy_text(presto_pipeline_json(pipeline), &sweep->pipeline_json, err));
     PRESTO_TRY(copy_text(options->dataset_dir, &sweep->dataset_dir, err));
     PRESTO_TRY(copy_text(options->work_dir, &sweep->work_dir, err));
-    sweep->paths = calloc(path_count > 0 ? path_count : 1, sizeof *sweep->paths);
-    if (sweep->paths == NULL)
-        return presto_fail_memory(err, path_count * sizeof *sweep->paths);
-    for (; sweep->path_count < path_count; sweep->path_count++)
-        PRESTO_TRY(copy_text(paths[sweep->path_count], &sweep->paths[sweep->path_count], err));
+    PRESTO_TRY(copy_texts(paths, path_count, &sweep->paths, &sweep->path_count, err));
+    PRESTO_TRY(copy_texts(options->set, options->set_count, &sweep->set, &sweep->set_count, err));
     sweep->runs = options->runs;
     sweep->run_s = options->run_s;
     sweep->cold_epochs = options->cold_epochs;
@@ -402,18 +410,21 @@ presto_status presto_sweep_run(const presto_pipeline *pipeline, const char *cons
     return PRESTO_OK;
 }
 
+static void free_texts(char **texts, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        free(texts[i]);
+    free(texts);
+}
+
 void presto_sweep_free(presto_sweep *sweep) {
     if (sweep == NULL)
         return;
     for (size_t i = 0; i < sweep->trial_count; i++)
         presto__trial_done(&sweep->trials[i]);
     free(sweep->trials);
-    for (size_t i = 0; i < sweep->path_count; i++)
-        free(sweep->paths[i]);
-    free(sweep->paths);
-    for (size_t i = 0; i < sweep->note_count; i++)
-        free(sweep->notes[i]);
-    free(sweep->notes);
+    free_texts(sweep->paths, sweep->path_count);
+    free_texts(sweep->set, sweep->set_count);
+    free_texts(sweep->notes, sweep->note_count);
     free(sweep->pipeline);
     free(sweep->pipeline_name);
     free(sweep->pipeline_json);

@@ -9,10 +9,30 @@
 
 #include "cli.h"
 
-presto_pipeline *cli_load_pipeline(const char *name) {
+void cli_add_setting(cli_settings *settings, const char *text) {
+    if (settings->count == CLI_MAX_SETTINGS)
+        cli_usage("--set: more than %d of them", CLI_MAX_SETTINGS);
+    settings->texts[settings->count++] = text;
+}
+
+void cli_settings_of_strategy(cli_settings *settings, const presto_strategy_file *strategy) {
+    cli_settings given = *settings;
+    settings->count = 0;
+    for (size_t i = 0; i < strategy->set_count; i++)
+        cli_add_setting(settings, strategy->set[i]);
+    for (size_t i = 0; i < given.count; i++)
+        cli_add_setting(settings, given.texts[i]);
+}
+
+presto_pipeline_options cli_pipeline_options(const cli_settings *settings) {
+    return (presto_pipeline_options){.set = settings->texts, .set_count = settings->count};
+}
+
+presto_pipeline *cli_load_pipeline(const char *name, const cli_settings *settings) {
     presto_error err;
     presto_pipeline *pipeline = NULL;
-    presto_status status = presto_pipeline_load(name, NULL, &pipeline, &err);
+    presto_pipeline_options options = cli_pipeline_options(settings);
+    presto_status status = presto_pipeline_load(name, &options, &pipeline, &err);
     if (status == PRESTO_ERR_NOT_FOUND && err.file[0] == '\0')
         cli_usage("--pipeline: %s", err.message);
     if (status < 0)

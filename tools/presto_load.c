@@ -43,6 +43,7 @@ enum {
     OPT_STRATEGY,
     OPT_EXPLAIN,
     OPT_HELP_STEPS,
+    OPT_SET,
     OPT_RAW_RECORDS,
     OPT_CACHE,
     OPT_STATE,
@@ -56,6 +57,7 @@ static const cli_option options[] = {
     {0, "Input", NULL, NULL},
     {'p', "pipeline", "NAME|FILE",
      "the pipeline: of a raw source, or of TFRecords that have no dataset.json"},
+    CLI_SET_OPTION(OPT_SET),
     {OPT_FROM, "from", "REPRESENTATION",
      "what such TFRecords hold; the steps after it run [default: no steps]"},
     {OPT_TO, "to", "REPRESENTATION", "stop there [default: the end of the pipeline]"},
@@ -152,6 +154,7 @@ typedef struct load {
     char *cache_dir; /* NULL: no cache on disk */
     error_report errors;
     presto_strategy_file strategy;
+    cli_settings settings;
     bool quiet, json, explain, raw_records;
     bool has_threads, has_batch, has_seed, has_rank, has_world, has_skip;
 } load;
@@ -211,6 +214,9 @@ static void parse_input_option(load *l, int id, const char *text) {
                                              PRESTO_VERIFY_NONE};
     if (id == 'p') {
         l->input.pipeline = text;
+    } else if (id == OPT_SET) {
+        cli_add_setting(&l->settings, text);
+        l->input.pipeline_options = cli_pipeline_options(&l->settings);
     } else if (id == OPT_FROM) {
         l->input.from = text;
     } else if (id == OPT_TO) {
@@ -348,7 +354,7 @@ static void check_options(load *l, int argc, char **argv) {
 static void check_names(const load *l) {
     if (l->input.pipeline == NULL)
         return;
-    presto_pipeline *pipeline = cli_load_pipeline(l->input.pipeline);
+    presto_pipeline *pipeline = cli_load_pipeline(l->input.pipeline, &l->settings);
     if (l->input.from != NULL)
         cli_check_representation(pipeline, "--from", l->input.from, false);
     if (l->input.to != NULL)
@@ -368,8 +374,11 @@ static presto_status apply_strategy(load *l, presto_error *err) {
         l->loader.seed = l->strategy.seed;
     l->has_threads = l->has_batch = true;
     /* A stored split names its pipeline in dataset.json. */
-    if (l->input.pipeline == NULL && strcmp(l->strategy.split, PRESTO_UNPROCESSED) == 0)
+    if (l->input.pipeline == NULL && strcmp(l->strategy.split, PRESTO_UNPROCESSED) == 0) {
         l->input.pipeline = l->strategy.pipeline;
+        cli_settings_of_strategy(&l->settings, &l->strategy);
+        l->input.pipeline_options = cli_pipeline_options(&l->settings);
+    }
     return PRESTO_OK;
 }
 

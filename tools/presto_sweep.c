@@ -28,6 +28,7 @@ enum {
     OPT_SAMPLES,
     OPT_RUNS,
     OPT_RUN_TIME,
+    OPT_SET,
     OPT_WEIGHTS,
     OPT_SEED,
     OPT_MEASURE,
@@ -43,6 +44,7 @@ enum {
 static const cli_option options[] = {
     {0, "Strategies", NULL, NULL},
     {'p', "pipeline", "NAME|FILE", "the pipeline"},
+    CLI_SET_OPTION(OPT_SET),
     {OPT_SPLITS, "splits", "A,B,...",
      "representations to store [default: all that can be, and unprocessed]"},
     {OPT_CODECS, "codecs", "A,B,...",
@@ -95,6 +97,7 @@ static const cli_program self = {
 typedef struct sweep_job {
     presto_sweep_options sweep;
     const char *pipeline_name, *output;
+    cli_settings settings;
     char **splits, **codecs; /* one allocation each */
     unsigned *threads;
     char work_dir[PATH_MAX];
@@ -146,6 +149,9 @@ static void parse_option(sweep_job *s, int id, const char *text) {
     switch (id) {
     case 'p':
         s->pipeline_name = text;
+        break;
+    case OPT_SET:
+        cli_add_setting(&s->settings, text);
         break;
     case OPT_SPLITS:
         free(s->splits);
@@ -215,6 +221,8 @@ static void parse_command_line(sweep_job *s, int argc, char **argv) {
         cli_usage("--output: the name is too long");
     s->sweep.work_dir = s->work_dir;
     s->sweep.pipeline = s->pipeline_name;
+    s->sweep.set = s->settings.texts;
+    s->sweep.set_count = s->settings.count;
 }
 
 /* ---- running ---- */
@@ -284,7 +292,7 @@ int main(int argc, char **argv) {
     sweep_job s = {0};
     cli_start(&self);
     parse_command_line(&s, argc, argv);
-    presto_pipeline *pipeline = cli_load_pipeline(s.pipeline_name);
+    presto_pipeline *pipeline = cli_load_pipeline(s.pipeline_name, &s.settings);
     for (size_t i = 0; i < s.sweep.split_count; i++)
         cli_check_representation(pipeline, "--splits", s.splits[i], true);
     int code = run(&s, pipeline, (const char *const *)argv + optind, (size_t)(argc - optind));

@@ -27,6 +27,7 @@ enum {
     OPT_SEED,
     OPT_EXPLAIN,
     OPT_HELP_STEPS,
+    OPT_SET,
     OPT_SHARD_BYTES,
     MAX_THREADS = 1024,
 };
@@ -34,6 +35,7 @@ enum {
 static const cli_option options[] = {
     {0, "What", NULL, NULL},
     {'p', "pipeline", "NAME|FILE", "the pipeline to run"},
+    CLI_SET_OPTION(OPT_SET),
     {'u', "up-to", "REPRESENTATION",
      "store this one [default: the last that no random step comes before]"},
     {'c', "codec", "CODEC[:LEVEL]",
@@ -92,6 +94,7 @@ typedef struct write_job {
     const char *pipeline_name, *output, *strategy_file, *error_file;
     error_report errors;
     presto_strategy_file strategy;
+    cli_settings settings;
     bool quiet, json, explain, tensorflow_readable;
     bool has_threads, has_shards, has_seed;
 } write_job;
@@ -109,6 +112,9 @@ static void parse_option(write_job *w, int id, const char *text) {
     switch (id) {
     case 'p':
         w->pipeline_name = text;
+        break;
+    case OPT_SET:
+        cli_add_setting(&w->settings, text);
         break;
     case 'u':
         o->split = text;
@@ -189,8 +195,10 @@ static void apply_strategy(write_job *w) {
                     w->strategy_file);
         exit(CLI_FAILED);
     }
-    if (w->pipeline_name == NULL)
+    if (w->pipeline_name == NULL) {
         w->pipeline_name = w->strategy.pipeline;
+        cli_settings_of_strategy(&w->settings, &w->strategy);
+    }
     if (o->split == NULL)
         o->split = w->strategy.split;
     if (o->codec == NULL)
@@ -292,6 +300,7 @@ static int explain(const write_job *w, const char *const *paths, size_t path_cou
     char count[PRESTO_TEXT_BYTES], bytes[PRESTO_TEXT_BYTES], shards[2 * PRESTO_TEXT_BYTES];
     presto_stream_options_defaults(&input);
     input.pipeline = w->pipeline_name;
+    input.pipeline_options = cli_pipeline_options(&w->settings);
     input.to = w->convert.split;
     if (presto_stream_open(paths, path_count, &input, &stream, &err) < 0)
         return cli_error(&err);
@@ -413,7 +422,7 @@ int main(int argc, char **argv) {
     write_job w = {0};
     cli_start(&self);
     parse_command_line(&w, argc, argv);
-    presto_pipeline *pipeline = cli_load_pipeline(w.pipeline_name);
+    presto_pipeline *pipeline = cli_load_pipeline(w.pipeline_name, &w.settings);
     if (w.convert.split == NULL)
         w.convert.split = last_storable(pipeline);
     cli_check_representation(pipeline, "--up-to", w.convert.split, true);

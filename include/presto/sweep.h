@@ -90,8 +90,8 @@ typedef struct presto_sweep_options {
     /* None: none, zstd:1, zstd:3, lz4, snappy, gzip (those of this build). */
     const char *const *codecs;
     size_t codec_count;
-    /* Only codecs that every TensorFlow reads (presto_codec_check_tensorflow); then none listed: none,
-     * zlib:1, gzip. */
+    /* Only codecs that every TensorFlow reads (presto_codec_check_tensorflow); then none listed:
+     * none, zlib:1, gzip. */
     bool tensorflow_readable;
     /* None: 1 and the number of CPUs. 0 in the list: inline, without threads. */
     const unsigned *threads;
@@ -112,7 +112,9 @@ typedef struct presto_sweep_options {
     /* How much of them is kept side by side, so that their epochs can take turns. Default 4 GiB */
     uint64_t work_bytes;
     /* Only for strategy.yaml and the command lines: */
-    const char *pipeline;     /* as the user named it (-p); NULL: the pipeline's name */
+    const char *pipeline;   /* as the user named it (-p); NULL: the pipeline's name */
+    const char *const *set; /* the changes it was read with (presto_pipeline_options.set) */
+    size_t set_count;
     const char *dataset_dir;  /* folder for the dataset; NULL: "PIPELINE-SPLIT": "cv-resized" */
     presto_trial_fn on_trial; /* may be NULL */
     void *on_trial_user;
@@ -199,6 +201,8 @@ PRESTO_API const char *presto_sweep_load_command(const presto_sweep *sweep);
  */
 typedef struct presto_strategy_file {
     char *pipeline; /* name of a built-in one, or an absolute path */
+    char **set;     /* changes to it, for presto_pipeline_options.set */
+    size_t set_count;
     char *split;
     char *codec;   /* canonical text; NULL with "unprocessed" */
     size_t shards; /* 0 with "unprocessed" */

@@ -16,6 +16,8 @@ def table_of(program):
     table = source[source.index("cli_option options[]") : source.index("cli_program self")]
     for letter, name, rest in re.findall(r"\{('.'|OPT_\w+),\s*\"([a-z0-9-]+)\",(.*?)\}", table, re.DOTALL):
         yield name, letter.strip("'") if len(letter) == 3 else None, not rest.rstrip().endswith("NULL")
+    if "CLI_SET_OPTION" in table:
+        yield "set", None, True
     yield from [("quiet", "q", True), ("json", None, True), ("help", "h", True), ("version", "V", True)]
 
 
