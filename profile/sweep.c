@@ -16,7 +16,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../base/file_internal.h"
 
 #define RUNS_MOST 1000
 #define RUN_S_MOST 3600
@@ -435,104 +434,4 @@ void presto_sweep_free(presto_sweep *sweep) {
     presto_buffer_done(&sweep->load_command);
     presto__space_done(&sweep->space);
     free(sweep);
-}
-
-/* ---- what came out ---- */
-
-size_t presto_sweep_result_count(const presto_sweep *sweep) {
-    return sweep->trial_count;
-}
-
-const presto_strategy_result *presto_sweep_result(const presto_sweep *sweep, size_t i) {
-    return &sweep->trials[i].result;
-}
-
-size_t presto_sweep_best(const presto_sweep *sweep) {
-    return sweep->best;
-}
-
-const char *presto_sweep_reason(const presto_sweep *sweep) {
-    return (const char *)sweep->reason.data;
-}
-
-const char *presto_sweep_note(const presto_sweep *sweep, size_t i) {
-    return i < sweep->note_count ? sweep->notes[i] : NULL;
-}
-
-const presto_sweep_facts *presto_sweep_get_facts(const presto_sweep *sweep) {
-    return &sweep->facts;
-}
-
-const char *presto_sweep_write_command(const presto_sweep *sweep) {
-    return sweep->write_command.bytes > 0 ? (const char *)sweep->write_command.data : NULL;
-}
-
-const char *presto_sweep_load_command(const presto_sweep *sweep) {
-    return (const char *)sweep->load_command.data;
-}
-
-presto_status presto_sweep_score(presto_sweep *sweep, const presto_weights *weights,
-                                 presto_error *err) {
-    PRESTO_TRY(presto__weights_check(weights, err));
-    size_t count = sweep->trial_count;
-    presto__merit *merits = calloc(count, sizeof *merits);
-    double *scores = calloc(count, sizeof *scores);
-    bool *is_equal = calloc(count, sizeof *is_equal);
-    presto_status status = PRESTO_OK;
-    if (merits == NULL || scores == NULL || is_equal == NULL) {
-        status = presto_fail_memory(err, count * sizeof *merits);
-        goto out;
-    }
-    for (size_t i = 0; i < count; i++)
-        merits[i] = presto__merit_of(&sweep->trials[i].result);
-    sweep->first = presto__score(merits, count, weights, scores);
-    presto__score_equals(merits, count, weights, scores, sweep->first, is_equal);
-    sweep->best = presto__score_cheapest(merits, count, is_equal);
-    sweep->weights = *weights;
-    for (size_t i = 0; i < count; i++) {
-        sweep->trials[i].result.score = scores[i];
-        sweep->trials[i].result.is_equal = is_equal[i];
-    }
-    sweep->reason.bytes = sweep->write_command.bytes = sweep->load_command.bytes = 0;
-    status = presto__reason(sweep, &sweep->reason, err);
-    if (status == PRESTO_OK)
-        status = presto__write_command(sweep, &sweep->write_command, err);
-    if (status == PRESTO_OK)
-        status = presto__load_command(sweep, &sweep->load_command, err);
-out:
-    free(is_equal);
-    free(scores);
-    free(merits);
-    return status;
-}
-
-static presto_status write_file(const char *dir, const char *name, presto_span content,
-                                presto_error *err) {
-    char *path = presto__path_below(dir, name);
-    if (path == NULL)
-        return presto_fail_memory(err, strlen(dir) + strlen(name) + 2);
-    presto_status status = presto_file_replace(path, &content, 1, true, err);
-    free(path);
-    return status;
-}
-
-presto_status presto_sweep_write(const presto_sweep *sweep, const char *dir, presto_error *err) {
-    static const struct {
-        const char *name;
-        presto_status (*make)(const presto_sweep *, presto_buffer *, presto_error *);
-    } files[] = {{"results.csv", presto__results_csv},
-                 {"results.json", presto__results_json},
-                 {"strategy.yaml", presto__strategy_yaml},
-                 {"report.html", presto__report_html}};
-    PRESTO_TRY(presto__dir_make(dir, err));
-    size_t count = sizeof files / sizeof *files - (presto__report_is_built() ? 0 : 1);
-    for (size_t i = 0; i < count; i++) {
-        presto_buffer text = {0};
-        presto_status status = files[i].make(sweep, &text, err);
-        if (status == PRESTO_OK)
-            status = write_file(dir, files[i].name, presto_buffer_span(&text), err);
-        presto_buffer_done(&text);
-        PRESTO_TRY(status);
-    }
-    return presto__sync_folder(dir, err);
 }

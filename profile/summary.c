@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A strategy's result from its trials: medians and spreads, and what the whole source would take. */
+#include "profile_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static double rate_of(const presto__epochs *epochs, double amount) {
+    return amount / fmax(epochs->measure.wall_s, 1e-9);
+}
+
+static presto_status summarize_epochs(const presto__epochs *runs, size_t count,
+                                      presto_epoch_result *result_out, presto_error *err) {
+    double *values = calloc(count, 3 * sizeof *values);
+    if (values == NULL)
+        return presto_fail_memory(err, count * 3 * sizeof *values);
+    double *samples = values;
+    double *delivered = values + count;
+    double *read = values + 2 * count;
+    for (size_t i = 0; i < count; i++) {
+        samples[i] = rate_of(&runs[i], (double)runs[i].samples);
+        delivered[i] = rate_of(&runs[i], (double)runs[i].delivered_bytes);
+        read[i] = rate_of(&runs[i], (double)runs[i].read_bytes);
+    }
+    const presto__epochs *typical = &runs[presto__median_index(samples, count)];
+    const presto__measure *measure = &typical->measure;
+    double epochs = (double)typical->epochs;
+    *result_out = (presto_epoch_result){
+        .samples_per_s = presto__spread_of(samples, count),
+        .delivered_bytes_per_s = presto__spread_of(delivered, count),
+        .read_bytes_per_s = presto__spread_of(read, count),
+        .cpu_user_s = measure->cpu_user_s / epochs,
+        .cpu_system_s = measure->cpu_system_s / epochs,
+        .cpu_s_per_sample =
+            (measure->cpu_user_s + measure->cpu_system_s) / (double)typical->samples,
+        .context_switches_per_s = rate_of(typical, measure->context_switches),
+        .disk_read_bytes = measure->disk_read_bytes / epochs,
+        .peak_rss_bytes = measure->peak_rss_bytes,
+    };
+    free(values);
+    return PRESTO_OK;
+}
+
+/*
+ * What the sample took, without the listing of the source, which covers the whole source however
+ * small the sample, grows with the number of samples; the listing is added once.
+ */
+static void extrapolate_preparation(const presto__runner *runner, const presto__trial *trial,
+                                    presto_strategy_result *result) {
+    double factor = (double)runner->source_samples / (double)runner->samples;
+    double growing_s = fmax(result->preparation_s.median - runner->open_s, 0);
+    result->total_preparation_s = result->preparation_s.median - growing_s + growing_s * factor;
+    /* The error of a mean within a run and the one between the runs; the larger counts. */
+    double within = NAN;
+    presto__moments between = {0};
+    for (size_t i = 0; i < trial->preparation_count; i++) {
+        const presto__preparation *run = &trial->preparations[i];
+        within = fmax(within, run->error_s_per_sample);
+        presto__moments_add(&between, run->wall_s);
+    }
+    double error = presto__student_95(9) * within * (double)runner->source_samples;
+    if (between.count >= 2)
+        error = fmax(error, presto__student_95(between.count - 1) *
+                                sqrt(presto__moments_variance(&between) / (double)between.count) *
+                                factor);
+    result->total_preparation_error_s = error;
+}
+
+presto_status presto__trial_summarize(const presto__runner *runner, presto__trial *trial,
+                                      presto_error *err) {
+    presto_strategy_result *result = &trial->result;
+    PRESTO_TRY(summarize_epochs(trial->cold, trial->cold_count, &result->cold, err));
+    PRESTO_TRY(summarize_epochs(trial->cached, trial->cached_count, &result->cached, err));
+    if (result->strategy.codec == NULL) {
+        result->total_stored_bytes = (double)runner->source_bytes;
+        return PRESTO_OK;
+    }
+    presto__estimate stored = presto__estimate_sum(&trial->record_bytes, runner->source_samples);
+    result->total_stored_bytes = stored.total;
+    result->total_stored_error_bytes = stored.error;
+    double *walls = calloc(trial->preparation_count, sizeof *walls);
+    if (walls == NULL)
+        return presto_fail_memory(err, trial->preparation_count * sizeof *walls);
+    for (size_t i = 0; i < trial->preparation_count; i++)
+        walls[i] = trial->preparations[i].wall_s;
+    result->preparation_s = presto__spread_of(walls, trial->preparation_count);
+    free(walls);
+    extrapolate_preparation(runner, trial, result);
+    return PRESTO_OK;
+}
