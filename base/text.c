@@ -109,7 +109,10 @@ size_t presto_text_decode(char *text) {
     for (const char *at = text; left > 0;) {
         bool escaped = is_escape(at, left);
         size_t bytes = escaped ? 4 : 1;
-        *to++ = escaped ? (char)(hex_value(at[2]) << 4 | hex_value(at[3])) : *at;
+        *to = *at;
+        if (escaped)
+            *to = (char)(hex_value(at[2]) << 4 | hex_value(at[3]));
+        to++;
         at += bytes;
         left -= bytes;
     }

@@ -25,14 +25,14 @@ typedef struct example_parser {
     presto_span in; /* the whole, for offsets */
     const presto_feature_spec *specs;
     size_t spec_count;
-    size_t spec_next;              /* features mostly come in the order of the specs */
-    size_t specs_passed_over;      /* where they do not */
-    presto__name_table spec_names; /* then, if there are many */
+    size_t spec_next;               /* features mostly come in the order of the specs */
+    size_t specs_passed_over;       /* where they do not */
+    presto__name_table *spec_names; /* then, if there are many; else NULL */
     presto_arena *arena;
     presto_feature *features; /* room for `most` */
     size_t most, count;
-    bool unsorted;            /* names did not rise from one to the next */
-    presto__name_table names; /* then, if there are many: of the features */
+    bool unsorted;             /* names did not rise from one to the next */
+    presto__name_table *names; /* then, if there are many: of the features; else NULL */
     presto_error *err;
 } example_parser;
 
@@ -55,26 +55,32 @@ static bool name_is(presto_span name, const char *text) {
     return text[name.bytes] == '\0';
 }
 
+/* A table for `most` names; NULL: no memory. */
+static presto__name_table *new_table(example_parser *parser, size_t most) {
+    presto__name_table *table = take(parser, 1, sizeof *table);
+    if (table == NULL || presto__name_table_make(table, most, parser->arena, parser->err) < 0)
+        return NULL;
+    return table;
+}
+
 /* From here on specs are found by hash; without memory for that, one by one as before. */
 static void make_spec_names(example_parser *parser) {
-    if (presto__name_table_make(&parser->spec_names, parser->spec_count, parser->arena, NULL) < 0)
-        return;
-    for (size_t i = 0; i < parser->spec_count; i++) {
+    parser->spec_names = new_table(parser, parser->spec_count);
+    for (size_t i = 0; parser->spec_names != NULL && i < parser->spec_count; i++) {
         presto_span name = presto_span_of_text(parser->specs[i].name);
-        presto__name *slot = presto__name_table_find(&parser->spec_names, name);
+        presto__name *slot = presto__name_table_find(parser->spec_names, name);
         if (slot->number_plus == 0)
             *slot = (presto__name){name, i + 1};
     }
 }
 
-static const presto_feature_spec *find_spec(example_parser *parser, presto_span name) {
-    if (parser->spec_names.slots != NULL) {
-        const presto__name *slot = presto__name_table_find(&parser->spec_names, name);
+static const presto_feature_spec *search_spec(example_parser *parser, presto_span name) {
+    if (parser->spec_names != NULL) {
+        const presto__name *slot = presto__name_table_find(parser->spec_names, name);
         return slot->number_plus == 0 ? NULL : &parser->specs[slot->number_plus - 1];
     }
     const presto_feature_spec *found = NULL;
-    size_t i = 0;
-    for (; i < parser->spec_count && found == NULL; i++) {
+    for (size_t i = 0; i < parser->spec_count && found == NULL; i++, parser->specs_passed_over++) {
         size_t at = parser->spec_next + i;
         if (at >= parser->spec_count)
             at -= parser->spec_count;
@@ -83,12 +89,19 @@ static const presto_feature_spec *find_spec(example_parser *parser, presto_span 
             found = &parser->specs[at];
         }
     }
-    if (i > 1) {
-        parser->specs_passed_over += i - 1;
-        if (parser->spec_count > FEW_FEATURES && parser->specs_passed_over > 4 * parser->spec_count)
-            make_spec_names(parser);
-    }
+    if (parser->spec_count > FEW_FEATURES && parser->specs_passed_over > 4 * parser->spec_count)
+        make_spec_names(parser);
     return found;
+}
+
+static const presto_feature_spec *find_spec(example_parser *parser, presto_span name) {
+    size_t at = parser->spec_next < parser->spec_count ? parser->spec_next : 0;
+    if (parser->spec_count == 0)
+        return NULL;
+    if (!name_is(name, parser->specs[at].name))
+        return search_spec(parser, name);
+    parser->spec_next = at + 1;
+    return &parser->specs[at];
 }
 
 /* ---- values ---- */
@@ -326,10 +339,12 @@ static bool name_less(presto_span a, presto_span b) {
 
 /* Names turned out not to be sorted: from here on look namesakes up in a table. */
 static presto_status make_names(example_parser *parser) {
-    PRESTO_TRY(presto__name_table_make(&parser->names, parser->most, parser->arena, parser->err));
+    parser->names = new_table(parser, parser->most);
+    if (parser->names == NULL)
+        return presto_fail_memory(parser->err, parser->most * sizeof(presto__name));
     for (size_t i = 0; i < parser->count; i++) {
         presto_span name = parser->features[i].name;
-        *presto__name_table_find(&parser->names, name) = (presto__name){name, i + 1};
+        *presto__name_table_find(parser->names, name) = (presto__name){name, i + 1};
     }
     return PRESTO_OK;
 }
@@ -346,8 +361,8 @@ static presto_status find_namesake(example_parser *parser, presto_span name, siz
         if (parser->most > FEW_FEATURES)
             PRESTO_TRY(make_names(parser));
     }
-    if (parser->names.slots != NULL) {
-        presto__name *slot = presto__name_table_find(&parser->names, name);
+    if (parser->names != NULL) {
+        presto__name *slot = presto__name_table_find(parser->names, name);
         if (slot->number_plus != 0)
             *found_out = slot->number_plus - 1;
         else

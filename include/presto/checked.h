@@ -16,9 +16,10 @@ static inline bool presto_size_add(size_t a, size_t b, size_t *out) {
 }
 
 static inline bool presto_size_multiply(size_t a, size_t b, size_t *out) {
-    if (a != 0 && b > SIZE_MAX / a)
+    size_t product; /* no division: some callers multiply once a sample */
+    if (__builtin_mul_overflow(a, b, &product))
         return false;
-    *out = a * b;
+    *out = product;
     return true;
 }
 
@@ -30,9 +31,10 @@ static inline bool presto_u64_add(uint64_t a, uint64_t b, uint64_t *out) {
 }
 
 static inline bool presto_u64_multiply(uint64_t a, uint64_t b, uint64_t *out) {
-    if (a != 0 && b > UINT64_MAX / a)
+    uint64_t product;
+    if (__builtin_mul_overflow(a, b, &product))
         return false;
-    *out = a * b;
+    *out = product;
     return true;
 }
 
