@@ -196,9 +196,17 @@ static void fill_result(const presto__conversion *job, presto_convert_result *re
     }
 }
 
+static void tell_notes(const presto__conversion *job) {
+    size_t count;
+    const char *const *notes = presto_source_notes(job->source, &count);
+    for (size_t i = 0; i < count && job->options->on_note != NULL; i++)
+        job->options->on_note(job->options->on_note_user, notes[i]);
+}
+
 static presto_status run(presto__conversion *job, const char *const *paths, size_t path_count,
                          presto_error *err) {
     PRESTO_TRY(prepare(job, paths, path_count, err));
+    tell_notes(job);
     PRESTO_TRY(presto__conversion_open_folder(job, err));
     if (!job->is_finished) {
         PRESTO_TRY(presto__conversion_make_dictionary(job, err));

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Label files: CSV of two columns, path and label, as RFC 4180 quotes it (a quoted field may hold
- * commas, line ends and doubled quotes), with or without the header line "path,label". Labels that
- * are all integers are taken as such; otherwise they are names, numbered in bytewise order.
+ * commas, line ends and doubled quotes), with or without a header line. Labels are all numbers or
+ * all names: one name among numbers is more likely a mistake than the wish to number them anew.
+ * Names, and whatever is declared to be classes, are numbered in bytewise order.
  */
+#define _XOPEN_SOURCE 700 /* uselocale, strcasecmp */
 #include <errno.h>
 #include <inttypes.h>
+#include <locale.h>
+#include <math.h>
 #include <stdlib.h>
+#include <strings.h>
 
 #include "loader_internal.h"
 
@@ -100,7 +105,10 @@ static presto_status read_row(csv_cursor *cursor, presto__label_row *row, bool *
     if (end != CSV_COMMA)
         return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
                            "line %" PRIu64 ": expected path,label", row->line);
-    row->path = strdup((const char *)cursor->field.data);
+    const char *path = (const char *)cursor->field.data;
+    while (strncmp(path, "./", 2) == 0)
+        path += 2 + strspn(path + 2, "/");
+    row->path = strdup(path);
     if (row->path == NULL)
         return presto_fail_memory(err, cursor->field.bytes);
     PRESTO_TRY(read_field(cursor, &end, err));
@@ -122,14 +130,30 @@ static void row_done(presto__label_row *row) {
     free(row->text);
 }
 
-static bool parse_integer(const char *text, int64_t *value_out) {
-    char *end;
-    errno = 0;
-    long long value = strtoll(text, &end, 10);
-    if (errno != 0 || end == text || *end != '\0' || text[0] == ' ' || text[0] == '\t')
-        return false;
-    *value_out = (int64_t)value;
-    return true;
+typedef enum text_kind { TEXT_NAME, TEXT_INTEGER, TEXT_FRACTION } text_kind;
+
+/* Decimal only: "nan" and "inf" are names. */
+static text_kind kind_of(const char *text) {
+    const char *at = text + (text[0] == '+' || text[0] == '-');
+    size_t whole = strspn(at, "0123456789");
+    at += whole;
+    if (*at == '\0' && whole > 0)
+        return TEXT_INTEGER;
+    size_t part = 0;
+    if (*at == '.') {
+        part = strspn(at + 1, "0123456789");
+        at += 1 + part;
+    }
+    if (whole + part == 0)
+        return TEXT_NAME;
+    if (*at == 'e' || *at == 'E') {
+        at += 1 + (at[1] == '+' || at[1] == '-');
+        size_t digits = strspn(at, "0123456789");
+        if (digits == 0)
+            return TEXT_NAME;
+        at += digits;
+    }
+    return *at == '\0' ? TEXT_FRACTION : TEXT_NAME;
 }
 
 static int compare_names(const void *a, const void *b) {
@@ -154,13 +178,43 @@ size_t presto__names_find(char *const *names, size_t count, const char *name) {
     return found == NULL ? SIZE_MAX : (size_t)(found - names);
 }
 
-/* Numbers for labels: the integers themselves, or positions among the names. */
-static presto_status number_labels(presto__labels *labels, presto_error *err) {
-    bool all_integers = true;
-    for (size_t i = 0; i < labels->count && all_integers; i++)
-        all_integers = parse_integer(labels->rows[i].text, &labels->rows[i].label);
-    if (all_integers)
-        return PRESTO_OK;
+static presto_status fail_number(const presto__label_row *row, const char *type,
+                                 presto_error *err) {
+    return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
+                       "line %" PRIu64 ": label '%.64s' does not fit %s", row->line, row->text,
+                       type);
+}
+
+static presto_status take_integers(presto__labels *labels, presto_error *err) {
+    for (size_t i = 0; i < labels->count; i++) {
+        presto__label_row *row = &labels->rows[i];
+        errno = 0;
+        row->label = strtoll(row->text, NULL, 10);
+        if (errno != 0)
+            return fail_number(row, "int64", err);
+    }
+    return PRESTO_OK;
+}
+
+static presto_status take_fractions(presto__labels *labels, presto_error *err) {
+    labels->are_fractions = true;
+    locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+    if (plain == (locale_t)0)
+        return presto_fail_memory(err, 0);
+    locale_t before = uselocale(plain); /* the decimal sign is a point, whoever calls */
+    presto_status status = PRESTO_OK;
+    for (size_t i = 0; i < labels->count && status == PRESTO_OK; i++) {
+        presto__label_row *row = &labels->rows[i];
+        row->fraction = strtof(row->text, NULL);
+        if (!isfinite(row->fraction))
+            status = fail_number(row, "float32", err);
+    }
+    uselocale(before);
+    freelocale(plain);
+    return status;
+}
+
+static presto_status take_names(presto__labels *labels, presto_error *err) {
     labels->names = calloc(labels->count, sizeof *labels->names);
     if (labels->names == NULL)
         return presto_fail_memory(err, labels->count * sizeof *labels->names);
@@ -177,10 +231,44 @@ static presto_status number_labels(presto__labels *labels, presto_error *err) {
     return PRESTO_OK;
 }
 
+/* Numbers for labels: those that stand there, or positions among the names. */
+static presto_status number_labels(presto__labels *labels, bool are_classes, presto_error *err) {
+    const presto__label_row *first = &labels->rows[0];
+    bool has_fractions = false;
+    if (are_classes)
+        return take_names(labels, err);
+    for (size_t i = 0; i < labels->count; i++) {
+        const presto__label_row *row = &labels->rows[i];
+        text_kind kind = kind_of(row->text);
+        has_fractions = has_fractions || kind == TEXT_FRACTION;
+        if ((kind == TEXT_NAME) != (kind_of(first->text) == TEXT_NAME))
+            return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
+                               "line %" PRIu64 ": label '%.64s' is %s, but '%.64s' in line %" PRIu64
+                               " is %s; if these are names of classes, write 'label: "
+                               "csv-class:FILE'",
+                               row->line, row->text, kind == TEXT_NAME ? "no number" : "a number",
+                               first->text, first->line,
+                               kind == TEXT_NAME ? "a number" : "no number");
+    }
+    if (kind_of(first->text) == TEXT_NAME)
+        return take_names(labels, err);
+    return has_fractions ? take_fractions(labels, err) : take_integers(labels, err);
+}
+
 static int compare_rows(const void *a, const void *b) {
     const presto__label_row *left = a;
     const presto__label_row *right = b;
     return strcmp(left->path, right->path);
+}
+
+/* What a first line says that names the columns. */
+static bool is_header(const presto__label_row *row) {
+    static const char *const words[] = {"path",  "file",     "filename",   "file_name",
+                                        "image", "image_id", "image_path", "key"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcasecmp(row->path, words[i]) == 0)
+            return true;
+    return false;
 }
 
 static presto_status read_rows(csv_cursor *cursor, presto__labels *labels, presto_error *err) {
@@ -190,23 +278,23 @@ static presto_status read_rows(csv_cursor *cursor, presto__labels *labels, prest
     while (!is_last && cursor->at < cursor->end) {
         presto__label_row row = {0};
         presto_status status = read_row(cursor, &row, &is_last, err);
-        bool is_header = status == PRESTO_OK && is_first && strcmp(row.path, "path") == 0 &&
-                         strcmp(row.text, "label") == 0;
+        bool is_no_row = status == PRESTO_OK && is_first && is_header(&row);
         is_first = false;
-        if (status == PRESTO_OK && !is_header)
+        if (status == PRESTO_OK && !is_no_row)
             status = add_row(labels, &capacity, &row, err);
-        if (status != PRESTO_OK || is_header)
+        if (status != PRESTO_OK || is_no_row)
             row_done(&row);
         PRESTO_TRY(status);
     }
     return PRESTO_OK;
 }
 
-static presto_status parse_all(csv_cursor *cursor, presto__labels *labels, presto_error *err) {
+static presto_status parse_all(csv_cursor *cursor, presto__labels *labels, bool are_classes,
+                               presto_error *err) {
     PRESTO_TRY(read_rows(cursor, labels, err));
     if (labels->count == 0)
         return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET, "holds no labels");
-    PRESTO_TRY(number_labels(labels, err));
+    PRESTO_TRY(number_labels(labels, are_classes, err));
     qsort(labels->rows, labels->count, sizeof *labels->rows, compare_rows);
     for (size_t i = 1; i < labels->count; i++) {
         const presto__label_row *a = &labels->rows[i - 1];
@@ -220,13 +308,13 @@ static presto_status parse_all(csv_cursor *cursor, presto__labels *labels, prest
     return PRESTO_OK;
 }
 
-presto_status presto__labels_parse(presto_span csv, const char *file, presto__labels *labels_out,
-                                   presto_error *err) {
+presto_status presto__labels_parse(presto_span csv, const char *file, bool are_classes,
+                                   presto__labels *labels_out, presto_error *err) {
     presto__labels labels = {0};
     csv_cursor cursor = {.at = csv.data, .end = csv.data + csv.bytes, .line = 1};
     if (csv.bytes >= 3 && memcmp(csv.data, "\xef\xbb\xbf", 3) == 0)
         cursor.at += 3; /* byte order mark */
-    presto_status status = parse_all(&cursor, &labels, err);
+    presto_status status = parse_all(&cursor, &labels, are_classes, err);
     presto_buffer_done(&cursor.field);
     if (status < 0) {
         presto__labels_done(&labels);

@@ -110,10 +110,14 @@ struct presto_source {
     char *main_feature;
     char **label_names;
     size_t label_count;
+    char **notes; /* of presto_source_notes */
+    size_t note_count;
 };
 
 /** Frees what the base struct owns. */
 void presto__source_done(presto_source *source);
+/** Keep what the user should know about this source: a line of text. */
+presto_status presto__source_note(presto_source *source, const char *text, presto_error *err);
 /** Declare one more feature. */
 presto_status presto__source_declare(presto_source *source, const char *name,
                                      presto_encoding encoding, const presto_tensor_spec *spec,
@@ -132,23 +136,26 @@ uint64_t presto__source_digest(const presto_source *source);
 /* ---- label files ---- */
 
 typedef struct presto__label_row {
-    char *path;
-    char *text;    /* the label as written */
-    int64_t label; /* its number */
-    uint64_t line; /* 1-based, where the row starts */
+    char *path;     /* without "./" */
+    char *text;     /* the label as written */
+    int64_t label;  /* its number */
+    float fraction; /* or this, if are_fractions */
+    uint64_t line;  /* 1-based, where the row starts */
     bool used;
 } presto__label_row;
 
-/** The rows of a label file, sorted by path, and the names if the labels are not integers. */
+/** The rows of a label file, sorted by path, and the names if the labels are not numbers. */
 typedef struct presto__labels {
     presto__label_row *rows;
     size_t count;
-    char **names; /* sorted; NULL if the labels are integers */
+    char **names; /* sorted; NULL if the labels are numbers */
     size_t name_count;
+    bool are_fractions; /* numbers, not all of them whole */
 } presto__labels;
 
-presto_status presto__labels_parse(presto_span csv, const char *file, presto__labels *labels_out,
-                                   presto_error *err);
+/** are_classes: number the texts, whatever they are. */
+presto_status presto__labels_parse(presto_span csv, const char *file, bool are_classes,
+                                   presto__labels *labels_out, presto_error *err);
 void presto__labels_done(presto__labels *labels);
 presto__label_row *presto__labels_find(presto__labels *labels, const char *path);
 

@@ -11,6 +11,9 @@ void presto__source_done(presto_source *source) {
     for (size_t i = 0; i < source->label_count; i++)
         free(source->label_names[i]);
     free(source->label_names);
+    for (size_t i = 0; i < source->note_count; i++)
+        free(source->notes[i]);
+    free(source->notes);
     free(source->main_feature);
 }
 
@@ -54,6 +57,24 @@ presto_tensor_spec presto_source_main_spec(const presto_source *source) {
 const char *const *presto_source_label_names(const presto_source *source, size_t *count_out) {
     *count_out = source->label_count;
     return (const char *const *)source->label_names;
+}
+
+const char *const *presto_source_notes(const presto_source *source, size_t *count_out) {
+    *count_out = source->note_count;
+    return (const char *const *)source->notes;
+}
+
+presto_status presto__source_note(presto_source *source, const char *text, presto_error *err) {
+    size_t count = source->note_count;
+    char **notes = realloc(source->notes, (count + 1) * sizeof *notes);
+    if (notes == NULL)
+        return presto_fail_memory(err, (count + 1) * sizeof *notes);
+    source->notes = notes;
+    notes[count] = strdup(text);
+    if (notes[count] == NULL)
+        return presto_fail_memory(err, strlen(text) + 1);
+    source->note_count++;
+    return PRESTO_OK;
 }
 
 presto_status presto_source_drop_cache(presto_source *source, presto_error *err) {

@@ -1,299 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The raw source `files`: one sample a file. Finds the files, numbers their labels, reads them for
- * the step read-file.
- *
- * Invariant: the list is a function of the names below the roots; the order is bytewise by relative
- * path, root by root. Below a root no folder is entered twice (base/walk_internal.h); a file with
- * several names there is a sample of each.
+ * The raw source `files`: one sample a file, which is read for the step read-file. How files are
+ * found stands in source_files_list.c, where labels come from in source_files_labels.c.
  */
 #define _XOPEN_SOURCE 700 /* realpath */
 #include <errno.h>
 #include <fcntl.h>
-#include <fnmatch.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <presto/clock.h>
 
-#include "../base/file_internal.h"
-#include "../base/walk_internal.h"
 #include "source_files_internal.h"
 
 /* Of a file that will be read, so much at most is asked for ahead. */
 #define TELL_BYTES (8 << 20)
-#define MOST_CSV_BYTES ((uint64_t)1 << 30)
-
-typedef enum label_kind { LABEL_NONE, LABEL_FOLDER, LABEL_CSV } label_kind;
 
 typedef struct files_reader {
     presto__reader base;
     const uint64_t *numbers; /* of the block: borrowed from the caller of fetch */
     const presto__file *current;
 } files_reader;
-
-/* ---- finding files ---- */
-
-typedef struct file_search {
-    presto__files *source;
-    const presto_option *match;
-    size_t root_bytes; /* of the root's path with its slash: what keys leave out */
-    uint64_t seen;     /* files looked at, for the message when none matches */
-} file_search;
-
-static bool name_matches(const file_search *search, const char *name) {
-    for (size_t i = 0; i < search->match->text_count; i++)
-        if (fnmatch(search->match->texts[i], name, 0) == 0)
-            return true;
-    return false;
-}
-
-/* `info` NULL: it cannot be looked at. */
-static presto_status add_file(file_search *search, const char *path, size_t key_at,
-                              const struct stat *info, presto_error *err) {
-    presto__files *source = search->source;
-    if (source->base.full_count == source->capacity) {
-        size_t capacity = source->capacity == 0 ? 256 : source->capacity * 2;
-        presto__file *entries = realloc(source->entries, capacity * sizeof *entries);
-        if (entries == NULL)
-            return presto_fail_memory(err, capacity * sizeof *entries);
-        source->entries = entries;
-        source->capacity = capacity;
-    }
-    size_t path_bytes = strlen(path);
-    if (path_bytes > UINT32_MAX)
-        return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET, "path is too long");
-    char *copy = presto_arena_alloc(&source->names, path_bytes + 1, 1);
-    if (copy == NULL)
-        return presto_fail_memory(err, path_bytes + 1);
-    memcpy(copy, path, path_bytes + 1);
-    presto__file entry = {
-        .path = copy, .path_bytes = (uint32_t)path_bytes, .key_at = (uint32_t)key_at};
-    if (info != NULL) {
-        presto__digest digest = {{0}};
-        presto__digest_add_file(&digest, info);
-        entry.stamp = digest.state[0];
-        entry.bytes = (uint64_t)info->st_size;
-        entry.mtime_ns = presto__mtime_ns(info);
-    }
-    source->entries[source->base.full_count++] = entry;
-    source->base.full_bytes += entry.bytes;
-    return PRESTO_OK;
-}
-
-static presto_status want_name(void *user, const char *folder, const char *name, bool *wanted_out,
-                               presto_error *err) {
-    (void)user, (void)folder, (void)err;
-    *wanted_out = name[0] != '.';
-    return PRESTO_OK;
-}
-
-static presto_status add_found(void *user, const presto__found *found, presto_error *err) {
-    file_search *search = user;
-    bool matches = name_matches(search, found->name);
-    if (found->info == NULL) {
-        /* A link that leads nowhere, or to where we may not look: a sample that cannot be read, if
-         * its name says that it is meant to be one. Its own failure comes when it is read. */
-        int code = found->sys_errno;
-        if (code == ENOMEM || (!matches && code != ENOENT && code != ELOOP && code != ENOTDIR))
-            return presto_fail_errno(err, code, found->path, "cannot stat");
-    } else if (S_ISREG(found->info->st_mode)) {
-        search->seen++;
-    } else {
-        return PRESTO_OK;
-    }
-    return matches ? add_file(search, found->path, search->root_bytes, found->info, err)
-                   : PRESTO_OK;
-}
-
-static int compare_entries(const void *a, const void *b) {
-    const presto__file *left = a;
-    const presto__file *right = b;
-    return strcmp(left->path + left->key_at, right->path + right->key_at);
-}
-
-/* Everything at one path: a folder, or a file that the user names and that need not match. */
-static presto_status search_root(file_search *search, const char *path, presto_error *err) {
-    presto__files *source = search->source;
-    size_t before = (size_t)source->base.full_count;
-    struct stat info;
-    if (stat(path, &info) != 0) {
-        if (errno != ENOENT && errno != ENOTDIR)
-            return presto_fail_errno(err, errno, path, "cannot stat");
-        presto_status status =
-            presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET, "no such file or folder");
-        presto_error_set_file(err, path);
-        return status;
-    }
-    if (S_ISREG(info.st_mode)) {
-        const char *slash = strrchr(path, '/');
-        size_t key_at = slash == NULL ? 0 : (size_t)(slash - path) + 1;
-        return add_file(search, path, key_at, &info, err);
-    }
-    if (!S_ISDIR(info.st_mode)) {
-        presto_status status =
-            presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "neither a file nor a folder");
-        presto_error_set_file(err, path);
-        return status;
-    }
-    size_t path_bytes = strlen(path);
-    search->root_bytes = path_bytes + (path[path_bytes - 1] == '/' ? 0 : 1);
-    const presto__walk walk = {.user = search, .name = want_name, .found = add_found};
-    PRESTO_TRY(presto__walk_folder(&walk, path, err));
-    if ((size_t)source->base.full_count == before)
-        return PRESTO_OK;
-    qsort(source->entries + before, (size_t)source->base.full_count - before,
-          sizeof *source->entries, compare_entries);
-    return PRESTO_OK;
-}
-
-/* "no file matches *.jpg, *.jpeg (12 files seen)" */
-static presto_status fail_empty(const file_search *search, const char *path, presto_error *err) {
-    char patterns[256] = "";
-    size_t used = 0;
-    for (size_t i = 0; i < search->match->text_count && used < sizeof patterns; i++)
-        used += (size_t)snprintf(patterns + used, sizeof patterns - used, "%s%s",
-                                 i == 0 ? "" : ", ", search->match->texts[i]);
-    presto_status status =
-        presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
-                    "no file matches %s (%" PRIu64 " files seen)", patterns, search->seen);
-    presto_error_set_file(err, path);
-    return status;
-}
-
-/* ---- labels ---- */
-
-/* Name of the folder that the file is in, on the heap; the root's own name for files right below
- * it. */
-static presto_status parent_name(const presto__file *entry, char **name_out, presto_error *err) {
-    const char *end = strrchr(entry->path, '/');
-    char *folder = end == NULL          ? strdup(".")
-                   : end == entry->path ? strdup("/")
-                                        : strndup(entry->path, (size_t)(end - entry->path));
-    if (folder == NULL)
-        return presto_fail_memory(err, entry->path_bytes);
-    char *slash = strrchr(folder, '/');
-    const char *name = slash == NULL ? folder : slash + 1;
-    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || name[0] == '\0') {
-        /* The words of the command line name no folder; the file system does. */
-        char *real = realpath(folder, NULL);
-        free(folder);
-        if (real == NULL)
-            return presto_fail_errno(err, errno, entry->path, "cannot resolve its folder");
-        folder = real;
-        slash = strrchr(folder, '/');
-        name = slash == NULL ? folder : slash + 1;
-    }
-    *name_out = strdup(name);
-    free(folder);
-    return *name_out == NULL ? presto_fail_memory(err, entry->path_bytes) : PRESTO_OK;
-}
-
-/* Do two neighbours in the list share their folder? Then they share its name, without looking it
- * up. */
-static bool same_folder(const presto__file *a, const presto__file *b) {
-    const char *end_a = strrchr(a->path, '/');
-    const char *end_b = strrchr(b->path, '/');
-    if (end_a == NULL || end_b == NULL)
-        return end_a == end_b;
-    size_t bytes = (size_t)(end_a - a->path);
-    return bytes == (size_t)(end_b - b->path) && memcmp(a->path, b->path, bytes) == 0;
-}
-
-static presto_status collect_folders(presto__files *source, char **names, size_t *count,
-                                     presto_error *err) {
-    for (size_t i = 0; i < source->base.full_count; i++) {
-        presto__file *entry = &source->entries[i];
-        if (i == 0 || !same_folder(entry - 1, entry))
-            PRESTO_TRY(parent_name(entry, &names[(*count)++], err));
-        entry->label = (int64_t)*count - 1; /* position before sorting, for now */
-    }
-    return PRESTO_OK;
-}
-
-static presto_status label_by_folder(presto__files *source, presto_error *err) {
-    size_t files = (size_t)source->base.full_count;
-    char **names = calloc(files, sizeof *names);
-    char **sorted = calloc(files, sizeof *sorted);
-    size_t count = 0;
-    size_t sorted_count = 0;
-    presto_status status = names == NULL || sorted == NULL
-                               ? presto_fail_memory(err, files * sizeof *names)
-                               : collect_folders(source, names, &count, err);
-    for (; status == PRESTO_OK && sorted_count < count; sorted_count++) {
-        sorted[sorted_count] = strdup(names[sorted_count]);
-        if (sorted[sorted_count] == NULL) {
-            status = presto_fail_memory(err, strlen(names[sorted_count]) + 1);
-            break;
-        }
-    }
-    if (status == PRESTO_OK) {
-        sorted_count = presto__names_distinct(sorted, sorted_count);
-        for (size_t i = 0; i < files; i++) {
-            const char *name = names[source->entries[i].label];
-            source->entries[i].label = (int64_t)presto__names_find(sorted, sorted_count, name);
-        }
-    }
-    for (size_t i = 0; i < count; i++)
-        free(names[i]);
-    free(names);
-    /* Also on failure: freed with the source. */
-    source->base.label_names = sorted;
-    source->base.label_count = sorted_count;
-    return status;
-}
-
-/* Every file has a row, every row has a file. */
-static presto_status match_labels(presto__files *source, presto__labels *labels, const char *file,
-                                  presto_error *err) {
-    for (size_t i = 0; i < source->base.full_count; i++) {
-        presto__file *entry = &source->entries[i];
-        presto__label_row *row = presto__labels_find(labels, entry->path + entry->key_at);
-        if (row == NULL) {
-            presto_status status =
-                presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET, "has no row in %s", file);
-            presto_error_set_file(err, entry->path);
-            return status;
-        }
-        row->used = true;
-        entry->label = row->label;
-    }
-    for (size_t i = 0; i < labels->count; i++) {
-        const presto__label_row *row = &labels->rows[i];
-        if (row->used)
-            continue;
-        presto_status status =
-            presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
-                        "line %" PRIu64 ": %s is not among the files found", row->line, row->path);
-        presto_error_set_file(err, file);
-        return status;
-    }
-    return PRESTO_OK;
-}
-
-static presto_status label_by_csv(presto__files *source, const char *file, presto_error *err) {
-    presto_arena arena = {0};
-    presto__labels labels = {0};
-    presto_span csv = {0};
-    presto__file_request request = {.path = file, .max_bytes = MOST_CSV_BYTES};
-    presto_status status = presto__source_file_read(&request, &arena, &csv, err);
-    if (status == PRESTO_OK)
-        status = presto__labels_parse(csv, file, &labels, err);
-    if (status == PRESTO_OK)
-        status = match_labels(source, &labels, file, err);
-    if (status == PRESTO_OK) {
-        source->base.label_names = labels.names;
-        source->base.label_count = labels.name_count;
-        labels.names = NULL;
-        labels.name_count = 0;
-    }
-    presto__labels_done(&labels);
-    presto_arena_done(&arena);
-    return status;
-}
 
 /* ---- reading ---- */
 
@@ -370,6 +98,14 @@ static presto_feature text_feature(const char *name, const presto_span *text) {
     return feature;
 }
 
+static presto_dtype label_dtype(const presto__files *source) {
+    return source->has_fractions ? PRESTO_FLOAT32 : PRESTO_INT64;
+}
+
+static presto_encoding label_encoding(const presto__files *source) {
+    return source->has_fractions ? PRESTO_ENCODE_FLOAT : PRESTO_ENCODE_INT64;
+}
+
 static presto_status files_sample(presto__reader *base, size_t i, presto_arena *arena,
                                   presto_sample *sample_out, presto_error *err) {
     const presto__files *source = (const presto__files *)base->source;
@@ -385,8 +121,8 @@ static presto_status files_sample(presto__reader *base, size_t i, presto_arena *
     features[0] = text_feature(base->source->main_feature, &texts[0]);
     features[1] = text_feature("key", &texts[1]);
     features[2] =
-        (presto_feature){.name = presto_span_of_text("label"), .encoding = PRESTO_ENCODE_INT64};
-    features[2].tensor.spec = (presto_tensor_spec){.dtype = PRESTO_INT64};
+        (presto_feature){.name = presto_span_of_text("label"), .encoding = label_encoding(source)};
+    features[2].tensor.spec = (presto_tensor_spec){.dtype = label_dtype(source)};
     features[2].tensor.data = &entry->label;
     *sample_out = (presto_sample){.features = features,
                                   .feature_count = source->has_labels ? 3 : 2,
@@ -472,7 +208,7 @@ static presto_status files_identify(const presto_source *base, bool as_named,
     const presto__files *source = (const presto__files *)base;
     for (size_t i = 0; i < base->full_count; i++) {
         const presto__file *entry = &source->entries[i];
-        if (i == 0 || !same_folder(entry - 1, entry))
+        if (i == 0 || !presto__files_same_folder(entry - 1, entry))
             PRESTO_TRY(identify_folder(entry, digest, err));
         const uint64_t facts[] = {entry->stamp, (uint64_t)entry->label};
         presto__digest_add(digest, facts, sizeof facts);
@@ -501,7 +237,6 @@ static const presto__source_ops files_ops = {
 static presto_status declare_features(presto__files *source, const char *feature,
                                       presto_error *err) {
     presto_tensor_spec text = {.dtype = PRESTO_STRING};
-    presto_tensor_spec number = {.dtype = PRESTO_INT64};
     presto_source *base = &source->base;
     base->main_feature = strdup(feature);
     if (base->main_feature == NULL)
@@ -509,34 +244,20 @@ static presto_status declare_features(presto__files *source, const char *feature
     PRESTO_TRY(presto__source_declare(base, feature, PRESTO_ENCODE_BYTES, &text, err));
     PRESTO_TRY(presto__source_declare(base, "key", PRESTO_ENCODE_BYTES, &text, err));
     if (source->has_labels)
-        PRESTO_TRY(presto__source_declare(base, "label", PRESTO_ENCODE_INT64, &number, err));
-    return PRESTO_OK;
-}
-
-static presto_status set_labels(presto__files *source, const char *label, presto_error *err) {
-    source->has_labels = strcmp(label, "none") != 0;
-    if (strcmp(label, "parent-folder") == 0)
-        return label_by_folder(source, err);
-    if (strncmp(label, "csv:", 4) == 0)
-        return label_by_csv(source, label + 4, err);
-    if (source->has_labels)
-        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                           "source option label: '%s' is none of none, parent-folder, csv:FILE",
-                           label);
+        PRESTO_TRY(presto__source_declare(base, "label", label_encoding(source),
+                                          &(presto_tensor_spec){.dtype = label_dtype(source)},
+                                          err));
     return PRESTO_OK;
 }
 
 static presto_status fill(presto__files *source, const presto_pipeline *pipeline,
                           const char *const *paths, size_t path_count, presto_error *err) {
-    file_search search = {.source = source,
-                          .match = presto_pipeline_source_option(pipeline, "match")};
-    for (size_t i = 0; i < path_count; i++)
-        PRESTO_TRY(search_root(&search, paths[i], err));
-    if (source->base.full_count == 0)
-        return fail_empty(&search, paths[path_count - 1], err);
-    source->base.count = source->base.full_count;
+    const char *label = presto_pipeline_source_option(pipeline, "label")->text;
+    const presto_option *match = presto_pipeline_source_option(pipeline, "match");
     source->max_bytes = (uint64_t)presto_pipeline_source_option(pipeline, "max-bytes")->integer;
-    PRESTO_TRY(set_labels(source, presto_pipeline_source_option(pipeline, "label")->text, err));
+    PRESTO_TRY(presto__files_list(source, match, paths, path_count, err));
+    source->base.count = source->base.full_count;
+    PRESTO_TRY(presto__files_label(source, label, err));
     return declare_features(source, presto_pipeline_source_option(pipeline, "feature")->text, err);
 }
 

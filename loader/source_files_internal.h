@@ -10,7 +10,10 @@ typedef struct presto__file {
     const char *path; /* as it is opened; in the source's `names` */
     uint32_t path_bytes;
     uint32_t key_at; /* the relative path starts here */
-    int64_t label;
+    union {
+        int64_t label;
+        float fraction; /* with has_fractions */
+    };
     uint64_t bytes;
     int64_t mtime_ns;
     uint64_t stamp; /* digest of its size and times; 0: it could not be looked at */
@@ -23,7 +26,18 @@ typedef struct presto__files {
     size_t capacity;
     uint64_t max_bytes; /* larger files are errors */
     bool has_labels;
+    bool has_fractions; /* labels are float32 */
 } presto__files;
+
+/** Fill in the files at `paths` whose names match; notes those left out. */
+presto_status presto__files_list(presto__files *source, const presto_option *match,
+                                 const char *const *paths, size_t path_count, presto_error *err);
+
+/** Fill in labels, their names and has_labels as the source option `label` says. */
+presto_status presto__files_label(presto__files *source, const char *label, presto_error *err);
+
+/** Do two files lie in one folder, going by their paths? */
+bool presto__files_same_folder(const presto__file *a, const presto__file *b);
 
 /** What to read. */
 typedef struct presto__file_request {

@@ -220,8 +220,10 @@ typedef struct presto__runner {
     size_t sample_path_count;
     char *work_dir;        /* the fresh folder inside options->work_dir; removed at the end */
     presto_source *source; /* raw, cut to the sample */
-    presto_plan *plan;     /* all steps, for the raw source */
-    double open_s;         /* what opening the raw source takes: it does not grow with the sample */
+    char **notes;          /* of the whole source */
+    size_t note_count;
+    presto_plan *plan; /* all steps, for the raw source */
+    double open_s;     /* what opening the raw source takes: it does not grow with the sample */
     size_t batch_samples;
     uint64_t source_samples, source_bytes, samples, sample_bytes;
     size_t next_dir;

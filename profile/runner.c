@@ -45,6 +45,22 @@ static presto_status take_sample(presto__runner *runner, presto_error *err) {
                                   &runner->source, err);
 }
 
+/* Of the whole source: one of files named one by one has none. */
+static presto_status keep_notes(presto__runner *runner, presto_error *err) {
+    size_t count;
+    const char *const *notes = presto_source_notes(runner->source, &count);
+    runner->notes = calloc(count + 1, sizeof *runner->notes);
+    if (runner->notes == NULL)
+        return presto_fail_memory(err, (count + 1) * sizeof *runner->notes);
+    for (size_t i = 0; i < count; i++) {
+        runner->notes[i] = strdup(notes[i]);
+        if (runner->notes[i] == NULL)
+            return presto_fail_memory(err, strlen(notes[i]) + 1);
+        runner->note_count++;
+    }
+    return PRESTO_OK;
+}
+
 static presto_status open_source(presto__runner *runner, presto_error *err) {
     uint64_t start_ns = presto_clock_ns();
     PRESTO_TRY(presto_source_open_raw(runner->pipeline, runner->paths, runner->path_count,
@@ -52,6 +68,7 @@ static presto_status open_source(presto__runner *runner, presto_error *err) {
     runner->open_s = seconds(presto_clock_ns() - start_ns);
     runner->source_samples = presto_source_count(runner->source);
     runner->source_bytes = presto_source_bytes(runner->source);
+    PRESTO_TRY(keep_notes(runner, err));
     if (runner->options->samples > 0 && runner->options->samples < runner->source_samples)
         PRESTO_TRY(take_sample(runner, err));
     runner->samples = presto_source_count(runner->source);
@@ -158,6 +175,7 @@ void presto__runner_done(presto__runner *runner) {
         (void)presto__dir_remove(runner->work_dir, NULL);
     free(runner->work_dir);
     presto__paths_free(runner->sample_paths, runner->sample_path_count);
+    presto__paths_free(runner->notes, runner->note_count);
     presto_plan_free(runner->plan);
     presto_source_free(runner->source);
     memset(runner, 0, sizeof *runner);

@@ -16,7 +16,7 @@ bool presto__sample_can_spread(const presto_pipeline *pipeline) {
     if (strcmp(presto_pipeline_source(pipeline)->name, "files") != 0)
         return false;
     const presto_option *label = presto_pipeline_source_option(pipeline, "label");
-    return label->text == NULL || strncmp(label->text, "csv:", 4) != 0;
+    return label->text == NULL || strncmp(label->text, "csv", 3) != 0;
 }
 
 void presto__paths_free(char **paths, size_t count) {

@@ -375,6 +375,8 @@ static presto_status run(presto_sweep *sweep, const presto_pipeline *pipeline,
     sweep->facts.samples = runner.samples;
     sweep->facts.sample_bytes = runner.sample_bytes;
     sweep->facts.source_samples = runner.source_samples;
+    for (size_t i = 0; i < runner.note_count && status == PRESTO_OK; i++)
+        status = add_note(sweep, err, "%s", runner.notes[i]);
     sweep->facts.source_bytes = runner.source_bytes;
     sweep->facts.batch_samples = runner.batch_samples;
     sweep->is_spread = runner.sample_paths != NULL;

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <presto/text.h>
 #include <presto/version.h>
 
 #include "terminal.h"
@@ -291,6 +292,13 @@ bool cli_json_failed(void) {
 json_t *cli_json_real(double value) {
     json_t *real = json_real(value); /* NULL for NaN and infinities */
     return real != NULL ? real : json_null();
+}
+
+void cli_print_notes(const presto_source *source) {
+    size_t count;
+    const char *const *notes = presto_source_notes(source, &count);
+    for (size_t i = 0; i < count; i++)
+        cli_put("note: %s\n", notes[i]);
 }
 
 int cli_print_json(json_t *object) {

@@ -176,6 +176,8 @@ json_t *cli_json_text(const char *text);
 void cli_json_set_named(json_t *object, presto_span name, json_t *value);
 /** The text, on the heap, with nothing in it that steers a terminal; NULL when memory ran out. */
 char *cli_json_dump(const json_t *json, size_t flags);
+/** "note: ..." on stdout for each note of the source, for --explain. */
+void cli_print_notes(const presto_source *source);
 /** A number, or null where it is not finite. */
 json_t *cli_json_real(double value);
 

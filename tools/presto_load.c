@@ -494,6 +494,7 @@ static void explain(const load *l, const presto_stream *stream) {
            presto_format_things(presto_source_count(stream->source), "sample", count),
            presto_format_bytes((double)presto_source_bytes(stream->source), bytes),
            input_kind(stream));
+    cli_print_notes(stream->source);
     if (stream->pipeline != NULL)
         cli_put("pipeline: %s\n", presto_pipeline_name(stream->pipeline));
     if (stream->dataset != NULL) {
@@ -622,10 +623,11 @@ static int check_outputs(const load *l) {
     return code;
 }
 
-static int stream_all(load *l, presto_loader *loader, sink *out) {
+static int stream_all(load *l, const presto_source *source, presto_loader *loader, sink *out) {
     presto_error err;
     cli_progress progress;
     load_report report = {.loader = loader,
+                          .source = source,
                           .format = format_names[l->format],
                           .most_threads = l->loader.auto_threads ? l->loader.threads : 0,
                           .state = {.path = l->state_file,
@@ -644,11 +646,20 @@ static int stream_all(load *l, presto_loader *loader, sink *out) {
     return finish(l, &report, status, &err);
 }
 
+static void tell_notes(const presto_source *source) {
+    size_t count;
+    const char *const *notes = presto_source_notes(source, &count);
+    for (size_t i = 0; i < count; i++)
+        cli_message("note: %s", notes[i]);
+}
+
 static int run(load *l, const presto_stream *stream) {
     presto_error err;
     presto_loader *loader = NULL;
     sink *out = NULL;
     l->loader.cache_plan = stream->cache_plan;
+    if (!l->quiet)
+        tell_notes(stream->source);
     presto_status status = find_start(l, stream->source, &err);
     if (status >= 0)
         status = presto_loader_open(stream->source, stream->plan, &l->loader, &loader, &err);
@@ -661,7 +672,7 @@ static int run(load *l, const presto_stream *stream) {
         presto_loader_free(loader);
         return cli_error(&err);
     }
-    int code = stream_all(l, loader, out);
+    int code = stream_all(l, stream->source, loader, out);
     sink_free(out);
     presto_loader_free(loader);
     return code;

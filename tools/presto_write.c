@@ -93,6 +93,7 @@ typedef struct write_job {
     presto_convert_options convert;
     const char *pipeline_name, *output, *strategy_file, *error_file;
     error_report errors;
+    json_t *notes; /* of the source, for --json */
     presto_strategy_file strategy;
     cli_settings settings;
     bool quiet, json, explain, tensorflow_readable;
@@ -312,6 +313,7 @@ static int explain(const write_job *w, const char *const *paths, size_t path_cou
     printf("source: %s, %s\n",
            presto_format_things(presto_source_count(stream.source), "sample", count),
            presto_format_bytes((double)presto_source_bytes(stream.source), bytes));
+    cli_print_notes(stream.source);
     cli_put("pipeline: %s\n", presto_pipeline_name(stream.pipeline));
     if (w->convert.shard_bytes > 0)
         snprintf(shards, sizeof shards, "shards of up to %s",
@@ -395,7 +397,16 @@ static int print_json(const write_job *w, const presto_pipeline *pipeline,
     cli_json_set(object, "cpu_s", cli_json_real((double)result->cpu_ns / 1e9));
     cli_json_set(object, "samples_per_s",
                  cli_json_real(per_second(result->samples, result->wall_ns)));
+    cli_json_set(object, "notes", json_incref(w->notes));
     return cli_print_json(object);
+}
+
+static void on_note(void *user, const char *note) {
+    write_job *w = user;
+    if (!w->quiet)
+        cli_message("note: %s", note);
+    if (w->json)
+        cli_json_append(w->notes, cli_json_text(note));
 }
 
 static int run(write_job *w, const presto_pipeline *pipeline, const char *const *paths,
@@ -405,17 +416,20 @@ static int run(write_job *w, const presto_pipeline *pipeline, const char *const 
     watch watching;
     cli_catch_signals();
     cli_progress_start(&watching.progress, w->quiet);
+    w->convert.on_note = on_note;
+    w->convert.on_note_user = w;
+    w->notes = json_array();
     w->convert.on_progress = on_progress;
     w->convert.on_progress_user = &watching;
     presto_status status =
         presto_convert(pipeline, paths, path_count, w->output, &w->convert, &result, &err);
     cli_progress_end(&watching.progress);
     error_report_flush(&w->errors);
-    if (status < 0)
-        return cli_error(&err);
-    if (!w->quiet)
+    if (status >= 0 && !w->quiet)
         print_result(w, &result);
-    return w->json ? print_json(w, pipeline, &result) : CLI_DONE;
+    int code = status < 0 ? cli_error(&err) : w->json ? print_json(w, pipeline, &result) : CLI_DONE;
+    json_decref(w->notes);
+    return code;
 }
 
 int main(int argc, char **argv) {

@@ -120,6 +120,15 @@ static void add_usage(json_t *object) {
     cli_json_set(object, "peak_rss_bytes", json_integer((json_int_t)peak_rss_bytes()));
 }
 
+static json_t *notes_json(const presto_source *source) {
+    size_t count;
+    const char *const *notes = presto_source_notes(source, &count);
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++)
+        cli_json_append(array, cli_json_text(notes[i]));
+    return array;
+}
+
 json_t *report_json(const load_report *report) {
     presto_loader_stats stats;
     presto_loader_get_stats(report->loader, &stats);
@@ -160,6 +169,7 @@ json_t *report_json(const load_report *report) {
     cli_json_set(object, "times", times_json(&stats));
     cli_json_set(object, "steps", steps_json(report));
     cli_json_set(object, "limit", limit_json(report));
+    cli_json_set(object, "notes", notes_json(report->source));
     return object;
 }
 

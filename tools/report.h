@@ -11,6 +11,7 @@
 
 typedef struct load_report {
     const presto_loader *loader;
+    const presto_source *source;
     const char *format;
     unsigned most_threads;  /* what -j auto chose from; 0: it was not auto */
     uint64_t written_bytes; /* by the sink */

@@ -65,6 +65,9 @@ typedef struct presto_progress {
  */
 typedef bool (*presto_progress_fn)(void *user, const presto_progress *progress);
 
+/** What the user should know of the source. `note` is borrowed during the call. */
+typedef void (*presto_note_fn)(void *user, const char *note);
+
 /** Shards are numbered with five digits. */
 #define PRESTO_MAX_SHARDS 99999
 
@@ -87,6 +90,9 @@ typedef struct presto_convert_options {
     double skip_fraction;
     presto_skip_fn on_skip;
     void *on_skip_user;
+    presto_note_fn on_note; /* called for each presto_source_notes before anything is read; may be
+                               NULL */
+    void *on_note_user;
     bool resume; /* keep finished shards of an interrupted conversion of the same input */
     bool sync;   /* fsync; default true (a sweep's trials do not need it) */
     presto_progress_fn on_progress;

@@ -18,9 +18,9 @@ typedef struct presto_source presto_source;
 /**
  * The raw source that a pipeline describes, over `paths` (folders or single files; several are
  * taken in the given order, each sorted). Samples: the main feature (a PRESTO_STRING with the path
- * for read-file), `label` (int64), `key` (string). Returns: PRESTO_ERR_NOT_FOUND (no path, or
- * nothing in it matches: the message says what was looked for), PRESTO_ERR_IO, PRESTO_ERR_SYNTAX
- * (label csv). Owner: caller.
+ * for read-file), `label` (int64 or float32), `key` (string). Returns: PRESTO_ERR_NOT_FOUND (no
+ * path, or nothing in it matches: the message says what was looked for), PRESTO_ERR_IO,
+ * PRESTO_ERR_SYNTAX (label csv). Owner: caller.
  */
 PRESTO_API presto_status presto_source_open_raw(const presto_pipeline *pipeline,
                                                 const char *const *paths, size_t path_count,
@@ -54,6 +54,12 @@ PRESTO_API presto_tensor_spec presto_source_main_spec(const presto_source *sourc
  */
 PRESTO_API const char *const *presto_source_label_names(const presto_source *source,
                                                         size_t *count_out);
+
+/**
+ * What the user should know of how the source was found: files left out, and of which kinds; labels
+ * that may not be what was meant. A line of text each; *count_out may be 0. Borrowed.
+ */
+PRESTO_API const char *const *presto_source_notes(const presto_source *source, size_t *count_out);
 
 /**
  * Drop the page cache of everything this source reads (posix_fadvise(DONTNEED) per file after

@@ -43,12 +43,14 @@ typedef struct presto_option_type {
     const char *name; /* as in YAML, e.g. "min-side" */
     presto_option_kind kind;
     bool required;
-    const char *default_text;   /* as it would stand in YAML; NULL: not set unless given. A
-                                   TEXT_LIST's default is comma-separated */
-    double minimum, maximum;    /* inclusive, for INT, FLOAT and SIZE; both 0: no bounds */
-    const char *const *choices; /* NULL-terminated, for CHOICE */
-    const char *unit;           /* e.g. "pixels"; NULL if none */
-    const char *help;           /* one line */
+    const char *default_text;         /* as it would stand in YAML; NULL: not set unless given. A
+                                         TEXT_LIST's default is comma-separated */
+    double minimum, maximum;          /* inclusive, for INT, FLOAT and SIZE; both 0: no bounds */
+    const char *const *choices;       /* NULL-terminated, for CHOICE */
+    const char *const *file_prefixes; /* NULL-terminated, for TEXT: what follows one of them is a
+                                         path, as for FILE. NULL: none */
+    const char *unit;                 /* e.g. "pixels"; NULL if none */
+    const char *help;                 /* one line */
 } presto_option_type;
 
 /** A parsed option; create() gets an array parallel to the table, borrowed during the call only. */

@@ -193,20 +193,42 @@ static presto_status parse_list(const value_place *place, const presto__yaml_nod
     return PRESTO_OK;
 }
 
-/* Paths of a pipeline file are relative to its folder; those of --set to the working folder. */
-static presto_status parse_file(const value_place *place, const presto__yaml_node *node,
-                                presto_option *value) {
-    if (!presto__yaml_is_text(node) || node->text[0] == '\0')
-        return fail_kind(place, node);
+/* Paths of a pipeline file are relative to its folder; those of --set to the working folder. Of the
+ * text, the first `prefix_bytes` are no path. */
+static presto_status resolve_path(const value_place *place, const presto__yaml_node *node,
+                                  size_t prefix_bytes, presto_option *value) {
+    const char *file = node->text + prefix_bytes;
     value->text = node->text;
-    if (place->folder == NULL || node->set != NULL || node->text[0] == '/')
+    if (place->folder == NULL || node->set != NULL || file[0] == '/')
         return PRESTO_OK;
     size_t bytes = strlen(place->folder) + strlen(node->text) + 2;
     char *path = presto_arena_alloc(place->arena, bytes, 1);
     if (path == NULL)
         return presto_fail_memory(place->err, bytes);
-    snprintf(path, bytes, "%s/%s", place->folder, node->text);
+    snprintf(path, bytes, "%.*s%s/%s", (int)prefix_bytes, node->text, place->folder, file);
     value->text = path;
+    return PRESTO_OK;
+}
+
+static presto_status parse_file(const value_place *place, const presto__yaml_node *node,
+                                presto_option *value) {
+    if (!presto__yaml_is_text(node) || node->text[0] == '\0')
+        return fail_kind(place, node);
+    return resolve_path(place, node, 0, value);
+}
+
+static presto_status parse_text(const value_place *place, const presto__yaml_node *node,
+                                presto_option *value) {
+    if (!presto__yaml_is_text(node))
+        return fail_kind(place, node);
+    value->text = node->text;
+    for (size_t i = 0; place->type->file_prefixes != NULL && place->type->file_prefixes[i] != NULL;
+         i++) {
+        size_t bytes = strlen(place->type->file_prefixes[i]);
+        if (strncmp(node->text, place->type->file_prefixes[i], bytes) == 0 &&
+            node->text[bytes] != '\0')
+            return resolve_path(place, node, bytes, value);
+    }
     return PRESTO_OK;
 }
 
@@ -233,10 +255,7 @@ static presto_status parse_value(const value_place *place, const presto__yaml_no
         value->truth = node->text[0] == 't';
         return PRESTO_OK;
     case PRESTO_OPTION_TEXT:
-        if (!presto__yaml_is_text(node))
-            return fail_kind(place, node);
-        value->text = node->text;
-        return PRESTO_OK;
+        return parse_text(place, node, value);
     case PRESTO_OPTION_CHOICE:
         return parse_choice(place, node, value);
     case PRESTO_OPTION_TEXT_LIST:

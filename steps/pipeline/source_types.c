@@ -6,17 +6,24 @@
 
 enum { FILES_MATCH, FILES_LABEL, FILES_FEATURE, FILES_MAX_BYTES, FILES_COUNT };
 
+static const char *const csv_prefixes[] = {"csv:", "csv-class:", NULL};
+
 static const presto_option_type files_options[] = {
     [FILES_MATCH] = {.name = "match",
                      .kind = PRESTO_OPTION_TEXT_LIST,
                      .default_text = "*",
-                     .help = "shell patterns; a file is taken if its name matches one"},
+                     .help = "shell patterns; a file is taken if its name matches one, upper and "
+                             "lower case being the same"},
     [FILES_LABEL] = {.name = "label",
                      .kind = PRESTO_OPTION_TEXT,
                      .default_text = "none",
+                     .file_prefixes = csv_prefixes,
                      .help =
-                         "where the int64 label comes from: none, parent-folder (position of the "
-                         "folder's name among all, sorted) or csv:FILE (lines of path,label)"},
+                         "where the label comes from: none; parent-folder or top-folder, the "
+                         "innermost or outermost folder below the source (int64, position of its "
+                         "name among all, sorted); csv:FILE, lines of path,label (int64 or float32 "
+                         "if all are numbers, else position as above); csv-class:FILE (position, "
+                         "numbers too)"},
     [FILES_FEATURE] = {.name = "feature",
                        .kind = PRESTO_OPTION_TEXT,
                        .default_text = "image",
@@ -32,10 +39,16 @@ static const presto_option_type files_options[] = {
 
 static presto_status check_files(const presto_option *options, presto_error *err) {
     const char *label = options[FILES_LABEL].text;
-    if (strcmp(label, "none") != 0 && strcmp(label, "parent-folder") != 0 &&
-        (strncmp(label, "csv:", 4) != 0 || label[4] == '\0'))
+    bool is_known = strcmp(label, "none") == 0 || strcmp(label, "parent-folder") == 0 ||
+                    strcmp(label, "top-folder") == 0;
+    for (size_t i = 0; csv_prefixes[i] != NULL && !is_known; i++) {
+        size_t bytes = strlen(csv_prefixes[i]);
+        is_known = strncmp(label, csv_prefixes[i], bytes) == 0 && label[bytes] != '\0';
+    }
+    if (!is_known)
         return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
-                           "option 'label' is '%s', must be none, parent-folder or csv:FILE",
+                           "option 'label' is '%s', must be none, parent-folder, top-folder, "
+                           "csv:FILE or csv-class:FILE",
                            label);
     const char *feature = options[FILES_FEATURE].text;
     if (feature[0] == '\0' || strcmp(feature, "label") == 0 || strcmp(feature, "key") == 0)

@@ -4,11 +4,13 @@
 
 #include "loader_internal.h"
 
+static bool as_classes;
+
 static presto_status parse(const char *text, presto__labels *labels, presto_error *err) {
     presto_span span = presto_span_of_text(text);
     uint8_t *copy = presto_check_copy(span);
-    presto_status status =
-        presto__labels_parse(presto_span_of(copy, span.bytes), "labels.csv", labels, err);
+    presto_status status = presto__labels_parse(presto_span_of(copy, span.bytes), "labels.csv",
+                                                as_classes, labels, err);
     free(copy);
     return status;
 }
@@ -35,13 +37,38 @@ END_TEST
 START_TEST(names_are_numbered_in_bytewise_order) {
     presto__labels labels;
     presto_error err;
-    ck_assert_ok(parse("x,dog\ny,cat\nz,dog\nw,12", &labels, &err), &err);
+    ck_assert_ok(parse("x,dog\ny,cat\nz,dog\nw,ape", &labels, &err), &err);
     ck_assert_uint_eq(labels.name_count, 3);
-    ck_assert_str_eq(labels.names[0], "12");
+    ck_assert_str_eq(labels.names[0], "ape");
     ck_assert_str_eq(labels.names[1], "cat");
     check_label(&labels, "x", 2);
     check_label(&labels, "y", 1);
     check_label(&labels, "w", 0);
+    presto__labels_done(&labels);
+}
+END_TEST
+
+START_TEST(numbers_stay_numbers_unless_they_are_classes) {
+    presto__labels labels;
+    presto_error err;
+    ck_assert_ok(parse("FileName,age\nx,1\n./y,-0.5\nz,+2e1\nv,.25\nw,3.", &labels, &err), &err);
+    ck_assert(labels.are_fractions);
+    ck_assert_uint_eq(labels.count, 5);
+    ck_assert_uint_eq(labels.name_count, 0);
+    static const float wanted[] = {0.25F, 3, 1, -0.5F, 20};
+    for (size_t i = 0; i < 5; i++)
+        ck_assert(
+            presto__labels_find(&labels, (const char *[]){"v", "w", "x", "y", "z"}[i])->fraction ==
+            wanted[i]);
+    presto__labels_done(&labels);
+    as_classes = true;
+    ck_assert_ok(parse("x,1\ny,0.5\nz,1\nw,cat", &labels, &err), &err);
+    as_classes = false;
+    ck_assert(!labels.are_fractions);
+    ck_assert_uint_eq(labels.name_count, 3);
+    check_label(&labels, "x", 1);
+    check_label(&labels, "y", 0);
+    check_label(&labels, "w", 2);
     presto__labels_done(&labels);
 }
 END_TEST
@@ -75,6 +102,11 @@ START_TEST(what_is_no_label_file_is_refused_with_its_line) {
         {",1\n", "line 1: empty path"},
         {"a,1\nb,\"2\n", "line 2: a quoted field does not end"},
         {"a,1\na,2\n", "line 2: second label for a (first in line 1)"},
+        {"a,1\nb,2\nc,cat\n", "line 3: label 'cat' is no number, but '1' in line 1 is a number"},
+        {"a,cat\nb,2\n", "line 2: label '2' is a number, but 'cat' in line 1 is no number"},
+        {"a,0.5\nb,nan\n", "line 2: label 'nan' is no number"},
+        {"a,1\nb,9223372036854775808\n", "line 2: label '9223372036854775808' does not fit int64"},
+        {"a,1.5\nb,1e39\n", "line 2: label '1e39' does not fit float32"},
         {"a\"b,1\n", "line 1: a quote must enclose the whole field"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -91,6 +123,7 @@ int main(void) {
     const TTest *const tests[] = {
         integers_are_taken_as_they_are,
         names_are_numbered_in_bytewise_order,
+        numbers_stay_numbers_unless_they_are_classes,
         quoted_fields_may_hold_commas_quotes_and_line_ends,
         what_is_no_label_file_is_refused_with_its_line,
     };

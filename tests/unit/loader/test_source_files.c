@@ -165,7 +165,60 @@ START_TEST(links_to_folders_are_followed_to_each_folder_once) {
 }
 END_TEST
 
-START_TEST(labels_from_a_file_must_name_exactly_the_files_found) {
+/* The source at `dir` has a note that holds `wanted`; NULL: it has none at all. */
+static void check_note(const char *label, const char *wanted) {
+    const char *paths[] = {dir};
+    presto_source *source;
+    presto_error err;
+    ck_assert_ok(open_at(label, paths, 1, &source, &err), &err);
+    size_t count;
+    size_t found = 0;
+    const char *const *notes = presto_source_notes(source, &count);
+    for (size_t i = 0; i < count && wanted != NULL; i++)
+        found += strstr(notes[i], wanted) != NULL;
+    ck_assert_msg(wanted == NULL ? count == 0 : found == 1, "%zu notes, the last: %s", count,
+                  count > 0 ? notes[count - 1] : "");
+    presto_source_free(source);
+}
+
+START_TEST(files_left_out_are_told_by_their_kinds) {
+    set_up();
+    make_file("1.a");
+    check_note("none", NULL);
+    make_file("2.A");
+    make_file("x/3.txt");
+    make_file("x/4.TXT");
+    make_file("x/README");
+    make_file("5.tar.gz");
+    make_file("6.\x1b[31m");
+    make_file(".hidden");
+    ck_assert_int_eq(mkfifo(at("7.b"), 0666), 0);
+    const char *paths[] = {dir};
+    check_listing("none", paths, 1, "1.a 2.A");
+    check_note("none", "6 files left out: 2 .txt, 2 without ending, 1 .gz, 1 no regular file");
+    tear_down();
+}
+END_TEST
+
+START_TEST(the_outermost_folder_may_be_the_label) {
+    set_up();
+    make_file("cat/1.a");
+    make_file("cat/extra/2021/2.a");
+    make_file("dog/extra/2021/3.a");
+    const char *paths[] = {dir};
+    check_listing("parent-folder", paths, 1, "cat/1.a=1 cat/extra/2021/2.a=0 dog/extra/2021/3.a=0");
+    check_note("parent-folder", "files lie 1 to 3 folders deep, and the innermost is the label: "
+                                "\"cat\" of cat/1.a, \"2021\" of cat/extra/2021/2.a; 'label: "
+                                "top-folder' takes the outermost");
+    check_listing("top-folder", paths, 1, "cat/1.a=0 cat/extra/2021/2.a=0 dog/extra/2021/3.a=1");
+    check_note("top-folder", NULL);
+    paths[0] = at("cat");
+    check_listing("top-folder", paths, 1, "1.a=0 extra/2021/2.a=1");
+    tear_down();
+}
+END_TEST
+
+START_TEST(labels_from_a_file_must_name_all_files_found) {
     set_up();
     make_file("s/1.a");
     make_file("s/2.a");
@@ -180,10 +233,16 @@ START_TEST(labels_from_a_file_must_name_exactly_the_files_found) {
     presto_check_write_file(at("labels.csv"), presto_span_of_text("s/2.a,dog\n"));
     ck_assert_status(open_at(label, paths, 1, &source, &err), PRESTO_ERR_SYNTAX, &err);
     ck_assert_str_eq(err.file, at("s/1.a"));
+    /* Rows of other files are told. */
     presto_check_write_file(at("labels.csv"), presto_span_of_text("s/2.a,1\ns/1.a,2\ns/3.a,4\n"));
-    ck_assert_status(open_at(label, paths, 1, &source, &err), PRESTO_ERR_SYNTAX, &err);
-    ck_assert_str_eq(err.file, at("labels.csv"));
-    ck_assert_ptr_nonnull(strstr(err.message, "line 3: s/3.a"));
+    check_listing(label, paths, 1, "s/1.a=2 s/2.a=1");
+    check_note(label, ": 1 of 3 rows name no file of the source, the first in line 3: s/3.a");
+    /* Paths are those below the source, or from the label file's folder. */
+    paths[0] = at("s");
+    check_listing(label, paths, 1, "1.a=2 2.a=1");
+    presto_check_write_file(at("labels.csv"), presto_span_of_text("./2.a,1\n1.a,2\n"));
+    check_listing(label, paths, 1, "1.a=2 2.a=1");
+    paths[0] = dir;
     unlink(at("labels.csv"));
     ck_assert_status(open_at(label, paths, 1, &source, &err), PRESTO_ERR_NOT_FOUND, &err);
     tear_down();
@@ -494,9 +553,11 @@ int main(void) {
     const TTest *const tests[] = {
         files_come_sorted_by_relative_path_and_hidden_ones_not_at_all,
         labels_are_positions_of_distinct_parent_folders,
+        files_left_out_are_told_by_their_kinds,
+        the_outermost_folder_may_be_the_label,
         several_roots_are_taken_in_the_order_given_and_files_by_name,
         links_to_folders_are_followed_to_each_folder_once,
-        labels_from_a_file_must_name_exactly_the_files_found,
+        labels_from_a_file_must_name_all_files_found,
         nothing_to_read_is_an_error_that_says_what_was_looked_for,
         a_truncated_source_ends_early,
         files_that_cannot_be_read_are_samples_that_can_be_left_out,

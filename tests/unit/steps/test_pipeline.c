@@ -68,7 +68,7 @@ START_TEST(source_options_of_cv_are_its_own) {
     ck_assert_ok(presto_pipeline_load("cv", NULL, &p, &err), &err);
     const presto_option *match = presto_pipeline_source_option(p, "match");
     ck_assert_uint_eq(match->text_count, 3);
-    ck_assert_str_eq(match->texts[2], "*.JPEG");
+    ck_assert_str_eq(match->texts[2], "*.png");
     ck_assert_str_eq(presto_pipeline_source_option(p, "label")->text, "parent-folder");
     ck_assert_str_eq(presto_pipeline_source_option(p, "feature")->text, "image");
     ck_assert_ptr_null(presto_pipeline_source_option(p, "nothing"));
