@@ -7,6 +7,7 @@
 #define MADE_SWEEP_H
 
 #include <math.h>
+#include <stdio.h>
 
 #include "presto_check.h"
 #include "profile_internal.h"
@@ -19,7 +20,7 @@ static inline char *made_text(const char *text) {
 
 static inline void made_cost(presto__epochs *run, const char *name, bool is_step, double busy_ms) {
     presto__cost *cost = &run->costs[run->cost_count++];
-    strcpy(cost->name, name);
+    snprintf(cost->name, sizeof cost->name, "%s", name);
     cost->is_step = is_step;
     cost->busy_s_per_sample = busy_ms / 1e3;
 }
