@@ -11,7 +11,9 @@
  * comes last goes, so that never both do; a later run takes the first ones, and any other can go.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <presto/clock.h>
@@ -39,6 +41,9 @@ bool presto__disk_take_warning(presto__disk *disk, presto_error *warning_out) {
     pthread_mutex_lock(&disk->write_lock);
     *warning_out = disk->stop_error;
     pthread_mutex_unlock(&disk->write_lock);
+    size_t used = strlen(warning_out->message);
+    snprintf(warning_out->message + used, sizeof warning_out->message - used,
+             "; nothing more is cached, the stream goes on");
     return true;
 }
 

@@ -61,6 +61,8 @@ typedef struct presto__digest presto__digest; /* disk_internal.h */
 typedef struct presto__source_ops {
     void (*free)(presto_source *source);
     presto_status (*drop_cache)(presto_source *source, presto_error *err);
+    /** As presto_dataset_take_warning; NULL: there are none. */
+    bool (*take_warning)(presto_source *source, presto_error *warning_out);
     /** PRESTO_ERR_ARGUMENT if the source cannot be read out of order; NULL: any order is fine. */
     presto_status (*check_random_access)(presto_source *source, presto_error *err);
     presto_status (*reader_new)(presto_source *source, const presto__reader_options *options,

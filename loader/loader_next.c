@@ -209,9 +209,15 @@ static void count_packet(presto_loader *loader, const presto__packet *packet) {
 
 static void warn(presto_loader *loader) {
     presto_error warning;
-    if (loader->disk != NULL && presto__disk_take_warning(loader->disk, &warning) &&
-        loader->options.on_warning != NULL)
-        loader->options.on_warning(loader->options.on_warning_user, &warning);
+    presto_source *source = loader->source;
+    presto_warning_fn on_warning = loader->options.on_warning;
+    void *user = loader->options.on_warning_user;
+    if (on_warning == NULL)
+        return;
+    if (loader->disk != NULL && presto__disk_take_warning(loader->disk, &warning))
+        on_warning(user, &warning);
+    while (source->ops->take_warning != NULL && source->ops->take_warning(source, &warning))
+        on_warning(user, &warning);
 }
 
 static presto_status next_packet(presto_loader *loader, presto_error *err) {

@@ -405,6 +405,10 @@ static presto_status dataset_check_random_access(presto_source *base, presto_err
     return PRESTO_OK;
 }
 
+static bool dataset_take_warning(presto_source *base, presto_error *warning_out) {
+    return presto_dataset_take_warning(((dataset_source *)base)->dataset, warning_out);
+}
+
 static const presto_codec_spec *dataset_codec(const presto_source *base) {
     return presto_dataset_codec(((const dataset_source *)base)->dataset);
 }
@@ -449,10 +453,13 @@ static presto_status identify_numbers(presto_dataset *dataset, size_t i, presto_
             how = &past_damage;
     }
     presto__digest_add(digest, how, sizeof *how);
-    for (uint64_t j = 0; how == &past_damage && j <= presto_shard_records(shard); j++) {
-        uint64_t offset = presto_shard_offset(shard, j);
-        presto__digest_add(digest, &offset, sizeof offset);
-    }
+    if (how != &past_damage)
+        return PRESTO_OK;
+    const uint64_t *offsets;
+    uint64_t records = presto_shard_records(shard);
+    PRESTO_TRY(presto_shard_offsets(shard, 0, records, &offsets, err));
+    for (uint64_t j = 0; j <= records; j++)
+        presto__digest_add(digest, &offsets[j], sizeof offsets[j]);
     return PRESTO_OK;
 }
 
@@ -496,6 +503,7 @@ static const presto__source_ops dataset_ops = {
     .place = dataset_place,
     .locate = dataset_locate,
     .owned = dataset_owned,
+    .take_warning = dataset_take_warning,
     .codec = dataset_codec,
     .digest = dataset_digest,
     .identify = dataset_identify,

@@ -224,9 +224,12 @@ static presto_status measure_records(const char *dir, presto__moments *moments_o
         status = presto_dataset_shard_at(dataset, i, &shard, err);
         if (status == PRESTO_OK)
             status = presto_shard_index(shard, false, NULL, err);
-        for (uint64_t r = 0; status == PRESTO_OK && r < presto_shard_records(shard); r++)
-            presto__moments_add(&moments, (double)(presto_shard_offset(shard, r + 1) -
-                                                   presto_shard_offset(shard, r)));
+        uint64_t records = status == PRESTO_OK ? presto_shard_records(shard) : 0;
+        const uint64_t *offsets = NULL;
+        if (status == PRESTO_OK)
+            status = presto_shard_offsets(shard, 0, records, &offsets, err);
+        for (uint64_t r = 0; status == PRESTO_OK && r < records; r++)
+            presto__moments_add(&moments, (double)(offsets[r + 1] - offsets[r]));
     }
     presto_dataset_free(dataset);
     if (status == PRESTO_OK)

@@ -34,6 +34,7 @@ struct presto_dataset {
     size_t locks_ready;
 
     presto__fd_pool pool;
+    atomic_size_t look_at;             /* for a warning */
     pthread_mutex_t locks[OPEN_LOCKS]; /* shard i is opened under locks[i % OPEN_LOCKS] */
     _Atomic(presto_shard *) *shards;   /* NULL until opened; never changed afterwards */
 };
@@ -45,6 +46,9 @@ static presto_status open_shard(presto_dataset *dataset, size_t i, presto_shard 
         presto__shard_open(dataset->paths[i], &dataset->options, &dataset->pool, &shard, err));
     presto_status status = presto_shard_index(shard, false, NULL, err);
     const presto_dataset_shard *says = &dataset->info.shards[i];
+    if (status == PRESTO_OK && dataset->ours && presto__shard_has_index_file(shard) &&
+        presto_shard_records(shard) != says->records)
+        status = presto__shard_drop_index(shard, err);
     /* Of a file that was cut, what is left is fine; a longer one is another file. Damaged ranges
      * count as records, so that there may be more of them: those are never asked for. */
     bool is_cut_fine = dataset->options.tolerate && status == PRESTO_OK &&
@@ -60,11 +64,24 @@ static presto_status open_shard(presto_dataset *dataset, size_t i, presto_shard 
         presto_error_set_file(err, dataset->paths[i]);
     }
     if (status < 0) {
+        presto_error untold;
+        (void)presto__shard_take_warning(shard, &untold); /* the failure says more */
         presto_shard_free(shard);
         return status;
     }
     *shard_out = shard;
     return PRESTO_OK;
+}
+
+bool presto_dataset_take_warning(presto_dataset *dataset, presto_error *warning_out) {
+    size_t count = dataset->info.shard_count;
+    for (size_t i = 0; i < count && atomic_load(&dataset->pool.warnings) > 0; i++) {
+        size_t at = atomic_fetch_add(&dataset->look_at, 1) % count;
+        presto_shard *shard = atomic_load_explicit(&dataset->shards[at], memory_order_acquire);
+        if (shard != NULL && presto__shard_take_warning(shard, warning_out))
+            return true;
+    }
+    return false;
 }
 
 presto_status presto_dataset_shard_at(presto_dataset *dataset, size_t i, presto_shard **shard_out,
@@ -218,8 +235,9 @@ static presto_status open_foreign(presto_dataset *dataset, presto__listing *list
         PRESTO_TRY(presto_dataset_shard_at(dataset, i, &shard, err));
         entry->records = presto_shard_records(shard);
         entry->stored_bytes = presto_shard_file_bytes(shard);
-        uint64_t bytes = presto_shard_offset(shard, entry->records);
-        uint64_t overhead = UINT64_MAX;
+        const uint64_t *end;
+        PRESTO_TRY(presto_shard_offsets(shard, entry->records, 0, &end, err));
+        uint64_t bytes = *end, overhead = UINT64_MAX;
         (void)presto_u64_multiply(entry->records, PRESTO_FRAME_OVERHEAD_BYTES, &overhead);
         entry->raw_bytes =
             bytes > overhead ? bytes - overhead : 0; /* a damaged range may be short */

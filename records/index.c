@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Index files are mapped and trusted only as far as is checked here or at use: opening one costs
- * the same whatever its size, so the offsets themselves are checked by whoever follows them.
+ * Index files are hints: nothing of one is believed before a CRC holds, and what does not hold can
+ * be found out again from the data. They are read in blocks, each with a CRC of its own, so that
+ * opening one costs the same whatever its size; and not mapped, because a mapped file that gets
+ * shorter kills the process.
  */
 #include "index_internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <presto/shard.h>
@@ -17,13 +17,18 @@
 #include "records_internal.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "index files are mapped as they stand, which takes a little-endian machine"
+#error "offsets are read as they stand, which takes a little-endian machine"
 #endif
 
 static const uint8_t magic[8] = {'P', 'R', 'E', 'S', 'T', 'O', 'I', 'X'};
-#define VERSION 1
+#define VERSION 2
 #define HEADER_BYTES 48
-#define TRAILER_BYTES 4
+/* A block has 2^13 offsets (64 KiB), in version 1 all of them. */
+#define BLOCK_BITS 13
+#define ONE_BLOCK_BITS 63
+#define CRC_BYTES 4
+/* deflate makes at most so many bytes out of one. */
+#define DEFLATE_RATIO ((uint64_t)1032)
 /* Positions in the header. */
 enum { AT_VERSION = 8, AT_COUNT = 16, AT_DATA_BYTES = 24, AT_MTIME = 32, AT_HEADER_CRC = 44 };
 
@@ -41,8 +46,7 @@ char *presto__index_name(const char *data_path) {
 /* ---- reading ---- */
 
 static presto_status corrupt(const char *path, const char *what, presto_error *err) {
-    presto_status status =
-        presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET, "bad index: %s", what);
+    presto_status status = presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET, "%s", what);
     presto_error_set_file(err, path);
     return status;
 }
@@ -53,92 +57,178 @@ static bool same_time(int64_t a, int64_t b) {
     return a == b || (a / second == b / second && (a % second == 0 || b % second == 0));
 }
 
-static presto_status check_whole(const char *path, presto_span file, const presto__index *index,
-                                 presto_error *err) {
-    size_t body = file.bytes - TRAILER_BYTES;
-    if (!presto__crc_matches(presto__load_u32(file.data + body), presto_crc32c(0, file.data, body)))
-        return corrupt(path, "its CRC differs", err);
-    for (uint64_t i = 0; i < index->count; i++)
-        if (index->offsets[i + 1] < index->offsets[i] ||
-            index->offsets[i + 1] - index->offsets[i] < PRESTO_FRAME_OVERHEAD_BYTES)
-            return corrupt(path, "its offsets do not rise", err);
+static uint64_t blocks_of(uint64_t count, unsigned block_bits) {
+    return (count >> block_bits) + 1; /* of count + 1 offsets */
+}
+
+/* Where the offsets of a block stand, and how many they are. */
+static uint64_t block_at(const presto__index *index, uint64_t block, size_t *offsets_out) {
+    uint64_t first = block << index->block_bits;
+    uint64_t left = index->count + 1 - first;
+    bool is_last = block + 1 == index->block_count;
+    *offsets_out = (size_t)(is_last ? left : (uint64_t)1 << index->block_bits);
+    return first;
+}
+
+/* More records than these cannot be in the file: a frame takes 16 bytes. */
+static uint64_t most_records(const presto__index_key *key) {
+    uint64_t most = key->data_bytes / PRESTO_FRAME_OVERHEAD_BYTES;
+    return key->plain || most > UINT64_MAX / (2 * DEFLATE_RATIO) ? most
+                                                                 : (most + 1) * DEFLATE_RATIO;
+}
+
+/* Is it a header, a damaged one, or does the file belong to another program? */
+static presto_status check_header(const char *path, presto_span header, presto_error *err) {
+    uint8_t mended[HEADER_BYTES] = {0};
+    size_t there = header.bytes < sizeof magic ? header.bytes : sizeof magic;
+    bool starts_well = memcmp(header.data, magic, there) == 0;
+    memcpy(mended, header.data, header.bytes);
+    memcpy(mended, magic, sizeof magic);
+    bool holds = header.bytes == HEADER_BYTES &&
+                 presto__crc_matches(presto__load_u32(mended + AT_HEADER_CRC),
+                                     presto_crc32c(0, mended, AT_HEADER_CRC));
+    if (!starts_well && !holds) {
+        presto_status status = presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
+                                           "not an index that Presto has written");
+        presto_error_set_file(err, path);
+        return status;
+    }
+    return starts_well && holds ? PRESTO_OK : corrupt(path, "its header is damaged", err);
+}
+
+/* What a header says; PRESTO_END: it is of other data. */
+static presto_status parse_header(const char *path, presto_span header, uint64_t file_bytes,
+                                  presto__index *index, presto_error *err) {
+    PRESTO_TRY(check_header(path, header, err));
+    uint32_t version = presto__load_u32(header.data + AT_VERSION);
+    if (version < 1 || version > VERSION)
+        return PRESTO_END; /* of another version of ours: as if there were none */
+    uint64_t count = presto__load_u64(header.data + AT_COUNT);
+    if (presto__load_u64(header.data + AT_DATA_BYTES) != index->key.data_bytes ||
+        !same_time((int64_t)presto__load_u64(header.data + AT_MTIME), index->key.data_mtime_ns))
+        return PRESTO_END;
+    if (count > most_records(&index->key) || count >= file_bytes / 8)
+        return corrupt(path, "it has more records than fit", err);
+    index->count = count;
+    index->block_bits = version == 1 ? ONE_BLOCK_BITS : BLOCK_BITS;
+    index->block_count = blocks_of(count, index->block_bits);
+    if (file_bytes != HEADER_BYTES + (count + 1) * 8 + index->block_count * CRC_BYTES)
+        return corrupt(path, "its size does not fit its record count", err);
+    index->header_crc = presto_crc32c(0, header.data, HEADER_BYTES);
     return PRESTO_OK;
 }
 
-static presto_status check(const char *path, presto_span file, const presto__index_key *key,
-                           bool full, presto__index *index, presto_error *err) {
-    if (file.bytes < HEADER_BYTES + 8 + TRAILER_BYTES ||
-        memcmp(file.data, magic, sizeof magic) != 0)
-        return corrupt(path, "no index of ours", err);
-    if (!presto__crc_matches(presto__load_u32(file.data + AT_HEADER_CRC),
-                             presto_crc32c(0, file.data, AT_HEADER_CRC)))
-        return corrupt(path, "the CRC of its header differs", err);
-    if (presto__load_u32(file.data + AT_VERSION) != VERSION)
-        return PRESTO_END; /* of another version of ours: as if there were none */
-    uint64_t count = presto__load_u64(file.data + AT_COUNT);
-    uint64_t room = (file.bytes - HEADER_BYTES - TRAILER_BYTES) / 8;
-    if (count >= room || (count + 1) * 8 != file.bytes - HEADER_BYTES - TRAILER_BYTES)
-        return corrupt(path, "its size does not fit its record count", err);
-    index->offsets = (const uint64_t *)(const void *)(file.data + HEADER_BYTES);
-    index->count = count;
-    if (presto__load_u64(file.data + AT_DATA_BYTES) != key->data_bytes ||
-        !same_time((int64_t)presto__load_u64(file.data + AT_MTIME), key->data_mtime_ns))
-        return PRESTO_END;
-    if (index->offsets[0] != 0 || (key->plain && index->offsets[count] != key->data_bytes))
+/* Do these offsets make sense by themselves and, at both ends, with the file? */
+static presto_status check_block(const char *path, const presto__index *index, uint64_t first,
+                                 size_t count, presto_error *err) {
+    const uint64_t *offsets = index->offsets + first;
+    for (size_t i = 1; i < count; i++)
+        if (offsets[i] < offsets[i - 1] ||
+            offsets[i] - offsets[i - 1] < PRESTO_FRAME_OVERHEAD_BYTES)
+            return corrupt(path, "its offsets do not rise", err);
+    bool is_end = first + count == index->count + 1;
+    if ((first == 0 && offsets[0] != 0) ||
+        (index->key.plain && (is_end ? offsets[count - 1] != index->key.data_bytes
+                                     : offsets[count - 1] > index->key.data_bytes)))
         return corrupt(path, "its offsets do not cover the file", err);
-    return full ? check_whole(path, file, index, err) : PRESTO_OK;
+    return PRESTO_OK;
 }
 
-static presto_status map_file(const char *path, presto__index *index, presto_error *err) {
-    int fd;
+static presto_status load_block(int fd, const char *path, presto__index *index, uint64_t block,
+                                presto_error *err) {
+    size_t count, got, got_crc = 0;
+    uint64_t first = block_at(index, block, &count);
+    uint64_t crc_at = HEADER_BYTES + (index->count + 1) * 8 + block * CRC_BYTES;
+    uint8_t crc[CRC_BYTES];
+    uint64_t *offsets = index->offsets + first;
+    PRESTO_TRY(presto__read_at(fd, path, HEADER_BYTES + first * 8, offsets, count * 8, &got, err));
+    PRESTO_TRY(presto__read_at(fd, path, crc_at, crc, sizeof crc, &got_crc, err));
+    if (got < count * 8 || got_crc < sizeof crc)
+        return corrupt(path, "it has become shorter", err);
+    if (!presto__crc_matches(presto__load_u32(crc),
+                             presto_crc32c(index->header_crc, offsets, count * 8)))
+        return corrupt(path, "a CRC of its offsets differs", err);
+    PRESTO_TRY(check_block(path, index, first, count, err));
+    atomic_store_explicit(&index->loaded[block], true, memory_order_release);
+    return PRESTO_OK;
+}
+
+static presto_status open_file(const char *path, int fd, uint64_t file_bytes, presto__index *index,
+                               presto_error *err) {
+    uint8_t header[HEADER_BYTES];
+    size_t got;
+    PRESTO_TRY(presto__read_at(fd, path, 0, header, sizeof header, &got, err));
+    presto_status status = parse_header(path, presto_span_of(header, got), file_bytes, index, err);
+    if (status != PRESTO_OK)
+        return status;
+    /* Zeroed memory of this size costs nothing before it is used. */
+    index->offsets = calloc((size_t)index->count + 1, sizeof *index->offsets);
+    index->loaded = calloc((size_t)index->block_count, sizeof *index->loaded);
+    if (index->offsets == NULL || index->loaded == NULL)
+        return presto_fail_memory(err, (index->count + 1) * sizeof *index->offsets);
+    return index->count >> BLOCK_BITS == 0 ? load_block(fd, path, index, 0, err) : PRESTO_OK;
+}
+
+presto_status presto__index_open(const char *data_path, const presto__index_key *key,
+                                 presto__index *index_out, presto_error *err) {
+    presto__index index = {.key = *key};
     struct stat info;
-    presto_error fault;
-    presto_status status = presto__open_regular(path, &fd, &info, &fault);
-    if (status == PRESTO_ERR_NOT_FOUND || (status < 0 && fault.sys_errno == EACCES))
-        return PRESTO_END;
-    if (status < 0 && err != NULL)
-        *err = fault;
-    PRESTO_TRY(status);
-    if (info.st_size == 0)
-        status = corrupt(path, "it is empty", err);
-    if (status == PRESTO_OK) {
-        void *mapping = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_SHARED, fd, 0);
-        if (mapping == MAP_FAILED) {
-            status = presto_fail_errno(err, errno, path, "cannot map");
-        } else {
-            index->mapping = mapping;
-            index->mapping_bytes = (size_t)info.st_size;
-        }
-    }
-    close(fd);
-    return status;
-}
-
-presto_status presto__index_map(const char *data_path, const presto__index_key *key, bool full,
-                                presto__index *index_out, presto_error *err) {
-    presto__index index = {0};
+    presto_error failure;
+    int fd = -1;
     char *path = presto__index_name(data_path);
     if (path == NULL)
         return presto_fail_memory(err, strlen(data_path));
-    presto_status status = map_file(path, &index, err);
+    presto_status status = presto__open_regular(path, &fd, &info, &failure);
     if (status == PRESTO_OK)
-        status =
-            check(path, presto_span_of(index.mapping, index.mapping_bytes), key, full, &index, err);
+        status = open_file(path, fd, (uint64_t)info.st_size, &index, &failure);
+    else if (status == PRESTO_ERR_NOT_FOUND || failure.sys_errno == ENOTDIR)
+        status = PRESTO_END;
+    if (fd >= 0)
+        close(fd);
+    free(path);
     if (status == PRESTO_OK)
         *index_out = index;
     else
         presto__index_done(&index);
+    if (status < 0 && err != NULL)
+        *err = failure;
+    return status;
+}
+
+presto_status presto__index_load(const char *data_path, presto__index *index, uint64_t block,
+                                 presto_error *err) {
+    struct stat info;
+    int fd;
+    char *path = presto__index_name(data_path);
+    if (path == NULL)
+        return presto_fail_memory(err, strlen(data_path));
+    presto_status status = presto__open_regular(path, &fd, &info, err);
+    if (status == PRESTO_OK) {
+        status = load_block(fd, path, index, block, err);
+        close(fd);
+    }
     free(path);
     return status;
 }
 
 void presto__index_done(presto__index *index) {
-    if (index->mapping != NULL)
-        munmap(index->mapping, index->mapping_bytes);
+    free(index->offsets);
+    free((void *)index->loaded);
     *index = (presto__index){0};
 }
 
 /* ---- writing ---- */
+
+/* The CRC of each block goes on from that of the header, so that it holds for no other data. */
+static void sum_blocks(uint32_t header_crc, const uint64_t *offsets, uint64_t count,
+                       uint8_t *crcs) {
+    const uint64_t most = (uint64_t)1 << BLOCK_BITS;
+    for (uint64_t first = 0; first <= count; first += most) {
+        uint64_t offset_count = count + 1 - first < most ? count + 1 - first : most;
+        presto__store_u32(crcs, presto_crc32c(header_crc, offsets + first, offset_count * 8));
+        crcs += CRC_BYTES;
+    }
+}
 
 presto_status presto__index_write(const char *data_path, const presto__index_key *key,
                                   const uint64_t *offsets, uint64_t count, bool sync,
@@ -150,17 +240,20 @@ presto_status presto__index_write(const char *data_path, const presto__index_key
     presto__store_u64(header + AT_DATA_BYTES, key->data_bytes);
     presto__store_u64(header + AT_MTIME, (uint64_t)key->data_mtime_ns);
     presto__store_u32(header + AT_HEADER_CRC, presto_crc32c(0, header, AT_HEADER_CRC));
-    size_t body = (size_t)(count + 1) * 8;
-    uint8_t trailer[TRAILER_BYTES];
-    uint32_t crc = presto_crc32c(presto_crc32c(0, header, sizeof header), offsets, body);
-    presto__store_u32(trailer, crc);
-    const presto_span pieces[] = {presto_span_of(header, sizeof header),
-                                  presto_span_of(offsets, body),
-                                  presto_span_of(trailer, sizeof trailer)};
     char *path = presto__index_name(data_path);
-    if (path == NULL)
-        return presto_fail_memory(err, strlen(data_path));
-    presto_status status = presto_file_replace(path, pieces, 3, sync, err);
+    uint64_t blocks = blocks_of(count, BLOCK_BITS);
+    uint8_t *crcs = malloc((size_t)blocks * CRC_BYTES);
+    presto_status status = PRESTO_OK;
+    if (path == NULL || crcs == NULL)
+        status = presto_fail_memory(err, strlen(data_path) + blocks * CRC_BYTES);
+    if (status == PRESTO_OK) {
+        sum_blocks(presto_crc32c(0, header, sizeof header), offsets, count, crcs);
+        const presto_span pieces[] = {presto_span_of(header, sizeof header),
+                                      presto_span_of(offsets, (size_t)(count + 1) * 8),
+                                      presto_span_of(crcs, (size_t)blocks * CRC_BYTES)};
+        status = presto_file_replace(path, pieces, 3, sync, err);
+    }
+    free(crcs);
     free(path);
     return status;
 }

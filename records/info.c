@@ -119,15 +119,16 @@ typedef struct collector {
 
 static presto_status count_sizes(collector *c, presto_shard *shard, presto_error *err) {
     presto_info *info = c->info;
+    const uint64_t *offsets;
     uint64_t records = presto_shard_records(shard);
+    PRESTO_TRY(presto_shard_offsets(shard, 0, records, &offsets, err));
     uint64_t damaged = presto__shard_next_damaged(shard, 0), number = info->records;
     for (uint64_t i = 0; i < records; i++) {
         if (i == damaged) {
             damaged = presto__shard_next_damaged(shard, i + 1);
             continue;
         }
-        uint64_t bytes = presto_shard_offset(shard, i + 1) - presto_shard_offset(shard, i) -
-                         PRESTO_FRAME_OVERHEAD_BYTES;
+        uint64_t bytes = offsets[i + 1] - offsets[i] - PRESTO_FRAME_OVERHEAD_BYTES;
         info->payload_bytes += bytes;
         info->size_classes[size_class(bytes)]++;
         if (number == 0 || bytes < info->least_bytes)
@@ -138,7 +139,6 @@ static presto_status count_sizes(collector *c, presto_shard *shard, presto_error
             c->sizes[c->size_count++] = bytes;
         number++;
     }
-    (void)err;
     return PRESTO_OK;
 }
 

@@ -80,17 +80,11 @@ static presto_status open_indexed(const char *path, presto_shard **shard_out, pr
 presto_status presto_index_build(const char *path, uint64_t *records_out, presto_error *err) {
     presto_shard *shard;
     PRESTO_TRY(open_indexed(path, &shard, err));
-    presto_buffer offsets = {0};
+    const uint64_t *offsets;
     uint64_t records = presto_shard_records(shard);
-    presto_status status = PRESTO_OK;
-    for (uint64_t i = 0; i <= records && status == PRESTO_OK; i++) {
-        uint64_t offset = presto_shard_offset(shard, i);
-        status = presto_buffer_append(&offsets, presto_span_of(&offset, sizeof offset), err);
-    }
+    presto_status status = presto_shard_offsets(shard, 0, records, &offsets, err);
     if (status == PRESTO_OK)
-        status = presto_index_write(path, (const uint64_t *)(const void *)offsets.data, records,
-                                    presto_shard_file_bytes(shard), err);
-    presto_buffer_done(&offsets);
+        status = presto_index_write(path, offsets, records, presto_shard_file_bytes(shard), err);
     presto_shard_free(shard);
     if (status == PRESTO_OK && records_out != NULL)
         *records_out = records;
@@ -101,8 +95,10 @@ presto_status presto_index_write_dali(const char *path, const char *index_path, 
     presto_shard *shard;
     PRESTO_TRY(open_indexed(path, &shard, err));
     presto_buffer text = {0};
-    presto_status status = PRESTO_OK;
-    if (presto_shard_compression(shard) != PRESTO_FILE_PLAIN) {
+    const uint64_t *offsets = NULL;
+    presto_status status =
+        presto_shard_offsets(shard, 0, presto_shard_records(shard), &offsets, err);
+    if (status == PRESTO_OK && presto_shard_compression(shard) != PRESTO_FILE_PLAIN) {
         status = presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
                              "DALI cannot read a file that is %s as a whole",
                              presto_file_compression_name(presto_shard_compression(shard)));
@@ -110,8 +106,7 @@ presto_status presto_index_write_dali(const char *path, const char *index_path, 
     }
     for (uint64_t i = 0; i < presto_shard_records(shard) && status == PRESTO_OK; i++) {
         char line[48];
-        uint64_t start = presto_shard_offset(shard, i);
-        uint64_t bytes = presto_shard_offset(shard, i + 1) - start;
+        uint64_t start = offsets[i], bytes = offsets[i + 1] - start;
         int used = snprintf(line, sizeof line, "%ju %ju\n", (uintmax_t)start, (uintmax_t)bytes);
         status = presto_buffer_append(&text, presto_span_of(line, (size_t)used), err);
     }

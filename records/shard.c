@@ -63,7 +63,6 @@ presto_status presto__shard_open(const char *path, const presto_shard_options *o
         free(shard);
         return status;
     }
-    atomic_init(&shard->indexed, false);
     shard->path = strdup(path);
     if (shard->path == NULL)
         status = presto_fail_memory(err, strlen(path));
@@ -94,9 +93,9 @@ void presto_shard_free(presto_shard *shard) {
         munmap((void *)(uintptr_t)shard->mapping, (size_t)shard->file_bytes);
     presto__stream_free(shard->stream);
     presto__index_done(&shard->index);
-    presto_buffer_done(&shard->built);
-    presto_buffer_done(&shard->damaged);
-    free(shard->stream_fault);
+    presto__found_free(atomic_load(&shard->found));
+    free(atomic_load(&shard->index_fault));
+    free(atomic_load(&shard->warning));
     pthread_mutex_destroy(&shard->lock);
     pthread_mutex_destroy(&shard->index_lock);
     pthread_mutex_destroy(&shard->stream_lock);
@@ -118,10 +117,6 @@ uint64_t presto_shard_file_bytes(const presto_shard *shard) {
 
 bool presto__shard_has_index_file(const presto_shard *shard) {
     return shard->from_file;
-}
-
-uint64_t presto_shard_lost_ranges(const presto_shard *shard) {
-    return shard->damaged.bytes / sizeof(uint64_t);
 }
 
 presto_status presto__shard_fail_at(const presto_shard *shard, uint64_t record,

@@ -40,9 +40,11 @@ typedef struct fetch {
     presto_shard *shard;
     presto_block *block;
     const uint64_t *offsets; /* of the first record and on */
+    const presto__found *found;
     uint64_t first;
     presto_error *err; /* describes the first damaged record ... */
     bool described;    /* ... once there is one */
+    bool misplaced;    /* a record does not stand where the index says */
 } fetch;
 
 /* Where the caller wants to know of damage: the first in this fetch. */
@@ -65,14 +67,22 @@ static void mark(fetch *job, size_t i, presto_status status, presto_span payload
     job->described = true;
 }
 
-/* The frame must be as large as its place, or the index and the file disagree. */
-static presto_status check_size(uint64_t offset, uint64_t payload_bytes, uint64_t place_bytes,
-                                presto_error *err) {
-    if (payload_bytes + OVERHEAD == place_bytes)
-        return PRESTO_OK;
-    return presto_fail(err, PRESTO_ERR_CORRUPT, offset,
-                       "record of %ju bytes where the index says %ju", (uintmax_t)payload_bytes,
-                       (uintmax_t)(place_bytes - OVERHEAD));
+/*
+ * The header of a record that has place for `place_bytes`: the frame must be as large as that, or
+ * the index and the file disagree.
+ */
+static presto_status check_header(fetch *job, presto_span header, uint64_t offset,
+                                  uint64_t place_bytes, presto_error *err) {
+    const presto_shard_options *options = &job->shard->options;
+    uint64_t payload_bytes = 0;
+    presto_status status = presto_frame_parse_header(header, offset, options->max_payload_bytes,
+                                                     options->verify, &payload_bytes, err);
+    if (status == PRESTO_OK && payload_bytes + OVERHEAD != place_bytes)
+        status = presto_fail(err, PRESTO_ERR_CORRUPT, offset,
+                             "record of %ju bytes where the index says %ju",
+                             (uintmax_t)payload_bytes, (uintmax_t)(place_bytes - OVERHEAD));
+    job->misplaced |= status != PRESTO_OK;
+    return status;
 }
 
 /* Record i stands whole at `frame`. */
@@ -81,10 +91,10 @@ static void parse_record(fetch *job, size_t i, presto_span frame) {
     presto_error *err = damage_error(job);
     presto_span payload = presto_span_of(frame.data, 0);
     uint64_t offset = job->offsets[i];
-    presto_status status = presto_frame_parse(frame, offset, options->max_payload_bytes,
-                                              options->verify, &payload, err);
+    presto_status status = check_header(job, frame, offset, frame.bytes, err);
     if (status == PRESTO_OK)
-        status = check_size(offset, payload.bytes, frame.bytes, err);
+        status = presto_frame_parse(frame, offset, options->max_payload_bytes, options->verify,
+                                    &payload, err);
     mark(job, i, status, payload);
 }
 
@@ -104,19 +114,22 @@ static void parse_records(fetch *job, size_t i, size_t end, const uint8_t *data)
     }
 }
 
-/* Offsets come from a file that anybody may have written. */
-static presto_status check_offsets(const presto_shard *shard, const uint64_t *offsets, size_t count,
-                                   uint64_t first, presto_error *err) {
+/* Offsets come from a file that anybody may have written; blocks are checked by themselves only. */
+static presto_status check_offsets(fetch *job, size_t count) {
+    const presto_shard *shard = job->shard;
+    const uint64_t *offsets = job->offsets;
     for (size_t i = 0; i < count; i++)
         if (offsets[i + 1] < offsets[i] || offsets[i + 1] - offsets[i] < OVERHEAD ||
-            (shard->compression == PRESTO_FILE_PLAIN && offsets[i + 1] > shard->file_bytes))
+            (shard->compression == PRESTO_FILE_PLAIN && offsets[i + 1] > shard->file_bytes)) {
+            job->misplaced = true;
             return presto__shard_fail_at(
-                shard, first + i,
-                presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                shard, job->first + i,
+                presto_fail(job->err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
                             "the index is damaged: offsets %ju, %ju in a file of %ju",
                             (uintmax_t)offsets[i], (uintmax_t)offsets[i + 1],
                             (uintmax_t)shard->file_bytes),
-                err);
+                job->err);
+        }
     return PRESTO_OK;
 }
 
@@ -148,13 +161,10 @@ static presto_status read_large(fetch *job, size_t i, reading *in, size_t at, si
     size_t end = at + frame_bytes;
     while (in->have < at + HEADER)
         PRESTO_TRY(read_more(job, i, in));
-    uint64_t offset = job->offsets[i], payload_bytes = 0;
+    uint64_t offset = job->offsets[i], payload_bytes = frame_bytes - OVERHEAD;
     presto_error *err = damage_error(job);
     presto_status status =
-        presto_frame_parse_header(presto_span_of(in->data + at, HEADER), offset,
-                                  options->max_payload_bytes, options->verify, &payload_bytes, err);
-    if (status == PRESTO_OK)
-        status = check_size(offset, payload_bytes, frame_bytes, err);
+        check_header(job, presto_span_of(in->data + at, HEADER), offset, frame_bytes, err);
     bool sum = status == PRESTO_OK && options->verify == PRESTO_VERIFY_FULL;
     size_t payload_at = at + HEADER, summed = payload_at;
     size_t payload_end = status == PRESTO_OK ? payload_at + (size_t)payload_bytes : end;
@@ -215,8 +225,11 @@ static presto_status fetch_mapped(fetch *job, size_t i, size_t end) {
 }
 
 static presto_status fetch_compressed(fetch *job, size_t i, size_t end) {
-    PRESTO_TRY(
-        presto__shard_read_stream(job->shard, job->first + i, end - i, job->block, job->err));
+    presto_status status = presto__shard_read_stream(job->shard, job->offsets + i, job->first + i,
+                                                     end - i, job->block, job->err);
+    /* The place may be one that the stream does not have. */
+    job->misplaced |= status == PRESTO_ERR_TRUNCATED || status == PRESTO_ERR_CORRUPT;
+    PRESTO_TRY(status);
     parse_records(job, i, end, job->block->bytes_.data);
     return PRESTO_OK;
 }
@@ -225,8 +238,8 @@ static presto_status fetch_compressed(fetch *job, size_t i, size_t end) {
 static presto_status mark_damaged(fetch *job, size_t i) {
     presto_shard *shard = job->shard;
     presto_error why;
-    if (shard->stream_fault != NULL) {
-        why = *shard->stream_fault;
+    if (job->found->stream_fault != NULL) {
+        why = *job->found->stream_fault;
     } else {
         uint8_t header[HEADER];
         uint64_t offset = job->offsets[i], place = job->offsets[i + 1] - offset;
@@ -273,11 +286,10 @@ static presto_status fetch_whole(fetch *job, size_t i, size_t end, uint8_t **dat
 
 /* Memory for all that stands in the file, aligned as the caller wants it. */
 static presto_status reserve_bytes(fetch *job, size_t count, uint8_t **data_out) {
-    const presto_shard *shard = job->shard;
     const uint64_t *offsets = job->offsets;
     uint64_t bytes = offsets[count] - offsets[0];
-    for (uint64_t i = job->first; (i = presto__shard_next_damaged(shard, i)) < job->first + count;
-         i++)
+    for (uint64_t i = job->first;
+         (i = presto__found_next_damaged(job->found, i)) < job->first + count; i++)
         bytes -= offsets[i - job->first + 1] - offsets[i - job->first];
     if (bytes > SIZE_MAX - BLOCK_ALIGN)
         return presto_fail_memory(job->err, bytes);
@@ -288,45 +300,69 @@ static presto_status reserve_bytes(fetch *job, size_t count, uint8_t **data_out)
     return PRESTO_OK;
 }
 
+static presto_status fetch_all(fetch *job, size_t count) {
+    presto_shard *shard = job->shard;
+    presto__places places;
+    uint8_t *data = NULL;
+    PRESTO_TRY(presto__shard_places(shard, job->first, count, &places, job->err));
+    job->offsets = places.offsets;
+    job->found = places.found;
+    job->block->record_count = 0;
+    if (job->found == NULL) /* else they are our own */
+        PRESTO_TRY(check_offsets(job, count));
+    PRESTO_TRY(block_reserve(job->block, count, job->err));
+    if (shard->compression == PRESTO_FILE_PLAIN && shard->mapping == NULL)
+        PRESTO_TRY(reserve_bytes(job, count, &data));
+    for (size_t i = 0; i < count;) {
+        uint64_t damaged = presto__found_next_damaged(job->found, job->first + i);
+        size_t end = damaged - job->first < count ? (size_t)(damaged - job->first) : count;
+        PRESTO_TRY(fetch_whole(job, i, end, &data));
+        if (end < count)
+            PRESTO_TRY(mark_damaged(job, end));
+        i = end + 1;
+    }
+    job->block->record_count = count;
+    return PRESTO_OK;
+}
+
 presto_status presto_shard_fetch(presto_shard *shard, uint64_t first, size_t count,
                                  presto_block *block, presto_error *err) {
     PRESTO_TRY(presto_shard_index(shard, false, NULL, err));
-    uint64_t records = shard->index.count;
+    uint64_t records = shard->record_count;
     if (first > records || count > records - first)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "records %ju to %ju of %ju",
                            (uintmax_t)first, (uintmax_t)(first + count), (uintmax_t)records);
-    fetch job = {shard, block, shard->index.offsets + first, first, err, false};
     block->record_count = 0;
     block->file_bytes_read = 0;
     if (count == 0)
         return PRESTO_OK;
-    bool is_plain = shard->compression == PRESTO_FILE_PLAIN && shard->mapping == NULL;
-    uint8_t *data = NULL;
-    if (shard->damaged.bytes == 0) /* else they are our own */
-        PRESTO_TRY(check_offsets(shard, job.offsets, count, first, err));
-    PRESTO_TRY(block_reserve(block, count, err));
-    if (is_plain)
-        PRESTO_TRY(reserve_bytes(&job, count, &data));
-    for (size_t i = 0; i < count;) {
-        uint64_t damaged = presto__shard_next_damaged(shard, first + i);
-        size_t end = damaged - first < count ? (size_t)(damaged - first) : count;
-        PRESTO_TRY(fetch_whole(&job, i, end, &data));
-        if (end < count)
-            PRESTO_TRY(mark_damaged(&job, end));
-        i = end + 1;
+    fetch job = {.shard = shard, .block = block, .first = first, .err = err};
+    presto_status status = fetch_all(&job, count);
+    if (!job.misplaced || job.found != NULL)
+        return status;
+    presto_error failure;
+    presto_status doubt = presto__shard_doubt_index(shard, &failure);
+    if (doubt == PRESTO_END)
+        return status;
+    if (doubt < 0) {
+        if (err != NULL)
+            *err = failure;
+        block->record_count = 0;
+        return doubt;
     }
-    block->record_count = count;
-    return PRESTO_OK;
+    job = (fetch){.shard = shard, .block = block, .first = first, .err = err};
+    return fetch_all(&job, count);
 }
 
 void presto_shard_will_read(presto_shard *shard, uint64_t first, uint64_t count) {
-    uint64_t records = shard->index.count;
+    uint64_t records = shard->record_count;
+    presto__places places;
     int fd;
     if (shard->compression != PRESTO_FILE_PLAIN || first >= records || count > records - first ||
+        presto__shard_places(shard, first, count, &places, NULL) < 0 ||
         presto__shard_acquire(shard, &fd, NULL) < 0)
         return;
-    const uint64_t *offsets = shard->index.offsets + first;
-    uint64_t start = offsets[0], end = offsets[count];
+    uint64_t start = places.offsets[0], end = places.offsets[count];
     if (start < end && end <= shard->file_bytes) /* the offsets come from a file */
         (void)posix_fadvise(fd, (off_t)start, (off_t)(end - start), POSIX_FADV_WILLNEED);
     presto__shard_release(shard);

@@ -1,221 +1,135 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a shard's records start: out of its index file, or by one pass over the headers, past
- * damage if the caller tolerates it.
+ * Which places a shard's records have: those of its index file, or those that the headers say. The
+ * index file is a hint. What of it does not hold, by its CRCs or because no record stands there, is
+ * found out again from the headers, with a warning, and nothing else is different: that the records
+ * of a stream change their numbers under way is an error.
  */
 #include <stdlib.h>
 
 #include "records_internal.h"
 #include "shard_parts_internal.h"
 
-#define HEADER PRESTO_FRAME_HEADER_BYTES
-#define OVERHEAD PRESTO_FRAME_OVERHEAD_BYTES
+static const uint64_t *offsets_of(const presto__found *found) {
+    return (const uint64_t *)(const void *)found->offsets.data;
+}
 
-/* While hopping: past records larger than this only the next header is read. */
-#define HOP_BYTES ((size_t)64 << 10)
+/* One warning a shard; without memory for it, none. */
+static void keep_warning(presto_shard *shard, const presto_error *why) {
+    presto_error *warning = malloc(sizeof *warning);
+    if (warning == NULL)
+        return;
+    presto_error_set(warning, why->status, PRESTO_NO_OFFSET,
+                     "bad index, not used: %s; the records are found by their headers "
+                     "(\"presto-inspect index\" writes a new one)",
+                     why->message);
+    presto_error_set_file(warning, why->file);
+    presto_error *before = NULL;
+    if (!atomic_compare_exchange_strong(&shard->warning, &before, warning))
+        free(warning);
+    else if (shard->pool != NULL)
+        atomic_fetch_add(&shard->pool->warnings, 1);
+}
 
-/* One pass over the headers. */
-typedef struct hopper {
-    presto_shard *shard;
-    presto__stream *stream; /* of a compressed file */
-    presto__stream *search; /* of a plain file: for the next frame after damage */
-    int fd;
-    uint64_t end;        /* size of a plain file; UINT64_MAX: not known before the end */
-    presto_buffer bytes; /* a plain file's bytes from `start` on */
-    uint64_t start;
-    size_t last_payload;
-    bool tolerate;
-} hopper;
+bool presto__shard_take_warning(presto_shard *shard, presto_error *warning_out) {
+    presto_error *warning = atomic_exchange(&shard->warning, NULL);
+    if (warning == NULL)
+        return false;
+    *warning_out = *warning;
+    free(warning);
+    if (shard->pool != NULL)
+        atomic_fetch_sub(&shard->pool->warnings, 1);
+    return true;
+}
 
-/* The header at `offset`, or what there is of it. */
-static presto_status view_header(hopper *hop, uint64_t offset, presto_span *out,
-                                 presto_error *err) {
-    if (hop->stream != NULL)
-        return presto__stream_view(hop->stream, offset, HEADER, out, err);
-    if (offset < hop->start || offset + HEADER > hop->start + hop->bytes.bytes) {
-        size_t want = hop->last_payload > HOP_BYTES ? HEADER : PRESTO__PIECE_BYTES;
-        size_t got;
-        hop->bytes.bytes = 0;
-        PRESTO_TRY(presto_buffer_reserve(&hop->bytes, want, err));
-        PRESTO_TRY(
-            presto__read_at(hop->fd, hop->shard->path, offset, hop->bytes.data, want, &got, err));
-        hop->bytes.bytes = got;
-        hop->start = offset;
+/* ---- the headers instead of the index; all with index_lock held ---- */
+
+static presto_status use_headers(presto_shard *shard, bool tolerate, presto_error *err) {
+    presto__found *found = calloc(1, sizeof *found);
+    if (found == NULL)
+        return presto_fail_memory(err, sizeof *found);
+    presto_status status = presto__shard_hop(shard, tolerate, found, err);
+    if (status < 0) {
+        presto__found_free(found);
+        return status;
     }
-    size_t at = (size_t)(offset - hop->start);
-    size_t left = hop->bytes.bytes - at;
-    *out = presto_span_of(hop->bytes.data + at, left < HEADER ? left : HEADER);
+    shard->record_count = found->record_count;
+    atomic_store_explicit(&shard->found, found, memory_order_release);
     return PRESTO_OK;
 }
 
-/* Is the record whole that the header announces? Compressed files tell only by being read. */
-static presto_status check_end(hopper *hop, uint64_t offset, uint64_t payload_bytes,
-                               presto_error *err) {
-    uint64_t want = payload_bytes + OVERHEAD, there;
-    if (hop->stream == NULL) {
-        there = hop->end - offset;
-    } else {
-        /* In steps, so that skipping a large record takes no memory. */
-        presto_span view = {NULL, 0};
-        uint64_t at = offset;
-        presto_status status = PRESTO_OK;
-        while (at < offset + want) {
-            size_t step = offset + want - at < PRESTO__PIECE_BYTES ? (size_t)(offset + want - at)
-                                                                   : PRESTO__PIECE_BYTES;
-            presto__stream_forget(hop->stream, at);
-            status = presto__stream_view(hop->stream, at, step, &view, err);
-            at += view.bytes;
-            if (status < 0)
-                return status;
-            if (view.bytes < step)
-                break;
-        }
-        there = at - offset;
+/* The index has been used and does not hold, as `why` says. What the headers say replaces it if no
+ * record changes its number. */
+static presto_status replace_index(presto_shard *shard, const presto_error *why,
+                                   presto_error *err) {
+    presto_error failure;
+    presto__found *found = calloc(1, sizeof *found);
+    if (found == NULL)
+        return presto_fail_memory(err, sizeof *found);
+    presto_status status = presto__shard_hop(shard, shard->options.tolerate, found, &failure);
+    if (status >= 0 && found->record_count != shard->record_count) {
+        status = presto_fail(&failure, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                             "its index is damaged (%s) and counts %ju records where there are "
+                             "%ju: make a new one with \"presto-inspect index\"",
+                             why->message, (uintmax_t)shard->record_count,
+                             (uintmax_t)found->record_count);
+        presto_error_set_file(&failure, shard->path);
     }
-    if (there < want)
-        return presto_fail(err, PRESTO_ERR_TRUNCATED, offset,
-                           "truncated record: %ju of %ju bytes after its header",
-                           (uintmax_t)(there - HEADER), (uintmax_t)(want - HEADER));
-    return PRESTO_OK;
-}
-
-static presto_status add_offset(presto_shard *shard, uint64_t offset, presto_error *err) {
-    return presto_buffer_append(&shard->built, presto_span_of(&offset, sizeof offset), err);
-}
-
-/* After damage at `offset`: where the next whole frame starts. PRESTO_END: nowhere. */
-static presto_status resync(hopper *hop, uint64_t offset, uint64_t *found_out, presto_error *err) {
-    presto_shard *shard = hop->shard;
-    if (hop->stream != NULL)
-        return PRESTO_END; /* the rest of a damaged compressed file is no use */
-    if (hop->search == NULL)
-        PRESTO_TRY(presto__stream_new(hop->fd, shard->path, PRESTO_FILE_PLAIN, &hop->search, err));
-    presto__stream_seek(hop->search, offset + 1);
-    presto_status status = presto__stream_find_frame(
-        hop->search, offset + 1, shard->options.max_payload_bytes, hop->end, found_out, err);
-    if (status != PRESTO_END)
-        return status;
-    /* No frame up to the end, or up to where the file cannot be read? */
-    presto_span none;
-    status = presto__stream_view(hop->search, *found_out, 1, &none, err);
-    return status < 0 ? status : PRESTO_END;
-}
-
-static presto_status hop_once(hopper *hop, uint64_t offset, uint64_t *next_out, presto_error *err) {
-    presto_span header;
-    uint64_t payload_bytes;
-    PRESTO_TRY(view_header(hop, offset, &header, err));
-    /* Lengths are followed here, so they are checked whatever the verify level. */
-    presto_status status =
-        presto_frame_parse_header(header, offset, hop->shard->options.max_payload_bytes,
-                                  PRESTO_VERIFY_HEADER, &payload_bytes, err);
-    /* More than the file has left is a cut record, or none, whatever the limit. */
-    if (status == PRESTO_ERR_LIMIT && hop->stream == NULL &&
-        presto__load_u64(header.data) > hop->end - offset)
-        status =
-            presto_fail(err, PRESTO_ERR_TRUNCATED, offset,
-                        "truncated record of %ju bytes: the file ends after %ju more",
-                        (uintmax_t)presto__load_u64(header.data), (uintmax_t)(hop->end - offset));
-    if (status != PRESTO_OK)
-        return status;
-    PRESTO_TRY(check_end(hop, offset, payload_bytes, err));
-    hop->last_payload = (size_t)payload_bytes;
-    *next_out = offset + payload_bytes + OVERHEAD;
-    return PRESTO_OK;
-}
-
-static bool is_damage(presto_status status) {
-    return status == PRESTO_ERR_CORRUPT || status == PRESTO_ERR_TRUNCATED ||
-           status == PRESTO_ERR_LIMIT;
-}
-
-/*
- * The range from `offset` on holds no whole frame: it takes the place of a record, so that whoever
- * reads the shard meets it there. PRESTO_END: it goes on to the end of the file.
- */
-static presto_status step_over(hopper *hop, uint64_t offset, uint64_t record,
-                               const presto_error *why, uint64_t *next_out, presto_error *err) {
-    presto_shard *shard = hop->shard;
-    presto_status status = resync(hop, offset, next_out, err);
-    if (status < 0)
-        return status;
-    if (status == PRESTO_END)
-        *next_out = hop->stream == NULL ? shard->file_bytes : offset + HEADER;
-    PRESTO_TRY(add_offset(shard, offset, err));
-    PRESTO_TRY(presto_buffer_append(&shard->damaged, presto_span_of(&record, sizeof record), err));
-    if (hop->stream == NULL)
-        return status;
-    shard->stream_fault = malloc(sizeof *shard->stream_fault);
-    if (shard->stream_fault == NULL)
-        return presto_fail_memory(err, sizeof *shard->stream_fault);
-    *shard->stream_fault = *why;
-    (void)presto__shard_fail_at(shard, record, why->status, shard->stream_fault);
+    if (status >= 0) {
+        keep_warning(shard, why);
+        atomic_store_explicit(&shard->found, found, memory_order_release);
+        return PRESTO_OK;
+    }
+    presto__found_free(found);
+    if (err != NULL)
+        *err = failure;
+    if (status == PRESTO_ERR_MEMORY || status == PRESTO_ERR_IO)
+        return status; /* may do the next time */
+    presto_error *fault = malloc(sizeof *fault);
+    if (fault != NULL)
+        *fault = failure;
+    atomic_store_explicit(&shard->index_fault, fault, memory_order_release);
     return status;
 }
 
-static presto_status hop_all(hopper *hop, presto_error *err) {
-    presto_shard *shard = hop->shard;
-    uint64_t offset = 0, record = 0;
-    presto_status status = PRESTO_OK;
-    while (status == PRESTO_OK) {
-        uint64_t next = 0;
-        presto_error why;
-        status = hop_once(hop, offset, &next, &why);
-        if (status == PRESTO_END)
-            break;
-        if (is_damage(status) && hop->tolerate) {
-            status = step_over(hop, offset, record, &why, &next, err);
-            if (status < 0)
-                return presto__shard_fail_at(shard, record, status, err);
-        } else if (status < 0) {
-            if (err != NULL)
-                *err = why;
-            return presto__shard_fail_at(shard, record, status, err);
-        } else {
-            PRESTO_TRY(add_offset(shard, offset, err));
-        }
-        record++;
-        offset = next;
-        if (hop->stream != NULL)
-            presto__stream_forget(hop->stream, offset);
+static presto_status find_places(presto_shard *shard, bool tolerate, presto_error *err) {
+    presto_error why;
+    if (shard->options.ignore_index)
+        return use_headers(shard, tolerate, err);
+    presto__index_key key = {shard->file_bytes, shard->mtime_ns,
+                             shard->compression == PRESTO_FILE_PLAIN};
+    presto_status status = presto__index_open(shard->path, &key, &shard->index, &why);
+    if (status == PRESTO_OK) {
+        shard->from_file = true;
+        shard->record_count = shard->index.count;
+        return PRESTO_OK;
     }
-    PRESTO_TRY(add_offset(shard, offset, err));
-    shard->index.offsets = (const uint64_t *)(const void *)shard->built.data;
-    shard->index.count = record;
-    return PRESTO_OK;
+    if (status == PRESTO_ERR_MEMORY) {
+        if (err != NULL)
+            *err = why;
+        return status;
+    }
+    if (status < 0 && status != PRESTO_ERR_UNSUPPORTED)
+        keep_warning(shard, &why);
+    return use_headers(shard, tolerate, err);
 }
 
-static presto_status build_index(presto_shard *shard, bool tolerate, presto_error *err) {
-    hopper hop = {.shard = shard, .end = shard->file_bytes, .tolerate = tolerate};
-    shard->built.bytes = 0;
-    shard->damaged.bytes = 0;
-    free(shard->stream_fault);
-    shard->stream_fault = NULL;
-    PRESTO_TRY(presto__shard_acquire(shard, &hop.fd, err));
-    presto_status status = PRESTO_OK;
-    if (shard->compression != PRESTO_FILE_PLAIN)
-        status = presto__stream_new(hop.fd, shard->path, shard->compression, &hop.stream, err);
-    if (status == PRESTO_OK)
-        status = hop_all(&hop, err);
-    presto__stream_free(hop.stream);
-    presto__stream_free(hop.search);
-    presto_buffer_done(&hop.bytes);
-    presto__shard_release(shard);
+presto_status presto__shard_drop_index(presto_shard *shard, presto_error *err) {
+    presto_error why;
+    char *name = presto__index_name(shard->path);
+    presto_error_set(&why, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                     "it counts %ju records, not what dataset.json says",
+                     (uintmax_t)shard->record_count);
+    presto_error_set_file(&why, name != NULL ? name : shard->path);
+    free(name);
+    pthread_mutex_lock(&shard->index_lock);
+    presto_status status = use_headers(shard, shard->options.tolerate, err);
+    if (status == PRESTO_OK) {
+        shard->from_file = false;
+        keep_warning(shard, &why);
+    }
+    pthread_mutex_unlock(&shard->index_lock);
     return status;
-}
-
-static presto_status find_index(presto_shard *shard, bool tolerate, presto_error *err) {
-    if (!shard->options.ignore_index) {
-        presto__index_key key = {shard->file_bytes, shard->mtime_ns,
-                                 shard->compression == PRESTO_FILE_PLAIN};
-        /* A damaged index is as good as none: what it says can be found out again. */
-        presto_status status = presto__index_map(shard->path, &key, false, &shard->index, err);
-        if (status == PRESTO_OK) {
-            shard->from_file = true;
-            return PRESTO_OK;
-        }
-    }
-    return build_index(shard, tolerate, err);
 }
 
 presto_status presto_shard_index(presto_shard *shard, bool tolerate, uint64_t *lost_out,
@@ -224,7 +138,7 @@ presto_status presto_shard_index(presto_shard *shard, bool tolerate, uint64_t *l
     if (!atomic_load_explicit(&shard->indexed, memory_order_acquire)) {
         pthread_mutex_lock(&shard->index_lock);
         if (!atomic_load_explicit(&shard->indexed, memory_order_relaxed)) {
-            status = find_index(shard, tolerate || shard->options.tolerate, err);
+            status = find_places(shard, tolerate || shard->options.tolerate, err);
             if (status == PRESTO_OK)
                 atomic_store_explicit(&shard->indexed, true, memory_order_release);
         }
@@ -235,23 +149,137 @@ presto_status presto_shard_index(presto_shard *shard, bool tolerate, uint64_t *l
     return status;
 }
 
-uint64_t presto__shard_next_damaged(const presto_shard *shard, uint64_t from) {
-    const uint64_t *damaged = (const uint64_t *)(const void *)shard->damaged.data;
-    size_t low = 0, high = shard->damaged.bytes / sizeof *damaged;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (damaged[middle] < from)
-            low = middle + 1;
-        else
-            high = middle;
+/* ---- places ---- */
+
+static presto_status known_fault(presto_shard *shard, presto_error *err) {
+    const presto_error *fault = atomic_load_explicit(&shard->index_fault, memory_order_acquire);
+    if (fault == NULL)
+        return PRESTO_OK;
+    if (err != NULL)
+        *err = *fault;
+    return fault->status;
+}
+
+/* A block of the index, or, where it does not hold, the headers instead. */
+static presto_status load_block(presto_shard *shard, uint64_t block, presto_error *err) {
+    presto_error why;
+    pthread_mutex_lock(&shard->index_lock);
+    presto_status status = known_fault(shard, err);
+    if (status == PRESTO_OK && atomic_load_explicit(&shard->found, memory_order_relaxed) == NULL &&
+        !presto__index_has(&shard->index, block)) {
+        status = presto__index_load(shard->path, &shard->index, block, &why);
+        if (status == PRESTO_ERR_MEMORY && err != NULL)
+            *err = why;
+        else if (status < 0 && status != PRESTO_ERR_MEMORY)
+            status = replace_index(shard, &why, err);
     }
-    return low < shard->damaged.bytes / sizeof *damaged ? damaged[low] : UINT64_MAX;
+    pthread_mutex_unlock(&shard->index_lock);
+    return status;
+}
+
+presto_status presto__shard_places(presto_shard *shard, uint64_t first, uint64_t count,
+                                   presto__places *places_out, presto_error *err) {
+    const presto__found *found = atomic_load_explicit(&shard->found, memory_order_acquire);
+    const presto__index *index = &shard->index;
+    if (found == NULL) {
+        PRESTO_TRY(known_fault(shard, err));
+        uint64_t last = (first + count) >> index->block_bits;
+        for (uint64_t block = first >> index->block_bits; block <= last; block++)
+            if (!presto__index_has(index, block))
+                PRESTO_TRY(load_block(shard, block, err));
+        found = atomic_load_explicit(&shard->found, memory_order_acquire);
+    }
+    *places_out = (presto__places){
+        .offsets = (found != NULL ? offsets_of(found) : index->offsets) + first, .found = found};
+    return PRESTO_OK;
+}
+
+/* Do the headers, up to the first that is damaged, stand where the index says? */
+static presto_status compare(presto_shard *shard, const presto__found *found, bool *same_out,
+                             presto_error *err) {
+    const uint64_t *offsets = offsets_of(found);
+    uint64_t count = found->offsets.bytes / sizeof *offsets;
+    *same_out = false;
+    if (count > shard->record_count + 1)
+        return PRESTO_OK;
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t block = i >> shard->index.block_bits;
+        if (!presto__index_has(&shard->index, block))
+            PRESTO_TRY(presto__index_load(shard->path, &shard->index, block, err));
+        if (shard->index.offsets[i] != offsets[i])
+            return PRESTO_OK;
+    }
+    *same_out = true;
+    return PRESTO_OK;
+}
+
+/* With index_lock held. */
+static presto_status check_index(presto_shard *shard, presto_error *err) {
+    presto_error why;
+    bool is_same = false;
+    presto__found *found = calloc(1, sizeof *found);
+    if (found == NULL)
+        return presto_fail_memory(err, sizeof *found);
+    presto_status status = presto__shard_hop(shard, false, found, &why);
+    if (status == PRESTO_ERR_MEMORY || status == PRESTO_ERR_IO) {
+        if (err != NULL)
+            *err = why;
+    } else {
+        status = compare(shard, found, &is_same, &why);
+        if (status >= 0 && !is_same) {
+            char *name = presto__index_name(shard->path);
+            presto_error_set(&why, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                             "the records do not stand where it says");
+            presto_error_set_file(&why, name != NULL ? name : shard->path);
+            free(name);
+        }
+        status = is_same ? PRESTO_END : replace_index(shard, &why, err);
+        if (status != PRESTO_ERR_MEMORY && status != PRESTO_ERR_IO)
+            atomic_store(&shard->index_is_checked, true);
+    }
+    presto__found_free(found);
+    return status;
+}
+
+presto_status presto__shard_doubt_index(presto_shard *shard, presto_error *err) {
+    if (atomic_load_explicit(&shard->found, memory_order_acquire) != NULL)
+        return PRESTO_OK; /* somebody else has just replaced it */
+    if (atomic_load(&shard->index_is_checked))
+        return PRESTO_END;
+    presto_status status = PRESTO_END;
+    pthread_mutex_lock(&shard->index_lock);
+    if (atomic_load_explicit(&shard->found, memory_order_relaxed) != NULL)
+        status = PRESTO_OK;
+    else if (!atomic_load(&shard->index_is_checked))
+        status = check_index(shard, err);
+    pthread_mutex_unlock(&shard->index_lock);
+    return status;
+}
+
+/* ---- what is known ---- */
+
+uint64_t presto__shard_next_damaged(presto_shard *shard, uint64_t from) {
+    return presto__found_next_damaged(atomic_load_explicit(&shard->found, memory_order_acquire),
+                                      from);
+}
+
+uint64_t presto_shard_lost_ranges(const presto_shard *shard) {
+    const presto__found *found = atomic_load_explicit(&shard->found, memory_order_acquire);
+    return found == NULL ? 0 : found->damaged.bytes / sizeof(uint64_t);
 }
 
 uint64_t presto_shard_records(const presto_shard *shard) {
-    return shard->index.count;
+    return shard->record_count;
 }
 
-uint64_t presto_shard_offset(const presto_shard *shard, uint64_t i) {
-    return shard->index.offsets[i];
+presto_status presto_shard_offsets(presto_shard *shard, uint64_t first, uint64_t count,
+                                   const uint64_t **offsets_out, presto_error *err) {
+    presto__places places;
+    uint64_t records = shard->record_count;
+    if (first > records || count > records - first)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "records %ju to %ju of %ju",
+                           (uintmax_t)first, (uintmax_t)(first + count), (uintmax_t)records);
+    PRESTO_TRY(presto__shard_places(shard, first, count, &places, err));
+    *offsets_out = places.offsets;
+    return PRESTO_OK;
 }

@@ -4,6 +4,7 @@
 #define PRESTO_SHARD_INTERNAL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include <presto/shard.h>
 
@@ -17,6 +18,8 @@ typedef struct presto__fd_pool {
     /* Guarded by lock. */
     presto_shard *newest, *oldest; /* ends of the list of shards whose file is open */
     size_t open_count;
+
+    atomic_size_t warnings; /* shards with a warning to take */
 } presto__fd_pool;
 
 presto_status presto__fd_pool_init(presto__fd_pool *pool, presto_error *err);
@@ -27,9 +30,15 @@ presto_status presto__shard_open(const char *path, const presto_shard_options *o
                                  presto__fd_pool *pool, presto_shard **shard_out,
                                  presto_error *err);
 
+/** What was wrong with its index file; false: nothing, or it has been taken. Any thread. */
+bool presto__shard_take_warning(presto_shard *shard, presto_error *warning_out);
+
 /** A descriptor of the shard's file, held until presto__shard_release. */
 presto_status presto__shard_acquire(presto_shard *shard, int *fd_out, presto_error *err);
 void presto__shard_release(presto_shard *shard);
+
+/** Use what the headers say, whatever index there is. Only before others know the shard. */
+presto_status presto__shard_drop_index(presto_shard *shard, presto_error *err);
 
 /** Did presto_shard_index find a fitting index file? */
 bool presto__shard_has_index_file(const presto_shard *shard);

@@ -23,10 +23,9 @@ static void forget_behind(presto__stream *stream, uint64_t reach) {
 }
 
 /* With the stream's lock held. */
-static presto_status copy_records(presto_shard *shard, uint64_t first, size_t count,
+static presto_status copy_records(presto_shard *shard, const uint64_t *offsets, size_t count,
                                   presto_buffer *out, presto_error *err) {
     presto__stream *stream = shard->stream;
-    const uint64_t *offsets = shard->index.offsets + first;
     uint64_t start = offsets[0], reach;
     size_t bytes = (size_t)(offsets[count] - start);
     presto_span view;
@@ -37,11 +36,11 @@ static presto_status copy_records(presto_shard *shard, uint64_t first, size_t co
             start - reach < PRESTO__PIECE_BYTES ? (size_t)(start - reach) : PRESTO__PIECE_BYTES;
         PRESTO_TRY(presto__stream_view(stream, reach, step, &view, err));
         if (view.bytes < step)
-            return presto__shard_fail_short(shard, first, reach + view.bytes, err);
+            return presto__shard_fail_short(shard, PRESTO_NO_RECORD, reach + view.bytes, err);
     }
     PRESTO_TRY(presto__stream_view(stream, start, bytes, &view, err));
     if (view.bytes < bytes)
-        return presto__shard_fail_short(shard, first, start + view.bytes, err);
+        return presto__shard_fail_short(shard, PRESTO_NO_RECORD, start + view.bytes, err);
     out->bytes = 0;
     PRESTO_TRY(presto_buffer_append(out, view, err));
     out->bytes = 0;
@@ -49,15 +48,16 @@ static presto_status copy_records(presto_shard *shard, uint64_t first, size_t co
     return PRESTO_OK;
 }
 
-presto_status presto__shard_read_stream(presto_shard *shard, uint64_t first, size_t count,
-                                        presto_block *block, presto_error *err) {
+presto_status presto__shard_read_stream(presto_shard *shard, const uint64_t *offsets,
+                                        uint64_t first, size_t count, presto_block *block,
+                                        presto_error *err) {
     int fd;
     PRESTO_TRY(presto__shard_acquire(shard, &fd, err));
     pthread_mutex_lock(&shard->stream_lock);
-    presto_status status = ready_stream(shard, fd, shard->index.offsets[first], err);
+    presto_status status = ready_stream(shard, fd, offsets[0], err);
     if (status == PRESTO_OK) {
         uint64_t before = presto__stream_file_bytes(shard->stream);
-        status = copy_records(shard, first, count, &block->bytes_, err);
+        status = copy_records(shard, offsets, count, &block->bytes_, err);
         block->file_bytes_read = presto__stream_file_bytes(shard->stream) - before;
     }
     pthread_mutex_unlock(&shard->stream_lock);

@@ -177,6 +177,16 @@ static presto_status prepare_codec(verifier *v, presto_error *err) {
 
 /* ---- the index ---- */
 
+/* The whole index, or PRESTO_ERR_CORRUPT or PRESTO_END as presto__index_open. */
+static presto_status read_index(const verifier *v, const presto__index_key *key,
+                                presto__index *index, presto_error *err) {
+    presto_status status = presto__index_open(v->path, key, index, err);
+    for (uint64_t i = 0; status == PRESTO_OK && i < index->block_count; i++)
+        if (!presto__index_has(index, i))
+            status = presto__index_load(v->path, index, i, err);
+    return status;
+}
+
 static bool same_offsets(const verifier *v, const presto__index *index) {
     const uint64_t *found = (const uint64_t *)(const void *)v->offsets.data;
     if (index->count != v->records)
@@ -204,14 +214,15 @@ static presto_status check_index(verifier *v, presto_error *err) {
     if (!is_there || stat(v->path, &info) != 0)
         return PRESTO_OK;
     presto__index_key key = {(uint64_t)info.st_size, presto__mtime_ns(&info), false};
-    presto_status status = presto__index_map(v->path, &key, true, &index, &fault);
+    presto_status status = read_index(v, &key, &index, &fault);
     const char *message = NULL;
     if (status == PRESTO_END)
-        message = "stale index: the file has changed since";
-    else if (status == PRESTO_ERR_CORRUPT)
+        message = "stale: the file has changed since";
+    else if (status == PRESTO_ERR_CORRUPT || status == PRESTO_ERR_UNSUPPORTED ||
+             status == PRESTO_ERR_IO)
         message = fault.message;
     else if (status == PRESTO_OK && v->faults == 0 && !same_offsets(v, &index))
-        message = "bad index: its offsets are not those of the records";
+        message = "its offsets are not those of the records";
     presto__index_done(&index);
     if (message != NULL)
         return report_file(v, PRESTO_FAULT_INDEX, message, err);

@@ -243,6 +243,13 @@ void cli_message(const char *format, ...) {
     fputc('\n', stderr);
 }
 
+void cli_warning(void *user, const presto_error *warning) {
+    char text[PRESTO_ERROR_FILE_BYTES + PRESTO_ERROR_MESSAGE_BYTES + 96];
+    (void)user;
+    presto_error_format(warning, text, sizeof text);
+    cli_message("%s", text);
+}
+
 int cli_error(const presto_error *err) {
     char text[PRESTO_ERROR_FILE_BYTES + PRESTO_ERROR_MESSAGE_BYTES + 96];
     presto_error_format(err, text, sizeof text);

@@ -144,6 +144,8 @@ unsigned cli_cpu_count(void);
 
 /** "NAME: ..." as one line on stderr, over the progress line if there is one. */
 void cli_message(const char *format, ...) PRESTO_PRINTF(1, 2);
+/** Print the warning as one line on stderr; a presto_warning_fn, `user` is not used. */
+void cli_warning(void *user, const presto_error *warning);
 /** Print the error as "NAME: FILE: record R: what (at byte N)"; returns its exit code. */
 int cli_error(const presto_error *err);
 

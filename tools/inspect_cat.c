@@ -329,6 +329,9 @@ int inspect_cat(const char *path, const cat_options *options) {
         status = presto_codec_new(presto_dataset_codec(c.dataset), &c.codec, &err);
     if (status >= 0)
         status = cat_all(&c, &err);
+    presto_error warning;
+    while (c.dataset != NULL && presto_dataset_take_warning(c.dataset, &warning))
+        cli_warning(NULL, &warning);
     int code = status < 0 ? cli_error(&err) : c.damaged ? CLI_CORRUPT : CLI_DONE;
     presto_block_done(&c.block);
     presto_arena_done(&c.arena);

@@ -408,10 +408,8 @@ static void check_strategy(const load *l, const presto_stream *stream) {
 
 static void print_warning(void *user, const presto_error *warning) {
     const load *l = user;
-    char text[PRESTO_ERROR_FILE_BYTES + PRESTO_ERROR_MESSAGE_BYTES];
-    presto_error_format(warning, text, sizeof text);
     if (!l->quiet)
-        cli_message("%s; nothing more is cached, the stream goes on", text);
+        cli_warning(NULL, warning);
 }
 
 static void parse_command_line(load *l, int argc, char **argv) {

@@ -245,6 +245,7 @@ static void parse_command_line(write_job *w, int argc, char **argv) {
         cli_usage("--error-report needs --on-error skip");
     w->convert.on_skip = error_report_add;
     w->convert.on_skip_user = &w->errors;
+    w->convert.on_warning = cli_warning;
 }
 
 static const char *last_storable(const presto_pipeline *pipeline) {

@@ -22,16 +22,18 @@ typedef struct pass {
 } pass;
 
 /* As many records from `first` on as make about a block, at least one. */
-static size_t block_count(const presto_shard *shard, uint64_t first, uint64_t left) {
+static presto_status block_count(presto_shard *shard, uint64_t first, uint64_t left,
+                                 size_t *count_out, presto_error *err) {
+    const uint64_t *offsets;
     uint64_t most = presto_shard_records(shard) - first;
     most = most < left ? most : left;
     most = most < BLOCK_RECORDS ? most : BLOCK_RECORDS;
+    PRESTO_TRY(presto_shard_offsets(shard, first, most, &offsets, err));
     size_t count = 1;
-    while (count < most &&
-           presto_shard_offset(shard, first + count + 1) - presto_shard_offset(shard, first) <=
-               BLOCK_BYTES)
+    while (count < most && offsets[count + 1] - offsets[0] <= BLOCK_BYTES)
         count++;
-    return count;
+    *count_out = count;
+    return PRESTO_OK;
 }
 
 /* What is wrong with the record: `first_fault` says it well if it is about this one. */
@@ -74,7 +76,8 @@ static presto_status pass_shard(pass *p, size_t i, presto_error *err) {
     for (uint64_t first = 0; first < records && p->result.records < limit;) {
         if (cli_interrupted())
             return presto_fail(err, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "stopped by a signal");
-        size_t count = block_count(shard, first, limit - p->result.records);
+        size_t count;
+        PRESTO_TRY(block_count(shard, first, limit - p->result.records, &count, err));
         presto_error first_fault = {.status = PRESTO_OK};
         presto_status status = presto_shard_fetch(shard, first, count, &p->block, &first_fault);
         if (status < 0) {
@@ -140,6 +143,10 @@ presto_status raw_records_run(const char *const *paths, size_t path_count,
         status = pass_all(&p, err);
     if (status >= 0)
         *result_out = p.result;
+    presto_error warning;
+    while (p.dataset != NULL && options->on_warning != NULL &&
+           presto_dataset_take_warning(p.dataset, &warning))
+        options->on_warning(options->on_warning_user, &warning);
     presto_block_done(&p.block);
     presto_buffer_done(&p.frames);
     presto_dataset_free(p.dataset);

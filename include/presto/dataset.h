@@ -115,6 +115,12 @@ PRESTO_API uint64_t presto_dataset_shard_first(const presto_dataset *dataset, si
 PRESTO_API presto_status presto_dataset_shard_at(presto_dataset *dataset, size_t i,
                                                  presto_shard **shard_out, presto_error *err);
 
+/**
+ * What has been found wrong since, and did no harm: index files that do not hold, each told once.
+ * False: nothing more. Cheap while there is nothing. Threads: any.
+ */
+PRESTO_API bool presto_dataset_take_warning(presto_dataset *dataset, presto_error *warning_out);
+
 /** Which shard holds record `number`, and its number within it. number < records. */
 PRESTO_API size_t presto_dataset_locate(const presto_dataset *dataset, uint64_t number,
                                         uint64_t *record_out);

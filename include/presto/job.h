@@ -31,7 +31,7 @@ typedef struct presto_stream_options {
                          source if a pipeline is named */
     const char *to;   /* representation to stop at; NULL: the end of the pipeline */
     presto_verify verify;
-    bool map;             /* read shards through mmap */
+    bool map;             /* read shards through mmap; see presto_shard_options */
     bool tolerate_damage; /* as presto_shard_options.tolerate, for loaders that skip: a file whose
                              lengths are damaged, or that was cut, is read as far as it is whole */
     bool cache; /* the loader will have a cache: split the steps before the first random one */
@@ -93,6 +93,8 @@ typedef struct presto_convert_options {
     presto_note_fn on_note; /* called for each presto_source_notes before anything is read; may be
                                NULL */
     void *on_note_user;
+    presto_warning_fn on_warning; /* as in presto_loader_options; may be NULL */
+    void *on_warning_user;
     bool resume; /* keep finished shards of an interrupted conversion of the same input */
     bool sync;   /* fsync; default true (a sweep's trials do not need it) */
     presto_progress_fn on_progress;

@@ -53,8 +53,12 @@ typedef enum presto_error_policy {
 typedef void (*presto_skip_fn)(void *user, uint64_t epoch, uint64_t sample,
                                const presto_error *err);
 
-/** Something went wrong that does not harm the stream: the disk cache cannot be written any more.
- * At most once a loader. `warning` is borrowed during the call. */
+/**
+ * Something went wrong that does not harm the stream: the disk cache cannot be written any more (at
+ * most once a loader); an index file does not hold (at most once a shard;
+ * presto_dataset_take_warning gives what has not been told when the loader ends). `warning` is
+ * borrowed during the call.
+ */
 typedef void (*presto_warning_fn)(void *user, const presto_error *warning);
 
 typedef struct presto_loader_options {

@@ -2,9 +2,9 @@
 /*
  * One TFRecord file: opened for reading by record number, or written.
  *
- * Reading needs the offsets of the records: from <file>.index where one stands that fits the file,
- * else from one pass over the headers. A file that is gzip or zlib as a whole (recognized by its
- * content) has offsets in the decompressed stream and can only be read forward.
+ * Reading needs the offsets of the records: from <file>.index where one stands that fits the file
+ * and holds, else from one pass over the headers. A file that is gzip or zlib as a whole
+ * (recognized by its content) has offsets in the decompressed stream and can only be read forward.
  */
 #ifndef PRESTO_SHARD_H
 #define PRESTO_SHARD_H
@@ -43,7 +43,7 @@ typedef struct presto_shard_options {
 PRESTO_API void presto_shard_options_defaults(presto_shard_options *options);
 
 /**
- * Open a shard. Cheap: the index is mapped, or built at the first call that needs it.
+ * Open a shard. Cheap: the index is read, or built, at the first call that needs it.
  * Returns: PRESTO_OK, PRESTO_ERR_IO, PRESTO_ERR_NOT_FOUND, PRESTO_ERR_MEMORY.
  */
 PRESTO_API presto_status presto_shard_open(const char *path, const presto_shard_options *options,
@@ -56,12 +56,13 @@ PRESTO_API presto_file_compression presto_shard_compression(const presto_shard *
 PRESTO_API uint64_t presto_shard_file_bytes(const presto_shard *shard);
 
 /**
- * Make sure the offsets are known: map the index file, or hop over the headers (only their CRCs are
- * checked). After this, presto_shard_records and _offset are cheap and may be called from any
- * thread. A damaged header: PRESTO_ERR_CORRUPT or _TRUNCATED naming file, record and byte, unless
- * `tolerate`: then the reader resynchronizes at the next whole frame, the range left out counts as
- * one record, whose status when it is fetched says what is wrong, and *lost_out (may be NULL) is
- * the number of such ranges.
+ * Make sure the records are counted: from the header of the index file, or by hopping over the
+ * records' headers (only their CRCs are checked). Blocks of a large index are read as they are
+ * needed; one that does not hold is replaced by what the headers say, which presto_dataset tells as
+ * a warning. After this, presto_shard_records may be called from any thread. A damaged header:
+ * PRESTO_ERR_CORRUPT or _TRUNCATED naming file, record and byte, unless `tolerate`: then the reader
+ * resynchronizes at the next whole frame, the range left out counts as one record, whose status
+ * when it is fetched says what is wrong, and *lost_out (may be NULL) is the number of such ranges.
  */
 PRESTO_API presto_status presto_shard_index(presto_shard *shard, bool tolerate, uint64_t *lost_out,
                                             presto_error *err);
@@ -70,9 +71,14 @@ PRESTO_API uint64_t presto_shard_lost_ranges(const presto_shard *shard);
 /** Number of records, damaged ranges included; presto_shard_index must have succeeded. */
 PRESTO_API uint64_t presto_shard_records(const presto_shard *shard);
 /**
- * Offset of record i's frame (i == records: end of the last), in bytes of the (decompressed) file.
+ * Offsets of the frames of records [first, first + count) and, as one more value, where the last of
+ * them ends, in bytes of the (decompressed) file. first + count <= presto_shard_records.
+ * Owner: borrowed, valid as long as the shard. Threads: any.
+ * Returns: PRESTO_OK; PRESTO_ERR_ARGUMENT; where an index does not hold and has to be replaced,
+ * also what presto_shard_index returns.
  */
-PRESTO_API uint64_t presto_shard_offset(const presto_shard *shard, uint64_t i);
+PRESTO_API presto_status presto_shard_offsets(presto_shard *shard, uint64_t first, uint64_t count,
+                                              const uint64_t **offsets_out, presto_error *err);
 
 /**
  * One record as read. `status` < 0: this record is damaged (its payload is empty), the others are

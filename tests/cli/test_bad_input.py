@@ -7,10 +7,20 @@ import os
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 import zlib
 
 from cli import PHOTOS, Case, example, frames, main, run
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
 
 
 def photo_with(case, name, data):
@@ -361,6 +371,82 @@ class BadShard(Case):
             (copy / "dataset.json").write_bytes(text)
             with self.subTest(text=text[:20]):
                 self.assert_fails(run("presto-load", "--format", "null", copy), 3, "dataset.json")
+
+
+TO = ["--to", "resized"]
+
+
+class BadIndex(Case):
+    """An index is a hint: whatever is wrong with it, the stream is the same, and one line tells."""
+    photo_count = 12
+    orders = [[*TO], [*TO, "--shuffle", "full"], [*TO, "--shuffle", "buffer:4"], [*TO, "--on-error", "skip"],
+              [*TO, "--on-error", "skip", "--shuffle", "full"], [*TO, "--verify", "none"], [*TO, "-j", "0", "-e", "2"],
+              ["--raw-records"]]
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.dataset = cls.write("-u", "resized", "-c", "zstd:1", "-s", "2")
+        cls.index = sorted(cls.dataset.glob("*.index"))[1]
+        cls.whole = cls.index.read_bytes()
+        cls.streams = [run("presto-load", "-q", *order, cls.dataset).stdout for order in cls.orders]
+        assert all(len(frames(stream)) in (12, 24) for stream in cls.streams)
+
+    def tearDown(self):
+        self.index.unlink(missing_ok=True)
+        self.index.write_bytes(self.whole)
+
+    def assert_same_stream(self, i, warns=True):
+        done = run("presto-load", *self.orders[i], self.dataset)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout, self.streams[i])
+        self.assertEqual(done.stderr.count(f"{self.index.name}: bad index"), int(warns), done.stderr)
+        self.assertNotRegex(done.stderr, r"[1-9] (sample )?skipped")
+
+    def test_a_flipped_bit_anywhere_changes_nothing(self):
+        for at in range(len(self.whole)):
+            damaged = bytearray(self.whole)
+            damaged[at] ^= 1 << (at * 5 % 8)
+            self.index.write_bytes(damaged)
+            with self.subTest(at=at):
+                self.assert_same_stream(at % len(self.orders))
+
+    def test_the_other_programs_see_it_too(self):
+        damaged = bytearray(self.whole)
+        damaged[48 + 8 * 3] ^= 8
+        self.index.write_bytes(damaged)
+        done = run("presto-inspect", "verify", self.dataset)
+        self.assertEqual(done.returncode, 3)
+        self.assertRegex(done.stdout.decode(), r"data-00001-of-00002\.tfrecord: bad index: ")
+        done = run("presto-inspect", "info", "--json", self.dataset)
+        self.assertEqual(json.loads(done.stdout)["records"], 12)
+        for program in (["recode", "-o", self.new(), "-c", "none", self.dataset], ["cat", "--json", self.dataset]):
+            done = run("presto-inspect", *program)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stderr.count(f"{self.index.name}: bad index, not used"), 1, done.stderr)
+        self.assertEqual(run("presto-inspect", "index", self.dataset).returncode, 0)
+        self.assertEqual(self.index.read_bytes(), self.whole)
+
+    def test_a_cut_or_unreadable_index_changes_nothing(self):
+        for cut in (0, 20, 48, 60, len(self.whole) - 1):
+            self.index.write_bytes(self.whole[:cut])
+            self.assert_same_stream(0)
+        self.index.unlink()
+        os.mkfifo(self.index)
+        self.assert_same_stream(0)
+        self.index.unlink()
+        self.assert_same_stream(0, warns=False)
+
+    def test_an_index_with_another_count_than_the_description_changes_nothing(self):
+        count = struct.unpack_from("<Q", self.whole, 16)[0]
+        offsets = self.whole[48 : 48 + 8 * (count + 1)]
+        header = self.whole[:16] + struct.pack("<Q", count - 1) + self.whole[24:44]
+        header += struct.pack("<I", crc32c(header))
+        body = header + offsets[:16] + offsets[24:]
+        self.index.write_bytes(body + struct.pack("<I", crc32c(body)))
+        for i in range(len(self.orders)):
+            with self.subTest(order=self.orders[i]):
+                self.assert_same_stream(i)
 
 
 class BadWords(Case):

@@ -26,7 +26,9 @@ static void adopt(uint8_t *index, size_t bytes, const char *data_path) {
     uint64_t size = (uint64_t)info.st_size;
     if (bytes < 48)
         return;
-    memcpy(index, "PRESTOIX\1\0\0\0", 12);
+    memcpy(index, "PRESTOIX", 8);
+    index[8] = (uint8_t)(index[8] % 2 + 1); /* either version */
+    memset(index + 9, 0, 3);
     memcpy(index + 24, &size, 8);
     memcpy(index + 32, &mtime, 8);
 }
