@@ -14,10 +14,6 @@ uint64_t presto_clock_ns(void) {
     return read_clock(CLOCK_MONOTONIC);
 }
 
-uint64_t presto_clock_thread_cpu_ns(void) {
-    return read_clock(CLOCK_THREAD_CPUTIME_ID);
-}
-
 uint64_t presto_clock_process_cpu_ns(void) {
     return read_clock(CLOCK_PROCESS_CPUTIME_ID);
 }

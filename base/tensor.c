@@ -108,19 +108,6 @@ bool presto_spec_equal(const presto_tensor_spec *a, const presto_tensor_spec *b)
     return true;
 }
 
-bool presto_spec_fits(const presto_tensor_spec *value, const presto_tensor_spec *want) {
-    if (want->dtype != PRESTO_DTYPE_UNKNOWN && value->dtype != want->dtype)
-        return false;
-    if (want->rank < 0)
-        return true;
-    if (value->rank != want->rank)
-        return false;
-    for (int i = 0; i < want->rank; i++)
-        if (want->dims[i] != -1 && value->dims[i] != want->dims[i])
-            return false;
-    return true;
-}
-
 char *presto_spec_format(const presto_tensor_spec *spec, char *text_out, size_t bytes) {
     int used = snprintf(text_out, bytes, "%s", presto_dtype_name(spec->dtype));
     if (spec->rank < 0) {

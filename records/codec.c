@@ -19,19 +19,12 @@ static const presto_codec_type *const codecs[] = {
 /* Farthest neighbour of a delta: a pixel of 16 channels of 16 bytes. */
 #define DELTA_MAX_BYTES 256
 
-/* Room for each step of a streaming decoder. */
-#define STREAM_STEP_BYTES ((size_t)128 << 10)
-
 const char *presto_codec_name_at(size_t i, bool *built_out) {
     if (i >= CODEC_COUNT)
         return NULL;
     if (built_out != NULL)
         *built_out = codecs[i]->unsupported == NULL;
     return codecs[i]->name;
-}
-
-const char *presto_codec_spec_name(const presto_codec_spec *spec) {
-    return spec->type->name;
 }
 
 /* ---- text ---- */
@@ -284,71 +277,6 @@ presto_status presto_codec_decompress(presto_codec *codec, presto_span in, uint6
         presto__delta_decode((uint8_t *)(uintptr_t)out.data, out.bytes, codec->spec.delta_bytes);
     *out_out = out;
     return PRESTO_OK;
-}
-
-/* ---- for the codecs ---- */
-
-presto_status presto__codec_output(presto_codec *codec, uint64_t bytes, uint64_t max_bytes,
-                                   presto_arena *arena, uint8_t **out_out, presto_error *err) {
-    if (bytes > max_bytes)
-        return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
-                           "%s record decompresses to %ju bytes, limit %ju", codec->spec.type->name,
-                           (uintmax_t)bytes, (uintmax_t)max_bytes);
-    uint8_t *out = presto_arena_alloc(arena, (size_t)bytes, 64);
-    if (out == NULL)
-        return presto_fail_memory(err, bytes);
-    *out_out = out;
-    return PRESTO_OK;
-}
-
-presto_status presto__codec_make_state(presto_codec *codec, size_t bytes, presto_error *err) {
-    codec->state = calloc(1, bytes);
-    return codec->state != NULL ? PRESTO_OK : presto_fail_memory(err, bytes);
-}
-
-presto_status presto__codec_take_scratch(presto_codec *codec, uint64_t max_bytes,
-                                         presto_arena *arena, presto_span *out_out,
-                                         presto_error *err) {
-    uint8_t *out;
-    size_t bytes = codec->scratch.bytes;
-    PRESTO_TRY(presto__codec_output(codec, bytes, max_bytes, arena, &out, err));
-    if (bytes > 0)
-        memcpy(out, codec->scratch.data, bytes);
-    *out_out = presto_span_of(out, bytes);
-    return PRESTO_OK;
-}
-
-presto_status presto__codec_decode_stream(presto_codec *codec, presto__codec_step *step,
-                                          presto_span in, uint64_t max_bytes, presto_arena *arena,
-                                          presto_span *out_out, presto_error *err) {
-    presto_buffer *scratch = &codec->scratch;
-    const char *name = codec->spec.type->name;
-    size_t in_bytes = in.bytes;
-    bool end = false;
-    scratch->bytes = 0;
-    while (!end) {
-        PRESTO_TRY(presto_buffer_reserve(scratch, STREAM_STEP_BYTES, err));
-        size_t room = scratch->capacity - scratch->bytes, left = in.bytes;
-        const char *wrong = step(codec, &in, scratch->data + scratch->bytes, &room, &end);
-        if (wrong != NULL)
-            return presto__codec_corrupt(codec, wrong, err);
-        scratch->bytes += room;
-        if (scratch->bytes > max_bytes)
-            return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
-                               "%s record decompresses to more than %ju bytes", name,
-                               (uintmax_t)max_bytes);
-        if (!end && room == 0 && in.bytes == left)
-            return presto_fail(err, PRESTO_ERR_TRUNCATED, PRESTO_NO_OFFSET,
-                               "truncated %s record of %zu bytes", name, in_bytes);
-    }
-    if (in.bytes != 0)
-        return presto__codec_corrupt(codec, "bytes after its end", err);
-    return presto__codec_take_scratch(codec, max_bytes, arena, out_out, err);
-}
-
-presto_status presto__codec_corrupt(const presto_codec *codec, const char *why, presto_error *err) {
-    return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET, "corrupt %s record: %s",
-                       codec->spec.type->name, why);
 }
 
 /* ---- guessing ---- */

@@ -14,9 +14,6 @@ extern "C" {
 /** Monotonic wall time since an arbitrary start, in ns. Any thread. */
 PRESTO_API uint64_t presto_clock_ns(void);
 
-/** CPU time (user + system) that the calling thread has used, in ns. */
-PRESTO_API uint64_t presto_clock_thread_cpu_ns(void);
-
 /** CPU time (user + system) that the process has used, in ns. */
 PRESTO_API uint64_t presto_clock_process_cpu_ns(void);
 

@@ -87,9 +87,6 @@ PRESTO_API presto_status presto_codec_train(const presto_codec_spec *spec, prest
  */
 PRESTO_API const char *presto_codec_name_at(size_t i, bool *built_out);
 
-/** Name of the spec's codec without level and variants, e.g. "zstd". */
-PRESTO_API const char *presto_codec_spec_name(const presto_codec_spec *spec);
-
 /**
  * Working state for one thread. The spec is copied; its dictionary must outlive the codec.
  * Returns: PRESTO_ERR_ARGUMENT if the spec still lacks its dictionary or its delta's distance.

@@ -101,7 +101,7 @@ PRESTO_API presto_status presto_verify_paths(const char *const *paths, size_t pa
 
 /** What was seen of one feature in the sampled records. */
 typedef struct presto_feature_info {
-    char *name; /* as presto_text_encode makes it */
+    char *name;    /* as presto_text_encode makes it */
     uint64_t seen; /* in how many of the sampled records */
     /* What all the sampled values have in common. A bytes_list whose values all are serialized
        TensorProtos is PRESTO_ENCODE_TENSOR with their dtype and shape, -1 where they differ; dtype

@@ -88,12 +88,6 @@ PRESTO_API presto_status presto_spec_bytes(const presto_tensor_spec *spec, size_
 PRESTO_API bool presto_spec_equal(const presto_tensor_spec *a, const presto_tensor_spec *b);
 
 /**
- * Does a value of spec `value` fit what `want` allows (-1 in `want` and unknown dtype 0 match
- * anything)?
- */
-PRESTO_API bool presto_spec_fits(const presto_tensor_spec *value, const presto_tensor_spec *want);
-
-/**
  * Text such as "uint8[375,500,3]", "-1" printed as "?"; always NUL-terminated. Returns text_out.
  */
 PRESTO_API char *presto_spec_format(const presto_tensor_spec *spec, char *text_out, size_t bytes);
