@@ -5,6 +5,8 @@
 #ifndef PRESTO_CONVERSION_INTERNAL_H
 #define PRESTO_CONVERSION_INTERNAL_H
 
+#include <presto/file.h>
+
 #include "convert_internal.h"
 
 #define PRESTO__DICTIONARY_FILE "dictionary"
@@ -16,8 +18,10 @@ typedef struct presto__conversion {
     const presto_pipeline *pipeline; /* NULL: records are stored as they are */
     const char *dir;
     size_t prefetch_bytes; /* for data in flight */
+    presto_folder_lock *lock; /* NULL: the folder is not ours to write to */
     bool made_dir;
     bool took_dir; /* nothing in it is anybody else's */
+    bool is_left_empty;
     /* input */
     presto_dataset *dataset; /* NULL: raw */
     presto_source *source;
@@ -62,6 +66,8 @@ presto_status presto__conversion_open_folder(presto__conversion *job, presto_err
 presto_status presto__conversion_note(presto__conversion *job, presto_error *err);
 /** Write the progress file if it has fallen behind. */
 presto_status presto__conversion_catch_up(presto__conversion *job, presto_error *err);
+/** Is the folder still ours alone? Asked before anything takes its name in it. Any thread. */
+presto_status presto__conversion_check_folder(const presto__conversion *job, presto_error *err);
 /** After a failure: if nothing whole was written, leave no trace; otherwise note all that was. */
 void presto__conversion_leave_folder(presto__conversion *job);
 /** The dictionary of the codec, if it wants one: read from the folder, else trained. */

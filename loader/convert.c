@@ -15,6 +15,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include <presto/clock.h>
 
@@ -231,6 +232,9 @@ presto_status presto_convert(const presto_pipeline *pipeline, const char *const 
         fill_result(&job, result_out);
     else
         presto__conversion_leave_folder(&job);
+    presto_folder_lock_release(job.lock);
+    if (job.is_left_empty)
+        (void)rmdir(dir);
     presto_plan_free(job.plan);
     presto_source_free(job.source);
     presto_dataset_free(job.dataset);

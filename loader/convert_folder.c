@@ -15,9 +15,11 @@
 #include <presto/clock.h>
 #include <presto/version.h>
 
+#include "../base/file_internal.h"
 #include "conversion_internal.h"
 
 #define INDEX ".index"
+#define LOCK_TRIES 100
 
 /* What must be equal for shards of another run to be kept. */
 static char *job_text(const presto__conversion *job) {
@@ -62,10 +64,21 @@ static size_t shard_of(const presto__conversion *job, const char *name) {
     return is_its ? shard : SIZE_MAX;
 }
 
-/* May a conversion have left this behind? */
-static bool is_ours(const presto__conversion *job, const char *name) {
-    return strcmp(name, PRESTO__PROGRESS_FILE) == 0 || strcmp(name, PRESTO__DICTIONARY_FILE) == 0 ||
-           (name[0] == '.' && ends_with(name, ".partial")) || shard_of(job, name) != SIZE_MAX;
+/* The names that a conversion gives to files, whole ones and temporary ones. */
+static bool is_whole_name(const presto__conversion *job, const char *name) {
+    return strcmp(name, PRESTO_PROGRESS_FILE) == 0 || strcmp(name, PRESTO__DICTIONARY_FILE) == 0 ||
+           strcmp(name, PRESTO_DATASET_FILE) == 0 || shard_of(job, name) != SIZE_MAX;
+}
+
+static bool is_temporary_name(const presto__conversion *job, const char *name, bool *is_first_out) {
+    char stem[PRESTO__SHARD_NAME_BYTES + 8];
+    size_t bytes = presto__partial_stem(name);
+    if (bytes == 0 || bytes >= sizeof stem)
+        return false;
+    memcpy(stem, name + 1, bytes);
+    stem[bytes] = '\0';
+    *is_first_out = strcmp(stem, PRESTO_PROGRESS_FILE) == 0;
+    return is_whole_name(job, stem);
 }
 
 /* Look at what is in the folder; temporary files of a run that died are removed. */
@@ -77,15 +90,17 @@ static presto_status check_entries(const presto__conversion *job, DIR *folder, p
             return errno == 0 ? PRESTO_OK
                               : presto_fail_errno(err, errno, job->dir, "cannot read folder");
         const char *name = entry->d_name;
-        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+            strcmp(name, PRESTO_LOCK_FILE) == 0)
             continue;
         /* All that a run leaves which dies before it has a progress file. */
-        bool is_first = strcmp(name, "." PRESTO__PROGRESS_FILE ".partial") == 0;
+        bool is_first = false;
+        bool is_temporary = is_temporary_name(job, name, &is_first);
         if (!job->has_progress_file && !is_first)
             return fail_folder(job, "is not empty (it holds ", name, ")", err);
-        if (!is_ours(job, name))
+        if (!is_temporary && !is_whole_name(job, name))
             return fail_folder(job, "holds ", name, ", which is not part of the conversion", err);
-        if (name[0] == '.' && ends_with(name, ".partial") && unlinkat(dirfd(folder), name, 0) != 0)
+        if (is_temporary && unlinkat(dirfd(folder), name, 0) != 0)
             return presto_fail_errno(err, errno, job->dir, "cannot remove %s", name);
     }
 }
@@ -194,8 +209,8 @@ static bool stands(const presto__conversion *job, const char *name, const char *
     snprintf(file, sizeof file, "%s%s", name, suffix);
     char *path = presto__path_join(job->dir, file, NULL);
     struct stat info;
-    bool found =
-        path != NULL && stat(path, &info) == 0 && (bytes == 0 || (uint64_t)info.st_size == bytes);
+    bool found = path != NULL && lstat(path, &info) == 0 && S_ISREG(info.st_mode) &&
+                 (bytes == 0 || (uint64_t)info.st_size == bytes);
     free(path);
     return found;
 }
@@ -323,13 +338,17 @@ static presto_status take_unfinished(presto__conversion *job, const char *text, 
     return status;
 }
 
-/* The folder stands: what is in it? */
-static presto_status take_folder(presto__conversion *job, const char *text, presto_error *err) {
+static presto_status check_is_folder(const presto__conversion *job, presto_error *err) {
     struct stat info;
     if (stat(job->dir, &info) != 0)
         return presto_fail_errno(err, errno, job->dir, "cannot stat");
-    if (!S_ISDIR(info.st_mode))
-        return fail_folder(job, "is not a folder; a dataset is written into one", "", "", err);
+    return S_ISDIR(info.st_mode)
+               ? PRESTO_OK
+               : fail_folder(job, "is not a folder; a dataset is written into one", "", "", err);
+}
+
+/* The folder stands: what is in it? */
+static presto_status take_folder(presto__conversion *job, const char *text, presto_error *err) {
     bool is_dataset = false;
     PRESTO_TRY(presto__path_is_dataset(job->dir, &is_dataset, err));
     if (is_dataset && job->options->resume)
@@ -339,13 +358,44 @@ static presto_status take_folder(presto__conversion *job, const char *text, pres
     return take_unfinished(job, text, err);
 }
 
+/*
+ * A whole dataset is left as it is, but for what a process leaves that was killed at its very end:
+ * its lock. One that has not come to its end yet is let end.
+ */
+static presto_status lock_finished(presto__conversion *job, presto_error *err) {
+    char *path = presto__path_join(job->dir, PRESTO_LOCK_FILE, err);
+    if (path == NULL)
+        return PRESTO_ERR_MEMORY;
+    struct stat info;
+    bool is_left = lstat(path, &info) == 0;
+    free(path);
+    presto_status status = is_left ? presto_folder_lock_take(job->dir, &job->lock, err) : PRESTO_OK;
+    return status == PRESTO_ERR_BUSY ? status : PRESTO_OK;
+}
+
+/* The folder may be removed by its last owner between the two. */
+static presto_status make_and_lock(presto__conversion *job, presto_error *err) {
+    presto_status status = PRESTO_ERR_NOT_FOUND;
+    for (int i = 0; status == PRESTO_ERR_NOT_FOUND && i < LOCK_TRIES; i++) {
+        job->made_dir = mkdir(job->dir, 0777) == 0;
+        if (!job->made_dir && errno != EEXIST)
+            return presto_fail_errno(err, errno, job->dir, "cannot make folder");
+        PRESTO_TRY(check_is_folder(job, err));
+        status = presto_folder_lock_take(job->dir, &job->lock, err);
+    }
+    if (status < 0 && job->made_dir)
+        (void)rmdir(job->dir); /* unless another process has begun there */
+    return status;
+}
+
 static presto_status open_folder(presto__conversion *job, char **text, presto_error *err) {
-    if (mkdir(job->dir, 0777) == 0)
-        job->made_dir = true;
-    else if (errno != EEXIST)
-        return presto_fail_errno(err, errno, job->dir, "cannot make folder");
-    else
-        PRESTO_TRY(take_folder(job, *text, err));
+    bool is_dataset = false;
+    PRESTO_TRY(presto__path_is_dataset(job->dir, &is_dataset, err));
+    if (is_dataset && job->options->resume)
+        PRESTO_TRY(lock_finished(job, err));
+    else if (!is_dataset)
+        PRESTO_TRY(make_and_lock(job, err));
+    PRESTO_TRY(take_folder(job, *text, err));
     job->took_dir = !job->is_finished;
     if (job->is_finished || job->has_progress_file)
         return PRESTO_OK;
@@ -364,9 +414,14 @@ presto_status presto__conversion_open_folder(presto__conversion *job, presto_err
     return status;
 }
 
+presto_status presto__conversion_check_folder(const presto__conversion *job, presto_error *err) {
+    return job->lock == NULL ? PRESTO_OK : presto_folder_lock_check(job->lock, err);
+}
+
 presto_status presto__conversion_catch_up(presto__conversion *job, presto_error *err) {
     if (!job->is_behind)
         return PRESTO_OK;
+    PRESTO_TRY(presto__conversion_check_folder(job, err));
     PRESTO_TRY(presto__progress_write(job->dir, &job->progress, job->options->sync, err));
     job->noted_ns = presto_clock_ns();
     job->is_behind = false;
@@ -386,7 +441,8 @@ static bool holds_shards(const presto__conversion *job) {
     for (const struct dirent *entry; !found && (entry = readdir(folder)) != NULL;)
         found = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
                 strcmp(entry->d_name, PRESTO__DICTIONARY_FILE) != 0 &&
-                strcmp(entry->d_name, PRESTO__PROGRESS_FILE) != 0;
+                strcmp(entry->d_name, PRESTO_PROGRESS_FILE) != 0 &&
+                strcmp(entry->d_name, PRESTO_LOCK_FILE) != 0;
     if (folder != NULL)
         closedir(folder);
     return found;
@@ -396,22 +452,21 @@ static bool holds_shards(const presto__conversion *job) {
  * Nothing whole was written: leave no trace. An earlier run may have been killed after it named a
  * shard and before it noted that: without the progress file such a folder could not be resumed.
  */
-static void clear_folder(const presto__conversion *job) {
+static void clear_folder(presto__conversion *job) {
     if (holds_shards(job))
         return;
-    static const char *const names[] = {PRESTO__DICTIONARY_FILE, PRESTO__PROGRESS_FILE};
+    static const char *const names[] = {PRESTO__DICTIONARY_FILE, PRESTO_PROGRESS_FILE};
     for (size_t i = 0; i < 2; i++) {
         char *path = presto__path_join(job->dir, names[i], NULL);
         if (path != NULL)
             unlink(path);
         free(path);
     }
-    if (job->made_dir)
-        rmdir(job->dir);
+    job->is_left_empty = job->made_dir;
 }
 
 void presto__conversion_leave_folder(presto__conversion *job) {
-    if (!job->took_dir)
+    if (!job->took_dir || presto__conversion_check_folder(job, NULL) < 0)
         return;
     if (job->progress.shard_count == 0)
         clear_folder(job);

@@ -101,10 +101,12 @@ static presto_status write_info(presto__conversion *job, presto_error *err) {
 
 /* dataset.json last of all; then the progress file, which is not needed any more. */
 presto_status presto__conversion_conclude(presto__conversion *job, presto_error *err) {
-    char *path = presto__path_join(job->dir, PRESTO__PROGRESS_FILE, err);
+    char *path = presto__path_join(job->dir, PRESTO_PROGRESS_FILE, err);
     if (path == NULL)
         return PRESTO_ERR_MEMORY;
-    presto_status status = job->is_finished ? PRESTO_OK : write_info(job, err);
+    presto_status status = job->is_finished ? PRESTO_OK : presto__conversion_check_folder(job, err);
+    if (status == PRESTO_OK && !job->is_finished)
+        status = write_info(job, err);
     if (status == PRESTO_OK && unlink(path) != 0 && errno != ENOENT)
         status = presto_fail_errno(err, errno, path, "cannot remove");
     free(path);

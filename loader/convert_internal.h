@@ -7,8 +7,6 @@
 
 #include "loader_internal.h"
 
-#define PRESTO__PROGRESS_FILE ".progress.json"
-
 /** A shard that is whole. */
 typedef struct presto__whole_shard {
     size_t number;                  /* in the dataset, from 0 */

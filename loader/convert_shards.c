@@ -57,6 +57,7 @@ presto_status presto__conversion_open_writer(const presto__conversion *job, size
     options.sync = job->options->sync;
     char name[PRESTO__SHARD_NAME_BYTES];
     presto__conversion_working_name(job, shard, name);
+    PRESTO_TRY(presto__conversion_check_folder(job, err));
     char *path = presto__path_join(job->dir, name, err);
     if (path == NULL)
         return PRESTO_ERR_MEMORY;

@@ -88,7 +88,9 @@ static presto_status finish(writer *one, const task *work, presto__whole_shard *
                             presto_error *err) {
     presto_shard_summary summary = {0};
     PRESTO_TRY(open_shard(one, work->shard.number, err));
-    presto_status status = presto_shard_writer_finish(one->out, &summary, err);
+    presto_status status = presto__conversion_check_folder(one->all->job, err);
+    if (status == PRESTO_OK)
+        status = presto_shard_writer_finish(one->out, &summary, err);
     drop_shard(one);
     *whole_out = (presto__whole_shard){.number = work->shard.number,
                                        .first = work->shard.first,

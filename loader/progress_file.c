@@ -150,7 +150,7 @@ presto_status presto__progress_write(const char *dir, const presto__progress *pr
     if (text == NULL)
         return presto_fail_memory(err, 0);
     presto_status status =
-        presto__replace_file(dir, PRESTO__PROGRESS_FILE, presto_span_of_text(text), sync, err);
+        presto__replace_file(dir, PRESTO_PROGRESS_FILE, presto_span_of_text(text), sync, err);
     free(text);
     return status;
 }
@@ -251,7 +251,7 @@ static presto_status parse(presto_span text, presto__progress *progress, presto_
 
 presto_status presto__progress_read(const char *dir, presto__progress *progress_out,
                                     presto_error *err) {
-    char *path = presto__path_join(dir, PRESTO__PROGRESS_FILE, err);
+    char *path = presto__path_join(dir, PRESTO_PROGRESS_FILE, err);
     if (path == NULL)
         return PRESTO_ERR_MEMORY;
     presto__progress progress = {0};

@@ -104,6 +104,14 @@ static presto_status want_name(void *user, const char *folder, const char *name,
         presto_error_set_file(err, folder);
         return status;
     }
+    if (strcmp(name, PRESTO_PROGRESS_FILE) == 0) {
+        presto_status status = presto_fail(
+            err, PRESTO_ERR_BUSY, PRESTO_NO_OFFSET,
+            "is an unfinished dataset (it holds " PRESTO_PROGRESS_FILE "): the command that began "
+            "it finishes it with --resume; whole shards of it can be read by their names");
+        presto_error_set_file(err, folder);
+        return status;
+    }
     *wanted_out = !passed_over(name);
     return PRESTO_OK;
 }

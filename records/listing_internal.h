@@ -15,8 +15,9 @@ typedef struct presto__listing {
 /**
  * Add the files among `paths`, and for each folder the TFRecord files below it, sorted. No folder
  * below it is entered twice (base/walk_internal.h).
- * Returns: PRESTO_ERR_NOT_FOUND (no such path, no TFRecord file in it); PRESTO_ERR_ARGUMENT (a
- * folder in it is a dataset with a dataset.json of its own); PRESTO_ERR_IO; PRESTO_ERR_MEMORY.
+ * Returns: PRESTO_ERR_NOT_FOUND (no such path, no TFRecord file in it); PRESTO_ERR_BUSY (a folder
+ * in it is an unfinished dataset of ours); PRESTO_ERR_ARGUMENT (one is a dataset with a
+ * dataset.json of its own); PRESTO_ERR_IO; PRESTO_ERR_MEMORY.
  */
 presto_status presto__listing_of(const char *const *paths, size_t path_count,
                                  presto__listing *listing, presto_error *err);

@@ -46,6 +46,7 @@ int cli_exit_code(presto_status status) {
     case PRESTO_ERR_LIMIT:
     case PRESTO_ERR_RAGGED:
     case PRESTO_ERR_STOPPED:
+    case PRESTO_ERR_BUSY:
         return CLI_FAILED;
     }
     return CLI_FAILED;

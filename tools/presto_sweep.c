@@ -15,6 +15,7 @@
 
 #include <getopt.h>
 
+#include <presto/file.h>
 #include <presto/sweep.h>
 
 #include "cli.h"
@@ -103,6 +104,7 @@ typedef struct sweep_job {
     char work_dir[PATH_MAX];
     bool quiet, json;
     cli_progress progress;
+    presto_folder_lock *lock; /* of the output */
 } sweep_job;
 
 static void parse_threads(sweep_job *s, const char *text) {
@@ -240,12 +242,14 @@ static bool on_trial(void *user, const presto_strategy *strategy, size_t done, s
     return !cli_interrupted();
 }
 
-/* The folder of the results must exist before the sweep spends minutes on filling it. */
-static int make_output(const sweep_job *s) {
-    if (mkdir(s->output, 0777) == 0 || errno == EEXIST)
-        return CLI_DONE;
-    cli_message("%s: cannot make folder: %s", s->output, strerror(errno));
-    return CLI_FAILED;
+/* The folder of the results must be ours before the sweep spends minutes on filling it. */
+static int make_output(sweep_job *s) {
+    presto_error err;
+    if (mkdir(s->output, 0777) != 0 && errno != EEXIST) {
+        cli_message("%s: cannot make folder: %s", s->output, strerror(errno));
+        return CLI_FAILED;
+    }
+    return presto_folder_lock_take(s->output, &s->lock, &err) < 0 ? cli_error(&err) : CLI_DONE;
 }
 
 static int print_results_json(const sweep_job *s) {
@@ -285,6 +289,7 @@ static int run(sweep_job *s, const presto_pipeline *pipeline, const char *const 
         code = cli_close_stdout(CLI_DONE);
     }
     presto_sweep_free(sweep);
+    presto_folder_lock_release(s->lock);
     return code;
 }
 

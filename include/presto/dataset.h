@@ -17,6 +17,7 @@ extern "C" {
 #define PRESTO_DATASET_FILE "dataset.json"
 /** More features are refused when a dataset is opened. */
 #define PRESTO_MAX_FEATURES 65536
+#define PRESTO_PROGRESS_FILE ".progress.json" /* of a dataset that is not finished */
 
 /** One shard as dataset.json has it. */
 typedef struct presto_dataset_shard {
@@ -79,7 +80,8 @@ typedef struct presto_dataset presto_dataset;
  * Open a dataset for reading: one folder with dataset.json, or any mix of TFRecord files and
  * folders of them (searched recursively; sorted; names that start with '_' or '.' , .index files
  * and *.json are passed over). With dataset.json nothing but it is read here; of foreign files the
- * shards are indexed (from their .index or by header hops) to know the counts. Owner: caller,
+ * shards are indexed (from their .index or by header hops) to know the counts. A folder that a
+ * conversion has not finished is PRESTO_ERR_BUSY; its shards may be named. Owner: caller,
  * presto_dataset_free.
  */
 PRESTO_API presto_status presto_dataset_open(const char *const *paths, size_t path_count,

@@ -28,6 +28,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -47,11 +48,12 @@ enum call {
     STAT,
     FOLDER,
     THREAD,
+    LOCK,
     CALLS
 };
 static const char *const names[CALLS] = {"malloc", "open",   "read",   "write", "sync",
                                          "close",  "rename", "unlink", "mkdir", "map",
-                                         "stat",   "folder", "thread"};
+                                         "stat",   "folder", "thread", "lock"};
 
 enum what { NOTHING, FAIL, SHORT, SIGNAL };
 
@@ -302,6 +304,16 @@ int fstatat64(int dir, const char *path, struct stat64 *out, int flags) {
 DECLARE(fstat64);
 int fstat64(int fd, struct stat64 *out) {
     return next(STAT) == FAIL ? -1 : REAL(fstat64)(fd, out);
+}
+
+DECLARE(lstat64);
+int lstat64(const char *path, struct stat64 *out) {
+    return next(STAT) == FAIL ? -1 : REAL(lstat64)(path, out);
+}
+
+DECLARE(flock);
+int flock(int fd, int operation) {
+    return next(LOCK) == FAIL ? -1 : REAL(flock)(fd, operation);
 }
 
 DECLARE(opendir);

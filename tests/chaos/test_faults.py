@@ -20,7 +20,7 @@ ALL = os.environ.get("PRESTO_CHAOS_ALL", "") not in ("", "0")
 # What each kind of call fails with.
 ERRNOS = {"malloc": errno.ENOMEM, "open": errno.EMFILE, "read": errno.EIO, "write": errno.ENOSPC, "sync": errno.EIO,
           "close": errno.EIO, "rename": errno.EIO, "unlink": errno.EIO, "mkdir": errno.ENOSPC, "map": errno.ENOMEM,
-          "stat": errno.EIO, "folder": errno.EMFILE, "thread": errno.EAGAIN}
+          "stat": errno.EIO, "folder": errno.EMFILE, "thread": errno.EAGAIN, "lock": errno.EIO}
 
 
 class Faults(FaultCase):
@@ -63,6 +63,9 @@ class Faults(FaultCase):
         done = self.run_with(fault, "presto-write", *self.conversion(out, **settings))
         if done.returncode == 0:
             self.assertEqual(done.stderr, "", fault)
+            if (out / ".presto.lock").exists():  # nobody holds it, so that it is in nobody's way
+                self.assertRegex(fault, "^(unlink|stat)")
+                self.assertEqual(run("presto-write", "--resume", *self.conversion(out, **settings)).returncode, 0)
         else:
             self.assert_clean_failure(done.returncode, done.stderr, message=fault)
             self.assert_nothing_false(out, whole, fault)

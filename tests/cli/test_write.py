@@ -10,8 +10,9 @@ from cli import PHOTOS, TOOLS, Case, example, frames, main, run
 
 
 def contents(folder):
-    """The shards and their description; an index also holds when its shard was written."""
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.suffix != ".index"}
+    """The shards and their description; an index also holds when its shard was written. Without a killed run's lock."""
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())
+            if path.suffix != ".index" and path.name != ".presto.lock"}
 
 
 class Write(Case):

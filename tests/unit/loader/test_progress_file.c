@@ -15,7 +15,7 @@ static presto_error err;
 
 static const char *path_of_file(void) {
     static char path[700];
-    snprintf(path, sizeof path, "%s/%s", dir, PRESTO__PROGRESS_FILE);
+    snprintf(path, sizeof path, "%s/%s", dir, PRESTO_PROGRESS_FILE);
     return path;
 }
 

@@ -1,0 +1,343 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A folder under work has one owner, whatever happens to the others, and what strangers plant in it is not followed."""
+import contextlib
+import errno
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from chaos import ChaosCase, main, moments, run, shards, snapshot, start
+
+LOCK = ".presto.lock"
+IN_USE = "is being written to by"
+
+
+class Owners(ChaosCase):
+    photo_count = 40
+
+    def command(self, out, *more, copies=1):
+        return ["presto-write", "-q", "-p", self.pipeline, "-u", "resized", "-c", "zlib:6", "-j", "1", *more, "-o", out,
+                *[self.make_photos()] * copies]
+
+    def recode(self, out, *more):
+        return ["presto-inspect", "recode", "-q", "-c", "zstd:9", "-j", "1", *more, "-o", out, self.long_dataset()]
+
+    @classmethod
+    def long_dataset(cls):
+        """So long that a conversion of it can be met under way."""
+        out = cls.folder / "long"
+        if not out.exists():
+            run("presto-write", "-q", "-p", cls.pipeline, "-u", "resized", "-s", "2", "-o", out, *[cls.make_photos()] * 10)
+        return out
+
+    def wait_until(self, process, condition):
+        """The process is met under way; False: it has ended."""
+        until = time.monotonic() + 60
+        while process.poll() is None:
+            if condition():
+                return True
+            self.assertLess(time.monotonic(), until)
+        return False
+
+    @contextlib.contextmanager
+    def stalled(self, command, out):
+        """A writer that is stopped while it writes its first shard, and goes on behind the block."""
+        for _ in range(5):  # on a busy machine it may have ended before it was seen
+            process = start(*command)
+            if self.wait_until(process, lambda: list(out.glob(".*data-*.partial"))):
+                break
+            self.finish(process)
+            shutil.rmtree(out)
+        process.send_signal(signal.SIGSTOP)
+        self.assertIsNone(process.poll(), process.args)
+        try:
+            yield process
+        finally:
+            process.send_signal(signal.SIGCONT)
+        _, err = self.finish(process)
+        self.assertEqual((process.returncode, err), (0, ""))
+
+    def assert_refused(self, done, out, process=None):
+        self.assert_fails(done, 1, out, IN_USE, *([f"process {process.pid} on"] if process else []))
+
+    def test_of_two_that_start_together_one_writes(self):
+        whole_of = {}
+        for form in (["-s", "4"], ["--shard-bytes", "100KiB"]):
+            out = self.new()
+            self.assertEqual(run(*self.command(out, *form)).returncode, 0)
+            whole_of[str(form)] = snapshot(out)
+            for i in range(moments(20) // 2):
+                out = self.new()
+                if i % 3 == 1:  # what a killed process leaves at its very start
+                    out.mkdir()
+                    (out / LOCK).write_text("1 elsewhere\n")
+                more = ["--resume"] if i % 3 == 2 else []
+                both = [start(*self.command(out, *form, *more, )) for _ in range(2)]
+                ends = [(process, self.finish(process)[1]) for process in both]
+                codes = sorted(process.returncode for process, _ in ends)
+                messages = "".join(err for _, err in ends)
+                if codes == [0, 0]:  # the second one came when all was done
+                    self.assertEqual(more, ["--resume"])
+                else:
+                    self.assertIn(codes, ([0, 1], [0, 2]), messages)
+                    if codes == [0, 1]:
+                        self.assertIn(IN_USE, messages)
+                    else:
+                        self.assertIn("holds a whole dataset already", messages)
+                self.assert_same_dataset(out, whole_of[str(form)])
+                shutil.rmtree(out)
+
+    def test_while_a_writer_is_stalled_nobody_else_begins(self):
+        for form in (["-s", "2"], ["--shard-bytes", "300KiB"], ["-s", "2", "--file-compression", "gzip"]):
+            out, whole = self.new(), self.new()
+            run(*self.command(whole, *form, copies=12))
+            with self.stalled(self.command(out, *form, copies=12), out) as process:
+                before = snapshot(out)
+                for more in ([], ["--resume"]):
+                    self.assert_refused(run(*self.command(out, *form, *more, copies=12)), out, process)
+                self.assert_refused(run(*self.recode(out)), out, process)
+                self.assertEqual(snapshot(out), before)
+            self.assert_same_dataset(out, snapshot(whole))
+
+    def test_while_a_recode_is_stalled_nobody_else_begins(self):
+        out, whole = self.new(), self.new()
+        run(*self.recode(whole))
+        with self.stalled(self.recode(out), out) as process:
+            before = snapshot(out)
+            self.assert_refused(run(*self.recode(out, "--resume")), out, process)
+            self.assertEqual(snapshot(out), before)
+        self.assert_same_dataset(out, snapshot(whole))
+
+    def test_a_sweep_owns_its_results(self):
+        out = self.new()
+        command = ["presto-sweep", "-q", "-p", self.pipeline, "--codecs", "none", "--threads", "1", "--splits", "resized",
+                   "--samples", "30", "--runs", "2", "--run-time", "0.05", "-o", out, self.make_photos()]
+        process = start(*command)
+        self.assertTrue(self.wait_until(process, lambda: (out / LOCK).exists()))
+        process.send_signal(signal.SIGSTOP)
+        self.assert_refused(run(*command), out, process)
+        process.send_signal(signal.SIGCONT)
+        self.finish(process)
+        self.assertEqual(process.returncode, 0)
+        self.assertFalse((out / LOCK).exists())
+        self.assertEqual(run(*command).returncode, 0)
+
+    def test_a_killed_writer_is_in_nobodys_way(self):
+        for resumed in (["-s", "8"], ["--shard-bytes", "100KiB"]):
+            whole = self.new()
+            run(*self.command(whole, *resumed, copies=12))
+            out = self.new()
+            process = start(*self.command(out, *resumed, copies=12))
+            self.assertTrue(self.wait_until(process, lambda: list(out.glob("*data-*.tfrecord"))))
+            process.kill()
+            self.finish(process)
+            self.assertTrue((out / LOCK).exists())
+            done = run(*self.command(out, *resumed, "--resume", copies=12))
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assert_same_dataset(out, snapshot(whole))
+
+    def test_a_writer_whose_folder_was_taken_away_touches_nothing_of_the_next_one(self):
+        out = self.new()
+        first = start(*self.command(out, "-s", "2", copies=12))
+        self.assertTrue(self.wait_until(first, lambda: list(out.glob(".*data-*.partial"))))
+        first.send_signal(signal.SIGSTOP)
+        shutil.rmtree(out)
+        self.assertEqual(run(*self.command(out, "-s", "2")).returncode, 0)
+        before = snapshot(out)
+        first.send_signal(signal.SIGCONT)
+        _, err = self.finish(first)
+        self.assertNotEqual(first.returncode, 0, err)
+        self.assertIn(str(out), err)
+        self.assertEqual(snapshot(out), before)
+
+    def test_without_permission_to_lock_it_says_so(self):
+        out = self.new()
+        out.mkdir()
+        (out / LOCK).symlink_to(self.folder / "elsewhere")
+        done = run(*self.command(out))
+        self.assert_fails(done, 1, out, f"cannot open {LOCK} in it")
+        self.assertFalse((self.folder / "elsewhere").exists())
+
+
+class NoLocks(ChaosCase):
+    """A file system without locks: the file decides, and a killed process has to be cleaned up after."""
+    photo_count = 8
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.shim = cls.folder / "fault.so"
+        subprocess.run([os.environ.get("CC") or "cc", "-std=c11", "-O1", "-shared", "-fPIC", "-o", cls.shim,
+                        pathlib.Path(__file__).with_name("fault.c"), "-ldl"], check=True)
+
+    def write_with(self, code, out):
+        return run("presto-write", "-q", "-p", self.pipeline, "-u", "resized", "-s", "2", "-o", out, self.make_photos(),
+                   env={**os.environ, "LD_PRELOAD": str(self.shim), "PRESTO_FAULT": f"lock:1:{code}"})
+
+    def test_what_a_killed_process_left_is_to_be_removed_by_hand(self):
+        for code in (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK):
+            out = self.new()
+            self.assertEqual(self.write_with(code, out).returncode, 0)
+            self.assertFalse((out / LOCK).exists())
+            out = self.new()
+            out.mkdir()
+            (out / LOCK).write_text("1 elsewhere\n")
+            self.assert_fails(self.write_with(code, out), 1, out / LOCK, "remove it")
+            (out / LOCK).unlink()
+            self.assertEqual(self.write_with(code, out).returncode, 0)
+
+    def test_another_failure_is_told(self):
+        out = self.new()
+        self.assert_fails(self.write_with(errno.EIO, out), 1, out, f"cannot lock {LOCK} in it")
+        self.assertFalse(out.exists())
+
+
+class Unfinished(ChaosCase):
+    """A dataset that is not whole is not read as if it were."""
+    photo_count = 40
+
+    def unfinished(self, *form):
+        out = self.new()
+        process = start("presto-write", "-q", "-p", self.pipeline, "-u", "resized", *form, "-j", "1", "-o", out,
+                        *[self.make_photos()] * 40)
+        until = time.monotonic() + 60
+        while process.poll() is None and not list(out.glob("*data-*.tfrecord")) and time.monotonic() < until:
+            pass
+        process.kill()
+        self.finish(process)
+        self.assertFalse((out / "dataset.json").exists(), "the run was over before it could be killed")
+        return out
+
+    def test_it_is_refused_by_name_and_its_shards_are_not(self):
+        for form in (["-s", "20"], ["--shard-bytes", "50KiB"]):
+            out = self.unfinished(*form)
+            for command in (["presto-load", "--format", "null", out], ["presto-load", "--explain", out],
+                            ["presto-load", "--format", "null", "-p", self.pipeline, "--from", "resized", out],
+                            ["presto-load", "--format", "null", "--raw-records", out],
+                            ["presto-inspect", "info", out], ["presto-inspect", out], ["presto-inspect", "verify", out],
+                            ["presto-inspect", "index", out], ["presto-inspect", "info", out.parent / "." / out.name],
+                            ["presto-inspect", "recode", "-q", "-o", self.new(), out]):
+                done = run(*command)
+                self.assert_fails(done, 1, out.name, "is an unfinished dataset", "--resume")
+            outer = self.new()
+            outer.mkdir()
+            shutil.copytree(out, outer / "inner")
+            self.assert_fails(run("presto-load", "--format", "null", outer), 1, outer / "inner", "is an unfinished dataset")
+            for shard in shards(out):
+                self.assertEqual(run("presto-load", "--format", "null", shard).returncode, 0)
+                self.assertEqual(run("presto-inspect", "verify", shard).returncode, 0)
+
+
+def as_nobody():
+    """What runs a command as another user; the test is skipped, visibly, where that cannot be."""
+    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+        raise unittest.SkipTest("needs root and setpriv: another user cannot be had")
+    return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+
+
+class Planted(ChaosCase):
+    """Another user may write to the folder: what he plants there is neither followed nor written to."""
+    photo_count = 8
+
+    def setUp(self):
+        self.folder.chmod(0o755)
+        self.precious = self.new("precious")
+        self.precious.write_text("precious\n")
+
+    def shared(self):
+        out = self.new("shared")
+        out.mkdir()
+        out.chmod(0o777)
+        return out
+
+    def plant(self, out, *names):
+        for name in names:
+            subprocess.run([*as_nobody(), "ln", "-s", self.precious, out / name], check=True)
+
+    def assert_untouched(self):
+        self.assertEqual(self.precious.read_text(), "precious\n")
+
+    def write_into(self, out, *more):
+        return run("presto-write", "-q", "-p", self.pipeline, "-u", "resized", "-s", "4", "-j", "1", *more, "-o", out,
+                   self.make_photos())
+
+    def test_links_by_names_of_temporary_files(self):
+        out = self.shared()
+        self.plant(out, "..progress.json.partial")
+        self.write_into(out)
+        self.assert_untouched()
+        out = self.shared()
+        self.plant(out, "..progress.json.0123456789abcdef.partial")
+        done = self.write_into(out)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assert_untouched()
+
+    def test_links_by_names_of_shards_in_a_folder_under_work(self):
+        out = self.shared()
+        whole = self.new()
+        self.assertEqual(self.write_into(whole).returncode, 0)
+        process = start("presto-write", "-q", "-p", self.pipeline, "-u", "resized", "-s", "4", "-j", "1", "-o", out,
+                        self.make_photos(), preexec_fn=lambda: os.nice(5))
+        while process.poll() is None and not (out / ".progress.json").exists():
+            pass
+        process.send_signal(signal.SIGSTOP)
+        names = [f".data-{i:05}-of-00004.tfrecord{index}.partial" for i in range(4) for index in ("", ".index")]
+        names += [f"data-{i:05}-of-00004.tfrecord.index" for i in range(4) if
+                  not (out / f"data-{i:05}-of-00004.tfrecord.index").exists()]
+        if not (out / "dataset.json").exists():
+            names += [".dataset.json.partial"]
+        self.plant(out, *names)
+        process.send_signal(signal.SIGCONT)
+        _, err = self.finish(process)
+        self.assertEqual((process.returncode, err), (0, ""))
+        self.assert_untouched()
+        for name, content in snapshot(whole).items():
+            self.assertFalse((out / name).is_symlink(), name)
+            if not name.endswith(".index"):
+                self.assertEqual((out / name).read_bytes(), content, name)
+
+    def test_a_link_by_the_name_of_a_whole_shard_is_not_taken_for_it(self):
+        out, whole = self.shared(), self.new()
+        self.assertEqual(self.write_into(whole, *[self.make_photos()] * 99).returncode, 0)
+        process = start("presto-write", "-q", "-p", self.pipeline, "-u", "resized", "-s", "4", "-j", "1", "-o", out,
+                        *[self.make_photos()] * 100)
+        while process.poll() is None and not shards(out):
+            pass
+        process.kill()
+        self.finish(process)
+        self.assertFalse((out / "dataset.json").exists(), "the run was over before it could be killed")
+        shard = shards(out)[0]
+        self.precious.write_bytes(bytes(shard.stat().st_size))
+        shard.unlink()
+        self.plant(out, shard.name)
+        done = self.write_into(out, "--resume", *[self.make_photos()] * 99)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(set(self.precious.read_bytes()), {0})
+        self.assert_same_dataset(out, snapshot(whole))
+
+    def test_links_beside_files_that_are_indexed_and_repaired(self):
+        out = self.shared()
+        dataset = self.write("-s", "1")
+        shutil.copy(shards(dataset)[0], out / "x.tfrecord")
+        self.plant(out, ".x.tfrecord.index.partial", "x.tfrecord.index", ".new.tfrecord.partial", "x.idx", ".x.idx.partial",
+                   ".new.tfrecord.index.partial", "new.tfrecord.index")
+        self.assertEqual(run("presto-inspect", "index", out / "x.tfrecord").returncode, 0)
+        self.assertEqual(run("presto-inspect", "repair", out / "x.tfrecord", "-o", out / "new.tfrecord").returncode, 0)
+        self.assert_untouched()
+
+    def test_links_beside_results_and_states(self):
+        out = self.shared()
+        self.plant(out, *(f".{name}.partial" for name in ("results.json", "results.csv", "strategy.yaml", "report.html")))
+        done = run("presto-sweep", "-q", "-p", self.pipeline, "--codecs", "none", "--threads", "1", "--splits", "resized",
+                   "--samples", "3", "--runs", "1", "--run-time", "0.01", "-o", out, self.make_photos())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_untouched()
+
+
+if __name__ == "__main__":
+    main()
