@@ -88,7 +88,8 @@ class NotRegular(Case):
         def check(kind):
             self.assert_refused(path, kind, "presto-load", "-p", path, "--format", "null", photos)
             self.assert_refused(path, kind, "presto-write", "--strategy", path, "-o", self.new(), photos)
-            self.assert_refused(path, kind, "presto-load", "--state", path, "--format", "null", dataset)
+            done = run("presto-load", "--state", path, "--format", "null", dataset, timeout=60)
+            self.assert_fails(done, 1, path)
 
         self.each_kind(path, check)
 
