@@ -90,6 +90,11 @@ static int open_block(presto__disk *disk, presto__disk_block *block, bool *is_ou
     fd = openat(disk->folder.fd, block->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return -1;
+    struct stat info;
+    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || !presto__disk_is_ours(&info)) {
+        close(fd); /* another one took its place */
+        return -1;
+    }
     if (atomic_fetch_add(&disk->open_files, 1) < disk->most_open) {
         int expected = -1;
         if (atomic_compare_exchange_strong(&block->fd, &expected, fd))

@@ -10,6 +10,9 @@
  * system has no locks) goes on without: the limit may be overrun by a block then, nothing else is
  * lost.
  *
+ * What is read back is believed, so that nobody else may have written it: a folder that others may
+ * write to gets one of our own in it, and files of others are left alone.
+ *
  * Other files are never touched. Must not know: what is in a block.
  */
 #define _DEFAULT_SOURCE /* flock */
@@ -34,6 +37,9 @@
 #define ABANDONED_S 3600 /* where there are no locks: a partial file so old has no writer */
 #define KEY_DIGITS 32
 #define RANDOM_DIGITS 16
+#define FOLDER_MODE 0700
+#define FILE_MODE 0600
+#define OTHERS_WRITE (S_IWGRP | S_IWOTH)
 
 static const char prefix[] = "presto-";
 static const char block_suffix[] = ".block";
@@ -93,7 +99,7 @@ static void make_name(presto__disk_folder *folder, char name_out[PRESTO__DISK_NA
 static presto_status probe(presto__disk_folder *folder, presto_error *err) {
     char name[PRESTO__DISK_NAME_BYTES];
     make_name(folder, name);
-    int fd = openat(folder->fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int fd = openat(folder->fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
     if (fd < 0)
         return presto_fail_errno(err, errno, folder->path, "cannot make files in it");
     close(fd);
@@ -102,26 +108,103 @@ static presto_status probe(presto__disk_folder *folder, presto_error *err) {
     return PRESTO_OK;
 }
 
+bool presto__disk_is_ours(const struct stat *info) {
+    return info->st_uid == geteuid() && (info->st_mode & OTHERS_WRITE) == 0;
+}
+
+/* Open, and look at. */
+static presto_status open_folder(int at, const char *name, int flags, const char *path, int *fd_out,
+                                 struct stat *info_out, presto_error *err) {
+    int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
+    if (fd < 0)
+        return presto_fail_errno(err, errno, path, "cannot open the cache's folder");
+    if (fstat(fd, info_out) != 0) {
+        presto_status status = presto_fail_errno(err, errno, path, "cannot stat");
+        close(fd);
+        return status;
+    }
+    *fd_out = fd;
+    return PRESTO_OK;
+}
+
+/* A folder of our own in one that others may write to, which may have planted something there. */
+static presto_status enter_own(int outer, const char *name, const char *path, int *fd_out,
+                               presto_error *err) {
+    int fd;
+    struct stat info;
+    if (mkdirat(outer, name, FOLDER_MODE) != 0 && errno != EEXIST)
+        return presto_fail_errno(err, errno, path, "cannot make a folder that is yours alone");
+    PRESTO_TRY(open_folder(outer, name, O_NOFOLLOW, path, &fd, &info, err));
+    if (presto__disk_is_ours(&info)) {
+        *fd_out = fd;
+        return PRESTO_OK;
+    }
+    close(fd);
+    presto_status status =
+        presto_fail(err, PRESTO_ERR_IO, PRESTO_NO_OFFSET,
+                    "others may write to it (owner %ju, mode %03o), so that what is in it cannot "
+                    "be believed; name a folder of your own",
+                    (uintmax_t)info.st_uid, (unsigned)info.st_mode & 0777);
+    presto_error_set_file(err, path);
+    return status;
+}
+
+/*
+ * The folder, or one of our own in it; root's that nobody else may write to is as good as ours.
+ * *path_out and *fd_out go to the caller.
+ */
+static presto_status enter(const char *path, char **path_out, int *fd_out, presto_error *err) {
+    struct stat info;
+    int fd;
+    PRESTO_TRY(open_folder(AT_FDCWD, path, 0, path, &fd, &info, err));
+    char name[32] = "";
+    bool is_roots = info.st_uid == 0 && (info.st_mode & OTHERS_WRITE) == 0;
+    if (!presto__disk_is_ours(&info) && !is_roots)
+        snprintf(name, sizeof name, "presto-%ju", (uintmax_t)geteuid());
+    size_t bytes = strlen(path) + 1 + sizeof name;
+    char *entered = malloc(bytes);
+    presto_status status = PRESTO_OK;
+    if (entered == NULL) {
+        status = presto_fail_memory(err, bytes);
+    } else {
+        snprintf(entered, bytes, "%s%s%s", path, name[0] == '\0' ? "" : "/", name);
+        int outer = fd;
+        if (name[0] != '\0') {
+            status = enter_own(outer, name, entered, &fd, err);
+            if (status == PRESTO_OK)
+                close(outer);
+        }
+    }
+    if (status < 0) {
+        free(entered);
+        close(fd);
+        return status;
+    }
+    *path_out = entered;
+    *fd_out = fd;
+    return PRESTO_OK;
+}
+
 presto_status presto__disk_folder_open(presto__disk_folder *folder, const char *path,
                                        uint64_t limit_bytes, const presto__disk_key *key,
                                        presto_error *err) {
-    if (mkdir(path, 0777) != 0 && errno != EEXIST)
+    if (mkdir(path, FOLDER_MODE) != 0 && errno != EEXIST)
         return presto_fail_errno(err, errno, path, "cannot make the cache's folder");
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return presto_fail_errno(err, errno, path, "cannot open the cache's folder");
+    char *entered;
+    int fd;
+    PRESTO_TRY(enter(path, &entered, &fd, err));
     int failed = pthread_mutex_init(&folder->lock, NULL);
     if (failed != 0) {
         close(fd);
+        free(entered);
         return presto_fail_errno(err, failed, path, "cannot make a lock");
     }
-    folder->path = strdup(path);
+    folder->path = entered;
     folder->fd = fd;
     folder->limit_bytes = limit_bytes;
     folder->key = *key;
     atomic_init(&folder->names, 0);
-    presto_status status =
-        folder->path == NULL ? presto_fail_memory(err, strlen(path) + 1) : probe(folder, err);
+    presto_status status = probe(folder, err);
     if (status < 0)
         presto__disk_folder_close(folder);
     return status;
@@ -226,8 +309,8 @@ static uint64_t in_pages(uint64_t bytes) {
                                            : (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 }
 
-/* Sizes and times; files that are gone or abandoned, and what is no file, leave the list. Returns
- * the sum of sizes. */
+/* Sizes and times; files that are gone, abandoned or of others, and what is no file, leave the
+ * list. Returns the sum of sizes. */
 static uint64_t look_at_files(const presto__disk_folder *folder, presto__disk_listing *listing) {
     uint64_t total = 0;
     size_t kept = 0;
@@ -235,7 +318,7 @@ static uint64_t look_at_files(const presto__disk_folder *folder, presto__disk_li
         presto__disk_file *file = &listing->files[i];
         struct stat info;
         if (fstatat(folder->fd, file->name, &info, AT_SYMLINK_NOFOLLOW) != 0 ||
-            !S_ISREG(info.st_mode))
+            !S_ISREG(info.st_mode) || info.st_uid != geteuid())
             continue;
         if (file->is_partial && is_abandoned(folder, file->name, &info)) {
             presto__disk_folder_remove(folder, file->name);
@@ -280,7 +363,7 @@ static uint64_t evict(const presto__disk_folder *folder, presto__disk_listing *l
 static presto_status make_file(presto__disk_folder *folder, presto__disk_room *room,
                                presto_error *err) {
     make_name(folder, room->name);
-    int fd = openat(folder->fd, room->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int fd = openat(folder->fd, room->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
     if (fd < 0)
         return presto_fail_errno(err, errno, folder->path, "cannot make a file in it");
     (void)flock(fd, LOCK_EX | LOCK_NB);

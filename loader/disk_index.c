@@ -134,6 +134,10 @@ static presto_status read_table(const presto__disk *disk, int fd, presto__disk_h
     struct stat info;
     if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))
         return PRESTO_ERR_NOT_FOUND; /* somebody else's folder or pipe by that name */
+    if (info.st_uid != geteuid())
+        return PRESTO_ERR_NOT_FOUND; /* another user's: not to be believed, nor ours to remove */
+    if (!presto__disk_is_ours(&info))
+        return PRESTO_ERR_CORRUPT; /* others may have written to it */
     if (!presto__disk_read_all(fd, header, sizeof header, 0) ||
         presto__disk_head_read(presto_span_of(header, sizeof header), head, NULL) < 0 ||
         !is_sane(disk, head, &info) || memcmp(&head->key, &disk->folder.key, sizeof head->key) != 0)

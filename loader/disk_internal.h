@@ -123,7 +123,11 @@ typedef struct presto__disk_folder {
     atomic_uint_fast64_t names; /* made so far */
 } presto__disk_folder;
 
-/** Make the folder if need be and see that files can be made in it. On failure nothing is held.
+/** Was it made by us, and by nobody else who may write to it? A file or a folder. */
+bool presto__disk_is_ours(const struct stat *info);
+
+/** Make the folder if need be and see that files can be made in it. If others may write to it, that
+ * is done in presto-UID in it, which nobody else may write to. On failure nothing is held.
  * PRESTO_ERR_IO names the folder. A full disk shows when blocks are written. */
 presto_status presto__disk_folder_open(presto__disk_folder *folder, const char *path,
                                        uint64_t limit_bytes, const presto__disk_key *key,

@@ -3,10 +3,12 @@
 """A folder under work has one owner, whatever happens to the others, and what strangers plant in it is not followed."""
 import contextlib
 import errno
+import json
 import os
 import pathlib
 import shutil
 import signal
+import struct
 import subprocess
 import time
 import unittest
@@ -15,6 +17,15 @@ from chaos import ChaosCase, main, moments, run, shards, snapshot, start
 
 LOCK = ".presto.lock"
 IN_USE = "is being written to by"
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
 
 
 class Owners(ChaosCase):
@@ -337,6 +348,95 @@ class Planted(ChaosCase):
                    "--samples", "3", "--runs", "1", "--run-time", "0.01", "-o", out, self.make_photos())
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assert_untouched()
+
+
+class SharedCache(ChaosCase):
+    """What another user puts into a cache's folder never reaches a stream."""
+    photo_count = 12
+
+    def setUp(self):
+        self.folder.chmod(0o755)
+
+    def load_through(self, cache, **options):
+        arguments = ["-q", "-j", "1", "-b", "4", "--format", "npy", "--features", "image", "-p", self.pipeline, "--to",
+                     "pixel-centered", self.make_photos()]
+        stats = self.new("stats")
+        done = run("presto-load", "--cache", f"disk:{cache}:10MiB", "--stats", stats, *arguments, **options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout, json.loads(stats.read_text())["cached_samples"]
+
+    def forge(self, path, to):
+        """Other pixels, with all CRCs right."""
+        block = bytearray(path.read_bytes())
+        (count,), (table,) = struct.unpack_from("<I", block, 12), struct.unpack_from("<Q", block, 40)
+        for i in range(count):
+            _, at, _ = struct.unpack_from("<QII", block, table + 16 * i)
+            at *= 64
+            (size,) = struct.unpack_from("<Q", block, at + 16)
+            block[at + size - 4000:at + size - 3000] = bytes(1000)
+            struct.pack_into("<I", block, at, crc32c(bytes(block[at + 4:at + size])))
+        to.write_bytes(block)
+
+    def test_a_forged_block_is_seen_as_one(self):
+        """The forgery itself works: as one's own file it is believed."""
+        cache = self.new("cache")
+        whole, _ = self.load_through(cache)
+        (block,) = cache.glob("presto-*.block")
+        self.forge(block, block)
+        forged, cached = self.load_through(cache)
+        self.assertEqual(cached, self.photo_count)
+        self.assertNotEqual(forged, whole)
+
+    def test_blocks_of_another_user_are_left_alone(self):
+        cache = self.new("cache")
+        whole, _ = self.load_through(cache)
+        (block,) = cache.glob("presto-*.block")
+        self.forge(block, block)
+        as_nobody()
+        os.chown(block, 65534, 65534)
+        self.assertEqual(self.load_through(cache), (whole, 0))
+        self.assertTrue(block.exists())
+
+    def test_blocks_that_others_may_write_to_are_made_anew(self):
+        cache = self.new("cache")
+        whole, _ = self.load_through(cache)
+        for mode in (0o620, 0o602):
+            (block,) = cache.glob("presto-*.block")
+            self.forge(block, block)
+            block.chmod(mode)
+            self.assertEqual(self.load_through(cache), (whole, 0))
+            self.assertEqual(self.load_through(cache), (whole, self.photo_count))
+
+    def test_in_a_folder_for_all_each_has_his_own(self):
+        for mode in (0o1777, 0o777, 0o775):
+            cache = self.new("cache")
+            cache.mkdir()
+            cache.chmod(mode)
+            whole, cached = self.load_through(cache)
+            self.assertEqual(cached, 0)
+            own = cache / f"presto-{os.geteuid()}"
+            self.assertEqual(list(cache.iterdir()), [own])
+            self.assertEqual(own.stat().st_mode & 0o777, 0o700)
+            (block,) = own.iterdir()
+            self.assertEqual(block.stat().st_mode & 0o777, 0o600)
+            self.assertEqual(self.load_through(cache), (whole, self.photo_count))
+            if mode == 0o1777:
+                shutil.copy(block, cache / block.name)
+                self.forge(block, cache / block.name)
+                self.assertEqual(self.load_through(cache), (whole, self.photo_count))
+
+    def test_a_folder_that_another_user_planted_is_refused(self):
+        nobody = as_nobody()
+        cache = self.new("cache")
+        cache.mkdir()
+        cache.chmod(0o1777)
+        own = cache / f"presto-{os.geteuid()}"
+        for command, part in ((["mkdir", own], "others may write to it"), (["ln", "-s", "/tmp", own], "cannot open")):
+            subprocess.run([*nobody, *command], check=True)
+            done = run("presto-load", "--cache", f"disk:{cache}:10MiB", "--format", "null", "-p", self.pipeline,
+                       self.make_photos())
+            self.assert_fails(done, 1, own, part)
+            own.rmdir() if own.is_dir() and not own.is_symlink() else own.unlink()
 
 
 if __name__ == "__main__":
