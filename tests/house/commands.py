@@ -64,7 +64,7 @@ def stray_commands(text):
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith("```"):
             block = line[3:].strip() if block is None else None
-        elif block != "console" and re.match(rf"(?:    |\$ )\s*(?:\$ )?{PROGRAM}", line):
+        elif block != "console" and re.match(rf"(?:    |\$ )\s*(?:\$ )?{PROGRAM}(?!:)", line):
             yield number
 
 
