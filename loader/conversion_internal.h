@@ -17,7 +17,7 @@ typedef struct presto__conversion {
     const presto_convert_options *options;
     const presto_pipeline *pipeline; /* NULL: records are stored as they are */
     const char *dir;
-    size_t prefetch_bytes; /* for data in flight */
+    size_t prefetch_bytes;    /* for data in flight */
     presto_folder_lock *lock; /* NULL: the folder is not ours to write to */
     bool made_dir;
     bool took_dir; /* nothing in it is anybody else's */

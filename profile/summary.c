@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A strategy's result from its trials: medians and spreads, and what the whole source would take. */
+/* A strategy's result from its trials: medians and spreads, and what the whole source would take.
+ */
 #include "profile_internal.h"
 
 #include <math.h>

@@ -16,7 +16,6 @@
 #include <string.h>
 #include <unistd.h>
 
-
 #define RUNS_MOST 1000
 #define RUN_S_MOST 3600
 #define COLD_EPOCHS_MOST 1000
