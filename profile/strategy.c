@@ -8,6 +8,7 @@
 #define _XOPEN_SOURCE 700 /* realpath */
 #include "profile_internal.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -267,9 +268,11 @@ static presto_status read_whole(reader *in, const field *to, const yaml_node_t *
         fits = digit <= 9 && value <= (UINT64_MAX - digit) / 10;
         value = fits ? value * 10 + digit : value;
     }
-    if (!fits || (double)value > to->most)
-        return syntax_error(in, node, "%s: '%.80s' is not a whole number of at most %.0f", to->name,
-                            text, to->most);
+    /* As a double, the largest number of 64 bits is one too many. */
+    uint64_t most = to->most >= 0x1p64 ? UINT64_MAX : (uint64_t)to->most;
+    if (!fits || value > most)
+        return syntax_error(in, node, "%s: '%.80s' is not a whole number of at most %" PRIu64,
+                            to->name, text, most);
     *value_out = value;
     return PRESTO_OK;
 }

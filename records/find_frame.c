@@ -13,12 +13,13 @@
 /* Zeros are compared in pieces of this size. */
 #define ZERO_BYTES ((size_t)4 << 10)
 
-/* A view that treats the stream's failure as its end; only a lack of memory comes through. */
+/* A view that treats the stream's failure as its end; only a lack of memory, and a wish to stop,
+ * come through. */
 static presto_status view(presto__stream *stream, uint64_t offset, size_t count, presto_span *out,
                           presto_error *err) {
     presto_error failure;
     presto_status status = presto__stream_view(stream, offset, count, out, &failure);
-    if (status != PRESTO_ERR_MEMORY)
+    if (status != PRESTO_ERR_MEMORY && status != PRESTO_ERR_STOPPED)
         return PRESTO_OK;
     if (err != NULL)
         *err = failure;

@@ -11,7 +11,7 @@
 /* ---- repair ---- */
 
 static presto_status copy_whole(presto__scan *scan, presto_shard_writer *writer,
-                                presto_lost_fn on_lost, void *user, presto_repair_result *result,
+                                const presto_repair_options *options, presto_repair_result *result,
                                 presto_error *err) {
     presto_status status;
     presto__scan_item item;
@@ -25,14 +25,18 @@ static presto_status copy_whole(presto__scan *scan, presto_shard_writer *writer,
             return presto_fail(err, PRESTO_ERR_IO, item.offset, "%s", item.message);
         result->lost_bytes += item.bytes;
         result->lost_ranges++;
-        if (on_lost != NULL && !on_lost(user, item.offset, item.bytes, result->records))
+        if (options->on_lost != NULL &&
+            !options->on_lost(options->on_lost_user, item.offset, item.bytes, result->records))
             return presto_fail(err, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "repair was stopped");
     }
     return status < 0 ? status : PRESTO_OK;
 }
 
-presto_status presto_repair_file(const char *path, const char *out_path, presto_lost_fn on_lost,
-                                 void *user, presto_repair_result *result_out, presto_error *err) {
+presto_status presto_repair_file(const char *path, const char *out_path,
+                                 const presto_repair_options *options,
+                                 presto_repair_result *result_out, presto_error *err) {
+    const presto_repair_options none = {0};
+    options = options != NULL ? options : &none;
     presto__scan *scan = NULL;
     presto_shard_writer *writer = NULL;
     presto_repair_result result = {0};
@@ -43,12 +47,13 @@ presto_status presto_repair_file(const char *path, const char *out_path, presto_
         return exists;
     }
     PRESTO_TRY(presto__scan_new(path, PRESTO_FRAME_MAX_PAYLOAD_BYTES, &scan, err));
-    presto_shard_writer_options options;
-    presto_shard_writer_options_defaults(&options);
-    options.compression = presto__scan_compression(scan);
-    presto_status status = presto_shard_writer_open(out_path, &options, &writer, err);
+    presto__scan_ask(scan, options->should_stop, options->should_stop_user);
+    presto_shard_writer_options written;
+    presto_shard_writer_options_defaults(&written);
+    written.compression = presto__scan_compression(scan);
+    presto_status status = presto_shard_writer_open(out_path, &written, &writer, err);
     if (status == PRESTO_OK)
-        status = copy_whole(scan, writer, on_lost, user, &result, err);
+        status = copy_whole(scan, writer, options, &result, err);
     if (status == PRESTO_OK)
         status = presto_shard_writer_finish(writer, NULL, err);
     presto_shard_writer_free(writer);

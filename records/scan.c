@@ -72,6 +72,10 @@ void presto__scan_free(presto__scan *scan) {
     free(scan);
 }
 
+void presto__scan_ask(presto__scan *scan, presto_stop_fn should_stop, void *user) {
+    presto__stream_ask(scan->stream, should_stop, user);
+}
+
 presto_file_compression presto__scan_compression(const presto__scan *scan) {
     return scan->compression;
 }
@@ -85,13 +89,14 @@ static uint64_t file_end(const presto__scan *scan) {
     return scan->compression == PRESTO_FILE_PLAIN ? scan->file_bytes : UINT64_MAX;
 }
 
-/* A view that treats the stream's failure as its end; only a lack of memory comes through. */
+/* A view that treats the stream's failure as its end; only a lack of memory, and a wish to stop,
+ * come through. */
 static presto_status view(presto__scan *scan, uint64_t offset, size_t count, presto_span *out,
                           presto_error *err) {
     presto_error ignored;
     presto_status status =
         presto__stream_view(scan->stream, offset, count, out, err != NULL ? err : &ignored);
-    return status == PRESTO_ERR_MEMORY ? status : PRESTO_OK;
+    return status == PRESTO_ERR_MEMORY || status == PRESTO_ERR_STOPPED ? status : PRESTO_OK;
 }
 
 /* Can a frame with this payload end within the file? Of compressed files that is not known. */

@@ -26,7 +26,10 @@ typedef struct presto__scan_item {
 presto_status presto__scan_new(const char *path, uint64_t max_payload_bytes,
                                presto__scan **scan_out, presto_error *err);
 void presto__scan_free(presto__scan *scan);
-/** PRESTO_OK, PRESTO_END, PRESTO_ERR_MEMORY. Read errors and damage are items. */
+/** Ask `should_stop` before each read; presto__scan_next then fails with PRESTO_ERR_STOPPED. */
+void presto__scan_ask(presto__scan *scan, presto_stop_fn should_stop, void *user);
+/** PRESTO_OK, PRESTO_END, PRESTO_ERR_MEMORY, PRESTO_ERR_STOPPED. Read errors and damage are items.
+ */
 presto_status presto__scan_next(presto__scan *scan, presto__scan_item *item_out, presto_error *err);
 presto_file_compression presto__scan_compression(const presto__scan *scan);
 uint64_t presto__scan_file_bytes(const presto__scan *scan);

@@ -29,7 +29,9 @@ struct presto__stream {
     uint8_t *input; /* compressed bytes, READ_BYTES */
     z_stream zlib;
     bool zlib_ready;
-    bool between_members; /* a gzip member is whole; another may follow */
+    bool between_members;       /* a gzip member is whole; another may follow */
+    presto_stop_fn should_stop; /* NULL: never */
+    void *stop_user;
 };
 
 presto_status presto__stream_new(int fd, const char *path, presto_file_compression compression,
@@ -61,6 +63,11 @@ void presto__stream_free(presto__stream *stream) {
     free(stream->input);
     presto_buffer_done(&stream->window);
     free(stream);
+}
+
+void presto__stream_ask(presto__stream *stream, presto_stop_fn should_stop, void *user) {
+    stream->should_stop = should_stop;
+    stream->stop_user = user;
 }
 
 void presto__stream_set_fd(presto__stream *stream, int fd) {
@@ -233,6 +240,8 @@ presto_status presto__stream_view(presto__stream *stream, uint64_t offset, size_
         count = (size_t)(UINT64_MAX - offset);
     while (!stream->ended && presto__stream_reach(stream) < offset + count) {
         uint64_t missing = offset + count - presto__stream_reach(stream);
+        if (stream->should_stop != NULL && stream->should_stop(stream->stop_user))
+            return presto_fail(err, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "stopped");
         PRESTO_TRY(stream->compression == PRESTO_FILE_PLAIN
                        ? fill_plain(stream, (size_t)missing, err)
                        : fill_inflate(stream, err));

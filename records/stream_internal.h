@@ -15,11 +15,14 @@ presto_status presto__stream_new(int fd, const char *path, presto_file_compressi
                                  presto__stream **stream_out, presto_error *err);
 void presto__stream_free(presto__stream *stream);
 
+/** Ask `should_stop` before each read; views then fail with PRESTO_ERR_STOPPED. */
+void presto__stream_ask(presto__stream *stream, presto_stop_fn should_stop, void *user);
+
 /**
  * The bytes [offset, offset + count), fewer if the stream ends before. offset must not lie before
  * what was forgotten. The view holds until the next call. Returns: PRESTO_OK; an error
  * (PRESTO_ERR_IO, _CORRUPT, _TRUNCATED) if damage, not the end, cuts the view short: *view_out then
- * has the bytes before it.
+ * has the bytes before it. PRESTO_ERR_MEMORY and _STOPPED say nothing of the stream.
  */
 presto_status presto__stream_view(presto__stream *stream, uint64_t offset, size_t count,
                                   presto_span *view_out, presto_error *err);
@@ -49,7 +52,7 @@ uint64_t presto__stream_skip_hole(presto__stream *stream, uint64_t from, size_t 
  * The first position >= `from` where a whole frame stands (both CRCs hold) with a payload of at
  * most `max_payload_bytes` that ends before `end` (UINT64_MAX: not known). Everything before it is
  * forgotten. Returns: PRESTO_OK; PRESTO_END if there is none, *found_out is then where the stream
- * ends, if only because it fails there (the next view says why); PRESTO_ERR_MEMORY.
+ * ends, if only because it fails there (the next view says why); PRESTO_ERR_MEMORY, _STOPPED.
  */
 presto_status presto__stream_find_frame(presto__stream *stream, uint64_t from,
                                         uint64_t max_payload_bytes, uint64_t end,

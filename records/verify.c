@@ -144,6 +144,8 @@ static presto_status guess_codec(verifier *v, presto_codec_spec *spec_out, prest
     presto_buffer bytes = {0};
     size_t ends[GUESS_RECORDS], count = 0, tries = 0;
     presto_status status = presto__scan_new(v->path, v->options->max_payload_bytes, &scan, err);
+    if (status == PRESTO_OK)
+        presto__scan_ask(scan, v->options->should_stop, v->options->should_stop_user);
     while (status == PRESTO_OK && count < GUESS_RECORDS && tries++ < (size_t)4 * GUESS_RECORDS) {
         presto__scan_item item;
         status = presto__scan_next(scan, &item, err);
@@ -237,6 +239,7 @@ static presto_status verify_records(verifier *v, presto_error *err) {
     presto__scan *scan;
     PRESTO_TRY(prepare_codec(v, err));
     PRESTO_TRY(presto__scan_new(v->path, v->options->max_payload_bytes, &scan, err));
+    presto__scan_ask(scan, v->options->should_stop, v->options->should_stop_user);
     v->result->bytes += presto__scan_file_bytes(scan);
     presto_status status;
     presto__scan_item item;
@@ -271,7 +274,8 @@ presto_status presto_verify_file(const char *path, const presto_verify_options *
 
 /* ---- datasets ---- */
 
-static presto_status file_crc(const char *path, uint32_t *crc_out, presto_error *err) {
+static presto_status file_crc(const char *path, const presto_verify_options *options,
+                              uint32_t *crc_out, presto_error *err) {
     const size_t piece = (size_t)256 << 10;
     int fd;
     struct stat info;
@@ -282,6 +286,10 @@ static presto_status file_crc(const char *path, uint32_t *crc_out, presto_error 
     uint32_t crc = 0;
     for (uint64_t offset = 0; status == PRESTO_OK;) {
         size_t got;
+        if (options->should_stop != NULL && options->should_stop(options->should_stop_user)) {
+            status = presto_fail(err, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "stopped");
+            break;
+        }
         status = presto__read_at(fd, path, offset, bytes, piece, &got, err);
         if (status < 0)
             status = PRESTO_END;
@@ -315,7 +323,7 @@ static presto_status check_manifest(const char *path, const presto_dataset_shard
                  (uintmax_t)says->stored_bytes);
         return report_file(&v, PRESTO_FAULT_MANIFEST, message, err);
     }
-    presto_status status = file_crc(path, &crc, err);
+    presto_status status = file_crc(path, options, &crc, err);
     if (status != PRESTO_OK)
         return status < 0 ? status : PRESTO_OK;
     if (crc == says->crc32c)

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -364,6 +365,16 @@ bool cli_interrupted(void) {
 bool cli_should_stop(void *unused) {
     (void)unused;
     return cli_interrupted();
+}
+
+int cli_stopped_conversion(const char *dir) {
+    char kept[PATH_MAX];
+    int bytes = snprintf(kept, sizeof kept, "%s/.progress.json", dir);
+    bool is_kept = bytes > 0 && (size_t)bytes < sizeof kept && access(kept, F_OK) == 0;
+    cli_message(is_kept ? "%s: stopped; the same command with --resume goes on from here"
+                        : "%s: stopped before a file was whole; nothing is kept",
+                dir);
+    return CLI_FAILED;
 }
 
 void cli_reraise(void) {

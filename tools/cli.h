@@ -199,6 +199,11 @@ void cli_catch_signals(void);
 bool cli_interrupted(void); /* any thread */
 /** A presto_stop_fn that says cli_interrupted(). */
 bool cli_should_stop(void *unused);
+/**
+ * What a conversion into `dir` that was stopped says: how to go on, if anything has been kept.
+ * Returns the exit code.
+ */
+int cli_stopped_conversion(const char *dir);
 /** If a signal was caught, die of it. */
 void cli_reraise(void);
 

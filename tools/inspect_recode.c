@@ -47,6 +47,8 @@ int inspect_recode(recode_options *options, const char *output, const char *cons
     presto_status status =
         presto_convert(NULL, paths, path_count, output, &options->convert, &result, &err);
     cli_progress_end(&progress);
+    if (status == PRESTO_ERR_STOPPED)
+        return cli_stopped_conversion(output);
     if (status < 0)
         return cli_error(&err);
     if (!options->quiet)

@@ -298,6 +298,7 @@ static int run_verify(const inspect *in, const char *const *paths, size_t path_c
     verify.check_examples = !in->frames_only;
     verify.on_fault = on_fault;
     verify.user = &v;
+    verify.should_stop = cli_should_stop;
     cli_catch_signals();
     presto_status status = presto_verify_paths(paths, path_count, &verify, &result, &err);
     if (status < 0) {
@@ -374,9 +375,11 @@ static int run_repair(const inspect *in, const char *path) {
     presto_error err;
     presto_repair_result result = {0, 0, 0};
     repair r = {in, path, json_array()};
+    const presto_repair_options repairing = {
+        .on_lost = on_lost, .on_lost_user = &r, .should_stop = cli_should_stop};
     char records[PRESTO_TEXT_BYTES], lost[PRESTO_TEXT_BYTES], places[PRESTO_TEXT_BYTES];
     cli_catch_signals();
-    presto_status status = presto_repair_file(path, in->output, on_lost, &r, &result, &err);
+    presto_status status = presto_repair_file(path, in->output, &repairing, &result, &err);
     if (status < 0) {
         json_decref(r.ranges);
         return status == PRESTO_ERR_STOPPED ? CLI_FAILED : cli_error(&err);

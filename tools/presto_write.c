@@ -428,7 +428,13 @@ static int run(write_job *w, const presto_pipeline *pipeline, const char *const 
     error_report_flush(&w->errors);
     if (status >= 0 && !w->quiet)
         print_result(w, &result);
-    int code = status < 0 ? cli_error(&err) : w->json ? print_json(w, pipeline, &result) : CLI_DONE;
+    int code = CLI_DONE;
+    if (status == PRESTO_ERR_STOPPED)
+        code = cli_stopped_conversion(w->output);
+    else if (status < 0)
+        code = cli_error(&err);
+    else if (w->json)
+        code = print_json(w, pipeline, &result);
     json_decref(w->notes);
     return code;
 }

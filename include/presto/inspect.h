@@ -63,6 +63,8 @@ typedef struct presto_verify_options {
     bool check_index;         /* the index beside the file, if there is one; default true */
     presto_fault_fn on_fault; /* NULL: count only */
     void *user;
+    presto_stop_fn should_stop; /* asked before each read of at most some MiB; NULL: never */
+    void *should_stop_user;
 } presto_verify_options;
 
 PRESTO_API void presto_verify_options_defaults(presto_verify_options *options);
@@ -191,13 +193,21 @@ typedef struct presto_repair_result {
     uint64_t lost_ranges;
 } presto_repair_result;
 
+typedef struct presto_repair_options {
+    presto_lost_fn on_lost; /* NULL: count only */
+    void *on_lost_user;
+    presto_stop_fn should_stop; /* asked before each read of at most some MiB; NULL: never */
+    void *should_stop_user;
+} presto_repair_options;
+
 /**
  * Copy every whole record (both CRCs hold) of `path` to the new file `out_path`, in order, with an
  * index. A file that exists is not replaced: PRESTO_ERR_ARGUMENT. The output is compressed as the
- * input is. on_lost may be NULL.
+ * input is. `options` NULL: none of them. Returns: also PRESTO_ERR_STOPPED; nothing is left of
+ * the new file then, as after any failure.
  */
 PRESTO_API presto_status presto_repair_file(const char *path, const char *out_path,
-                                            presto_lost_fn on_lost, void *user,
+                                            const presto_repair_options *options,
                                             presto_repair_result *result_out, presto_error *err);
 
 #ifdef __cplusplus

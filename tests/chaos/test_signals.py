@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """However a stream ends, its state says what is whole in the pipe, and the rest follows byte for byte."""
+import gzip
 import json
 import os
 import signal
 import subprocess
 import time
 
-from chaos import LIGHT, ChaosCase, frames, main, moments, seeded, start
+from chaos import LIGHT, ChaosCase, frames, main, moments, seeded, shards, start, unnamed_shards
 
 EPOCHS = 6 if LIGHT else 30
 BATCH = 4
@@ -136,6 +137,45 @@ class Signals(ChaosCase):
             shard.write_bytes(sound)
             self.assertTrue(first + self.load("--state", state, *order) == whole)
             shard.write_bytes(sound[:-20] + b"\xff" + sound[-19:])
+
+    # ---- the other programs ----
+
+    def endless_zeros(self):
+        """A record, and gigabytes of zeros behind it, as many gzip members."""
+        path = self.new("zeros").with_suffix(".tfrecord.gz")
+        zeros = gzip.compress(bytes(64 << 20), 6)
+        data = next(self.resized.glob("*.tfrecord")).read_bytes()
+        path.write_bytes(gzip.compress(data[: 16 + len(frames(data)[0])]) + zeros * 300)
+        return path
+
+    def test_inspecting_damage_without_end_is_stopped_by_a_signal(self):
+        path = self.endless_zeros()
+        for words in (["verify"], ["repair", "-o", self.new("repaired")]):
+            number = self.random.choice(SIGNALS)
+            process = start("presto-inspect", *words, path)
+            time.sleep(self.random.random())
+            process.send_signal(number)
+            self.finish(process)
+            self.assertEqual(process.returncode, -number, words)
+        self.assertEqual([p.name for p in self.folder.iterdir() if "repaired" in p.name], [])
+
+    def test_a_stopped_conversion_says_how_to_go_on(self):
+        source, options = self.make_photos(), ["-s", "40", "-j", "1", "-c", "zlib:6"]
+        dataset = self.write("-u", "decoded", "-s", "1", source=source)
+        for program, words in (("presto-write", ["-p", self.pipeline, "-u", "decoded", *options, *[source] * 60]),
+                               ("presto-inspect", ["recode", *options, dataset])):
+            out = self.new("stopped")
+            process = start(program, "-q", *words[:1], "-o", out, *words[1:]) if words[0] == "recode" else start(
+                program, "-q", "-o", out, *words)
+            while process.poll() is None and not (out.exists() and len(shards(out) + unnamed_shards(out)) > 2):
+                time.sleep(0.001)
+            process.send_signal(signal.SIGINT)
+            _, err = self.finish(process)
+            if process.returncode == 0:  # it was faster
+                continue
+            self.assertEqual(process.returncode, -signal.SIGINT, err)
+            self.assertIn(f"{out}: stopped; the same command with --resume goes on", err)
+            self.assertTrue((out / ".progress.json").exists())
 
     # ---- nothing but samples to leave out ----
 

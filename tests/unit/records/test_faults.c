@@ -157,7 +157,7 @@ static presto_status try_verify(void) {
 }
 
 static presto_status try_repair(void) {
-    return presto_repair_file(in_base("plain/data.tfrecord"), written, NULL, NULL, NULL, &err);
+    return presto_repair_file(in_base("plain/data.tfrecord"), written, NULL, NULL, &err);
 }
 
 static presto_status try_codecs(void) {

@@ -281,7 +281,7 @@ START_TEST(repair_saves_what_the_manifest_says) {
         options.check_examples = false;
         golden_path(entry, path, sizeof path);
         snprintf(out, sizeof out, "%s/%s", dir, text(entry, "file"));
-        ck_assert_ok(presto_repair_file(path, out, NULL, NULL, &repaired, &err), &err);
+        ck_assert_ok(presto_repair_file(path, out, NULL, &repaired, &err), &err);
         size_t want = json_array_size(json_object_get(entry, "records")) + json_array_size(more);
         ck_assert_msg(repaired.records == want, "%s: %d of %zu records saved", path,
                       (int)repaired.records, want);

@@ -106,7 +106,8 @@ static void check_repair(const made_file *file, presto_span damaged, const size_
     lost_sum sum = {0};
     presto_check_write_file(file->path, damaged);
     unlink(file->out); /* a file that exists is not replaced */
-    ck_assert_ok(presto_repair_file(file->path, file->out, add_lost, &sum, &repaired, &err), &err);
+    const presto_repair_options summing = {.on_lost = add_lost, .on_lost_user = &sum};
+    ck_assert_ok(presto_repair_file(file->path, file->out, &summing, &repaired, &err), &err);
     size_t bytes;
     uint8_t *out = presto_check_read_file(file->out, &bytes);
     ck_assert_msg(repaired.records == want_count, "%s %zu: %d of %zu records saved", what, at,
@@ -363,7 +364,7 @@ START_TEST(a_record_across_two_windows_is_found) {
         presto_buffer_done(&bytes);
 
         presto_repair_result repaired;
-        ck_assert_ok(presto_repair_file(path, out, NULL, NULL, &repaired, &err), &err);
+        ck_assert_ok(presto_repair_file(path, out, NULL, &repaired, &err), &err);
         ck_assert_uint_eq(repaired.records, 1);
         ck_assert_uint_eq(repaired.lost_bytes, gap);
         ck_assert_int_eq(unlink(out), 0);
@@ -405,7 +406,7 @@ START_TEST(records_behind_zeros_are_found) {
         presto_buffer_done(&bytes);
         presto_repair_result repaired;
         unlink(out);
-        ck_assert_ok(presto_repair_file(path, out, NULL, NULL, &repaired, &err), &err);
+        ck_assert_ok(presto_repair_file(path, out, NULL, &repaired, &err), &err);
         ck_assert_uint_eq(repaired.records, 2);
         ck_assert_uint_eq(repaired.lost_bytes, zeros + 3);
     }
@@ -436,7 +437,7 @@ START_TEST(lengths_near_the_top_cost_no_record) {
         presto_buffer_done(&bytes);
 
         presto_repair_result repaired;
-        ck_assert_ok(presto_repair_file(path, out, NULL, NULL, &repaired, &err), &err);
+        ck_assert_ok(presto_repair_file(path, out, NULL, &repaired, &err), &err);
         ck_assert_uint_eq(repaired.records, 1);
         ck_assert_uint_eq(repaired.lost_bytes, lost_bytes);
         ck_assert_int_eq(unlink(out), 0);
@@ -542,6 +543,44 @@ END_TEST
 
 /* ---- info ---- */
 
+/* A presto_stop_fn: user counts down to the answer. */
+static bool stop_at_zero(void *user) {
+    unsigned *left = user;
+    return *left == 0 || --*left == 0;
+}
+
+START_TEST(verification_and_repair_stop_within_damage_when_asked_to) {
+    made_file file = make_file();
+    /* Some MiB without a frame behind the first record: no callback but this one. */
+    presto_buffer bytes = {0};
+    ck_assert_ok(
+        presto_buffer_append(&bytes, presto_span_of(file.bytes.data, file.starts[1]), &err), &err);
+    ck_assert_ok(presto_buffer_reserve(&bytes, (size_t)8 << 20, &err), &err);
+    memset(bytes.data + bytes.bytes, 0xa5, (size_t)8 << 20);
+    bytes.bytes += (size_t)8 << 20;
+    presto_check_write_file(file.path, presto_buffer_span(&bytes));
+    for (unsigned asked = 1; asked < 9; asked++) {
+        unsigned left = asked;
+        presto_verify_result result = {0};
+        presto_verify_options options;
+        presto_verify_options_defaults(&options);
+        options.should_stop = stop_at_zero;
+        options.should_stop_user = &left;
+        ck_assert_status(presto_verify_file(file.path, &options, &result, &err), PRESTO_ERR_STOPPED,
+                         &err);
+        ck_assert_uint_eq(left, 0);
+        left = asked;
+        const presto_repair_options repairing = {.should_stop = stop_at_zero,
+                                                 .should_stop_user = &left};
+        ck_assert_status(presto_repair_file(file.path, file.out, &repairing, NULL, &err),
+                         PRESTO_ERR_STOPPED, &err);
+        ck_assert_int_ne(access(file.out, F_OK), 0);
+    }
+    presto_buffer_done(&bytes);
+    drop_file(&file);
+}
+END_TEST
+
 START_TEST(info_tells_counts_sizes_codec_and_features) {
     made_file file = make_file();
     presto_check_write_file(file.path, presto_buffer_span(&file.bytes));
@@ -627,6 +666,7 @@ int main(void) {
         the_dali_index_has_a_line_a_record,
         a_file_that_cannot_be_read_is_a_fault,
         the_callback_can_stop_verification,
+        verification_and_repair_stop_within_damage_when_asked_to,
         info_tells_counts_sizes_codec_and_features,
         contents_are_named_by_their_signature,
     };
