@@ -4,13 +4,14 @@
  *
  *     cc stream.c -o stream $(pkg-config --cflags --libs presto) && ./stream DATASET
  *
- * Prints one line a batch: shape of the main feature, the first label, the mean of the values; and
- * keeps one batch past the loader's end, which is allowed.
+ * Prints one line a batch: layout and shape of the main feature, the mean of the values, the key of
+ * the first row if there are keys; and keeps one batch past the loader's end, which is allowed.
  */
 #include <presto/job.h>
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 static double mean_of(const presto_tensor *tensor) {
     uint64_t count = presto_spec_elements(&tensor->spec);
@@ -27,12 +28,32 @@ static double mean_of(const presto_tensor *tensor) {
     return count > 0 ? sum / (double)count : 0;
 }
 
+/* Strings stand back to back, with offsets. */
+static void print_key(const presto_batch *batch) {
+    for (size_t i = 0; i < batch->feature_count; i++) {
+        const presto_batch_feature *feature = &batch->features[i];
+        if (strcmp(feature->name, "key") != 0 || feature->layout != PRESTO_LAYOUT_BYTES ||
+            feature->row_offsets != NULL)
+            continue;
+        presto_span key = presto_batch_string(feature, 0);
+        printf(", from %.*s", (int)key.bytes, (const char *)key.data);
+    }
+}
+
 static void print_batch(const presto_batch *batch) {
     char shape[PRESTO_SPEC_TEXT_BYTES];
-    const presto_tensor *tensor = &batch->features[batch->main_feature].tensor;
-    printf("epoch %" PRIu64 ", samples %" PRIu64 "..%" PRIu64 ": %s, mean %.4f\n", batch->epoch,
-           batch->first, batch->first + batch->rows - 1,
-           presto_spec_format(&tensor->spec, shape, sizeof shape), mean_of(tensor));
+    printf("epoch %" PRIu64 ", samples %" PRIu64 "..%" PRIu64, batch->epoch, batch->first,
+           batch->first + batch->rows - 1);
+    if (batch->main_feature < batch->feature_count) {
+        /* Dense: [rows, ...]. Ragged: the values of all rows; row r has offsets[r]..offsets[r + 1].
+         */
+        const presto_batch_feature *main = &batch->features[batch->main_feature];
+        printf(": %s %s, mean %.4f", presto_layout_name(main->layout),
+               presto_spec_format(&main->tensor.spec, shape, sizeof shape),
+               mean_of(&main->tensor));
+    }
+    print_key(batch);
+    putchar('\n');
 }
 
 static int fail(const presto_error *err) {

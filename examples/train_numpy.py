@@ -5,8 +5,8 @@
     presto-load -e 2 -b 32 --shuffle full --format npy --features image,label,key DATASET |
         python3 train_numpy.py
 
-Each batch arrives as three arrays: image [n, h, w, 3], label [n], key [n]. One sample in five, chosen by its
-key, is never trained on; after each epoch's worth of data the accuracy on those is printed.
+Each batch has image [n, h, w, 3], label [n] and n keys as bytes. One sample in five, chosen by its key, is never
+trained on; at the end the accuracy on those is printed. A stream that is not whole raises IncompleteStream.
 """
 import argparse
 import sys
@@ -46,11 +46,12 @@ def main():
     weights = np.zeros((GRID * GRID * 3 + 1, arguments.classes), np.float32)
     held_out = {}  # key -> (features, label)
     seen = 0
-    for images, labels, keys in batches(sys.stdin.buffer, 3):
+    for batch in batches(sys.stdin.buffer):
+        images, labels, keys = batch["image"], batch["label"], batch["key"]
         inputs = features_of(images)
         is_test = np.array([zlib.crc32(key) % 5 == 0 for key in keys])
-        for key, x, label in zip(keys[is_test], inputs[is_test], labels[is_test]):
-            held_out[key] = (x, label)
+        for row in np.flatnonzero(is_test):
+            held_out[keys[row]] = (inputs[row], labels[row])
         inputs, labels = inputs[~is_test], labels[~is_test]
         if len(labels) > 0:
             error = softmax(inputs @ weights)

@@ -5,32 +5,40 @@
     python3 train_torch.py --load presto-load DATASET
 
 The dataset starts presto-load itself, so that the training loop is an ordinary one; presto-load does the reading, the
-remaining steps, the shuffling and the batching in its own threads.
+remaining steps, the shuffling and the batching in its own threads. DataLoader workers are not needed. With
+`--workers N` each of them starts a presto-load of its own, which must deliver its share only: all of them together
+would else deliver every sample N times.
 """
 import argparse
-import subprocess
 import sys
 import zlib
 
 import torch
 from torch import nn
 
-from npy_stream import batches
+from npy_stream import load
 
 
 class PrestoDataset(torch.utils.data.IterableDataset):
-    """One epoch of ready-made batches: (image, label, key)."""
+    """One epoch of ready-made batches: (image, label, keys). `rank` of `world`: the share of this process."""
 
-    def __init__(self, program, dataset, batch, epoch_seed):
-        self.command = [program, "--format", "npy", "--features", "image,label,key", "--batch", str(batch),
-                        "--shuffle", "full", "--seed", str(epoch_seed), "--quiet", dataset]
+    def __init__(self, program, dataset, batch, epoch_seed, rank=0, world=1):
+        self.program, self.rank, self.world = program, rank, world
+        self.arguments = ["--features", "image,label,key", "--batch", batch, "--shuffle", "full", "--seed", epoch_seed,
+                          "--quiet", dataset]
+
+    def share(self):
+        """This process's share of the epoch, divided among its DataLoader workers. --drop-last keeps shares
+        disjoint: to be equally long without it, they repeat a few samples."""
+        worker = torch.utils.data.get_worker_info()
+        id, count = (0, 1) if worker is None else (worker.id, worker.num_workers)
+        world = self.world * count
+        return [] if world == 1 else ["--rank", self.rank * count + id, "--world", world]
 
     def __iter__(self):
-        with subprocess.Popen(self.command, stdout=subprocess.PIPE, bufsize=1 << 20) as process:
-            for image, label, key in batches(process.stdout, 3):
-                yield torch.from_numpy(image), torch.from_numpy(label), key
-        if process.returncode != 0:
-            raise RuntimeError(f"presto-load ended with {process.returncode}")
+        for batch in load(*self.share(), *self.arguments, program=self.program):
+            keys = [batch["key"][row] for row in range(len(batch["key"]))]
+            yield torch.from_numpy(batch["image"]), torch.from_numpy(batch["label"]), keys
 
 
 def channels_first(images):
@@ -47,6 +55,7 @@ def main():
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--classes", type=int, default=10)
+    parser.add_argument("--workers", type=int, default=0, help="DataLoader workers; presto-load has threads of its own")
     parser.add_argument("--least-accuracy", type=float, default=0.0)
     arguments = parser.parse_args()
 
@@ -57,7 +66,7 @@ def main():
     for epoch in range(arguments.epochs):
         right = total = 0
         data = PrestoDataset(arguments.load, arguments.dataset, arguments.batch, epoch)
-        for images, labels, keys in torch.utils.data.DataLoader(data, batch_size=None):
+        for images, labels, keys in torch.utils.data.DataLoader(data, batch_size=None, num_workers=arguments.workers):
             scores = model(channels_first(images))
             # One image in five, by its key, is only ever looked at.
             held_out = torch.tensor([zlib.crc32(key) % 5 == 0 for key in keys])

@@ -39,6 +39,7 @@ void presto__digest_add_file(presto__digest *digest, const struct stat *info);
  * Returns: PRESTO_OK, PRESTO_ERR_MEMORY.
  */
 presto_status presto__disk_key_of(const presto_source *source, const presto_plan *plan,
+                                  const presto__selection *selection,
                                   presto__disk_key *key_out, presto_error *err);
 
 /* ---- the format of a block: docs/format.md ---- */

@@ -108,8 +108,18 @@ static presto_status add_plan(presto__digest *digest, const presto_plan *plan, p
     return PRESTO_OK;
 }
 
+/* Samples of which only some features were asked for are others. */
+static void add_selection(presto__digest *digest, const presto__selection *selection) {
+    if (selection->is_all)
+        return;
+    add_number(digest, selection->count);
+    for (size_t i = 0; i < selection->count; i++)
+        add_text(digest, selection->features[i].name);
+}
+
 presto_status presto__disk_key_of(const presto_source *source, const presto_plan *plan,
-                                  presto__disk_key *key_out, presto_error *err) {
+                                  const presto__selection *selection, presto__disk_key *key_out,
+                                  presto_error *err) {
     presto__digest digest = {{PRESTO__DISK_VERSION, sizeof(presto__disk_key)}};
     add_text(&digest, presto_version());
     add_features(&digest, source);
@@ -117,6 +127,7 @@ presto_status presto__disk_key_of(const presto_source *source, const presto_plan
     /* Until the files are read, a raw source's samples are the paths themselves. */
     bool as_named = plan == NULL || (presto_plan_step_flags(plan, 0) & PRESTO_STEP_READS_FILE) == 0;
     PRESTO_TRY(source->ops->identify(source, as_named, &digest, err));
+    add_selection(&digest, selection);
     key_out->words[0] = digest.state[0];
     key_out->words[1] = digest.state[1];
     return PRESTO_OK;

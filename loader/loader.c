@@ -66,6 +66,8 @@ static presto_status check_options(const presto_source *source, const presto_pla
         wrong = "a cache goes with batches, not with records";
     else if (options->cache_dir != NULL && options->cache_bytes == 0)
         wrong = "a cache on disk needs a limit";
+    else if (options->feature_count > 0 && options->output == PRESTO_OUTPUT_RECORDS)
+        wrong = "features are chosen for batches, not for records";
     if (wrong != NULL)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "%s", wrong);
     return PRESTO_OK;
@@ -260,7 +262,8 @@ static presto_status open_cache(presto_loader *loader, presto_error *err) {
     presto__disk_options disk = {.dir = options->cache_dir,
                                  .limit_bytes = options->cache_bytes,
                                  .count = loader->source->count};
-    PRESTO_TRY(presto__disk_key_of(loader->source, loader->cache_plan, &disk.key, err));
+    PRESTO_TRY(presto__disk_key_of(loader->source, loader->cache_plan, &loader->selection,
+                                   &disk.key, err));
     PRESTO_TRY(presto__disk_open(&disk, &loader->disk, err));
     loader->options.cache_dir = NULL; /* the caller's, and no longer needed */
     return PRESTO_OK;
@@ -281,6 +284,24 @@ static presto_status copy_ranges(presto_loader *loader, const presto__ranges *ra
     return PRESTO_OK;
 }
 
+/* Which features samples have, and what batches make of them. */
+static presto_status open_features(presto_loader *loader, presto_error *err) {
+    presto_loader_options *options = &loader->options;
+    const presto_plan *last = loader->plan != NULL ? loader->plan : loader->cache_plan;
+    const char *main = loader->source->main_feature;
+    PRESTO_TRY(presto__selection_make(&loader->selection, loader->source, options,
+                                      loader->step_count > 0, err));
+    loader->wants_main = loader->selection.is_all;
+    for (size_t i = 0; i < options->feature_count && main != NULL; i++)
+        loader->wants_main = loader->wants_main || strcmp(options->features[i], main) == 0;
+    PRESTO_TRY(presto__rules_make(&loader->rules, loader->source, last, options, err));
+    options->features = NULL; /* the caller's, as the pads, and no longer needed */
+    options->feature_count = 0;
+    options->pads = NULL;
+    options->pad_count = 0;
+    return PRESTO_OK;
+}
+
 static presto_status open_loader(presto_loader *loader, presto_error *err) {
     /* A little is kept back for packets that turn out larger than those before them. */
     size_t limit = loader->options.prefetch_bytes;
@@ -291,6 +312,7 @@ static presto_status open_loader(presto_loader *loader, presto_error *err) {
         return presto_fail_memory(err, loader->capacity * sizeof(presto__packet *));
     choose_blocking(loader);
     choose_path(loader);
+    PRESTO_TRY(open_features(loader, err));
     PRESTO_TRY(open_order(loader, err));
     presto__read_ahead_init(&loader->read_ahead, loader);
     PRESTO_TRY(open_cache(loader, err));
@@ -368,6 +390,8 @@ void presto_loader_free(presto_loader *loader) {
     if (loader->current != NULL)
         presto__packet_release(loader->current, 1);
     presto__order_done(&loader->order);
+    presto__selection_done(&loader->selection);
+    presto__rules_done(&loader->rules);
     presto__schema_done(&loader->schema);
     free(loader->range_list);
     if (loader->pool != NULL)

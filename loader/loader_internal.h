@@ -43,6 +43,11 @@ typedef struct presto__read_stats {
 
 typedef struct presto__reader_options {
     uint64_t max_record_bytes;
+    /* What is known of features; with `only`, others need not be in the samples. Borrowed until the
+     * reader is freed. */
+    const presto_feature_spec *features;
+    size_t feature_count;
+    bool only;
 } presto__reader_options;
 
 /** One thread's reading state; kinds of source embed it as their first member. */
@@ -51,6 +56,7 @@ typedef struct presto__reader {
     presto__read_stats stats;
     uint64_t time_scale; /* 0: do not time this sample; else: count its times so often */
     bool lost_shard;     /* set by the kind: the failure is not this sample's alone */
+    bool is_selective;   /* set by the kind: samples have only what was asked for */
     bool aligns;         /* set by the worker: tensors are to be aligned in the blocks read */
     size_t align_at;     /* where in a record the largest tensor starts, as seen so far */
 } presto__reader;
@@ -109,6 +115,7 @@ struct presto_source {
     uint64_t full_bytes; /* on disk, before truncation */
     presto_feature_spec *features;
     size_t feature_count;
+    bool declares_all; /* samples have no other features */
     char *main_feature;
     char **label_names;
     size_t label_count;
@@ -262,22 +269,12 @@ typedef struct presto__schema {
 
 void presto__schema_done(presto__schema *schema);
 void presto__schema_clear(presto__schema *schema);
-/** Set to the sample's features (those with a value), the main one as `main_spec` if not NULL. */
-presto_status presto__schema_set(presto__schema *schema, const presto_sample *sample,
-                                 presto_error *err);
 /** Widen `schema` so that `sample` fits: dims that differ become -1. */
 presto_status presto__schema_merge_sample(presto__schema *schema, const presto_sample *sample,
                                           presto_error *err);
 presto_status presto__schema_merge(presto__schema *schema, const presto__schema *other,
                                    presto_error *err);
 bool presto__schema_equal(const presto__schema *a, const presto__schema *b);
-/** Does the sample have exactly these features, encodings and specs? */
-bool presto__schema_fits(const presto__schema *schema, const presto_sample *sample);
-/** How `a` differs from the first row's `b`, for a message: "has "image" as ..., the first one as
- * ...". */
-void presto__schema_difference(const presto__schema *a, const presto__schema *b, char *text_out,
-                               size_t bytes);
-
 /* ---- cache ---- */
 
 typedef struct presto__cache presto__cache;
@@ -320,27 +317,104 @@ void *presto__slab_alloc(presto__slab *slab, size_t bytes, size_t hint);
 void presto__slab_reset(presto__slab *slab);
 void presto__slab_done(presto__slab *slab);
 
-/** One feature of a batch while it is filled. */
+/** Bytes that grow at their end and start at a multiple of 64; `data` moves when they grow. Keeps
+ * its memory from life to life. Zero-initialise. */
+typedef struct presto__tail {
+    presto__slab memory; /* one chunk */
+    uint8_t *data;
+    size_t bytes;
+    size_t capacity;
+} presto__tail;
+
+presto_status presto__tail_reserve(presto__tail *tail, size_t more, presto_error *err);
+
+/** What is settled of a feature before there is any row. */
+typedef struct presto__rule {
+    char *name;     /* owned */
+    bool is_ragged; /* its declared shape has unknown dims */
+    bool is_padded;
+    double pad_value;
+    uint64_t pad_length; /* 0: the longest row of the batch */
+} presto__rule;
+
+/** The rules of a loader: read-only once it is open. */
+typedef struct presto__rules {
+    presto__rule *list; /* by name */
+    size_t count;
+    bool has_pads;
+    const char *main_feature; /* the source's; NULL: none */
+} presto__rules;
+
+/** Which features samples have: those that batches show and, where there are steps, the main one.
+ * `features` are owned, by name; count 0: all. */
+typedef struct presto__selection {
+    presto_feature_spec *features;
+    size_t count;
+    bool is_all;
+} presto__selection;
+
+presto_status presto__selection_make(presto__selection *selection_out, const presto_source *source,
+                                     const presto_loader_options *options, bool has_steps,
+                                     presto_error *err);
+void presto__selection_done(presto__selection *selection);
+/** Leave out of the sample what is not selected. */
+void presto__selection_apply(const presto__selection *selection, presto_sample *sample);
+
+/** Declared shapes (of the main feature: what comes out of `plan`, if not NULL) and the pads. */
+presto_status presto__rules_make(presto__rules *rules_out, const presto_source *source,
+                                 const presto_plan *plan, const presto_loader_options *options,
+                                 presto_error *err);
+void presto__rules_done(presto__rules *rules);
+/** NULL if there is none for this name. */
+const presto__rule *presto__rules_find(const presto__rules *rules, presto_span name);
+
+/**
+ * One feature of the rows of a fill. Rows of one shape stand in the batch's array. Others, and all
+ * strings, stand back to back in a tail of the part.
+ */
 typedef struct presto__column {
-    presto_tensor_spec row; /* of one row */
-    size_t row_bytes;       /* numeric: bytes a row; strings: spans a row */
+    const char *name;
     size_t name_bytes;
-    bool is_string;
-    union {
-        uint8_t *data;
-        presto_span *strings;
-    };
+    const presto__rule *rule; /* NULL: none */
+    presto_encoding encoding; /* as `row`: of the first row that has the feature */
+    presto_tensor_spec row;
+    size_t row_bytes; /* numeric: of such a row */
+    size_t first_at;  /* position of that row in the packet */
+    size_t rows;      /* so far */
+    bool is_bytes;    /* strings */
+    bool is_dense;    /* in the batch's array, each row `row_bytes` */
+    bool is_view;     /* strings: `array` and `items` are known and in no tail */
+    bool varies;      /* numeric: rows differ in shape or lack it; strings: not one in each row */
+    uint8_t *array;   /* of the first row; in a tail, known once all rows are there */
+    int64_t *items;   /* strings: where each ends in the bytes, from item 1 on; likewise */
+    size_t slot;      /* tails 2 * slot (values) and 2 * slot + 1 (items); SIZE_MAX: none */
+    size_t start, item_start; /* in these tails, in bytes */
+    int64_t *ends;   /* not dense: where each row ends, in values or strings, from row 1 on */
+    int64_t *shapes; /* PRESTO_MAX_RANK dims a row, -1 behind its rank; NULL: all ranks below 2 */
 } presto__column;
+
+/** The rows that one part has put into one batch, without gaps. */
+typedef struct presto__fill {
+    presto__column *columns; /* by name */
+    size_t count, capacity;
+    uint32_t *guesses; /* which column the features of the last sample went to */
+    size_t guess_count;
+    size_t rows;
+} presto__fill;
 
 typedef struct presto__batch {
     presto_batch shown; /* first: what the caller sees */
     presto__packet *packet;
-    size_t first;     /* position in the packet */
-    size_t positions; /* rows if nothing is skipped */
-    bool laid_out; /* columns exist; for several parts guarded by the pool's lock until seen true */
-    presto__column *columns;
+    size_t first;      /* position in the packet */
+    size_t positions;  /* rows if nothing is skipped */
+    presto__fill fill; /* of a packet with one part */
+    /* Several parts: the arrays that all of them write into, as columns; guarded by the pool's lock
+     * until seen laid out. */
+    bool laid_out;
+    presto__column *arrays;
+    size_t array_count;
     presto_batch_feature *features;
-    size_t column_count;
+    size_t feature_count;
 } presto__batch;
 
 /** A sample left out, or the failure. */
@@ -356,18 +430,14 @@ typedef struct presto__part {
     presto__fault *faults; /* rising; the last one is the failure if has_failed */
     size_t fault_count, fault_capacity;
     bool has_failed;
-    presto_arena strings; /* bytes of string features */
-    /* Several parts in one batch: the shape of the first row here, and the first row that differs.
-     */
-    presto__schema shape;
-    size_t shape_at; /* position of that row; SIZE_MAX: no row yet */
-    presto__schema odd;
-    size_t odd_at;                       /* SIZE_MAX: none */
-    presto_error shape_place, odd_place; /* file and record of these two rows */
-    bool off_layout;                     /* rows of this part are not in the batch's arrays */
-    uint64_t delivered_bytes;            /* BATCHES and COUNT: of the rows */
-    const presto__worker *home;          /* who filled it in the packet's last life, or does now */
-    bool is_taken;                       /* guarded by the pool's lock */
+    presto_arena memory; /* what its fills are made of, but for arrays and tails */
+    presto__tail *tails; /* two a slot: values, ends of strings */
+    size_t slot_count;   /* in use */
+    size_t slot_capacity;
+    presto__fill fill;          /* of a packet with several parts: all its rows */
+    uint64_t delivered_bytes;   /* BATCHES and COUNT: of the rows */
+    const presto__worker *home; /* who filled it in the packet's last life, or does now */
+    bool is_taken;              /* guarded by the pool's lock */
 } presto__part;
 
 struct presto__packet {
@@ -375,6 +445,7 @@ struct presto__packet {
     presto__packet *next;       /* in the free list or the list of finished ones */
     atomic_size_t refs;         /* batches out plus the loader */
     const presto__worker *home; /* who started it last; guarded by the lock */
+    const presto__rules *rules; /* the loader's, while it is filled */
 
     uint64_t number;
     uint64_t epoch;
@@ -406,9 +477,9 @@ struct presto__packet {
 
     /* Set when finished. */
     bool is_finished;
-    const presto_error *failure; /* in a part's faults or ragged_error; NULL: none */
+    const presto_error *failure; /* in a part's faults or own_error; NULL: none */
     size_t failed_at;            /* its position; count if none */
-    presto_error ragged_error;
+    presto_error own_error;
     size_t accounted_bytes; /* what the pool's budget knows of this packet */
 };
 
@@ -461,6 +532,7 @@ typedef struct presto__packet_shape {
     size_t count;
     size_t parts;
     size_t batch_rows;
+    const presto__rules *rules;
 } presto__packet_shape;
 presto_status presto__packet_setup(presto__packet *packet, const presto__packet_shape *shape,
                                    presto_error *err);
@@ -472,34 +544,64 @@ void presto__packet_clear(presto__packet *packet);
 void presto__part_fault(presto__part *part, size_t position, uint64_t number,
                         const presto_error *error, bool is_failure);
 
-/**
- * Lay out the arrays of a batch for rows like `sample`, whose feature `main` (SIZE_MAX: none) is as
- * it comes out of the steps. Called once a batch; with several parts under the pool's lock.
+/** Where the worker is: the row that comes next. */
+typedef struct presto__place {
+    presto__batch *batch;
+    presto__part *part;
+    size_t position; /* in the packet */
+} presto__place;
+
+/** Several parts in one batch, with the pool's lock held: make the arrays for rows like `sample`.
  */
-presto_status presto__batch_layout(presto__batch *batch, const presto_sample *sample, size_t main,
+presto_status presto__batch_layout(presto__batch *batch, const presto_sample *sample,
                                    presto_error *err);
-/** Does the sample have exactly the batch's features, encodings and row shapes? */
-bool presto__batch_fits(const presto__batch *batch, const presto_sample *sample);
-/** Column of a feature, looked for from `hint` on; SIZE_MAX if there is none. */
-size_t presto__batch_column(const presto__batch *batch, const presto_feature *feature, size_t hint);
-/** Copy a sample that fits into row `row`; data that stands there already is left alone. */
-presto_status presto__batch_put(presto__batch *batch, size_t row, const presto_sample *sample,
-                                presto__part *part, presto_error *err);
+/** The columns of a fill that has none yet, for rows like `sample`. */
+presto_status presto__fill_begin(const presto__place *place, const presto_sample *sample,
+                                 presto_error *err);
+/** Where the value of a feature may be written before its sample is put; NULL: nowhere. `at` is its
+ * position in the sample. */
+void *presto__fill_slot(const presto__place *place, const presto_feature *feature, size_t at);
+/**
+ * Put a sample into the next row; a value that stands there already is left alone.
+ * PRESTO_ERR_RAGGED: a feature of another dtype than in the rows before; PRESTO_ERR_LIMIT: it is
+ * longer than what it is to be padded to, or of too many dimensions. Then no row was put.
+ */
+presto_status presto__fill_put(const presto__place *place, const presto_sample *sample,
+                               presto_error *err);
 /** A batch of one row whose features are views of the sample's; `aligned`: what is not aligned is
  * copied. */
-presto_status presto__batch_view(presto__batch *batch, const presto_sample *sample, size_t main,
-                                 bool aligned, presto_error *err);
+presto_status presto__fill_view(const presto__place *place, const presto_sample *sample,
+                                bool aligned, presto_error *err);
 /** Are its tensors aligned as those of a batch, or so small that the view may copy them? */
 bool presto__batch_may_view(const presto_sample *sample);
 /** Bytes of the values of all features. */
 uint64_t presto__sample_bytes(const presto_sample *sample);
+/** The failure of a sample whose feature `column` is no `dtype` there. */
+presto_status presto__fail_dtype(const presto__column *column, presto_dtype dtype,
+                                 presto_error *err);
 
-/** All parts are done: find ragged rows, close the gaps that samples left out have left, fix the
- * row counts. */
-void presto__packet_finish(presto__packet *packet, presto_output_kind output);
+/** All rows of the batch are there: make its features out of what the parts have put. Where a
+ * failure ends the batch early, `shown.rows` says so. */
+presto_status presto__batch_assemble(presto__batch *batch, presto_error *err);
+/** The first row whose feature has another dtype than before in the batch: its position, or
+ * SIZE_MAX; *column_out and *dtype_out say what it should have been. */
+size_t presto__batch_conflict(const presto__batch *batch, const presto__column **column_out,
+                              presto_dtype *dtype_out);
+/** Make a dense array of a feature that a rule pads. */
+presto_status presto__batch_pad(presto__batch *batch, const presto__rule *rule,
+                                presto_batch_feature *feature, presto_error *err);
+
+/** All parts are done: close the gaps that samples left out have left, fix the row counts, make the
+ * features. */
+void presto__packet_finish(presto__packet *packet, const presto_source *source,
+                           presto_output_kind output);
 /** A finished packet fails at `position` after all: rows from there on are not handed out. */
 void presto__packet_cut(presto__packet *packet, size_t position, const presto_error *failure,
                         presto_output_kind output);
+
+static inline presto__fill *presto__place_fill(const presto__place *place) {
+    return place->batch->packet->part_count > 1 ? &place->part->fill : &place->batch->fill;
+}
 
 /** Is it a value that batches carry? (A feature with no kind set is not.) */
 static inline bool presto__feature_has_value(const presto_feature *feature) {
@@ -565,11 +667,10 @@ struct presto__worker {
     presto__part *part;
     presto__batch *batch;
     size_t position; /* in the packet */
-    size_t row;      /* in the batch */
     size_t index;    /* in the numbers fetched last; SIZE_MAX: from the cache */
     presto_sample *sample;
     size_t main;         /* its main feature; SIZE_MAX: none */
-    bool laid_out_here;  /* it laid out its batch, which must be undone if it fails */
+    bool began_here;     /* it began its fill, which must be undone if it fails */
     uint64_t time_scale; /* 0: this sample is not timed; else its times count so often */
 
     bool wakes_consumer; /* once it has let go of the lock */
@@ -600,8 +701,11 @@ struct presto_loader {
     const presto_plan *plan;       /* steps behind it, or all; NULL: none */
     presto_loader_options options;
     presto__blocking blocking;
-    size_t worker_bytes;     /* what a worker is expected to hold */
-    bool use_views;          /* batches are views of what was read, if possible */
+    size_t worker_bytes; /* what a worker is expected to hold */
+    bool use_views;      /* batches are views of what was read, if possible */
+    presto__selection selection;
+    bool wants_main; /* in batches */
+    presto__rules rules;
     bool aligns_views;       /* only those that are aligned */
     bool pass_through;       /* records output: no steps, serialized samples are not parsed */
     bool same_codec;         /* pass_through and the stored bytes are what is wanted */

@@ -162,8 +162,8 @@ static void report_skipped(presto_loader *loader, presto__packet *packet) {
             if (fault->position >= packet->failed_at)
                 return;
             loader->skipped_samples++;
-            if (exceeds_limit(loader, fault, &packet->ragged_error)) {
-                presto__packet_cut(packet, fault->position, &packet->ragged_error,
+            if (exceeds_limit(loader, fault, &packet->own_error)) {
+                presto__packet_cut(packet, fault->position, &packet->own_error,
                                    loader->options.output);
                 return;
             }

@@ -124,7 +124,8 @@ static bool next_shape(presto_loader *loader, presto__packet_shape *shape_out) {
         .first = loader->next_offset,
         .count = count,
         .parts = blocking->parts == 1 ? 1 : count / part_samples + (count % part_samples != 0),
-        .batch_rows = blocking->batch_rows};
+        .batch_rows = blocking->batch_rows,
+        .rules = &loader->rules};
     return true;
 }
 
@@ -284,11 +285,11 @@ static void run_part(presto__worker *worker, presto__packet *packet, presto__par
     if (packet->part_count == 1) /* nobody else has it: not while the lock is held */
         presto__packet_clear(packet);
     presto__worker_run(worker, packet, part);
-    bool has_failed = part->has_failed || part->odd_at != SIZE_MAX;
+    bool has_failed = part->has_failed;
     bool is_last = atomic_fetch_sub(&packet->parts_left, 1) == 1;
     size_t bytes = 0;
     if (is_last) {
-        presto__packet_finish(packet, loader->options.output);
+        presto__packet_finish(packet, loader->source, loader->options.output);
         bytes = presto__packet_memory(packet);
     }
     size_t held = presto__worker_memory(worker);

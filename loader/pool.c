@@ -13,7 +13,7 @@
 
 #include "loader_internal.h"
 
-#define STRING_CHUNK_BYTES 4096
+#define PART_CHUNK_BYTES 4096
 #define PREFER_AMONG 32 /* free packets or parts that are looked at under the lock */
 
 /* ---- slab ---- */
@@ -105,9 +105,10 @@ void presto__slab_reset(presto__slab *slab) {
 
 static void part_done(presto__part *part) {
     free(part->faults);
-    presto_arena_done(&part->strings);
-    presto__schema_done(&part->shape);
-    presto__schema_done(&part->odd);
+    presto_arena_done(&part->memory);
+    for (size_t i = 0; i < 2 * part->slot_capacity; i++)
+        presto__slab_done(&part->tails[i].memory);
+    free(part->tails);
 }
 
 static void packet_free(presto__packet *packet) {
@@ -131,9 +132,13 @@ size_t presto__packet_memory(const presto__packet *packet) {
                    packet->number_capacity * sizeof *packet->numbers +
                    packet->batch_capacity * sizeof *packet->batches + packet->arena.total_bytes +
                    presto__blocks_memory(&packet->blocks);
-    for (size_t i = 0; i < packet->part_capacity; i++)
-        bytes += sizeof *packet->parts + packet->parts[i].strings.total_bytes +
-                 packet->parts[i].fault_capacity * sizeof(presto__fault);
+    for (size_t i = 0; i < packet->part_capacity; i++) {
+        const presto__part *part = &packet->parts[i];
+        bytes += sizeof *part + part->memory.total_bytes +
+                 part->fault_capacity * sizeof(presto__fault);
+        for (size_t j = 0; j < 2 * part->slot_capacity; j++)
+            bytes += sizeof *part->tails + part->tails[j].capacity;
+    }
     return bytes;
 }
 
@@ -174,7 +179,7 @@ static presto_status reserve_parts(presto__packet *packet, size_t count, presto_
         part->faults = malloc(sizeof *part->faults);
         if (part->faults == NULL)
             return presto_fail_memory(err, sizeof *part->faults);
-        presto_arena_init(&part->strings, STRING_CHUNK_BYTES);
+        presto_arena_init(&part->memory, PART_CHUNK_BYTES);
         part->fault_capacity = 1;
     }
     return PRESTO_OK;
@@ -207,12 +212,11 @@ static void part_setup(presto__part *part, size_t first, size_t end) {
     part->count = end - first;
     part->fault_count = 0;
     part->has_failed = false;
-    presto_arena_reset(&part->strings);
-    presto__schema_clear(&part->shape);
-    presto__schema_clear(&part->odd);
-    part->shape_at = SIZE_MAX;
-    part->odd_at = SIZE_MAX;
-    part->off_layout = false;
+    presto_arena_reset(&part->memory);
+    for (size_t i = 0; i < 2 * part->slot_count; i++)
+        part->tails[i].bytes = 0;
+    part->slot_count = 0;
+    part->fill = (presto__fill){0};
     part->delivered_bytes = 0;
     part->is_taken = false;
 }
@@ -253,6 +257,7 @@ presto_status presto__packet_setup(presto__packet *packet, const presto__packet_
         part_setup(&packet->parts[i], shape->count * i / shape->parts,
                    shape->count * (i + 1) / shape->parts);
     packet->batch_rows = rows;
+    packet->rules = shape->rules;
     packet->batch_count = batches;
     packet->is_finished = false;
     packet->failure = NULL;

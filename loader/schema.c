@@ -4,7 +4,6 @@
  * all seen fit. Widening is commutative and idempotent, so that the order in which threads see
  * samples does not show.
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "loader_internal.h"
@@ -121,21 +120,6 @@ presto_status presto__schema_merge(presto__schema *schema, const presto__schema 
     return PRESTO_OK;
 }
 
-presto_status presto__schema_set(presto__schema *schema, const presto_sample *sample,
-                                 presto_error *err) {
-    presto__schema_clear(schema);
-    for (size_t i = 0; i < sample->feature_count; i++) {
-        const presto_feature *feature = &sample->features[i];
-        if (!presto__feature_has_value(feature))
-            continue;
-        bool found;
-        size_t at = find(schema, feature->name, &found);
-        PRESTO_TRY(
-            insert(schema, at, feature->name, feature->encoding, &feature->tensor.spec, err));
-    }
-    return PRESTO_OK;
-}
-
 bool presto__schema_equal(const presto__schema *a, const presto__schema *b) {
     if (a->count != b->count)
         return false;
@@ -145,48 +129,4 @@ bool presto__schema_equal(const presto__schema *a, const presto__schema *b) {
             !presto_spec_equal(&a->features[i].spec, &b->features[i].spec))
             return false;
     return true;
-}
-
-bool presto__schema_fits(const presto__schema *schema, const presto_sample *sample) {
-    size_t matched = 0;
-    for (size_t i = 0; i < sample->feature_count; i++) {
-        const presto_feature *feature = &sample->features[i];
-        if (!presto__feature_has_value(feature))
-            continue;
-        bool found;
-        size_t at = find(schema, feature->name, &found);
-        if (!found || schema->features[at].encoding != feature->encoding ||
-            !presto_spec_equal(&schema->features[at].spec, &feature->tensor.spec))
-            return false;
-        matched++;
-    }
-    return matched == schema->count;
-}
-
-void presto__schema_difference(const presto__schema *a, const presto__schema *b, char *text_out,
-                               size_t bytes) {
-    char left[PRESTO_SPEC_TEXT_BYTES], right[PRESTO_SPEC_TEXT_BYTES];
-    size_t i = 0, j = 0;
-    while (i < a->count || j < b->count) {
-        bool has_x = i < a->count, has_y = j < b->count;
-        const presto_feature_spec *x = &a->features[i];
-        const presto_feature_spec *y = &b->features[j];
-        if (has_x && (!has_y || strcmp(x->name, y->name) < 0)) {
-            snprintf(text_out, bytes, "has a feature \"%s\" that the first one lacks", x->name);
-            return;
-        }
-        if (!has_x || strcmp(x->name, y->name) > 0) {
-            snprintf(text_out, bytes, "lacks the feature \"%s\" of the first one", y->name);
-            return;
-        }
-        if (x->encoding != y->encoding || !presto_spec_equal(&x->spec, &y->spec)) {
-            snprintf(text_out, bytes, "has \"%s\" as %s, the first one as %s", x->name,
-                     presto_spec_format(&x->spec, left, sizeof left),
-                     presto_spec_format(&y->spec, right, sizeof right));
-            return;
-        }
-        i++;
-        j++;
-    }
-    snprintf(text_out, bytes, "differs from the first one");
 }

@@ -40,7 +40,7 @@ typedef struct dataset_reader {
     presto__reader base;
     presto_dataset *dataset;
     presto_codec *codec; /* NULL: records are not compressed */
-    uint64_t max_record_bytes;
+    presto__reader_options options;
     const presto__blocks *blocks;
     record_place *places;
     record_place **sorted; /* by number */
@@ -247,8 +247,8 @@ static presto_status dataset_record(presto__reader *base, size_t i, presto_arena
     if (reader->codec == NULL)
         return PRESTO_OK;
     uint64_t start = base->time_scale == 0 ? 0 : presto_clock_ns();
-    presto_status status = presto_codec_decompress(reader->codec, *stored_out,
-                                                   reader->max_record_bytes, arena, raw_out, err);
+    presto_status status = presto_codec_decompress(
+        reader->codec, *stored_out, reader->options.max_record_bytes, arena, raw_out, err);
     if (base->time_scale != 0)
         base->stats.decompress_ns += (presto_clock_ns() - start) * base->time_scale;
     if (status < 0)
@@ -280,8 +280,9 @@ static presto_status dataset_sample(presto__reader *base, size_t i, presto_arena
     presto_span stored, raw;
     PRESTO_TRY(dataset_record(base, i, arena, &stored, &raw, err));
     uint64_t start = base->time_scale == 0 ? 0 : presto_clock_ns();
-    presto_status status = presto_example_parse(
-        raw, base->source->features, base->source->feature_count, arena, sample_out, err);
+    const presto__reader_options *options = &reader->options;
+    presto_status status = (options->only ? presto_example_parse_some : presto_example_parse)(
+        raw, options->features, options->feature_count, arena, sample_out, err);
     if (base->time_scale != 0)
         base->stats.parse_ns += (presto_clock_ns() - start) * base->time_scale;
     if (status < 0) {
@@ -333,7 +334,8 @@ static presto_status dataset_reader_new(presto_source *source,
         return presto_fail_memory(err, sizeof *reader);
     reader->base.source = source;
     reader->dataset = ((dataset_source *)source)->dataset;
-    reader->max_record_bytes = options->max_record_bytes;
+    reader->options = *options;
+    reader->base.is_selective = true;
     const presto_codec_spec *codec = presto_dataset_codec(reader->dataset);
     char text[PRESTO_CODEC_TEXT_BYTES];
     if (strcmp(presto_codec_format(codec, text), "none") != 0) {
@@ -544,6 +546,7 @@ presto_status presto_source_open_dataset(presto_dataset *dataset, presto_source 
     if (source == NULL)
         return presto_fail_memory(err, sizeof *source);
     source->base.ops = &dataset_ops;
+    source->base.declares_all = presto_dataset_is_ours(dataset);
     source->dataset = dataset;
     source->base.count = source->base.full_count = presto_dataset_records(dataset);
     presto_status status = fill(&source->base, presto_dataset_get_info(dataset), err);

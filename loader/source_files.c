@@ -274,6 +274,7 @@ presto_status presto_source_open_raw(const presto_pipeline *pipeline, const char
     if (source == NULL)
         return presto_fail_memory(err, sizeof *source);
     source->base.ops = &files_ops;
+    source->base.declares_all = true;
     presto_status status = fill(source, pipeline, paths, path_count, err);
     if (status < 0) {
         files_free(&source->base);

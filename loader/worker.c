@@ -23,7 +23,16 @@ presto_status presto__worker_init(presto__worker *worker, presto_loader *loader,
     worker->loader = loader;
     presto_arena_init(&worker->arena, 0);
     const presto__source_ops *ops = loader->source->ops;
-    presto__reader_options options = {.max_record_bytes = loader->options.max_record_bytes};
+    presto__reader_options options = {
+        .max_record_bytes = loader->options.max_record_bytes,
+        .features = loader->source->features,
+        .feature_count = loader->source->feature_count,
+    };
+    if (!loader->selection.is_all) {
+        options.features = loader->selection.features;
+        options.feature_count = loader->selection.count;
+        options.only = true;
+    }
     PRESTO_TRY(ops->reader_new(loader->source, &options, &worker->reader, err));
     worker->reader->aligns = loader->aligns_views;
     const presto_plan_worker_options steps = {
@@ -77,95 +86,40 @@ size_t presto__worker_memory(const presto__worker *worker) {
 
 /* ---- rows of batches ---- */
 
-/* Where the sample being run stands. */
-static void place(presto__worker *worker, presto_error *err) {
+/* Where the sample being run stands. Of one that does not go with others that is not told to the
+ * byte: which worker sees it, with what at hand, is chance. */
+static void place(presto__worker *worker, presto_status status, presto_error *err) {
     const presto_source *source = worker->loader->source;
-    if (worker->index != SIZE_MAX)
+    if (worker->index != SIZE_MAX && status != PRESTO_ERR_RAGGED)
         source->ops->place(worker->reader, worker->index, err);
     else
         source->ops->locate(source, worker->packet->numbers[worker->position], err);
 }
 
-/* The part's own first shape, needed where parts share a batch. */
-static presto_status note_shape(presto__worker *worker, presto_error *err) {
-    presto__part *part = worker->part;
-    PRESTO_TRY(presto__schema_set(&part->shape, worker->sample, err));
-    presto_error_set(&part->shape_place, PRESTO_OK, PRESTO_NO_OFFSET, "%s", "");
-    place(worker, &part->shape_place);
-    part->shape_at = worker->position;
-    return PRESTO_OK;
-}
-
-static presto_status note_odd(presto__worker *worker, presto_error *err) {
-    presto__part *part = worker->part;
-    PRESTO_TRY(presto__schema_set(&part->odd, worker->sample, err));
-    presto_error_set(&part->odd_place, PRESTO_OK, PRESTO_NO_OFFSET, "%s", "");
-    place(worker, &part->odd_place);
-    part->odd_at = worker->position;
-    return PRESTO_OK;
+static presto__place row_of(const presto__worker *worker) {
+    return (presto__place){
+        .batch = worker->batch, .part = worker->part, .position = worker->position};
 }
 
 /*
- * The first row of this part in a batch that other parts fill as well. Only a sample that has come
- * through all steps lays the batch out: the shape of a damaged one must not bind the others.
+ * The first row of the part in the batch. Parts share arrays, which only a sample that has come
+ * through all steps may lay out: the shape of a damaged one must not bind the others.
  */
-static presto_status enter_shared(presto__worker *worker, presto_error *err) {
+static presto_status begin_fill(presto__worker *worker, const presto__place *place,
+                                bool is_complete, presto_error *err) {
     presto__batch *batch = worker->batch;
-    presto_status status = PRESTO_OK;
-    PRESTO_TRY(note_shape(worker, err));
-    pthread_mutex_lock(&worker->loader->pool->lock);
-    if (!batch->laid_out)
-        status = presto__batch_layout(batch, worker->sample, worker->main, err);
-    pthread_mutex_unlock(&worker->loader->pool->lock);
-    if (status == PRESTO_OK)
-        worker->part->off_layout = !presto__batch_fits(batch, worker->sample);
-    return status;
-}
-
-/*
- * The sample is complete: does the batch have a row for it? If not, it is odd (its shape differs
- * from the first of its batch), or the whole part is (another part came first, with another shape).
- */
-static presto_status enter_batch(presto__worker *worker, bool *has_row_out, presto_error *err) {
-    presto__batch *batch = worker->batch;
-    presto__part *part = worker->part;
-    bool is_shared = worker->packet->part_count > 1;
-    *has_row_out = false;
-    if (is_shared && part->shape_at == SIZE_MAX) {
-        PRESTO_TRY(enter_shared(worker, err));
-    } else if (!is_shared && !batch->laid_out) {
-        PRESTO_TRY(presto__batch_layout(batch, worker->sample, worker->main, err));
-    } else {
-        bool fits = part->off_layout ? presto__schema_fits(&part->shape, worker->sample)
-                                     : presto__batch_fits(batch, worker->sample);
-        if (!fits)
-            return note_odd(worker, err);
-    }
-    *has_row_out = !part->off_layout;
-    return PRESTO_OK;
-}
-
-/* Is there a row for the sample whose last step is about to write? Lays out a batch that is this
- * worker's alone. */
-static presto_status expect_row(presto__worker *worker, bool *has_row_out, presto_error *err) {
-    presto__batch *batch = worker->batch;
-    const presto__part *part = worker->part;
-    bool is_shared = worker->packet->part_count > 1;
-    bool is_laid_out;
-    if (is_shared && part->shape_at == SIZE_MAX) {
+    if (worker->packet->part_count > 1) {
+        presto_status status = PRESTO_OK;
         pthread_mutex_lock(&worker->loader->pool->lock);
-        is_laid_out = batch->laid_out;
+        if (is_complete && !batch->laid_out)
+            status = presto__batch_layout(batch, worker->sample, err);
+        bool is_laid_out = batch->laid_out;
         pthread_mutex_unlock(&worker->loader->pool->lock);
-    } else {
-        is_laid_out = is_shared || batch->laid_out;
-        if (!is_laid_out) {
-            PRESTO_TRY(presto__batch_layout(batch, worker->sample, worker->main, err));
-            worker->laid_out_here = true;
-            is_laid_out = true;
-        }
+        if (status < 0 || !is_laid_out)
+            return status;
     }
-    *has_row_out = is_laid_out && !part->off_layout && presto__batch_fits(batch, worker->sample);
-    return PRESTO_OK;
+    worker->began_here = !is_complete;
+    return presto__fill_begin(place, worker->sample, err);
 }
 
 /* The output of the last step goes straight into its row. */
@@ -176,18 +130,18 @@ static presto_status give_output(void *user, const presto_output_request *reques
     size_t bytes = (size_t)presto_spec_elements(spec) * sizeof(presto_span);
     if (spec->dtype != PRESTO_STRING)
         PRESTO_TRY(presto_spec_bytes(spec, &bytes, err));
-    if (worker->loader->options.output == PRESTO_OUTPUT_BATCHES && spec->dtype != PRESTO_STRING) {
+    if (worker->loader->options.output == PRESTO_OUTPUT_BATCHES && spec->dtype != PRESTO_STRING &&
+        worker->loader->wants_main) {
         presto_feature *main = &worker->sample->features[worker->main];
         main->encoding = PRESTO_ENCODE_TENSOR;
         main->tensor.spec = *spec;
-        bool has_row = false;
-        PRESTO_TRY(expect_row(worker, &has_row, err));
-        if (has_row) {
-            const presto__batch *batch = worker->batch;
-            size_t at = presto__batch_column(batch, main, worker->main);
-            *data_out = batch->columns[at].data + worker->row * batch->columns[at].row_bytes;
+        presto__place place = row_of(worker);
+        const presto__fill *fill = presto__place_fill(&place);
+        if (fill->columns == NULL)
+            PRESTO_TRY(begin_fill(worker, &place, false, err));
+        *data_out = fill->columns == NULL ? NULL : presto__fill_slot(&place, main, worker->main);
+        if (*data_out != NULL)
             return PRESTO_OK;
-        }
     }
     void *data = presto_arena_alloc(&worker->arena, bytes, 64);
     if (data == NULL)
@@ -240,14 +194,24 @@ static presto_status run_steps(presto__worker *worker, presto_plan_worker *steps
     return status;
 }
 
+/* The steps needed it, the batch does not. */
+static void drop_main(presto__worker *worker) {
+    presto_sample *sample = worker->sample;
+    if (worker->loader->wants_main || worker->main == SIZE_MAX)
+        return;
+    sample->feature_count--;
+    for (size_t i = worker->main; i < sample->feature_count; i++)
+        sample->features[i] = sample->features[i + 1];
+    worker->main = SIZE_MAX;
+}
+
 static presto_status put_in_batch(presto__worker *worker, presto_error *err) {
-    bool has_row;
-    PRESTO_TRY(enter_batch(worker, &has_row, err));
-    if (!has_row)
-        return PRESTO_OK;
     uint64_t start = worker->time_scale == 0 ? 0 : presto_clock_ns();
-    presto_status status =
-        presto__batch_put(worker->batch, worker->row, worker->sample, worker->part, err);
+    presto__place place = row_of(worker);
+    drop_main(worker);
+    if (presto__place_fill(&place)->columns == NULL)
+        PRESTO_TRY(begin_fill(worker, &place, true, err));
+    presto_status status = presto__fill_put(&place, worker->sample, err);
     if (worker->time_scale != 0)
         worker->account.batch_ns += (presto_clock_ns() - start) * worker->time_scale;
     return status;
@@ -356,6 +320,8 @@ static presto_status get_sample(presto__worker *worker, presto_arena *arena,
         return find_main(worker, err);
     }
     PRESTO_TRY(loader->source->ops->sample(worker->reader, worker->index, arena, sample_out, err));
+    if (!loader->selection.is_all && !worker->reader->is_selective)
+        presto__selection_apply(&loader->selection, sample_out);
     PRESTO_TRY(find_main(worker, err));
     if (loader->cache_plan != NULL)
         PRESTO_TRY(run_steps(worker, worker->cache_worker, loader->plan == NULL, err));
@@ -371,8 +337,9 @@ static presto_status run_view(presto__worker *worker, presto_error *err) {
     PRESTO_TRY(get_sample(worker, arena, &sample, err));
     bool is_ours = worker->index == SIZE_MAX || ops->owned(worker->reader, worker->index);
     if (is_ours && (!loader->aligns_views || presto__batch_may_view(&sample))) {
+        presto__place place = row_of(worker);
         worker->part->delivered_bytes += presto__sample_bytes(&sample);
-        return presto__batch_view(worker->batch, &sample, worker->main, loader->aligns_views, err);
+        return presto__fill_view(&place, &sample, loader->aligns_views, err);
     }
     /* It is not aligned, or lives in a mapping of the shard, which a batch may outlive. */
     return put_in_batch(worker, err);
@@ -482,6 +449,12 @@ static presto_status load_hit(presto__worker *worker, size_t i) {
     return presto__disk_load(worker->disk, i, blocks, worker->time_scale, &worker->reader->stats);
 }
 
+/* The sample that the fill was begun for has failed. */
+static void undo_fill(presto__worker *worker) {
+    presto__place at = row_of(worker);
+    *presto__place_fill(&at) = (presto__fill){0};
+}
+
 /*
  * Samples [first, first + *count) of the packet; false if the part ends here. When what was looked
  * up no longer holds, *count is how many of them are done.
@@ -505,11 +478,10 @@ static bool run_samples(presto__worker *worker, size_t first, size_t *count_io, 
         worker->position = first + i;
         worker->index = from_cache ? SIZE_MAX : fetched++;
         worker->batch = &packet->batches[worker->position / batch_rows];
-        worker->row = worker->position - worker->batch->first;
         worker->time_scale = i % stride == 0 ? stride : 0;
         worker->reader->time_scale = worker->time_scale;
         worker->reader->lost_shard = false;
-        worker->laid_out_here = false;
+        worker->began_here = false;
         status = from_cache ? load_hit(worker, i) : PRESTO_OK;
         if (status == PRESTO_END) {
             *count_io = i; /* from here on, look again */
@@ -517,15 +489,11 @@ static bool run_samples(presto__worker *worker, size_t first, size_t *count_io, 
         }
         if (status == PRESTO_OK)
             status = run_sample(worker, &error);
-        if (part->odd_at != SIZE_MAX) {
-            stop_later_parts(worker);
-            return false;
-        }
         if (status == PRESTO_OK)
             continue;
-        if (worker->laid_out_here)
-            worker->batch->laid_out = false;
-        place(worker, &error);
+        if (worker->began_here)
+            undo_fill(worker);
+        place(worker, status, &error);
         if (!can_skip(worker, status, &error)) {
             fail_part(worker, &error);
             return false;

@@ -129,28 +129,23 @@ static presto_status drain(presto__runner *runner, const presto_strategy *strate
 
 /*
  * One unmeasured epoch over the raw source with all steps: a sample that cannot be processed shows
- * here, before anything is written, and so does whether batches of more than one can be made. All
- * strategies then use the same batch size.
+ * here, before anything is written.
  */
 static presto_status probe(presto__runner *runner, presto_error *err) {
     const presto_strategy strategy = {PRESTO_UNPROCESSED, NULL, presto__cpu_count(), 0};
-    for (;;) {
-        presto_loader_options options;
-        loader_options(runner, strategy.threads, 1, &options);
-        presto_loader *loader = NULL;
-        PRESTO_TRY(presto__runner_report(runner, &strategy, NULL, err));
-        PRESTO_TRY(presto_loader_open(runner->source, runner->plan, &options, &loader, err));
-        presto__watch watch;
-        presto__watch_start(&watch);
-        presto_status status = drain(runner, &strategy, loader, &watch, err);
-        presto_loader_stats stats;
-        presto_loader_get_stats(loader, &stats);
-        presto_loader_free(loader);
-        runner->sample_bytes = stats.read_bytes;
-        if (status != PRESTO_ERR_RAGGED || runner->batch_samples == 1)
-            return status;
-        runner->batch_samples = 1;
-    }
+    presto_loader_options options;
+    loader_options(runner, strategy.threads, 1, &options);
+    presto_loader *loader = NULL;
+    PRESTO_TRY(presto__runner_report(runner, &strategy, NULL, err));
+    PRESTO_TRY(presto_loader_open(runner->source, runner->plan, &options, &loader, err));
+    presto__watch watch;
+    presto__watch_start(&watch);
+    presto_status status = drain(runner, &strategy, loader, &watch, err);
+    presto_loader_stats stats;
+    presto_loader_get_stats(loader, &stats);
+    presto_loader_free(loader);
+    runner->sample_bytes = stats.read_bytes;
+    return status;
 }
 
 presto_status presto__runner_init(presto__runner *runner, const presto_pipeline *pipeline,

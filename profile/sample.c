@@ -39,14 +39,14 @@ static presto_status pick(const presto_batch *batch, uint64_t wanted, uint64_t t
                           size_t *count, presto_error *err) {
     const presto_batch_feature *feature =
         batch->main_feature < batch->feature_count ? &batch->features[batch->main_feature] : NULL;
-    if (feature == NULL || feature->tensor.spec.dtype != PRESTO_STRING)
+    if (feature == NULL || feature->layout != PRESTO_LAYOUT_BYTES || feature->row_offsets != NULL)
         return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
                            "the source does not give paths");
     while (*count < wanted) {
         uint64_t at = position_of(*count, wanted, total);
         if (at >= batch->first + batch->rows)
             return PRESTO_OK;
-        presto_span path = feature->tensor.strings[at - batch->first];
+        presto_span path = presto_batch_string(feature, (size_t)(at - batch->first));
         char *copy = presto_span_to_text(path);
         if (copy == NULL)
             return presto_fail_memory(err, path.bytes + 1);

@@ -164,7 +164,7 @@ static presto_status note_cache_too_small(presto_sweep *sweep, presto_error *err
         presto_format_bytes((double)sweep->facts.memory_bytes, memory));
 }
 
-static presto_status write_notes(presto_sweep *sweep, size_t wanted_batch, presto_error *err) {
+static presto_status write_notes(presto_sweep *sweep, presto_error *err) {
     const presto_sweep_facts *facts = &sweep->facts;
     char samples[PRESTO_TEXT_BYTES];
     char all[PRESTO_TEXT_BYTES];
@@ -173,10 +173,6 @@ static presto_status write_notes(presto_sweep *sweep, size_t wanted_batch, prest
                             sweep->is_spread ? "an even selection of" : "the first",
                             presto_format_count(facts->samples, samples),
                             presto_format_things(facts->source_samples, "sample", all)));
-    if (facts->batch_samples != wanted_batch)
-        PRESTO_TRY(add_note(sweep, err,
-                            "the samples differ in shape: loads ran with batches of %zu",
-                            facts->batch_samples));
     PRESTO_TRY(note_warm_cold_epochs(sweep, err));
     PRESTO_TRY(note_busy_machine(sweep, err));
     PRESTO_TRY(note_short_runs(sweep, err));
@@ -401,7 +397,7 @@ presto_status presto_sweep_run(const presto_pipeline *pipeline, const char *cons
     if (status == PRESTO_OK)
         status = presto_sweep_score(sweep, &options->weights, err);
     if (status == PRESTO_OK)
-        status = write_notes(sweep, options->batch_samples, err);
+        status = write_notes(sweep, err);
     if (status != PRESTO_OK) {
         presto_sweep_free(sweep);
         return status;

@@ -28,6 +28,7 @@ typedef struct example_parser {
     size_t spec_next;               /* features mostly come in the order of the specs */
     size_t specs_passed_over;       /* where they do not */
     presto__name_table *spec_names; /* then, if there are many; else NULL */
+    bool only_specs;                /* others are passed over */
     presto_arena *arena;
     presto_feature *features; /* room for `most` */
     size_t most, count;
@@ -102,6 +103,16 @@ static const presto_feature_spec *find_spec(example_parser *parser, presto_span 
         return search_spec(parser, name);
     parser->spec_next = at + 1;
     return &parser->specs[at];
+}
+
+/* Is the feature passed over? Whoever takes it looks its spec up again, at once. */
+static bool is_unwanted(example_parser *parser, presto_span name) {
+    if (!parser->only_specs)
+        return false;
+    const presto_feature_spec *spec = find_spec(parser, name);
+    if (spec != NULL)
+        parser->spec_next = (size_t)(spec - parser->specs);
+    return spec == NULL;
 }
 
 /* ---- values ---- */
@@ -391,6 +402,8 @@ static presto_status parse_entry(example_parser *parser, presto_span entry) {
             value = field.bytes;
     }
     size_t at;
+    if (is_unwanted(parser, name))
+        return PRESTO_OK;
     PRESTO_TRY(find_namesake(parser, name, &at));
     presto_feature *feature = &parser->features[at != SIZE_MAX ? at : parser->count];
     feature->name = name;
@@ -526,7 +539,7 @@ static presto_status parse_usual(example_parser *parser) {
         return PRESTO_END;
     scalar_slot *slots;
     presto_status status = usual_room(parser, at, end, &slots);
-    for (; at != end && status == PRESTO_OK; parser->count++) {
+    while (at != end && status == PRESTO_OK) {
         const uint8_t *entry = at;
         size_t count = parser->count;
         if (!presto__wire_expect(&at, end, 0x0a, &bytes))
@@ -538,6 +551,10 @@ static presto_status parse_usual(example_parser *parser) {
         at += bytes;
         if (!presto__wire_expect(&at, entry_end, 0x12, &bytes) || at + bytes != entry_end)
             return PRESTO_END;
+        if (is_unwanted(parser, name)) {
+            at = entry_end;
+            continue;
+        }
         if (count > 0 && !name_less(parser->features[count - 1].name, name))
             return PRESTO_END;
         if (count == parser->most)
@@ -548,6 +565,7 @@ static presto_status parse_usual(example_parser *parser) {
         feature->name = name;
         status = usual_value(parser, presto_span_of(at, bytes), feature, &slots[count]);
         at = entry_end;
+        parser->count++;
     }
     return status;
 }
@@ -581,15 +599,31 @@ static presto_status parse_any(example_parser *parser) {
     return PRESTO_OK;
 }
 
+static presto_status parse(example_parser *parser, presto_sample *sample_out) {
+    presto_status status = parse_usual(parser);
+    if (status == PRESTO_END)
+        status = parse_any(parser);
+    PRESTO_TRY(status);
+    *sample_out = (presto_sample){.features = parser->features, .feature_count = parser->count};
+    return PRESTO_OK;
+}
+
 presto_status presto_example_parse(presto_span in, const presto_feature_spec *specs,
                                    size_t spec_count, presto_arena *arena,
                                    presto_sample *sample_out, presto_error *err) {
     example_parser parser = {
         .in = in, .specs = specs, .spec_count = spec_count, .arena = arena, .err = err};
-    presto_status status = parse_usual(&parser);
-    if (status == PRESTO_END)
-        status = parse_any(&parser);
-    PRESTO_TRY(status);
-    *sample_out = (presto_sample){.features = parser.features, .feature_count = parser.count};
-    return PRESTO_OK;
+    return parse(&parser, sample_out);
+}
+
+presto_status presto_example_parse_some(presto_span in, const presto_feature_spec *specs,
+                                        size_t spec_count, presto_arena *arena,
+                                        presto_sample *sample_out, presto_error *err) {
+    example_parser parser = {.in = in,
+                             .specs = specs,
+                             .spec_count = spec_count,
+                             .only_specs = true,
+                             .arena = arena,
+                             .err = err};
+    return parse(&parser, sample_out);
 }

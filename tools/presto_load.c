@@ -17,6 +17,7 @@
 
 #include "cli.h"
 #include "error_report.h"
+#include "feature_options.h"
 #include "raw_records.h"
 #include "report.h"
 #include "sink.h"
@@ -34,6 +35,7 @@ enum {
     OPT_PREFETCH,
     OPT_FORMAT,
     OPT_FEATURES,
+    OPT_PAD,
     OPT_STATS,
     OPT_LIMIT,
     OPT_SKIP,
@@ -110,13 +112,16 @@ static const cli_option options[] = {
 
     {0, "Output", NULL, NULL},
     {OPT_FORMAT, "format", "FORMAT",
-     "of stdout: tfrecord (an Example per sample), npy (per batch an array per feature), raw (bare "
-     "tensors back to back) or null (count only) [default: tfrecord]"},
+     "of stdout: tfrecord (an Example per sample), npy (arrays of each feature of each batch), raw "
+     "(bare tensors back to back) or null (count only) [default: tfrecord]"},
     {'b', "batch", "N", "samples per batch, for npy [default: 1]"},
     {OPT_DROP_LAST, "drop-last", NULL, "leave out a last batch that is not full"},
     {OPT_FEATURES, "features", "A,B,...",
-     "what npy and raw deliver, in this order [default: npy: the main feature, label, then the "
-     "others; raw: the main feature]"},
+     "what npy and raw deliver, in this order; nothing else is parsed [default: npy: the main "
+     "feature, label, then the others; raw: the main feature]"},
+    {OPT_PAD, "pad", "FEATURE=VALUE[:LENGTH]",
+     "fill the rows of a feature that differ in length up with VALUE, to the longest of the batch "
+     "or to LENGTH, so that they are one array (npy, raw); may be given several times"},
     {OPT_RAW_RECORDS, "raw-records", NULL,
      "pass the records on as they are stored, whatever they hold (tfrecord or null)"},
     {OPT_STATS, "stats", "FILE", "write the figures of the run there, as JSON"},
@@ -133,9 +138,10 @@ static const cli_program self = {
     "Stream samples to stdout: a dataset that presto-write made, any TFRecord files, or a raw "
     "source, through the steps that remain.",
     options,
-    "npy: read with numpy.lib.format.read_array in a loop; texts are |S arrays as\n"
-    "wide as the longest of the batch. A reader that closes the pipe ends the\n"
-    "program quietly. Exit: 0 done, 1 failed, 2 usage, 3 data corrupt.\n"
+    "npy: a message says which arrays follow, another one ends a whole stream; texts\n"
+    "and rows of differing length are values and offsets (docs/streams.md,\n"
+    "examples/npy_stream.py). A reader that closes the pipe ends the program quietly.\n"
+    "Exit: 0 done, 1 failed, 2 usage, 3 data corrupt.\n"
     "\n"
     "Example: presto-load -b 32 -e 2 --shuffle full --format null photos-resized",
 };
@@ -144,8 +150,7 @@ typedef struct load {
     presto_stream_options input;
     presto_loader_options loader;
     sink_format format;
-    char **features; /* one allocation */
-    size_t feature_count;
+    feature_options features;
     const char *stats_file;
     const char *state_file;
     double state_interval_s; /* negative: not given */
@@ -289,8 +294,9 @@ static void parse_output_option(load *l, int id, const char *text) {
     } else if (id == OPT_DROP_LAST) {
         l->loader.drop_last = true;
     } else if (id == OPT_FEATURES) {
-        free(l->features);
-        l->feature_count = cli_list("--features", text, &l->features);
+        feature_options_names(&l->features, text);
+    } else if (id == OPT_PAD) {
+        feature_options_pad(&l->features, text);
     } else if (id == OPT_RAW_RECORDS) {
         l->raw_records = true;
     } else if (id == OPT_STATS) {
@@ -326,8 +332,10 @@ static void check_options(load *l, int argc, char **argv) {
     if (l->has_rank && l->loader.rank >= l->loader.world)
         cli_usage("--rank: %ju is not below --world %ju", (uintmax_t)l->loader.rank,
                   (uintmax_t)l->loader.world);
-    if (l->feature_count > 0 && l->format != SINK_NPY && l->format != SINK_RAW)
+    if (l->features.name_count > 0 && l->format != SINK_NPY && l->format != SINK_RAW)
         cli_usage("--features needs --format npy or raw");
+    if (l->features.pad_count > 0 && l->format != SINK_NPY && l->format != SINK_RAW)
+        cli_usage("--pad needs --format npy or raw");
     if (l->loader.drop_last && l->format == SINK_TFRECORD)
         cli_usage("--drop-last needs batches: --format npy, raw or null");
     if (l->loader.cache_bytes > 0 && l->format == SINK_TFRECORD)
@@ -601,6 +609,15 @@ static int finish(const load *l, load_report *report, presto_status status,
     return code;
 }
 
+/* All is delivered: the stream says so. */
+static presto_status end_stream(sink *out, load_report *report, presto_error *err) {
+    presto_status status = sink_end(out, err);
+    if (status == PRESTO_OK)
+        return PRESTO_END;
+    report->reader_closed = status == PRESTO_END;
+    return status == PRESTO_END ? PRESTO_OK : status;
+}
+
 /* Where the stream starts: PRESTO_OK, or what is wrong with --state. */
 static presto_status find_start(load *l, const presto_source *source, presto_error *err) {
     if (l->state_file == NULL)
@@ -638,6 +655,8 @@ static int stream_all(load *l, const presto_source *source, presto_loader *loade
         return code;
     cli_progress_start(&progress, l->quiet);
     presto_status status = pump(loader, out, &progress, &report, total_samples(l, loader), &err);
+    if (status == PRESTO_END)
+        status = end_stream(out, &report, &err);
     cli_progress_end(&progress);
     error_report_flush(&l->errors);
     report.written_bytes = sink_bytes(out);
@@ -658,14 +677,17 @@ static int run(load *l, const presto_stream *stream) {
     l->loader.cache_plan = stream->cache_plan;
     if (!l->quiet)
         tell_notes(stream->source);
-    presto_status status = find_start(l, stream->source, &err);
+    presto_status status =
+        feature_options_apply(&l->features, stream, l->format == SINK_RAW, &l->loader, &err);
+    if (status >= 0)
+        status = find_start(l, stream->source, &err);
     if (status >= 0)
         status = presto_loader_open(stream->source, stream->plan, &l->loader, &loader, &err);
     if (status == PRESTO_ERR_UNSUPPORTED)
         cli_usage("%s", err.message);
     if (status >= 0)
-        status = sink_new(l->format, STDOUT_FILENO, (const char *const *)l->features,
-                          l->feature_count, &out, &err);
+        status = sink_new(l->format, STDOUT_FILENO, (const char *const *)l->features.names,
+                          l->features.name_count, &out, &err);
     if (status < 0) {
         presto_loader_free(loader);
         return cli_error(&err);
@@ -735,7 +757,7 @@ int main(int argc, char **argv) {
                              : open_and_run(&l, paths, path_count);
         code = error_report_close(&l.errors, code);
     }
-    free(l.features);
+    feature_options_done(&l.features);
     free(l.cache_dir);
     code = cli_close_stdout(code);
     cli_reraise();

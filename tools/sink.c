@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writing batches to a descriptor: one writev per batch and as few system calls as the pipe allows.
- *
- * Numeric tensors are written from where the loader put them. Texts have no fixed size in a batch,
- * so npy pads them into a buffer of ours, as wide as the widest of the batch.
+ * All arrays are written from where the loader put them. docs/streams.md has the npy stream.
  */
 #define _GNU_SOURCE /* F_SETPIPE_SZ */
 
@@ -27,10 +25,11 @@ enum { PIPE_BYTES = 1 << 20, MAX_PIECES = 1024 };
 /* A feature as it is written. */
 typedef struct column {
     char *name;
-    presto_tensor_spec row;        /* raw: what each sample must be */
-    char header[NPY_HEADER_BYTES]; /* npy; reused from batch to batch, as `text` */
-    presto_buffer text;            /* npy: padded strings */
-    const presto_tensor *tensor;   /* raw: of the batch being written */
+    presto_tensor_spec row;              /* raw: what each sample must be */
+    npy_feature described;               /* npy: as the last description has it */
+    char headers[4][NPY_HEADER_BYTES];   /* npy; reused from batch to batch */
+    presto_batch_feature lacking;        /* npy: in a batch that lacks it */
+    const presto_batch_feature *feature; /* of the batch being written */
 } column;
 
 struct sink {
@@ -39,8 +38,11 @@ struct sink {
     uint64_t bytes;
     const char *const *wanted; /* --features, borrowed */
     size_t wanted_count;
-    column *columns; /* set by the first batch, in the order of writing */
-    size_t count;
+    column *columns; /* in the order of writing; npy: those of later batches are added */
+    size_t count, capacity;
+    presto_buffer message; /* npy: the description, or the end */
+    presto_buffer zeros;   /* npy: offsets of a feature that the batch lacks */
+    uint64_t samples, batches;
     struct iovec *pieces; /* MAX_PIECES; what to write next */
     size_t piece_count;
 };
@@ -68,11 +70,11 @@ presto_status sink_new(sink_format format, int fd, const char *const *features,
 void sink_free(sink *self) {
     if (self == NULL)
         return;
-    for (size_t i = 0; i < self->count; i++) {
+    for (size_t i = 0; i < self->count; i++)
         free(self->columns[i].name);
-        presto_buffer_done(&self->columns[i].text);
-    }
     free(self->columns);
+    presto_buffer_done(&self->message);
+    presto_buffer_done(&self->zeros);
     free(self->pieces);
     free(self);
 }
@@ -161,21 +163,25 @@ static bool is_listed(const sink *self, const char *name) {
 static presto_status add_name(sink *self, const presto_batch_feature *feature, presto_error *err) {
     if (is_listed(self, feature->name) || feature->encoding == PRESTO_ENCODE_NONE)
         return PRESTO_OK;
+    if (self->count == self->capacity) {
+        size_t capacity = self->capacity * 2 + 8;
+        column *columns = realloc(self->columns, capacity * sizeof *columns);
+        if (columns == NULL)
+            return presto_fail_memory(err, capacity * sizeof *columns);
+        self->columns = columns;
+        self->capacity = capacity;
+    }
     char *name = strdup(feature->name);
     if (name == NULL)
         return presto_fail_memory(err, strlen(feature->name) + 1);
-    self->columns[self->count++].name = name;
+    self->columns[self->count++] = (column){.name = name};
     return PRESTO_OK;
 }
 
 static presto_status fail_missing(const presto_batch *batch, const char *name, presto_error *err) {
-    char have[300] = "";
-    size_t used = 0;
-    for (size_t i = 0; i < batch->feature_count && used < sizeof have; i++)
-        used += (size_t)snprintf(have + used, sizeof have - used, "%s%s", i ? ", " : "",
-                                 batch->features[i].name);
     return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
-                       "the samples have no feature '%s'; they have: %s", name, have);
+                       "no feature '%s' in samples %ju to %ju; presto-inspect lists what they have",
+                       name, (uintmax_t)batch->first, (uintmax_t)(batch->first + batch->rows - 1));
 }
 
 static presto_status choose_names(sink *self, const presto_batch *batch, presto_error *err) {
@@ -202,117 +208,198 @@ static presto_status choose_names(sink *self, const presto_batch *batch, presto_
     return PRESTO_OK;
 }
 
-static presto_status choose_features(sink *self, const presto_batch *batch, presto_error *err) {
-    size_t most = batch->feature_count + self->wanted_count + 1;
-    self->count = 0;
-    self->columns = calloc(most, sizeof *self->columns);
-    if (self->columns == NULL)
-        return presto_fail_memory(err, most * sizeof *self->columns);
-    return choose_names(self, batch, err);
-}
-
 /* ---- npy ---- */
 
-/* All strings of the batch at the width of its widest; *width_out at least 1, as NumPy wants. */
-static presto_status pad_strings(const presto_tensor *tensor, presto_buffer *text,
-                                 size_t *width_out, presto_error *err) {
-    size_t count = (size_t)presto_spec_elements(&tensor->spec);
-    size_t width = 1;
-    for (size_t i = 0; i < count; i++)
-        width = tensor->strings[i].bytes > width ? tensor->strings[i].bytes : width;
-    if (width > (size_t)INT32_MAX || count > SIZE_MAX / width)
-        return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
-                           "a text of %zu bytes does not fit a NumPy string", width);
-    text->bytes = 0;
-    PRESTO_TRY(presto_buffer_reserve(text, count * width, err));
-    for (size_t i = 0; i < count; i++) {
-        uint8_t *item = text->data + i * width;
-        if (tensor->strings[i].bytes > 0)
-            memcpy(item, tensor->strings[i].data, tensor->strings[i].bytes);
-        memset(item + tensor->strings[i].bytes, 0, width - tensor->strings[i].bytes);
-    }
-    text->bytes = count * width;
-    *width_out = width;
+/* The batch lacks a feature that was there before: each of its rows has no value of it. */
+static presto_status show_lacking(sink *self, column *one, const presto_batch *batch,
+                                  presto_error *err) {
+    size_t bytes = (batch->rows + 1) * sizeof(int64_t);
+    self->zeros.bytes = 0;
+    PRESTO_TRY(presto_buffer_reserve(&self->zeros, bytes, err));
+    memset(self->zeros.data, 0, bytes);
+    const int64_t *zeros = (const int64_t *)(const void *)self->zeros.data;
+    bool is_bytes = one->described.layout == PRESTO_LAYOUT_BYTES;
+    one->lacking = (presto_batch_feature){
+        .name = one->name,
+        .layout = is_bytes ? PRESTO_LAYOUT_BYTES : PRESTO_LAYOUT_RAGGED,
+        .tensor = {.spec = {.dtype = one->described.dtype, .rank = 1}, .data = zeros},
+        .offsets = zeros,
+        .row_offsets = is_bytes ? zeros : NULL};
+    one->feature = &one->lacking;
     return PRESTO_OK;
 }
 
-static presto_status add_array(sink *self, size_t i, const presto_tensor *tensor,
-                               presto_error *err) {
-    const void *data = NULL;
-    size_t bytes = 0;
-    size_t width = 0;
-    if (tensor->spec.dtype == PRESTO_STRING) {
-        PRESTO_TRY(pad_strings(tensor, &self->columns[i].text, &width, err));
-        data = self->columns[i].text.data;
-        bytes = self->columns[i].text.bytes;
-    } else {
-        data = tensor->data;
-        bytes = presto_tensor_bytes(tensor);
+static presto_status add_message(sink *self, presto_error *err) {
+    char *header = (char *)self->message.data;
+    return add_piece(self, header, self->message.bytes, err);
+}
+
+/* Say what follows, where that differs from what was said last. */
+static presto_status describe(sink *self, presto_error *err) {
+    bool is_new = self->batches == 0;
+    for (size_t i = 0; i < self->count; i++) {
+        column *one = &self->columns[i];
+        npy_feature now = {.name = one->name,
+                           .layout = one->feature->layout,
+                           .dtype = one->feature->tensor.spec.dtype,
+                           .has_rows = one->feature->row_offsets != NULL,
+                           .has_shapes = one->feature->shapes != NULL};
+        const npy_feature *said = &one->described;
+        is_new = is_new || said->name == NULL || said->layout != now.layout ||
+                 said->dtype != now.dtype || said->has_rows != now.has_rows ||
+                 said->has_shapes != now.has_shapes;
+        one->described = now;
     }
-    size_t header_bytes = npy_format_header(&tensor->spec, width, self->columns[i].header);
+    if (!is_new)
+        return PRESTO_OK;
+    json_t *features = json_array();
+    for (size_t i = 0; i < self->count; i++)
+        json_array_append_new(features, npy_describe(&self->columns[i].described));
+    PRESTO_TRY(
+        npy_message(json_pack("{s:s,s:i,s:o}", "presto", "npy", "version", 1, "features", features),
+                    &self->message, err));
+    return add_message(self, err);
+}
+
+static presto_status add_array(sink *self, column *one, size_t slot, const presto_tensor *tensor,
+                               presto_error *err) {
+    size_t header_bytes = npy_format_header(&tensor->spec, 0, one->headers[slot]);
     if (header_bytes == 0)
         return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
-                           "feature '%s': dtype %s has no NumPy counterpart", self->columns[i].name,
+                           "feature '%s': dtype %s has no NumPy counterpart", one->name,
                            presto_dtype_name(tensor->spec.dtype));
-    presto_status status = add_piece(self, self->columns[i].header, header_bytes, err);
-    return status == PRESTO_OK ? add_piece(self, data, bytes, err) : status;
+    presto_status status = add_piece(self, one->headers[slot], header_bytes, err);
+    return status == PRESTO_OK ? add_piece(self, tensor->data, presto_tensor_bytes(tensor), err)
+                               : status;
+}
+
+static presto_status add_numbers(sink *self, column *one, size_t slot, const int64_t *numbers,
+                                 const int64_t dims[2], presto_error *err) {
+    if (numbers == NULL)
+        return PRESTO_OK;
+    presto_tensor tensor = {.spec = {.dtype = PRESTO_INT64, .rank = dims[1] == 0 ? 1 : 2},
+                            .data = numbers};
+    tensor.spec.dims[0] = dims[0];
+    tensor.spec.dims[1] = dims[1];
+    return add_array(self, one, slot, &tensor, err);
+}
+
+/* Its arrays: values, offsets, rows, shapes, as far as it has them. */
+static presto_status add_feature(sink *self, column *one, size_t rows, presto_error *err) {
+    const presto_batch_feature *feature = one->feature;
+    int64_t count = (int64_t)rows;
+    int64_t items = feature->row_offsets == NULL ? count : feature->row_offsets[rows];
+    presto_status status = add_array(self, one, 0, &feature->tensor, err);
+    if (status == PRESTO_OK)
+        status = add_numbers(self, one, 1, feature->offsets, (const int64_t[]){items + 1, 0}, err);
+    if (status == PRESTO_OK)
+        status =
+            add_numbers(self, one, 2, feature->row_offsets, (const int64_t[]){count + 1, 0}, err);
+    if (status == PRESTO_OK)
+        status = add_numbers(self, one, 3, feature->shapes,
+                             (const int64_t[]){count, (int64_t)feature->shape_rank}, err);
+    return status;
+}
+
+/* Find the features of the batch; those that were not there before come behind the others. */
+static presto_status find_features(sink *self, const presto_batch *batch, presto_error *err) {
+    if (self->batches == 0)
+        PRESTO_TRY(choose_names(self, batch, err));
+    for (size_t i = 0; self->wanted_count == 0 && i < batch->feature_count; i++)
+        if (i >= self->count || batch->feature_count != self->count || self->batches == 0)
+            PRESTO_TRY(add_name(self, &batch->features[i], err));
+    for (size_t i = 0; i < self->count; i++) {
+        column *one = &self->columns[i];
+        one->feature = find_feature(batch, one->name);
+        if (one->feature == NULL)
+            PRESTO_TRY(show_lacking(self, one, batch, err));
+    }
+    return PRESTO_OK;
 }
 
 static presto_status write_npy(sink *self, const presto_batch *batch, presto_error *err) {
-    for (size_t i = 0; i < self->count; i++) {
-        const presto_batch_feature *feature = find_feature(batch, self->columns[i].name);
-        if (feature == NULL || feature->encoding == PRESTO_ENCODE_NONE)
-            return fail_missing(batch, self->columns[i].name, err);
-        presto_status status = add_array(self, i, &feature->tensor, err);
-        if (status != PRESTO_OK)
-            return status;
-    }
-    return flush_pieces(self, err);
+    PRESTO_TRY(find_features(self, batch, err));
+    presto_status status = describe(self, err);
+    for (size_t i = 0; i < self->count && status == PRESTO_OK; i++)
+        status = add_feature(self, &self->columns[i], batch->rows, err);
+    return status == PRESTO_OK ? flush_pieces(self, err) : status;
+}
+
+presto_status sink_end(sink *self, presto_error *err) {
+    if (self->format != SINK_NPY)
+        return PRESTO_OK;
+    PRESTO_TRY(
+        npy_message(json_pack("{s:s,s:b,s:I,s:I}", "presto", "npy", "end", 1, "samples",
+                              (json_int_t)self->samples, "batches", (json_int_t)self->batches),
+                    &self->message, err));
+    presto_status status = add_message(self, err);
+    return status == PRESTO_OK ? flush_pieces(self, err) : status;
 }
 
 /* ---- raw ---- */
 
+/* What row `row` is, as far as raw goes: a list of one value is a scalar. */
+static presto_tensor_spec row_spec(const presto_batch_feature *feature, size_t row) {
+    const presto_tensor_spec *spec = &feature->tensor.spec;
+    presto_tensor_spec own = {.dtype = spec->dtype};
+    if (feature->layout == PRESTO_LAYOUT_DENSE) {
+        for (int i = 1; i < spec->rank; i++)
+            own.dims[own.rank++] = spec->dims[i];
+    } else if (feature->shapes != NULL) {
+        const int64_t *dims = feature->shapes + row * feature->shape_rank;
+        for (size_t i = 0; i < feature->shape_rank && dims[i] >= 0; i++)
+            own.dims[own.rank++] = dims[i];
+    } else {
+        own.dims[own.rank++] = feature->offsets[row + 1] - feature->offsets[row];
+    }
+    if (own.rank == 1 && own.dims[0] == 1)
+        own = (presto_tensor_spec){.dtype = spec->dtype};
+    return own;
+}
+
 /* Nothing in a raw stream says where a sample ends, so all of them have the shape of the first. */
-static presto_status check_raw(sink *self, size_t i, const presto_batch *batch,
-                               const presto_batch_feature *feature, presto_error *err) {
-    presto_tensor_spec row = feature->tensor.spec;
-    if (row.dtype == PRESTO_STRING)
+static presto_status check_raw(column *one, const presto_batch *batch, presto_error *err) {
+    if (one->feature->layout == PRESTO_LAYOUT_BYTES)
         return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
-                           "feature '%s' is text: --format raw writes tensors of one size only",
-                           self->columns[i].name);
-    row.rank -= 1;
-    memmove(row.dims, row.dims + 1, (size_t)row.rank * sizeof row.dims[0]);
-    memset(row.dims + row.rank, 0, (PRESTO_MAX_RANK - (size_t)row.rank) * sizeof row.dims[0]);
-    if (self->columns[i].row.dtype == PRESTO_DTYPE_UNKNOWN)
-        self->columns[i].row = row;
-    if (presto_spec_equal(&self->columns[i].row, &row))
-        return PRESTO_OK;
-    char got[PRESTO_SPEC_TEXT_BYTES], want[PRESTO_SPEC_TEXT_BYTES];
-    return presto_fail(err, PRESTO_ERR_RAGGED, PRESTO_NO_OFFSET,
-                       "sample %ju: feature '%s' is %s, those before it are %s: --format raw "
-                       "writes tensors of one size only",
-                       (uintmax_t)batch->sample_numbers[0], self->columns[i].name,
-                       presto_spec_format(&row, got, sizeof got),
-                       presto_spec_format(&self->columns[i].row, want, sizeof want));
+                           "feature '%s' is text: --format raw writes tensors of one size only; "
+                           "use npy, or --pad",
+                           one->name);
+    size_t rows = one->feature->layout == PRESTO_LAYOUT_DENSE ? 1 : batch->rows;
+    for (size_t row = 0; row < rows; row++) {
+        presto_tensor_spec own = row_spec(one->feature, row);
+        if (one->row.dtype == PRESTO_DTYPE_UNKNOWN)
+            one->row = own;
+        if (presto_spec_equal(&one->row, &own))
+            continue;
+        char got[PRESTO_SPEC_TEXT_BYTES], want[PRESTO_SPEC_TEXT_BYTES];
+        return presto_fail(err, PRESTO_ERR_RAGGED, PRESTO_NO_OFFSET,
+                           "sample %ju: feature '%s' is %s, those before it are %s: --format raw "
+                           "writes tensors of one size only; use npy, or --pad with a length",
+                           (uintmax_t)batch->sample_numbers[row], one->name,
+                           presto_spec_format(&own, got, sizeof got),
+                           presto_spec_format(&one->row, want, sizeof want));
+    }
+    return PRESTO_OK;
 }
 
 static presto_status write_raw(sink *self, const presto_batch *batch, presto_error *err) {
+    if (self->batches == 0)
+        PRESTO_TRY(choose_names(self, batch, err));
     for (size_t i = 0; i < self->count; i++) {
-        const presto_batch_feature *feature = find_feature(batch, self->columns[i].name);
-        if (feature == NULL)
+        self->columns[i].feature = find_feature(batch, self->columns[i].name);
+        if (self->columns[i].feature == NULL)
             return fail_missing(batch, self->columns[i].name, err);
-        PRESTO_TRY(check_raw(self, i, batch, feature, err));
-        self->columns[i].tensor = &feature->tensor;
+        PRESTO_TRY(check_raw(&self->columns[i], batch, err));
     }
     presto_status status = PRESTO_OK;
     if (self->count == 1) {
-        const presto_tensor *only = self->columns[0].tensor;
+        const presto_tensor *only = &self->columns[0].feature->tensor;
         status = add_piece(self, only->data, presto_tensor_bytes(only), err);
         return status == PRESTO_OK ? flush_pieces(self, err) : status;
     }
     for (size_t row = 0; row < batch->rows && status == PRESTO_OK; row++) {
         for (size_t i = 0; i < self->count && status == PRESTO_OK; i++) {
-            const presto_tensor *tensor = self->columns[i].tensor;
+            const presto_tensor *tensor = &self->columns[i].feature->tensor;
             size_t bytes = presto_tensor_bytes(tensor) / batch->rows;
             status = add_piece(self, (const char *)tensor->data + row * bytes, bytes, err);
         }
@@ -328,7 +415,8 @@ presto_status sink_write(sink *self, const presto_batch *batch, presto_error *er
         status = add_piece(self, batch->frames.data, batch->frames.bytes, err);
         return status == PRESTO_OK ? flush_pieces(self, err) : status;
     }
-    if (self->columns == NULL)
-        PRESTO_TRY(choose_features(self, batch, err));
-    return self->format == SINK_NPY ? write_npy(self, batch, err) : write_raw(self, batch, err);
+    status = self->format == SINK_NPY ? write_npy(self, batch, err) : write_raw(self, batch, err);
+    self->samples += batch->rows;
+    self->batches++;
+    return status;
 }

@@ -6,11 +6,13 @@
 #ifndef PRESTO_TOOLS_SINK_H
 #define PRESTO_TOOLS_SINK_H
 
+#include <jansson.h>
+
 #include <presto/loader.h>
 
 typedef enum sink_format {
     SINK_TFRECORD = 0, /* frames */
-    SINK_NPY = 1,      /* per batch, per feature, one .npy array */
+    SINK_NPY = 1,      /* .npy arrays: docs/streams.md */
     SINK_RAW = 2,      /* the features' tensors of each sample, back to back */
     SINK_NULL = 3      /* nothing */
 } sink_format;
@@ -29,10 +31,17 @@ void sink_free(sink *self);
 /**
  * Write one batch.
  * Returns: PRESTO_OK; PRESTO_END if the reader closed the pipe; PRESTO_ERR_STOPPED after a signal;
- * PRESTO_ERR_IO; PRESTO_ERR_NOT_FOUND (a feature that the batch lacks); PRESTO_ERR_TYPE, _RAGGED
- * (raw: text, or a sample of another shape than the first); PRESTO_ERR_MEMORY.
+ * PRESTO_ERR_IO; PRESTO_ERR_NOT_FOUND (a feature that the first batch lacks, with raw any);
+ * PRESTO_ERR_TYPE, _RAGGED (raw: text, or a sample of another shape than the first);
+ * PRESTO_ERR_MEMORY.
  */
 presto_status sink_write(sink *self, const presto_batch *batch, presto_error *err);
+
+/**
+ * All has been written: npy says so, in a last array. Without it a stream is not whole.
+ * Returns: as sink_write.
+ */
+presto_status sink_end(sink *self, presto_error *err);
 
 /** Bytes written so far. */
 uint64_t sink_bytes(const sink *self);
@@ -50,5 +59,22 @@ uint64_t sink_bytes(const sink *self);
  */
 size_t npy_format_header(const presto_tensor_spec *spec, size_t item_bytes,
                          char header_out[NPY_HEADER_BYTES]);
+
+/** A feature as a description has it. */
+typedef struct npy_feature {
+    const char *name; /* borrowed */
+    presto_layout layout;
+    presto_dtype dtype; /* of the values */
+    bool has_rows, has_shapes;
+} npy_feature;
+
+/** Its entry in the description; NULL: no memory, or a name that is not UTF-8. */
+json_t *npy_describe(const npy_feature *feature);
+
+/**
+ * Set `out` to a message of the stream: an array of one |S element which is `json`, with blanks up
+ * to a multiple of 64 bytes. `json` is taken; NULL fails.
+ */
+presto_status npy_message(json_t *json, presto_buffer *out, presto_error *err);
 
 #endif

@@ -34,6 +34,15 @@ PRESTO_API presto_status presto_example_parse(presto_span in, const presto_featu
                                               presto_sample *sample_out, presto_error *err);
 
 /**
+ * As presto_example_parse, but only the features that `specs` names: the values of others are
+ * passed over, whatever they hold. A spec with PRESTO_ENCODE_NONE and rank -1 says no more than the
+ * name.
+ */
+PRESTO_API presto_status presto_example_parse_some(presto_span in, const presto_feature_spec *specs,
+                                                   size_t spec_count, presto_arena *arena,
+                                                   presto_sample *sample_out, presto_error *err);
+
+/**
  * Append the serialized Example of `sample` to `out`: features sorted by name (bytewise), so that
  * equal samples give equal bytes. Returns: PRESTO_OK, PRESTO_ERR_MEMORY, PRESTO_ERR_LIMIT (over 2
  * GiB - 1), PRESTO_ERR_TYPE (a feature whose dtype does not go with its encoding).

@@ -61,6 +61,13 @@ typedef void (*presto_skip_fn)(void *user, uint64_t epoch, uint64_t sample,
  */
 typedef void (*presto_warning_fn)(void *user, const presto_error *warning);
 
+/** Fill the rows of a feature up to one length, so that it becomes dense. */
+typedef struct presto_pad {
+    const char *feature;
+    double value;    /* must fit the feature's dtype; strings: a byte */
+    uint64_t length; /* along the first dimension; 0: that of the longest row in the batch */
+} presto_pad;
+
 typedef struct presto_loader_options {
     unsigned threads;          /* worker threads; 0 = inline in presto_loader_next. Default 1 */
     bool auto_threads;         /* `threads` is the most: find while running how many of them are
@@ -113,19 +120,58 @@ typedef struct presto_loader_options {
                                    while it waits; then that fails with PRESTO_ERR_STOPPED.
                                    NULL: never */
     void *should_stop_user;
+    /* Batches have these features only, and nothing else is parsed but what the steps work on.
+     * Copied. NULL: all. A name that no sample has is not an error: batches lack it. */
+    const char *const *features;
+    size_t feature_count;
+    const presto_pad *pads; /* copied; features that are not there are ignored. Default NULL */
+    size_t pad_count;
     const presto_plan *cache_plan; /* deterministic steps that run before the cache, once a sample;
                                       the plan given to open runs behind it. NULL: none */
 } presto_loader_options;
 
 PRESTO_API void presto_loader_options_defaults(presto_loader_options *options);
 
+/**
+ * How the rows of a feature stand in a batch. Strings (bytes) are PRESTO_LAYOUT_BYTES in every
+ * batch. Numbers are PRESTO_LAYOUT_RAGGED in every batch if their shape is declared with an unknown
+ * dim (by dataset.json, or as the output of the steps), unless they are padded or batches have one
+ * sample; then, as without a declaration, they are dense where all rows of the batch have the same
+ * shape, and ragged where one differs or lacks the feature.
+ */
+typedef enum presto_layout {
+    PRESTO_LAYOUT_DENSE = 0,  /* tensor is [rows, ...] */
+    PRESTO_LAYOUT_RAGGED = 1, /* tensor is [values]: all rows back to back */
+    PRESTO_LAYOUT_BYTES = 2   /* tensor is uint8 [bytes]: all strings back to back */
+} presto_layout;
+
+/** "dense", "ragged", "bytes". */
+PRESTO_API const char *presto_layout_name(presto_layout layout);
+
 /** One feature of a batch. Borrowed from the batch. */
 typedef struct presto_batch_feature {
     const char *name;
     presto_encoding encoding;
-    presto_tensor tensor; /* dims[0] = rows; numeric data is contiguous and 64-byte aligned (views
-                             are not aligned) */
+    presto_layout layout;
+    presto_tensor tensor;   /* numeric, contiguous, 64-byte aligned (views are not aligned) */
+    const int64_t *offsets; /* ragged: rows + 1; row r has values [offsets[r], offsets[r + 1]) of
+                               tensor. bytes: strings + 1, likewise of string s. dense: NULL */
+    const int64_t *row_offsets; /* bytes, where a row of the batch has not exactly one string or the
+                                   declared shape says so: rows + 1; row r has strings
+                                   [row_offsets[r], row_offsets[r + 1]). Else NULL: string r is
+                                   row r */
+    const int64_t *shapes;      /* [rows, shape_rank], where a row has two dimensions or more: its
+                                   dims, -1 behind the last one (0, -1, ... if the row lacks the
+                                   feature). Else NULL */
+    size_t shape_rank;
 } presto_batch_feature;
+
+/** String `string` of a feature with PRESTO_LAYOUT_BYTES; that of row `string` if there are no
+ * row_offsets. Borrowed from the batch. */
+static inline presto_span presto_batch_string(const presto_batch_feature *feature, size_t string) {
+    const int64_t *at = feature->offsets + string;
+    return presto_span_of((const uint8_t *)feature->tensor.data + at[0], (size_t)(at[1] - at[0]));
+}
 
 /**
  * What presto_loader_next hands out. Owned by the caller until presto_batch_release. Read-only.
@@ -167,8 +213,10 @@ PRESTO_API presto_status presto_loader_open(presto_source *source, const presto_
  * The next batch, in order; waits for it.
  * Returns: PRESTO_OK; PRESTO_END after the last; a failure at the place in the sequence where it
  * happened (everything before it has been delivered); the same failure again when called again.
- * PRESTO_ERR_RAGGED names the sample whose shape differs from the first of its batch. Threads: one
- * consumer at a time.
+ * Features that differ in length are no failure (see presto_layout). PRESTO_ERR_RAGGED: a feature
+ * of another dtype than in the samples before it of the same batch, which is named; rows that
+ * cannot be padded, as they differ in more than the first dimension. Threads: one consumer at a
+ * time.
  */
 PRESTO_API presto_status presto_loader_next(presto_loader *loader, presto_batch **batch_out,
                                             presto_error *err);

@@ -34,7 +34,7 @@ extern "C" {
     X(PRESTO_ERR_LIMIT, -8, "limit exceeded")                                                      \
     X(PRESTO_ERR_TRUNCATED, -9, "truncated data")                                                  \
     X(PRESTO_ERR_CORRUPT, -10, "corrupt data")                                                     \
-    X(PRESTO_ERR_RAGGED, -11, "samples of different shapes in one batch")                          \
+    X(PRESTO_ERR_RAGGED, -11, "samples that do not go together in one batch")                      \
     X(PRESTO_ERR_STOPPED, -12, "stopped")                                                          \
     X(PRESTO_ERR_BUSY, -13, "being written, or unfinished")
 

@@ -103,7 +103,7 @@ typedef struct presto_sweep_options {
                                   together, and so are the cached; 0..3600. Default 0.25 */
     unsigned cold_epochs;      /* at most so many cold epochs a run, 1..1000. Default 12 */
     unsigned preparation_runs; /* conversions per strategy, 1..runs. Default 1 */
-    size_t batch_samples;      /* of the loads. Default 32 (1 where shapes turn out to be ragged) */
+    size_t batch_samples;      /* of the loads. Default 32 */
     presto_weights weights;    /* default 0, 0, 1 */
     uint64_t seed;             /* default 0 */
     /* Trial datasets are written into a fresh folder in here (made if missing) and removed; must be

@@ -510,23 +510,6 @@ class BadWords(Case):
         done = run("presto-load", "--format", "null", "-p", "./no.yaml", self.make_photos())
         self.assert_fails(done, 1, "no.yaml")
 
-    def test_samples_of_different_shapes_do_not_make_a_batch(self):
-        source = self.new("source")
-        small, large = sorted(self.make_photos().rglob("*.jpg"))[:2]
-        (source / "a").mkdir(parents=True)
-        shutil.copy(small, source / "a" / "0.jpg")
-        run_pipeline = self.new("decoded").with_suffix(".yaml")
-        run_pipeline.write_text("name: decoded\nsource: {type: files, match: ['*.jpg']}\nsteps:\n"
-                                "  - {step: read-file, yields: concatenated}\n"
-                                "  - {step: decode-image, yields: decoded, channels: 3}\n")
-        other = self.new("other")
-        subprocess.run([PHOTOS, "-n", "1", "-c", "1", "--width", "50", "--height", "50", "-o", other], check=True)
-        shutil.copy(next(other.rglob("*.jpg")), source / "a" / "1.jpg")
-        done = run("presto-load", "--format", "npy", "-b", "2", "-p", run_pipeline, source)
-        self.assert_fails(done, 1, "a/1.jpg", "[50,50,3]", "[72,96,3]")
-        self.assertEqual(run("presto-load", "--format", "npy", "-b", "1", "-p", run_pipeline, source).returncode, 0)
-        self.assert_fails(run("presto-load", "--format", "raw", "-p", run_pipeline, source), 1, "[50,50,3]")
-
 
 if __name__ == "__main__":
     main()

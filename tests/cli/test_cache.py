@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """presto-load --cache disk: the same stream whatever happens to the cache, and within its limit."""
+import io
 import json
 import os
 import random
@@ -11,6 +12,8 @@ import struct
 import subprocess
 import time
 import unittest
+
+import numpy as np
 
 from cli import PIPELINE, SANITIZED, TOOLS, Case, main, run
 
@@ -30,6 +33,16 @@ def crc32c(data):
         for _ in range(8):
             crc = crc >> 1 ^ 0x82F63B78 * (crc & 1)
     return crc ^ 0xFFFFFFFF
+
+
+def arrays(stream):
+    """The arrays of an npy stream, without its messages: the stream of several runs, one behind the other."""
+    at, found = io.BytesIO(stream), []
+    while at.tell() < len(stream):
+        array = np.lib.format.read_array(at)
+        if array.dtype.kind != "S":
+            found.append(f"{array.dtype} {array.shape} ".encode() + array.tobytes())
+    return b"".join(found)
 
 
 class DiskCache(Case):
@@ -111,11 +124,11 @@ class DiskCache(Case):
                 data, stats = self.stream("--rank", rank, "--world", 3)
                 self.assertTrue(data == wanted[rank])
             self.assertEqual(stats["missed_samples"] == 0, turn == 1)
-        whole = self.plain(epochs=3)
+        whole = arrays(self.plain(epochs=3))
         state = self.new("state")
         parts = [self.stream("--state", state, *limit, epochs=3)[0]
                  for limit in (["--limit", "15"], ["--limit", "55"], [])]
-        self.assertTrue(b"".join(parts) == whole)
+        self.assertTrue(b"".join(map(arrays, parts)) == whole)
 
     def test_what_could_not_be_computed_is_not_stored(self):
         source = self.new("photos")

@@ -21,12 +21,16 @@ THREADS = (0, 1, 2, 5, 8)
 
 
 def arrays(data):
-    """All .npy arrays of a stream."""
+    """All .npy arrays of a stream but its messages."""
     stream = io.BytesIO(data)
     found = []
     while stream.tell() < len(data):
         found.append(np.lib.format.read_array(stream))
-    return found
+    return [array for array in found if array.dtype.kind != "S"]
+
+
+def strings(values, offsets):
+    return [values[at:end].tobytes() for at, end in zip(offsets, offsets[1:])]
 
 
 class Load(Case):
@@ -182,19 +186,20 @@ class Load(Case):
 
     def test_npy_has_main_feature_label_and_key_of_each_batch(self):
         found = arrays(self.load("-q", "--format", "npy", "-b", "10", self.resized))
-        self.assertEqual(len(found), 3 * 3)
+        self.assertEqual(len(found), 3 * 4)
         photos = sorted(self.make_photos().rglob("*.jpg"))
         classes = sorted({p.parent.name for p in photos})
         at = 0
-        for image, label, key in zip(found[0::3], found[1::3], found[2::3]):
+        for image, label, values, offsets in zip(found[0::4], found[1::4], found[2::4], found[3::4]):
             rows = min(10, self.photo_count - at)
             self.assertEqual((image.dtype, image.shape), (np.dtype("<f4"), (rows, 32, 40, 3)))
             self.assertLessEqual(np.abs(image).max(), 1)
             self.assertEqual((label.dtype, label.shape), (np.dtype("<i8"), (rows,)))
             expected = photos[at : at + rows]
             self.assertEqual(list(label), [classes.index(p.parent.name) for p in expected])
-            self.assertEqual(list(key), [str(p.relative_to(self.make_photos())).encode() for p in expected])
-            self.assertEqual(key.dtype.kind, "S")
+            self.assertEqual((values.dtype, offsets.dtype), (np.dtype("u1"), np.dtype("<i8")))
+            self.assertEqual(strings(values, offsets),
+                             [str(p.relative_to(self.make_photos())).encode() for p in expected])
             at += rows
 
     def test_each_npy_array_starts_at_a_multiple_of_64_bytes(self):
@@ -206,17 +211,16 @@ class Load(Case):
 
     def test_features_chooses_what_is_delivered_and_in_which_order(self):
         found = arrays(self.load("-q", "--format", "npy", "-b", "24", "--features", "key,label", self.resized))
-        self.assertEqual([a.dtype.kind for a in found], ["S", "i"])
+        self.assertEqual([a.dtype.name for a in found], ["uint8", "int64", "int64"])
         done = run("presto-load", "--format", "npy", "--features", "image,nose", self.resized)
         self.assert_fails(done, 1, "no feature 'nose'", "label")
         self.assertEqual(done.stdout, b"")
 
-    def test_text_features_are_padded_to_the_widest_of_the_batch(self):
+    def test_text_features_are_bytes_and_offsets(self):
         found = arrays(self.load("-q", "--to", "concatenated", "--format", "npy", "-b", "24", "-p", self.pipeline,
                                  self.make_photos()))
         photos = sorted(self.make_photos().rglob("*.jpg"))
-        self.assertEqual(found[0].itemsize, max(p.stat().st_size for p in photos))
-        self.assertEqual(list(found[0]), [p.read_bytes() for p in photos])  # JPEGs do not end in NUL
+        self.assertEqual(strings(found[0], found[1]), [p.read_bytes() for p in photos])
 
     def test_drop_last_leaves_out_the_partial_batch(self):
         found = arrays(self.load("-q", "--format", "npy", "-b", "10", "--drop-last", "--features", "label", self.resized))

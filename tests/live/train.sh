@@ -13,6 +13,7 @@ trap 'rm -rf "$folder"' EXIT
     "$python" "$examples/train_numpy.py" --least-accuracy 0.5
 if "$python" -c 'import torch' 2>/dev/null; then
     "$python" "$examples/train_torch.py" --load "$tools/presto-load" --least-accuracy 0.5 "$folder/dataset"
+    "$python" "$examples/train_torch.py" --load "$tools/presto-load" --workers 2 --least-accuracy 0.5 "$folder/dataset"
 else
     echo "PyTorch is not installed: train_torch.py not run"
 fi

@@ -168,14 +168,19 @@ static inline uint32_t digest_batch(uint32_t digest, const presto_batch *batch) 
         char text[PRESTO_SPEC_TEXT_BYTES];
         digest = digest_text(digest, feature->name);
         digest = digest_text(digest, presto_spec_format(&feature->tensor.spec, text, sizeof text));
-        if (feature->tensor.spec.dtype != PRESTO_STRING) {
-            digest =
-                presto_crc32c(digest, feature->tensor.data, presto_tensor_bytes(&feature->tensor));
-            continue;
+        digest = digest_text(digest, presto_layout_name(feature->layout));
+        digest = presto_crc32c(digest, feature->tensor.data, presto_tensor_bytes(&feature->tensor));
+        size_t items = batch->rows;
+        if (feature->row_offsets != NULL) {
+            items = (size_t)feature->row_offsets[batch->rows];
+            digest = presto_crc32c(digest, feature->row_offsets,
+                                   (batch->rows + 1) * sizeof *feature->row_offsets);
         }
-        for (uint64_t j = 0; j < presto_spec_elements(&feature->tensor.spec); j++)
-            digest = presto_crc32c(digest, feature->tensor.strings[j].data,
-                                   feature->tensor.strings[j].bytes);
+        if (feature->offsets != NULL)
+            digest = presto_crc32c(digest, feature->offsets, (items + 1) * sizeof(int64_t));
+        if (feature->shapes != NULL)
+            digest = presto_crc32c(digest, feature->shapes,
+                                   batch->rows * feature->shape_rank * sizeof *feature->shapes);
     }
     if (batch->frames.bytes > 0)
         digest = presto_crc32c(digest, batch->frames.data, batch->frames.bytes);

@@ -108,7 +108,7 @@ START_TEST(batches_hold_what_was_stored_and_are_aligned) {
             uint64_t number = batch->sample_numbers[row];
             char key[32];
             snprintf(key, sizeof key, "sample-%" PRIu64, number);
-            ck_assert(presto_span_is(batch->features[0].tensor.strings[row], key));
+            ck_assert(presto_span_is(presto_batch_string(&batch->features[0], row), key));
             ck_assert_int_eq(((const int64_t *)batch->features[1].tensor.data)[row],
                              (int64_t)(number % 7));
             for (size_t i = 0; i < 50; i++)
@@ -435,30 +435,6 @@ END_TEST
 
 /* ---- shapes ---- */
 
-START_TEST(a_ragged_sample_is_named_with_both_shapes_whatever_the_threads) {
-    for (uint64_t odd = 0; odd < 100; odd += 33) {
-        made how = {.samples = 100, .shards = 2, .values = 4, .odd = odd};
-        opened data = set_up(&how);
-        char first_message[PRESTO_ERROR_MESSAGE_BYTES] = "";
-        for (size_t t = 0; t < THREAD_COUNTS; t++)
-            for (size_t block = 1; block < 40; block += 6) {
-                presto_loader_options options = defaults(thread_counts[t], 10);
-                options.block_samples = block;
-                presto_error err;
-                uint64_t samples;
-                digest_stream(data.source, NULL, &options, &samples, PRESTO_ERR_RAGGED, &err);
-                ck_assert_uint_eq(samples, odd / 10 * 10);
-                if (first_message[0] == '\0')
-                    memcpy(first_message, err.message, sizeof first_message);
-                ck_assert_str_eq(err.message, first_message);
-                ck_assert_ptr_nonnull(strstr(err.message, "float32[5]"));
-                ck_assert_ptr_nonnull(strstr(err.message, "float32[4]"));
-            }
-        tear_down(&data);
-    }
-}
-END_TEST
-
 START_TEST(ragged_samples_are_fine_in_batches_of_one) {
     made how = {.samples = 100, .shards = 2, .values = 4, .odd = 50};
     opened data = set_up(&how);
@@ -569,7 +545,7 @@ START_TEST(skipped_samples_leave_batches_shorter_and_are_told_in_order) {
                             ck_assert(x[row * 20 + 3] == made_value(expected, 3));
                             char key[32];
                             snprintf(key, sizeof key, "sample-%" PRIu64, expected);
-                            ck_assert(presto_span_is(got->features[0].tensor.strings[row], key));
+                            ck_assert(presto_span_is(presto_batch_string(&got->features[0], row), key));
                         }
                         expected++;
                     }
@@ -833,7 +809,6 @@ int main(void) {
         a_saved_state_resumes_to_the_rest_with_shuffle_ranks_and_epochs,
         a_state_at_the_end_of_an_epoch_goes_on_in_another_world,
         limits_epochs_and_incomplete_batches_are_kept_to,
-        a_ragged_sample_is_named_with_both_shapes_whatever_the_threads,
         ragged_samples_are_fine_in_batches_of_one,
         a_failure_comes_in_its_place_after_all_before_it,
         skipped_samples_leave_batches_shorter_and_are_told_in_order,

@@ -75,8 +75,8 @@ static char *listing(presto_source *source) {
                 size_t used = strlen(text);
                 if (strcmp(feature->name, "key") == 0)
                     snprintf(text + used, 4096 - used, "%s%.*s", used == 0 ? "" : " ",
-                             (int)feature->tensor.strings[row].bytes,
-                             (const char *)feature->tensor.strings[row].data);
+                             (int)presto_batch_string(feature, row).bytes,
+                             (const char *)presto_batch_string(feature, row).data);
                 else if (strcmp(feature->name, "label") == 0)
                     snprintf(text + used, 4096 - used, "=%lld",
                              (long long)((const int64_t *)feature->tensor.data)[row]);

@@ -322,7 +322,7 @@ START_TEST(a_photo_that_cannot_be_decoded_ends_the_sweep_by_its_name) {
 }
 END_TEST
 
-START_TEST(samples_of_different_shapes_are_measured_one_by_one) {
+START_TEST(samples_of_different_shapes_are_measured_in_batches) {
     place at = make_place(8);
     char command[2048];
     snprintf(command, sizeof command,
@@ -345,7 +345,7 @@ START_TEST(samples_of_different_shapes_are_measured_one_by_one) {
     options.batch_samples = 5; /* eight wide ones and four tall ones: the second batch is mixed */
     presto_sweep *sweep = NULL;
     ck_assert_ok(presto_sweep_run(pipeline, paths, 2, &options, &sweep, &err), &err);
-    ck_assert_uint_eq(presto_sweep_get_facts(sweep)->batch_samples, 1);
+    ck_assert_uint_eq(presto_sweep_get_facts(sweep)->batch_samples, 5);
     ck_assert_uint_eq(presto_sweep_result_count(sweep), 1 + 2 * 2);
     for (size_t i = 0; i < presto_sweep_result_count(sweep); i++)
         ck_assert(!presto_sweep_result(sweep, i)->failed);
@@ -443,7 +443,7 @@ int main(void) {
         a_strategy_that_fails_is_reported_and_the_others_go_on,
         a_sweep_that_is_stopped_leaves_nothing_behind,
         a_photo_that_cannot_be_decoded_ends_the_sweep_by_its_name,
-        samples_of_different_shapes_are_measured_one_by_one,
+        samples_of_different_shapes_are_measured_in_batches,
         a_small_disk_budget_changes_the_order_and_not_the_figures,
         a_run_repeats_its_epochs_until_they_last_or_are_as_many_as_may_be,
         options_that_make_no_sense_are_refused_before_anything_is_made,

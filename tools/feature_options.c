@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "feature_options.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+void feature_options_names(feature_options *self, const char *text) {
+    free(self->names);
+    self->name_count = cli_list("--features", text, &self->names);
+}
+
+static void *grow(void *memory, size_t bytes) {
+    void *grown = realloc(memory, bytes);
+    if (grown == NULL) {
+        cli_message("out of memory");
+        exit(CLI_FAILED);
+    }
+    return grown;
+}
+
+/* FEATURE=VALUE[:LENGTH]; FEATURE may have an = in it. */
+void feature_options_pad(feature_options *self, const char *text) {
+    const char *value = strrchr(text, '=');
+    char *end = NULL;
+    presto_pad pad = {0};
+    if (value == NULL || value == text)
+        cli_usage("--pad: '%s' is not FEATURE=VALUE or FEATURE=VALUE:LENGTH", text);
+    pad.value = strtod(value + 1, &end);
+    if (end == value + 1 || (*end != '\0' && *end != ':') || !isfinite(pad.value))
+        cli_usage("--pad: '%s' is not a number, or a number and :LENGTH", value + 1);
+    if (*end == ':')
+        pad.length = cli_number("--pad", end + 1, 1, UINT32_MAX);
+    size_t count = self->pad_count + 1, bytes = (size_t)(value - text);
+    self->pads = grow(self->pads, count * sizeof *self->pads);
+    self->pad_names = grow((void *)self->pad_names, count * sizeof *self->pad_names);
+    char *name = grow(NULL, bytes + 1);
+    memcpy(name, text, bytes);
+    name[bytes] = '\0';
+    pad.feature = name;
+    self->pad_names[count - 1] = name;
+    self->pads[count - 1] = pad;
+    self->pad_count = count;
+}
+
+void feature_options_done(feature_options *self) {
+    for (size_t i = 0; i < self->pad_count; i++)
+        free(self->pad_names[i]);
+    free((void *)self->pad_names);
+    free(self->pads);
+    free(self->names);
+}
+
+static presto_status check_feature(const presto_stream *stream, const char *name,
+                                   presto_error *err) {
+    size_t count = 0, used = 0;
+    const presto_feature_spec *features = presto_source_features(stream->source, &count);
+    bool is_foreign = stream->dataset != NULL && !presto_dataset_is_ours(stream->dataset);
+    char have[300] = "";
+    if (is_foreign)
+        return PRESTO_OK;
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(features[i].name, name) == 0)
+            return PRESTO_OK;
+        if (used < sizeof have)
+            used += (size_t)snprintf(have + used, sizeof have - used, "%s%s", i > 0 ? ", " : "",
+                                     features[i].name);
+    }
+    return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
+                       "the samples have no feature '%s'; they have: %s", name, have);
+}
+
+presto_status feature_options_apply(feature_options *self, const presto_stream *stream,
+                                    bool only_main, presto_loader_options *loader,
+                                    presto_error *err) {
+    for (size_t i = 0; i < self->name_count; i++)
+        PRESTO_TRY(check_feature(stream, self->names[i], err));
+    for (size_t i = 0; i < self->pad_count; i++)
+        PRESTO_TRY(check_feature(stream, self->pads[i].feature, err));
+    loader->features = (const char *const *)self->names;
+    loader->feature_count = self->name_count;
+    self->main = presto_source_main_feature(stream->source);
+    if (only_main && self->name_count == 0 && self->main != NULL) {
+        loader->features = &self->main;
+        loader->feature_count = 1;
+    }
+    loader->pads = self->pads;
+    loader->pad_count = self->pad_count;
+    return PRESTO_OK;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* presto-load's --features and --pad. */
+#ifndef PRESTO_TOOLS_FEATURE_OPTIONS_H
+#define PRESTO_TOOLS_FEATURE_OPTIONS_H
+
+#include <presto/job.h>
+
+/** Zero-initialise. */
+typedef struct feature_options {
+    char **names; /* --features, one allocation */
+    size_t name_count;
+    presto_pad *pads; /* --pad */
+    char **pad_names; /* what they are called, owned */
+    size_t pad_count;
+    const char *main; /* borrowed from the stream's source */
+} feature_options;
+
+/** `text` is the word after the option; what is wrong ends the program. */
+void feature_options_names(feature_options *self, const char *text);
+void feature_options_pad(feature_options *self, const char *text);
+void feature_options_done(feature_options *self);
+
+/**
+ * Ask `loader` for these features, or with `only_main` and no names for the main one, as long as
+ * `self` and `stream` live. Where the input says which features it has (files of others do not),
+ * PRESTO_ERR_NOT_FOUND for a name that is not among them.
+ */
+presto_status feature_options_apply(feature_options *self, const presto_stream *stream,
+                                    bool only_main, presto_loader_options *loader,
+                                    presto_error *err);
+
+#endif
