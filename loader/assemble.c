@@ -288,7 +288,7 @@ static void add_rows(const presto__column *column, const share *from, size_t row
     }
     size_t bytes, items, at = (size_t)before * presto_dtype_bytes(whole->row.dtype);
     measure(column, from->rows, &bytes, &items);
-    if (column->is_bytes) {
+    if (whole->items != NULL) {
         int64_t start = whole->items[before];
         at = (size_t)start;
         for (size_t i = 1; i <= items; i++)
@@ -321,7 +321,7 @@ static presto_status gather(presto__batch *batch, const joined *all, presto__col
 static presto_status show_joined(presto__batch *batch, const presto__column *like,
                                  presto_batch_feature *feature, presto_error *err) {
     joined all = join(batch, like);
-    presto__column whole = *all.first;
+    presto__column whole = all.first == NULL ? *like : *all.first; /* it is in some part */
     whole.varies = all.varies;
     if (all.is_dense && !all.varies) {
         close_array(batch, &whole);

@@ -288,12 +288,10 @@ static presto_status copy_ranges(presto_loader *loader, const presto__ranges *ra
 static presto_status open_features(presto_loader *loader, presto_error *err) {
     presto_loader_options *options = &loader->options;
     const presto_plan *last = loader->plan != NULL ? loader->plan : loader->cache_plan;
-    const char *main = loader->source->main_feature;
-    PRESTO_TRY(presto__selection_make(&loader->selection, loader->source, options,
-                                      loader->step_count > 0, err));
-    loader->wants_main = loader->selection.is_all;
-    for (size_t i = 0; i < options->feature_count && main != NULL; i++)
-        loader->wants_main = loader->wants_main || strcmp(options->features[i], main) == 0;
+    PRESTO_TRY(presto__selection_make(&loader->shown, loader->source, options, err));
+    loader->selection.is_all = true; /* steps may ask for any feature, by name */
+    if (loader->step_count == 0)
+        PRESTO_TRY(presto__selection_make(&loader->selection, loader->source, options, err));
     PRESTO_TRY(presto__rules_make(&loader->rules, loader->source, last, options, err));
     options->features = NULL; /* the caller's, as the pads, and no longer needed */
     options->feature_count = 0;
@@ -391,6 +389,7 @@ void presto_loader_free(presto_loader *loader) {
         presto__packet_release(loader->current, 1);
     presto__order_done(&loader->order);
     presto__selection_done(&loader->selection);
+    presto__selection_done(&loader->shown);
     presto__rules_done(&loader->rules);
     presto__schema_done(&loader->schema);
     free(loader->range_list);

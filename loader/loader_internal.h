@@ -345,8 +345,7 @@ typedef struct presto__rules {
     const char *main_feature; /* the source's; NULL: none */
 } presto__rules;
 
-/** Which features samples have: those that batches show and, where there are steps, the main one.
- * `features` are owned, by name; count 0: all. */
+/** Which features are wanted. `features` are owned, by name. */
 typedef struct presto__selection {
     presto_feature_spec *features;
     size_t count;
@@ -354,9 +353,9 @@ typedef struct presto__selection {
 } presto__selection;
 
 presto_status presto__selection_make(presto__selection *selection_out, const presto_source *source,
-                                     const presto_loader_options *options, bool has_steps,
-                                     presto_error *err);
+                                     const presto_loader_options *options, presto_error *err);
 void presto__selection_done(presto__selection *selection);
+bool presto__selection_has(const presto__selection *selection, presto_span name);
 /** Leave out of the sample what is not selected. */
 void presto__selection_apply(const presto__selection *selection, presto_sample *sample);
 
@@ -703,8 +702,8 @@ struct presto_loader {
     presto__blocking blocking;
     size_t worker_bytes; /* what a worker is expected to hold */
     bool use_views;      /* batches are views of what was read, if possible */
-    presto__selection selection;
-    bool wants_main; /* in batches */
+    presto__selection selection; /* of what is parsed */
+    presto__selection shown;     /* of what batches have */
     presto__rules rules;
     bool aligns_views;       /* only those that are aligned */
     bool pass_through;       /* records output: no steps, serialized samples are not parsed */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which features are parsed and kept: those asked for, and what the steps work on. */
+/* Which features of a sample are wanted. */
 #include <stdlib.h>
 
 #include "loader_internal.h"
@@ -43,21 +43,18 @@ static bool includes_all(const presto__selection *selection, const presto_source
 }
 
 presto_status presto__selection_make(presto__selection *selection_out, const presto_source *source,
-                                     const presto_loader_options *options, bool has_steps,
-                                     presto_error *err) {
+                                     const presto_loader_options *options, presto_error *err) {
     if (options->feature_count == 0) {
         *selection_out = (presto__selection){.is_all = true};
         return PRESTO_OK;
     }
-    size_t most = options->feature_count + 1;
+    size_t most = options->feature_count;
     presto__selection selection = {.features = calloc(most, sizeof *selection.features)};
     if (selection.features == NULL)
         return presto_fail_memory(err, most * sizeof *selection.features);
     presto_status status = PRESTO_OK;
     for (size_t i = 0; i < options->feature_count && status == PRESTO_OK; i++)
         status = add(&selection, source, options->features[i], err);
-    if (status == PRESTO_OK && has_steps && source->main_feature != NULL)
-        status = add(&selection, source, source->main_feature, err);
     if (status < 0) {
         presto__selection_done(&selection);
         return status;
@@ -72,17 +69,19 @@ presto_status presto__selection_make(presto__selection *selection_out, const pre
     return PRESTO_OK;
 }
 
-static bool has(const presto__selection *selection, presto_span name) {
+bool presto__selection_has(const presto__selection *selection, presto_span name) {
     for (size_t i = 0; i < selection->count; i++)
         if (presto_span_is(name, selection->features[i].name))
             return true;
-    return false;
+    return selection->is_all;
 }
 
 void presto__selection_apply(const presto__selection *selection, presto_sample *sample) {
     size_t kept = 0;
+    if (selection->is_all)
+        return;
     for (size_t i = 0; i < sample->feature_count; i++)
-        if (has(selection, sample->features[i].name))
+        if (presto__selection_has(selection, sample->features[i].name))
             sample->features[kept++] = sample->features[i];
     sample->feature_count = kept;
 }

@@ -117,7 +117,8 @@ static const cli_option options[] = {
     {'b', "batch", "N", "samples per batch, for npy [default: 1]"},
     {OPT_DROP_LAST, "drop-last", NULL, "leave out a last batch that is not full"},
     {OPT_FEATURES, "features", "A,B,...",
-     "what npy and raw deliver, in this order; nothing else is parsed [default: npy: the main "
+     "what npy and raw deliver, in this order; without steps, nothing else is parsed [default: "
+     "npy: the main "
      "feature, label, then the others; raw: the main feature]"},
     {OPT_PAD, "pad", "FEATURE=VALUE[:LENGTH]",
      "fill the rows of a feature that differ in length up with VALUE, to the longest of the batch "

@@ -120,8 +120,8 @@ typedef struct presto_loader_options {
                                    while it waits; then that fails with PRESTO_ERR_STOPPED.
                                    NULL: never */
     void *should_stop_user;
-    /* Batches have these features only, and nothing else is parsed but what the steps work on.
-     * Copied. NULL: all. A name that no sample has is not an error: batches lack it. */
+    /* Batches have these features only; nothing else is parsed if there are no steps (which may ask
+     * for any). Copied. NULL: all. A name that no sample has is not an error: batches lack it. */
     const char *const *features;
     size_t feature_count;
     const presto_pad *pads; /* copied; features that are not there are ignored. Default NULL */
