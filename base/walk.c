@@ -137,7 +137,7 @@ static presto_status look_at(walker *w, const char *folder, const char *name, pr
     if (path == NULL)
         return presto_fail_memory(err, strlen(folder) + strlen(name) + 2);
     struct stat info;
-    presto__found found = {.path = path, .name = name};
+    presto__walked found = {.path = path, .name = name};
     if (stat(path, &info) != 0)
         found.sys_errno = errno;
     else if (S_ISDIR(info.st_mode))

@@ -13,12 +13,12 @@
 #include <presto/status.h>
 
 /** What is found and is no folder. Borrowed during the call. */
-typedef struct presto__found {
+typedef struct presto__walked {
     const char *path;
     const char *name;        /* its last part */
     const struct stat *info; /* links followed; NULL: it cannot be looked at */
     int sys_errno;           /* then: why */
-} presto__found;
+} presto__walked;
 
 /** Who walks. Any status below 0 from a hook ends the walk with it. */
 typedef struct presto__walk {
@@ -27,7 +27,7 @@ typedef struct presto__walk {
     presto_status (*name)(void *user, const char *folder, const char *name, bool *wanted_out,
                           presto_error *err);
     /** In no order. */
-    presto_status (*found)(void *user, const presto__found *found, presto_error *err);
+    presto_status (*found)(void *user, const presto__walked *found, presto_error *err);
 } presto__walk;
 
 /** Returns: PRESTO_OK; PRESTO_ERR_IO (a folder cannot be read); PRESTO_ERR_MEMORY; a hook's. */

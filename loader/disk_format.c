@@ -6,7 +6,8 @@
 #include <presto/checked.h>
 #include <presto/crc32c.h>
 
-#include "../records/records_internal.h"
+#include "../base/bytes_internal.h"
+#include "../records/frame/frame_internal.h"
 #include "disk_internal.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__

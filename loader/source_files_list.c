@@ -140,7 +140,7 @@ static presto_status want_name(void *user, const char *folder, const char *name,
     return PRESTO_OK;
 }
 
-static presto_status add_found(void *user, const presto__found *found, presto_error *err) {
+static presto_status add_found(void *user, const presto__walked *found, presto_error *err) {
     file_search *search = user;
     bool matches = name_matches(search, found->name);
     char text[KIND_BYTES];

@@ -49,7 +49,7 @@ static presto_status want(void *user, const char *folder, const char *name, bool
     return PRESTO_OK;
 }
 
-static presto_status note(void *user, const presto__found *found, presto_error *err) {
+static presto_status note(void *user, const presto__walked *found, presto_error *err) {
     (void)user, (void)err;
     ck_assert_uint_lt(count, 64);
     snprintf(names[count++], sizeof names[0], "%.600s%s", found->path + strlen(root) + 1,
@@ -152,7 +152,7 @@ START_TEST(many_folders_are_told_apart) {
 }
 END_TEST
 
-static presto_status refuse(void *user, const presto__found *found, presto_error *err) {
+static presto_status refuse(void *user, const presto__walked *found, presto_error *err) {
     (void)user;
     return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET, "%s", found->name);
 }

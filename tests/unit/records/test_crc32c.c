@@ -4,7 +4,7 @@
 
 #include <presto/rng.h>
 
-#include "records_internal.h"
+#include "frame/frame_internal.h"
 
 START_TEST(the_published_values_come_out) {
     uint8_t bytes[32];

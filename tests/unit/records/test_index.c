@@ -14,8 +14,7 @@
 #include <presto/crc32c.h>
 #include <presto/shard.h>
 
-#include "index_internal.h"
-#include "shard_internal.h"
+#include "shard/shard_internal.h"
 
 static presto_error err;
 

@@ -18,8 +18,7 @@
 #include <presto/rng.h>
 #include <presto/shard.h>
 
-#include "index_internal.h"
-#include "shard_internal.h"
+#include "shard/shard_internal.h"
 
 static presto_error err;
 

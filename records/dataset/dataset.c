@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A dataset open for reading: its description, and its shards opened when they are first asked for.
+ */
+#include <presto/dataset.h>
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <presto/checked.h>
+
+#include "../../base/file_internal.h"
+#include "../../base/walk_internal.h"
+#include "../shard/shard_internal.h"
+#include "dataset_internal.h"
+
+/* Opening a shard may take a pass over its headers: others can be opened meanwhile. */
+#define OPEN_LOCKS 16
+
+/* Of a shard of so many records the size is looked at when the dataset is opened. */
+#define MANY_RECORDS ((uint64_t)1 << 20)
+
+struct presto_dataset {
+    /* Set by open, then read-only. */
+    presto_dataset_info info;
+    bool ours;
+    char **paths;     /* of each shard */
+    uint64_t *firsts; /* shard_count + 1 */
+    presto_shard_options options;
+    presto_codec_spec codec;
+    presto_buffer dictionary;
+    bool pool_ready;
+    size_t locks_ready;
+
+    presto__fd_pool pool;
+    atomic_size_t look_at;             /* for a warning */
+    pthread_mutex_t locks[OPEN_LOCKS]; /* shard i is opened under locks[i % OPEN_LOCKS] */
+    _Atomic(presto_shard *) *shards;   /* NULL until opened; never changed afterwards */
+};
+
+static presto_status open_shard(presto_dataset *dataset, size_t i, presto_shard **shard_out,
+                                presto_error *err) {
+    presto_shard *shard;
+    PRESTO_TRY(
+        presto__shard_open(dataset->paths[i], &dataset->options, &dataset->pool, &shard, err));
+    presto_status status = presto_shard_index(shard, false, NULL, err);
+    const presto_dataset_shard *says = &dataset->info.shards[i];
+    if (status == PRESTO_OK && dataset->ours && presto__shard_has_index_file(shard) &&
+        presto_shard_records(shard) != says->records)
+        status = presto__shard_drop_index(shard, err);
+    /* Of a file that was cut, what is left is fine; a longer one is another file. Damaged ranges
+     * count as records, so that there may be more of them: those are never asked for. */
+    bool is_cut_fine = dataset->options.tolerate && status == PRESTO_OK &&
+                       presto_shard_file_bytes(shard) <= says->stored_bytes;
+    if (status == PRESTO_OK && dataset->ours && !is_cut_fine &&
+        (presto_shard_file_bytes(shard) != says->stored_bytes ||
+         presto_shard_records(shard) != says->records)) {
+        status = presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                             "%ju records in %ju bytes, but dataset.json says %ju in %ju",
+                             (uintmax_t)presto_shard_records(shard),
+                             (uintmax_t)presto_shard_file_bytes(shard), (uintmax_t)says->records,
+                             (uintmax_t)says->stored_bytes);
+        presto_error_set_file(err, dataset->paths[i]);
+    }
+    if (status < 0) {
+        presto_error untold;
+        (void)presto__shard_take_warning(shard, &untold); /* the failure says more */
+        presto_shard_free(shard);
+        return status;
+    }
+    *shard_out = shard;
+    return PRESTO_OK;
+}
+
+bool presto_dataset_take_warning(presto_dataset *dataset, presto_error *warning_out) {
+    size_t count = dataset->info.shard_count;
+    for (size_t i = 0; i < count && atomic_load(&dataset->pool.warnings) > 0; i++) {
+        size_t at = atomic_fetch_add(&dataset->look_at, 1) % count;
+        presto_shard *shard = atomic_load_explicit(&dataset->shards[at], memory_order_acquire);
+        if (shard != NULL && presto__shard_take_warning(shard, warning_out))
+            return true;
+    }
+    return false;
+}
+
+presto_status presto_dataset_shard_at(presto_dataset *dataset, size_t i, presto_shard **shard_out,
+                                      presto_error *err) {
+    presto_shard *shard = atomic_load_explicit(&dataset->shards[i], memory_order_acquire);
+    if (shard == NULL) {
+        pthread_mutex_t *lock = &dataset->locks[i % OPEN_LOCKS];
+        presto_status status = PRESTO_OK;
+        pthread_mutex_lock(lock);
+        shard = atomic_load_explicit(&dataset->shards[i], memory_order_relaxed);
+        if (shard == NULL) {
+            status = open_shard(dataset, i, &shard, err);
+            if (status == PRESTO_OK)
+                atomic_store_explicit(&dataset->shards[i], shard, memory_order_release);
+        }
+        pthread_mutex_unlock(lock);
+        PRESTO_TRY(status);
+    }
+    *shard_out = shard;
+    return PRESTO_OK;
+}
+
+/* ---- open ---- */
+
+static presto_status prepare(presto_dataset *dataset, size_t shard_count, presto_error *err) {
+    PRESTO_TRY(presto__fd_pool_init(&dataset->pool, err));
+    dataset->pool_ready = true;
+    for (; dataset->locks_ready < OPEN_LOCKS; dataset->locks_ready++) {
+        int result = pthread_mutex_init(&dataset->locks[dataset->locks_ready], NULL);
+        if (result != 0)
+            return presto_fail_errno(err, result, NULL, "cannot make a lock");
+    }
+    dataset->paths = presto_zeroed_array(shard_count, 1, sizeof *dataset->paths);
+    dataset->firsts = presto_zeroed_array(shard_count, 1, sizeof *dataset->firsts);
+    dataset->shards = presto_zeroed_array(shard_count, 1, sizeof *dataset->shards);
+    if (dataset->paths == NULL || dataset->firsts == NULL || dataset->shards == NULL)
+        return presto_fail_memory(err, shard_count * sizeof *dataset->paths);
+    return PRESTO_OK;
+}
+
+static presto_status count_firsts(presto_dataset *dataset, presto_error *err) {
+    for (size_t i = 0; i < dataset->info.shard_count; i++)
+        if (!presto_u64_add(dataset->firsts[i], dataset->info.shards[i].records,
+                            &dataset->firsts[i + 1])) {
+            presto_status status = presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                                               "with this file there are 2^64 records or more");
+            presto_error_set_file(err, dataset->paths[i]);
+            return status;
+        }
+    return PRESTO_OK;
+}
+
+static presto_status load_dictionary(presto_dataset *dataset, const char *dir, presto_error *err) {
+    if (!dataset->codec.wants_dictionary)
+        return PRESTO_OK;
+    const char *name = dataset->info.dictionary_file;
+    if (name == NULL)
+        return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                           "bad dataset.json: codec %s without its dictionary",
+                           dataset->info.codec);
+    char *path = presto__join_path(dir, name);
+    if (path == NULL)
+        return presto_fail_memory(err, 1);
+    presto_status status =
+        presto_file_read(path, PRESTO_CODEC_MAX_DICTIONARY_BYTES, &dataset->dictionary, err);
+    free(path);
+    dataset->codec.dictionary = presto_buffer_span(&dataset->dictionary);
+    return status;
+}
+
+/* What would be a wrong argument of the caller's is damage here, for dataset.json says it. */
+static presto_status parse_codec(presto_dataset *dataset, presto_error *err) {
+    presto_error why;
+    presto_status status = presto_codec_parse(dataset->info.codec, &dataset->codec, &why);
+    if (status == PRESTO_OK)
+        return PRESTO_OK;
+    if (status != PRESTO_ERR_MEMORY && status != PRESTO_ERR_UNSUPPORTED)
+        status = PRESTO_ERR_CORRUPT;
+    return presto_fail(err, status, PRESTO_NO_OFFSET, "bad dataset.json: 'codec': %s", why.message);
+}
+
+static presto_status fit_codec(presto_dataset *dataset, const char *dir, presto_error *err) {
+    const presto_dataset_info *info = &dataset->info;
+    PRESTO_TRY(parse_codec(dataset, err));
+    for (size_t i = 0; info->main_feature != NULL && i < info->feature_count; i++)
+        if (info->features[i].encoding == PRESTO_ENCODE_TENSOR &&
+            strcmp(info->features[i].name, info->main_feature) == 0)
+            PRESTO_TRY(presto_codec_spec_fit(&dataset->codec, &info->features[i].spec, err));
+    return load_dictionary(dataset, dir, err);
+}
+
+/*
+ * Before memory is taken for each of many records: is the file as large as dataset.json says? Of
+ * fewer records, opening the shard will tell. A file that is cut is for those who tolerate it.
+ */
+static presto_status check_large_shard(const presto_dataset *dataset, size_t i, presto_error *err) {
+    const presto_dataset_shard *says = &dataset->info.shards[i];
+    struct stat info;
+    if (dataset->options.tolerate || says->records < MANY_RECORDS ||
+        stat(dataset->paths[i], &info) != 0 || (uint64_t)info.st_size >= says->stored_bytes)
+        return PRESTO_OK;
+    presto_status status = presto_fail(
+        err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+        "%ju bytes, but dataset.json says %ju records in %ju 'stored_bytes'",
+        (uintmax_t)info.st_size, (uintmax_t)says->records, (uintmax_t)says->stored_bytes);
+    presto_error_set_file(err, dataset->paths[i]);
+    return status;
+}
+
+/* dataset->info has been read from `dir`. */
+static presto_status open_ours(presto_dataset *dataset, const char *dir, presto_error *err) {
+    dataset->ours = true;
+    PRESTO_TRY(prepare(dataset, dataset->info.shard_count, err));
+    for (size_t i = 0; i < dataset->info.shard_count; i++) {
+        dataset->paths[i] = presto__join_path(dir, dataset->info.shards[i].file);
+        if (dataset->paths[i] == NULL)
+            return presto_fail_memory(err, 1);
+        PRESTO_TRY(check_large_shard(dataset, i, err));
+    }
+    PRESTO_TRY(count_firsts(dataset, err));
+    presto_status status = fit_codec(dataset, dir, err);
+    if (status < 0)
+        presto_error_set_file(err, dir);
+    return status;
+}
+
+static presto_status set_foreign_info(presto_dataset_info *info, size_t shard_count,
+                                      presto_error *err) {
+    info->codec = strdup("none");
+    info->shards = presto_zeroed_array(shard_count, 1, sizeof *info->shards);
+    if (info->codec == NULL || info->shards == NULL)
+        return presto_fail_memory(err, shard_count * sizeof *info->shards);
+    return PRESTO_OK;
+}
+
+static presto_status open_foreign(presto_dataset *dataset, presto__listing *listing,
+                                  presto_error *err) {
+    presto_dataset_info *info = &dataset->info;
+    PRESTO_TRY(prepare(dataset, listing->count, err));
+    PRESTO_TRY(set_foreign_info(info, listing->count, err));
+    PRESTO_TRY(presto_codec_parse(info->codec, &dataset->codec, err));
+    for (size_t i = 0; i < listing->count; i++) {
+        presto_dataset_shard *entry = &info->shards[i];
+        presto_shard *shard = NULL;
+        dataset->paths[i] = listing->paths[i];
+        listing->paths[i] = NULL;
+        info->shard_count = i + 1;
+        entry->file = strdup(dataset->paths[i]);
+        if (entry->file == NULL)
+            return presto_fail_memory(err, strlen(dataset->paths[i]));
+        PRESTO_TRY(presto_dataset_shard_at(dataset, i, &shard, err));
+        entry->records = presto_shard_records(shard);
+        entry->stored_bytes = presto_shard_file_bytes(shard);
+        const uint64_t *end;
+        PRESTO_TRY(presto_shard_offsets(shard, entry->records, 0, &end, err));
+        uint64_t bytes = *end, overhead = UINT64_MAX;
+        (void)presto_u64_multiply(entry->records, PRESTO_FRAME_OVERHEAD_BYTES, &overhead);
+        entry->raw_bytes =
+            bytes > overhead ? bytes - overhead : 0; /* a damaged range may be short */
+        if (presto_shard_compression(shard) != PRESTO_FILE_PLAIN)
+            info->file_compression = presto_shard_compression(shard);
+    }
+    return count_firsts(dataset, err);
+}
+
+static bool is_folder(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+/* The path as dataset.json would name it. */
+static const char *name_within(const char *dir, const char *path) {
+    if (strcmp(dir, ".") == 0 && strncmp(path, "./", 2) != 0)
+        return path;
+    return path + strlen(dir) + (path[0] == '/' && dir[1] == '\0' ? 0 : 1);
+}
+
+static int compare_shards(const void *a, const void *b) {
+    return strcmp((*(presto_dataset_shard *const *)a)->file,
+                  (*(presto_dataset_shard *const *)b)->file);
+}
+
+static int compare_to_shard(const void *name, const void *shard) {
+    return strcmp(name, (*(presto_dataset_shard *const *)shard)->file);
+}
+
+/* The listed shard of that path, NULL if there is none. */
+static presto_dataset_shard *find_shard(presto_dataset_shard *const *by_name, size_t count,
+                                        const char *dir, const char *path) {
+    presto_dataset_shard *const *found =
+        bsearch(name_within(dir, path), (const void *)by_name, count,
+                sizeof(presto_dataset_shard *), compare_to_shard);
+    return found == NULL ? NULL : *found;
+}
+
+/*
+ * Keep the listed shards of one folder, in the order given, and drop the others. PRESTO_END: not
+ * all are listed, nothing is changed.
+ */
+static presto_status keep_shards(presto_dataset_info *info, const char *dir,
+                                 const char *const *paths, size_t count, presto_error *err) {
+    size_t listed = info->shard_count;
+    presto_status status = PRESTO_OK;
+    presto_dataset_shard *kept = presto_zeroed_array(count, 1, sizeof *kept);
+    presto_dataset_shard **by_name = presto_zeroed_array(listed, 1, sizeof(presto_dataset_shard *));
+    bool *is_kept = presto_zeroed_array(listed, 1, sizeof *is_kept);
+    if (kept == NULL || by_name == NULL || is_kept == NULL) {
+        status = presto_fail_memory(err, (count + listed) * sizeof *kept);
+        goto out;
+    }
+    for (size_t i = 0; i < listed; i++)
+        by_name[i] = &info->shards[i];
+    qsort((void *)by_name, listed, sizeof(presto_dataset_shard *), compare_shards);
+    for (size_t i = 0; i < count && status == PRESTO_OK; i++) {
+        const presto_dataset_shard *shard = find_shard(by_name, listed, dir, paths[i]);
+        if (shard == NULL) {
+            status = PRESTO_END;
+        } else if (is_kept[shard - info->shards]) {
+            status =
+                presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "the shard is given twice");
+            presto_error_set_file(err, paths[i]);
+        } else {
+            is_kept[shard - info->shards] = true;
+            kept[i] = *shard;
+        }
+    }
+    if (status != PRESTO_OK)
+        goto out;
+    for (size_t i = 0; i < listed; i++)
+        if (!is_kept[i])
+            free(info->shards[i].file);
+    free(info->shards);
+    info->shards = kept;
+    info->shard_count = count;
+    kept = NULL;
+out:
+    free(kept);
+    free((void *)by_name);
+    free(is_kept);
+    return status;
+}
+
+/*
+ * Are the paths one dataset of ours, or shards of one? PRESTO_OK: then *dir_out is its folder and
+ * the info has been read; PRESTO_END: no.
+ */
+static presto_status find_ours(const char *const *paths, size_t path_count,
+                               presto_dataset_info *info, char **dir_out, presto_error *err) {
+    char *dir = is_folder(paths[0]) ? strdup(paths[0]) : presto__folder_of(paths[0]);
+    if (dir == NULL)
+        return presto_fail_memory(err, strlen(paths[0]));
+    bool folder = is_folder(paths[0]);
+    bool together = !folder || path_count == 1;
+    for (size_t i = 1; i < path_count && together; i++) {
+        char *other = is_folder(paths[i]) ? NULL : presto__folder_of(paths[i]);
+        together = other != NULL && strcmp(other, dir) == 0;
+        free(other);
+    }
+    presto_status status = PRESTO_END;
+    if (together) {
+        status = presto_dataset_info_read(dir, info, err);
+        if (status == PRESTO_ERR_NOT_FOUND)
+            status = PRESTO_END;
+    }
+    if (status == PRESTO_OK && !folder)
+        status = keep_shards(info, dir, paths, path_count, err);
+    if (status == PRESTO_OK) {
+        *dir_out = dir;
+    } else {
+        presto_dataset_info_done(info);
+        free(dir);
+    }
+    return status;
+}
+
+static presto_status open_paths(presto_dataset *dataset, const char *const *paths,
+                                size_t path_count, presto_error *err) {
+    char *dir = NULL;
+    presto_status status = find_ours(paths, path_count, &dataset->info, &dir, err);
+    if (status == PRESTO_OK) {
+        status = open_ours(dataset, dir, err);
+        free(dir);
+        return status;
+    }
+    if (status < 0)
+        return status;
+    presto__listing listing = {0};
+    status = presto__listing_of(paths, path_count, &listing, err);
+    if (status == PRESTO_OK)
+        status = open_foreign(dataset, &listing, err);
+    presto__listing_done(&listing);
+    return status;
+}
+
+presto_status presto_dataset_open(const char *const *paths, size_t path_count,
+                                  const presto_shard_options *options, presto_dataset **dataset_out,
+                                  presto_error *err) {
+    if (path_count == 0)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "no path is given");
+    presto_dataset *dataset = calloc(1, sizeof *dataset);
+    if (dataset == NULL)
+        return presto_fail_memory(err, sizeof *dataset);
+    if (options != NULL)
+        dataset->options = *options;
+    else
+        presto_shard_options_defaults(&dataset->options);
+    presto_status status = open_paths(dataset, paths, path_count, err);
+    if (status < 0) {
+        presto_dataset_free(dataset);
+        return status;
+    }
+    *dataset_out = dataset;
+    return PRESTO_OK;
+}
+
+presto_status presto__dataset_open_ours(const char *const *paths, size_t path_count,
+                                        presto_dataset **dataset_out, presto_error *err) {
+    presto_dataset_info info = {0};
+    char *dir = NULL;
+    if (path_count == 0)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "no path is given");
+    presto_status status = find_ours(paths, path_count, &info, &dir, err);
+    presto_dataset_info_done(&info);
+    free(dir);
+    if (status != PRESTO_OK)
+        return status;
+    /* What is wrong with its shards is for the caller to find out. */
+    presto_shard_options options;
+    presto_shard_options_defaults(&options);
+    options.tolerate = true;
+    return presto_dataset_open(paths, path_count, &options, dataset_out, err);
+}
+
+void presto_dataset_free(presto_dataset *dataset) {
+    if (dataset == NULL)
+        return;
+    for (size_t i = 0; i < dataset->info.shard_count; i++) {
+        if (dataset->shards != NULL)
+            presto_shard_free(atomic_load(&dataset->shards[i]));
+        if (dataset->paths != NULL)
+            free(dataset->paths[i]);
+    }
+    free(dataset->paths);
+    free(dataset->firsts);
+    free((void *)dataset->shards);
+    presto_buffer_done(&dataset->dictionary);
+    presto_dataset_info_done(&dataset->info);
+    while (dataset->locks_ready > 0)
+        pthread_mutex_destroy(&dataset->locks[--dataset->locks_ready]);
+    if (dataset->pool_ready)
+        presto__fd_pool_done(&dataset->pool);
+    free(dataset);
+}
+
+/* ---- what it holds ---- */
+
+const presto_dataset_info *presto_dataset_get_info(const presto_dataset *dataset) {
+    return &dataset->info;
+}
+
+bool presto_dataset_is_ours(const presto_dataset *dataset) {
+    return dataset->ours;
+}
+
+presto_verify presto_dataset_verify(const presto_dataset *dataset) {
+    return dataset->options.verify;
+}
+
+bool presto_dataset_tolerates(const presto_dataset *dataset) {
+    return dataset->options.tolerate;
+}
+
+uint64_t presto_dataset_records(const presto_dataset *dataset) {
+    return dataset->firsts[dataset->info.shard_count];
+}
+
+const presto_codec_spec *presto_dataset_codec(const presto_dataset *dataset) {
+    return &dataset->codec;
+}
+
+size_t presto_dataset_shard_count(const presto_dataset *dataset) {
+    return dataset->info.shard_count;
+}
+
+const char *presto_dataset_shard_path(const presto_dataset *dataset, size_t i) {
+    return dataset->paths[i];
+}
+
+uint64_t presto_dataset_shard_first(const presto_dataset *dataset, size_t i) {
+    return dataset->firsts[i];
+}
+
+size_t presto_dataset_locate(const presto_dataset *dataset, uint64_t number, uint64_t *record_out) {
+    /* The last shard that starts at or before it; empty shards start where the next one does. */
+    size_t low = 0, high = dataset->info.shard_count;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (dataset->firsts[middle] <= number)
+            low = middle;
+        else
+            high = middle;
+    }
+    *record_out = number - dataset->firsts[low];
+    return low;
+}
+
+uint64_t presto_dataset_mean_bytes(const presto_dataset *dataset) {
+    uint64_t records = presto_dataset_records(dataset), bytes = 0;
+    for (size_t i = 0; i < dataset->info.shard_count; i++)
+        bytes += dataset->info.shards[i].stored_bytes;
+    return records > 0 && bytes > records ? bytes / records : 1;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dataset.json as it is written, last of all. Schema: docs/format.md. */
+#include <presto/dataset.h>
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <presto/text.h>
+#include <presto/version.h>
+
+#include "../../base/file_internal.h"
+#include "dataset_internal.h"
+
+/* Numbers above this are not exact in every reader of JSON, so they are written as text. */
+#define EXACT_MAX ((uint64_t)1 << 53)
+
+void presto_dataset_info_done(presto_dataset_info *info) {
+    if (info == NULL)
+        return;
+    for (size_t i = 0; i < info->feature_count; i++)
+        free(info->features[i].name);
+    for (size_t i = 0; i < info->shard_count; i++)
+        free(info->shards[i].file);
+    for (size_t i = 0; i < info->label_count; i++)
+        free(info->label_names[i]);
+    free(info->id);
+    free(info->pipeline_json);
+    free(info->split);
+    free(info->features);
+    free(info->main_feature);
+    free(info->codec);
+    free(info->dictionary_file);
+    free(info->shards);
+    free(info->label_names);
+    free(info->tool_version);
+    free(info->input);
+    *info = (presto_dataset_info){0};
+}
+
+/* ---- writing ---- */
+
+static uint64_t hash_bytes(uint64_t hash, const void *data, size_t bytes) {
+    const uint8_t *at = data;
+    for (size_t i = 0; i < bytes; i++)
+        hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+/* FNV-1a over what the data is: each shard's CRC, size and record count, in order. */
+static uint64_t digest(const presto_dataset_info *info) {
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < info->shard_count; i++) {
+        const presto_dataset_shard *shard = &info->shards[i];
+        hash = hash_bytes(hash, &shard->records, sizeof shard->records);
+        hash = hash_bytes(hash, &shard->stored_bytes, sizeof shard->stored_bytes);
+        hash = hash_bytes(hash, &shard->crc32c, sizeof shard->crc32c);
+    }
+    return hash;
+}
+
+static json_t *number(uint64_t value) {
+    char text[24];
+    if (value <= EXACT_MAX)
+        return json_integer((json_int_t)value);
+    snprintf(text, sizeof text, "%" PRIu64, value);
+    return json_string(text);
+}
+
+/* A name may be any bytes. */
+static json_t *name_json(const char *name) {
+    char *text = presto_text_encode(presto_span_of_text(name));
+    json_t *json = text != NULL ? json_string(text) : NULL;
+    free(text);
+    return json;
+}
+
+static json_t *text_or_null(const char *text) {
+    return text != NULL ? name_json(text) : json_null();
+}
+
+static json_t *shape_json(const presto_tensor_spec *spec) {
+    if (spec->rank < 0)
+        return json_null();
+    json_t *shape = json_array();
+    for (int i = 0; i < spec->rank; i++)
+        if (json_array_append_new(shape, json_integer(spec->dims[i])) != 0) {
+            json_decref(shape);
+            return NULL;
+        }
+    return shape;
+}
+
+/* NULL anywhere in a packed value makes json_pack fail as a whole, so pieces need no checks of
+ * their own. */
+static json_t *features_json(const presto_dataset_info *info) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < info->feature_count && array != NULL; i++) {
+        const presto_feature_spec *feature = &info->features[i];
+        json_t *entry =
+            json_pack("{s:o, s:s, s:o, s:s}", "name", name_json(feature->name), "dtype",
+                      presto_dtype_name(feature->spec.dtype), "shape", shape_json(&feature->spec),
+                      "encoding", presto_encoding_name(feature->encoding));
+        if (json_array_append_new(array, entry) != 0) {
+            json_decref(array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
+static json_t *shards_json(const presto_dataset_info *info) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < info->shard_count && array != NULL; i++) {
+        const presto_dataset_shard *shard = &info->shards[i];
+        char crc[12];
+        snprintf(crc, sizeof crc, "%08" PRIx32, shard->crc32c);
+        json_t *entry =
+            json_pack("{s:o, s:o, s:o, s:o, s:s}", "file", name_json(shard->file), "records",
+                      number(shard->records), "stored_bytes", number(shard->stored_bytes),
+                      "raw_bytes", number(shard->raw_bytes), "crc32c", crc);
+        if (json_array_append_new(array, entry) != 0) {
+            json_decref(array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
+static json_t *labels_json(const presto_dataset_info *info) {
+    if (info->label_names == NULL)
+        return json_null();
+    json_t *array = json_array();
+    for (size_t i = 0; i < info->label_count && array != NULL; i++)
+        if (json_array_append_new(array, name_json(info->label_names[i])) != 0) {
+            json_decref(array);
+            return NULL;
+        }
+    return array;
+}
+
+static json_t *totals_json(const presto_dataset_info *info) {
+    uint64_t records = 0, stored = 0, raw = 0;
+    for (size_t i = 0; i < info->shard_count; i++) {
+        records += info->shards[i].records;
+        stored += info->shards[i].stored_bytes;
+        raw += info->shards[i].raw_bytes;
+    }
+    return json_pack("{s:o, s:o, s:o}", "records", number(records), "stored_bytes", number(stored),
+                     "raw_bytes", number(raw));
+}
+
+static json_t *info_json(const presto_dataset_info *info, const char *id, json_t *pipeline) {
+    const char *tool = info->tool_version != NULL ? info->tool_version : presto_version();
+    const char *codec = info->codec != NULL ? info->codec : "none";
+    return json_pack("{s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, "
+                     "s:o}",
+                     "format", PRESTO__DATASET_FORMAT, "version", PRESTO_DATASET_FORMAT_VERSION,
+                     "id", id, "tool_version", name_json(tool), "input", text_or_null(info->input),
+                     "pipeline", pipeline, "split", text_or_null(info->split), "main_feature",
+                     text_or_null(info->main_feature), "features", features_json(info), "labels",
+                     labels_json(info), "codec", name_json(codec), "dictionary",
+                     text_or_null(info->dictionary_file), "file_compression",
+                     presto_file_compression_name(info->file_compression), "seed",
+                     number(info->seed), "totals", totals_json(info), "shards", shards_json(info));
+}
+
+static presto_status write_json(const char *dir, const json_t *json, bool sync, presto_error *err) {
+    char *text = json_dumps(json, JSON_INDENT(2));
+    size_t path_bytes = strlen(dir) + sizeof "/" PRESTO_DATASET_FILE;
+    char *path = malloc(path_bytes);
+    presto_status status;
+    if (text == NULL || path == NULL) {
+        status = presto_fail_memory(err, path_bytes);
+    } else {
+        snprintf(path, path_bytes, "%s/%s", dir, PRESTO_DATASET_FILE);
+        const presto_span pieces[] = {presto_span_of_text(text), presto_span_of_text("\n")};
+        status = presto_file_replace(path, pieces, 2, sync, err);
+        if (status == PRESTO_OK && sync) {
+            status = presto__sync_folder_of(path, err);
+            if (status < 0)
+                unlink(path); /* a failure leaves nothing that says it is whole */
+        }
+    }
+    free(path);
+    free(text);
+    return status;
+}
+
+static presto_status write_info(const char *dir, const presto_dataset_info *info, const char *id,
+                                bool sync, presto_error *err) {
+    json_error_t where = {0};
+    const char *text = info->pipeline_json;
+    json_t *pipeline = text != NULL ? json_loads(text, 0, &where) : json_null();
+    if (pipeline == NULL && presto__json_ran_out(&where))
+        return presto_fail_memory(err, 0);
+    if (pipeline == NULL)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "the pipeline is not JSON: %s", where.text);
+    json_t *json =
+        info_json(info, id, pipeline); /* takes over `pipeline`, whether it fails or not */
+    presto_status status =
+        json != NULL ? write_json(dir, json, sync, err) : presto_fail_memory(err, 0);
+    json_decref(json);
+    return status;
+}
+
+presto_status presto_dataset_info_write(const char *dir, presto_dataset_info *info, bool sync,
+                                        presto_error *err) {
+    char text[20];
+    snprintf(text, sizeof text, "%016" PRIx64, digest(info));
+    char *id = strdup(text);
+    if (id == NULL)
+        return presto_fail_memory(err, sizeof text);
+    presto_status status = write_info(dir, info, id, sync, err);
+    if (status < 0) {
+        free(id);
+        return status;
+    }
+    free(info->id);
+    info->id = id;
+    return PRESTO_OK;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Folders of TFRecord files as the ecosystem leaves them: TFX and Beam
+ * (data_tfrecord-00000-of-00012.gz), tfds (name-split.tfrecord-00000-of-00001), Spark
+ * (part-*.tfrecord.gz in nested folders, beside _SUCCESS and .part-*.crc), ImageNet
+ * (train-00000-of-01024).
+ */
+#include "dataset_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <presto/dataset.h>
+
+#include "../../base/file_internal.h"
+#include "../../base/walk_internal.h"
+#include "../shard/shard_internal.h"
+
+void presto__listing_done(presto__listing *listing) {
+    for (size_t i = 0; i < listing->count; i++)
+        free(listing->paths[i]);
+    free(listing->paths);
+    *listing = (presto__listing){0};
+}
+
+/* Takes over `path`. */
+static presto_status add_path(presto__listing *listing, char *path, presto_error *err) {
+    if (path == NULL)
+        return presto_fail_memory(err, 1);
+    if (listing->count == listing->capacity) {
+        size_t capacity = listing->capacity * 2 + 16;
+        char **paths = realloc(listing->paths, capacity * sizeof *paths);
+        if (paths == NULL) {
+            free(path);
+            return presto_fail_memory(err, capacity * sizeof *paths);
+        }
+        listing->paths = paths;
+        listing->capacity = capacity;
+    }
+    listing->paths[listing->count++] = path;
+    return PRESTO_OK;
+}
+
+/* "-00000-of-00001" somewhere in the name. */
+static bool has_shard_number(const char *name) {
+    for (const char *at = strstr(name, "-of-"); at != NULL; at = strstr(at + 1, "-of-")) {
+        size_t after = strspn(at + 4, "0123456789"), before = 0;
+        while (at - before > name && at[-1 - (ptrdiff_t)before] >= '0' &&
+               at[-1 - (ptrdiff_t)before] <= '9')
+            before++;
+        if (before >= 5 && after >= 5)
+            return true;
+    }
+    return false;
+}
+
+static bool ends_with(const char *name, const char *suffix) {
+    size_t bytes = strlen(name), tail = strlen(suffix);
+    return bytes >= tail && strcmp(name + bytes - tail, suffix) == 0;
+}
+
+static bool passed_over(const char *name) {
+    return name[0] == '.' || name[0] == '_' || ends_with(name, ".index") ||
+           ends_with(name, ".json") || ends_with(name, ".idx") || ends_with(name, ".tfindex");
+}
+
+static bool named_as_records(const char *name) {
+    return strstr(name, "tfrecord") != NULL || strstr(name, "tfrec") != NULL ||
+           has_shard_number(name) || strncmp(name, "part-", 5) == 0;
+}
+
+/*
+ * Does it hold records? If the name says nothing: does the content start with a record's header,
+ * plain or compressed? What may not be read is somebody else's; any other failure might hide data.
+ */
+static presto_status holds_records(const char *path, const char *name, bool *holds_out,
+                                   presto_error *err) {
+    uint8_t head[512];
+    size_t got = 0;
+    *holds_out = named_as_records(name);
+    if (*holds_out)
+        return PRESTO_OK;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return errno == EACCES || errno == EPERM || errno == ENOENT
+                   ? PRESTO_OK
+                   : presto_fail_errno(err, errno, path, "cannot open");
+    presto_status status = presto__read_at(fd, path, 0, head, sizeof head, &got, err);
+    close(fd);
+    *holds_out = status == PRESTO_OK && presto__is_tfrecord(presto_span_of(head, got));
+    return status;
+}
+
+static presto_status want_name(void *user, const char *folder, const char *name, bool *wanted_out,
+                               presto_error *err) {
+    (void)user;
+    if (strcmp(name, PRESTO_DATASET_FILE) == 0) {
+        presto_status status =
+            presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                        "is a dataset with its own " PRESTO_DATASET_FILE ": open it by itself");
+        presto_error_set_file(err, folder);
+        return status;
+    }
+    if (strcmp(name, PRESTO_PROGRESS_FILE) == 0) {
+        presto_status status = presto_fail(
+            err, PRESTO_ERR_BUSY, PRESTO_NO_OFFSET,
+            "is an unfinished dataset (it holds " PRESTO_PROGRESS_FILE "): the command that began "
+            "it finishes it with --resume; whole shards of it can be read by their names");
+        presto_error_set_file(err, folder);
+        return status;
+    }
+    *wanted_out = !passed_over(name);
+    return PRESTO_OK;
+}
+
+static presto_status add_found(void *user, const presto__walked *found, presto_error *err) {
+    bool holds = false;
+    if (found->info == NULL && found->sys_errno != ENOENT) /* or a dangling link */
+        return presto_fail_errno(err, found->sys_errno, found->path, "cannot stat");
+    if (found->info == NULL || !S_ISREG(found->info->st_mode))
+        return PRESTO_OK;
+    PRESTO_TRY(holds_records(found->path, found->name, &holds, err));
+    return holds ? add_path(user, strdup(found->path), err) : PRESTO_OK;
+}
+
+static int compare_paths(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static presto_status listing_add(presto__listing *listing, const char *path, presto_error *err) {
+    struct stat info;
+    if (stat(path, &info) != 0) {
+        int code = errno;
+        presto_status status = presto_fail_errno(err, code, path, "cannot open");
+        if (code != ENOENT && code != ENOTDIR)
+            return status;
+        if (err != NULL)
+            err->status = PRESTO_ERR_NOT_FOUND;
+        return PRESTO_ERR_NOT_FOUND;
+    }
+    if (!S_ISDIR(info.st_mode))
+        return add_path(listing, strdup(path), err);
+    size_t start = listing->count;
+    const presto__walk walk = {.user = listing, .name = want_name, .found = add_found};
+    PRESTO_TRY(presto__walk_folder(&walk, path, err));
+    if (listing->count == start) {
+        presto_status status = presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
+                                           "no TFRecord files in this folder");
+        presto_error_set_file(err, path);
+        return status;
+    }
+    qsort(listing->paths + start, listing->count - start, sizeof *listing->paths, compare_paths);
+    return PRESTO_OK;
+}
+
+presto_status presto__listing_of(const char *const *paths, size_t path_count,
+                                 presto__listing *listing, presto_error *err) {
+    for (size_t i = 0; i < path_count; i++)
+        PRESTO_TRY(listing_add(listing, paths[i], err));
+    return PRESTO_OK;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Room example: tf.train.Example and TensorProto to samples and back, in protobuf's wire format.
+ * May see: base, room frame. Must not know: files, codecs.
+ * What is parsed is a view of the bytes; no byte is trusted, nothing is allocated but in the
+ * caller's arena. No lock.
+ */
+#ifndef PRESTO_EXAMPLE_INTERNAL_H
+#define PRESTO_EXAMPLE_INTERNAL_H
+
+#include <presto/example.h>
+#include <presto/frame.h>
+#include <presto/hash.h>
+
+#include "../../base/bytes_internal.h"
+
+/* ---- the wire format: fields one after another out of a span, each checked against its end ----
+ */
+
+typedef enum presto__wire_type {
+    PRESTO__WIRE_VARINT = 0,
+    PRESTO__WIRE_FIXED64 = 1,
+    PRESTO__WIRE_BYTES = 2,
+    PRESTO__WIRE_GROUP = 3,
+    PRESTO__WIRE_GROUP_END = 4,
+    PRESTO__WIRE_FIXED32 = 5
+} presto__wire_type;
+
+/** What is left of a message. */
+typedef struct presto__wire {
+    const uint8_t *at;
+    const uint8_t *end;
+} presto__wire;
+
+/** One field: `number` and `type`, and its value where that type has one. */
+typedef struct presto__wire_field {
+    uint32_t number;
+    presto__wire_type type;
+    uint64_t value;    /* VARINT, FIXED64, FIXED32 */
+    presto_span bytes; /* BYTES; FIXED64 and FIXED32 as they stand */
+} presto__wire_field;
+
+static inline presto__wire presto__wire_of(presto_span in) {
+    presto__wire wire = {in.data, in.data + in.bytes};
+    return wire;
+}
+
+/* False: cut off, or longer than ten bytes. */
+static inline bool presto__wire_varint(presto__wire *wire, uint64_t *value_out) {
+    if (wire->at != wire->end && *wire->at < 0x80) {
+        *value_out = *wire->at++;
+        return true;
+    }
+    return presto__varint_read(&wire->at, wire->end, value_out);
+}
+
+bool presto__wire_next_slow(presto__wire *wire, presto__wire_field *field_out);
+
+/* The next field; call only while at != end. False: not the wire format. Groups are skipped whole.
+ */
+static inline bool presto__wire_next(presto__wire *wire, presto__wire_field *field_out) {
+    /* Nearly every field here is a short tag and a length that fits. */
+    const uint8_t *at = wire->at;
+    if (wire->end - at >= 2 && (at[0] & 0x87) == PRESTO__WIRE_BYTES && at[0] >= 8) {
+        size_t bytes = at[1];
+        const uint8_t *data = at + 2;
+        if (bytes >= 0x80) {
+            if (wire->end - at < 3 || at[2] >= 0x80)
+                return presto__wire_next_slow(wire, field_out);
+            bytes = (bytes & 0x7f) | (size_t)at[2] << 7;
+            data++;
+        }
+        if (bytes > (size_t)(wire->end - data))
+            return false;
+        field_out->number = at[0] >> 3;
+        field_out->type = PRESTO__WIRE_BYTES;
+        field_out->bytes = presto_span_of(data, bytes);
+        wire->at = data + bytes;
+        return true;
+    }
+    return presto__wire_next_slow(wire, field_out);
+}
+
+/* The third byte of a length and those after it. */
+static inline bool presto__wire_long_length(const uint8_t **at_io, const uint8_t *end,
+                                            size_t *bytes_io) {
+    const uint8_t *at = *at_io;
+    for (unsigned shift = 14; shift <= 28; shift += 7) {
+        if (at == end)
+            return false;
+        uint8_t byte = *at++;
+        *bytes_io |= (size_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) {
+            *at_io = at;
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * For messages as every writer writes them: is the next field the length-delimited one with this
+ * tag byte? Then *at_io stands at its bytes and *bytes_out is how many, within `end`. False says
+ * only: look closer.
+ */
+static inline bool presto__wire_expect(const uint8_t **at_io, const uint8_t *end, uint8_t tag,
+                                       size_t *bytes_out) {
+    const uint8_t *at = *at_io;
+    if (end - at < 2 || at[0] != tag)
+        return false;
+    size_t bytes = at[1];
+    at += 2;
+    if (bytes >= 0x80) {
+        if (at == end)
+            return false;
+        bytes = (bytes & 0x7f) | (size_t)(*at & 0x7f) << 7;
+        if (*at++ >= 0x80 && !presto__wire_long_length(&at, end, &bytes))
+            return false;
+    }
+    if (bytes > (size_t)(end - at))
+        return false;
+    *at_io = at;
+    *bytes_out = bytes;
+    return true;
+}
+
+/* ---- writing ---- */
+
+static inline size_t presto__varint_bytes(uint64_t value) {
+    unsigned bits = 64 - (unsigned)__builtin_clzll(value | 1);
+    return (bits + 6) / 7;
+}
+
+static inline uint8_t *presto__varint_put(uint8_t *at, uint64_t value) {
+    while (value >= 0x80) {
+        *at++ = (uint8_t)(value | 0x80);
+        value >>= 7;
+    }
+    *at++ = (uint8_t)value;
+    return at;
+}
+
+/* Tag of a field with number < 16. */
+static inline uint8_t presto__wire_tag(unsigned number, presto__wire_type type) {
+    return (uint8_t)(number << 3 | (unsigned)type);
+}
+
+/* Bytes of a length-delimited field with a one-byte tag. */
+static inline uint64_t presto__wire_bytes_size(uint64_t payload) {
+    return 1 + presto__varint_bytes(payload) + payload;
+}
+
+static inline uint8_t *presto__wire_put_head(uint8_t *at, unsigned number, uint64_t payload) {
+    *at++ = presto__wire_tag(number, PRESTO__WIRE_BYTES);
+    return presto__varint_put(at, payload);
+}
+
+/* ---- TensorProtos: read without detour, written in two passes ---- */
+
+/**
+ * Parse a TensorProto that is nothing but dtype, shape and content, each once and in this order,
+ * and fits together. False says only: look closer; *tensor_out may be spoilt then.
+ */
+bool presto__tensor_proto_usual(presto_span in, presto_tensor *tensor_out);
+
+/** Can the tensor be written at all? */
+presto_status presto__tensor_proto_check(const presto_tensor *tensor, presto_error *err);
+
+/** Bytes that presto__tensor_proto_put will write. */
+uint64_t presto__tensor_proto_size(const presto_tensor *tensor);
+
+/** Write it at `at`; returns the end. */
+uint8_t *presto__tensor_proto_put(uint8_t *at, const presto_tensor *tensor);
+
+/* ---- numbers by name ---- */
+
+/* For names that come from outside: however they are chosen, finding one takes the same time, for
+ * the hash is keyed. Lives in an arena. */
+
+typedef struct presto__name {
+    presto_span name;   /* borrowed */
+    size_t number_plus; /* the number and one; 0: no name is here */
+} presto__name;
+
+/** Zero-initialise: slots is NULL until presto__name_table_make. */
+typedef struct presto__name_table {
+    presto__name *slots;
+    size_t mask;
+    presto_hash_key key;
+} presto__name_table;
+
+/** Room for `most` names, which presto__name_table_find can then be asked for. */
+presto_status presto__name_table_make(presto__name_table *table, size_t most, presto_arena *arena,
+                                      presto_error *err);
+
+/** Where the name is, or is to be filled in. */
+presto__name *presto__name_table_find(const presto__name_table *table, presto_span name);
+
+/* ---- checks ---- */
+
+/** Is `feature` a well-formed tf.train.Feature? Offsets in errors count from `in`, in which it
+ * lies. */
+presto_status presto__feature_check(presto_span in, presto_span feature, presto_arena *arena,
+                                    presto_error *err);
+
+#endif

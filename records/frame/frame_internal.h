@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Room frame: CRC-32C and the frames of TFRecord files, in memory.
+ * May see: base. Must not know: files, what a payload holds.
+ * No state, no lock. Every comparison of a CRC is here.
+ */
+#ifndef PRESTO_FRAME_INTERNAL_H
+#define PRESTO_FRAME_INTERNAL_H
+
+#include <presto/crc32c.h>
+#include <presto/shard.h>
+
+#include "../../base/bytes_internal.h"
+
+/*
+ * Does the stored CRC fit the computed one? Every check of a CRC ends here, so that a
+ * fuzzer, which cannot guess CRCs, gets past them.
+ */
+static inline bool presto__crc_matches(uint32_t stored, uint32_t computed) {
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+    (void)stored;
+    (void)computed;
+    return true;
+#else
+    return stored == computed;
+#endif
+}
+
+/* The limit that a caller sets, but so low that a frame's size, added to any offset in a file, does
+ * not wrap around. */
+static inline uint64_t presto__payload_limit(uint64_t max_payload_bytes) {
+    uint64_t most = (uint64_t)INT64_MAX / 2;
+    return max_payload_bytes < most ? max_payload_bytes : most;
+}
+
+/**
+ * The plain case, fast: frames that stand at offsets[i] - offsets[0] in `data` and fill their
+ * places exactly. Fills records[] for the leading ones that hold and returns how many they are;
+ * says nothing about the one it stops at.
+ */
+size_t presto__frames_check(const uint8_t *data, const uint64_t *offsets, size_t count,
+                            const presto_shard_options *options, presto_record *records);
+
+/** The portable CRC-32C, whatever the processor: what presto_crc32c is tested against. */
+uint32_t presto__crc32c_portable(uint32_t crc, const void *data, size_t bytes);
+
+#endif

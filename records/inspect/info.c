@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is in a dataset: counts and sizes from the headers, the rest from a sample of its records.
+ */
+#include <presto/inspect.h>
+
+#include <stdlib.h>
+
+#include <presto/checked.h>
+#include <presto/example.h>
+#include <presto/text.h>
+
+#include "../example/example_internal.h"
+#include "../shard/shard_internal.h"
+#include "inspect_internal.h"
+
+/* The median is taken of at most so many sizes, evenly spread. */
+#define MEDIAN_SIZES ((size_t)1 << 20)
+/* Codec and kind are guessed from so many of the sampled records. */
+#define GUESS_RECORDS 16
+
+void presto_info_options_defaults(presto_info_options *options) {
+    *options = (presto_info_options){.sample_records = 100};
+}
+
+void presto_info_done(presto_info *info) {
+    if (info == NULL)
+        return;
+    for (size_t i = 0; i < info->file_count; i++)
+        free(info->files[i].path);
+    for (size_t i = 0; i < info->feature_count; i++)
+        free(info->features[i].name);
+    free(info->files);
+    free(info->features);
+    *info = (presto_info){0};
+}
+
+/* ---- content by signature ---- */
+
+static bool starts_with(presto_span bytes, size_t at, const char *signature, size_t count) {
+    return bytes.bytes >= at + count && memcmp(bytes.data + at, signature, count) == 0;
+}
+
+/* Text of any language: no control characters but white space, and UTF-8 as far as it is looked at.
+ */
+static bool looks_like_text(presto_span bytes) {
+    size_t most = bytes.bytes < 512 ? bytes.bytes : 512;
+    size_t follow = 0;
+    for (size_t i = 0; i < most; i++) {
+        uint8_t byte = bytes.data[i];
+        if (follow > 0) {
+            if ((byte & 0xc0) != 0x80)
+                return false;
+            follow--;
+        } else if (byte >= 0x80) {
+            follow = (byte & 0xe0) == 0xc0 ? 1 : (byte & 0xf0) == 0xe0 ? 2 : 3;
+            if (byte < 0xc2 || byte > 0xf4)
+                return false;
+        } else if (byte < 0x20 && byte != '\n' && byte != '\r' && byte != '\t' && byte != '\f') {
+            return false;
+        } else if (byte == 0x7f) {
+            return false;
+        }
+    }
+    return bytes.bytes > 0 && (follow == 0 || most < bytes.bytes);
+}
+
+const char *presto_content_name(presto_span bytes) {
+    static const struct {
+        const char *name, *signature;
+        size_t bytes;
+    } signatures[] = {
+        {"jpeg", "\xff\xd8\xff", 3}, {"png", "\x89PNG\r\n\x1a\n", 8},
+        {"gif", "GIF8", 4},          {"flac", "fLaC", 4},
+        {"ogg", "OggS", 4},          {"mp3", "ID3", 3},
+        {"hdf5", "\x89HDF\r\n", 6},
+    };
+    for (size_t i = 0; i < sizeof signatures / sizeof signatures[0]; i++)
+        if (starts_with(bytes, 0, signatures[i].signature, signatures[i].bytes))
+            return signatures[i].name;
+    if (starts_with(bytes, 0, "RIFF", 4) && starts_with(bytes, 8, "WEBP", 4))
+        return "webp";
+    if (starts_with(bytes, 0, "RIFF", 4) && starts_with(bytes, 8, "WAVE", 4))
+        return "wav";
+    /* An MPEG audio frame: eleven set bits, layer III, a valid bit rate and sampling rate. */
+    if (bytes.bytes >= 4 && bytes.data[0] == 0xff && (bytes.data[1] & 0xe6) == 0xe2 &&
+        (bytes.data[2] & 0xf0) != 0xf0 && (bytes.data[2] & 0x0c) != 0x0c)
+        return "mp3";
+    return looks_like_text(bytes) ? "text" : NULL;
+}
+
+/* ---- files and sizes ---- */
+
+static unsigned size_class(uint64_t bytes) {
+    unsigned bits = bytes == 0 ? 0 : 64 - (unsigned)__builtin_clzll(bytes);
+    return bits < PRESTO_SIZE_CLASSES ? bits : PRESTO_SIZE_CLASSES - 1;
+}
+
+static int compare_u64(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+typedef struct collector {
+    presto_dataset *dataset;
+    presto_info *info;
+    uint64_t *sizes; /* every `stride`-th record's */
+    size_t size_count, size_room;
+    uint64_t stride;
+    uint64_t *firsts; /* number of the first record of each file, damaged ranges included, and the
+                         total */
+    presto_arena arena;
+    /* Of the features, by name as it stands in the records. */
+    presto_arena names;
+    presto__name_table table;
+    size_t feature_room;
+} collector;
+
+static presto_status count_sizes(collector *c, presto_shard *shard, presto_error *err) {
+    presto_info *info = c->info;
+    const uint64_t *offsets;
+    uint64_t records = presto_shard_records(shard);
+    PRESTO_TRY(presto_shard_offsets(shard, 0, records, &offsets, err));
+    uint64_t damaged = presto__shard_next_damaged(shard, 0), number = info->records;
+    for (uint64_t i = 0; i < records; i++) {
+        if (i == damaged) {
+            damaged = presto__shard_next_damaged(shard, i + 1);
+            continue;
+        }
+        uint64_t bytes = offsets[i + 1] - offsets[i] - PRESTO_FRAME_OVERHEAD_BYTES;
+        info->payload_bytes += bytes;
+        info->size_classes[size_class(bytes)]++;
+        if (number == 0 || bytes < info->least_bytes)
+            info->least_bytes = bytes;
+        if (bytes > info->most_bytes)
+            info->most_bytes = bytes;
+        if (number % c->stride == 0 && c->size_count < c->size_room)
+            c->sizes[c->size_count++] = bytes;
+        number++;
+    }
+    return PRESTO_OK;
+}
+
+static bool is_damage(presto_status status) {
+    return status == PRESTO_ERR_CORRUPT || status == PRESTO_ERR_TRUNCATED ||
+           status == PRESTO_ERR_NOT_FOUND || status == PRESTO_ERR_LIMIT;
+}
+
+static presto_status look_at_file(collector *c, size_t i, presto_error *err) {
+    presto_info *info = c->info;
+    presto_file_info *file = &info->files[i];
+    presto_shard *shard = NULL;
+    const char *path = presto_dataset_shard_path(c->dataset, i);
+    file->path = strdup(path);
+    if (file->path == NULL)
+        return presto_fail_memory(err, strlen(path));
+    info->file_count = i + 1;
+    presto_status status = presto_dataset_shard_at(c->dataset, i, &shard, err);
+    c->firsts[i + 1] = c->firsts[i];
+    if (is_damage(status)) {
+        file->lost_ranges = 1;
+        return PRESTO_OK;
+    }
+    PRESTO_TRY(status);
+    file->compression = presto_shard_compression(shard);
+    file->name_disagrees = presto_shard_file_bytes(shard) > 0 &&
+                           presto__compression_by_name(path) != file->compression;
+    file->indexed = presto__shard_has_index_file(shard);
+    file->file_bytes = presto_shard_file_bytes(shard);
+    uint64_t records = presto_shard_records(shard);
+    file->lost_ranges = presto_shard_lost_ranges(shard);
+    file->records = records - file->lost_ranges;
+    if (presto_dataset_is_ours(c->dataset) && file->lost_ranges == 0 &&
+        records < presto_dataset_get_info(c->dataset)->shards[i].records)
+        file->lost_ranges = 1; /* cut between records */
+    PRESTO_TRY(count_sizes(c, shard, err));
+    info->records += file->records;
+    info->stored_bytes += file->file_bytes;
+    c->firsts[i + 1] += records;
+    return PRESTO_OK;
+}
+
+static presto_status look_at_files(collector *c, presto_error *err) {
+    size_t count = presto_dataset_shard_count(c->dataset);
+    uint64_t records = presto_dataset_records(c->dataset);
+    c->stride = records / MEDIAN_SIZES + 1;
+    c->size_room = (size_t)(records / c->stride) + 1;
+    c->sizes = calloc(c->size_room, sizeof *c->sizes);
+    c->firsts = presto_zeroed_array(count, 1, sizeof *c->firsts);
+    c->info->files = presto_zeroed_array(count, 1, sizeof *c->info->files);
+    if (c->sizes == NULL || c->firsts == NULL || c->info->files == NULL)
+        return presto_fail_memory(err, c->size_room * sizeof *c->sizes);
+    for (size_t i = 0; i < count; i++)
+        PRESTO_TRY(look_at_file(c, i, err));
+    if (c->size_count > 0) {
+        qsort(c->sizes, c->size_count, sizeof *c->sizes, compare_u64);
+        c->info->median_bytes = c->sizes[c->size_count / 2];
+    }
+    return PRESTO_OK;
+}
+
+/* ---- features ---- */
+
+static presto_status make_room(collector *c, presto_error *err) {
+    const presto__name_table old = c->table;
+    size_t room = c->feature_room == 0 ? 64 : c->feature_room * 2, bytes = SIZE_MAX;
+    presto_feature_info *features = NULL;
+    if (presto_size_multiply(room, sizeof *features, &bytes))
+        features = realloc(c->info->features, bytes);
+    if (features == NULL)
+        return presto_fail_memory(err, bytes);
+    c->info->features = features;
+    PRESTO_TRY(presto__name_table_make(&c->table, room, &c->names, err));
+    for (size_t i = 0; old.slots != NULL && i <= old.mask; i++)
+        if (old.slots[i].number_plus != 0)
+            *presto__name_table_find(&c->table, old.slots[i].name) = old.slots[i];
+    c->feature_room = room;
+    return PRESTO_OK;
+}
+
+/* The feature of that name, a new one if there is none yet; they are sorted in the end. */
+static presto_status find_feature(collector *c, presto_span name, presto_feature_info **found_out,
+                                  presto_error *err) {
+    presto_info *info = c->info;
+    if (info->feature_count == c->feature_room)
+        PRESTO_TRY(make_room(c, err));
+    presto__name *slot = presto__name_table_find(&c->table, name);
+    if (slot->number_plus == 0) {
+        char *text = presto_text_encode(name);
+        uint8_t *copy = presto_arena_alloc(&c->names, name.bytes, 1);
+        if (text == NULL || copy == NULL) {
+            free(text);
+            return presto_fail_memory(err, name.bytes);
+        }
+        if (name.bytes > 0)
+            memcpy(copy, name.data, name.bytes);
+        info->features[info->feature_count++] = (presto_feature_info){.name = text};
+        *slot = (presto__name){presto_span_of(copy, name.bytes), info->feature_count};
+    }
+    *found_out = &info->features[slot->number_plus - 1];
+    return PRESTO_OK;
+}
+
+static int compare_features(const void *a, const void *b) {
+    return strcmp(((const presto_feature_info *)a)->name, ((const presto_feature_info *)b)->name);
+}
+
+/* Keep of `common` what `value` shares with it. */
+static void intersect(presto_tensor_spec *common, const presto_tensor_spec *value) {
+    if (common->dtype != value->dtype)
+        common->dtype = PRESTO_DTYPE_UNKNOWN;
+    if (common->rank != value->rank)
+        common->rank = -1;
+    for (int i = 0; i < common->rank; i++)
+        if (common->dims[i] != value->dims[i])
+            common->dims[i] = -1;
+}
+
+static uint64_t value_bytes(const presto_feature *value) {
+    uint64_t bytes = 0;
+    if (value->encoding == PRESTO_ENCODE_NONE)
+        return 0;
+    if (value->tensor.spec.dtype != PRESTO_STRING)
+        return presto_tensor_bytes(&value->tensor);
+    for (uint64_t i = 0; i < presto_spec_elements(&value->tensor.spec); i++)
+        bytes += value->tensor.strings[i].bytes;
+    return bytes;
+}
+
+/* One value that is a serialized tensor is taken for one; `as` is the feature as it is to be
+ * counted. */
+static const char *look_into(const presto_feature *value, presto_arena *arena, presto_feature *as) {
+    *as = *value;
+    if (value->encoding != PRESTO_ENCODE_BYTES || presto_spec_elements(&value->tensor.spec) != 1)
+        return NULL;
+    presto_span bytes = value->tensor.strings[0];
+    if (presto_tensor_proto_probe(bytes) &&
+        presto_tensor_proto_parse(bytes, arena, &as->tensor, NULL) == PRESTO_OK) {
+        as->encoding = PRESTO_ENCODE_TENSOR;
+        return NULL;
+    }
+    return presto_content_name(bytes);
+}
+
+static presto_status add_value(collector *c, const presto_feature *value, presto_error *err) {
+    presto_feature as;
+    presto_feature_info *feature;
+    uint64_t bytes = value_bytes(value);
+    const char *content = look_into(value, &c->arena, &as);
+    PRESTO_TRY(find_feature(c, value->name, &feature, err));
+    if (feature->seen++ == 0) {
+        feature->encoding = as.encoding;
+        feature->spec = as.tensor.spec;
+        feature->least_bytes = feature->most_bytes = bytes;
+        feature->content = content;
+        return PRESTO_OK;
+    }
+    if (feature->encoding == PRESTO_ENCODE_TENSOR && as.encoding == PRESTO_ENCODE_BYTES) {
+        feature->encoding = PRESTO_ENCODE_BYTES; /* it only looked like one */
+        feature->spec = as.tensor.spec;
+    } else if (feature->encoding == PRESTO_ENCODE_BYTES && as.encoding == PRESTO_ENCODE_TENSOR) {
+        as.tensor = value->tensor;
+    }
+    intersect(&feature->spec, &as.tensor.spec);
+    if (content == NULL || feature->content == NULL || strcmp(content, feature->content) != 0)
+        feature->content = NULL;
+    if (bytes < feature->least_bytes)
+        feature->least_bytes = bytes;
+    if (bytes > feature->most_bytes)
+        feature->most_bytes = bytes;
+    return PRESTO_OK;
+}
+
+/* ---- the sample ---- */
+
+typedef struct sampler {
+    presto_buffer bytes; /* payloads back to back */
+    size_t *ends;
+    size_t count;
+} sampler;
+
+static presto_status take_sample(collector *c, size_t want, sampler *taken, presto_error *err) {
+    uint64_t total = c->firsts[c->info->file_count];
+    size_t count = total < want ? (size_t)total : want;
+    presto_block block = {0};
+    presto_status status = PRESTO_OK;
+    size_t file = 0;
+    taken->ends = presto_zeroed_array(count, 1, sizeof *taken->ends);
+    if (taken->ends == NULL)
+        return presto_fail_memory(err, count * sizeof *taken->ends);
+    for (size_t i = 0; i < count && status == PRESTO_OK; i++) {
+        uint64_t number = total / count * i + total % count * i / count;
+        presto_shard *shard;
+        while (c->firsts[file + 1] <= number)
+            file++;
+        status = presto_dataset_shard_at(c->dataset, file, &shard, err);
+        if (status == PRESTO_OK)
+            status = presto_shard_fetch(shard, number - c->firsts[file], 1, &block, err);
+        if (is_damage(status)) {
+            status = PRESTO_OK;
+            continue;
+        }
+        if (status == PRESTO_OK && block.records[0].status == PRESTO_OK) {
+            status = presto_buffer_append(&taken->bytes, block.records[0].payload, err);
+            taken->ends[taken->count++] = taken->bytes.bytes;
+        }
+    }
+    presto_block_done(&block);
+    return status;
+}
+
+static presto_span sampled(const sampler *taken, size_t i) {
+    size_t start = i > 0 ? taken->ends[i - 1] : 0;
+    return presto_span_of(taken->bytes.data + start, taken->ends[i] - start);
+}
+
+static presto_status choose_codec(collector *c, const sampler *taken, presto_codec_spec *spec,
+                                  presto_error *err) {
+    presto_info *info = c->info;
+    presto_span payloads[GUESS_RECORDS];
+    size_t count = taken->count < GUESS_RECORDS ? taken->count : GUESS_RECORDS;
+    if (presto_dataset_is_ours(c->dataset)) {
+        *spec = *presto_dataset_codec(c->dataset);
+    } else {
+        for (size_t i = 0; i < count; i++)
+            payloads[i] = sampled(taken, i * taken->count / count);
+        PRESTO_TRY(presto__guess_codec(payloads, count, &c->arena, spec, err));
+        info->codec_guessed = true;
+    }
+    presto_codec_format(spec, info->codec);
+    return PRESTO_OK;
+}
+
+static presto_status look_at_record(collector *c, presto_span record, presto__record_kind *kind,
+                                    presto_error *err) {
+    presto_sample sample;
+    presto__record_kind this_kind = presto__record_kind_of(record, &c->arena);
+    if (this_kind == PRESTO__KIND_EMPTY)
+        return PRESTO_OK;
+    if (*kind == PRESTO__KIND_EMPTY)
+        *kind = this_kind;
+    else if (*kind != this_kind)
+        *kind = PRESTO__KIND_BYTES; /* no one kind for all */
+    if (this_kind == PRESTO__KIND_BYTES ||
+        presto_example_parse(record, NULL, 0, &c->arena, &sample, err) < 0)
+        return PRESTO_OK;
+    for (size_t i = 0; i < sample.feature_count; i++)
+        PRESTO_TRY(add_value(c, &sample.features[i], err));
+    return PRESTO_OK;
+}
+
+static presto_status look_at_sample(collector *c, const sampler *taken, presto_error *err) {
+    presto_info *info = c->info;
+    presto_codec_spec spec;
+    presto_codec *codec;
+    presto__record_kind kind = PRESTO__KIND_EMPTY;
+    uint64_t raw = 0, stored = 0;
+    PRESTO_TRY(choose_codec(c, taken, &spec, err));
+    PRESTO_TRY(presto_codec_new(&spec, &codec, err));
+    presto_status status = PRESTO_OK;
+    for (size_t i = 0; i < taken->count && status == PRESTO_OK; i++) {
+        presto_span record, payload = sampled(taken, i);
+        presto_arena_reset(&c->arena);
+        presto_status decoded = presto_codec_decompress(
+            codec, payload, PRESTO_CODEC_MAX_RECORD_BYTES, &c->arena, &record, err);
+        if (decoded == PRESTO_ERR_MEMORY)
+            status = decoded;
+        if (decoded < 0)
+            continue;
+        info->sampled++;
+        raw += record.bytes;
+        stored += payload.bytes;
+        status = look_at_record(c, record, &kind, err);
+    }
+    presto_codec_free(codec);
+    if (info->feature_count > 0)
+        qsort(info->features, info->feature_count, sizeof *info->features, compare_features);
+    info->record_kind = presto__record_kind_name(kind);
+    info->raw_bytes = info->payload_bytes;
+    info->raw_bytes_exact = strcmp(info->codec, "none") == 0;
+    if (!info->raw_bytes_exact && stored > 0)
+        info->raw_bytes = (uint64_t)((double)info->payload_bytes * (double)raw / (double)stored);
+    return status;
+}
+
+static void take_known_sizes(collector *c) {
+    const presto_dataset_info *known = presto_dataset_get_info(c->dataset);
+    if (!presto_dataset_is_ours(c->dataset))
+        return;
+    c->info->raw_bytes = 0;
+    for (size_t i = 0; i < known->shard_count; i++)
+        c->info->raw_bytes += known->shards[i].raw_bytes;
+    c->info->raw_bytes_exact = true;
+}
+
+presto_status presto_info_collect(const char *const *paths, size_t path_count,
+                                  const presto_info_options *options, presto_info *info_out,
+                                  presto_error *err) {
+    presto_info_options defaults;
+    presto_shard_options shard_options;
+    presto_info info = {0};
+    sampler taken = {0};
+    collector c = {.info = &info};
+    if (options == NULL) {
+        presto_info_options_defaults(&defaults);
+        options = &defaults;
+    }
+    presto_shard_options_defaults(&shard_options);
+    shard_options.tolerate = true;
+    PRESTO_TRY(presto_dataset_open(paths, path_count, &shard_options, &c.dataset, err));
+    presto_status status = look_at_files(&c, err);
+    if (status == PRESTO_OK)
+        status = take_sample(&c, options->sample_records, &taken, err);
+    if (status == PRESTO_OK)
+        status = look_at_sample(&c, &taken, err);
+    if (status == PRESTO_OK)
+        take_known_sizes(&c);
+    free(c.sizes);
+    free(c.firsts);
+    free(taken.ends);
+    presto_buffer_done(&taken.bytes);
+    presto_arena_done(&c.arena);
+    presto_arena_done(&c.names);
+    presto_dataset_free(c.dataset);
+    if (status < 0)
+        presto_info_done(&info);
+    else
+        *info_out = info;
+    return status;
+}

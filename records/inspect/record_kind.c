@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What foreign records are: Examples or not, and compressed by what. Guesses, each proven by
+ * trying. */
+#include "inspect_internal.h"
+
+#include <presto/example.h>
+
+#include "../example/example_internal.h"
+
+const char *presto__record_kind_name(presto__record_kind kind) {
+    switch (kind) {
+    case PRESTO__KIND_EMPTY:
+        return "empty";
+    case PRESTO__KIND_EXAMPLE:
+        return "Example";
+    case PRESTO__KIND_SEQUENCE:
+        return "SequenceExample";
+    case PRESTO__KIND_BYTES:
+        return "bytes";
+    }
+    return "?";
+}
+
+/*
+ * SequenceExample { Features context = 1; FeatureLists feature_lists = 2; }
+ * FeatureLists { map<string, FeatureList> feature_list = 1; }  FeatureList { repeated Feature
+ * feature = 1; }
+ */
+static presto_status bad(presto_span in, const uint8_t *at, presto_error *err) {
+    return presto_fail(err, PRESTO_ERR_CORRUPT, (uint64_t)(at - in.data), "bad SequenceExample");
+}
+
+static presto_status check_list_entry(presto_span in, presto_span entry, presto_arena *arena,
+                                      presto_error *err) {
+    presto__wire wire = presto__wire_of(entry);
+    while (wire.at != wire.end) {
+        presto__wire_field field;
+        if (!presto__wire_next(&wire, &field))
+            return bad(in, entry.data, err);
+        if (field.number != 2 || field.type != PRESTO__WIRE_BYTES)
+            continue;
+        presto__wire features = presto__wire_of(field.bytes);
+        while (features.at != features.end) {
+            presto__wire_field feature;
+            if (!presto__wire_next(&features, &feature))
+                return bad(in, field.bytes.data, err);
+            if (feature.number == 1 && feature.type == PRESTO__WIRE_BYTES)
+                PRESTO_TRY(presto__feature_check(in, feature.bytes, arena, err));
+        }
+    }
+    return PRESTO_OK;
+}
+
+presto_status presto__sequence_check(presto_span in, presto_arena *arena, presto_error *err) {
+    presto_sample sample;
+    /* The context is field 1, as an Example's features are, and field 2 is unknown to an Example.
+     */
+    PRESTO_TRY(presto_example_parse(in, NULL, 0, arena, &sample, err));
+    presto__wire wire = presto__wire_of(in);
+    while (wire.at != wire.end) {
+        presto__wire_field field;
+        if (!presto__wire_next(&wire, &field))
+            break;
+        if (field.number != 2 || field.type != PRESTO__WIRE_BYTES)
+            continue;
+        presto__wire lists = presto__wire_of(field.bytes);
+        while (lists.at != lists.end) {
+            presto__wire_field entry;
+            if (!presto__wire_next(&lists, &entry))
+                return bad(in, field.bytes.data, err);
+            if (entry.number == 1 && entry.type == PRESTO__WIRE_BYTES)
+                PRESTO_TRY(check_list_entry(in, entry.bytes, arena, err));
+        }
+    }
+    return PRESTO_OK;
+}
+
+presto__record_kind presto__record_kind_of(presto_span record, presto_arena *arena) {
+    if (record.bytes == 0)
+        return PRESTO__KIND_EMPTY;
+    /* Other messages parse too, being all unknown fields: only what has no other field counts. */
+    bool lists = false;
+    presto__wire wire = presto__wire_of(record);
+    while (wire.at != wire.end) {
+        presto__wire_field field;
+        if (!presto__wire_next(&wire, &field) || field.type != PRESTO__WIRE_BYTES ||
+            field.number > 2)
+            return PRESTO__KIND_BYTES;
+        lists |= field.number == 2;
+    }
+    if (presto__sequence_check(record, arena, NULL) < 0)
+        return PRESTO__KIND_BYTES;
+    return lists ? PRESTO__KIND_SEQUENCE : PRESTO__KIND_EXAMPLE;
+}
+
+/* ---- codec ---- */
+
+/* The payloads that a codec is to be found for. */
+typedef struct guess {
+    const presto_span *payloads;
+    size_t count;
+    presto_arena *arena;
+    presto_error *err;
+} guess;
+
+static bool is_message(presto_span record, presto_arena *arena) {
+    presto__record_kind kind = presto__record_kind_of(record, arena);
+    return kind == PRESTO__KIND_EXAMPLE || kind == PRESTO__KIND_SEQUENCE;
+}
+
+/* Does the codec make sense of any of the payloads: does it decompress, if `proof` to an Example?
+ */
+static presto_status try_codec(const guess *job, const presto_codec_spec *spec, bool proof,
+                               bool *fits_out) {
+    presto_codec *codec;
+    bool fits = false;
+    PRESTO_TRY(presto_codec_new(spec, &codec, job->err));
+    presto_status status = PRESTO_OK;
+    for (size_t i = 0; i < job->count && status == PRESTO_OK && !fits; i++) {
+        presto_span record;
+        presto_status result = presto_codec_decompress(codec, job->payloads[i], (uint64_t)256 << 20,
+                                                       job->arena, &record, job->err);
+        if (result == PRESTO_ERR_MEMORY)
+            status = result;
+        else if (result == PRESTO_OK)
+            fits = !proof || is_message(record, job->arena);
+    }
+    presto_codec_free(codec);
+    *fits_out = fits;
+    return status;
+}
+
+/* Take the codec called `name` for an answer if it fits. */
+static presto_status propose(const guess *job, const char *name, bool proof,
+                             presto_codec_spec *spec_out, bool *fits_out) {
+    presto_codec_spec spec;
+    presto_status status = presto_codec_parse(name, &spec, job->err);
+    *fits_out = false;
+    if (status == PRESTO_ERR_UNSUPPORTED)
+        return PRESTO_OK;
+    PRESTO_TRY(status);
+    PRESTO_TRY(try_codec(job, &spec, proof, fits_out));
+    if (*fits_out)
+        *spec_out = spec;
+    return PRESTO_OK;
+}
+
+presto_status presto__guess_codec(const presto_span *payloads, size_t count, presto_arena *arena,
+                                  presto_codec_spec *spec_out, presto_error *err) {
+    const guess job = {payloads, count, arena, err};
+    bool all_empty = true, fits;
+    PRESTO_TRY(presto_codec_parse("none", spec_out, err));
+    for (size_t i = 0; i < count; i++) {
+        if (is_message(payloads[i], arena))
+            return PRESTO_OK;
+        all_empty &= payloads[i].bytes == 0;
+    }
+    if (all_empty)
+        return PRESTO_OK;
+    for (size_t i = 0; i < count; i++) {
+        const char *name = presto_codec_guess(payloads[i]);
+        if (strcmp(name, "none") == 0)
+            continue;
+        PRESTO_TRY(propose(&job, name, false, spec_out, &fits));
+        if (fits)
+            return PRESTO_OK;
+    }
+    /* snappy has no signature: the Examples that come out are its proof. */
+    return propose(&job, "snappy", true, spec_out, &fits);
+}

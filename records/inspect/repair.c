@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Saving what is whole, and writing indexes for files of others. */
+#include <presto/inspect.h>
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "../../base/file_internal.h"
+#include "inspect_internal.h"
+
+/* ---- repair ---- */
+
+static presto_status copy_whole(presto__scan *scan, presto_shard_writer *writer,
+                                const presto_repair_options *options, presto_repair_result *result,
+                                presto_error *err) {
+    presto_status status;
+    presto__scan_item item;
+    while ((status = presto__scan_next(scan, &item, err)) == PRESTO_OK) {
+        if (item.whole) {
+            PRESTO_TRY(presto_shard_writer_append(writer, item.payload, err));
+            result->records++;
+            continue;
+        }
+        if (item.kind == PRESTO_FAULT_IO)
+            return presto_fail(err, PRESTO_ERR_IO, item.offset, "%s", item.message);
+        result->lost_bytes += item.bytes;
+        result->lost_ranges++;
+        if (options->on_lost != NULL &&
+            !options->on_lost(options->on_lost_user, item.offset, item.bytes, result->records))
+            return presto_fail(err, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "repair was stopped");
+    }
+    return status < 0 ? status : PRESTO_OK;
+}
+
+presto_status presto_repair_file(const char *path, const char *out_path,
+                                 const presto_repair_options *options,
+                                 presto_repair_result *result_out, presto_error *err) {
+    const presto_repair_options none = {0};
+    options = options != NULL ? options : &none;
+    presto__scan *scan = NULL;
+    presto_shard_writer *writer = NULL;
+    presto_repair_result result = {0};
+    if (access(out_path, F_OK) == 0) {
+        presto_status exists = presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                                           "exists already; the repaired file must be a new one");
+        presto_error_set_file(err, out_path);
+        return exists;
+    }
+    PRESTO_TRY(presto__scan_new(path, PRESTO_FRAME_MAX_PAYLOAD_BYTES, &scan, err));
+    presto__scan_ask(scan, options->should_stop, options->should_stop_user);
+    presto_shard_writer_options written;
+    presto_shard_writer_options_defaults(&written);
+    written.compression = presto__scan_compression(scan);
+    presto_status status = presto_shard_writer_open(out_path, &written, &writer, err);
+    if (status == PRESTO_OK)
+        status = copy_whole(scan, writer, options, &result, err);
+    if (status == PRESTO_OK)
+        status = presto_shard_writer_finish(writer, NULL, err);
+    presto_shard_writer_free(writer);
+    presto__scan_free(scan);
+    if (status < 0)
+        presto_error_set_file(err, path);
+    else if (result_out != NULL)
+        *result_out = result;
+    return status;
+}
+
+/* ---- indexes ---- */
+
+/* Open the file and find its records by their headers, whatever index there is. */
+static presto_status open_indexed(const char *path, presto_shard **shard_out, presto_error *err) {
+    presto_shard_options options;
+    presto_shard *shard;
+    presto_shard_options_defaults(&options);
+    options.ignore_index = true;
+    PRESTO_TRY(presto_shard_open(path, &options, &shard, err));
+    presto_status status = presto_shard_index(shard, false, NULL, err);
+    if (status < 0)
+        presto_shard_free(shard);
+    else
+        *shard_out = shard;
+    return status;
+}
+
+presto_status presto_index_build(const char *path, uint64_t *records_out, presto_error *err) {
+    presto_shard *shard;
+    PRESTO_TRY(open_indexed(path, &shard, err));
+    const uint64_t *offsets;
+    uint64_t records = presto_shard_records(shard);
+    presto_status status = presto_shard_offsets(shard, 0, records, &offsets, err);
+    if (status == PRESTO_OK)
+        status = presto_index_write(path, offsets, records, presto_shard_file_bytes(shard), err);
+    presto_shard_free(shard);
+    if (status == PRESTO_OK && records_out != NULL)
+        *records_out = records;
+    return status;
+}
+
+presto_status presto_index_write_dali(const char *path, const char *index_path, presto_error *err) {
+    presto_shard *shard;
+    PRESTO_TRY(open_indexed(path, &shard, err));
+    presto_buffer text = {0};
+    const uint64_t *offsets = NULL;
+    presto_status status =
+        presto_shard_offsets(shard, 0, presto_shard_records(shard), &offsets, err);
+    if (status == PRESTO_OK && presto_shard_compression(shard) != PRESTO_FILE_PLAIN) {
+        status = presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
+                             "DALI cannot read a file that is %s as a whole",
+                             presto_file_compression_name(presto_shard_compression(shard)));
+        presto_error_set_file(err, path);
+    }
+    for (uint64_t i = 0; i < presto_shard_records(shard) && status == PRESTO_OK; i++) {
+        char line[48];
+        uint64_t start = offsets[i], bytes = offsets[i + 1] - start;
+        int used = snprintf(line, sizeof line, "%ju %ju\n", (uintmax_t)start, (uintmax_t)bytes);
+        status = presto_buffer_append(&text, presto_span_of(line, (size_t)used), err);
+    }
+    const presto_span piece = presto_buffer_span(&text);
+    if (status == PRESTO_OK)
+        status = presto_file_replace(index_path, &piece, 1, true, err);
+    if (status == PRESTO_OK)
+        status = presto__sync_folder_of(index_path, err);
+    presto_buffer_done(&text);
+    presto_shard_free(shard);
+    return status;
+}

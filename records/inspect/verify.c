@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Verification: every CRC, every codec frame, every Example, the index and dataset.json; damage
+ * never ends it. */
+#include <presto/inspect.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <presto/crc32c.h>
+#include <presto/example.h>
+
+#include "../../base/file_internal.h"
+#include "../dataset/dataset_internal.h"
+#include "../shard/shard_internal.h"
+#include "inspect_internal.h"
+
+/* The codec is guessed from the first so many records. */
+#define GUESS_RECORDS 16
+
+const char *presto_fault_name(presto_fault_kind kind) {
+    switch (kind) {
+#define PRESTO_FAULT_TEXT(name, value, text)                                                       \
+    case name:                                                                                     \
+        return text;
+        PRESTO_FAULT_LIST(PRESTO_FAULT_TEXT)
+#undef PRESTO_FAULT_TEXT
+    }
+    return "?";
+}
+
+void presto_verify_options_defaults(presto_verify_options *options) {
+    *options = (presto_verify_options){.max_payload_bytes = PRESTO_FRAME_MAX_PAYLOAD_BYTES,
+                                       .max_record_bytes = PRESTO_CODEC_MAX_RECORD_BYTES,
+                                       .check_examples = true,
+                                       .check_index = true};
+}
+
+/* One file under examination. */
+typedef struct verifier {
+    const char *path;
+    const presto_verify_options *options;
+    presto_verify_result *result;
+    presto_codec *codec;
+    presto_arena arena;
+    presto__record_kind kind; /* of the first record that is not empty */
+    presto_buffer offsets;    /* of the whole records, to compare the index with */
+    uint64_t records;
+    uint64_t faults;
+} verifier;
+
+static presto_status report(verifier *v, presto_fault fault, presto_error *err) {
+    fault.file = v->path;
+    v->faults++;
+    v->result->faults++;
+    v->result->faults_of[fault.kind]++;
+    v->result->lost_bytes += fault.lost_bytes;
+    if (v->options->on_fault != NULL && !v->options->on_fault(v->options->user, &fault))
+        return presto_fail(err, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "verification was stopped");
+    return PRESTO_OK;
+}
+
+static presto_status report_file(verifier *v, presto_fault_kind kind, const char *message,
+                                 presto_error *err) {
+    return report(v,
+                  (presto_fault){.record = PRESTO_NO_RECORD,
+                                 .offset = PRESTO_NO_OFFSET,
+                                 .kind = kind,
+                                 .message = message},
+                  err);
+}
+
+/* ---- records ---- */
+
+static presto_status check_content(verifier *v, presto_span record, presto_error *fault) {
+    presto_sample sample;
+    if (v->kind == PRESTO__KIND_EMPTY)
+        v->kind = v->options->feature_count > 0 ? PRESTO__KIND_EXAMPLE
+                                                : presto__record_kind_of(record, &v->arena);
+    switch (v->kind) {
+    case PRESTO__KIND_EXAMPLE:
+        return presto_example_parse(record, v->options->features, v->options->feature_count,
+                                    &v->arena, &sample, fault);
+    case PRESTO__KIND_SEQUENCE:
+        return presto__sequence_check(record, &v->arena, fault);
+    case PRESTO__KIND_EMPTY:
+    case PRESTO__KIND_BYTES:
+        break;
+    }
+    return PRESTO_OK;
+}
+
+static presto_status check_record(verifier *v, const presto__scan_item *item, presto_error *err) {
+    presto_error fault;
+    presto_span record;
+    presto_fault_kind kind = PRESTO_FAULT_CODEC;
+    presto_arena_reset(&v->arena);
+    presto_status status = presto_codec_decompress(
+        v->codec, item->payload, v->options->max_record_bytes, &v->arena, &record, &fault);
+    if (status == PRESTO_OK) {
+        kind = PRESTO_FAULT_EXAMPLE;
+        status = check_content(v, record, &fault);
+    }
+    if (status == PRESTO_ERR_LIMIT)
+        kind = PRESTO_FAULT_LIMIT;
+    if (status == PRESTO_OK)
+        return PRESTO_OK;
+    if (status == PRESTO_ERR_MEMORY) {
+        if (err != NULL)
+            *err = fault;
+        return status;
+    }
+    return report(
+        v,
+        (presto_fault){
+            .record = item->record, .offset = item->offset, .kind = kind, .message = fault.message},
+        err);
+}
+
+static presto_status take_item(verifier *v, const presto__scan_item *item, presto_error *err) {
+    if (!item->whole)
+        return report(v,
+                      (presto_fault){.record = item->record,
+                                     .offset = item->offset,
+                                     .lost_bytes = item->bytes,
+                                     .kind = item->kind,
+                                     .message = item->message},
+                      err);
+    v->records++;
+    v->result->records++;
+    v->result->payload_bytes += item->payload.bytes;
+    if (v->options->check_index)
+        PRESTO_TRY(presto_buffer_append(&v->offsets,
+                                        presto_span_of(&item->offset, sizeof item->offset), err));
+    return v->options->check_examples ? check_record(v, item, err) : PRESTO_OK;
+}
+
+/* Look at the first records to choose the codec. */
+static presto_status guess_codec(verifier *v, presto_codec_spec *spec_out, presto_error *err) {
+    presto__scan *scan = NULL;
+    presto_buffer bytes = {0};
+    size_t ends[GUESS_RECORDS], count = 0, tries = 0;
+    presto_status status = presto__scan_new(v->path, v->options->max_payload_bytes, &scan, err);
+    if (status == PRESTO_OK)
+        presto__scan_ask(scan, v->options->should_stop, v->options->should_stop_user);
+    while (status == PRESTO_OK && count < GUESS_RECORDS && tries++ < (size_t)4 * GUESS_RECORDS) {
+        presto__scan_item item;
+        status = presto__scan_next(scan, &item, err);
+        if (status == PRESTO_OK && item.whole) {
+            status = presto_buffer_append(&bytes, item.payload, err);
+            ends[count++] = bytes.bytes;
+        }
+    }
+    if (status == PRESTO_END)
+        status = PRESTO_OK;
+    presto_span payloads[GUESS_RECORDS];
+    for (size_t i = 0, start = 0; i < count && status == PRESTO_OK; start = ends[i++])
+        payloads[i] = presto_span_of(bytes.data + start, ends[i] - start);
+    if (status == PRESTO_OK)
+        status = presto__guess_codec(payloads, count, &v->arena, spec_out, err);
+    presto_buffer_done(&bytes);
+    presto__scan_free(scan);
+    return status;
+}
+
+static presto_status prepare_codec(verifier *v, presto_error *err) {
+    presto_codec_spec spec;
+    if (!v->options->check_examples)
+        return PRESTO_OK;
+    if (v->options->codec != NULL)
+        spec = *v->options->codec;
+    else
+        PRESTO_TRY(guess_codec(v, &spec, err));
+    return presto_codec_new(&spec, &v->codec, err);
+}
+
+/* ---- the index ---- */
+
+/* The whole index, or PRESTO_ERR_CORRUPT or PRESTO_END as presto__index_open. */
+static presto_status read_index(const verifier *v, const presto__index_key *key,
+                                presto__index *index, presto_error *err) {
+    presto_status status = presto__index_open(v->path, key, index, err);
+    for (uint64_t i = 0; status == PRESTO_OK && i < index->block_count; i++)
+        if (!presto__index_has(index, i))
+            status = presto__index_load(v->path, index, i, err);
+    return status;
+}
+
+static bool same_offsets(const verifier *v, const presto__index *index) {
+    const uint64_t *found = (const uint64_t *)(const void *)v->offsets.data;
+    if (index->count != v->records)
+        return false;
+    for (uint64_t i = 0; i < index->count; i++)
+        if (index->offsets[i] != found[i])
+            return false;
+    return true;
+}
+
+static presto_status check_index(verifier *v, presto_error *err) {
+    struct stat info;
+    presto__index index = {0};
+    presto_error fault;
+    char *name = presto__index_name(v->path);
+    if (name == NULL)
+        return presto_fail_memory(err, strlen(v->path));
+    bool is_there = access(name, F_OK) == 0;
+    int unreadable = is_there && access(name, R_OK) != 0 ? errno : 0;
+    free(name);
+    if (unreadable != 0) {
+        (void)presto_fail_errno(&fault, unreadable, NULL, "its index cannot be opened");
+        return report_file(v, PRESTO_FAULT_IO, fault.message, err);
+    }
+    if (!is_there || stat(v->path, &info) != 0)
+        return PRESTO_OK;
+    presto__index_key key = {(uint64_t)info.st_size, presto__mtime_ns(&info), false};
+    presto_status status = read_index(v, &key, &index, &fault);
+    const char *message = NULL;
+    if (status == PRESTO_END)
+        message = "stale: the file has changed since";
+    else if (status == PRESTO_ERR_CORRUPT || status == PRESTO_ERR_UNSUPPORTED ||
+             status == PRESTO_ERR_IO)
+        message = fault.message;
+    else if (status == PRESTO_OK && v->faults == 0 && !same_offsets(v, &index))
+        message = "its offsets are not those of the records";
+    presto__index_done(&index);
+    if (message != NULL)
+        return report_file(v, PRESTO_FAULT_INDEX, message, err);
+    if (status < 0 && err != NULL)
+        *err = fault;
+    return status;
+}
+
+/* ---- one file ---- */
+
+static presto_status verify_records(verifier *v, presto_error *err) {
+    presto__scan *scan;
+    PRESTO_TRY(prepare_codec(v, err));
+    PRESTO_TRY(presto__scan_new(v->path, v->options->max_payload_bytes, &scan, err));
+    presto__scan_ask(scan, v->options->should_stop, v->options->should_stop_user);
+    v->result->bytes += presto__scan_file_bytes(scan);
+    presto_status status;
+    presto__scan_item item;
+    while ((status = presto__scan_next(scan, &item, err)) == PRESTO_OK)
+        if ((status = take_item(v, &item, err)) < 0)
+            break;
+    presto__scan_free(scan);
+    PRESTO_TRY(status);
+    return v->options->check_index ? check_index(v, err) : PRESTO_OK;
+}
+
+presto_status presto_verify_file(const char *path, const presto_verify_options *options,
+                                 presto_verify_result *result, presto_error *err) {
+    presto_verify_options defaults;
+    if (options == NULL) {
+        presto_verify_options_defaults(&defaults);
+        options = &defaults;
+    }
+    verifier v = {.path = path, .options = options, .result = result};
+    presto_error fault;
+    result->files++;
+    presto_status status = verify_records(&v, &fault);
+    if (status == PRESTO_ERR_IO || status == PRESTO_ERR_NOT_FOUND)
+        status = report_file(&v, PRESTO_FAULT_IO, fault.message, &fault);
+    presto_codec_free(v.codec);
+    presto_arena_done(&v.arena);
+    presto_buffer_done(&v.offsets);
+    if (status < 0 && err != NULL)
+        *err = fault;
+    return status < 0 ? status : PRESTO_OK;
+}
+
+/* ---- datasets ---- */
+
+static presto_status file_crc(const char *path, const presto_verify_options *options,
+                              uint32_t *crc_out, presto_error *err) {
+    const size_t piece = (size_t)256 << 10;
+    int fd;
+    struct stat info;
+    if (presto__open_regular(path, &fd, &info, NULL) < 0)
+        return PRESTO_END; /* has been reported */
+    uint8_t *bytes = malloc(piece);
+    presto_status status = bytes != NULL ? PRESTO_OK : presto_fail_memory(err, piece);
+    uint32_t crc = 0;
+    for (uint64_t offset = 0; status == PRESTO_OK;) {
+        size_t got;
+        if (options->should_stop != NULL && options->should_stop(options->should_stop_user)) {
+            status = presto_fail(err, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "stopped");
+            break;
+        }
+        status = presto__read_at(fd, path, offset, bytes, piece, &got, err);
+        if (status < 0)
+            status = PRESTO_END;
+        else if (got == 0)
+            break;
+        else
+            crc = presto_crc32c(crc, bytes, got);
+        offset += got;
+    }
+    free(bytes);
+    close(fd);
+    if (status == PRESTO_OK)
+        *crc_out = crc;
+    return status;
+}
+
+/* Is the file what dataset.json says? `records` whole ones were found in it. */
+static presto_status check_manifest(const char *path, const presto_dataset_shard *says,
+                                    const presto_verify_options *options, uint64_t records,
+                                    presto_verify_result *result, presto_error *err) {
+    verifier v = {.path = path, .options = options, .result = result};
+    char message[160];
+    struct stat info;
+    uint32_t crc;
+    if (stat(path, &info) != 0)
+        return PRESTO_OK; /* has been reported */
+    if ((uint64_t)info.st_size != says->stored_bytes || records != says->records) {
+        snprintf(message, sizeof message,
+                 "%ju whole records in %ju bytes, but dataset.json says %ju in %ju",
+                 (uintmax_t)records, (uintmax_t)info.st_size, (uintmax_t)says->records,
+                 (uintmax_t)says->stored_bytes);
+        return report_file(&v, PRESTO_FAULT_MANIFEST, message, err);
+    }
+    presto_status status = file_crc(path, options, &crc, err);
+    if (status != PRESTO_OK)
+        return status < 0 ? status : PRESTO_OK;
+    if (crc == says->crc32c)
+        return PRESTO_OK;
+    snprintf(message, sizeof message, "CRC of the file is %08x, but dataset.json says %08x", crc,
+             says->crc32c);
+    return report_file(&v, PRESTO_FAULT_MANIFEST, message, err);
+}
+
+static presto_status verify_ours(const presto_dataset *dataset, const presto_verify_options *given,
+                                 presto_verify_result *result, presto_error *err) {
+    const presto_dataset_info *info = presto_dataset_get_info(dataset);
+    presto_verify_options options = *given;
+    if (options.codec == NULL)
+        options.codec = presto_dataset_codec(dataset);
+    if (options.features == NULL) {
+        options.features = info->features;
+        options.feature_count = info->feature_count;
+    }
+    for (size_t i = 0; i < info->shard_count; i++) {
+        const char *path = presto_dataset_shard_path(dataset, i);
+        uint64_t before = result->records, unreadable = result->faults_of[PRESTO_FAULT_IO];
+        PRESTO_TRY(presto_verify_file(path, &options, result, err));
+        if (result->faults_of[PRESTO_FAULT_IO] == unreadable)
+            PRESTO_TRY(check_manifest(path, &info->shards[i], &options, result->records - before,
+                                      result, err));
+    }
+    return PRESTO_OK;
+}
+
+presto_status presto_verify_paths(const char *const *paths, size_t path_count,
+                                  const presto_verify_options *options,
+                                  presto_verify_result *result, presto_error *err) {
+    presto_verify_options defaults;
+    if (options == NULL) {
+        presto_verify_options_defaults(&defaults);
+        options = &defaults;
+    }
+    presto_dataset *dataset = NULL;
+    presto_status status = presto__dataset_open_ours(paths, path_count, &dataset, err);
+    if (status == PRESTO_OK) {
+        status = verify_ours(dataset, options, result, err);
+        presto_dataset_free(dataset);
+        return status;
+    }
+    if (status < 0)
+        return status;
+    presto__listing listing = {0};
+    status = presto__listing_of(paths, path_count, &listing, err);
+    for (size_t i = 0; i < listing.count && status == PRESTO_OK; i++)
+        status = presto_verify_file(listing.paths[i], options, result, err);
+    presto__listing_done(&listing);
+    return status;
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Index files are hints: nothing of one is believed before a CRC holds, and what does not hold can
+ * be found out again from the data. They are read in blocks, each with a CRC of its own, so that
+ * opening one costs the same whatever its size; and not mapped, because a mapped file that gets
+ * shorter kills the process.
+ */
+#include "shard_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <presto/shard.h>
+
+#include "../../base/file_internal.h"
+#include "../frame/frame_internal.h"
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "offsets are read as they stand, which takes a little-endian machine"
+#endif
+
+static const uint8_t magic[8] = {'P', 'R', 'E', 'S', 'T', 'O', 'I', 'X'};
+#define VERSION 2
+#define HEADER_BYTES 48
+/* A block has 2^13 offsets (64 KiB), in version 1 all of them. */
+#define BLOCK_BITS 13
+#define ONE_BLOCK_BITS 63
+#define CRC_BYTES 4
+/* deflate makes at most so many bytes out of one. */
+#define DEFLATE_RATIO ((uint64_t)1032)
+/* Positions in the header. */
+enum { AT_VERSION = 8, AT_COUNT = 16, AT_DATA_BYTES = 24, AT_MTIME = 32, AT_HEADER_CRC = 44 };
+
+char *presto__index_name(const char *data_path) {
+    static const char suffix[] = ".index";
+    size_t bytes = strlen(data_path);
+    char *name = malloc(bytes + sizeof suffix);
+    if (name == NULL)
+        return NULL;
+    memcpy(name, data_path, bytes);
+    memcpy(name + bytes, suffix, sizeof suffix);
+    return name;
+}
+
+/* ---- reading ---- */
+
+static presto_status corrupt(const char *path, const char *what, presto_error *err) {
+    presto_status status = presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET, "%s", what);
+    presto_error_set_file(err, path);
+    return status;
+}
+
+/* Not every file system keeps nanoseconds. */
+static bool same_time(int64_t a, int64_t b) {
+    const int64_t second = 1000000000;
+    return a == b || (a / second == b / second && (a % second == 0 || b % second == 0));
+}
+
+static uint64_t blocks_of(uint64_t count, unsigned block_bits) {
+    return (count >> block_bits) + 1; /* of count + 1 offsets */
+}
+
+/* Where the offsets of a block stand, and how many they are. */
+static uint64_t block_at(const presto__index *index, uint64_t block, size_t *offsets_out) {
+    uint64_t first = block << index->block_bits;
+    uint64_t left = index->count + 1 - first;
+    bool is_last = block + 1 == index->block_count;
+    *offsets_out = (size_t)(is_last ? left : (uint64_t)1 << index->block_bits);
+    return first;
+}
+
+/* More records than these cannot be in the file: a frame takes 16 bytes. */
+static uint64_t most_records(const presto__index_key *key) {
+    uint64_t most = key->data_bytes / PRESTO_FRAME_OVERHEAD_BYTES;
+    return key->plain || most > UINT64_MAX / (2 * DEFLATE_RATIO) ? most
+                                                                 : (most + 1) * DEFLATE_RATIO;
+}
+
+/* Is it a header, a damaged one, or does the file belong to another program? */
+static presto_status check_header(const char *path, presto_span header, presto_error *err) {
+    uint8_t mended[HEADER_BYTES] = {0};
+    size_t there = header.bytes < sizeof magic ? header.bytes : sizeof magic;
+    bool starts_well = memcmp(header.data, magic, there) == 0;
+    memcpy(mended, header.data, header.bytes);
+    memcpy(mended, magic, sizeof magic);
+    bool holds = header.bytes == HEADER_BYTES &&
+                 presto__crc_matches(presto__load_u32(mended + AT_HEADER_CRC),
+                                     presto_crc32c(0, mended, AT_HEADER_CRC));
+    if (!starts_well && !holds) {
+        presto_status status = presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
+                                           "not an index that Presto has written");
+        presto_error_set_file(err, path);
+        return status;
+    }
+    return starts_well && holds ? PRESTO_OK : corrupt(path, "its header is damaged", err);
+}
+
+/* What a header says; PRESTO_END: it is of other data. */
+static presto_status parse_header(const char *path, presto_span header, uint64_t file_bytes,
+                                  presto__index *index, presto_error *err) {
+    PRESTO_TRY(check_header(path, header, err));
+    uint32_t version = presto__load_u32(header.data + AT_VERSION);
+    if (version < 1 || version > VERSION)
+        return PRESTO_END; /* of another version of ours: as if there were none */
+    uint64_t count = presto__load_u64(header.data + AT_COUNT);
+    if (presto__load_u64(header.data + AT_DATA_BYTES) != index->key.data_bytes ||
+        !same_time((int64_t)presto__load_u64(header.data + AT_MTIME), index->key.data_mtime_ns))
+        return PRESTO_END;
+    if (count > most_records(&index->key) || count >= file_bytes / 8)
+        return corrupt(path, "it has more records than fit", err);
+    index->count = count;
+    index->block_bits = version == 1 ? ONE_BLOCK_BITS : BLOCK_BITS;
+    index->block_count = blocks_of(count, index->block_bits);
+    if (file_bytes != HEADER_BYTES + (count + 1) * 8 + index->block_count * CRC_BYTES)
+        return corrupt(path, "its size does not fit its record count", err);
+    index->header_crc = presto_crc32c(0, header.data, HEADER_BYTES);
+    return PRESTO_OK;
+}
+
+/* Do these offsets make sense by themselves and, at both ends, with the file? */
+static presto_status check_block(const char *path, const presto__index *index, uint64_t first,
+                                 size_t count, presto_error *err) {
+    const uint64_t *offsets = index->offsets + first;
+    for (size_t i = 1; i < count; i++)
+        if (offsets[i] < offsets[i - 1] ||
+            offsets[i] - offsets[i - 1] < PRESTO_FRAME_OVERHEAD_BYTES)
+            return corrupt(path, "its offsets do not rise", err);
+    bool is_end = first + count == index->count + 1;
+    if ((first == 0 && offsets[0] != 0) ||
+        (index->key.plain && (is_end ? offsets[count - 1] != index->key.data_bytes
+                                     : offsets[count - 1] > index->key.data_bytes)))
+        return corrupt(path, "its offsets do not cover the file", err);
+    return PRESTO_OK;
+}
+
+static presto_status load_block(int fd, const char *path, presto__index *index, uint64_t block,
+                                presto_error *err) {
+    size_t count, got, got_crc = 0;
+    uint64_t first = block_at(index, block, &count);
+    uint64_t crc_at = HEADER_BYTES + (index->count + 1) * 8 + block * CRC_BYTES;
+    uint8_t crc[CRC_BYTES];
+    uint64_t *offsets = index->offsets + first;
+    PRESTO_TRY(presto__read_at(fd, path, HEADER_BYTES + first * 8, offsets, count * 8, &got, err));
+    PRESTO_TRY(presto__read_at(fd, path, crc_at, crc, sizeof crc, &got_crc, err));
+    if (got < count * 8 || got_crc < sizeof crc)
+        return corrupt(path, "it has become shorter", err);
+    if (!presto__crc_matches(presto__load_u32(crc),
+                             presto_crc32c(index->header_crc, offsets, count * 8)))
+        return corrupt(path, "a CRC of its offsets differs", err);
+    PRESTO_TRY(check_block(path, index, first, count, err));
+    atomic_store_explicit(&index->loaded[block], true, memory_order_release);
+    return PRESTO_OK;
+}
+
+static presto_status open_file(const char *path, int fd, uint64_t file_bytes, presto__index *index,
+                               presto_error *err) {
+    uint8_t header[HEADER_BYTES];
+    size_t got;
+    PRESTO_TRY(presto__read_at(fd, path, 0, header, sizeof header, &got, err));
+    presto_status status = parse_header(path, presto_span_of(header, got), file_bytes, index, err);
+    if (status != PRESTO_OK)
+        return status;
+    /* Zeroed memory of this size costs nothing before it is used. */
+    index->offsets = calloc((size_t)index->count + 1, sizeof *index->offsets);
+    index->loaded = calloc((size_t)index->block_count, sizeof *index->loaded);
+    if (index->offsets == NULL || index->loaded == NULL)
+        return presto_fail_memory(err, (index->count + 1) * sizeof *index->offsets);
+    return index->count >> BLOCK_BITS == 0 ? load_block(fd, path, index, 0, err) : PRESTO_OK;
+}
+
+presto_status presto__index_open(const char *data_path, const presto__index_key *key,
+                                 presto__index *index_out, presto_error *err) {
+    presto__index index = {.key = *key};
+    struct stat info;
+    presto_error failure;
+    int fd = -1;
+    char *path = presto__index_name(data_path);
+    if (path == NULL)
+        return presto_fail_memory(err, strlen(data_path));
+    presto_status status = presto__open_regular(path, &fd, &info, &failure);
+    if (status == PRESTO_OK)
+        status = open_file(path, fd, (uint64_t)info.st_size, &index, &failure);
+    else if (status == PRESTO_ERR_NOT_FOUND || failure.sys_errno == ENOTDIR)
+        status = PRESTO_END;
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    if (status == PRESTO_OK)
+        *index_out = index;
+    else
+        presto__index_done(&index);
+    if (status < 0 && err != NULL)
+        *err = failure;
+    return status;
+}
+
+presto_status presto__index_load(const char *data_path, presto__index *index, uint64_t block,
+                                 presto_error *err) {
+    struct stat info;
+    int fd;
+    char *path = presto__index_name(data_path);
+    if (path == NULL)
+        return presto_fail_memory(err, strlen(data_path));
+    presto_status status = presto__open_regular(path, &fd, &info, err);
+    if (status == PRESTO_OK) {
+        status = load_block(fd, path, index, block, err);
+        close(fd);
+    }
+    free(path);
+    return status;
+}
+
+void presto__index_done(presto__index *index) {
+    free(index->offsets);
+    free((void *)index->loaded);
+    *index = (presto__index){0};
+}
+
+/* ---- writing ---- */
+
+/* The CRC of each block goes on from that of the header, so that it holds for no other data. */
+static void sum_blocks(uint32_t header_crc, const uint64_t *offsets, uint64_t count,
+                       uint8_t *crcs) {
+    const uint64_t most = (uint64_t)1 << BLOCK_BITS;
+    for (uint64_t first = 0; first <= count; first += most) {
+        uint64_t offset_count = count + 1 - first < most ? count + 1 - first : most;
+        presto__store_u32(crcs, presto_crc32c(header_crc, offsets + first, offset_count * 8));
+        crcs += CRC_BYTES;
+    }
+}
+
+presto_status presto__index_write(const char *data_path, const presto__index_key *key,
+                                  const uint64_t *offsets, uint64_t count, bool sync,
+                                  presto_error *err) {
+    uint8_t header[HEADER_BYTES] = {0};
+    memcpy(header, magic, sizeof magic);
+    presto__store_u32(header + AT_VERSION, VERSION);
+    presto__store_u64(header + AT_COUNT, count);
+    presto__store_u64(header + AT_DATA_BYTES, key->data_bytes);
+    presto__store_u64(header + AT_MTIME, (uint64_t)key->data_mtime_ns);
+    presto__store_u32(header + AT_HEADER_CRC, presto_crc32c(0, header, AT_HEADER_CRC));
+    char *path = presto__index_name(data_path);
+    uint64_t blocks = blocks_of(count, BLOCK_BITS);
+    uint8_t *crcs = malloc((size_t)blocks * CRC_BYTES);
+    presto_status status = PRESTO_OK;
+    if (path == NULL || crcs == NULL)
+        status = presto_fail_memory(err, strlen(data_path) + blocks * CRC_BYTES);
+    if (status == PRESTO_OK) {
+        sum_blocks(presto_crc32c(0, header, sizeof header), offsets, count, crcs);
+        const presto_span pieces[] = {presto_span_of(header, sizeof header),
+                                      presto_span_of(offsets, (size_t)(count + 1) * 8),
+                                      presto_span_of(crcs, (size_t)blocks * CRC_BYTES)};
+        status = presto_file_replace(path, pieces, 3, sync, err);
+    }
+    free(crcs);
+    free(path);
+    return status;
+}
+
+presto_status presto_index_write(const char *data_path, const uint64_t *offsets, uint64_t count,
+                                 uint64_t data_bytes, presto_error *err) {
+    struct stat info;
+    if (stat(data_path, &info) != 0)
+        return presto_fail_errno(err, errno, data_path, "cannot stat");
+    if ((uint64_t)info.st_size != data_bytes)
+        return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                           "the file has changed while it was indexed");
+    presto__index_key key = {data_bytes, presto__mtime_ns(&info), false};
+    PRESTO_TRY(presto__index_write(data_path, &key, offsets, count, true, err));
+    return presto__sync_folder_of(data_path, err);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One TFRecord file for reading by record number: opening it, and what is known of it since. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../frame/frame_internal.h"
+#include "shard_internal.h"
+
+void presto_shard_options_defaults(presto_shard_options *options) {
+    *options = (presto_shard_options){.verify = PRESTO_VERIFY_FULL,
+                                      .max_payload_bytes = PRESTO_FRAME_MAX_PAYLOAD_BYTES};
+}
+
+static presto_status init_locks(presto_shard *shard, presto_error *err) {
+    pthread_mutex_t *locks[] = {&shard->lock, &shard->index_lock, &shard->stream_lock};
+    for (size_t i = 0; i < 3; i++) {
+        int result = pthread_mutex_init(locks[i], NULL);
+        if (result != 0) {
+            while (i-- > 0)
+                pthread_mutex_destroy(locks[i]);
+            return presto_fail_errno(err, result, NULL, "cannot make a lock");
+        }
+    }
+    return PRESTO_OK;
+}
+
+static presto_status look_at_file(presto_shard *shard, presto_error *err) {
+    struct stat info;
+    uint8_t head[512];
+    size_t got;
+    PRESTO_TRY(presto__open_regular(shard->path, &shard->fd, &info, err));
+    shard->file_bytes = (uint64_t)info.st_size;
+    shard->mtime_ns = presto__mtime_ns(&info);
+    shard->device = info.st_dev;
+    shard->inode = info.st_ino;
+    PRESTO_TRY(presto__read_at(shard->fd, shard->path, 0, head, sizeof head, &got, err));
+    shard->compression = presto__detect_compression(presto_span_of(head, got));
+    if (!shard->options.map || shard->compression != PRESTO_FILE_PLAIN || shard->file_bytes == 0)
+        return PRESTO_OK;
+    void *mapping = mmap(NULL, (size_t)shard->file_bytes, PROT_READ, MAP_SHARED, shard->fd, 0);
+    if (mapping == MAP_FAILED)
+        return presto_fail_errno(err, errno, shard->path, "cannot map");
+    shard->mapping = mapping;
+    return PRESTO_OK;
+}
+
+presto_status presto__shard_open(const char *path, const presto_shard_options *options,
+                                 presto__fd_pool *pool, presto_shard **shard_out,
+                                 presto_error *err) {
+    presto_shard *shard = calloc(1, sizeof *shard);
+    if (shard == NULL)
+        return presto_fail_memory(err, sizeof *shard);
+    if (options != NULL)
+        shard->options = *options;
+    else
+        presto_shard_options_defaults(&shard->options);
+    shard->options.max_payload_bytes = presto__payload_limit(shard->options.max_payload_bytes);
+    shard->fd = -1;
+    presto_status status = init_locks(shard, err);
+    if (status < 0) {
+        free(shard);
+        return status;
+    }
+    shard->path = strdup(path);
+    if (shard->path == NULL)
+        status = presto_fail_memory(err, strlen(path));
+    else
+        status = look_at_file(shard, err);
+    if (status < 0) {
+        presto_shard_free(shard);
+        return status;
+    }
+    if (pool != NULL)
+        presto__fd_pool_enter(pool, shard);
+    *shard_out = shard;
+    return PRESTO_OK;
+}
+
+presto_status presto_shard_open(const char *path, const presto_shard_options *options,
+                                presto_shard **shard_out, presto_error *err) {
+    return presto__shard_open(path, options, NULL, shard_out, err);
+}
+
+void presto_shard_free(presto_shard *shard) {
+    if (shard == NULL)
+        return;
+    presto__fd_pool_leave(shard);
+    if (shard->fd >= 0)
+        close(shard->fd);
+    if (shard->mapping != NULL)
+        munmap((void *)(uintptr_t)shard->mapping, (size_t)shard->file_bytes);
+    presto__stream_free(shard->stream);
+    presto__index_done(&shard->index);
+    presto__found_free(atomic_load(&shard->found));
+    free(atomic_load(&shard->index_fault));
+    free(atomic_load(&shard->warning));
+    pthread_mutex_destroy(&shard->lock);
+    pthread_mutex_destroy(&shard->index_lock);
+    pthread_mutex_destroy(&shard->stream_lock);
+    free(shard->path);
+    free(shard);
+}
+
+const char *presto_shard_path(const presto_shard *shard) {
+    return shard->path;
+}
+
+presto_file_compression presto_shard_compression(const presto_shard *shard) {
+    return shard->compression;
+}
+
+uint64_t presto_shard_file_bytes(const presto_shard *shard) {
+    return shard->file_bytes;
+}
+
+bool presto__shard_has_index_file(const presto_shard *shard) {
+    return shard->from_file;
+}

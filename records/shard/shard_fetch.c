@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Consecutive records of a shard in large reads, checked while they are in the processor's cache.
+ * Damage stays with its record: the fetch goes on behind it.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "../frame/frame_internal.h"
+#include "shard_internal.h"
+
+#define HEADER PRESTO_FRAME_HEADER_BYTES
+#define OVERHEAD PRESTO_FRAME_OVERHEAD_BYTES
+
+#define BLOCK_ALIGN ((size_t)64)
+
+void presto_block_done(presto_block *block) {
+    if (block == NULL)
+        return;
+    free(block->records);
+    presto_buffer_done(&block->bytes_);
+    *block = (presto_block){0};
+}
+
+static presto_status block_reserve(presto_block *block, size_t count, presto_error *err) {
+    if (count <= block->record_capacity_)
+        return PRESTO_OK;
+    if (count > SIZE_MAX / sizeof *block->records)
+        return presto_fail_memory(err, UINT64_MAX);
+    presto_record *records = realloc(block->records, count * sizeof *records);
+    if (records == NULL)
+        return presto_fail_memory(err, count * sizeof *records);
+    block->records = records;
+    block->record_capacity_ = count;
+    return PRESTO_OK;
+}
+
+/* A fetch under way. */
+typedef struct fetch {
+    presto_shard *shard;
+    presto_block *block;
+    const uint64_t *offsets; /* of the first record and on */
+    const presto__found *found;
+    uint64_t first;
+    presto_error *err; /* describes the first damaged record ... */
+    bool described;    /* ... once there is one */
+    bool misplaced;    /* a record does not stand where the index says */
+} fetch;
+
+/* Where the caller wants to know of damage: the first in this fetch. */
+static presto_error *damage_error(const fetch *job) {
+    return job->described ? NULL : job->err;
+}
+
+static void mark(fetch *job, size_t i, presto_status status, presto_span payload) {
+    presto_record *record = &job->block->records[i];
+    record->offset = job->offsets[i];
+    record->status = status;
+    record->payload = payload;
+    if (status >= 0)
+        return;
+    record->payload = presto_span_of(payload.data, 0);
+    if (!job->described && job->err != NULL) {
+        presto_error_set_file(job->err, job->shard->path);
+        presto_error_set_record(job->err, job->first + i);
+    }
+    job->described = true;
+}
+
+/*
+ * The header of a record that has place for `place_bytes`: the frame must be as large as that, or
+ * the index and the file disagree.
+ */
+static presto_status check_header(fetch *job, presto_span header, uint64_t offset,
+                                  uint64_t place_bytes, presto_error *err) {
+    const presto_shard_options *options = &job->shard->options;
+    uint64_t payload_bytes = 0;
+    presto_status status = presto_frame_parse_header(header, offset, options->max_payload_bytes,
+                                                     options->verify, &payload_bytes, err);
+    if (status == PRESTO_OK && payload_bytes + OVERHEAD != place_bytes)
+        status = presto_fail(err, PRESTO_ERR_CORRUPT, offset,
+                             "record of %ju bytes where the index says %ju",
+                             (uintmax_t)payload_bytes, (uintmax_t)(place_bytes - OVERHEAD));
+    job->misplaced |= status != PRESTO_OK;
+    return status;
+}
+
+/* Record i stands whole at `frame`. */
+static void parse_record(fetch *job, size_t i, presto_span frame) {
+    const presto_shard_options *options = &job->shard->options;
+    presto_error *err = damage_error(job);
+    presto_span payload = presto_span_of(frame.data, 0);
+    uint64_t offset = job->offsets[i];
+    presto_status status = check_header(job, frame, offset, frame.bytes, err);
+    if (status == PRESTO_OK)
+        status = presto_frame_parse(frame, offset, options->max_payload_bytes, options->verify,
+                                    &payload, err);
+    mark(job, i, status, payload);
+}
+
+/* Records [i, end) stand whole at `data`, back to back. */
+static void parse_records(fetch *job, size_t i, size_t end, const uint8_t *data) {
+    const uint64_t *offsets = job->offsets;
+    uint64_t start = offsets[i];
+    while (i < end) {
+        const uint8_t *at = data + (offsets[i] - start);
+        i += presto__frames_check(at, offsets + i, end - i, &job->shard->options,
+                                  job->block->records + i);
+        if (i == end)
+            break;
+        at = data + (offsets[i] - start);
+        parse_record(job, i, presto_span_of(at, (size_t)(offsets[i + 1] - offsets[i])));
+        i++;
+    }
+}
+
+/* Offsets come from a file that anybody may have written; blocks are checked by themselves only. */
+static presto_status check_offsets(fetch *job, size_t count) {
+    const presto_shard *shard = job->shard;
+    const uint64_t *offsets = job->offsets;
+    for (size_t i = 0; i < count; i++)
+        if (offsets[i + 1] < offsets[i] || offsets[i + 1] - offsets[i] < OVERHEAD ||
+            (shard->compression == PRESTO_FILE_PLAIN && offsets[i + 1] > shard->file_bytes)) {
+            job->misplaced = true;
+            return presto__shard_fail_at(
+                shard, job->first + i,
+                presto_fail(job->err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                            "the index is damaged: offsets %ju, %ju in a file of %ju",
+                            (uintmax_t)offsets[i], (uintmax_t)offsets[i + 1],
+                            (uintmax_t)shard->file_bytes),
+                job->err);
+        }
+    return PRESTO_OK;
+}
+
+/* Bytes of the block that have been read so far. */
+typedef struct reading {
+    int fd;
+    uint64_t start; /* offset in the file of data[0] */
+    uint8_t *data;
+    size_t bytes; /* wanted in all */
+    size_t have;
+} reading;
+
+/* Another piece; if nothing comes, record i cannot be had. */
+static presto_status read_more(const fetch *job, size_t i, reading *in) {
+    size_t left = in->bytes - in->have, got;
+    size_t want =
+        left <= PRESTO__PIECE_BYTES + PRESTO__PIECE_BYTES / 4 ? left : PRESTO__PIECE_BYTES;
+    PRESTO_TRY(presto__read_at(in->fd, job->shard->path, in->start + in->have, in->data + in->have,
+                               want, &got, job->err));
+    in->have += got;
+    return got > 0 ? PRESTO_OK
+                   : presto__shard_fail_short(job->shard, job->first + i, in->start + in->have,
+                                              job->err);
+}
+
+/* A record larger than a piece: its CRC is computed piece by piece while it comes in. */
+static presto_status read_large(fetch *job, size_t i, reading *in, size_t at, size_t frame_bytes) {
+    const presto_shard_options *options = &job->shard->options;
+    size_t end = at + frame_bytes;
+    while (in->have < at + HEADER)
+        PRESTO_TRY(read_more(job, i, in));
+    uint64_t offset = job->offsets[i], payload_bytes = frame_bytes - OVERHEAD;
+    presto_error *err = damage_error(job);
+    presto_status status =
+        check_header(job, presto_span_of(in->data + at, HEADER), offset, frame_bytes, err);
+    bool sum = status == PRESTO_OK && options->verify == PRESTO_VERIFY_FULL;
+    size_t payload_at = at + HEADER, summed = payload_at;
+    size_t payload_end = status == PRESTO_OK ? payload_at + (size_t)payload_bytes : end;
+    uint32_t crc = 0;
+    for (;;) {
+        size_t until = in->have < payload_end ? in->have : payload_end;
+        if (sum && until > summed)
+            crc = presto_crc32c(crc, in->data + summed, until - summed);
+        summed = until;
+        if (in->have >= end)
+            break;
+        PRESTO_TRY(read_more(job, i, in));
+    }
+    if (sum &&
+        !presto__crc_matches(presto__load_u32(in->data + payload_end), presto_crc32c_mask(crc)))
+        status = presto_fail(err, PRESTO_ERR_CORRUPT, offset,
+                             "CRC of the record's %ju bytes differs", (uintmax_t)payload_bytes);
+    mark(job, i, status, presto_span_of(in->data + payload_at, payload_end - payload_at));
+    return PRESTO_OK;
+}
+
+/* Records [i, end), none of them a damaged range, into memory at `data`. */
+static presto_status fetch_plain(fetch *job, size_t i, size_t end, uint8_t *data) {
+    const uint64_t *offsets = job->offsets;
+    reading in = {.start = offsets[i], .data = data};
+    in.bytes = (size_t)(offsets[end] - offsets[i]);
+    PRESTO_TRY(presto__shard_acquire(job->shard, &in.fd, job->err));
+    presto_status status = PRESTO_OK;
+    while (i < end && status == PRESTO_OK) {
+        size_t at = (size_t)(offsets[i] - in.start);
+        size_t frame_bytes = (size_t)(offsets[i + 1] - offsets[i]);
+        if (frame_bytes > PRESTO__PIECE_BYTES) {
+            status = read_large(job, i, &in, at, frame_bytes);
+            i++;
+            continue;
+        }
+        while (status == PRESTO_OK && in.have < at + frame_bytes)
+            status = read_more(job, i, &in);
+        if (status < 0)
+            break;
+        /* All that have come whole. */
+        size_t behind = i + 1;
+        while (behind < end && offsets[behind + 1] - in.start <= in.have)
+            behind++;
+        parse_records(job, i, behind, in.data + at);
+        i = behind;
+    }
+    presto__shard_release(job->shard);
+    job->block->file_bytes_read += in.have;
+    return status;
+}
+
+static presto_status fetch_mapped(fetch *job, size_t i, size_t end) {
+    const uint64_t *offsets = job->offsets;
+    parse_records(job, i, end, job->shard->mapping + offsets[i]);
+    job->block->file_bytes_read += offsets[end] - offsets[i];
+    return PRESTO_OK;
+}
+
+static presto_status fetch_compressed(fetch *job, size_t i, size_t end) {
+    presto_status status = presto__shard_read_stream(job->shard, job->offsets + i, job->first + i,
+                                                     end - i, job->block, job->err);
+    /* The place may be one that the stream does not have. */
+    job->misplaced |= status == PRESTO_ERR_TRUNCATED || status == PRESTO_ERR_CORRUPT;
+    PRESTO_TRY(status);
+    parse_records(job, i, end, job->block->bytes_.data);
+    return PRESTO_OK;
+}
+
+/* Record i is a damaged range: say what indexing found there. */
+static presto_status mark_damaged(fetch *job, size_t i) {
+    presto_shard *shard = job->shard;
+    presto_error why;
+    if (job->found->stream_fault != NULL) {
+        why = *job->found->stream_fault;
+    } else {
+        uint8_t header[HEADER];
+        uint64_t offset = job->offsets[i], place = job->offsets[i + 1] - offset;
+        uint64_t payload_bytes = 0;
+        size_t want = place < HEADER ? (size_t)place : HEADER, got;
+        int fd;
+        PRESTO_TRY(presto__shard_acquire(shard, &fd, job->err));
+        presto_status status =
+            presto__read_at(fd, shard->path, offset, header, want, &got, job->err);
+        presto__shard_release(shard);
+        PRESTO_TRY(status);
+        job->block->file_bytes_read += got;
+        if (got < want)
+            status = presto__shard_fail_short(shard, job->first + i, offset + got, &why);
+        else
+            status = presto_frame_parse_header(presto_span_of(header, got), offset,
+                                               shard->options.max_payload_bytes,
+                                               PRESTO_VERIFY_HEADER, &payload_bytes, &why);
+        if (status >= 0)
+            (void)presto_fail(&why, PRESTO_ERR_TRUNCATED, offset,
+                              "truncated record: %ju of %ju bytes after its header",
+                              (uintmax_t)(place - HEADER),
+                              (uintmax_t)(payload_bytes + OVERHEAD - HEADER));
+    }
+    if (damage_error(job) != NULL)
+        *job->err = why;
+    mark(job, i, why.status, presto_span_of(NULL, 0));
+    return PRESTO_OK;
+}
+
+/* Records [i, end), none of them a damaged range. `data`: where the next read goes. */
+static presto_status fetch_whole(fetch *job, size_t i, size_t end, uint8_t **data) {
+    presto_shard *shard = job->shard;
+    if (i == end)
+        return PRESTO_OK;
+    if (shard->compression != PRESTO_FILE_PLAIN)
+        return fetch_compressed(job, i, end);
+    if (shard->mapping != NULL)
+        return fetch_mapped(job, i, end);
+    PRESTO_TRY(fetch_plain(job, i, end, *data));
+    *data += job->offsets[end] - job->offsets[i];
+    return PRESTO_OK;
+}
+
+/* Memory for all that stands in the file, aligned as the caller wants it. */
+static presto_status reserve_bytes(fetch *job, size_t count, uint8_t **data_out) {
+    const uint64_t *offsets = job->offsets;
+    uint64_t bytes = offsets[count] - offsets[0];
+    for (uint64_t i = job->first;
+         (i = presto__found_next_damaged(job->found, i)) < job->first + count; i++)
+        bytes -= offsets[i - job->first + 1] - offsets[i - job->first];
+    if (bytes > SIZE_MAX - BLOCK_ALIGN)
+        return presto_fail_memory(job->err, bytes);
+    PRESTO_TRY(presto_buffer_reserve(&job->block->bytes_, (size_t)bytes + BLOCK_ALIGN, job->err));
+    uint8_t *data = job->block->bytes_.data;
+    uintptr_t aligned = (uintptr_t)data + HEADER + job->block->align_at;
+    *data_out = data + (-aligned & (BLOCK_ALIGN - 1));
+    return PRESTO_OK;
+}
+
+static presto_status fetch_all(fetch *job, size_t count) {
+    presto_shard *shard = job->shard;
+    presto__places places;
+    uint8_t *data = NULL;
+    PRESTO_TRY(presto__shard_places(shard, job->first, count, &places, job->err));
+    job->offsets = places.offsets;
+    job->found = places.found;
+    job->block->record_count = 0;
+    if (job->found == NULL) /* else they are our own */
+        PRESTO_TRY(check_offsets(job, count));
+    PRESTO_TRY(block_reserve(job->block, count, job->err));
+    if (shard->compression == PRESTO_FILE_PLAIN && shard->mapping == NULL)
+        PRESTO_TRY(reserve_bytes(job, count, &data));
+    for (size_t i = 0; i < count;) {
+        uint64_t damaged = presto__found_next_damaged(job->found, job->first + i);
+        size_t end = damaged - job->first < count ? (size_t)(damaged - job->first) : count;
+        PRESTO_TRY(fetch_whole(job, i, end, &data));
+        if (end < count)
+            PRESTO_TRY(mark_damaged(job, end));
+        i = end + 1;
+    }
+    job->block->record_count = count;
+    return PRESTO_OK;
+}
+
+presto_status presto_shard_fetch(presto_shard *shard, uint64_t first, size_t count,
+                                 presto_block *block, presto_error *err) {
+    PRESTO_TRY(presto_shard_index(shard, false, NULL, err));
+    uint64_t records = shard->record_count;
+    if (first > records || count > records - first)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "records %ju to %ju of %ju",
+                           (uintmax_t)first, (uintmax_t)(first + count), (uintmax_t)records);
+    block->record_count = 0;
+    block->file_bytes_read = 0;
+    if (count == 0)
+        return PRESTO_OK;
+    fetch job = {.shard = shard, .block = block, .first = first, .err = err};
+    presto_status status = fetch_all(&job, count);
+    if (!job.misplaced || job.found != NULL)
+        return status;
+    presto_error failure;
+    presto_status doubt = presto__shard_doubt_index(shard, &failure);
+    if (doubt == PRESTO_END)
+        return status;
+    if (doubt < 0) {
+        if (err != NULL)
+            *err = failure;
+        block->record_count = 0;
+        return doubt;
+    }
+    job = (fetch){.shard = shard, .block = block, .first = first, .err = err};
+    return fetch_all(&job, count);
+}
+
+void presto_shard_will_read(presto_shard *shard, uint64_t first, uint64_t count) {
+    uint64_t records = shard->record_count;
+    presto__places places;
+    int fd;
+    if (shard->compression != PRESTO_FILE_PLAIN || first >= records || count > records - first ||
+        presto__shard_places(shard, first, count, &places, NULL) < 0 ||
+        presto__shard_acquire(shard, &fd, NULL) < 0)
+        return;
+    uint64_t start = places.offsets[0], end = places.offsets[count];
+    if (start < end && end <= shard->file_bytes) /* the offsets come from a file */
+        (void)posix_fadvise(fd, (off_t)start, (off_t)(end - start), POSIX_FADV_WILLNEED);
+    presto__shard_release(shard);
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where a shard's records start, by one pass over their headers, past damage if the caller
+ * tolerates it.
+ */
+#include <stdlib.h>
+
+#include "../frame/frame_internal.h"
+#include "shard_internal.h"
+
+#define HEADER PRESTO_FRAME_HEADER_BYTES
+#define OVERHEAD PRESTO_FRAME_OVERHEAD_BYTES
+
+/* While hopping: past records larger than this only the next header is read. */
+#define HOP_BYTES ((size_t)64 << 10)
+
+/* One pass over the headers. */
+typedef struct hopper {
+    presto_shard *shard;
+    presto__found *found;
+    presto__stream *stream; /* of a compressed file */
+    presto__stream *search; /* of a plain file: for the next frame after damage */
+    int fd;
+    uint64_t end;        /* size of a plain file; UINT64_MAX: not known before the end */
+    presto_buffer bytes; /* a plain file's bytes from `start` on */
+    uint64_t start;
+    size_t last_payload;
+    bool tolerate;
+} hopper;
+
+/* The header at `offset`, or what there is of it. */
+static presto_status view_header(hopper *hop, uint64_t offset, presto_span *out,
+                                 presto_error *err) {
+    if (hop->stream != NULL)
+        return presto__stream_view(hop->stream, offset, HEADER, out, err);
+    if (offset < hop->start || offset + HEADER > hop->start + hop->bytes.bytes) {
+        size_t want = hop->last_payload > HOP_BYTES ? HEADER : PRESTO__PIECE_BYTES;
+        size_t got;
+        hop->bytes.bytes = 0;
+        PRESTO_TRY(presto_buffer_reserve(&hop->bytes, want, err));
+        PRESTO_TRY(
+            presto__read_at(hop->fd, hop->shard->path, offset, hop->bytes.data, want, &got, err));
+        hop->bytes.bytes = got;
+        hop->start = offset;
+    }
+    size_t at = (size_t)(offset - hop->start);
+    size_t left = hop->bytes.bytes - at;
+    *out = presto_span_of(hop->bytes.data + at, left < HEADER ? left : HEADER);
+    return PRESTO_OK;
+}
+
+/* Is the record whole that the header announces? Compressed files tell only by being read. */
+static presto_status check_end(hopper *hop, uint64_t offset, uint64_t payload_bytes,
+                               presto_error *err) {
+    uint64_t want = payload_bytes + OVERHEAD, there;
+    if (hop->stream == NULL) {
+        there = hop->end - offset;
+    } else {
+        /* In steps, so that skipping a large record takes no memory. */
+        presto_span view = {NULL, 0};
+        uint64_t at = offset;
+        presto_status status = PRESTO_OK;
+        while (at < offset + want) {
+            size_t step = offset + want - at < PRESTO__PIECE_BYTES ? (size_t)(offset + want - at)
+                                                                   : PRESTO__PIECE_BYTES;
+            presto__stream_forget(hop->stream, at);
+            status = presto__stream_view(hop->stream, at, step, &view, err);
+            at += view.bytes;
+            if (status < 0)
+                return status;
+            if (view.bytes < step)
+                break;
+        }
+        there = at - offset;
+    }
+    if (there < want)
+        return presto_fail(err, PRESTO_ERR_TRUNCATED, offset,
+                           "truncated record: %ju of %ju bytes after its header",
+                           (uintmax_t)(there - HEADER), (uintmax_t)(want - HEADER));
+    return PRESTO_OK;
+}
+
+static presto_status add_number(presto_buffer *numbers, uint64_t number, presto_error *err) {
+    return presto_buffer_append(numbers, presto_span_of(&number, sizeof number), err);
+}
+
+/* After damage at `offset`: where the next whole frame starts. PRESTO_END: nowhere. */
+static presto_status resync(hopper *hop, uint64_t offset, uint64_t *found_out, presto_error *err) {
+    presto_shard *shard = hop->shard;
+    if (hop->stream != NULL)
+        return PRESTO_END; /* the rest of a damaged compressed file is no use */
+    if (hop->search == NULL)
+        PRESTO_TRY(presto__stream_new(hop->fd, shard->path, PRESTO_FILE_PLAIN, &hop->search, err));
+    presto__stream_seek(hop->search, offset + 1);
+    presto_status status = presto__stream_find_frame(
+        hop->search, offset + 1, shard->options.max_payload_bytes, hop->end, found_out, err);
+    if (status != PRESTO_END)
+        return status;
+    /* No frame up to the end, or up to where the file cannot be read? */
+    presto_span none;
+    status = presto__stream_view(hop->search, *found_out, 1, &none, err);
+    return status < 0 ? status : PRESTO_END;
+}
+
+static presto_status hop_once(hopper *hop, uint64_t offset, uint64_t *next_out, presto_error *err) {
+    presto_span header;
+    uint64_t payload_bytes;
+    PRESTO_TRY(view_header(hop, offset, &header, err));
+    /* Lengths are followed here, so they are checked whatever the verify level. */
+    presto_status status =
+        presto_frame_parse_header(header, offset, hop->shard->options.max_payload_bytes,
+                                  PRESTO_VERIFY_HEADER, &payload_bytes, err);
+    /* More than the file has left is a cut record, or none, whatever the limit. */
+    if (status == PRESTO_ERR_LIMIT && hop->stream == NULL &&
+        presto__load_u64(header.data) > hop->end - offset)
+        status =
+            presto_fail(err, PRESTO_ERR_TRUNCATED, offset,
+                        "truncated record of %ju bytes: the file ends after %ju more",
+                        (uintmax_t)presto__load_u64(header.data), (uintmax_t)(hop->end - offset));
+    if (status != PRESTO_OK)
+        return status;
+    PRESTO_TRY(check_end(hop, offset, payload_bytes, err));
+    hop->last_payload = (size_t)payload_bytes;
+    *next_out = offset + payload_bytes + OVERHEAD;
+    return PRESTO_OK;
+}
+
+static bool is_damage(presto_status status) {
+    return status == PRESTO_ERR_CORRUPT || status == PRESTO_ERR_TRUNCATED ||
+           status == PRESTO_ERR_LIMIT;
+}
+
+/*
+ * The range from `offset` on holds no whole frame: it takes the place of a record, so that whoever
+ * reads the shard meets it there. PRESTO_END: it goes on to the end of the file.
+ */
+static presto_status step_over(hopper *hop, uint64_t offset, uint64_t record,
+                               const presto_error *why, uint64_t *next_out, presto_error *err) {
+    presto_shard *shard = hop->shard;
+    presto_status status = resync(hop, offset, next_out, err);
+    if (status < 0)
+        return status;
+    if (status == PRESTO_END)
+        *next_out = hop->stream == NULL ? shard->file_bytes : offset + HEADER;
+    presto__found *found = hop->found;
+    PRESTO_TRY(add_number(&found->offsets, offset, err));
+    PRESTO_TRY(add_number(&found->damaged, record, err));
+    if (hop->stream == NULL)
+        return status;
+    found->stream_fault = malloc(sizeof *found->stream_fault);
+    if (found->stream_fault == NULL)
+        return presto_fail_memory(err, sizeof *found->stream_fault);
+    *found->stream_fault = *why;
+    (void)presto__shard_fail_at(shard, record, why->status, found->stream_fault);
+    return status;
+}
+
+static presto_status hop_all(hopper *hop, presto_error *err) {
+    presto_shard *shard = hop->shard;
+    presto__found *found = hop->found;
+    uint64_t offset = 0;
+    presto_status status = PRESTO_OK;
+    while (status == PRESTO_OK) {
+        uint64_t next = 0, record = found->record_count;
+        presto_error why;
+        status = hop_once(hop, offset, &next, &why);
+        if (status == PRESTO_END)
+            break;
+        if (is_damage(status) && hop->tolerate) {
+            status = step_over(hop, offset, record, &why, &next, err);
+            if (status < 0)
+                return presto__shard_fail_at(shard, record, status, err);
+        } else if (status < 0) {
+            PRESTO_TRY(add_number(&found->offsets, offset, err));
+            if (err != NULL)
+                *err = why;
+            return presto__shard_fail_at(shard, record, status, err);
+        } else {
+            PRESTO_TRY(add_number(&found->offsets, offset, err));
+        }
+        found->record_count++;
+        offset = next;
+        if (hop->stream != NULL)
+            presto__stream_forget(hop->stream, offset);
+    }
+    return add_number(&found->offsets, offset, err);
+}
+
+presto_status presto__shard_hop(presto_shard *shard, bool tolerate, presto__found *found,
+                                presto_error *err) {
+    hopper hop = {.shard = shard, .found = found, .end = shard->file_bytes, .tolerate = tolerate};
+    PRESTO_TRY(presto__shard_acquire(shard, &hop.fd, err));
+    presto_status status = PRESTO_OK;
+    if (shard->compression != PRESTO_FILE_PLAIN)
+        status = presto__stream_new(hop.fd, shard->path, shard->compression, &hop.stream, err);
+    if (status == PRESTO_OK)
+        status = hop_all(&hop, err);
+    presto__stream_free(hop.stream);
+    presto__stream_free(hop.search);
+    presto_buffer_done(&hop.bytes);
+    presto__shard_release(shard);
+    return status;
+}
+
+void presto__found_free(presto__found *found) {
+    if (found == NULL)
+        return;
+    presto_buffer_done(&found->offsets);
+    presto_buffer_done(&found->damaged);
+    free(found->stream_fault);
+    free(found);
+}
+
+uint64_t presto__found_next_damaged(const presto__found *found, uint64_t from) {
+    if (found == NULL)
+        return UINT64_MAX;
+    const uint64_t *damaged = (const uint64_t *)(const void *)found->damaged.data;
+    size_t count = found->damaged.bytes / sizeof *damaged, low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (damaged[middle] < from)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count ? damaged[low] : UINT64_MAX;
+}

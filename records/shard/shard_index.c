@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which places a shard's records have: those of its index file, or those that the headers say. The
+ * index file is a hint. What of it does not hold, by its CRCs or because no record stands there, is
+ * found out again from the headers, with a warning, and nothing else is different: that the records
+ * of a stream change their numbers under way is an error.
+ */
+#include <stdlib.h>
+
+#include "../frame/frame_internal.h"
+#include "shard_internal.h"
+
+static const uint64_t *offsets_of(const presto__found *found) {
+    return (const uint64_t *)(const void *)found->offsets.data;
+}
+
+/* One warning a shard; without memory for it, none. */
+static void keep_warning(presto_shard *shard, const presto_error *why) {
+    presto_error *warning = malloc(sizeof *warning);
+    if (warning == NULL)
+        return;
+    presto_error_set(warning, why->status, PRESTO_NO_OFFSET,
+                     "bad index, not used: %s; the records are found by their headers "
+                     "(\"presto-inspect index\" writes a new one)",
+                     why->message);
+    presto_error_set_file(warning, why->file);
+    presto_error *before = NULL;
+    if (!atomic_compare_exchange_strong(&shard->warning, &before, warning))
+        free(warning);
+    else if (shard->pool != NULL)
+        atomic_fetch_add(&shard->pool->warnings, 1);
+}
+
+bool presto__shard_take_warning(presto_shard *shard, presto_error *warning_out) {
+    presto_error *warning = atomic_exchange(&shard->warning, NULL);
+    if (warning == NULL)
+        return false;
+    *warning_out = *warning;
+    free(warning);
+    if (shard->pool != NULL)
+        atomic_fetch_sub(&shard->pool->warnings, 1);
+    return true;
+}
+
+/* ---- the headers instead of the index; all with index_lock held ---- */
+
+static presto_status use_headers(presto_shard *shard, bool tolerate, presto_error *err) {
+    presto__found *found = calloc(1, sizeof *found);
+    if (found == NULL)
+        return presto_fail_memory(err, sizeof *found);
+    presto_status status = presto__shard_hop(shard, tolerate, found, err);
+    if (status < 0) {
+        presto__found_free(found);
+        return status;
+    }
+    shard->record_count = found->record_count;
+    atomic_store_explicit(&shard->found, found, memory_order_release);
+    return PRESTO_OK;
+}
+
+/* The index has been used and does not hold, as `why` says. What the headers say replaces it if no
+ * record changes its number. */
+static presto_status replace_index(presto_shard *shard, const presto_error *why,
+                                   presto_error *err) {
+    presto_error failure;
+    presto__found *found = calloc(1, sizeof *found);
+    if (found == NULL)
+        return presto_fail_memory(err, sizeof *found);
+    presto_status status = presto__shard_hop(shard, shard->options.tolerate, found, &failure);
+    if (status >= 0 && found->record_count != shard->record_count) {
+        status = presto_fail(&failure, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                             "its index is damaged (%s) and counts %ju records where there are "
+                             "%ju: make a new one with \"presto-inspect index\"",
+                             why->message, (uintmax_t)shard->record_count,
+                             (uintmax_t)found->record_count);
+        presto_error_set_file(&failure, shard->path);
+    }
+    if (status >= 0) {
+        keep_warning(shard, why);
+        atomic_store_explicit(&shard->found, found, memory_order_release);
+        return PRESTO_OK;
+    }
+    presto__found_free(found);
+    if (err != NULL)
+        *err = failure;
+    if (status == PRESTO_ERR_MEMORY || status == PRESTO_ERR_IO)
+        return status; /* may do the next time */
+    presto_error *fault = malloc(sizeof *fault);
+    if (fault != NULL)
+        *fault = failure;
+    atomic_store_explicit(&shard->index_fault, fault, memory_order_release);
+    return status;
+}
+
+static presto_status find_places(presto_shard *shard, bool tolerate, presto_error *err) {
+    presto_error why;
+    if (shard->options.ignore_index)
+        return use_headers(shard, tolerate, err);
+    presto__index_key key = {shard->file_bytes, shard->mtime_ns,
+                             shard->compression == PRESTO_FILE_PLAIN};
+    presto_status status = presto__index_open(shard->path, &key, &shard->index, &why);
+    if (status == PRESTO_OK) {
+        shard->from_file = true;
+        shard->record_count = shard->index.count;
+        return PRESTO_OK;
+    }
+    if (status == PRESTO_ERR_MEMORY) {
+        if (err != NULL)
+            *err = why;
+        return status;
+    }
+    if (status < 0 && status != PRESTO_ERR_UNSUPPORTED)
+        keep_warning(shard, &why);
+    return use_headers(shard, tolerate, err);
+}
+
+presto_status presto__shard_drop_index(presto_shard *shard, presto_error *err) {
+    presto_error why;
+    char *name = presto__index_name(shard->path);
+    presto_error_set(&why, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                     "it counts %ju records, not what dataset.json says",
+                     (uintmax_t)shard->record_count);
+    presto_error_set_file(&why, name != NULL ? name : shard->path);
+    free(name);
+    pthread_mutex_lock(&shard->index_lock);
+    presto_status status = use_headers(shard, shard->options.tolerate, err);
+    if (status == PRESTO_OK) {
+        shard->from_file = false;
+        keep_warning(shard, &why);
+    }
+    pthread_mutex_unlock(&shard->index_lock);
+    return status;
+}
+
+presto_status presto_shard_index(presto_shard *shard, bool tolerate, uint64_t *lost_out,
+                                 presto_error *err) {
+    presto_status status = PRESTO_OK;
+    if (!atomic_load_explicit(&shard->indexed, memory_order_acquire)) {
+        pthread_mutex_lock(&shard->index_lock);
+        if (!atomic_load_explicit(&shard->indexed, memory_order_relaxed)) {
+            status = find_places(shard, tolerate || shard->options.tolerate, err);
+            if (status == PRESTO_OK)
+                atomic_store_explicit(&shard->indexed, true, memory_order_release);
+        }
+        pthread_mutex_unlock(&shard->index_lock);
+    }
+    if (status == PRESTO_OK && lost_out != NULL)
+        *lost_out = presto_shard_lost_ranges(shard);
+    return status;
+}
+
+/* ---- places ---- */
+
+static presto_status known_fault(presto_shard *shard, presto_error *err) {
+    const presto_error *fault = atomic_load_explicit(&shard->index_fault, memory_order_acquire);
+    if (fault == NULL)
+        return PRESTO_OK;
+    if (err != NULL)
+        *err = *fault;
+    return fault->status;
+}
+
+/* A block of the index, or, where it does not hold, the headers instead. */
+static presto_status load_block(presto_shard *shard, uint64_t block, presto_error *err) {
+    presto_error why;
+    pthread_mutex_lock(&shard->index_lock);
+    presto_status status = known_fault(shard, err);
+    if (status == PRESTO_OK && atomic_load_explicit(&shard->found, memory_order_relaxed) == NULL &&
+        !presto__index_has(&shard->index, block)) {
+        status = presto__index_load(shard->path, &shard->index, block, &why);
+        if (status == PRESTO_ERR_MEMORY && err != NULL)
+            *err = why;
+        else if (status < 0 && status != PRESTO_ERR_MEMORY)
+            status = replace_index(shard, &why, err);
+    }
+    pthread_mutex_unlock(&shard->index_lock);
+    return status;
+}
+
+presto_status presto__shard_places(presto_shard *shard, uint64_t first, uint64_t count,
+                                   presto__places *places_out, presto_error *err) {
+    const presto__found *found = atomic_load_explicit(&shard->found, memory_order_acquire);
+    const presto__index *index = &shard->index;
+    if (found == NULL) {
+        PRESTO_TRY(known_fault(shard, err));
+        uint64_t last = (first + count) >> index->block_bits;
+        for (uint64_t block = first >> index->block_bits; block <= last; block++)
+            if (!presto__index_has(index, block))
+                PRESTO_TRY(load_block(shard, block, err));
+        found = atomic_load_explicit(&shard->found, memory_order_acquire);
+    }
+    *places_out = (presto__places){
+        .offsets = (found != NULL ? offsets_of(found) : index->offsets) + first, .found = found};
+    return PRESTO_OK;
+}
+
+/* Do the headers, up to the first that is damaged, stand where the index says? */
+static presto_status compare(presto_shard *shard, const presto__found *found, bool *same_out,
+                             presto_error *err) {
+    const uint64_t *offsets = offsets_of(found);
+    uint64_t count = found->offsets.bytes / sizeof *offsets;
+    *same_out = false;
+    if (count > shard->record_count + 1)
+        return PRESTO_OK;
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t block = i >> shard->index.block_bits;
+        if (!presto__index_has(&shard->index, block))
+            PRESTO_TRY(presto__index_load(shard->path, &shard->index, block, err));
+        if (shard->index.offsets[i] != offsets[i])
+            return PRESTO_OK;
+    }
+    *same_out = true;
+    return PRESTO_OK;
+}
+
+/* With index_lock held. */
+static presto_status check_index(presto_shard *shard, presto_error *err) {
+    presto_error why;
+    bool is_same = false;
+    presto__found *found = calloc(1, sizeof *found);
+    if (found == NULL)
+        return presto_fail_memory(err, sizeof *found);
+    presto_status status = presto__shard_hop(shard, false, found, &why);
+    if (status == PRESTO_ERR_MEMORY || status == PRESTO_ERR_IO) {
+        if (err != NULL)
+            *err = why;
+    } else {
+        status = compare(shard, found, &is_same, &why);
+        if (status >= 0 && !is_same) {
+            char *name = presto__index_name(shard->path);
+            presto_error_set(&why, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                             "the records do not stand where it says");
+            presto_error_set_file(&why, name != NULL ? name : shard->path);
+            free(name);
+        }
+        status = is_same ? PRESTO_END : replace_index(shard, &why, err);
+        if (status != PRESTO_ERR_MEMORY && status != PRESTO_ERR_IO)
+            atomic_store(&shard->index_is_checked, true);
+    }
+    presto__found_free(found);
+    return status;
+}
+
+presto_status presto__shard_doubt_index(presto_shard *shard, presto_error *err) {
+    if (atomic_load_explicit(&shard->found, memory_order_acquire) != NULL)
+        return PRESTO_OK; /* somebody else has just replaced it */
+    if (atomic_load(&shard->index_is_checked))
+        return PRESTO_END;
+    presto_status status = PRESTO_END;
+    pthread_mutex_lock(&shard->index_lock);
+    if (atomic_load_explicit(&shard->found, memory_order_relaxed) != NULL)
+        status = PRESTO_OK;
+    else if (!atomic_load(&shard->index_is_checked))
+        status = check_index(shard, err);
+    pthread_mutex_unlock(&shard->index_lock);
+    return status;
+}
+
+/* ---- what is known ---- */
+
+uint64_t presto__shard_next_damaged(presto_shard *shard, uint64_t from) {
+    return presto__found_next_damaged(atomic_load_explicit(&shard->found, memory_order_acquire),
+                                      from);
+}
+
+uint64_t presto_shard_lost_ranges(const presto_shard *shard) {
+    const presto__found *found = atomic_load_explicit(&shard->found, memory_order_acquire);
+    return found == NULL ? 0 : found->damaged.bytes / sizeof(uint64_t);
+}
+
+uint64_t presto_shard_records(const presto_shard *shard) {
+    return shard->record_count;
+}
+
+presto_status presto_shard_offsets(presto_shard *shard, uint64_t first, uint64_t count,
+                                   const uint64_t **offsets_out, presto_error *err) {
+    presto__places places;
+    uint64_t records = shard->record_count;
+    if (first > records || count > records - first)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "records %ju to %ju of %ju",
+                           (uintmax_t)first, (uintmax_t)(first + count), (uintmax_t)records);
+    PRESTO_TRY(presto__shard_places(shard, first, count, &places, err));
+    *offsets_out = places.offsets;
+    return PRESTO_OK;
+}

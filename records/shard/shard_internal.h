@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Room shard: one TFRecord file: its bytes from front to back (stream), where its records stand
+ * (index), single records read and written.
+ * May see: base, rooms frame and codec. Must not know: what a record holds, other files.
+ * A shard is shared by threads: shard.c opens it, shard_pool.c limits its descriptors,
+ * shard_index.c knows where its records stand, shard_hop.c finds that out, shard_fetch.c reads
+ * them, shard_stream.c if the file is compressed as a whole. Locks: see the fields; the pool's
+ * before the shard's.
+ */
+#ifndef PRESTO_SHARD_INTERNAL_H
+#define PRESTO_SHARD_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <presto/shard.h>
+
+#include "../../base/file_internal.h"
+
+/* ---- the bytes of a file, decompressed if it is gzip or zlib as a whole, through a window ---- */
+
+typedef struct presto__stream presto__stream;
+
+/** Borrows `fd` and `path`. */
+presto_status presto__stream_new(int fd, const char *path, presto_file_compression compression,
+                                 presto__stream **stream_out, presto_error *err);
+void presto__stream_free(presto__stream *stream);
+
+/** Ask `should_stop` before each read; views then fail with PRESTO_ERR_STOPPED. */
+void presto__stream_ask(presto__stream *stream, presto_stop_fn should_stop, void *user);
+
+/**
+ * The bytes [offset, offset + count), fewer if the stream ends before. offset must not lie before
+ * what was forgotten. The view holds until the next call. Returns: PRESTO_OK; an error
+ * (PRESTO_ERR_IO, _CORRUPT, _TRUNCATED) if damage, not the end, cuts the view short: *view_out then
+ * has the bytes before it. PRESTO_ERR_MEMORY and _STOPPED say nothing of the stream.
+ */
+presto_status presto__stream_view(presto__stream *stream, uint64_t offset, size_t count,
+                                  presto_span *view_out, presto_error *err);
+
+/** Bytes before `offset` will not be asked for again. */
+void presto__stream_forget(presto__stream *stream, uint64_t offset);
+
+/** First byte that is still there; going back further takes presto__stream_rewind. */
+uint64_t presto__stream_base(const presto__stream *stream);
+/** One past the last byte that has been read. */
+uint64_t presto__stream_reach(const presto__stream *stream);
+
+/** Start again from the first byte (of another descriptor of the same file). */
+presto_status presto__stream_rewind(presto__stream *stream, presto_error *err);
+void presto__stream_set_fd(presto__stream *stream, int fd);
+
+/** Of a plain file: go on at `offset`, wherever that is. */
+void presto__stream_seek(presto__stream *stream, uint64_t offset);
+
+/**
+ * Of a plain file: if a large hole (zeros that take no room on the disk) starts at `from` or before
+ * it, go on `keep` bytes before its end, without reading it. Returns where the stream goes on.
+ */
+uint64_t presto__stream_skip_hole(presto__stream *stream, uint64_t from, size_t keep);
+
+/**
+ * The first position >= `from` where a whole frame stands (both CRCs hold) with a payload of at
+ * most `max_payload_bytes` that ends before `end` (UINT64_MAX: not known). Everything before it is
+ * forgotten. Returns: PRESTO_OK; PRESTO_END if there is none, *found_out is then where the stream
+ * ends, if only because it fails there (the next view says why); PRESTO_ERR_MEMORY, _STOPPED.
+ */
+presto_status presto__stream_find_frame(presto__stream *stream, uint64_t from,
+                                        uint64_t max_payload_bytes, uint64_t end,
+                                        uint64_t *found_out, presto_error *err);
+
+/** Bytes of the file (not of the stream) read so far. */
+uint64_t presto__stream_file_bytes(const presto__stream *stream);
+
+/** What the file is, by its content; `head` is its beginning (64 bytes or all of it). */
+presto_file_compression presto__detect_compression(presto_span head);
+
+/** Does a file that begins so hold records, plain or compressed? */
+bool presto__is_tfrecord(presto_span head);
+
+/** What its name says: .gz, .deflate, .zz, .zlib. */
+presto_file_compression presto__compression_by_name(const char *path);
+
+/* ---- index files: bytes in docs/format.md ---- */
+
+/** What the index must fit: the data file as it stands now. */
+typedef struct presto__index_key {
+    uint64_t data_bytes;
+    int64_t data_mtime_ns;
+    bool plain; /* not compressed: the last offset is the file's size */
+} presto__index_key;
+
+/** An index file whose blocks are read when they are first needed. Zero-initialise. */
+typedef struct presto__index {
+    uint64_t *offsets; /* count + 1, each valid once its block is loaded; NULL: not open */
+    uint64_t count;
+    presto__index_key key;
+    uint32_t header_crc; /* the CRCs of the blocks go on from here */
+    unsigned block_bits; /* offset i is in block i >> block_bits */
+    uint64_t block_count;
+    atomic_bool *loaded; /* of each block */
+} presto__index;
+
+/**
+ * Read the header of <data_path>.index, and its offsets if they are few.
+ * Returns: PRESTO_OK; PRESTO_END if there is none or it does not fit the data (stale);
+ * PRESTO_ERR_CORRUPT if it does not hold; PRESTO_ERR_UNSUPPORTED: another program wrote it;
+ * PRESTO_ERR_IO; PRESTO_ERR_MEMORY.
+ */
+presto_status presto__index_open(const char *data_path, const presto__index_key *key,
+                                 presto__index *index_out, presto_error *err);
+void presto__index_done(presto__index *index);
+
+/** Is block `block` there? Any thread. */
+static inline bool presto__index_has(const presto__index *index, uint64_t block) {
+    return atomic_load_explicit(&index->loaded[block], memory_order_acquire);
+}
+
+/**
+ * Read and check a block. Only one thread may load at a time, while others may read what is loaded.
+ * Returns: PRESTO_OK; PRESTO_ERR_CORRUPT or _IO if what it says cannot be had.
+ */
+presto_status presto__index_load(const char *data_path, presto__index *index, uint64_t block,
+                                 presto_error *err);
+
+/** As presto_index_write, for a data file that may not have its name yet. */
+presto_status presto__index_write(const char *data_path, const presto__index_key *key,
+                                  const uint64_t *offsets, uint64_t count, bool sync,
+                                  presto_error *err);
+
+/** "<data_path>.index", malloc'd. */
+char *presto__index_name(const char *data_path);
+
+/* ---- shards that share a limit on open files ---- */
+
+/**
+ * Descriptors that many shards share: at most `limit` are open (more only while all are in use),
+ * and one not used for long is closed first, in a time that does not grow with their number.
+ */
+typedef struct presto__fd_pool {
+    size_t limit; /* set by init, then read-only */
+    pthread_mutex_t lock;
+    /* Guarded by lock. */
+    presto_shard *newest, *oldest; /* ends of the list of shards whose file is open */
+    size_t open_count;
+
+    atomic_size_t warnings; /* shards with a warning to take */
+} presto__fd_pool;
+
+presto_status presto__fd_pool_init(presto__fd_pool *pool, presto_error *err);
+void presto__fd_pool_done(presto__fd_pool *pool);
+
+/** As presto_shard_open; `pool` (may be NULL) must outlive the shard. */
+presto_status presto__shard_open(const char *path, const presto_shard_options *options,
+                                 presto__fd_pool *pool, presto_shard **shard_out,
+                                 presto_error *err);
+
+/** What was wrong with its index file; false: nothing, or it has been taken. Any thread. */
+bool presto__shard_take_warning(presto_shard *shard, presto_error *warning_out);
+
+/** A descriptor of the shard's file, held until presto__shard_release. */
+presto_status presto__shard_acquire(presto_shard *shard, int *fd_out, presto_error *err);
+void presto__shard_release(presto_shard *shard);
+
+/** Use what the headers say, whatever index there is. Only before others know the shard. */
+presto_status presto__shard_drop_index(presto_shard *shard, presto_error *err);
+
+/** Did presto_shard_index find a fitting index file? */
+bool presto__shard_has_index_file(const presto_shard *shard);
+
+/* ---- behind one shard ---- */
+
+/* Read in pieces that are still in the second-level cache when their CRC is computed. */
+#define PRESTO__PIECE_BYTES ((size_t)256 << 10)
+
+/* Where the records stand by their headers: the result of one pass over the file. */
+typedef struct presto__found {
+    presto_buffer offsets; /* uint64_t: record_count + 1 */
+    presto_buffer damaged; /* uint64_t: which records are damaged ranges, rising */
+    uint64_t record_count;
+    presto_error *stream_fault; /* why the last record of a compressed file is one, or NULL */
+} presto__found;
+
+struct presto_shard {
+    /* Set by open, then read-only. */
+    char *path;
+    presto_shard_options options;
+    presto_file_compression compression;
+    uint64_t file_bytes;
+    int64_t mtime_ns;
+    dev_t device;
+    ino_t inode;
+    presto__fd_pool *pool; /* NULL: the file stays open */
+
+    /* The file's descriptor. Guarded by lock, and the links by the pool's. */
+    pthread_mutex_t lock;
+    int fd; /* -1: closed for now */
+    unsigned users;
+    bool used; /* since the pool looked at it last */
+    presto_shard *newer, *older;
+
+    /*
+     * The offsets: from the index file as long as `found` is NULL. An index that turns out not to
+     * hold is replaced by what the headers say, once, and stays in memory for who still reads it.
+     */
+    pthread_mutex_t index_lock;
+    atomic_bool indexed;                 /* all up to record_count is set and does not change */
+    bool from_file;                      /* there was a fitting index file */
+    uint64_t record_count;               /* damaged ranges included */
+    presto__index index;                 /* its blocks are loaded under index_lock */
+    _Atomic(presto__found *) found;      /* set once, under index_lock */
+    atomic_bool index_is_checked;        /* against the headers */
+    _Atomic(presto_error *) index_fault; /* set once: neither index nor headers will do */
+    _Atomic(presto_error *) warning;     /* the index file was no use; NULL once it is taken */
+
+    /* The whole file, if options.map. */
+    const uint8_t *mapping;
+
+    /* Of a compressed file. Guarded by stream_lock. */
+    pthread_mutex_t stream_lock;
+    presto__stream *stream;
+};
+
+/** The shard, just opened, counts from now on; another one is closed if there are too many. */
+void presto__fd_pool_enter(presto__fd_pool *pool, presto_shard *shard);
+/** The shard is about to be freed. */
+void presto__fd_pool_leave(presto_shard *shard);
+
+/** Where records stand: a view that stays valid as long as the shard. */
+typedef struct presto__places {
+    const uint64_t *offsets;    /* of the first record asked for, and on */
+    const presto__found *found; /* NULL: they come from the index file */
+} presto__places;
+
+/** Places of records [first, first + count) and the end of the last. Any thread. */
+presto_status presto__shard_places(presto_shard *shard, uint64_t first, uint64_t count,
+                                   presto__places *places_out, presto_error *err);
+
+/**
+ * A record does not stand where the index file says. If that contradicts the headers, the index is
+ * replaced. Returns PRESTO_OK: there are other places; PRESTO_END: the index is right, the data is
+ * damaged.
+ */
+presto_status presto__shard_doubt_index(presto_shard *shard, presto_error *err);
+
+/** Hop over the headers; `found` is zeroed. On failure, what was found before stands in it. */
+presto_status presto__shard_hop(presto_shard *shard, bool tolerate, presto__found *found,
+                                presto_error *err);
+void presto__found_free(presto__found *found);
+
+/** The first record from `from` on that is a damaged range; UINT64_MAX: none. `found` may be NULL.
+ */
+uint64_t presto__found_next_damaged(const presto__found *found, uint64_t from);
+/** The same of the shard as a whole. */
+uint64_t presto__shard_next_damaged(presto_shard *shard, uint64_t from);
+
+/** `status`, with the file and the record added to its error. */
+presto_status presto__shard_fail_at(const presto_shard *shard, uint64_t record,
+                                    presto_status status, presto_error *err);
+/** The file, or what is compressed in it, ends at `end`, before the end of `record`. */
+presto_status presto__shard_fail_short(const presto_shard *shard, uint64_t record, uint64_t end,
+                                       presto_error *err);
+
+/**
+ * Copy records [first, first + count), which stand at `offsets` in what is compressed in the file,
+ * into block->bytes_.data, and count the bytes of the file that this read.
+ */
+presto_status presto__shard_read_stream(presto_shard *shard, const uint64_t *offsets,
+                                        uint64_t first, size_t count, presto_block *block,
+                                        presto_error *err);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How many files of a dataset are open: shards of a pool are closed while idle and opened again,
+ * as the very same file, when a thread needs them. Lock order: a shard's own lock, then the pool's,
+ * and other shards' are only tried.
+ */
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "shard_internal.h"
+
+presto_status presto__fd_pool_init(presto__fd_pool *pool, presto_error *err) {
+    struct rlimit limit;
+    *pool = (presto__fd_pool){0};
+    pool->limit = 128;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        pool->limit = limit.rlim_cur / 2 > 4 ? (size_t)limit.rlim_cur / 2 : 4;
+    int result = pthread_mutex_init(&pool->lock, NULL);
+    return result == 0 ? PRESTO_OK : presto_fail_errno(err, result, NULL, "cannot make a lock");
+}
+
+void presto__fd_pool_done(presto__fd_pool *pool) {
+    pthread_mutex_destroy(&pool->lock);
+}
+
+/* These three with the pool's lock held. */
+static void pool_add(presto__fd_pool *pool, presto_shard *shard) {
+    shard->older = pool->newest;
+    shard->newer = NULL;
+    if (pool->newest != NULL)
+        pool->newest->newer = shard;
+    else
+        pool->oldest = shard;
+    pool->newest = shard;
+    pool->open_count++;
+}
+
+static void pool_remove(presto__fd_pool *pool, presto_shard *shard) {
+    if (shard->newer != NULL)
+        shard->newer->older = shard->older;
+    else
+        pool->newest = shard->older;
+    if (shard->older != NULL)
+        shard->older->newer = shard->newer;
+    else
+        pool->oldest = shard->newer;
+    pool->open_count--;
+}
+
+/*
+ * Close the first idle file from the oldest on that was not used since it was looked at last; who
+ * is passed over becomes the newest (the clock algorithm: nearly least recently used, and a use
+ * costs no lock of the pool). Files that were not used stay in front of those that were, so that
+ * the next search finds them at once. The caller holds its own shard's lock, so the others' are
+ * only tried: whoever is busy is no victim. The second round finds who was passed over for a use.
+ */
+static void pool_evict(presto__fd_pool *pool, const presto_shard *self) {
+    for (size_t left = 2 * pool->open_count; left > 0; left--) {
+        presto_shard *shard = pool->oldest;
+        if (shard != self && pthread_mutex_trylock(&shard->lock) == 0) {
+            bool is_idle = shard->users == 0 && !shard->used;
+            shard->used = false;
+            if (is_idle) {
+                close(shard->fd);
+                shard->fd = -1;
+                pool_remove(pool, shard);
+            }
+            pthread_mutex_unlock(&shard->lock);
+            if (is_idle)
+                return;
+        }
+        pool_remove(pool, shard);
+        pool_add(pool, shard);
+    }
+}
+
+void presto__fd_pool_enter(presto__fd_pool *pool, presto_shard *shard) {
+    pthread_mutex_lock(&pool->lock);
+    if (pool->open_count >= pool->limit)
+        pool_evict(pool, shard);
+    shard->pool = pool;
+    pool_add(pool, shard);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void presto__fd_pool_leave(presto_shard *shard) {
+    if (shard->fd < 0 || shard->pool == NULL)
+        return;
+    pthread_mutex_lock(&shard->pool->lock);
+    pool_remove(shard->pool, shard);
+    pthread_mutex_unlock(&shard->pool->lock);
+}
+
+/* With the shard's lock held. */
+static presto_status reopen(presto_shard *shard, presto_error *err) {
+    struct stat info = {0};
+    int fd = -1;
+    PRESTO_TRY(presto__open_regular(shard->path, &fd, &info, err));
+    if (info.st_dev != shard->device || info.st_ino != shard->inode ||
+        (uint64_t)info.st_size != shard->file_bytes || presto__mtime_ns(&info) != shard->mtime_ns) {
+        close(fd);
+        presto_status status = presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                                           "the file has been replaced or changed while in use");
+        presto_error_set_file(err, shard->path);
+        return status;
+    }
+    shard->fd = fd;
+    return PRESTO_OK;
+}
+
+presto_status presto__shard_acquire(presto_shard *shard, int *fd_out, presto_error *err) {
+    presto__fd_pool *pool = shard->pool;
+    if (pool == NULL) { /* only files of a pool are ever closed */
+        *fd_out = shard->fd;
+        return PRESTO_OK;
+    }
+    presto_status status = PRESTO_OK;
+    pthread_mutex_lock(&shard->lock);
+    shard->used = shard->fd >= 0; /* not by being opened, or nobody would be the first to go */
+    if (shard->fd < 0) {
+        pthread_mutex_lock(&pool->lock);
+        if (pool->open_count >= pool->limit)
+            pool_evict(pool, shard);
+        status = reopen(shard, err);
+        if (status == PRESTO_OK)
+            pool_add(pool, shard);
+        pthread_mutex_unlock(&pool->lock);
+    }
+    if (status == PRESTO_OK) {
+        shard->users++;
+        *fd_out = shard->fd;
+    }
+    pthread_mutex_unlock(&shard->lock);
+    return status;
+}
+
+void presto__shard_release(presto_shard *shard) {
+    if (shard->pool == NULL)
+        return;
+    pthread_mutex_lock(&shard->lock);
+    shard->users--;
+    pthread_mutex_unlock(&shard->lock);
+}

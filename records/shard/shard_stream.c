@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fetching from a file that is compressed as a whole: one stream per shard, which only goes
+ * forward. What was decompressed last is kept for a while, for threads that come late.
+ */
+#include "shard_internal.h"
+
+/* So much is kept behind the last fetch. */
+#define BEHIND_BYTES ((uint64_t)16 << 20)
+
+/* The stream, reading from `fd` and no farther than `start`. */
+static presto_status ready_stream(presto_shard *shard, int fd, uint64_t start, presto_error *err) {
+    if (shard->stream == NULL)
+        PRESTO_TRY(presto__stream_new(fd, shard->path, shard->compression, &shard->stream, err));
+    presto__stream_set_fd(shard->stream, fd);
+    if (start < presto__stream_base(shard->stream))
+        PRESTO_TRY(presto__stream_rewind(shard->stream, err));
+    return PRESTO_OK;
+}
+
+static void forget_behind(presto__stream *stream, uint64_t reach) {
+    presto__stream_forget(stream, reach > BEHIND_BYTES ? reach - BEHIND_BYTES : 0);
+}
+
+/* With the stream's lock held. */
+static presto_status copy_records(presto_shard *shard, const uint64_t *offsets, size_t count,
+                                  presto_buffer *out, presto_error *err) {
+    presto__stream *stream = shard->stream;
+    uint64_t start = offsets[0], reach;
+    size_t bytes = (size_t)(offsets[count] - start);
+    presto_span view;
+    /* What lies before is decompressed and dropped, a little of it kept. */
+    while ((reach = presto__stream_reach(stream)) < start) {
+        forget_behind(stream, reach);
+        size_t step =
+            start - reach < PRESTO__PIECE_BYTES ? (size_t)(start - reach) : PRESTO__PIECE_BYTES;
+        PRESTO_TRY(presto__stream_view(stream, reach, step, &view, err));
+        if (view.bytes < step)
+            return presto__shard_fail_short(shard, PRESTO_NO_RECORD, reach + view.bytes, err);
+    }
+    PRESTO_TRY(presto__stream_view(stream, start, bytes, &view, err));
+    if (view.bytes < bytes)
+        return presto__shard_fail_short(shard, PRESTO_NO_RECORD, start + view.bytes, err);
+    out->bytes = 0;
+    PRESTO_TRY(presto_buffer_append(out, view, err));
+    out->bytes = 0;
+    forget_behind(stream, start + bytes);
+    return PRESTO_OK;
+}
+
+presto_status presto__shard_read_stream(presto_shard *shard, const uint64_t *offsets,
+                                        uint64_t first, size_t count, presto_block *block,
+                                        presto_error *err) {
+    int fd;
+    PRESTO_TRY(presto__shard_acquire(shard, &fd, err));
+    pthread_mutex_lock(&shard->stream_lock);
+    presto_status status = ready_stream(shard, fd, offsets[0], err);
+    if (status == PRESTO_OK) {
+        uint64_t before = presto__stream_file_bytes(shard->stream);
+        status = copy_records(shard, offsets, count, &block->bytes_, err);
+        block->file_bytes_read = presto__stream_file_bytes(shard->stream) - before;
+    }
+    pthread_mutex_unlock(&shard->stream_lock);
+    presto__shard_release(shard);
+    return status < 0 ? presto__shard_fail_at(shard, first, status, err) : status;
+}

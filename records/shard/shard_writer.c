@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writing one TFRecord file: frames gathered in a buffer, written in large pieces under a temporary
+ * name, with the offsets for the index and the CRC of the file's bytes kept along the way.
+ */
+#include <presto/shard.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "../../base/file_internal.h"
+#include "../frame/frame_internal.h"
+#include "shard_internal.h"
+
+/*
+ * Files are written in pieces of this size that start at a multiple of it, so that the kernel keeps
+ * them in a few large folios: a reader gets them out of the page cache a quarter faster than what
+ * odd pieces leave there. Small enough that the file's CRC finds the bytes in the processor's cache
+ * where they were just put.
+ */
+#define PIECE_BYTES ((size_t)256 << 10)
+/* Frames up to this size are made where they are pending; what stands behind a piece is moved. */
+#define SMALL_BYTES (PIECE_BYTES / 2)
+/* So much is written before the disk is asked to begin with it. */
+#define WRITEBACK_BYTES ((uint64_t)8 << 20)
+
+struct presto_shard_writer {
+    char *path;
+    char *partial;
+    presto_shard_writer_options options;
+    int fd;
+    presto_status failed; /* < 0: an append failed, the file cannot be finished */
+    presto_shard_summary summary;
+    uint64_t started_bytes; /* of the file, that are on their way to the disk or there */
+    uint64_t offset;        /* in the framed stream */
+    presto_buffer pending;  /* framed bytes not yet handed on, less than a piece */
+    presto_buffer offsets;  /* one u64 a record */
+    presto_buffer output;   /* of a piece: compressed bytes not yet written */
+    z_stream zlib;
+    bool zlib_ready;
+};
+
+void presto_shard_writer_options_defaults(presto_shard_writer_options *options) {
+    *options = (presto_shard_writer_options){.compression = PRESTO_FILE_PLAIN,
+                                             .compression_level = 6,
+                                             .write_index = true,
+                                             .sync = true};
+}
+
+static presto_status start(presto_shard_writer *writer, const char *path, presto_error *err) {
+    writer->path = strdup(path);
+    if (writer->path == NULL)
+        return presto_fail_memory(err, strlen(path));
+    PRESTO_TRY(presto_buffer_reserve(&writer->pending, PIECE_BYTES + SMALL_BYTES, err));
+    if (writer->options.compression != PRESTO_FILE_PLAIN) {
+        int bits = writer->options.compression == PRESTO_FILE_GZIP ? MAX_WBITS + 16 : MAX_WBITS;
+        int result = deflateInit2(&writer->zlib, writer->options.compression_level, Z_DEFLATED,
+                                  bits, 8, Z_DEFAULT_STRATEGY);
+        if (result == Z_STREAM_ERROR)
+            return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                               "level %d of %s: it has 1 to 9", writer->options.compression_level,
+                               presto_file_compression_name(writer->options.compression));
+        if (result != Z_OK)
+            return presto_fail_memory(err, PIECE_BYTES);
+        writer->zlib_ready = true;
+        PRESTO_TRY(presto_buffer_reserve(&writer->output, PIECE_BYTES, err));
+        writer->zlib.next_out = writer->output.data;
+        writer->zlib.avail_out = PIECE_BYTES;
+    }
+    return presto__partial_open(path, &writer->partial, &writer->fd, err);
+}
+
+presto_status presto_shard_writer_open(const char *path, const presto_shard_writer_options *options,
+                                       presto_shard_writer **writer_out, presto_error *err) {
+    presto_shard_writer *writer = calloc(1, sizeof *writer);
+    if (writer == NULL)
+        return presto_fail_memory(err, sizeof *writer);
+    if (options != NULL)
+        writer->options = *options;
+    else
+        presto_shard_writer_options_defaults(&writer->options);
+    writer->fd = -1;
+    presto_status status = start(writer, path, err);
+    if (status < 0) {
+        presto_shard_writer_free(writer);
+        return status;
+    }
+    *writer_out = writer;
+    return PRESTO_OK;
+}
+
+/* ---- bytes on their way to the file ---- */
+
+static presto_status write_out(presto_shard_writer *writer, presto_span bytes, presto_error *err) {
+    if (bytes.bytes == 0)
+        return PRESTO_OK;
+    writer->summary.crc32c = presto_crc32c(writer->summary.crc32c, bytes.data, bytes.bytes);
+    writer->summary.stored_bytes += bytes.bytes;
+    PRESTO_TRY(presto__write_all(writer->fd, writer->path, bytes, err));
+    uint64_t dirty = writer->summary.stored_bytes - writer->started_bytes;
+    if (writer->options.sync && dirty >= WRITEBACK_BYTES) {
+        presto__start_writeback(writer->fd, writer->started_bytes, dirty);
+        writer->started_bytes += dirty;
+    }
+    return PRESTO_OK;
+}
+
+/* Z_FINISH: and nothing comes behind it. */
+static presto_status deflate_out(presto_shard_writer *writer, presto_span bytes, int flush,
+                                 presto_error *err) {
+    z_stream *zlib = &writer->zlib;
+    int result = Z_OK;
+    zlib->next_in = (Bytef *)(uintptr_t)bytes.data;
+    zlib->avail_in = (uInt)bytes.bytes;
+    while (zlib->avail_in > 0 || (flush == Z_FINISH && result != Z_STREAM_END)) {
+        result = deflate(zlib, flush);
+        if (zlib->avail_out > 0 && result != Z_STREAM_END)
+            continue;
+        PRESTO_TRY(write_out(
+            writer, presto_span_of(writer->output.data, PIECE_BYTES - zlib->avail_out), err));
+        zlib->next_out = writer->output.data;
+        zlib->avail_out = PIECE_BYTES;
+    }
+    return PRESTO_OK;
+}
+
+/* At most a piece, and all of one but at the end. */
+static presto_status hand_on(presto_shard_writer *writer, presto_span bytes, presto_error *err) {
+    if (writer->options.compression == PRESTO_FILE_PLAIN)
+        return write_out(writer, bytes, err);
+    return deflate_out(writer, bytes, Z_NO_FLUSH, err);
+}
+
+/* The first piece that is pending, if it is whole. */
+static presto_status hand_on_pending(presto_shard_writer *writer, presto_error *err) {
+    presto_buffer *pending = &writer->pending;
+    if (pending->bytes < PIECE_BYTES)
+        return PRESTO_OK;
+    PRESTO_TRY(hand_on(writer, presto_span_of(pending->data, PIECE_BYTES), err));
+    pending->bytes -= PIECE_BYTES;
+    memmove(pending->data, pending->data + PIECE_BYTES, pending->bytes);
+    return PRESTO_OK;
+}
+
+static presto_status put(presto_shard_writer *writer, presto_span bytes, presto_error *err) {
+    presto_buffer *pending = &writer->pending;
+    while (bytes.bytes > 0) {
+        size_t take = PIECE_BYTES - pending->bytes;
+        if (take > bytes.bytes)
+            take = bytes.bytes;
+        if (take == PIECE_BYTES) { /* no copy */
+            PRESTO_TRY(hand_on(writer, presto_span_of(bytes.data, take), err));
+        } else {
+            memcpy(pending->data + pending->bytes, bytes.data, take);
+            pending->bytes += take;
+            PRESTO_TRY(hand_on_pending(writer, err));
+        }
+        bytes.data += take;
+        bytes.bytes -= take;
+    }
+    return PRESTO_OK;
+}
+
+/* A record that is not small, piece by piece: both CRCs are computed while one is in the cache. */
+static presto_status put_large(presto_shard_writer *writer, presto_span payload,
+                               presto_error *err) {
+    uint8_t header[PRESTO_FRAME_HEADER_BYTES], footer[PRESTO_FRAME_FOOTER_BYTES];
+    uint32_t crc = 0;
+    presto_frame_write_header(payload.bytes, header);
+    PRESTO_TRY(put(writer, presto_span_of(header, sizeof header), err));
+    while (payload.bytes > 0) {
+        size_t bytes = PIECE_BYTES - writer->pending.bytes;
+        if (bytes > payload.bytes)
+            bytes = payload.bytes;
+        presto_span piece = presto_span_of(payload.data, bytes);
+        crc = presto_crc32c(crc, piece.data, piece.bytes);
+        PRESTO_TRY(put(writer, piece, err));
+        payload.data += bytes;
+        payload.bytes -= bytes;
+    }
+    presto__store_u32(footer, presto_crc32c_mask(crc));
+    return put(writer, presto_span_of(footer, sizeof footer), err);
+}
+
+/* ---- records ---- */
+
+static presto_status note_record(presto_shard_writer *writer, uint64_t frame_bytes,
+                                 presto_error *err) {
+    if (writer->options.write_index) {
+        presto_buffer *offsets = &writer->offsets;
+        if (offsets->capacity - offsets->bytes < sizeof writer->offset)
+            PRESTO_TRY(presto_buffer_reserve(offsets, sizeof writer->offset, err));
+        memcpy(offsets->data + offsets->bytes, &writer->offset, sizeof writer->offset);
+        offsets->bytes += sizeof writer->offset;
+    }
+    writer->offset += frame_bytes;
+    writer->summary.records++;
+    writer->summary.payload_bytes += frame_bytes - PRESTO_FRAME_OVERHEAD_BYTES;
+    return PRESTO_OK;
+}
+
+static presto_status append(presto_shard_writer *writer, presto_span payload, presto_error *err) {
+    size_t frame_bytes = payload.bytes + PRESTO_FRAME_OVERHEAD_BYTES;
+    PRESTO_TRY(note_record(writer, frame_bytes, err));
+    if (frame_bytes > SMALL_BYTES)
+        return put_large(writer, payload, err);
+    PRESTO_TRY(presto_frame_append(&writer->pending, payload, err));
+    return hand_on_pending(writer, err);
+}
+
+static presto_status refuse(const presto_shard_writer *writer, presto_error *err) {
+    return presto_fail(err, writer->failed, PRESTO_NO_OFFSET, "writing has failed before");
+}
+
+presto_status presto_shard_writer_append(presto_shard_writer *writer, presto_span payload,
+                                         presto_error *err) {
+    if (writer->failed < 0)
+        return refuse(writer, err);
+    if (payload.bytes > PRESTO_FRAME_MAX_PAYLOAD_BYTES)
+        return presto_fail(err, PRESTO_ERR_LIMIT, writer->offset, "record of %zu bytes, limit %ju",
+                           payload.bytes, (uintmax_t)PRESTO_FRAME_MAX_PAYLOAD_BYTES);
+    writer->failed = append(writer, payload, err);
+    return writer->failed;
+}
+
+presto_status presto_shard_writer_append_frames(presto_shard_writer *writer, presto_span frames,
+                                                const uint32_t *frame_bytes, size_t count,
+                                                presto_error *err) {
+    if (writer->failed < 0)
+        return refuse(writer, err);
+    uint64_t total = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (frame_bytes[i] < PRESTO_FRAME_OVERHEAD_BYTES)
+            return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "frame of %u bytes",
+                               frame_bytes[i]);
+        total += frame_bytes[i];
+    }
+    if (total != frames.bytes)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "frames of %ju bytes in %zu",
+                           (uintmax_t)total, frames.bytes);
+    presto_status status = PRESTO_OK;
+    for (size_t i = 0; i < count && status == PRESTO_OK; i++)
+        status = note_record(writer, frame_bytes[i], err);
+    if (status == PRESTO_OK)
+        status = put(writer, frames, err);
+    writer->failed = status;
+    return status;
+}
+
+/* ---- the end ---- */
+
+static presto_status write_index(presto_shard_writer *writer, presto_error *err) {
+    struct stat info;
+    if (fstat(writer->fd, &info) != 0)
+        return presto_fail_errno(err, errno, writer->path, "cannot stat");
+    PRESTO_TRY(presto_buffer_append(&writer->offsets,
+                                    presto_span_of(&writer->offset, sizeof writer->offset), err));
+    presto__index_key key = {writer->summary.stored_bytes, presto__mtime_ns(&info),
+                             writer->options.compression == PRESTO_FILE_PLAIN};
+    return presto__index_write(writer->path, &key,
+                               (const uint64_t *)(const void *)writer->offsets.data,
+                               writer->summary.records, writer->options.sync, err);
+}
+
+/* Everything up to the rename; what fails here leaves only the temporary file. */
+static presto_status complete(presto_shard_writer *writer, presto_error *err) {
+    PRESTO_TRY(hand_on(writer, presto_buffer_span(&writer->pending), err));
+    if (writer->options.compression != PRESTO_FILE_PLAIN)
+        PRESTO_TRY(deflate_out(writer, presto_span_of(NULL, 0), Z_FINISH, err));
+    if (writer->options.sync && fsync(writer->fd) != 0)
+        return presto_fail_errno(err, errno, writer->path, "cannot sync");
+    if (writer->options.write_index)
+        PRESTO_TRY(write_index(writer, err));
+    int fd = writer->fd;
+    writer->fd = -1;
+    if (close(fd) != 0)
+        return presto_fail_errno(err, errno, writer->path, "cannot close");
+    return PRESTO_OK;
+}
+
+static void remove_index(const char *path) {
+    char *index = presto__index_name(path);
+    if (index != NULL)
+        unlink(index);
+    free(index);
+}
+
+presto_status presto_shard_writer_finish(presto_shard_writer *writer,
+                                         presto_shard_summary *summary_out, presto_error *err) {
+    if (writer->failed < 0)
+        return refuse(writer, err);
+    presto_status status = complete(writer, err);
+    bool named = false;
+    /* An index of an earlier file of this name would fit neither size nor time, yet has no business
+     * here. */
+    if (status == PRESTO_OK && !writer->options.write_index)
+        remove_index(writer->path);
+    if (status == PRESTO_OK) {
+        named = rename(writer->partial, writer->path) == 0;
+        if (!named)
+            status = presto_fail_errno(err, errno, writer->path, "cannot rename to");
+    }
+    if (named && writer->options.sync)
+        status = presto__sync_folder_of(writer->path, err);
+    if (status < 0) {
+        if (named)
+            unlink(writer->path);
+        if (writer->options.write_index)
+            remove_index(writer->path);
+        writer->failed = status;
+        return status;
+    }
+    free(writer->partial);
+    writer->partial = NULL; /* nothing to remove any more */
+    writer->failed = PRESTO_ERR_STOPPED;
+    if (summary_out != NULL)
+        *summary_out = writer->summary;
+    return PRESTO_OK;
+}
+
+void presto_shard_writer_free(presto_shard_writer *writer) {
+    if (writer == NULL)
+        return;
+    if (writer->fd >= 0)
+        close(writer->fd);
+    if (writer->partial != NULL)
+        unlink(writer->partial);
+    if (writer->zlib_ready)
+        deflateEnd(&writer->zlib);
+    presto_buffer_done(&writer->pending);
+    presto_buffer_done(&writer->offsets);
+    presto_buffer_done(&writer->output);
+    free(writer->path);
+    free(writer->partial);
+    free(writer);
+}

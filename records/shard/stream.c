@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sequential reading with a sliding window, plain or through zlib. */
+#define _GNU_SOURCE /* SEEK_DATA */
+#include "shard_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "../../base/file_internal.h"
+#include "../frame/frame_internal.h"
+
+#define READ_BYTES ((size_t)256 << 10)
+#define AUTO_GZIP_BITS (15 + 16)
+
+struct presto__stream {
+    int fd;
+    const char *path;
+    presto_file_compression compression;
+    uint64_t file_offset; /* next byte of the file to be read */
+    presto_buffer window; /* [head, bytes) are the stream's bytes from `base` on */
+    size_t head;
+    uint64_t base;
+    bool ended;           /* nothing comes after the window ... */
+    presto_status failed; /* ... because of this, if < 0, described in `failure` */
+    presto_error failure;
+    uint8_t *input; /* compressed bytes, READ_BYTES */
+    z_stream zlib;
+    bool zlib_ready;
+    bool between_members;       /* a gzip member is whole; another may follow */
+    presto_stop_fn should_stop; /* NULL: never */
+    void *stop_user;
+};
+
+presto_status presto__stream_new(int fd, const char *path, presto_file_compression compression,
+                                 presto__stream **stream_out, presto_error *err) {
+    presto__stream *stream = calloc(1, sizeof *stream);
+    if (stream == NULL)
+        return presto_fail_memory(err, sizeof *stream);
+    stream->fd = fd;
+    stream->path = path;
+    stream->compression = compression;
+    if (compression != PRESTO_FILE_PLAIN) {
+        int bits = compression == PRESTO_FILE_GZIP ? AUTO_GZIP_BITS : MAX_WBITS;
+        stream->input = malloc(READ_BYTES);
+        stream->zlib_ready = stream->input != NULL && inflateInit2(&stream->zlib, bits) == Z_OK;
+        if (!stream->zlib_ready) {
+            presto__stream_free(stream);
+            return presto_fail_memory(err, READ_BYTES);
+        }
+    }
+    *stream_out = stream;
+    return PRESTO_OK;
+}
+
+void presto__stream_free(presto__stream *stream) {
+    if (stream == NULL)
+        return;
+    if (stream->zlib_ready)
+        inflateEnd(&stream->zlib);
+    free(stream->input);
+    presto_buffer_done(&stream->window);
+    free(stream);
+}
+
+void presto__stream_ask(presto__stream *stream, presto_stop_fn should_stop, void *user) {
+    stream->should_stop = should_stop;
+    stream->stop_user = user;
+}
+
+void presto__stream_set_fd(presto__stream *stream, int fd) {
+    stream->fd = fd;
+}
+
+presto_status presto__stream_rewind(presto__stream *stream, presto_error *err) {
+    if (stream->zlib_ready && inflateReset(&stream->zlib) != Z_OK)
+        return presto_fail_memory(err, READ_BYTES);
+    stream->zlib.avail_in = 0;
+    stream->file_offset = 0;
+    stream->window.bytes = 0;
+    stream->head = 0;
+    stream->base = 0;
+    stream->ended = false;
+    stream->failed = PRESTO_OK;
+    stream->between_members = false;
+    return PRESTO_OK;
+}
+
+uint64_t presto__stream_base(const presto__stream *stream) {
+    return stream->base;
+}
+
+uint64_t presto__stream_reach(const presto__stream *stream) {
+    return stream->base + (stream->window.bytes - stream->head);
+}
+
+uint64_t presto__stream_file_bytes(const presto__stream *stream) {
+    return stream->file_offset;
+}
+
+void presto__stream_forget(presto__stream *stream, uint64_t offset) {
+    uint64_t reach = presto__stream_reach(stream);
+    if (offset > reach)
+        offset = reach;
+    if (offset <= stream->base)
+        return;
+    stream->head += (size_t)(offset - stream->base);
+    stream->base = offset;
+    /* Moving down what is left pays once that is the smaller part. */
+    size_t left = stream->window.bytes - stream->head;
+    if (left == 0 || stream->head > (left < READ_BYTES ? READ_BYTES : left)) {
+        if (left > 0)
+            memmove(stream->window.data, stream->window.data + stream->head, left);
+        stream->window.bytes = left;
+        stream->head = 0;
+    }
+}
+
+void presto__stream_seek(presto__stream *stream, uint64_t offset) {
+    stream->window.bytes = stream->head = 0;
+    stream->base = stream->file_offset = offset;
+    stream->ended = false;
+    stream->failed = PRESTO_OK;
+}
+
+uint64_t presto__stream_skip_hole(presto__stream *stream, uint64_t from, size_t keep) {
+#ifdef SEEK_DATA
+    if (stream->compression != PRESTO_FILE_PLAIN || stream->ended)
+        return from;
+    /* Reads say where they read, so that the descriptor's own position is nobody's. */
+    off_t data = lseek(stream->fd, (off_t)from, SEEK_DATA);
+    if (data < 0 && errno == ENXIO)
+        data = lseek(stream->fd, 0, SEEK_END);
+    if (data < 0 || (uint64_t)data < from + keep + READ_BYTES)
+        return from;
+    from = (uint64_t)data - keep;
+    presto__stream_seek(stream, from);
+#else
+    (void)stream;
+    (void)keep;
+#endif
+    return from;
+}
+
+/* The stream ends here, for a reason. */
+static presto_status end_with(presto__stream *stream, presto_status failed) {
+    stream->ended = true;
+    stream->failed = failed;
+    presto_error_set_file(&stream->failure, stream->path);
+    return PRESTO_OK;
+}
+
+static presto_status fill_plain(presto__stream *stream, size_t most, presto_error *err) {
+    if (most < READ_BYTES)
+        most = READ_BYTES;
+    PRESTO_TRY(presto_buffer_reserve(&stream->window, most, err));
+    size_t got;
+    presto_status status =
+        presto__read_at(stream->fd, stream->path, stream->file_offset,
+                        stream->window.data + stream->window.bytes, most, &got, &stream->failure);
+    if (status < 0)
+        return end_with(stream, status);
+    stream->window.bytes += got;
+    stream->file_offset += got;
+    stream->ended = got < most;
+    return PRESTO_OK;
+}
+
+static presto_status fail_inflate(presto__stream *stream, presto_status status, const char *what) {
+    presto_fail(&stream->failure, status, presto__stream_reach(stream), "%s data: %s",
+                presto_file_compression_name(stream->compression), what);
+    return end_with(stream, status);
+}
+
+/* More compressed bytes. Sets `ended` if there are none. */
+static presto_status refill_input(presto__stream *stream) {
+    size_t got;
+    presto_status status = presto__read_at(stream->fd, stream->path, stream->file_offset,
+                                           stream->input, READ_BYTES, &got, &stream->failure);
+    if (status < 0)
+        return end_with(stream, status);
+    stream->file_offset += got;
+    stream->zlib.next_in = stream->input;
+    stream->zlib.avail_in = (uInt)got;
+    if (got == 0 && !stream->between_members)
+        return fail_inflate(stream, PRESTO_ERR_TRUNCATED, "the file ends too early");
+    if (got == 0)
+        stream->ended = true;
+    return PRESTO_OK;
+}
+
+/* Another gzip member, padding zeros, or junk. */
+static presto_status start_member(presto__stream *stream) {
+    if (stream->compression == PRESTO_FILE_GZIP && *stream->zlib.next_in == 0) {
+        stream->zlib.next_in++;
+        stream->zlib.avail_in--;
+        return PRESTO_OK;
+    }
+    if (stream->compression == PRESTO_FILE_GZIP && *stream->zlib.next_in == 0x1f &&
+        inflateReset(&stream->zlib) == Z_OK) {
+        stream->between_members = false;
+        return PRESTO_OK;
+    }
+    return fail_inflate(stream, PRESTO_ERR_CORRUPT, "bytes after its end");
+}
+
+static presto_status inflate_some(presto__stream *stream, presto_error *err) {
+    PRESTO_TRY(presto_buffer_reserve(&stream->window, READ_BYTES, err));
+    size_t room = stream->window.capacity - stream->window.bytes;
+    if (room > UINT32_MAX)
+        room = UINT32_MAX;
+    stream->zlib.next_out = stream->window.data + stream->window.bytes;
+    stream->zlib.avail_out = (uInt)room;
+    int result = inflate(&stream->zlib, Z_NO_FLUSH);
+    stream->window.bytes += room - stream->zlib.avail_out;
+    if (result == Z_STREAM_END)
+        stream->between_members = true;
+    else if (result == Z_MEM_ERROR)
+        return presto_fail_memory(err, READ_BYTES);
+    else if (result != Z_OK && result != Z_BUF_ERROR)
+        return fail_inflate(stream, PRESTO_ERR_CORRUPT,
+                            stream->zlib.msg != NULL ? stream->zlib.msg : "not to be decompressed");
+    return PRESTO_OK;
+}
+
+static presto_status fill_inflate(presto__stream *stream, presto_error *err) {
+    if (stream->zlib.avail_in == 0) {
+        PRESTO_TRY(refill_input(stream));
+        if (stream->ended)
+            return PRESTO_OK;
+    }
+    return stream->between_members ? start_member(stream) : inflate_some(stream, err);
+}
+
+presto_status presto__stream_view(presto__stream *stream, uint64_t offset, size_t count,
+                                  presto_span *view_out, presto_error *err) {
+    if (count > UINT64_MAX - offset)
+        count = (size_t)(UINT64_MAX - offset);
+    while (!stream->ended && presto__stream_reach(stream) < offset + count) {
+        uint64_t missing = offset + count - presto__stream_reach(stream);
+        if (stream->should_stop != NULL && stream->should_stop(stream->stop_user))
+            return presto_fail(err, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "stopped");
+        PRESTO_TRY(stream->compression == PRESTO_FILE_PLAIN
+                       ? fill_plain(stream, (size_t)missing, err)
+                       : fill_inflate(stream, err));
+    }
+    uint64_t reach = presto__stream_reach(stream);
+    uint64_t from = offset < reach ? offset : reach;
+    size_t there = reach - from < count ? (size_t)(reach - from) : count;
+    *view_out =
+        presto_span_of(stream->window.data + stream->head + (size_t)(from - stream->base), there);
+    if (there < count && stream->failed < 0) {
+        if (err != NULL)
+            *err = stream->failure;
+        return stream->failed;
+    }
+    return PRESTO_OK;
+}
+
+/* ---- what a file is ---- */
+
+/* Does the decompressed beginning hold a record's header? Only the first few bytes of the file are
+ * looked at. */
+static bool inflates_to_record(presto_span head, int bits) {
+    uint8_t out[PRESTO_FRAME_HEADER_BYTES];
+    z_stream zlib = {.next_in = (Bytef *)(uintptr_t)head.data, .avail_in = (uInt)head.bytes};
+    if (inflateInit2(&zlib, bits) != Z_OK)
+        return false;
+    zlib.next_out = out;
+    zlib.avail_out = sizeof out;
+    int result = inflate(&zlib, Z_SYNC_FLUSH);
+    size_t got = sizeof out - zlib.avail_out;
+    inflateEnd(&zlib);
+    uint64_t bytes;
+    if (result == Z_STREAM_END && got == 0)
+        return true;
+    return got == sizeof out &&
+           presto_frame_parse_header(presto_span_of(out, got), 0, UINT64_MAX, PRESTO_VERIFY_HEADER,
+                                     &bytes, NULL) == PRESTO_OK;
+}
+
+presto_file_compression presto__detect_compression(presto_span head) {
+    uint64_t bytes;
+    if (presto_frame_parse_header(head, 0, UINT64_MAX, PRESTO_VERIFY_HEADER, &bytes, NULL) ==
+        PRESTO_OK)
+        return PRESTO_FILE_PLAIN;
+    if (head.bytes >= 3 && memcmp(head.data, "\x1f\x8b\x08", 3) == 0)
+        return PRESTO_FILE_GZIP;
+    /* zlib's two bytes are a weak sign; with a record behind them it is one. */
+    if (head.bytes >= 2 && (head.data[0] & 0x0f) == 8 &&
+        (head.data[0] * 256 + head.data[1]) % 31 == 0 && inflates_to_record(head, MAX_WBITS))
+        return PRESTO_FILE_ZLIB;
+    return PRESTO_FILE_PLAIN;
+}
+
+bool presto__is_tfrecord(presto_span head) {
+    uint64_t bytes;
+    if (presto_frame_parse_header(head, 0, UINT64_MAX, PRESTO_VERIFY_HEADER, &bytes, NULL) ==
+        PRESTO_OK)
+        return true;
+    switch (presto__detect_compression(head)) {
+    case PRESTO_FILE_PLAIN:
+        return false;
+    case PRESTO_FILE_GZIP:
+        return inflates_to_record(head, AUTO_GZIP_BITS);
+    case PRESTO_FILE_ZLIB:
+        return inflates_to_record(head, MAX_WBITS);
+    }
+    return false;
+}
+
+static bool ends_with(const char *path, const char *suffix) {
+    size_t bytes = strlen(path), tail = strlen(suffix);
+    return bytes >= tail && strcasecmp(path + bytes - tail, suffix) == 0;
+}
+
+presto_file_compression presto__compression_by_name(const char *path) {
+    if (ends_with(path, ".gz") || ends_with(path, ".gzip"))
+        return PRESTO_FILE_GZIP;
+    if (ends_with(path, ".deflate") || ends_with(path, ".zlib") || ends_with(path, ".zz"))
+        return PRESTO_FILE_ZLIB;
+    return PRESTO_FILE_PLAIN;
+}
+
+const char *presto_file_compression_name(presto_file_compression compression) {
+    switch (compression) {
+    case PRESTO_FILE_PLAIN:
+        return "none";
+    case PRESTO_FILE_GZIP:
+        return "gzip";
+    case PRESTO_FILE_ZLIB:
+        return "zlib";
+    }
+    return "?";
+}
