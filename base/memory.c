@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that malloc alone does not give. */
-#define _DEFAULT_SOURCE /* madvise */
+#define _DEFAULT_SOURCE /* madvise, MAP_ANONYMOUS */
 #include <presto/span.h>
 
 #include <stdlib.h>
@@ -27,6 +27,15 @@ void presto_memory_will_fill(void *data, size_t bytes) {
     (void)data;
     (void)bytes;
 #endif
+}
+
+void *presto_memory_map(size_t bytes) {
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+void presto_memory_unmap(void *memory, size_t bytes) {
+    munmap(memory, bytes);
 }
 
 void *presto_memory_apart(size_t count, size_t bytes) {

@@ -7,6 +7,8 @@
 #include <presto/checked.h>
 
 #define DEFAULT_CHUNK_BYTES ((size_t)64 << 10)
+/* malloc may keep tens of megabytes that were freed, in each of its arenas. */
+#define MAPPED_CHUNK_BYTES ((size_t)4 << 20)
 
 char *presto_span_to_text(presto_span span) {
     /* Not strndup: that looks for an end that spans do not have. */
@@ -59,6 +61,7 @@ void presto_buffer_done(presto_buffer *buffer) {
 struct presto_arena_chunk {
     presto_arena_chunk *next; /* the one made before it */
     size_t bytes;             /* usable bytes after this header */
+    size_t mapped_bytes;      /* all of it; 0: from malloc */
     size_t used;
 };
 
@@ -82,21 +85,35 @@ static void *chunk_take(presto_arena_chunk *chunk, size_t bytes, size_t align) {
     return chunk_data(chunk) + (chunk->used - bytes);
 }
 
-static presto_arena_chunk *chunk_new(presto_arena *arena, size_t least_bytes) {
-    size_t bytes = arena->chunk_bytes != 0 ? arena->chunk_bytes : DEFAULT_CHUNK_BYTES;
-    /* Doubling with what is held keeps the number of chunks logarithmic. */
-    if (bytes < arena->total_bytes)
-        bytes = arena->total_bytes;
-    if (bytes < least_bytes)
-        bytes = least_bytes;
+/* Not in the arena yet; NULL: no memory. */
+static presto_arena_chunk *chunk_make(size_t bytes) {
     size_t whole;
     if (!presto_size_add(bytes, sizeof(presto_arena_chunk), &whole))
         return NULL;
-    presto_arena_chunk *chunk = malloc(whole);
+    bool is_mapped = whole >= MAPPED_CHUNK_BYTES;
+    presto_arena_chunk *chunk = is_mapped ? presto_memory_map(whole) : malloc(whole);
     if (chunk == NULL)
         return NULL;
+    chunk->next = NULL;
     chunk->bytes = bytes;
+    chunk->mapped_bytes = is_mapped ? whole : 0;
     chunk->used = 0;
+    return chunk;
+}
+
+static presto_arena_chunk *chunk_new(presto_arena *arena, size_t least_bytes) {
+    size_t bytes = arena->chunk_bytes != 0 ? arena->chunk_bytes : DEFAULT_CHUNK_BYTES;
+    /* Doubling with what is held keeps chunks few; beyond this they are no bother. */
+    size_t held = arena->total_bytes < MAPPED_CHUNK_BYTES ? arena->total_bytes : MAPPED_CHUNK_BYTES;
+    if (bytes < held)
+        bytes = held;
+    if (bytes < least_bytes)
+        bytes = least_bytes;
+    if (!presto_arena_may_grow(arena, bytes))
+        return NULL;
+    presto_arena_chunk *chunk = chunk_make(bytes);
+    if (chunk == NULL)
+        return NULL;
     chunk->next = arena->chunks;
     arena->chunks = chunk;
     arena->total_bytes += bytes;
@@ -125,13 +142,9 @@ void presto_arena_reset(presto_arena *arena) {
     if (arena->chunks->next != NULL) {
         /* One chunk that holds as much as all of them: the next round needs no second one. */
         size_t total = arena->total_bytes;
-        presto_arena_chunk *merged = malloc(sizeof *merged + total);
+        presto_arena_chunk *merged = chunk_make(total);
         if (merged != NULL) {
-            size_t chunk_bytes = arena->chunk_bytes;
             presto_arena_done(arena);
-            merged->next = NULL;
-            merged->bytes = total;
-            arena->chunk_bytes = chunk_bytes;
             arena->chunks = merged;
             arena->total_bytes = total;
         }
@@ -147,8 +160,13 @@ void presto_arena_done(presto_arena *arena) {
     presto_arena_chunk *chunk = arena->chunks;
     while (chunk != NULL) {
         presto_arena_chunk *next = chunk->next;
-        free(chunk);
+        if (chunk->mapped_bytes > 0)
+            presto_memory_unmap(chunk, chunk->mapped_bytes);
+        else
+            free(chunk);
         chunk = next;
     }
-    presto_arena_init(arena, arena->chunk_bytes);
+    arena->chunks = NULL;
+    arena->current = NULL;
+    arena->total_bytes = 0;
 }

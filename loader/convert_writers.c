@@ -44,7 +44,9 @@ typedef struct writer {
 } writer;
 
 struct presto__writers {
-    const presto__conversion *job; /* read-only while writers work, but for its progress */
+    /* On the stack of presto_convert, which stops the writers before it returns; read-only while
+     * they work, but for its progress. */
+    const presto__conversion *job;
     size_t count;
     bool has_threads;
     size_t most_bytes;

@@ -76,8 +76,8 @@ typedef struct presto__disk_hit {
 } presto__disk_hit;
 
 struct presto__disk_worker {
-    presto__disk *disk;
-    const uint64_t *numbers;
+    presto__disk *disk;      /* the loader's, freed after its workers */
+    const uint64_t *numbers; /* the packet's, until the next presto__disk_find */
     size_t most;
     presto__disk_hit *hits;
     size_t count;

@@ -18,6 +18,7 @@
 #define EXPECTED_BATCH_BYTES 1536
 #define EXPECTED_PACKET_BYTES ((size_t)16 << 10)
 #define EXPECTED_WORKER_BYTES ((size_t)128 << 10)
+#define MOST_EXPECTED_WORKER_BYTES ((size_t)1 << 20)
 
 void presto_loader_options_defaults(presto_loader_options *options) {
     *options = (presto_loader_options){
@@ -127,10 +128,10 @@ static void choose_blocking(presto_loader *loader) {
     (void)presto_u64_multiply(blocking->packet_samples, row_bytes + 256, &packet_bytes);
     loader->pool->packet_bytes = clamp(packet_bytes, 1, MOST_EXPECTED_BYTES) +
                                  batches * EXPECTED_BATCH_BYTES + EXPECTED_PACKET_BYTES;
-    /* Buffers grow by halves. */
+    /* Buffers grow by halves. What is more than this, workers ask for. */
     uint64_t fetch = UINT64_MAX;
     (void)presto_u64_multiply(blocking->fetch_samples, mean * 3 / 2, &fetch);
-    loader->worker_bytes = clamp(fetch, 1, MOST_EXPECTED_BYTES) + EXPECTED_WORKER_BYTES;
+    loader->worker_bytes = clamp(fetch, 1, MOST_EXPECTED_WORKER_BYTES) + EXPECTED_WORKER_BYTES;
 }
 
 static bool same_codec(const presto_codec_spec *a, const presto_codec_spec *b) {
@@ -145,10 +146,22 @@ static bool is_stored_plain(const presto_source *source) {
     return codec == NULL || strcmp(presto_codec_format(codec, text), "none") == 0;
 }
 
+/* Is all that is known of a row's size its stored one, which steps and codecs change? */
+static bool has_unknown_rows(const presto_loader *loader) {
+    if (loader->options.output == PRESTO_OUTPUT_COUNT)
+        return false;
+    const presto_plan *last = loader->plan != NULL ? loader->plan : loader->cache_plan;
+    if (last == NULL)
+        return !is_stored_plain(loader->source);
+    const presto_tensor_spec *spec = presto_plan_output(last);
+    return spec->dtype == PRESTO_STRING || presto_spec_elements(spec) == 0;
+}
+
 static void choose_path(presto_loader *loader) {
     const presto__source_ops *ops = loader->source->ops;
     presto_loader_options *options = &loader->options;
     bool has_steps = loader->step_count > 0;
+    loader->starts_alone = has_unknown_rows(loader);
     /* Of blocks that hold one record each, the tensor can be aligned where it is read. */
     loader->aligns_views = !options->unaligned_views;
     loader->use_views = options->output == PRESTO_OUTPUT_BATCHES && options->batch_samples == 1 &&
@@ -234,8 +247,7 @@ static presto_status start_workers(presto_loader *loader, presto_error *err) {
             loader->worker_count++; /* half built: to be undone as well */
             return status;
         }
-        loader->workers[loader->worker_count].held_bytes = loader->worker_bytes;
-        presto__pool_account_locked(loader->pool, 0, loader->worker_bytes);
+        presto__worker_settle_locked(&loader->workers[loader->worker_count], loader->worker_bytes);
     }
     /* Signals are the program's: its main thread takes them. */
     sigset_t all, before;
@@ -368,6 +380,7 @@ void presto_loader_free(presto_loader *loader) {
         pthread_mutex_lock(&loader->pool->lock);
         loader->is_stopped = true;
         pthread_cond_broadcast(&loader->pool->room);
+        pthread_cond_broadcast(&loader->pool->given);
         if (loader->tuner.most > 0)
             pthread_cond_broadcast(&loader->spare);
         pthread_mutex_unlock(&loader->pool->lock);

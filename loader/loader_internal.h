@@ -59,6 +59,7 @@ typedef struct presto__reader {
     bool is_selective;   /* set by the kind: samples have only what was asked for */
     bool aligns;         /* set by the worker: tensors are to be aligned in the blocks read */
     size_t align_at;     /* where in a record the largest tensor starts, as seen so far */
+    const presto_arena *grower; /* the worker's, which lives as long: ask it before blocks grow */
 } presto__reader;
 
 typedef struct presto__digest presto__digest; /* disk_internal.h */
@@ -402,11 +403,11 @@ typedef struct presto__fill {
 } presto__fill;
 
 typedef struct presto__batch {
-    presto_batch shown; /* first: what the caller sees */
-    presto__packet *packet;
-    size_t first;      /* position in the packet */
-    size_t positions;  /* rows if nothing is skipped */
-    presto__fill fill; /* of a packet with one part */
+    presto_batch shown;     /* first: what the caller sees */
+    presto__packet *packet; /* that it is part of; alive while the caller holds the batch */
+    size_t first;           /* position in the packet */
+    size_t positions;       /* rows if nothing is skipped */
+    presto__fill fill;      /* of a packet with one part */
     /* Several parts: the arrays that all of them write into, as columns; guarded by the pool's lock
      * until seen laid out. */
     bool laid_out;
@@ -440,7 +441,7 @@ typedef struct presto__part {
 } presto__part;
 
 struct presto__packet {
-    presto__pool *pool;
+    presto__pool *pool;         /* alive: each packet that is not free holds a reference */
     presto__packet *next;       /* in the free list or the list of finished ones */
     atomic_size_t refs;         /* batches out plus the loader */
     const presto__worker *home; /* who started it last; guarded by the lock */
@@ -487,6 +488,7 @@ struct presto__pool {
     pthread_mutex_t lock;
     pthread_cond_t room;  /* workers: a ticket may be had */
     pthread_cond_t ready; /* consumer: a packet may be had */
+    pthread_cond_t given; /* workers within a sample: memory was given back */
     /* All below guarded by lock. */
     size_t refs; /* loader, and packets that are not free */
     bool is_closed;
@@ -497,9 +499,12 @@ struct presto__pool {
     size_t peak_bytes;
     size_t packets_ready;
     size_t workers_waiting;
-    size_t resume_at;     /* workers go on when so few packets are ready */
-    presto__cache *cache; /* NULL: none; set by open, freed with the pool */
-    size_t packet_bytes;  /* largest packet so far: what the next one is expected to need */
+    size_t working_bytes;       /* workers alone */
+    const presto__worker *over; /* has more than may be had; NULL: nobody has */
+    size_t growers_waiting;     /* for memory */
+    size_t resume_at;           /* workers go on when so few packets are ready */
+    presto__cache *cache;       /* NULL: none; set by open, freed with the pool */
+    size_t packet_bytes;        /* largest packet so far: what the next one is expected to need */
 };
 
 presto_status presto__pool_new(size_t limit_bytes, presto__pool **pool_out, presto_error *err);
@@ -642,7 +647,8 @@ typedef struct presto__account {
 } presto__account;
 
 struct presto__worker {
-    _Alignas(PRESTO_APART_BYTES) presto_loader *loader; /* neighbours share no line */
+    /* Neighbours share no line. The loader joins its workers before it goes. */
+    _Alignas(PRESTO_APART_BYTES) presto_loader *loader;
     pthread_t thread;
     bool is_started;
     presto_arena arena;
@@ -650,7 +656,8 @@ struct presto__worker {
     presto__reader *reader;
     presto_plan_worker *cache_worker; /* of the steps before the cache */
     presto_plan_worker *plan_worker;
-    const presto__cached **hits; /* of the numbers being run; NULL entries: fetched */
+    const presto__cached **hits; /* of the numbers being run; NULL entries: fetched. The pool keeps
+                                    its cache until the last batch is released */
     uint64_t *missing;           /* those to fetch */
     const presto__cached *hit;   /* the sample being run, if index is SIZE_MAX */
     presto__disk_worker *disk;   /* NULL: no disk cache */
@@ -659,9 +666,11 @@ struct presto__worker {
     presto__schema schema; /* records output: all samples so far */
     presto__account account;
     size_t held_bytes;             /* as the budget knows it */
+    size_t free_bytes;             /* that it may still take without asking, until the part ends */
+    bool is_over;                  /* pool->over is this worker */
     presto_step_stats *step_stats; /* guarded by the pool's lock: as of the last part */
 
-    /* The sample being run. */
+    /* The sample being run: its packet is in the ring, which the loader frees after the join. */
     presto__packet *packet;
     presto__part *part;
     presto__batch *batch;
@@ -695,12 +704,14 @@ typedef struct presto__read_ahead {
 
 struct presto_loader {
     /* Set by open, then read-only. */
+    /* Borrowed until free has joined the workers; kept alive by whoever opened the loader: */
     presto_source *source;
     const presto_plan *cache_plan; /* steps before the cache; NULL: none */
     const presto_plan *plan;       /* steps behind it, or all; NULL: none */
-    presto_loader_options options;
+    presto_loader_options options; /* and the codec's dictionary, which workers' codecs borrow */
     presto__blocking blocking;
     size_t worker_bytes; /* what a worker is expected to hold */
+    bool starts_alone;   /* how large packets are is not known before the first one is there */
     bool use_views;      /* batches are views of what was read, if possible */
     presto__selection selection; /* of what is parsed */
     presto__selection shown;     /* of what batches have */
@@ -777,6 +788,17 @@ presto_status presto__loader_open_ranges(presto_source *source, const presto_pla
                                          presto_error *err);
 presto_status presto__worker_init(presto__worker *worker, presto_loader *loader, presto_error *err);
 void presto__worker_done(presto__worker *worker);
+
+/* ---- what workers hold: allowance.c ---- */
+
+/** A presto_arena_grow_fn; `worker` is one. Waits for memory; false once the loader is being freed.
+ */
+bool presto__worker_may_grow(void *worker, size_t bytes);
+/** All samples fetched are done: what was more than may be had is given back. */
+void presto__worker_give_back(presto__worker *worker);
+/** With the pool's lock held: what the worker holds now, at the end of a part. */
+void presto__worker_settle_locked(presto__worker *worker, size_t held_bytes);
+
 size_t presto__worker_memory(const presto__worker *worker);
 /** The order is known. */
 void presto__read_ahead_init(presto__read_ahead *ahead, const presto_loader *loader);

@@ -62,6 +62,9 @@ static bool has_room(const presto_loader *loader) {
     const presto__pool *pool = loader->pool;
     if (loader->slots[loader->next_packet % loader->capacity] != NULL || is_far_ahead(loader))
         return false;
+    /* The first packet shows how large they are; until then several could be anything. */
+    if (loader->starts_alone && !loader->knows_packet_bytes && pool->refs > 1)
+        return false;
     size_t limit = pool->limit_bytes;
     if (pool->packets_ready == 0 && loader->active_parts == 0) {
         bool is_only_one = pool->refs == 1;
@@ -258,6 +261,8 @@ static void packet_is_ready(presto_loader *loader, presto__packet *packet, size_
     packet->accounted_bytes = bytes;
     if (bytes > pool->packet_bytes || !loader->knows_packet_bytes)
         pool->packet_bytes = bytes;
+    if (loader->starts_alone && !loader->knows_packet_bytes)
+        pthread_cond_broadcast(&pool->room);
     loader->knows_packet_bytes = true;
     if (packet->failure != NULL)
         end_at(loader, packet->number + 1);
@@ -295,8 +300,7 @@ static void run_part(presto__worker *worker, presto__packet *packet, presto__par
     size_t held = presto__worker_memory(worker);
 
     pthread_mutex_lock(&pool->lock);
-    presto__pool_account_locked(pool, worker->held_bytes, held);
-    worker->held_bytes = held;
+    presto__worker_settle_locked(worker, held);
     add_account(loader, worker);
     if (worker->schema.count > 0 && !loader->has_start_error &&
         presto__schema_merge(&loader->schema, &worker->schema, &loader->start_error) < 0) {

@@ -6,9 +6,8 @@
  *
  * The pool outlives the loader by as long as batches are out.
  */
-#define _GNU_SOURCE /* MAP_ANONYMOUS, PTHREAD_MUTEX_ADAPTIVE_NP */
+#define _GNU_SOURCE /* PTHREAD_MUTEX_ADAPTIVE_NP */
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <time.h>
 
 #include "loader_internal.h"
@@ -33,17 +32,12 @@ struct presto__slab_chunk {
     uint8_t *data; /* aligned */
 };
 
-static void *map_chunk(size_t bytes) {
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
-}
-
 static presto__slab_chunk *slab_chunk_new(size_t bytes) {
     if (bytes > SIZE_MAX - 2 * SLAB_ALIGN - sizeof(presto__slab_chunk))
         return NULL;
     size_t whole = sizeof(presto__slab_chunk) + SLAB_ALIGN + bytes;
     bool is_mapped = whole >= MAPPED_CHUNK_BYTES;
-    void *memory = is_mapped ? map_chunk(whole) : malloc(whole);
+    void *memory = is_mapped ? presto_memory_map(whole) : malloc(whole);
     if (memory == NULL)
         return NULL;
     presto__slab_chunk *chunk = memory;
@@ -80,7 +74,7 @@ void presto__slab_done(presto__slab *slab) {
     while (slab->chunks != NULL) {
         presto__slab_chunk *next = slab->chunks->next;
         if (slab->chunks->mapped_bytes > 0)
-            munmap(slab->chunks, slab->chunks->mapped_bytes);
+            presto_memory_unmap(slab->chunks, slab->chunks->mapped_bytes);
         else
             free(slab->chunks);
         slab->chunks = next;
@@ -301,8 +295,12 @@ presto_status presto__pool_new(size_t limit_bytes, presto__pool **pool_out, pres
         goto no_room;
     if (!init_timed(&pool->ready))
         goto no_ready;
+    if (pthread_cond_init(&pool->given, NULL) != 0)
+        goto no_given;
     *pool_out = pool;
     return PRESTO_OK;
+no_given:
+    pthread_cond_destroy(&pool->ready);
 no_ready:
     pthread_cond_destroy(&pool->room);
 no_room:
@@ -313,6 +311,7 @@ no_lock:
 }
 
 static void pool_free(presto__pool *pool) {
+    pthread_cond_destroy(&pool->given);
     pthread_cond_destroy(&pool->ready);
     pthread_cond_destroy(&pool->room);
     pthread_mutex_destroy(&pool->lock);

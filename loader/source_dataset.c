@@ -101,6 +101,20 @@ static bool is_fatal(presto_status status) {
     return status == PRESTO_ERR_MEMORY;
 }
 
+/* May the block become as large as the records [record, record + count)? */
+static bool may_fetch(const dataset_reader *reader, presto_shard *shard, uint64_t record,
+                      size_t count, const presto_block *block) {
+    const uint64_t *offsets;
+    if (presto_shard_index(shard, false, NULL, NULL) < 0 ||
+        record + count > presto_shard_records(shard) ||
+        presto_shard_offsets(shard, record, count, &offsets, NULL) < 0)
+        return true; /* it will not be read */
+    uint64_t start = offsets[0], end = offsets[count];
+    size_t has = block->bytes_.capacity;
+    return end < start || end - start <= has || end - start > presto_shard_file_bytes(shard) ||
+           presto_arena_may_grow(reader->base.grower, (size_t)(end - start) - has);
+}
+
 /* One run, sorted[first..end), whose records are [record, record + count) of one shard, into the
  * next block. */
 static presto_status fetch_run(dataset_reader *reader, presto__blocks *blocks, size_t first,
@@ -113,6 +127,8 @@ static presto_status fetch_run(dataset_reader *reader, presto__blocks *blocks, s
     PRESTO_TRY(presto__blocks_reserve(blocks, blocks->count + 1, err));
     presto_block *block = &blocks->items[blocks->count];
     block->align_at = reader->base.align_at;
+    if (reader->base.grower != NULL && !may_fetch(reader, shard, record, count, block))
+        return presto_fail_memory(err, 0);
     presto_status status = presto_shard_fetch(shard, record, count, block, NULL);
     if (status == PRESTO_OK) {
         reader->base.stats.read_bytes += block->file_bytes_read;
@@ -231,6 +247,14 @@ static presto_status read_alone(dataset_reader *reader, const record_place *plac
     return status;
 }
 
+/* To which a record may decompress: no more than its whole shard does. */
+static uint64_t most_raw_bytes(const dataset_reader *reader, const record_place *place) {
+    if (!presto_dataset_is_ours(reader->dataset))
+        return reader->options.max_record_bytes;
+    uint64_t shard = presto_dataset_get_info(reader->dataset)->shards[place->shard].raw_bytes;
+    return shard < reader->options.max_record_bytes ? shard : reader->options.max_record_bytes;
+}
+
 static presto_status dataset_record(presto__reader *base, size_t i, presto_arena *arena,
                                     presto_span *stored_out, presto_span *raw_out,
                                     presto_error *err) {
@@ -247,8 +271,14 @@ static presto_status dataset_record(presto__reader *base, size_t i, presto_arena
     if (reader->codec == NULL)
         return PRESTO_OK;
     uint64_t start = base->time_scale == 0 ? 0 : presto_clock_ns();
-    presto_status status = presto_codec_decompress(
-        reader->codec, *stored_out, reader->options.max_record_bytes, arena, raw_out, err);
+    uint64_t most = most_raw_bytes(reader, place);
+    presto_status status =
+        presto_codec_decompress(reader->codec, *stored_out, most, arena, raw_out, err);
+    if (status == PRESTO_ERR_LIMIT && most < reader->options.max_record_bytes)
+        status = presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                             "the record decompresses to more than the %ju bytes that all records "
+                             "of its shard have together according to dataset.json",
+                             (uintmax_t)most);
     if (base->time_scale != 0)
         base->stats.decompress_ns += (presto_clock_ns() - start) * base->time_scale;
     if (status < 0)

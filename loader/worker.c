@@ -22,6 +22,8 @@ presto_status presto__worker_init(presto__worker *worker, presto_loader *loader,
                                   presto_error *err) {
     worker->loader = loader;
     presto_arena_init(&worker->arena, 0);
+    worker->arena.on_grow = presto__worker_may_grow;
+    worker->arena.on_grow_user = worker;
     const presto__source_ops *ops = loader->source->ops;
     presto__reader_options options = {
         .max_record_bytes = loader->options.max_record_bytes,
@@ -35,6 +37,7 @@ presto_status presto__worker_init(presto__worker *worker, presto_loader *loader,
     }
     PRESTO_TRY(ops->reader_new(loader->source, &options, &worker->reader, err));
     worker->reader->aligns = loader->aligns_views;
+    worker->reader->grower = &worker->arena;
     const presto_plan_worker_options steps = {
         .arena = &worker->arena, .read_file = ops->read_file, .read_file_user = worker->reader};
     if (loader->cache_plan != NULL)
@@ -558,7 +561,9 @@ void presto__worker_run(presto__worker *worker, presto__packet *packet, presto__
         presto__disk_epoch(loader->disk, packet->epoch);
     for (size_t first = part->first; first < end && is_wanted(worker);) {
         size_t count = end - first < step ? end - first : step;
-        if (!run_samples(worker, first, &count, stride))
+        bool goes_on = run_samples(worker, first, &count, stride);
+        presto__worker_give_back(worker);
+        if (!goes_on)
             break;
         first += count;
     }

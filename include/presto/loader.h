@@ -88,7 +88,8 @@ typedef struct presto_loader_options {
     uint64_t shuffle_window;     /* records, for buffer and blocks */
     bool completion_order;       /* hand out what is ready first; default false (strict) */
     uint64_t rank, world;        /* this consumer's share; default 0 of 1 */
-    size_t prefetch_bytes;       /* memory for blocks and batches in flight. Default 256 MiB */
+    size_t prefetch_bytes;       /* memory for blocks and batches in flight; docs/loading.md says
+                                    what may come on top. Default 256 MiB */
     size_t block_bytes;          /* stored bytes a block of work. Default 1 MiB */
     size_t block_samples;        /* and at most so many samples. Default 1024 */
     presto_error_policy on_error;
@@ -198,7 +199,8 @@ typedef struct presto_batch {
 
 /**
  * Open a loader over `source` running `plan` (NULL: no steps, samples are delivered as they are).
- * Both are borrowed and must outlive the loader (batches may outlive all of them).
+ * Both are borrowed and must outlive the loader (batches may outlive all of them), as must what
+ * `options` point to: cache_plan, the codec's dictionary, the users of the callbacks.
  *
  * With PRESTO_OUTPUT_RECORDS batch_samples bounds the records handed out at a time.
  * Returns: PRESTO_ERR_ARGUMENT (options that contradict each other; the message says which),

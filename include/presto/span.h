@@ -45,6 +45,11 @@ static inline bool presto_span_is(presto_span span, const char *text) {
  */
 PRESTO_API void presto_memory_will_fill(void *data, size_t bytes);
 
+/** Zeroed memory straight from the system; what is unmapped is gone, where malloc may keep it. NULL
+ * if memory ran out. */
+PRESTO_API void *presto_memory_map(size_t bytes);
+PRESTO_API void presto_memory_unmap(void *memory, size_t bytes);
+
 /** Two cache lines: processors fetch the neighbour of a line along with it. */
 #define PRESTO_APART_BYTES 128
 
@@ -89,17 +94,28 @@ static inline presto_span presto_buffer_span(const presto_buffer *buffer) {
 /**
  * Bump allocator: many small or large pieces, freed together. Chunks are kept over
  * presto_arena_reset(), so that a loop that resets per sample or block stops calling malloc after
- * its first rounds. Zero-initialise or use presto_arena_init. Threads: one at a time.
+ * its first rounds. Chunks of 4 MiB and more go back to the system when they are freed.
+ * Zero-initialise or use presto_arena_init. Threads: one at a time.
  */
 typedef struct presto_arena_chunk presto_arena_chunk;
+/** The arena is about to take `bytes` more: wait until they may be had. False: they may not, the
+ * allocation fails. */
+typedef bool (*presto_arena_grow_fn)(void *user, size_t bytes);
 typedef struct presto_arena {
-    presto_arena_chunk *chunks;  /* all chunks, newest first */
-    presto_arena_chunk *current; /* the one being filled */
-    size_t chunk_bytes;          /* least size of a new chunk; 0 = 64 KiB */
-    size_t total_bytes;          /* memory held in chunks */
+    presto_arena_chunk *chunks;   /* all chunks, newest first */
+    presto_arena_chunk *current;  /* the one being filled */
+    size_t chunk_bytes;           /* least size of a new chunk; 0 = 64 KiB */
+    size_t total_bytes;           /* memory held in chunks */
+    presto_arena_grow_fn on_grow; /* set after init, kept by reset and done; NULL: none */
+    void *on_grow_user;           /* borrowed as long as the arena is used */
 } presto_arena;
 
 PRESTO_API void presto_arena_init(presto_arena *arena, size_t chunk_bytes);
+
+/** Ask on_grow for `bytes` that are no chunk but are used beside the arena. True without one. */
+static inline bool presto_arena_may_grow(const presto_arena *arena, size_t bytes) {
+    return arena->on_grow == NULL || arena->on_grow(arena->on_grow_user, bytes);
+}
 
 /**
  * `bytes` of uninitialised memory at an address that is a multiple of `align` (a power of two, at

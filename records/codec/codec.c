@@ -19,6 +19,9 @@ static const presto_codec_type *const codecs[] = {
 /* Farthest neighbour of a delta: a pixel of 16 channels of 16 bytes. */
 #define DELTA_MAX_BYTES 256
 
+/* More of a decoder's memory than this goes back after each record. */
+#define MOST_KEPT_SCRATCH_BYTES ((size_t)1 << 20)
+
 const char *presto_codec_name_at(size_t i, bool *built_out) {
     if (i >= CODEC_COUNT)
         return NULL;
@@ -272,7 +275,11 @@ presto_status presto_codec_decompress(presto_codec *codec, presto_span in, uint6
                                       presto_arena *arena, presto_span *out_out,
                                       presto_error *err) {
     presto_span out;
-    PRESTO_TRY(codec->spec.type->decompress(codec, in, max_bytes, arena, &out, err));
+    codec->arena = arena;
+    presto_status status = codec->spec.type->decompress(codec, in, max_bytes, arena, &out, err);
+    if (codec->scratch.capacity > MOST_KEPT_SCRATCH_BYTES)
+        presto_buffer_done(&codec->scratch);
+    PRESTO_TRY(status);
     if (codec->spec.wants_delta) /* what the arena gave is ours to change */
         presto__delta_decode((uint8_t *)(uintptr_t)out.data, out.bytes, codec->spec.delta_bytes);
     *out_out = out;

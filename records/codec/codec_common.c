@@ -25,6 +25,13 @@ presto_status presto__codec_make_state(presto_codec *codec, size_t bytes, presto
     return codec->state != NULL ? PRESTO_OK : presto_fail_memory(err, bytes);
 }
 
+presto_status presto__codec_reserve_scratch(presto_codec *codec, size_t bytes, presto_error *err) {
+    size_t room = codec->scratch.capacity - codec->scratch.bytes;
+    if (bytes > room && !presto_arena_may_grow(codec->arena, bytes - room))
+        return presto_fail_memory(err, bytes);
+    return presto_buffer_reserve(&codec->scratch, bytes, err);
+}
+
 presto_status presto__codec_take_scratch(presto_codec *codec, uint64_t max_bytes,
                                          presto_arena *arena, presto_span *out_out,
                                          presto_error *err) {
@@ -46,7 +53,7 @@ presto_status presto__codec_decode_stream(presto_codec *codec, presto__codec_ste
     bool end = false;
     scratch->bytes = 0;
     while (!end) {
-        PRESTO_TRY(presto_buffer_reserve(scratch, STREAM_STEP_BYTES, err));
+        PRESTO_TRY(presto__codec_reserve_scratch(codec, STREAM_STEP_BYTES, err));
         size_t room = scratch->capacity - scratch->bytes, left = in.bytes;
         const char *wrong = step(codec, &in, scratch->data + scratch->bytes, &room, &end);
         if (wrong != NULL)

@@ -105,7 +105,7 @@ static presto_status decode_growing(presto_codec *codec, decode_fn *decode, pres
     for (;;) {
         if (room > ceiling)
             room = ceiling;
-        PRESTO_TRY(presto_buffer_reserve(scratch, (size_t)room, err));
+        PRESTO_TRY(presto__codec_reserve_scratch(codec, (size_t)room, err));
         uint64_t space = scratch->capacity - scratch->bytes;
         if (space > ceiling)
             space = ceiling;

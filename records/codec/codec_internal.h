@@ -11,7 +11,8 @@
 struct presto_codec {
     presto_codec_spec spec;
     void *state;            /* the codec's contexts, made by open */
-    presto_buffer scratch;  /* for decoders that learn the size only at the end */
+    presto_buffer scratch;  /* for decoders that learn the size only at the end; kept if small */
+    presto_arena *arena;    /* the caller's, while it decompresses */
     size_t last_bytes;      /* size of the last record that was decoded so, and ... */
     bool steady;            /* ... whether the one before was as large */
     presto_buffer filtered; /* delta: the differences to be compressed */
@@ -61,6 +62,8 @@ presto_status presto__codec_output(presto_codec *codec, uint64_t bytes, uint64_t
 /* Zeroed memory of `bytes` as codec->state. */
 presto_status presto__codec_make_state(presto_codec *codec, size_t bytes, presto_error *err);
 
+/* Room for `bytes` more in codec->scratch, if the owner of codec->arena lets it grow. */
+presto_status presto__codec_reserve_scratch(presto_codec *codec, size_t bytes, presto_error *err);
 /* Hand out a copy of codec->scratch. */
 presto_status presto__codec_take_scratch(presto_codec *codec, uint64_t max_bytes,
                                          presto_arena *arena, presto_span *out_out,

@@ -4,14 +4,16 @@
 
 PRESTO_CHAOS_SAMPLES sets how many samples the long streams have.
 """
+import json
 import os
 import signal
 import struct
 import subprocess
 import time
 import unittest
+import zlib
 
-from chaos import LIGHT, PHOTOS, SANITIZED, WATCHDOG_S, ChaosCase, main, moments, seeded, start, status_bytes
+from chaos import LIGHT, PHOTOS, SANITIZED, WATCHDOG_S, ChaosCase, main, moments, run, seeded, start, status_bytes
 
 MIB = 1 << 20
 LONG_SAMPLES = int(os.environ.get("PRESTO_CHAOS_SAMPLES", 30_000 if LIGHT else 300_000))
@@ -42,6 +44,15 @@ def small_example(number):
 def frame(payload):
     length = struct.pack("<Q", len(payload))
     return length + struct.pack("<I", masked_crc(length)) + payload + struct.pack("<I", masked_crc(payload))
+
+
+def field(number, data):
+    """A protobuf field of bytes."""
+    length, size = bytearray(), len(data)
+    while size > 127:
+        length.append(size & 127 | 128)
+        size >>= 7
+    return bytes([number << 3 | 2]) + bytes(length) + bytes([size]) + data
 
 
 class Consumer(ChaosCase):
@@ -87,6 +98,66 @@ class Consumer(ChaosCase):
                     print(f"prefetch {prefetch_mib} MiB, {' '.join(options)}: VmHWM {peak / MIB:.0f} MiB, "
                           f"{total / MIB:.0f} MiB read", flush=True)
                     self.assertLess(peak, (prefetch_mib + 64) * MIB)
+
+    # ---- what workers hold ----
+
+    def peak(self, *options):
+        """VmHWM of presto-load that discards what it makes."""
+        process = start("presto-load", "-q", "--format", "null", *options)
+        peak = 0
+        while process.poll() is None:
+            peak = max(peak, status_bytes(process.pid, "VmHWM") or 0)
+            time.sleep(0.002)
+        _, err = self.finish(process)
+        self.assertEqual((process.returncode, err), (0, ""), options)
+        return peak
+
+    def inflating(self, value_bytes, records, raw_bytes=None):
+        """A dataset of zlib records that are small and become large."""
+        folder = self.new("inflating")
+        folder.mkdir()
+        value = bytes(value_bytes)
+        example = field(1, field(1, field(1, b"x") + field(2, field(1, field(1, value)))))
+        data = frame(zlib.compress(example)) * records
+        shard = {"file": "data-00000-of-00001.tfrecord", "records": records, "stored_bytes": len(data),
+                 "raw_bytes": raw_bytes or records * len(example),
+                 "crc32c": "00000000"}
+        totals = {key: shard[key] for key in ("records", "stored_bytes", "raw_bytes")}
+        (folder / shard["file"]).write_bytes(data)
+        (folder / "dataset.json").write_text(json.dumps({
+            "format": "presto-dataset", "version": 1, "id": "0" * 16, "tool_version": "1", "input": None,
+            "pipeline": None, "split": None, "main_feature": None, "labels": None, "codec": "zlib", "dictionary": None,
+            "features": [{"name": "x", "dtype": "string", "shape": [], "encoding": "bytes"}],
+            "file_compression": "none", "seed": 0, "shards": [shard], "totals": totals}))
+        return folder
+
+    @unittest.skipIf(SANITIZED, "sanitizers need memory of their own")
+    def test_memory_does_not_grow_with_the_number_of_workers(self):
+        """Records of 32 MiB, three times as much while they are decompressed; one at a time beside the limit."""
+        dataset = self.inflating(32 * MIB, 24)
+        for threads in (1, 8, 16):
+            with self.subTest(threads=threads):
+                peak = self.peak("-j", threads, "--prefetch-bytes", "16MiB", dataset)
+                print(f"{threads} threads, records of 32 MiB: VmHWM {peak / MIB:.0f} MiB", flush=True)
+                self.assertLess(peak, (16 + 64 + 3 * 32) * MIB)
+
+    @unittest.skipIf(SANITIZED, "sanitizers need memory of their own")
+    def test_large_photos_are_decoded_by_as_many_workers_as_fit(self):
+        source = self.new("source")
+        subprocess.run([PHOTOS, "-n", "1", "-c", "1", "-j", "0", "--width", "3000", "--height", "3000", "-o", source],
+                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for threads in (1, 8, 16):
+            with self.subTest(threads=threads):
+                peak = self.peak("-j", threads, "--prefetch-bytes", "16MiB", "-p", "cv", "--to", "decoded",
+                                 *[source] * 24)
+                print(f"{threads} threads, photos of 26 MiB: VmHWM {peak / MIB:.0f} MiB", flush=True)
+                self.assertLess(peak, (16 + 64 + 2 * 26) * MIB)
+
+    def test_a_record_larger_than_its_whole_shard_is_corrupt(self):
+        dataset = self.inflating(4 * MIB, 3, raw_bytes=1000)
+        done = run("presto-load", "-q", "--format", "null", dataset)
+        self.assertEqual(done.returncode, 3)
+        self.assertRegex(done.stderr, r"data-00000-of-00001\.tfrecord.*more than the 1000 bytes")
 
     def test_pauses_lose_and_change_nothing(self):
         for form in (["--format", "tfrecord"], ["--format", "npy", "-b", "5"], ["--format", "raw"]):
