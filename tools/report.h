@@ -13,6 +13,7 @@ typedef struct load_report {
     const presto_loader *loader;
     const presto_source *source;
     const char *format;
+    uint64_t total_samples; /* what this run has to deliver; 0: not known */
     unsigned most_threads;  /* what -j auto chose from; 0: it was not auto */
     uint64_t written_bytes; /* by the sink */
     state_keeper state;     /* of --state */

@@ -12,7 +12,8 @@ from cli import PROGRAMS, ROOT, TOOLS, Case, main, run
 
 def table_of(program):
     """(name, letter, is in this build) of each option in the program's table, from its source."""
-    source = (ROOT / "tools" / f"{program.replace('-', '_')}.c").read_text()
+    file = "load_options.c" if program == "presto-load" else f"{program.replace('-', '_')}.c"
+    source = (ROOT / "tools" / file).read_text()
     table = source[source.index("cli_option options[]") : source.index("cli_program self")]
     for letter, name, rest in re.findall(r"\{('.'|OPT_\w+),\s*\"([a-z0-9-]+)\",(.*?)\}", table, re.DOTALL):
         yield name, letter.strip("'") if len(letter) == 3 else None, not rest.rstrip().endswith("NULL")
