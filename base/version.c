@@ -2,5 +2,5 @@
 #include <presto/version.h>
 
 const char *presto_version(void) {
-    return PRESTO_VERSION;
+    return PRESTO_VERSION_TEXT;
 }

@@ -17,9 +17,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <presto/convert.h>
 #include <presto/crc32c.h>
 #include <presto/example.h>
-#include <presto/job.h>
 
 #include "harness.h"
 

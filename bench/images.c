@@ -25,9 +25,10 @@
 
 #include <jpeglib.h>
 
+#include <presto/convert.h>
 #include <presto/crc32c.h>
 #include <presto/example.h>
-#include <presto/job.h>
+#include <presto/stream.h>
 
 #include "harness.h"
 #include "steps/image/resize_internal.h"

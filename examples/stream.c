@@ -7,7 +7,7 @@
  * Prints one line a batch: layout and shape of the main feature, the mean of the values, the key of
  * the first row if there are keys; and keeps one batch past the loader's end, which is allowed.
  */
-#include <presto/job.h>
+#include <presto/stream.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -49,8 +49,7 @@ static void print_batch(const presto_batch *batch) {
          */
         const presto_batch_feature *main = &batch->features[batch->main_feature];
         printf(": %s %s, mean %.4f", presto_layout_name(main->layout),
-               presto_spec_format(&main->tensor.spec, shape, sizeof shape),
-               mean_of(&main->tensor));
+               presto_spec_format(&main->tensor.spec, shape, sizeof shape), mean_of(&main->tensor));
     }
     print_key(batch);
     putchar('\n');

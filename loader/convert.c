@@ -220,6 +220,11 @@ presto_status presto_convert(const presto_pipeline *pipeline, const char *const 
                              size_t path_count, const char *dir,
                              const presto_convert_options *options,
                              presto_convert_result *result_out, presto_error *err) {
+    presto_convert_options defaults;
+    if (options == NULL) {
+        presto_convert_options_defaults(&defaults);
+        options = &defaults;
+    }
     presto__conversion job = {.options = options,
                               .pipeline = pipeline,
                               .dir = dir,

@@ -3,7 +3,8 @@
 #ifndef PRESTO_CONVERT_INTERNAL_H
 #define PRESTO_CONVERT_INTERNAL_H
 
-#include <presto/job.h>
+#include <presto/convert.h>
+#include <presto/stream.h>
 
 #include "loader_internal.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include <presto/job.h>
+#include <presto/stream.h>
 
 #include "convert_internal.h"
 
@@ -17,6 +17,8 @@ void presto_stream_options_defaults(presto_stream_options *options) {
 }
 
 void presto_stream_close(presto_stream *stream) {
+    if (stream == NULL)
+        return;
     presto_plan_free(stream->plan);
     presto_plan_free(stream->cache_plan);
     presto_source_free(stream->source);
@@ -235,6 +237,11 @@ presto_status presto_stream_open(const char *const *paths, size_t path_count,
                                  const presto_stream_options *options, presto_stream *stream_out,
                                  presto_error *err) {
     presto_stream stream = {0};
+    presto_stream_options defaults;
+    if (options == NULL) {
+        presto_stream_options_defaults(&defaults);
+        options = &defaults;
+    }
     presto_status status = open_stream(&stream, paths, path_count, options, err);
     if (status < 0) {
         presto_stream_close(&stream);

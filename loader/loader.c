@@ -337,6 +337,11 @@ static presto_status open_loader(presto_loader *loader, presto_error *err) {
 presto_status presto_loader_open(presto_source *source, const presto_plan *plan,
                                  const presto_loader_options *options, presto_loader **loader_out,
                                  presto_error *err) {
+    presto_loader_options defaults;
+    if (options == NULL) {
+        presto_loader_options_defaults(&defaults);
+        options = &defaults;
+    }
     return presto__loader_open_ranges(source, plan, options, &(presto__ranges){0}, loader_out, err);
 }
 

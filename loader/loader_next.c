@@ -305,6 +305,8 @@ presto_status presto_loader_next(presto_loader *loader, presto_batch **batch_out
 }
 
 void presto_loader_give_back(presto_loader *loader, presto_batch *batch) {
+    if (batch == NULL)
+        return;
     loader->state_epoch = batch->epoch;
     loader->state_next = batch->first;
     presto_batch_release(batch);

@@ -383,6 +383,11 @@ static presto_status run(presto_sweep *sweep, const presto_pipeline *pipeline,
 presto_status presto_sweep_run(const presto_pipeline *pipeline, const char *const *paths,
                                size_t path_count, const presto_sweep_options *options,
                                presto_sweep **sweep_out, presto_error *err) {
+    presto_sweep_options defaults;
+    if (options == NULL) {
+        presto_sweep_options_defaults(&defaults);
+        options = &defaults;
+    }
     PRESTO_TRY(check_options(options, err));
     presto_sweep *sweep = calloc(1, sizeof *sweep);
     if (sweep == NULL)

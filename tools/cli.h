@@ -15,9 +15,10 @@
 
 #include <jansson.h>
 
-#include <presto/job.h>
+#include <presto/convert.h>
 #include <presto/numbers.h>
 #include <presto/status.h>
+#include <presto/stream.h>
 #include <presto/sweep.h>
 
 /* ---- exit codes ---- */

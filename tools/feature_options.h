@@ -3,7 +3,7 @@
 #ifndef PRESTO_TOOLS_FEATURE_OPTIONS_H
 #define PRESTO_TOOLS_FEATURE_OPTIONS_H
 
-#include <presto/job.h>
+#include <presto/stream.h>
 
 /** Zero-initialise. */
 typedef struct feature_options {

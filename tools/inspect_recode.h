@@ -2,7 +2,7 @@
 #ifndef PRESTO_TOOLS_INSPECT_RECODE_H
 #define PRESTO_TOOLS_INSPECT_RECODE_H
 
-#include <presto/job.h>
+#include <presto/convert.h>
 
 typedef struct recode_options {
     presto_convert_options convert; /* codec NULL: as the input */

@@ -6,7 +6,7 @@
 #ifndef PRESTO_TOOLS_LOAD_H
 #define PRESTO_TOOLS_LOAD_H
 
-#include <presto/job.h>
+#include <presto/stream.h>
 #include <presto/sweep.h>
 
 #include "cli.h"

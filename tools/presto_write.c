@@ -10,7 +10,8 @@
 
 #include <getopt.h>
 
-#include <presto/job.h>
+#include <presto/convert.h>
+#include <presto/stream.h>
 #include <presto/sweep.h>
 
 #include "cli.h"

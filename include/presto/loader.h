@@ -202,7 +202,8 @@ typedef struct presto_batch {
  * Both are borrowed and must outlive the loader (batches may outlive all of them), as must what
  * `options` point to: cache_plan, the codec's dictionary, the users of the callbacks.
  *
- * With PRESTO_OUTPUT_RECORDS batch_samples bounds the records handed out at a time.
+ * `options` NULL: the defaults. With PRESTO_OUTPUT_RECORDS batch_samples bounds the records
+ * handed out at a time.
  * Returns: PRESTO_ERR_ARGUMENT (options that contradict each other; the message says which),
  *          PRESTO_ERR_MEMORY, PRESTO_ERR_IO (a thread could not be started; cache_dir cannot be
  *          made, read or written).
@@ -228,7 +229,8 @@ PRESTO_API void presto_batch_release(presto_batch *batch);
 
 /**
  * As presto_batch_release, for the batch handed out last, but it was not consumed: the state is the
- * one before it. presto_loader_next goes on behind it all the same. Threads: the consumer's.
+ * one before it. presto_loader_next goes on behind it all the same. NULL is fine. Threads: the
+ * consumer's.
  */
 PRESTO_API void presto_loader_give_back(presto_loader *loader, presto_batch *batch);
 

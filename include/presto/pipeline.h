@@ -122,13 +122,16 @@ PRESTO_API presto_status presto_steps_help(presto_buffer *text_out, presto_error
 
 typedef struct presto_plan presto_plan;
 
-/** Which steps to plan, and how. Zero-initialise; `in` must be set. */
+/** Which steps to plan, and how. */
 typedef struct presto_plan_options {
-    size_t first_step;            /* of the pipeline */
-    size_t last_step;             /* one past the last */
-    const presto_tensor_spec *in; /* what enters, of the main feature. Borrowed during the call */
+    size_t first_step; /* of the pipeline. Default 0 */
+    size_t last_step;  /* one past the last; SIZE_MAX: to the pipeline's end. Default SIZE_MAX */
+    const presto_tensor_spec *in; /* what enters, of the main feature. Borrowed during the call.
+                                     NULL: what the pipeline's source gives. Default NULL */
     bool no_fusion; /* run every step by itself; the output is the same. Default false */
 } presto_plan_options;
+
+PRESTO_API void presto_plan_options_defaults(presto_plan_options *options);
 
 /**
  * The steps [first_step, last_step) of a pipeline, instantiated, checked against the spec of what
@@ -194,7 +197,8 @@ typedef struct presto_plan_worker presto_plan_worker;
 /** What a plan's worker works with. */
 typedef struct presto_plan_worker_options {
     presto_arena *arena; /* borrowed: the caller resets it when the sample's results are no longer
-                            needed */
+                            needed. NULL: the worker's own, so that results are valid until its next
+                            run. Default NULL */
     presto_read_file_fn read_file; /* NULL: steps that read files fail */
     void *read_file_user;
 } presto_plan_worker_options;
@@ -211,7 +215,7 @@ PRESTO_API size_t presto_plan_worker_memory(const presto_plan_worker *worker);
  * PRESTO_ERR_STOPPED if a step had to be interrupted. Any thread. */
 PRESTO_API void presto_plan_worker_cancel(presto_plan_worker *worker);
 
-/** Where and how one sample runs. */
+/** Where and how one sample runs. Defaults: all 0. */
 typedef struct presto_plan_run_options {
     uint64_t seed;
     uint64_t epoch;

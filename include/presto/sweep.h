@@ -8,7 +8,8 @@
 #ifndef PRESTO_SWEEP_H
 #define PRESTO_SWEEP_H
 
-#include <presto/job.h>
+#include <presto/convert.h>
+#include <presto/stream.h>
 
 #ifdef __cplusplus
 extern "C" {

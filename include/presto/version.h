@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which Presto this is. */
+/*
+ * Which Presto this is: the macros tell what a program was compiled against, presto_version() which
+ * library it runs with. CMakeLists.txt reads the project's version here.
+ */
 #ifndef PRESTO_VERSION_H
 #define PRESTO_VERSION_H
 
@@ -9,7 +12,18 @@
 extern "C" {
 #endif
 
-/** The version of the library, e.g. "0.1.0". Static storage. */
+#define PRESTO_VERSION_MAJOR 0
+#define PRESTO_VERSION_MINOR 1
+#define PRESTO_VERSION_PATCH 0
+
+#define PRESTO_VERSION_QUOTE_(number) #number
+#define PRESTO_VERSION_JOIN_(major, minor, patch)                                                  \
+    PRESTO_VERSION_QUOTE_(major) "." PRESTO_VERSION_QUOTE_(minor) "." PRESTO_VERSION_QUOTE_(patch)
+/** "0.1.0": the three numbers above. */
+#define PRESTO_VERSION_TEXT                                                                        \
+    PRESTO_VERSION_JOIN_(PRESTO_VERSION_MAJOR, PRESTO_VERSION_MINOR, PRESTO_VERSION_PATCH)
+
+/** The version of the library that runs, as PRESTO_VERSION_TEXT writes it. Static storage. */
 PRESTO_API const char *presto_version(void);
 
 #ifdef __cplusplus

@@ -88,19 +88,31 @@ static presto_status plan_steps(presto_plan *plan, const presto_plan_options *op
     return status;
 }
 
-presto_status presto_plan_new(const presto_pipeline *pipeline, const presto_plan_options *options,
+void presto_plan_options_defaults(presto_plan_options *options) {
+    *options = (presto_plan_options){.last_step = SIZE_MAX};
+}
+
+presto_status presto_plan_new(const presto_pipeline *pipeline, const presto_plan_options *given,
                               presto_plan **plan_out, presto_error *err) {
-    if (options->first_step > options->last_step || options->last_step > pipeline->step_count)
+    presto_plan_options options;
+    presto_plan_options_defaults(&options);
+    if (given != NULL)
+        options = *given;
+    if (options.last_step == SIZE_MAX)
+        options.last_step = pipeline->step_count;
+    if (options.in == NULL)
+        options.in = &pipeline->source->output;
+    if (options.first_step > options.last_step || options.last_step > pipeline->step_count)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                           "steps %zu to %zu of a pipeline with %zu", options->first_step,
-                           options->last_step, pipeline->step_count);
+                           "steps %zu to %zu of a pipeline with %zu", options.first_step,
+                           options.last_step, pipeline->step_count);
     presto_plan *plan = calloc(1, sizeof *plan);
     if (plan == NULL)
         return presto_fail_memory(err, sizeof *plan);
     plan->pipeline = pipeline;
-    plan->first_step = options->first_step;
-    plan->step_count = options->last_step - options->first_step;
-    presto_status status = plan_steps(plan, options, err);
+    plan->first_step = options.first_step;
+    plan->step_count = options.last_step - options.first_step;
+    presto_status status = plan_steps(plan, &options, err);
     if (status < 0) {
         presto_plan_free(plan);
         return status;

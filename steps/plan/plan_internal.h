@@ -88,6 +88,8 @@ typedef struct presto__step_counters {
 struct presto_plan_worker {
     const presto_plan *plan; /* the caller's; outlives the worker */
     presto_plan_worker_options options;
+    presto_arena arena; /* used if the caller gave none */
+    bool owns_arena;
     size_t open_count; /* steps whose open_worker has succeeded */
     presto_step_context *contexts;
     presto__step_counters *counters;

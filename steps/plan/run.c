@@ -104,10 +104,13 @@ static presto_status start_sample(presto_plan_worker *worker,
 
 presto_status presto_plan_run(presto_plan_worker *worker, const presto_plan_run_options *options,
                               presto_sample *sample, presto_error *err) {
+    static const presto_plan_run_options defaults = {0};
     const presto_plan *plan = worker->plan;
     if (plan->step_count == 0)
         return PRESTO_OK;
-    PRESTO_TRY(start_sample(worker, options, sample, err));
+    if (worker->owns_arena)
+        presto_arena_reset(&worker->arena);
+    PRESTO_TRY(start_sample(worker, options != NULL ? options : &defaults, sample, err));
     for (size_t s = 0; s < plan->stage_count; s++) {
         presto_status status = run_stage(worker, &plan->stages[s], err);
         if (status != PRESTO_OK)

@@ -43,7 +43,11 @@ presto_status presto_plan_worker_new(const presto_plan *plan,
     if (worker == NULL)
         return presto_fail_memory(err, sizeof *worker);
     worker->plan = plan;
-    worker->options = *options;
+    if (options != NULL)
+        worker->options = *options;
+    worker->owns_arena = worker->options.arena == NULL;
+    if (worker->owns_arena)
+        worker->options.arena = &worker->arena;
     worker->interval = 1;
     presto_status status = allocate(worker, err);
     if (status >= 0)
@@ -70,6 +74,7 @@ void presto_plan_worker_free(presto_plan_worker *worker) {
     free(worker->specs);
     free(worker->wanted);
     free(worker->features);
+    presto_arena_done(&worker->arena);
     free(worker);
 }
 

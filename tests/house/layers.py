@@ -14,8 +14,8 @@ OWNERS = {
     "base": "api checked clock file hash numbers retry rng span status tensor text version",
     "records": "codec crc32c dataset example frame inspect shard",
     "steps": "pipeline step",
-    "loader": "job loader source",
-    "profile": "sweep",
+    "loader": "convert loader source stream",
+    "profile": "presto sweep",
 }
 MAY_SEE = {
     "base": {"base"},

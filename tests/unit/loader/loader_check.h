@@ -8,9 +8,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include <presto/convert.h>
 #include <presto/crc32c.h>
 #include <presto/example.h>
-#include <presto/job.h>
+#include <presto/stream.h>
 
 /** How a made dataset looks. Sample i holds: "key" = text, "label" = i % 7, "x" = float32 tensor.
  */

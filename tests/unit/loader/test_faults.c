@@ -13,8 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <presto/convert.h>
 #include <presto/crc32c.h>
-#include <presto/job.h>
+#include <presto/stream.h>
 
 #include "../records/faults.h"
 #include "folder_check.h"

@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <presto/convert.h>
 #include <presto/example.h>
 #include <presto/inspect.h>
-#include <presto/job.h>
 
 static presto_error err;
 

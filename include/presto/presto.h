@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Presto: training data, measured, stored and streamed.
+ *
+ * Which strategy?  presto_sweep_run()     measures strategies on a sample of the user's data.
+ * Store it:        presto_convert()       writes a dataset: TFRecord shards and dataset.json.
+ * Stream it:       presto_stream_open()   opens a dataset, TFRecord files of others, or raw files;
+ *                  presto_loader_open()   starts threads that read, check, decode and batch it;
+ *                  presto_loader_next()   gives the next batch.
+ * Look into it:    presto_info_collect(), presto_verify_paths(), presto_repair_file().
+ *
+ * What a stream is made of, from the bottom to the top. Each may be used alone.
+ *
+ *   presto_span, presto_tensor     bytes; a typed array in them. Both borrow.
+ *   presto_pipeline                a source and an ordered list of steps, from YAML or by name.
+ *   presto_dataset                 shards, and what dataset.json says of them.
+ *   presto_source                  a numbered sequence of samples: a dataset's records, or files.
+ *   presto_plan                    those steps of a pipeline that remain, ready to run.
+ *   presto_loader, presto_batch    threads, order, prefetch, caches; rows that belong together.
+ *
+ * Rules for all functions:
+ *
+ *   Errors    A function that can fail returns a presto_status and fills the caller's presto_error,
+ *             which may be NULL (presto/status.h). On failure outputs are as they were. Nothing
+ *             prints, exits or keeps global state.
+ *   Options   NULL means the defaults, in every function that takes options. A program that sets
+ *             some calls presto_..._options_defaults() first, where there is one; the others start
+ *             as all zero.
+ *   Ends      presto_..._free(), _done(), _close() and _release() take NULL and cannot fail.
+ *             _free() is for what the library allocated; _done() and _close() are for what the
+ *             caller's struct holds, which is empty and usable afterwards; _release() gives back.
+ *   Owners    What a function returns as a const pointer is borrowed from the object that was asked
+ *             and lives as long as it. What is given to a function is copied or used during the
+ *             call only, unless its header says that it is borrowed for longer.
+ *   Counts    Samples, records and bytes in files are uint64_t, on every machine. Sizes and numbers
+ *             of things in memory are size_t. Names say the unit: _bytes, _ns, _s, _samples.
+ *   Threads   Objects that are immutable once made (pipelines, plans, batches) may be used by any
+ *             number of threads; the others by one at a time, unless their header says more.
+ *
+ * Each header that is included here compiles alone, too. The other headers (shards, codecs,
+ * frames, Examples, own steps) are for those who need one part without the rest.
+ */
+#ifndef PRESTO_PRESTO_H
+#define PRESTO_PRESTO_H
+
+#include <presto/version.h>
+
+#include <presto/span.h>
+#include <presto/status.h>
+#include <presto/tensor.h>
+
+#include <presto/pipeline.h>
+
+#include <presto/dataset.h>
+#include <presto/source.h>
+
+#include <presto/loader.h>
+#include <presto/stream.h>
+
+#include <presto/convert.h>
+#include <presto/inspect.h>
+#include <presto/sweep.h>
+
+#endif
