@@ -5,8 +5,8 @@
  * checks the bytes once and sums them up once on as many threads, a file each; with zstd:1; and
  * compressed as whole files.
  *
- * Usage: bench_convert [-m MIB=512] [-p IN_FLIGHT_MIB] [-r ROUNDS=7] [-s RECORD_KB=160] [-w
- * WORK_DIR]
+ * Usage: bench_convert [-m MIB=512] [-p IN_FLIGHT_MIB] [-r ROUNDS=7] [-s RECORD_KB=160]
+ *                      [-w WORK_DIR] [-o FIGURES]
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -173,6 +173,14 @@ static void run_table(const char *title, task *tasks, size_t count, unsigned rou
         cases[i] = (bench_case){.name = names[tasks[i].way], .run = run_task, .user = &tasks[i]};
     bench_run(cases, count, rounds);
     bench_print(title, cases, count, 1e9, "GB/s");
+    for (size_t i = 0; i < count; i++) {
+        char column[64];
+        snprintf(column, sizeof column, "%s, GB/s", cases[i].name);
+        bench_note("convert", title, column,
+                   (bench_figure){bench_median(&cases[i]) / 1e9, bench_spread(&cases[i])});
+    }
+    bench_note("convert", title, "at once / one after the other",
+               bench_compare(&cases[1], &cases[0]));
 }
 
 static void run_tables(const material *m, unsigned threads, unsigned rounds) {
@@ -199,9 +207,11 @@ int main(int argc, char **argv) {
     size_t kilobytes = 160;
     const char *folder = "/tmp";
     material m = {0};
-    for (int option; (option = getopt(argc, argv, "m:p:r:s:w:")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "m:o:p:r:s:w:")) != -1;) {
         if (option == 'm')
             mebibytes = strtoull(optarg, NULL, 10);
+        else if (option == 'o')
+            bench_figures_to(optarg);
         else if (option == 'p')
             m.prefetch_bytes = (size_t)strtoull(optarg, NULL, 10) << 20;
         else if (option == 'r')
@@ -212,7 +222,7 @@ int main(int argc, char **argv) {
             folder = optarg;
         else
             bench_die("usage: bench_convert [-m MIB] [-p IN_FLIGHT_MIB] [-r ROUNDS] [-s RECORD_KB] "
-                      "[-w WORK_DIR]");
+                      "[-w WORK_DIR] [-o FIGURES]");
     }
     bench_make_folder(folder);
     snprintf(m.in, sizeof m.in, "%s/bench-convert-%ld.tfrecord", folder, (long)getpid());

@@ -2,6 +2,7 @@
 #include "harness.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -149,6 +150,27 @@ bench_figure bench_compare(const bench_case *over, const bench_case *under) {
 
 bench_figure bench_compare_cpu(const bench_case *over, const bench_case *under) {
     return compare(over->per_cpu, under->per_cpu, over->rounds);
+}
+
+static FILE *figures;
+
+void bench_figures_to(const char *path) {
+    figures = fopen(path, "a");
+    if (figures == NULL)
+        bench_die("%s: cannot write: %s", path, strerror(errno));
+}
+
+void bench_note(const char *table, const char *row, const char *column, bench_figure figure) {
+    if (figures == NULL)
+        return;
+    if (!isfinite(figure.median) || !isfinite(figure.spread))
+        bench_die("%s, %s, %s: no work was done: take more of it", table, row, column);
+    if (fprintf(figures,
+                "{\"table\": \"%s\", \"row\": \"%s\", \"column\": \"%s\", \"median\": %.6g, "
+                "\"spread\": %.4f}\n",
+                table, row, column, figure.median, figure.spread) < 0 ||
+        fflush(figures) != 0)
+        bench_die("cannot write the figures: %s", strerror(errno));
 }
 
 void bench_print(const char *title, const bench_case *cases, size_t count, double scale,

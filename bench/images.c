@@ -3,15 +3,16 @@
  * The image pipeline against bare loops, on the demo corpus and in one run:
  *
  *   - a verified record scan against plain read() of the same file;
- *   - the loader at each split, counting samples only and handing out batches, against a loop that
- * a careful person would write by hand on the same threads: pread of each payload, libjpeg-turbo,
- * the same resize kernel, center, crop. No CRC, no parsing, no order, no batches. The loop exists
- * in the pipeline's order, fused by hand (crop before centering), and, where records are read, as
- * one that does the same job: fused, with the record's CRC, and into batches, of which one is
- * filled while the other one is used.
+ *   - the loader at each split, once with samples only counted and once with batches delivered,
+ *     against a loop written by hand on the same threads: pread of each payload, libjpeg-turbo, the
+ *     same resize kernel, center, crop; no CRC, no parsing, no order, no batches.
+ *
+ * There are three such loops: in the pipeline's order; fused by hand (crop before centering); and,
+ * where records are read, the same job as the loader's: fused, with each record's CRC, into two
+ * batches in turn.
  *
  * Usage: bench_images [-n PHOTOS=300] [-t THREADS=2] [-r ROUNDS=7] [-s SPLIT] [-w WORK_DIR]
- * [PHOTO_DIR]
+ *                     [-o FIGURES] [PHOTO_DIR]
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -400,6 +401,28 @@ static void list_files(work *w, const char *concatenated, const char *photos) {
     presto_dataset_free(dataset);
 }
 
+/* `cases`: those of bench_level(); `has_same_job`: its last one was run, too. */
+static void note_level(const char *split, unsigned threads, const bench_case *cases,
+                       bool has_same_job) {
+    static const struct {
+        const char *name;
+        int over, under;
+    } ratios[] = {{"counting / bare", 2, 0},
+                  {"batches / bare", 3, 0},
+                  {"batches / fused", 3, 1},
+                  {"batches / same job", 3, 4}};
+    for (size_t i = 0; i < sizeof ratios / sizeof *ratios; i++) {
+        if (ratios[i].under == 4 && !has_same_job)
+            continue;
+        const bench_case *over = &cases[ratios[i].over], *under = &cases[ratios[i].under];
+        char column[64];
+        snprintf(column, sizeof column, "%s, %u thread%s", ratios[i].name, threads,
+                 threads == 1 ? "" : "s");
+        bench_note("images.clock", split, column, bench_compare(over, under));
+        bench_note("images.cpu", split, column, bench_compare_cpu(over, under));
+    }
+}
+
 static void bench_level(const settings *set, level at, const char *dir, const char *concatenated,
                         unsigned threads) {
     if (set->split != NULL && strcmp(set->split, level_names[at]) != 0)
@@ -433,6 +456,7 @@ static void bench_level(const settings *set, level at, const char *dir, const ch
     snprintf(title, sizeof title, "%s, %u thread%s", level_names[at], threads,
              threads == 1 ? "" : "s");
     bench_print(title, cases, count, 1, "samples/s");
+    note_level(level_names[at], threads, cases, at != FILES);
     if (at != FILES) {
         bench_figure clock = bench_compare(&cases[3], &cases[4]);
         bench_figure cpu = bench_compare_cpu(&cases[3], &cases[4]);
@@ -488,15 +512,18 @@ static void bench_scan(const settings *set, const char *dir) {
     bench_run(cases, 2, set->rounds);
     bench_print("verified scan of the concatenated photos, page cache, 1 thread", cases, 2, 1e9,
                 "GB/s");
+    bench_note("images.scan", cases[1].name, cases[0].name, bench_compare(&cases[1], &cases[0]));
     presto_block_done(&s.block);
     free(s.buffer);
     presto_dataset_free(dataset);
 }
 
 static void parse_arguments(int argc, char **argv, settings *set) {
-    for (int option; (option = getopt(argc, argv, "n:t:r:s:w:")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "n:o:t:r:s:w:")) != -1;) {
         if (option == 'n')
             set->photos = strtoull(optarg, NULL, 10);
+        else if (option == 'o')
+            bench_figures_to(optarg);
         else if (option == 't')
             set->threads = (unsigned)strtoul(optarg, NULL, 10);
         else if (option == 'r')
@@ -506,7 +533,8 @@ static void parse_arguments(int argc, char **argv, settings *set) {
         else if (option == 'w')
             set->work = optarg;
         else
-            exit(2);
+            bench_die("usage: bench_images [-n PHOTOS] [-t THREADS] [-r ROUNDS] [-s SPLIT] "
+                      "[-w WORK_DIR] [-o FIGURES] [PHOTO_DIR]");
     }
     if (set->threads < 1 || set->threads > MAX_THREADS || set->photos < 1)
         bench_die("threads 1 to %d, at least one photo", MAX_THREADS);
@@ -530,7 +558,8 @@ int main(int argc, char **argv) {
     snprintf(photos, sizeof photos, "%s/photos", base);
     if (set.source == NULL) {
         char command[2200];
-        snprintf(command, sizeof command, "\"%s\" -o \"%s\"", PRESTO_CORPUS_PROGRAM, photos);
+        snprintf(command, sizeof command, "\"%s\" -q -n %ju -o \"%s\"", PRESTO_CORPUS_PROGRAM,
+                 (uintmax_t)set.photos, photos);
         shell(command);
         set.source = photos;
     }

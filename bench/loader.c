@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loader on float32 tensors of 0.01 to 20 MB from the page cache, on as many threads, against
- * a verified scan of the same shards into memory that stays in the cache, or into 16 MiB that go
- * round, as what is on its way to a consumer must; against "verify, then one memcpy"; batches of
- * the second epoch from the memory cache against one memcpy of as many bytes out of one array, and
- * from a cache on disk against "verify, then one memcpy".
+ * The loader on float32 tensors of 0.01 to 20 MB in the page cache, against bare loops on as many
+ * threads:
+ *
+ *   - samples as views, against a verified scan of the same shards: into one buffer that stays in
+ *     the processor's cache, and into 16 MiB used in turn, as a loader needs for what is on its way
+ *     to the consumer;
+ *   - batches, against the scan followed by one memcpy;
+ *   - the second epoch from the memory cache, against one memcpy of as many bytes;
+ *   - the second epoch from a cache on disk, against the scan followed by one memcpy.
  *
  * Two tables of ratios: by the clock, and by processor time, which is what can still be compared
  * while others use the machine. Ratios are taken within a round.
  *
  * Usage: bench_loader [-m MIB-PER-SIZE=1024] [-r ROUNDS=7] [-s SAMPLE_KB]... [-w WORK_DIR]
+ *                     [-o FIGURES]
  */
 #include <dirent.h>
 #include <inttypes.h>
@@ -329,7 +334,12 @@ static const bench_case *case_of(const size_row *row, way w, unsigned threads) {
     return &row->cases[(threads - 1) * WAYS + w];
 }
 
-static void print_figure(bench_figure figure) {
+/* Print a figure, and note it as that of `row` in the table of this name. */
+static void put_figure(const char *table, const size_row *row, const char *column,
+                       bench_figure figure) {
+    char size[32];
+    snprintf(size, sizeof size, "%g", (double)row->m.sample_bytes / 1e6);
+    bench_note(table, size, column, figure);
     printf("  %5.2f +-%3.0f%%", figure.median, figure.spread * 100);
 }
 
@@ -342,11 +352,18 @@ static void print_ratios(const size_row *rows, size_t count, bool by_cpu) {
     for (size_t s = 0; s < count; s++) {
         const size_row *row = &rows[s];
         static const way ours[] = {WAY_VIEWS, WAY_VIEWS, WAY_BATCHES, WAY_CACHED, WAY_DISK};
+        static const char *const names[] = {"views / scan", "views / scan, 16 MiB",
+                                            "batches / scan + memcpy", "cache / memcpy",
+                                            "disk cache / scan + memcpy"};
         static const way bare[] = {WAY_SCAN, WAY_ROUND, WAY_COPY, WAY_MEMCPY, WAY_COPY};
         printf("%8g", (double)row->m.sample_bytes / 1e6);
         for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
-            for (unsigned t = 1; t <= MAX_THREADS; t++)
-                print_figure(compare(case_of(row, ours[i], t), case_of(row, bare[i], t)));
+            for (unsigned t = 1; t <= MAX_THREADS; t++) {
+                char column[64];
+                snprintf(column, sizeof column, "%s, %u thread%s", names[i], t, t == 1 ? "" : "s");
+                put_figure(by_cpu ? "loader.cpu" : "loader.clock", row, column,
+                           compare(case_of(row, ours[i], t), case_of(row, bare[i], t)));
+            }
         putchar('\n');
     }
 }
@@ -365,8 +382,9 @@ static void print_scaling(const size_row *rows, size_t count) {
     for (size_t s = 0; s < count; s++) {
         printf("%8g", (double)rows[s].m.sample_bytes / 1e6);
         for (size_t i = 0; i < WAYS; i++)
-            print_figure(bench_compare(case_of(&rows[s], compared[i], 2),
-                                       case_of(&rows[s], compared[i], 1)));
+            put_figure("loader.threads", &rows[s], names[i],
+                       bench_compare(case_of(&rows[s], compared[i], 2),
+                                     case_of(&rows[s], compared[i], 1)));
         putchar('\n');
     }
 }
@@ -382,8 +400,15 @@ static void print_switches(const size_row *rows, size_t count) {
         for (unsigned t = 1; t <= MAX_THREADS; t++)
             for (way w = WAY_VIEWS; w <= WAY_BATCHES; w++) {
                 const bench_case *c = case_of(&rows[s], w, t);
-                printf("  %6.0f + %5.0f", bench_figure_of(c->switches, c->rounds).median,
-                       bench_figure_of(c->preempted, c->rounds).median);
+                bench_figure given_up = bench_figure_of(c->switches, c->rounds);
+                bench_figure taken = bench_figure_of(c->preempted, c->rounds);
+                char size[32], column[64];
+                snprintf(size, sizeof size, "%g", (double)rows[s].m.sample_bytes / 1e6);
+                snprintf(column, sizeof column, "%s, given up", names[2 * (t - 1) + w - WAY_VIEWS]);
+                bench_note("loader.switches", size, column, given_up);
+                snprintf(column, sizeof column, "%s, taken", names[2 * (t - 1) + w - WAY_VIEWS]);
+                bench_note("loader.switches", size, column, taken);
+                printf("  %6.0f + %5.0f", given_up.median, taken.median);
             }
         putchar('\n');
     }
@@ -425,9 +450,11 @@ int main(int argc, char **argv) {
     unsigned rounds = 7;
     const char *folder = "/tmp";
     size_t kilobytes[MAX_SIZES], count = 0;
-    for (int option; (option = getopt(argc, argv, "m:r:s:w:")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "m:o:r:s:w:")) != -1;) {
         if (option == 'm')
             mebibytes = strtoul(optarg, NULL, 10);
+        else if (option == 'o')
+            bench_figures_to(optarg);
         else if (option == 'r')
             rounds = (unsigned)strtoul(optarg, NULL, 10);
         else if (option == 's' && count < MAX_SIZES)
@@ -435,7 +462,8 @@ int main(int argc, char **argv) {
         else if (option == 'w')
             folder = optarg;
         else
-            bench_die("usage: bench_loader [-m MIB] [-r ROUNDS] [-s SAMPLE_KB]... [-w WORK_DIR]");
+            bench_die("usage: bench_loader [-m MIB] [-r ROUNDS] [-s SAMPLE_KB]... [-w WORK_DIR] "
+                      "[-o FIGURES]");
     }
     if (count == 0) {
         count = sizeof default_kilobytes / sizeof *default_kilobytes;

@@ -113,10 +113,19 @@ static double least(const double *values, unsigned count) {
 
 /* How many times as fast ours is, round by round. */
 static bench_figure faster(const double *ours, const double *theirs, unsigned count) {
-    double ratios[BENCH_MAX_ROUNDS];
+    double ratios[BENCH_MAX_ROUNDS] = {0};
     for (unsigned i = 0; i < count; i++)
         ratios[i] = theirs[i] / ours[i];
     return bench_figure_of(ratios, count);
+}
+
+/* The table of docs/bench.md to which print_line() adds a row; NULL: none. */
+static const char *table;
+
+/* In units of `scale` a nanosecond, with the spread of the times. */
+static bench_figure speed_of(const series *s, double scale) {
+    bench_figure time = bench_figure_of(s->clock, s->count);
+    return (bench_figure){scale / time.median, time.spread};
 }
 
 /* A unit is a byte; `scale` turns bytes a nanosecond, which are GB/s, into `unit`. */
@@ -126,6 +135,15 @@ static void print_line(const char *name, const series *ours, const series *their
     bench_figure clock = faster(ours->clock, theirs->clock, count);
     bench_figure cpu = faster(ours->cpu, theirs->cpu, count);
     double best = least(ours->clock, count), their_best = least(theirs->clock, count);
+    if (table != NULL) {
+        char ours_in[64], theirs_in[64];
+        snprintf(ours_in, sizeof ours_in, "Presto, %s", unit);
+        snprintf(theirs_in, sizeof theirs_in, "by hand, %s", unit);
+        bench_note(table, name, ours_in, speed_of(ours, scale));
+        bench_note(table, name, theirs_in, speed_of(theirs, scale));
+        bench_note(table, name, "ratio by the clock", clock);
+        bench_note(table, name, "by processor time", cpu);
+    }
     printf("%-30s %8.2f (%8.2f) %8.2f (%8.2f) %-5s %5.2f +-%3.0f%% %5.2f +-%3.0f%% %5.2f\n", name,
            scale / median(ours->clock, count), scale / best, scale / median(theirs->clock, count),
            scale / their_best, unit, clock.median, 100 * clock.spread, cpu.median, 100 * cpu.spread,
@@ -133,7 +151,9 @@ static void print_line(const char *name, const series *ours, const series *their
     fflush(stdout);
 }
 
-static void print_head(const char *title, const char *theirs) {
+/* Begin the lines of the table `into`, which may be NULL. */
+static void print_head(const char *into, const char *title, const char *theirs) {
+    table = into;
     printf("\n%s\n%-30s %-19s %-19s %-5s %-11s %-11s %5s\n", title, "", "presto median(best)",
            theirs, "", "ratio", "by CPU", "best");
 }
@@ -366,10 +386,10 @@ static void bench_scan(size_t record_bytes) {
             scan_once(&by_map, scan_map, &file, threads, counts);
         }
         char name[64];
-        snprintf(name, sizeof name, "%7zu B, %u thread%s, read", record_bytes, threads,
+        snprintf(name, sizeof name, "%zu B, %u thread%s, read", record_bytes, threads,
                  threads == 1 ? "" : "s");
         print_line(name, &ours, &by_read, 1, "GB/s");
-        snprintf(name, sizeof name, "%7zu B, %u thread%s, map", record_bytes, threads,
+        snprintf(name, sizeof name, "%zu B, %u thread%s, map", record_bytes, threads,
                  threads == 1 ? "" : "s");
         print_line(name, &ours_map, &by_map, 1, "GB/s");
     }
@@ -405,7 +425,7 @@ static void bench_crc(size_t bytes) {
     if (sink != 0)
         die("CRC: the two differ");
     char name[64];
-    snprintf(name, sizeof name, "CRC-32C of %zu B", bytes);
+    snprintf(name, sizeof name, "%zu B", bytes);
     print_line(name, &ours, &isal, 1, "GB/s");
     free(data);
 }
@@ -465,6 +485,10 @@ static void bench_parse(size_t tensor_bytes) {
     if (sum == 0)
         die("parse");
     bench_figure cpu = bench_figure_of(ours.cpu, ours.count);
+    char name[64];
+    snprintf(name, sizeof name, "%zu B", tensor_bytes);
+    bench_note("records.parse", name, "ns by the clock", bench_figure_of(ours.clock, ours.count));
+    bench_note("records.parse", name, "ns of processor time", cpu);
     printf("Example + %6zu B tensor: %5.1f ns by the clock, %5.1f +-%2.0f%% by CPU, best %5.1f "
            "(touching the record: %.1f)\n",
            tensor_bytes, median(ours.clock, ours.count), cpu.median, 100 * cpu.spread,
@@ -545,7 +569,7 @@ static void bench_write(size_t record_bytes) {
         add(&bare, b, bytes);
     }
     char name[64];
-    snprintf(name, sizeof name, "write %zu B records", record_bytes);
+    snprintf(name, sizeof name, "%zu B", record_bytes);
     print_line(name, &ours, &bare, 1, "GB/s");
     free(data);
 }
@@ -786,7 +810,10 @@ static void compare_codec(codec_case *c, codec_fn *mine, codec_fn *other, const 
         if (round % 2 == 1)
             add(&ours, repeat(mine, c, times), bytes);
     }
-    char name[64];
+    char name[64], column[64];
+    snprintf(column, sizeof column, "%s %zu KB", what, c->bytes / 1000);
+    bench_note("records.codec", c->library->text, column,
+               faster(ours.clock, theirs.clock, ours.count));
     snprintf(name, sizeof name, "%s %zu KB %s", c->library->text, c->bytes / 1000, what);
     print_line(name, &ours, &theirs, 1000, "MB/s");
 }
@@ -823,6 +850,10 @@ static void bench_variant(const char *text, const uint8_t *data, size_t bytes) {
     printf("%-28s %7.3f %7.0f MB/s %7.0f MB/s (best %.0f)\n", text,
            (double)bytes / (double)c.packed.bytes, 1000 / median(pack.cpu, pack.count),
            1000 / median(unpack.cpu, unpack.count), 1000 / least(unpack.cpu, unpack.count));
+    bench_note("records.variants", text, "ratio",
+               (bench_figure){(double)bytes / (double)c.packed.bytes, 0});
+    bench_note("records.variants", text, "compress, MB/s", speed_of(&pack, 1000));
+    bench_note("records.variants", text, "decompress, MB/s", speed_of(&unpack, 1000));
     presto_codec_free(c.codec);
     presto_buffer_done(&c.packed);
     presto_arena_done(&c.arena);
@@ -894,7 +925,7 @@ static void bench_single(void) {
         die("cannot map");
     c.buffer = must_malloc(c.file.record_bytes + PRESTO_FRAME_OVERHEAD_BYTES);
     presto_rng_init(&c.rng, &(presto_rng_key){.seed = 1});
-    print_head("random access to single records of 1 KiB", "hand-written");
+    print_head("records.access", "random access to single records of 1 KiB", "hand-written");
     for (int map = 0; map < 2; map++) {
         c.map = map == 1;
         presto_shard_options options;
@@ -943,6 +974,8 @@ static void bench_access(void) {
         add(&opened, time, 1e6);
         presto_shard_free(shard);
     }
+    bench_note("records.open", "10 million records", "ms",
+               bench_figure_of(opened.clock, opened.count));
     printf("\nopening 10 million indexed records: median %.3f ms, best %.3f ms\n",
            median(opened.clock, opened.count), least(opened.clock, opened.count));
     unlink(path);
@@ -960,7 +993,7 @@ static void bench_images(const char *path) {
         bytes = fread(image, 1, bytes, in);
         fclose(in);
     }
-    print_head("codecs, one record at a time", "library itself");
+    print_head(NULL, "codecs, one record at a time", "library itself");
     for (size_t i = 0; i < sizeof directs / sizeof directs[0]; i++) {
         bench_codec(&directs[i], image, 10000);
         bench_codec(&directs[i], image, bytes);
@@ -973,11 +1006,13 @@ int main(int argc, char **argv) {
     static const size_t sizes[] = {100, 1024, 10240, 102400, 1048576};
     const char *what = "all", *image = NULL, *base = "/tmp";
     int option;
-    while ((option = getopt(argc, argv, "r:m:w:i:d:")) != -1) {
+    while ((option = getopt(argc, argv, "r:m:o:w:i:d:")) != -1) {
         if (option == 'r')
             rounds = (unsigned)atoi(optarg);
         else if (option == 'm')
             file_mib = atof(optarg);
+        else if (option == 'o')
+            bench_figures_to(optarg);
         else if (option == 'w')
             what = optarg;
         else if (option == 'i')
@@ -987,7 +1022,7 @@ int main(int argc, char **argv) {
         else
             return fprintf(stderr,
                            "usage: records [-r ROUNDS] [-m FILE_MIB] [-d DIR] [-i RAW_IMAGE] "
-                           "[-w scan|crc|parse|write|codec|access|all]\n"),
+                           "[-w scan|crc|parse|write|codec|access|all] [-o FIGURES]\n"),
                    2;
     }
     if (rounds < 1 || rounds > BENCH_MAX_ROUNDS)
@@ -998,12 +1033,12 @@ int main(int argc, char **argv) {
     if (mkdtemp(dir) == NULL)
         die("mkdtemp");
     if (all || strcmp(what, "scan") == 0) {
-        print_head("verified scan of page-cached files", "hand-written");
+        print_head("records.scan", "verified scan of page-cached files", "hand-written");
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
             bench_scan(sizes[i]);
     }
     if (all || strcmp(what, "crc") == 0) {
-        print_head("CRC-32C, memory read once", "ISA-L");
+        print_head("records.crc", "CRC-32C, memory read once", "ISA-L");
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
             bench_crc(sizes[i]);
     }
@@ -1014,7 +1049,7 @@ int main(int argc, char **argv) {
         bench_parse(99999);
     }
     if (all || strcmp(what, "write") == 0) {
-        print_head("writing", "buffer, CRC, write()");
+        print_head("records.write", "writing", "buffer, CRC, write()");
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
             bench_write(sizes[i]);
     }

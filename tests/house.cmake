@@ -16,8 +16,8 @@ if(NOT PRESTO_SANITIZE)
            COMMAND ${house}/install.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR}/examples/stream.c
                    ${CMAKE_C_COMPILER})
   if(PRESTO_BENCH AND PRESTO_HAVE_JPEG)
-    add_test(NAME house.bench COMMAND ${house}/bench.sh $<TARGET_FILE_DIR:bench_images>
-                                      $<TARGET_FILE:presto-make-photos>)
+    add_test(NAME house.bench COMMAND ${house}/bench.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+    set_tests_properties(house.bench PROPERTIES TIMEOUT 900)
   endif()
   if(PRESTO_HAVE_JPEG)
     add_test(NAME house.report COMMAND Python3::Interpreter ${house}/report.py $<TARGET_FILE_DIR:presto-sweep>)

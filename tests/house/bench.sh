@@ -1,16 +1,31 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Every benchmark runs, as small as it goes, in a work folder that does not exist yet. No figure is looked at.
-# Usage: bench.sh BENCH_DIR PHOTOS_PROGRAM
+# Every benchmark runs, as small as it goes, and bench/run makes the page of their figures: each table of the template is
+# there, with numbers. No figure is looked at.
+# Usage: bench.sh ROOT BUILD_DIR
 set -euo pipefail
-bench=$1 photos=$2
+root=$1 build=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-"$photos" -q -n 4 -c 2 -o "$work/photos"
-"$bench/bench_images" -n 4 -t 1 -r 1 -w "$work/images/new" "$work/photos"
-"$bench/bench_loader" -m 32 -r 1 -s 100 -w "$work/loader/new"
-"$bench/bench_convert" -m 1 -r 1 -s 100 -w "$work/convert/new"
-"$bench/bench_records" -m 1 -r 1 -w parse -d "$work/records/new"
-ls -d "$work"/{images,loader,convert,records}/new
+"$root/bench/run" --quick --build "$build" --work "$work" --keep "$work/figures" -o "$work/page.md"
+if grep -nE '\{\{|Not measured yet' "$work/page.md"; then
+    echo "bench.sh: the lines above were not filled in" >&2
+    exit 1
+fi
+tables=$(grep -c '^{{figures ' "$root/bench/bench.md.in")
+filled=$(($(grep -c '^| --- ' "$work/page.md") - $(grep -c '^| --- ' "$root/bench/bench.md.in")))
+if [ "$tables" -lt 10 ] || [ "$filled" -ne "$tables" ]; then
+    echo "bench.sh: $tables tables in the template, $filled in the page" >&2
+    exit 1
+fi
+for program in bench_loader bench_images bench_convert bench_records; do
+    grep -qE "^\`$program .*\`, [0-9]{4}-[0-9]{2}-[0-9]{2}, .* CPUs, .*:$" "$work/page.md"
+done
+# The kept figures give the same page again; without one table's figures it says so.
+"$root/bench/run" --figures "$work/figures" -o "$work/again.md"
+cmp "$work/page.md" "$work/again.md"
+grep -v '"loader.clock"' "$work/figures" > "$work/fewer"
+"$root/bench/run" --figures "$work/fewer" -o "$work/fewer.md"
+grep -q 'Not measured yet' "$work/fewer.md"
