@@ -7,7 +7,7 @@
  * Prints one line a batch: layout and shape of the main feature, the mean of the values, the key of
  * the first row if there are keys; and keeps one batch past the loader's end, which is allowed.
  */
-#include <presto/stream.h>
+#include <presto/presto.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -67,23 +67,19 @@ int main(int argc, char **argv) {
         fprintf(stderr, "Usage: stream DATASET\n");
         return 2;
     }
-    presto_error err;
-    presto_stream stream;
-    presto_stream_options how;
-    presto_stream_options_defaults(&how);
-    if (presto_stream_open((const char *const[]){argv[1]}, 1, &how, &stream, &err) < 0)
-        return fail(&err);
-
     presto_loader_options options;
     presto_loader_options_defaults(&options);
     options.threads = 2;
     options.batch_samples = 8;
     options.shuffle = PRESTO_SHUFFLE_FULL;
+    presto_stream_options input;
+    presto_stream_options_defaults(&input);
+    input.loader = &options;
+
+    presto_error err;
     presto_loader *loader;
-    if (presto_loader_open(stream.source, stream.plan, &options, &loader, &err) < 0) {
-        presto_stream_close(&stream);
+    if (presto_loader_open_paths((const char *const[]){argv[1]}, 1, &input, &loader, &err) < 0)
         return fail(&err);
-    }
 
     presto_batch *batch;
     presto_batch *last = NULL;
@@ -94,7 +90,6 @@ int main(int argc, char **argv) {
         last = batch;
     }
     presto_loader_free(loader);
-    presto_stream_close(&stream);
     if (last != NULL) /* outlives the loader and all that it stood on */
         print_batch(last);
     presto_batch_release(last);

@@ -99,7 +99,8 @@ static presto_status make_plan(presto_stream *stream, const char *from,
     if (last < first)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "'%s' comes before '%s', which is what the input holds", to, from);
-    return plan_steps(stream, first, last, options->cache, spec, err);
+    bool cut = options->loader != NULL && options->loader->cache_bytes > 0;
+    return plan_steps(stream, first, last, cut, spec, err);
 }
 
 static presto_status open_dataset(presto_stream *stream, const char *const *paths,
@@ -109,7 +110,7 @@ static presto_status open_dataset(presto_stream *stream, const char *const *path
     presto_shard_options_defaults(&shard);
     shard.verify = options->verify;
     shard.map = options->map;
-    shard.tolerate = options->tolerate_damage;
+    shard.tolerate = options->loader != NULL && options->loader->on_error == PRESTO_ON_ERROR_SKIP;
     PRESTO_TRY(presto_dataset_open(paths, path_count, &shard, &stream->dataset, err));
     return presto_source_open_dataset(stream->dataset, &stream->source, err);
 }
@@ -248,5 +249,42 @@ presto_status presto_stream_open(const char *const *paths, size_t path_count,
         return status;
     }
     *stream_out = stream;
+    return PRESTO_OK;
+}
+
+presto_status presto_loader_open_stream(const presto_stream *stream,
+                                        const presto_loader_options *options,
+                                        presto_loader **loader_out, presto_error *err) {
+    presto_loader_options mine;
+    presto_loader_options_defaults(&mine);
+    if (options != NULL)
+        mine = *options;
+    if (stream->cache_plan != NULL)
+        mine.cache_plan = stream->cache_plan;
+    return presto_loader_open(stream->source, stream->plan, &mine, loader_out, err);
+}
+
+static void free_stream(void *owned) {
+    presto_stream_close(owned);
+    free(owned);
+}
+
+presto_status presto_loader_open_paths(const char *const *paths, size_t path_count,
+                                       const presto_stream_options *options,
+                                       presto_loader **loader_out, presto_error *err) {
+    presto_loader *loader = NULL;
+    presto_stream *stream = calloc(1, sizeof *stream);
+    if (stream == NULL)
+        return presto_fail_memory(err, sizeof *stream);
+    presto_status status = presto_stream_open(paths, path_count, options, stream, err);
+    if (status >= 0)
+        status = presto_loader_open_stream(stream, options != NULL ? options->loader : NULL,
+                                           &loader, err);
+    if (status < 0) {
+        free_stream(stream);
+        return status;
+    }
+    presto__loader_own(loader, stream, free_stream);
+    *loader_out = loader;
     return PRESTO_OK;
 }

@@ -349,6 +349,13 @@ presto_status presto__loader_open_ranges(presto_source *source, const presto_pla
                                          const presto_loader_options *options,
                                          const presto__ranges *ranges, presto_loader **loader_out,
                                          presto_error *err) {
+    presto_loader_options resumed;
+    if (options->state.bytes > 0) {
+        resumed = *options;
+        PRESTO_TRY(presto_loader_load_state(options->state, source, &resumed, err));
+        resumed.state = (presto_span){0};
+        options = &resumed;
+    }
     PRESTO_TRY(check_options(source, plan, options, err));
     presto_loader *loader = calloc(1, sizeof *loader);
     if (loader == NULL)
@@ -413,7 +420,18 @@ void presto_loader_free(presto_loader *loader) {
     free(loader->range_list);
     if (loader->pool != NULL)
         presto__pool_close(loader->pool);
+    if (loader->free_owned != NULL)
+        loader->free_owned(loader->owned);
     free(loader);
+}
+
+void presto__loader_own(presto_loader *loader, void *owned, void (*free_owned)(void *owned)) {
+    loader->owned = owned;
+    loader->free_owned = free_owned;
+}
+
+const presto_source *presto_loader_source(const presto_loader *loader) {
+    return loader->source;
 }
 
 /* ---- figures ---- */

@@ -706,6 +706,9 @@ struct presto_loader {
     /* Set by open, then read-only. */
     /* Borrowed until free has joined the workers; kept alive by whoever opened the loader: */
     presto_source *source;
+    /* What the loader owns of these, freed last: */
+    void *owned;
+    void (*free_owned)(void *owned);
     const presto_plan *cache_plan; /* steps before the cache; NULL: none */
     const presto_plan *plan;       /* steps behind it, or all; NULL: none */
     presto_loader_options options; /* and the codec's dictionary, which workers' codecs borrow */
@@ -786,6 +789,8 @@ presto_status presto__loader_open_ranges(presto_source *source, const presto_pla
                                          const presto_loader_options *options,
                                          const presto__ranges *ranges, presto_loader **loader_out,
                                          presto_error *err);
+/** From now on the loader owns `owned`, which is freed at its end. */
+void presto__loader_own(presto_loader *loader, void *owned, void (*free_owned)(void *owned));
 presto_status presto__worker_init(presto__worker *worker, presto_loader *loader, presto_error *err);
 void presto__worker_done(presto__worker *worker);
 

@@ -201,12 +201,10 @@ static void parse_input_option(load *l, int id, const char *text) {
     } else if (id == OPT_STRATEGY) {
         l->strategy_file = text;
     } else if (id == OPT_VERIFY) {
-        l->loader.verify = verifies[cli_choice("--verify", text, levels)];
-        l->input.verify = l->loader.verify;
+        l->input.verify = verifies[cli_choice("--verify", text, levels)];
     } else if (id == OPT_ON_ERROR) {
         cli_on_error policy = cli_parse_on_error("--on-error", text);
         l->loader.on_error = policy.policy;
-        l->input.tolerate_damage = policy.policy == PRESTO_ON_ERROR_SKIP;
         l->loader.skip_limit = policy.skip_limit;
         l->loader.skip_fraction = policy.skip_fraction;
     } else if (id == OPT_ERROR_REPORT) {
@@ -240,7 +238,6 @@ static void parse_cache(load *l, const char *text) {
     else
         cli_usage("--cache: '%s' is not one of none, memory:SIZE, disk:DIR:SIZE", text);
     l->loader.cache_dir = l->cache_dir;
-    l->input.cache = l->loader.cache_bytes > 0;
 }
 
 static void parse_output_option(load *l, int id, const char *text) {
@@ -341,6 +338,7 @@ void load_parse(load *l, int argc, char **argv) {
     cli_start(&self);
     presto_stream_options_defaults(&l->input);
     presto_loader_options_defaults(&l->loader);
+    l->input.loader = &l->loader;
     l->state_interval_s = -1;
     for (int id; (id = cli_next(argc, argv, &text)) != -1;) {
         parse_input_option(l, id, text);

@@ -180,7 +180,6 @@ static int run(load *l, const presto_stream *stream) {
     presto_error err;
     presto_loader *loader = NULL;
     sink *out = NULL;
-    l->loader.cache_plan = stream->cache_plan;
     if (!l->quiet)
         tell_notes(stream->source);
     presto_status status =
@@ -188,7 +187,7 @@ static int run(load *l, const presto_stream *stream) {
     if (status >= 0)
         status = find_start(l, stream->source, &err);
     if (status >= 0)
-        status = presto_loader_open(stream->source, stream->plan, &l->loader, &loader, &err);
+        status = presto_loader_open_stream(stream, &l->loader, &loader, &err);
     if (status == PRESTO_ERR_UNSUPPORTED)
         cli_usage("%s", err.message);
     if (status >= 0)
@@ -236,7 +235,7 @@ static int run_raw_records(load *l, const char *const *paths, size_t path_count)
     char records[PRESTO_TEXT_BYTES];
     presto_status status = sink_new(l->format, STDOUT_FILENO, NULL, 0, &out, &err);
     if (status >= 0)
-        status = raw_records_run(paths, path_count, &l->loader, out, &result, &err);
+        status = raw_records_run(paths, path_count, &l->input, out, &result, &err);
     sink_free(out);
     error_report_flush(&l->errors);
     if (status < 0 && status != PRESTO_ERR_STOPPED)

@@ -130,12 +130,13 @@ static presto_status pass_all(pass *p, presto_error *err) {
 }
 
 presto_status raw_records_run(const char *const *paths, size_t path_count,
-                              const presto_loader_options *options, sink *out,
+                              const presto_stream_options *input, sink *out,
                               raw_records_result *result_out, presto_error *err) {
+    const presto_loader_options *options = input->loader;
     pass p = {.options = options, .out = out};
     presto_shard_options shards;
     presto_shard_options_defaults(&shards);
-    shards.verify = options->verify;
+    shards.verify = input->verify;
     shards.tolerate = options->on_error == PRESTO_ON_ERROR_SKIP;
     presto_status status = presto_dataset_open(paths, path_count, &shards, &p.dataset, err);
     cli_catch_signals(); /* until here there is nothing to tidy up */

@@ -3,7 +3,7 @@
 #ifndef PRESTO_TOOLS_RAW_RECORDS_H
 #define PRESTO_TOOLS_RAW_RECORDS_H
 
-#include <presto/loader.h>
+#include <presto/stream.h>
 
 #include "sink.h"
 
@@ -14,11 +14,12 @@ typedef struct raw_records_result {
 
 /**
  * Write all records of the TFRecord files or dataset at `paths`, in order, as stored: a record's
- * codec is not undone. Of the options epochs, limit_samples, verify and the error policy count.
+ * codec is not undone. Of `input` verify counts, and of its loader's options, which must be there,
+ * epochs, limit_samples and the error policy.
  * Returns: PRESTO_OK; PRESTO_END if the reader closed the pipe; PRESTO_ERR_STOPPED; a failure.
  */
 presto_status raw_records_run(const char *const *paths, size_t path_count,
-                              const presto_loader_options *options, sink *out,
+                              const presto_stream_options *input, sink *out,
                               raw_records_result *result_out, presto_error *err);
 
 #endif

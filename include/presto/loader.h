@@ -100,12 +100,13 @@ typedef struct presto_loader_options {
     void *on_skip_user;
     uint64_t max_record_bytes; /* decompressed; default PRESTO_CODEC_MAX_RECORD_BYTES */
     presto_codec_spec codec;   /* records output: how records are compressed. Default none */
-    presto_verify verify;      /* for callers that open shards beside the loader; the loader itself
-                                  reads as its source's dataset was opened. Default full */
-    uint64_t first_sample;     /* start at this position of the first epoch. Default 0 */
-    uint64_t skip_samples;     /* start so many positions of the sequence behind that, over all
-                                  epochs, samples left out included; UINT64_MAX: behind the last,
-                                  so that the stream ends at once. Default 0 */
+    /* Go on where presto_loader_save_state was called: presto_loader_load_state is done to these
+     * options first. Borrowed during the call. Default empty */
+    presto_span state;
+    uint64_t first_sample; /* start at this position of the first epoch. Default 0 */
+    uint64_t skip_samples; /* start so many positions of the sequence behind that, over all
+                              epochs, samples left out included; UINT64_MAX: behind the last,
+                              so that the stream ends at once. Default 0 */
     bool unaligned_views;  /* batches of 1 without steps are views of the block read, not copied:
                               their data is aligned to nothing. Default false */
     size_t cache_bytes;    /* keep samples in memory up to so many bytes, beside
@@ -206,7 +207,8 @@ typedef struct presto_batch {
  * handed out at a time.
  * Returns: PRESTO_ERR_ARGUMENT (options that contradict each other; the message says which),
  *          PRESTO_ERR_MEMORY, PRESTO_ERR_IO (a thread could not be started; cache_dir cannot be
- *          made, read or written).
+ *          made, read or written); with a state also what presto_loader_load_state fails with (that
+ *          nothing remains is no failure: the stream ends at once).
  */
 PRESTO_API presto_status presto_loader_open(presto_source *source, const presto_plan *plan,
                                             const presto_loader_options *options,
@@ -233,6 +235,9 @@ PRESTO_API void presto_batch_release(presto_batch *batch);
  * consumer's.
  */
 PRESTO_API void presto_loader_give_back(presto_loader *loader, presto_batch *batch);
+
+/** What it reads: its labels, notes, numbers. Borrowed. Threads: the consumer's. */
+PRESTO_API const presto_source *presto_loader_source(const presto_loader *loader);
 
 /** Stop the workers and free. Batches still held stay valid. NULL is fine. */
 PRESTO_API void presto_loader_free(presto_loader *loader);

@@ -4,9 +4,12 @@
  *
  * Which strategy?  presto_sweep_run()     measures strategies on a sample of the user's data.
  * Store it:        presto_convert()       writes a dataset: TFRecord shards and dataset.json.
- * Stream it:       presto_stream_open()   opens a dataset, TFRecord files of others, or raw files;
- *                  presto_loader_open()   starts threads that read, check, decode and batch it;
- *                  presto_loader_next()   gives the next batch.
+ * Stream it:       presto_loader_open_paths()  opens a dataset, TFRecord files of others, or raw
+ *                                              files, and starts threads that read, check, decode
+ *                                              and batch them;
+ *                  presto_loader_next()        gives the next batch, until PRESTO_END;
+ *                  presto_batch_release()      takes it back;
+ *                  presto_loader_free()        ends the stream.
  * Look into it:    presto_info_collect(), presto_verify_paths(), presto_repair_file().
  *
  * What a stream is made of, from the bottom to the top. Each may be used alone.

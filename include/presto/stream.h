@@ -13,14 +13,17 @@
 extern "C" {
 #endif
 
-/** An opened input: pipeline, source and the plan of the steps that remain. */
+/**
+ * An opened input: pipeline, source and the plans of the steps that remain. The caller's struct,
+ * which owns what it points to until presto_stream_close.
+ */
 typedef struct presto_stream {
     presto_dataset *dataset;   /* NULL for a raw source */
     presto_pipeline *pipeline; /* NULL: foreign records, delivered as they are */
     presto_source *source;
     presto_plan *plan;       /* NULL: no steps */
-    presto_plan *cache_plan; /* with options.cache: the deterministic steps, for
-                                presto_loader_options.cache_plan; `plan` are those behind them */
+    presto_plan *cache_plan; /* for a loader with a cache: the deterministic steps, before it;
+                                `plan` are those behind them. Else NULL */
 } presto_stream;
 
 typedef struct presto_stream_options {
@@ -31,10 +34,14 @@ typedef struct presto_stream_options {
                          source if a pipeline is named */
     const char *to;   /* representation to stop at; NULL: the end of the pipeline */
     presto_verify verify;
-    bool map;             /* read shards through mmap; see presto_shard_options */
-    bool tolerate_damage; /* as presto_shard_options.tolerate, for loaders that skip: a file whose
-                             lengths are damaged, or that was cut, is read as far as it is whole */
-    bool cache; /* the loader will have a cache: split the steps before the first random one */
+    bool map; /* read shards through mmap; see presto_shard_options */
+    /**
+     * The loader that the stream is for. If it may leave samples out, files whose lengths are
+     * damaged, or that were cut, are read as far as they are whole
+     * (presto_shard_options.tolerate); if it has a cache, the steps are split before the first
+     * random one. Borrowed during the call. NULL: the defaults
+     */
+    const presto_loader_options *loader;
 } presto_stream_options;
 
 PRESTO_API void presto_stream_options_defaults(presto_stream_options *options);
@@ -51,6 +58,23 @@ PRESTO_API presto_status presto_stream_open(const char *const *paths, size_t pat
                                             presto_stream *stream_out, presto_error *err);
 /** Free what the struct holds, and empty it. */
 PRESTO_API void presto_stream_close(presto_stream *stream);
+
+/**
+ * Open a loader over the stream, which is borrowed and must outlive it, with the options that the
+ * stream was opened for. Returns: as presto_loader_open.
+ */
+PRESTO_API presto_status presto_loader_open_stream(const presto_stream *stream,
+                                                   const presto_loader_options *options,
+                                                   presto_loader **loader_out, presto_error *err);
+
+/**
+ * From paths to a loader in one call: as presto_stream_open, then presto_loader_open_stream with
+ * options->loader. The loader owns the stream; batches may outlive both. `options` NULL: the
+ * defaults.
+ */
+PRESTO_API presto_status presto_loader_open_paths(const char *const *paths, size_t path_count,
+                                                  const presto_stream_options *options,
+                                                  presto_loader **loader_out, presto_error *err);
 
 #ifdef __cplusplus
 }

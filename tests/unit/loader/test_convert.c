@@ -414,7 +414,10 @@ START_TEST(a_cached_stream_is_the_same_as_one_that_is_not) {
             presto_stream_options_defaults(&stream_options);
             stream_options.pipeline = "cv";
             stream_options.to = to_end ? NULL : "resized";
-            stream_options.cache = cache_bytes[c] > 0;
+            presto_loader_options cached;
+            presto_loader_options_defaults(&cached);
+            cached.cache_bytes = cache_bytes[c];
+            stream_options.loader = &cached;
             presto_stream stream;
             const char *paths[] = {at("photos")};
             ck_assert_ok(presto_stream_open(paths, 1, &stream_options, &stream, &err), &err);
@@ -427,12 +430,10 @@ START_TEST(a_cached_stream_is_the_same_as_one_that_is_not) {
                 options.epochs = 3;
                 options.shuffle = PRESTO_SHUFFLE_FULL;
                 options.cache_bytes = cache_bytes[c];
-                options.cache_plan = stream.cache_plan;
                 presto_loader *loader;
                 presto_batch *batch;
                 uint32_t digest = 0;
-                ck_assert_ok(
-                    presto_loader_open(stream.source, stream.plan, &options, &loader, &err), &err);
+                ck_assert_ok(presto_loader_open_stream(&stream, &options, &loader, &err), &err);
                 while (presto_loader_next(loader, &batch, &err) == PRESTO_OK) {
                     digest = digest_batch(digest, batch);
                     presto_batch_release(batch);

@@ -173,9 +173,9 @@ static presto_status stream_once(const streaming *how, uint64_t *samples) {
     const char *paths[] = {in_base(how->from)};
     presto_stream_options input;
     presto_loader_options options;
-    presto_stream stream = {0};
     presto_loader *loader = NULL;
     presto_stream_options_defaults(&input);
+    input.loader = &options;
     input.pipeline = how->raw ? "cv" : NULL;
     input.to = "decoded";
     presto_loader_options_defaults(&options);
@@ -185,13 +185,10 @@ static presto_status stream_once(const streaming *how, uint64_t *samples) {
     options.epochs = 2;
     options.shuffle = how->shuffle;
     options.shuffle_window = 3;
-    presto_status status = presto_stream_open(paths, 1, &input, &stream, &err);
-    if (status >= 0)
-        status = presto_loader_open(stream.source, stream.plan, &options, &loader, &err);
+    presto_status status = presto_loader_open_paths(paths, 1, &input, &loader, &err);
     if (status >= 0)
         status = drain(loader, samples);
     presto_loader_free(loader);
-    presto_stream_close(&stream);
     return status;
 }
 

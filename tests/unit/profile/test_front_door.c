@@ -81,6 +81,143 @@ START_TEST(streams_take_null_options) {
 }
 END_TEST
 
+/* Raw files, and nothing but a pipeline's name. */
+static presto_stream_options input_of(const char *name, const presto_loader_options *loader) {
+    presto_stream_options input;
+    presto_stream_options_defaults(&input);
+    input.pipeline = name;
+    input.loader = loader;
+    return input;
+}
+
+static presto_loader *open_paths(const char *path, const presto_stream_options *input) {
+    const char *paths[] = {path};
+    presto_loader *loader = NULL;
+    presto_error err;
+    ck_assert_ok(presto_loader_open_paths(paths, 1, input, &loader, &err), &err);
+    return loader;
+}
+
+/* Takes up to `most` batches; the sum of all sample numbers plus one, weighted by their place. */
+static uint64_t take(presto_loader *loader, uint64_t place, uint64_t most) {
+    uint64_t sum = 0;
+    presto_batch *batch;
+    presto_error err;
+    for (uint64_t i = 0; i < most && presto_loader_next(loader, &batch, &err) == PRESTO_OK; i++) {
+        for (size_t row = 0; row < batch->rows; row++)
+            sum += ++place * (batch->sample_numbers[row] + 1);
+        presto_batch_release(batch);
+    }
+    return sum;
+}
+
+START_TEST(one_call_opens_a_stream_and_its_state) {
+    presto_error err;
+    presto_convert_result result;
+    presto_buffer state = {0};
+    presto_loader_options options;
+    set_up();
+    convert(&result);
+    presto_loader_options_defaults(&options);
+    options.shuffle = PRESTO_SHUFFLE_FULL;
+    options.batch_samples = 3;
+    presto_stream_options input = input_of(NULL, &options);
+
+    presto_loader *loader = open_paths(dataset_dir, &input);
+    ck_assert_uint_eq(presto_source_count(presto_loader_source(loader)), 12);
+    uint64_t whole = take(loader, 0, UINT64_MAX);
+    presto_loader_free(loader);
+
+    loader = open_paths(dataset_dir, &input);
+    uint64_t first = take(loader, 0, 2);
+    ck_assert_ok(presto_loader_save_state(loader, &state, &err), &err);
+    presto_loader_free(loader);
+    options.state = presto_buffer_span(&state);
+    loader = open_paths(dataset_dir, &input);
+    ck_assert_uint_eq(first + take(loader, 6, UINT64_MAX), whole);
+
+    /* Behind its end nothing remains, and that is no failure. */
+    presto_buffer_done(&state);
+    ck_assert_ok(presto_loader_save_state(loader, &state, &err), &err);
+    presto_loader_free(loader);
+    options.state = presto_buffer_span(&state);
+    loader = open_paths(dataset_dir, &input);
+    ck_assert_uint_eq(take(loader, 0, UINT64_MAX), 0);
+    presto_loader_free(loader);
+
+    /* Another seed is another stream. */
+    const char *paths[] = {dataset_dir};
+    options.seed = 1;
+    ck_assert_status(presto_loader_open_paths(paths, 1, &input, &loader, &err), PRESTO_ERR_ARGUMENT,
+                     &err);
+    presto_buffer_done(&state);
+    tear_down();
+}
+END_TEST
+
+/* What the loader may skip is read past, and what it caches is split, without being told twice. */
+START_TEST(one_call_derives_what_the_loader_needs) {
+    presto_error err;
+    presto_convert_result result;
+    presto_loader_options options;
+    presto_loader_stats stats;
+    char shard[1400];
+    set_up();
+    presto_loader_options_defaults(&options);
+    options.cache_bytes = 64 << 20;
+    options.epochs = 2;
+    presto_stream_options input = input_of("cv", &options);
+    presto_loader *loader = open_paths(photos, &input);
+    (void)take(loader, 0, UINT64_MAX);
+    presto_loader_get_stats(loader, &stats);
+    ck_assert_uint_eq(stats.cached_samples, 12);
+    ck_assert_uint_eq(presto_loader_step_stats(loader, 0).samples, 12); /* once, not twice */
+    presto_loader_free(loader);
+
+    /* A length that is damaged: without tolerance the file cannot be opened. */
+    convert(&result);
+    snprintf(shard, sizeof shard, "%s/data-00000-of-00001.tfrecord", dataset_dir);
+    size_t bytes;
+    uint8_t *content = presto_check_read_file(shard, &bytes);
+    content[2] ^= 0x40;
+    presto_check_write_file(shard, presto_span_of(content, bytes));
+    free(content);
+    presto_loader_options_defaults(&options);
+    options.on_error = PRESTO_ON_ERROR_SKIP;
+    options.output = PRESTO_OUTPUT_BATCHES;
+    input = input_of(NULL, &options);
+    loader = open_paths(dataset_dir, &input);
+    (void)take(loader, 0, UINT64_MAX);
+    presto_loader_get_stats(loader, &stats);
+    ck_assert_uint_eq(stats.skipped, 1);
+    ck_assert_uint_eq(stats.samples, 11);
+    presto_loader_free(loader);
+
+    const char *paths[] = {dataset_dir};
+    presto_batch *batch;
+    ck_assert_ok(presto_loader_open_paths(paths, 1, NULL, &loader, &err), &err);
+    ck_assert_status(presto_loader_next(loader, &batch, &err), PRESTO_ERR_CORRUPT, &err);
+    presto_loader_free(loader);
+    tear_down();
+}
+END_TEST
+
+/* A batch outlives the loader and what that owned. */
+START_TEST(batches_outlive_what_one_call_opened) {
+    presto_error err;
+    presto_batch *batch;
+    set_up();
+    presto_stream_options input = input_of("cv", NULL);
+    presto_loader *loader = open_paths(photos, &input);
+    ck_assert_ok(presto_loader_next(loader, &batch, &err), &err);
+    presto_loader_free(loader);
+    ck_assert_uint_eq(batch->rows, 1);
+    ck_assert_str_eq(batch->features[batch->main_feature].name, "image");
+    presto_batch_release(batch);
+    tear_down();
+}
+END_TEST
+
 START_TEST(records_take_null_options) {
     presto_error err;
     presto_shard_writer *writer;
@@ -222,6 +359,9 @@ int main(void) {
     const TTest *const tests[] = {
         version_macros_are_those_of_the_library,
         streams_take_null_options,
+        one_call_opens_a_stream_and_its_state,
+        one_call_derives_what_the_loader_needs,
+        batches_outlive_what_one_call_opened,
         records_take_null_options,
         inspection_takes_null_options,
         sweep_takes_null_options,
