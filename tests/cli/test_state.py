@@ -1,15 +1,27 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """presto-load --state and --skip: where a stream goes on, and what is refused before any work."""
+import io
 import json
 import os
 import random
 import time
 import unittest
 
+import numpy as np
+
 from cli import Case, frames, main, run
 
 SHUFFLES = ("none", "full", "buffer:7", "blocks:5")
+
+
+def arrays(data):
+    """Shape and bytes of each array of an npy stream, without the messages around them."""
+    stream, found = io.BytesIO(data), []
+    while stream.tell() < len(data):
+        array = np.lib.format.read_array(stream)
+        found.append((array.shape, array.tobytes()))
+    return found[1:-1]
 
 
 class State(Case):
@@ -52,8 +64,8 @@ class State(Case):
 
     def test_skip_goes_with_batches_and_limit(self):
         order = ["-q", "-e", "2", "-b", "4", "--shuffle", "buffer:9", "--format", "npy", self.resized]
-        parts = [self.load("--skip", skip, "--limit", "8", *order) for skip in range(0, 2 * self.photo_count, 8)]
-        self.assertTrue(b"".join(parts) == self.load(*order))
+        parts = [arrays(self.load("--skip", skip, "--limit", "8", *order)) for skip in range(0, 2 * self.photo_count, 8)]
+        self.assertTrue(sum(parts, []) == arrays(self.load(*order)))
 
     def test_drop_last_after_skip_leaves_out_no_later_epoch(self):
         order = ["-q", "-e", "2", "-b", "5", "--drop-last", "--format", "raw", "--features", "label", self.resized]
