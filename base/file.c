@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <presto/clock.h>
+#include <presto/numbers.h>
 #include <presto/retry.h>
 
 /* Linux moves at most 2 GiB - 4 KiB a call. */
@@ -122,8 +123,8 @@ presto_status presto__open_regular(const char *path, int *fd_out, struct stat *i
 
 static presto_status fail_large(uint64_t most_bytes, presto_error *err) {
     return presto_fail(err, PRESTO_ERR_LIMIT, most_bytes,
-                       "is larger than the %ju bytes that such a file may have",
-                       (uintmax_t)most_bytes);
+                       "is larger than the %ju byte%s that such a file may have",
+                       (uintmax_t)most_bytes, presto_plural(most_bytes));
 }
 
 /* The size that the file says it has may be wrong: read to its end. */

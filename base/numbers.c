@@ -61,7 +61,7 @@ char *presto_format_size(uint64_t bytes, char text[PRESTO_TEXT_BYTES]) {
 char *presto_format_things(uint64_t count, const char *thing, char text[PRESTO_TEXT_BYTES]) {
     char number[PRESTO_TEXT_BYTES];
     presto_format_count(count, number);
-    snprintf(text, PRESTO_TEXT_BYTES, "%.27s %.18s%s", number, thing, count == 1 ? "" : "s");
+    snprintf(text, PRESTO_TEXT_BYTES, "%.27s %.18s%s", number, thing, presto_plural(count));
     return text;
 }
 

@@ -361,8 +361,9 @@ static presto_status measure_epochs(presto__runner *runner, const presto_strateg
     if (status == PRESTO_OK && epochs.samples != count * runner->samples) {
         free(epochs.costs);
         return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
-                           "%ju samples came out of %ju epochs of %ju", (uintmax_t)epochs.samples,
-                           (uintmax_t)count, (uintmax_t)runner->samples);
+                           "%ju sample%s came out of %ju epoch%s of %ju", (uintmax_t)epochs.samples,
+                           presto_plural(epochs.samples), (uintmax_t)count, presto_plural(count),
+                           (uintmax_t)runner->samples);
     }
     if (status == PRESTO_OK)
         *epochs_out = epochs;

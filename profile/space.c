@@ -213,7 +213,7 @@ char *presto__strategy_format(const presto_strategy *strategy, char *text_out, s
         snprintf(threads, sizeof threads, "without threads");
     else
         snprintf(threads, sizeof threads, "on %u thread%s", strategy->threads,
-                 strategy->threads == 1 ? "" : "s");
+                 presto_plural(strategy->threads));
     if (strategy->codec == NULL)
         snprintf(text_out, bytes, "the unprocessed files %s", threads);
     else if (strcmp(strategy->codec, "none") == 0)

@@ -144,9 +144,10 @@ static presto_status note_short_runs(presto_sweep *sweep, presto_error *err) {
         sweep->facts.samples == sweep->facts.source_samples)
         return PRESTO_OK;
     return add_note(sweep, err,
-                    "the shortest run took %.0f ms for %ju cold epochs: with more samples the "
+                    "the shortest run took %.0f ms for %ju cold epoch%s: with more samples the "
                     "start of the threads would weigh less",
-                    shortest->measure.wall_s * 1e3, (uintmax_t)shortest->epochs);
+                    shortest->measure.wall_s * 1e3, (uintmax_t)shortest->epochs,
+                    presto_plural(shortest->epochs));
 }
 
 static presto_status note_cache_too_small(presto_sweep *sweep, presto_error *err) {

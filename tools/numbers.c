@@ -46,7 +46,7 @@ uint64_t cli_size(const char *option, const char *text, uint64_t least) {
         unsigned shift = (unsigned)i * 10;
         if (value > UINT64_MAX >> shift || value << shift < least)
             cli_usage("%s: '%s' is out of range, from %ju byte%s up", option, text,
-                      (uintmax_t)least, least == 1 ? "" : "s");
+                      (uintmax_t)least, presto_plural(least));
         return value << shift;
     }
     const char *letter = strchr("KkMmGgTt", rest[0]);

@@ -253,7 +253,7 @@ static bool on_fault(void *user, const presto_fault *fault) {
             printf(" (at byte %ju)", (uintmax_t)fault->offset);
         if (fault->lost_bytes > 0)
             printf(", %ju byte%s lost", (uintmax_t)fault->lost_bytes,
-                   fault->lost_bytes == 1 ? "" : "s");
+                   presto_plural(fault->lost_bytes));
         putchar('\n');
     }
     return !cli_interrupted() && !ferror(stdout);

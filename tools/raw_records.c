@@ -112,7 +112,7 @@ static presto_status check_fraction(const pass *p, presto_error *err) {
     return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
                        "%ju of %.0f record%s skipped, more than --on-error allows",
                        (uintmax_t)p->result.skipped, seen,
-                       p->result.records + p->result.skipped == 1 ? "" : "s");
+                       presto_plural(p->result.records + p->result.skipped));
 }
 
 static presto_status pass_all(pass *p, presto_error *err) {

@@ -30,6 +30,10 @@ PRESTO_API char *presto_format_size(uint64_t bytes, char text[PRESTO_TEXT_BYTES]
 /** "1 sample", "2,000 samples". */
 PRESTO_API char *presto_format_things(uint64_t count, const char *thing,
                                       char text[PRESTO_TEXT_BYTES]);
+/** What ends the name of so many things: "" for one, else "s"; for "%ju byte%s". */
+static inline const char *presto_plural(uint64_t count) {
+    return count == 1 ? "" : "s";
+}
 /** "5.1 ms", "0.42 s", "12.3 s", "3 min 20 s", "2 h 05 min". */
 PRESTO_API char *presto_format_seconds(double seconds, char text[PRESTO_TEXT_BYTES]);
 

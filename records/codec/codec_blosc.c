@@ -45,7 +45,7 @@ static presto_status decompress(presto_codec *codec, presto_span in, uint64_t ma
                                 presto_arena *arena, presto_span *out_out, presto_error *err) {
     if (in.bytes < BLOSC_MIN_HEADER_LENGTH)
         return presto_fail(err, PRESTO_ERR_TRUNCATED, PRESTO_NO_OFFSET,
-                           "blosc record of only %zu bytes", in.bytes);
+                           "blosc record of only %zu byte%s", in.bytes, presto_plural(in.bytes));
     /* What blosc_cbuffer_validate looks at, without its calls; the rest blosc checks itself. */
     size_t bytes = presto__load_u32(in.data + 4);
     if (in.data[0] != BLOSC_VERSION_FORMAT || presto__load_u32(in.data + 12) != in.bytes ||

@@ -11,8 +11,9 @@ presto_status presto__codec_output(presto_codec *codec, uint64_t bytes, uint64_t
                                    presto_arena *arena, uint8_t **out_out, presto_error *err) {
     if (bytes > max_bytes)
         return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
-                           "%s record decompresses to %ju bytes, limit %ju", codec->spec.type->name,
-                           (uintmax_t)bytes, (uintmax_t)max_bytes);
+                           "%s record decompresses to %ju byte%s, limit %ju",
+                           codec->spec.type->name, (uintmax_t)bytes, presto_plural(bytes),
+                           (uintmax_t)max_bytes);
     uint8_t *out = presto_arena_alloc(arena, (size_t)bytes, 64);
     if (out == NULL)
         return presto_fail_memory(err, bytes);
@@ -61,11 +62,12 @@ presto_status presto__codec_decode_stream(presto_codec *codec, presto__codec_ste
         scratch->bytes += room;
         if (scratch->bytes > max_bytes)
             return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
-                               "%s record decompresses to more than %ju bytes", name,
-                               (uintmax_t)max_bytes);
+                               "%s record decompresses to more than %ju byte%s", name,
+                               (uintmax_t)max_bytes, presto_plural(max_bytes));
         if (!end && room == 0 && in.bytes == left)
             return presto_fail(err, PRESTO_ERR_TRUNCATED, PRESTO_NO_OFFSET,
-                               "truncated %s record of %zu bytes", name, in_bytes);
+                               "truncated %s record of %zu byte%s", name, in_bytes,
+                               presto_plural(in_bytes));
     }
     if (in.bytes != 0)
         return presto__codec_corrupt(codec, "bytes after its end", err);

@@ -121,8 +121,9 @@ static presto_status decode_growing(presto_codec *codec, decode_fn *decode, pres
             return result_status(codec, result, err);
         if (space == ceiling && ceiling == left)
             return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
-                               "%s record decompresses to more than %ju bytes",
-                               codec->spec.type->name, (uintmax_t)max_bytes);
+                               "%s record decompresses to more than %ju byte%s",
+                               codec->spec.type->name, (uintmax_t)max_bytes,
+                               presto_plural(max_bytes));
         if (space == ceiling)
             return presto__codec_corrupt(codec, "larger than deflate can make it", err);
         room = space * 2;
@@ -180,7 +181,7 @@ static presto_status gzip_decompress(presto_codec *codec, presto_span in, uint64
     deflate_state *state = codec->state;
     if (in.bytes < GZIP_LEAST_BYTES)
         return presto_fail(err, PRESTO_ERR_TRUNCATED, PRESTO_NO_OFFSET,
-                           "gzip record of only %zu bytes", in.bytes);
+                           "gzip record of only %zu byte%s", in.bytes, presto_plural(in.bytes));
     const uint8_t *trailer = in.data + in.bytes - 4;
     uint32_t says = (uint32_t)trailer[0] | (uint32_t)trailer[1] << 8 | (uint32_t)trailer[2] << 16 |
                     (uint32_t)trailer[3] << 24;

@@ -7,6 +7,7 @@
 #define PRESTO_CODEC_INTERNAL_H
 
 #include <presto/codec.h>
+#include <presto/numbers.h>
 
 struct presto_codec {
     presto_codec_spec spec;

@@ -24,7 +24,8 @@ static presto_status decompress(presto_codec *codec, presto_span in, uint64_t ma
     (void)arena;
     if (in.bytes > max_bytes)
         return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
-                           "record of %zu bytes, limit %ju", in.bytes, (uintmax_t)max_bytes);
+                           "record of %zu byte%s, limit %ju", in.bytes, presto_plural(in.bytes),
+                           (uintmax_t)max_bytes);
     *out_out = in;
     return PRESTO_OK;
 }

@@ -40,7 +40,8 @@ static presto_status open_state(presto_codec *codec, presto_error *err) {
         state->decompress_dictionary = ZSTD_createDDict(dictionary.data, dictionary.bytes);
         if (state->decompress_dictionary == NULL)
             return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
-                               "the dictionary of %zu bytes is not one of zstd", dictionary.bytes);
+                               "the dictionary of %zu byte%s is not one of zstd", dictionary.bytes,
+                               presto_plural(dictionary.bytes));
         if (ZSTD_isError(ZSTD_DCtx_refDDict(state->decompressor, state->decompress_dictionary)))
             return presto_fail_memory(err, dictionary.bytes);
     }
@@ -138,8 +139,9 @@ static presto_status train(presto_span samples, const size_t *sample_bytes, size
                                        sample_bytes, (unsigned)sample_count);
     if (ZDICT_isError(got))
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                           "no zstd dictionary can be learnt from %zu samples of %zu bytes: %s",
-                           sample_count, samples.bytes, ZDICT_getErrorName(got));
+                           "no zstd dictionary can be learnt from %zu sample%s of %zu byte%s: %s",
+                           sample_count, presto_plural(sample_count), samples.bytes,
+                           presto_plural(samples.bytes), ZDICT_getErrorName(got));
     dictionary_out->bytes = start + got;
     return PRESTO_OK;
 }

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include <presto/checked.h>
+#include <presto/numbers.h>
 
 #include "../../base/file_internal.h"
 #include "../../base/walk_internal.h"
@@ -57,10 +58,12 @@ static presto_status open_shard(presto_dataset *dataset, size_t i, presto_shard 
         (presto_shard_file_bytes(shard) != says->stored_bytes ||
          presto_shard_records(shard) != says->records)) {
         status = presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
-                             "%ju records in %ju bytes, but dataset.json says %ju in %ju",
+                             "%ju record%s in %ju byte%s, but dataset.json says %ju in %ju",
                              (uintmax_t)presto_shard_records(shard),
-                             (uintmax_t)presto_shard_file_bytes(shard), (uintmax_t)says->records,
-                             (uintmax_t)says->stored_bytes);
+                             presto_plural(presto_shard_records(shard)),
+                             (uintmax_t)presto_shard_file_bytes(shard),
+                             presto_plural(presto_shard_file_bytes(shard)),
+                             (uintmax_t)says->records, (uintmax_t)says->stored_bytes);
         presto_error_set_file(err, dataset->paths[i]);
     }
     if (status < 0) {
@@ -185,8 +188,9 @@ static presto_status check_large_shard(const presto_dataset *dataset, size_t i, 
         return PRESTO_OK;
     presto_status status = presto_fail(
         err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
-        "%ju bytes, but dataset.json says %ju records in %ju 'stored_bytes'",
-        (uintmax_t)info.st_size, (uintmax_t)says->records, (uintmax_t)says->stored_bytes);
+        "%ju byte%s, but dataset.json says %ju record%s in %ju 'stored_bytes'",
+        (uintmax_t)info.st_size, presto_plural((uint64_t)info.st_size), (uintmax_t)says->records,
+        presto_plural(says->records), (uintmax_t)says->stored_bytes);
     presto_error_set_file(err, dataset->paths[i]);
     return status;
 }

@@ -5,6 +5,8 @@
  */
 #include <presto/example.h>
 
+#include <presto/numbers.h>
+
 #include "example_internal.h"
 
 /* Field numbers of tensorflow/core/framework/tensor.proto and tensor_shape.proto. */
@@ -346,7 +348,8 @@ presto_status presto_tensor_proto_parse(presto_span in, presto_arena *arena,
     } else if (!content_fits(&view.spec, view.content.bytes)) {
         char text[PRESTO_SPEC_TEXT_BYTES];
         return presto_fail(err, PRESTO_ERR_CORRUPT, (uint64_t)(view.content.data - in.data),
-                           "bad TensorProto: %zu bytes of content for %s", view.content.bytes,
+                           "bad TensorProto: %zu byte%s of content for %s", view.content.bytes,
+                           presto_plural(view.content.bytes),
                            presto_spec_format(&view.spec, text, sizeof text));
     }
     *tensor_out = tensor;

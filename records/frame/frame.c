@@ -2,6 +2,8 @@
 /* The TFRecord frame in memory: parse and write. */
 #include "frame_internal.h"
 
+#include <presto/numbers.h>
+
 #define HEADER PRESTO_FRAME_HEADER_BYTES
 #define FOOTER PRESTO_FRAME_FOOTER_BYTES
 
@@ -28,8 +30,9 @@ presto_status presto_frame_parse_header(presto_span in, uint64_t offset, uint64_
         return presto_fail(err, PRESTO_ERR_CORRUPT, offset, "CRC of the record's length differs%s",
                            offset == 0 ? " (is this a TFRecord file?)" : "");
     if (payload_bytes > max_payload_bytes)
-        return presto_fail(err, PRESTO_ERR_LIMIT, offset, "record of %ju bytes, limit %ju",
-                           (uintmax_t)payload_bytes, (uintmax_t)max_payload_bytes);
+        return presto_fail(err, PRESTO_ERR_LIMIT, offset, "record of %ju byte%s, limit %ju",
+                           (uintmax_t)payload_bytes, presto_plural(payload_bytes),
+                           (uintmax_t)max_payload_bytes);
     *payload_bytes_out = payload_bytes;
     return PRESTO_OK;
 }
@@ -48,8 +51,9 @@ presto_status presto_frame_parse(presto_span in, uint64_t offset, uint64_t max_p
                            "truncated record: %zu of %ju bytes after its header", rest,
                            (uintmax_t)payload_bytes + FOOTER);
     if (verify == PRESTO_VERIFY_FULL && !payload_holds(in.data + HEADER, (size_t)payload_bytes))
-        return presto_fail(err, PRESTO_ERR_CORRUPT, offset, "CRC of the record's %ju bytes differs",
-                           (uintmax_t)payload_bytes);
+        return presto_fail(err, PRESTO_ERR_CORRUPT, offset,
+                           "CRC of the record's %ju byte%s differs", (uintmax_t)payload_bytes,
+                           presto_plural(payload_bytes));
     *payload_out = presto_span_of(in.data + HEADER, (size_t)payload_bytes);
     return PRESTO_OK;
 }

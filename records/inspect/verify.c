@@ -12,6 +12,7 @@
 
 #include <presto/crc32c.h>
 #include <presto/example.h>
+#include <presto/numbers.h>
 
 #include "../../base/file_internal.h"
 #include "../dataset/dataset_internal.h"
@@ -318,8 +319,9 @@ static presto_status check_manifest(const char *path, const presto_dataset_shard
         return PRESTO_OK; /* has been reported */
     if ((uint64_t)info.st_size != says->stored_bytes || records != says->records) {
         snprintf(message, sizeof message,
-                 "%ju whole records in %ju bytes, but dataset.json says %ju in %ju",
-                 (uintmax_t)records, (uintmax_t)info.st_size, (uintmax_t)says->records,
+                 "%ju whole record%s in %ju byte%s, but dataset.json says %ju in %ju",
+                 (uintmax_t)records, presto_plural(records), (uintmax_t)info.st_size,
+                 presto_plural((uint64_t)info.st_size), (uintmax_t)says->records,
                  (uintmax_t)says->stored_bytes);
         return report_file(&v, PRESTO_FAULT_MANIFEST, message, err);
     }

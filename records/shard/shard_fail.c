@@ -13,7 +13,7 @@ presto_status presto__shard_fail_short(const presto_shard *shard, uint64_t recor
                                        presto_error *err) {
     presto_status status =
         presto_fail(err, PRESTO_ERR_TRUNCATED, end,
-                    "the file has become shorter: %ju bytes, %ju when it was opened",
-                    (uintmax_t)end, (uintmax_t)shard->file_bytes);
+                    "the file has become shorter: %ju byte%s, %ju when it was opened",
+                    (uintmax_t)end, presto_plural(end), (uintmax_t)shard->file_bytes);
     return presto__shard_fail_at(shard, record, status, err);
 }

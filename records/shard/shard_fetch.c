@@ -78,9 +78,10 @@ static presto_status check_header(fetch *job, presto_span header, uint64_t offse
     presto_status status = presto_frame_parse_header(header, offset, options->max_payload_bytes,
                                                      options->verify, &payload_bytes, err);
     if (status == PRESTO_OK && payload_bytes + OVERHEAD != place_bytes)
-        status = presto_fail(err, PRESTO_ERR_CORRUPT, offset,
-                             "record of %ju bytes where the index says %ju",
-                             (uintmax_t)payload_bytes, (uintmax_t)(place_bytes - OVERHEAD));
+        status =
+            presto_fail(err, PRESTO_ERR_CORRUPT, offset,
+                        "record of %ju byte%s where the index says %ju", (uintmax_t)payload_bytes,
+                        presto_plural(payload_bytes), (uintmax_t)(place_bytes - OVERHEAD));
     job->misplaced |= status != PRESTO_OK;
     return status;
 }
@@ -180,8 +181,9 @@ static presto_status read_large(fetch *job, size_t i, reading *in, size_t at, si
     }
     if (sum &&
         !presto__crc_matches(presto__load_u32(in->data + payload_end), presto_crc32c_mask(crc)))
-        status = presto_fail(err, PRESTO_ERR_CORRUPT, offset,
-                             "CRC of the record's %ju bytes differs", (uintmax_t)payload_bytes);
+        status =
+            presto_fail(err, PRESTO_ERR_CORRUPT, offset, "CRC of the record's %ju byte%s differs",
+                        (uintmax_t)payload_bytes, presto_plural(payload_bytes));
     mark(job, i, status, presto_span_of(in->data + payload_at, payload_end - payload_at));
     return PRESTO_OK;
 }

@@ -113,10 +113,11 @@ static presto_status hop_once(hopper *hop, uint64_t offset, uint64_t *next_out, 
     /* More than the file has left is a cut record, or none, whatever the limit. */
     if (status == PRESTO_ERR_LIMIT && hop->stream == NULL &&
         presto__load_u64(header.data) > hop->end - offset)
-        status =
-            presto_fail(err, PRESTO_ERR_TRUNCATED, offset,
-                        "truncated record of %ju bytes: the file ends after %ju more",
-                        (uintmax_t)presto__load_u64(header.data), (uintmax_t)(hop->end - offset));
+        status = presto_fail(err, PRESTO_ERR_TRUNCATED, offset,
+                             "truncated record of %ju byte%s: the file ends after %ju more",
+                             (uintmax_t)presto__load_u64(header.data),
+                             presto_plural(presto__load_u64(header.data)),
+                             (uintmax_t)(hop->end - offset));
     if (status != PRESTO_OK)
         return status;
     PRESTO_TRY(check_end(hop, offset, payload_bytes, err));

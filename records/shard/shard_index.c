@@ -69,10 +69,10 @@ static presto_status replace_index(presto_shard *shard, const presto_error *why,
     presto_status status = presto__shard_hop(shard, shard->options.tolerate, found, &failure);
     if (status >= 0 && found->record_count != shard->record_count) {
         status = presto_fail(&failure, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
-                             "its index is damaged (%s) and counts %ju records where there are "
+                             "its index is damaged (%s) and counts %ju record%s where there are "
                              "%ju: make a new one with \"presto-inspect index\"",
                              why->message, (uintmax_t)shard->record_count,
-                             (uintmax_t)found->record_count);
+                             presto_plural(shard->record_count), (uintmax_t)found->record_count);
         presto_error_set_file(&failure, shard->path);
     }
     if (status >= 0) {
@@ -118,8 +118,8 @@ presto_status presto__shard_drop_index(presto_shard *shard, presto_error *err) {
     presto_error why;
     char *name = presto__index_name(shard->path);
     presto_error_set(&why, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
-                     "it counts %ju records, not what dataset.json says",
-                     (uintmax_t)shard->record_count);
+                     "it counts %ju record%s, not what dataset.json says",
+                     (uintmax_t)shard->record_count, presto_plural(shard->record_count));
     presto_error_set_file(&why, name != NULL ? name : shard->path);
     free(name);
     pthread_mutex_lock(&shard->index_lock);

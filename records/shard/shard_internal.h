@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include <presto/numbers.h>
 #include <presto/shard.h>
 
 #include "../../base/file_internal.h"

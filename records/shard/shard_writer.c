@@ -234,8 +234,8 @@ presto_status presto_shard_writer_append_frames(presto_shard_writer *writer, pre
     uint64_t total = 0;
     for (size_t i = 0; i < count; i++) {
         if (frame_bytes[i] < PRESTO_FRAME_OVERHEAD_BYTES)
-            return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "frame of %u bytes",
-                               frame_bytes[i]);
+            return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "frame of %u byte%s",
+                               frame_bytes[i], presto_plural(frame_bytes[i]));
         total += frame_bytes[i];
     }
     if (total != frames.bytes)

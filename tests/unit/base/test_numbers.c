@@ -54,6 +54,9 @@ START_TEST(one_thing_is_singular) {
     ck_assert_str_eq(presto_format_things(0, "sample", text), "0 samples");
     ck_assert_str_eq(presto_format_things(1, "sample", text), "1 sample");
     ck_assert_str_eq(presto_format_things(2000, "shard", text), "2,000 shards");
+    ck_assert_str_eq(presto_plural(0), "s");
+    ck_assert_str_eq(presto_plural(1), "");
+    ck_assert_str_eq(presto_plural(UINT64_MAX), "s");
 }
 END_TEST
 

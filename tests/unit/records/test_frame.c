@@ -64,6 +64,27 @@ START_TEST(every_cut_is_truncation_and_nothing_is_read_past_it) {
 }
 END_TEST
 
+START_TEST(messages_say_one_byte_and_two_bytes) {
+    static const struct {
+        const char *payload, *crc, *limit;
+    } cases[] = {
+        {"a", "CRC of the record's 1 byte differs", "record of 1 byte, limit 0"},
+        {"ab", "CRC of the record's 2 bytes differs", "record of 2 bytes, limit 0"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        presto_buffer buffer = {0};
+        append(&buffer, cases[i].payload);
+        presto_span frame = presto_span_of(buffer.data, buffer.bytes), payload;
+        presto_frame_parse(frame, 0, 0, PRESTO_VERIFY_FULL, &payload, &err);
+        ck_assert_str_eq(err.message, cases[i].limit);
+        buffer.data[buffer.bytes - 1] ^= 1;
+        presto_frame_parse(frame, 0, MAX, PRESTO_VERIFY_FULL, &payload, &err);
+        ck_assert_str_eq(err.message, cases[i].crc);
+        presto_buffer_done(&buffer);
+    }
+}
+END_TEST
+
 START_TEST(every_flipped_bit_is_noticed) {
     presto_buffer buffer = {0};
     append(&buffer, "some payload");
@@ -127,6 +148,7 @@ int main(void) {
         known_records_have_the_known_bytes,
         nothing_is_the_end,
         every_cut_is_truncation_and_nothing_is_read_past_it,
+        messages_say_one_byte_and_two_bytes,
         every_flipped_bit_is_noticed,
         verify_levels_check_what_they_say,
         the_limit_is_inclusive,
