@@ -48,6 +48,7 @@ int cli_exit_code(presto_status status) {
     case PRESTO_ERR_RAGGED:
     case PRESTO_ERR_STOPPED:
     case PRESTO_ERR_BUSY:
+    case PRESTO_ERR_FOREIGN:
         return CLI_FAILED;
     }
     return CLI_FAILED;

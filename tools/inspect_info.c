@@ -233,7 +233,9 @@ static void print_oddities(const presto_info *info) {
     for (size_t i = 0; i < info->file_count; i++) {
         const presto_file_info *file = &info->files[i];
         char places[PRESTO_TEXT_BYTES];
-        if (file->lost_ranges > 0)
+        if (file->lost_ranges > 0 && file->records == 0)
+            cli_put("%s: no whole record: damaged, or not TFRecords\n", file->path);
+        else if (file->lost_ranges > 0)
             cli_put("%s: damaged in %s: see presto-inspect verify\n", file->path,
                     presto_format_things(file->lost_ranges, "place", places));
         if (file->name_disagrees)

@@ -69,6 +69,7 @@ static const cli_program self = {
     "a file or a folder.",
     options,
     "verify prints a line per fault. Exit: 0 done, 1 failed, 2 usage, 3 data corrupt.\n"
+    "A file of another kind (WAV, CSV, ...) is 1; where a shard is listed, 3.\n"
     "\n"
     "Example: presto-inspect cat --json --record 17 photos-resized",
 };
@@ -312,7 +313,8 @@ static int run_verify(const inspect *in, const char *const *paths, size_t path_c
         print_verify(&result);
     if (result.faults == 0)
         return code;
-    return result.faults > result.faults_of[PRESTO_FAULT_IO] ? CLI_CORRUPT : CLI_FAILED;
+    uint64_t unread = result.faults_of[PRESTO_FAULT_IO] + result.faults_of[PRESTO_FAULT_FOREIGN];
+    return result.faults > unread ? CLI_CORRUPT : CLI_FAILED;
 }
 
 /* ---- index ---- */

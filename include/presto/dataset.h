@@ -81,8 +81,9 @@ typedef struct presto_dataset presto_dataset;
  * folders of them (searched recursively; sorted; names that start with '_' or '.' , .index files
  * and *.json are passed over). With dataset.json nothing but it is read here; of foreign files the
  * shards are indexed (from their .index or by header hops) to know the counts. A folder that a
- * conversion has not finished is PRESTO_ERR_BUSY; its shards may be named. Owner: caller,
- * presto_dataset_free.
+ * conversion has not finished is PRESTO_ERR_BUSY; its shards may be named. A file that is something
+ * else, such as a WAV file, is PRESTO_ERR_FOREIGN; in the place of a listed shard it is damage, as
+ * presto_dataset_shard_at says. Owner: caller, presto_dataset_free.
  */
 PRESTO_API presto_status presto_dataset_open(const char *const *paths, size_t path_count,
                                              const presto_shard_options *options,

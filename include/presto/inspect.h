@@ -25,14 +25,15 @@ extern "C" {
     X(PRESTO_FAULT_CODEC, 6, "bad codec frame")       /* the record does not decompress */         \
     X(PRESTO_FAULT_EXAMPLE, 7, "bad example")         /* no well-formed Example or TensorProto */  \
     X(PRESTO_FAULT_INDEX, 8, "bad index")             /* the file's index is damaged or stale */   \
-    X(PRESTO_FAULT_MANIFEST, 9, "not as in dataset.json") /* count, size or CRC of the file */
+    X(PRESTO_FAULT_MANIFEST, 9, "not as in dataset.json") /* count, size or CRC of the file */     \
+    X(PRESTO_FAULT_FOREIGN, 10, "foreign file")           /* the file is of another kind */
 
 typedef enum presto_fault_kind {
 #define PRESTO_FAULT_ENUM(name, value, text) name = value,
     PRESTO_FAULT_LIST(PRESTO_FAULT_ENUM)
 #undef PRESTO_FAULT_ENUM
 } presto_fault_kind;
-#define PRESTO_FAULT_KINDS 10
+#define PRESTO_FAULT_KINDS 11
 
 /** "damaged header", ...; "?" for a value that is not in the list. */
 PRESTO_API const char *presto_fault_name(presto_fault_kind kind);
@@ -84,7 +85,8 @@ typedef struct presto_verify_result {
  * whole record is searched for. Records that are not Examples are fine as long as the file's first
  * record is not one either. Adds to *result (zero-initialise it once for all files). Returns:
  * PRESTO_OK however many faults there are; PRESTO_ERR_MEMORY; PRESTO_ERR_STOPPED. A file that
- * cannot be read is a fault too.
+ * cannot be read is a fault too, and so is one of another kind, such as a WAV file, which has no
+ * other fault.
  */
 PRESTO_API presto_status presto_verify_file(const char *path, const presto_verify_options *options,
                                             presto_verify_result *result, presto_error *err);
@@ -157,7 +159,7 @@ PRESTO_API void presto_info_options_defaults(presto_info_options *options);
 
 /**
  * Look at a dataset or foreign files (paths as presto_dataset_open; damage is tolerated and
- * counted).
+ * counted). Returns: also PRESTO_ERR_FOREIGN for a file of another kind that is no listed shard.
  */
 PRESTO_API presto_status presto_info_collect(const char *const *paths, size_t path_count,
                                              const presto_info_options *options,
@@ -165,8 +167,8 @@ PRESTO_API presto_status presto_info_collect(const char *const *paths, size_t pa
 PRESTO_API void presto_info_done(presto_info *info);
 
 /**
- * Name of a file format by its first bytes ("jpeg", "png", "gif", "webp", "flac", "wav", "mp3",
- * "ogg", "text"), or NULL.
+ * Name of a file format by its first bytes ("jpeg", "wav", "parquet", "zip", "text", ...; the table
+ * is in records/shard/foreign.c), or NULL.
  */
 PRESTO_API const char *presto_content_name(presto_span bytes);
 
@@ -174,7 +176,7 @@ PRESTO_API const char *presto_content_name(presto_span bytes);
 
 /**
  * (Re)build <path>.index from the headers. PRESTO_ERR_CORRUPT or _TRUNCATED if the file is
- * damaged.
+ * damaged; PRESTO_ERR_FOREIGN if it is of another kind, _CORRUPT if a dataset.json lists it.
  */
 PRESTO_API presto_status presto_index_build(const char *path, uint64_t *records_out,
                                             presto_error *err);
@@ -203,8 +205,8 @@ typedef struct presto_repair_options {
 /**
  * Copy every whole record (both CRCs hold) of `path` to the new file `out_path`, in order, with an
  * index. A file that exists is not replaced: PRESTO_ERR_ARGUMENT. The output is compressed as the
- * input is. `options` NULL: none of them. Returns: also PRESTO_ERR_STOPPED; nothing is left of
- * the new file then, as after any failure.
+ * input is. `options` NULL: none of them. Returns: also PRESTO_ERR_STOPPED, and for a file of
+ * another kind as presto_index_build; nothing is left of the new file then, as after any failure.
  */
 PRESTO_API presto_status presto_repair_file(const char *path, const char *out_path,
                                             const presto_repair_options *options,

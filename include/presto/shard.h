@@ -63,6 +63,8 @@ PRESTO_API uint64_t presto_shard_file_bytes(const presto_shard *shard);
  * PRESTO_ERR_CORRUPT or _TRUNCATED naming file, record and byte, unless `tolerate`: then the reader
  * resynchronizes at the next whole frame, the range left out counts as one record, whose status
  * when it is fetched says what is wrong, and *lost_out (may be NULL) is the number of such ranges.
+ * A file that is of another kind by its first bytes, or is text without any whole record, is
+ * PRESTO_ERR_FOREIGN even then.
  */
 PRESTO_API presto_status presto_shard_index(presto_shard *shard, bool tolerate, uint64_t *lost_out,
                                             presto_error *err);

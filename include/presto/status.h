@@ -36,7 +36,8 @@ extern "C" {
     X(PRESTO_ERR_CORRUPT, -10, "corrupt data")                                                     \
     X(PRESTO_ERR_RAGGED, -11, "samples that do not go together in one batch")                      \
     X(PRESTO_ERR_STOPPED, -12, "stopped")                                                          \
-    X(PRESTO_ERR_BUSY, -13, "being written, or unfinished")
+    X(PRESTO_ERR_BUSY, -13, "being written, or unfinished")                                        \
+    X(PRESTO_ERR_FOREIGN, -14, "a file that holds no TFRecords")
 
 typedef enum presto_status {
 #define PRESTO_STATUS_ENUM(name, value, text) name = value,

@@ -46,6 +46,8 @@ static presto_status open_shard(presto_dataset *dataset, size_t i, presto_shard 
     PRESTO_TRY(
         presto__shard_open(dataset->paths[i], &dataset->options, &dataset->pool, &shard, err));
     presto_status status = presto_shard_index(shard, false, NULL, err);
+    if (dataset->ours)
+        status = presto__foreign_is_damage(status, err);
     const presto_dataset_shard *says = &dataset->info.shards[i];
     if (status == PRESTO_OK && dataset->ours && presto__shard_has_index_file(shard) &&
         presto_shard_records(shard) != says->records)

@@ -29,6 +29,10 @@ typedef struct presto__listing {
     char **paths;
     size_t count;
     size_t capacity;
+    /* Files that hold no records and whose names say nothing either. */
+    size_t others;
+    char *other;               /* the first of them by name */
+    const char *other_content; /* "a WAV file"; NULL: unknown */
 } presto__listing;
 
 /**

@@ -23,6 +23,7 @@ void presto__listing_done(presto__listing *listing) {
     for (size_t i = 0; i < listing->count; i++)
         free(listing->paths[i]);
     free(listing->paths);
+    free(listing->other);
     *listing = (presto__listing){0};
 }
 
@@ -72,12 +73,28 @@ static bool named_as_records(const char *name) {
            has_shard_number(name) || strncmp(name, "part-", 5) == 0;
 }
 
+/* Passed over: the first one by name stands for all. */
+static presto_status note_other(presto__listing *listing, const char *path, presto_span head,
+                                presto_error *err) {
+    listing->others++;
+    if (listing->other != NULL && strcmp(listing->other, path) <= 0)
+        return PRESTO_OK;
+    const presto__content *content = presto__content_of(head);
+    char *copy = strdup(path);
+    if (copy == NULL)
+        return presto_fail_memory(err, strlen(path));
+    free(listing->other);
+    listing->other = copy;
+    listing->other_content = content == NULL ? NULL : content->shown;
+    return PRESTO_OK;
+}
+
 /*
  * Does it hold records? If the name says nothing: does the content start with a record's header,
  * plain or compressed? What may not be read is somebody else's; any other failure might hide data.
  */
-static presto_status holds_records(const char *path, const char *name, bool *holds_out,
-                                   presto_error *err) {
+static presto_status holds_records(presto__listing *listing, const char *path, const char *name,
+                                   bool *holds_out, presto_error *err) {
     uint8_t head[512];
     size_t got = 0;
     *holds_out = named_as_records(name);
@@ -90,8 +107,10 @@ static presto_status holds_records(const char *path, const char *name, bool *hol
                    : presto_fail_errno(err, errno, path, "cannot open");
     presto_status status = presto__read_at(fd, path, 0, head, sizeof head, &got, err);
     close(fd);
-    *holds_out = status == PRESTO_OK && presto__is_tfrecord(presto_span_of(head, got));
-    return status;
+    PRESTO_TRY(status);
+    const presto_span start = presto_span_of(head, got);
+    *holds_out = presto__is_tfrecord(start);
+    return *holds_out ? PRESTO_OK : note_other(listing, path, start, err);
 }
 
 static presto_status want_name(void *user, const char *folder, const char *name, bool *wanted_out,
@@ -122,12 +141,30 @@ static presto_status add_found(void *user, const presto__walked *found, presto_e
         return presto_fail_errno(err, found->sys_errno, found->path, "cannot stat");
     if (found->info == NULL || !S_ISREG(found->info->st_mode))
         return PRESTO_OK;
-    PRESTO_TRY(holds_records(found->path, found->name, &holds, err));
+    PRESTO_TRY(holds_records(user, found->path, found->name, &holds, err));
     return holds ? add_path(user, strdup(found->path), err) : PRESTO_OK;
 }
 
 static int compare_paths(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static presto_status fail_empty(const presto__listing *listing, const char *path,
+                                presto_error *err) {
+    presto_status status;
+    if (listing->others == 0)
+        status = presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
+                             "no TFRecord files in this folder");
+    else
+        status = presto_fail(
+            err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
+            "no TFRecord files in this folder, but %zu other%s, such as '%s'%s%s: \"presto-write "
+            "-p PIPELINE\" makes TFRecords of files",
+            listing->others, listing->others == 1 ? "" : "s", listing->other,
+            listing->other_content == NULL ? "" : ", ",
+            listing->other_content == NULL ? "" : listing->other_content);
+    presto_error_set_file(err, path);
+    return status;
 }
 
 static presto_status listing_add(presto__listing *listing, const char *path, presto_error *err) {
@@ -146,12 +183,8 @@ static presto_status listing_add(presto__listing *listing, const char *path, pre
     size_t start = listing->count;
     const presto__walk walk = {.user = listing, .name = want_name, .found = add_found};
     PRESTO_TRY(presto__walk_folder(&walk, path, err));
-    if (listing->count == start) {
-        presto_status status = presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
-                                           "no TFRecord files in this folder");
-        presto_error_set_file(err, path);
-        return status;
-    }
+    if (listing->count == start)
+        return fail_empty(listing, path, err);
     qsort(listing->paths + start, listing->count - start, sizeof *listing->paths, compare_paths);
     return PRESTO_OK;
 }

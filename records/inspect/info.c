@@ -34,58 +34,9 @@ void presto_info_done(presto_info *info) {
     *info = (presto_info){0};
 }
 
-/* ---- content by signature ---- */
-
-static bool starts_with(presto_span bytes, size_t at, const char *signature, size_t count) {
-    return bytes.bytes >= at + count && memcmp(bytes.data + at, signature, count) == 0;
-}
-
-/* Text of any language: no control characters but white space, and UTF-8 as far as it is looked at.
- */
-static bool looks_like_text(presto_span bytes) {
-    size_t most = bytes.bytes < 512 ? bytes.bytes : 512;
-    size_t follow = 0;
-    for (size_t i = 0; i < most; i++) {
-        uint8_t byte = bytes.data[i];
-        if (follow > 0) {
-            if ((byte & 0xc0) != 0x80)
-                return false;
-            follow--;
-        } else if (byte >= 0x80) {
-            follow = (byte & 0xe0) == 0xc0 ? 1 : (byte & 0xf0) == 0xe0 ? 2 : 3;
-            if (byte < 0xc2 || byte > 0xf4)
-                return false;
-        } else if (byte < 0x20 && byte != '\n' && byte != '\r' && byte != '\t' && byte != '\f') {
-            return false;
-        } else if (byte == 0x7f) {
-            return false;
-        }
-    }
-    return bytes.bytes > 0 && (follow == 0 || most < bytes.bytes);
-}
-
 const char *presto_content_name(presto_span bytes) {
-    static const struct {
-        const char *name, *signature;
-        size_t bytes;
-    } signatures[] = {
-        {"jpeg", "\xff\xd8\xff", 3}, {"png", "\x89PNG\r\n\x1a\n", 8},
-        {"gif", "GIF8", 4},          {"flac", "fLaC", 4},
-        {"ogg", "OggS", 4},          {"mp3", "ID3", 3},
-        {"hdf5", "\x89HDF\r\n", 6},
-    };
-    for (size_t i = 0; i < sizeof signatures / sizeof signatures[0]; i++)
-        if (starts_with(bytes, 0, signatures[i].signature, signatures[i].bytes))
-            return signatures[i].name;
-    if (starts_with(bytes, 0, "RIFF", 4) && starts_with(bytes, 8, "WEBP", 4))
-        return "webp";
-    if (starts_with(bytes, 0, "RIFF", 4) && starts_with(bytes, 8, "WAVE", 4))
-        return "wav";
-    /* An MPEG audio frame: eleven set bits, layer III, a valid bit rate and sampling rate. */
-    if (bytes.bytes >= 4 && bytes.data[0] == 0xff && (bytes.data[1] & 0xe6) == 0xe2 &&
-        (bytes.data[2] & 0xf0) != 0xf0 && (bytes.data[2] & 0x0c) != 0x0c)
-        return "mp3";
-    return looks_like_text(bytes) ? "text" : NULL;
+    const presto__content *content = presto__content_of(bytes);
+    return content == NULL ? NULL : content->name;
 }
 
 /* ---- files and sizes ---- */

@@ -6,7 +6,19 @@
 #include <unistd.h>
 
 #include "../../base/file_internal.h"
+#include "../dataset/dataset_internal.h"
+#include "../shard/shard_internal.h"
 #include "inspect_internal.h"
+
+/* A file of another kind: damage if it stands where a dataset.json lists a shard. */
+static presto_status judge_foreign(const char *path, presto_status status, presto_error *err) {
+    presto_dataset *dataset = NULL;
+    if (status != PRESTO_ERR_FOREIGN ||
+        presto__dataset_open_ours(&path, 1, &dataset, NULL) != PRESTO_OK)
+        return status;
+    presto_dataset_free(dataset);
+    return presto__foreign_is_damage(status, err);
+}
 
 /* ---- repair ---- */
 
@@ -58,6 +70,7 @@ presto_status presto_repair_file(const char *path, const char *out_path,
         status = presto_shard_writer_finish(writer, NULL, err);
     presto_shard_writer_free(writer);
     presto__scan_free(scan);
+    status = judge_foreign(path, status, err);
     if (status < 0)
         presto_error_set_file(err, path);
     else if (result_out != NULL)
@@ -74,7 +87,7 @@ static presto_status open_indexed(const char *path, presto_shard **shard_out, pr
     presto_shard_options_defaults(&options);
     options.ignore_index = true;
     PRESTO_TRY(presto_shard_open(path, &options, &shard, err));
-    presto_status status = presto_shard_index(shard, false, NULL, err);
+    presto_status status = judge_foreign(path, presto_shard_index(shard, false, NULL, err), err);
     if (status < 0)
         presto_shard_free(shard);
     else

@@ -158,6 +158,9 @@ presto_status presto__scan_next(presto__scan *scan, presto__scan_item *item_out,
                                   PRESTO_VERIFY_HEADER, &payload_bytes, &scan->fault);
     if (status == PRESTO_END)
         return finish(scan, item_out);
+    if (status < 0 && scan->offset == 0)
+        PRESTO_TRY(presto__refuse_foreign(scan->fd, scan->path, scan->compression,
+                                          scan->max_payload_bytes, err));
     if (status < 0)
         return lose_until_next(scan, kind_of(status), item_out, err);
     size_t want = (size_t)payload_bytes + OVERHEAD;

@@ -236,17 +236,21 @@ static presto_status check_index(verifier *v, presto_error *err) {
 
 /* ---- one file ---- */
 
-static presto_status verify_records(verifier *v, presto_error *err) {
-    presto__scan *scan;
-    PRESTO_TRY(prepare_codec(v, err));
-    PRESTO_TRY(presto__scan_new(v->path, v->options->max_payload_bytes, &scan, err));
-    presto__scan_ask(scan, v->options->should_stop, v->options->should_stop_user);
-    v->result->bytes += presto__scan_file_bytes(scan);
+static presto_status check_items(verifier *v, presto__scan *scan, presto_error *err) {
     presto_status status;
     presto__scan_item item;
+    v->result->bytes += presto__scan_file_bytes(scan);
+    PRESTO_TRY(prepare_codec(v, err));
     while ((status = presto__scan_next(scan, &item, err)) == PRESTO_OK)
-        if ((status = take_item(v, &item, err)) < 0)
-            break;
+        PRESTO_TRY(take_item(v, &item, err));
+    return status;
+}
+
+static presto_status verify_records(verifier *v, presto_error *err) {
+    presto__scan *scan;
+    PRESTO_TRY(presto__scan_new(v->path, v->options->max_payload_bytes, &scan, err));
+    presto__scan_ask(scan, v->options->should_stop, v->options->should_stop_user);
+    presto_status status = check_items(v, scan, err);
     presto__scan_free(scan);
     PRESTO_TRY(status);
     return v->options->check_index ? check_index(v, err) : PRESTO_OK;
@@ -265,6 +269,8 @@ presto_status presto_verify_file(const char *path, const presto_verify_options *
     presto_status status = verify_records(&v, &fault);
     if (status == PRESTO_ERR_IO || status == PRESTO_ERR_NOT_FOUND)
         status = report_file(&v, PRESTO_FAULT_IO, fault.message, &fault);
+    else if (status == PRESTO_ERR_FOREIGN)
+        status = report_file(&v, PRESTO_FAULT_FOREIGN, fault.message, &fault);
     presto_codec_free(v.codec);
     presto_arena_done(&v.arena);
     presto_buffer_done(&v.offsets);

@@ -156,6 +156,16 @@ static presto_status step_over(hopper *hop, uint64_t offset, uint64_t record,
     return status;
 }
 
+/* The first record does not hold: is it a file of another kind? */
+static presto_status refuse_foreign(hopper *hop, presto_error *err) {
+    const presto_shard *shard = hop->shard;
+    presto_status status = presto__refuse_foreign(hop->fd, shard->path, shard->compression,
+                                                  shard->options.max_payload_bytes, err);
+    if (status == PRESTO_ERR_FOREIGN)
+        PRESTO_TRY(add_number(&hop->found->offsets, 0, err));
+    return status;
+}
+
 static presto_status hop_all(hopper *hop, presto_error *err) {
     presto_shard *shard = hop->shard;
     presto__found *found = hop->found;
@@ -167,6 +177,8 @@ static presto_status hop_all(hopper *hop, presto_error *err) {
         status = hop_once(hop, offset, &next, &why);
         if (status == PRESTO_END)
             break;
+        if (is_damage(status) && offset == 0)
+            PRESTO_TRY(refuse_foreign(hop, err));
         if (is_damage(status) && hop->tolerate) {
             status = step_over(hop, offset, record, &why, &next, err);
             if (status < 0)

@@ -67,6 +67,7 @@ static presto_status replace_index(presto_shard *shard, const presto_error *why,
     if (found == NULL)
         return presto_fail_memory(err, sizeof *found);
     presto_status status = presto__shard_hop(shard, shard->options.tolerate, found, &failure);
+    status = presto__foreign_is_damage(status, &failure); /* it held records when it was indexed */
     if (status >= 0 && found->record_count != shard->record_count) {
         status = presto_fail(&failure, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
                              "its index is damaged (%s) and counts %ju record%s where there are "

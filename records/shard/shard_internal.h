@@ -80,6 +80,37 @@ presto_file_compression presto__detect_compression(presto_span head);
 /** Does a file that begins so hold records, plain or compressed? */
 bool presto__is_tfrecord(presto_span head);
 
+/* ---- files that hold no TFRecords ---- */
+
+/** A file format. All strings are static. */
+typedef struct presto__content {
+    const char *name;   /* "wav" */
+    const char *shown;  /* "a WAV file" */
+    const char *advice; /* how to make TFRecords of it */
+    bool is_sure;       /* its first bytes are proof enough */
+} presto__content;
+
+/** The format by its first bytes (1 KiB, or all there are); NULL: unknown. */
+const presto__content *presto__content_of(presto_span bytes);
+
+/**
+ * A file's first record does not hold: is it something else than TFRecords? PRESTO_ERR_FOREIGN,
+ * with the file's name, if its first bytes are the signature of another format, or look like text
+ * and no whole record stands in the first 64 MiB. PRESTO_OK: take it for damaged (or whole). Reads
+ * the file anew from `fd`. Also PRESTO_ERR_MEMORY.
+ */
+presto_status presto__refuse_foreign(int fd, const char *path, presto_file_compression compression,
+                                     uint64_t max_payload_bytes, presto_error *err);
+
+/** Of a file that is listed as a shard: one of another kind in its place is damage. */
+static inline presto_status presto__foreign_is_damage(presto_status status, presto_error *err) {
+    if (status != PRESTO_ERR_FOREIGN)
+        return status;
+    if (err != NULL)
+        err->status = PRESTO_ERR_CORRUPT;
+    return PRESTO_ERR_CORRUPT;
+}
+
 /** What its name says: .gz, .deflate, .zz, .zlib. */
 presto_file_compression presto__compression_by_name(const char *path);
 

@@ -476,8 +476,9 @@ def add_bad(folder):
         whole[:at] + frame(payloads[3], length=2**62) + whole[starts[4] :], "length", 3, [4])
     add("negative-length", "record 3 claims 2^64 - 1 bytes, with the right CRC",
         whole[:at] + frame(payloads[3], length=2**64 - 1) + whole[starts[4] :], "length", 3, [4])
-    add("text", "a text file", b"This is not a TFRecord file.\n" * 3, "length-crc", 0)
-    add("short-text", "a text file shorter than a header", b"text\n", "truncated", 0)
+    for name, what, data in (("text", "a text file", b"This is not a TFRecord file.\n" * 3),
+                             ("short-text", "a text file shorter than a header", b"text\n")):
+        folder.add(f"bad-{name}.tfrecord", what, hand, data, [], fault={"kind": "foreign"})
 
     by = "hand, framed by TensorFlow"
     malformed = [

@@ -425,10 +425,13 @@ START_TEST(what_holds_no_records_is_refused) {
     const char *path = dir;
     ck_assert_status(presto_dataset_open(&path, 1, NULL, &dataset, &err), PRESTO_ERR_NOT_FOUND,
                      &err);
+    ck_assert_str_eq(err.message, "no TFRecord files in this folder");
+    presto_check_write_file(path_in(dir, "b"), presto_span_of_text("text"));
     presto_check_write_file(path_in(dir, "a.jpg"), presto_span_of_text("\xff\xd8\xff\xe0"));
     ck_assert_status(presto_dataset_open(&path, 1, NULL, &dataset, &err), PRESTO_ERR_NOT_FOUND,
                      &err);
-    ck_assert_str_eq(err.message, "no TFRecord files in this folder");
+    ck_assert_ptr_nonnull(strstr(err.message, "no TFRecord files in this folder, but 2 others"));
+    ck_assert_ptr_nonnull(strstr(err.message, "/a.jpg', a JPEG file"));
     path = "/no/such/path";
     ck_assert_status(presto_dataset_open(&path, 1, NULL, &dataset, &err), PRESTO_ERR_NOT_FOUND,
                      &err);

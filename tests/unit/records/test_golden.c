@@ -207,6 +207,8 @@ static const char *kind_name(presto_fault_kind kind) {
         return "codec";
     case PRESTO_FAULT_EXAMPLE:
         return "example";
+    case PRESTO_FAULT_FOREIGN:
+        return "foreign";
     case PRESTO_FAULT_IO:
     case PRESTO_FAULT_INDEX:
     case PRESTO_FAULT_MANIFEST:

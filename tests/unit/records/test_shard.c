@@ -572,6 +572,12 @@ START_TEST(what_cannot_be_opened_says_why) {
     ck_assert_str_eq(err.message, "is a named pipe, not a regular file");
     presto_check_write_file(file.path, presto_span_of_text("this is not a TFRecord file at all\n"));
     ck_assert_ok(presto_shard_open(file.path, NULL, &shard, &err), &err);
+    ck_assert_status(presto_shard_index(shard, false, NULL, &err), PRESTO_ERR_FOREIGN, &err);
+    ck_assert_str_eq(err.file, file.path);
+    ck_assert_ptr_nonnull(strstr(err.message, "a text file, not TFRecords"));
+    presto_shard_free(shard);
+    presto_check_write_file(file.path, presto_span_of_text("\1\2\3 no sign of what this is"));
+    ck_assert_ok(presto_shard_open(file.path, NULL, &shard, &err), &err);
     ck_assert_status(presto_shard_index(shard, false, NULL, &err), PRESTO_ERR_CORRUPT, &err);
     ck_assert_ptr_nonnull(strstr(err.message, "is this a TFRecord file?"));
     presto_shard_free(shard);
