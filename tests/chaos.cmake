@@ -30,4 +30,4 @@ foreach(function malloc calloc realloc aligned_alloc strdup pread pread64 write 
   target_link_options(loader_test_faults PRIVATE -Wl,--wrap=${function})
 endforeach()
 # A writer that hangs on its file.
-target_link_options(loader_test_writers PRIVATE -Wl,--wrap=presto__conversion_open_writer)
+target_link_options(loader_test_writers PRIVATE -Wl,--wrap=presto_shard_writer_open)

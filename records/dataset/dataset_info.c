@@ -11,6 +11,7 @@
 #include <presto/text.h>
 #include <presto/version.h>
 
+#include "../../base/digest_internal.h"
 #include "../../base/file_internal.h"
 #include "dataset_internal.h"
 
@@ -42,21 +43,14 @@ void presto_dataset_info_done(presto_dataset_info *info) {
 
 /* ---- writing ---- */
 
-static uint64_t hash_bytes(uint64_t hash, const void *data, size_t bytes) {
-    const uint8_t *at = data;
-    for (size_t i = 0; i < bytes; i++)
-        hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
 /* FNV-1a over what the data is: each shard's CRC, size and record count, in order. */
 static uint64_t digest(const presto_dataset_info *info) {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    uint64_t hash = PRESTO__FNV_START;
     for (size_t i = 0; i < info->shard_count; i++) {
         const presto_dataset_shard *shard = &info->shards[i];
-        hash = hash_bytes(hash, &shard->records, sizeof shard->records);
-        hash = hash_bytes(hash, &shard->stored_bytes, sizeof shard->stored_bytes);
-        hash = hash_bytes(hash, &shard->crc32c, sizeof shard->crc32c);
+        hash = presto__fnv_add(hash, &shard->records, sizeof shard->records);
+        hash = presto__fnv_add(hash, &shard->stored_bytes, sizeof shard->stored_bytes);
+        hash = presto__fnv_add(hash, &shard->crc32c, sizeof shard->crc32c);
     }
     return hash;
 }

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "disk_internal.h"
+#include "cache/disk_internal.h"
 
 #define MOST_ENTRIES 64
 

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "disk_parts_internal.h"
+#include "cache/disk_internal.h"
 #include "loader_check.h"
 
 static char *dir;

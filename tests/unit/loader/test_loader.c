@@ -545,7 +545,8 @@ START_TEST(skipped_samples_leave_batches_shorter_and_are_told_in_order) {
                             ck_assert(x[row * 20 + 3] == made_value(expected, 3));
                             char key[32];
                             snprintf(key, sizeof key, "sample-%" PRIu64, expected);
-                            ck_assert(presto_span_is(presto_batch_string(&got->features[0], row), key));
+                            ck_assert(
+                                presto_span_is(presto_batch_string(&got->features[0], row), key));
                         }
                         expected++;
                     }

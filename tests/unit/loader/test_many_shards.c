@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "convert_internal.h"
+#include "convert/convert_internal.h"
 #include "folder_check.h"
 
 #define SAMPLES 300

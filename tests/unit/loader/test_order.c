@@ -2,7 +2,7 @@
 /* The order of samples: complete, the same for any world and any cut, dealt out evenly to ranks. */
 #include "presto_check.h"
 
-#include "loader_internal.h"
+#include "order/order_internal.h"
 
 static const presto_shuffle_kind kinds[] = {PRESTO_SHUFFLE_NONE, PRESTO_SHUFFLE_BUFFER,
                                             PRESTO_SHUFFLE_FULL, PRESTO_SHUFFLE_BLOCKS};

@@ -3,7 +3,7 @@
  * key. */
 #include "presto_check.h"
 
-#include "loader_internal.h"
+#include "order/order_internal.h"
 
 static void check_bijection(uint64_t count, uint64_t seed, uint64_t epoch) {
     presto__permutation permutation;

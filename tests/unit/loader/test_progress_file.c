@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "convert_internal.h"
+#include "convert/convert_internal.h"
 
 static char *dir;
 static presto_error err;

@@ -5,7 +5,7 @@
  */
 #include "loader_check.h"
 
-#include "loader_internal.h"
+#include "engine/engine_internal.h"
 
 enum { MOST_RANGES = 9, SAMPLES = 700 };
 

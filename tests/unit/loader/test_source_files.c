@@ -4,11 +4,13 @@
 #include "folder_check.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "source_files_internal.h"
+#include "source/source_files_internal.h"
 
 static char *dir;
 

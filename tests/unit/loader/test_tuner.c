@@ -6,7 +6,7 @@
 
 #include <presto/rng.h>
 
-#include "loader_internal.h"
+#include "engine/engine_internal.h"
 
 /* What `threads` deliver where `knee` of them are worth it. */
 static double rate_of(unsigned threads, unsigned knee) {

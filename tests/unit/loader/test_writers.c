@@ -12,7 +12,7 @@
 
 #include <presto/clock.h>
 
-#include "conversion_internal.h"
+#include "convert/convert_internal.h"
 #include "folder_check.h"
 
 #define PHOTOS 30
@@ -485,20 +485,24 @@ static void set_gate(bool is_shut) {
     pthread_mutex_unlock(&gate_lock);
 }
 
-presto_status __real_presto__conversion_open_writer(const presto__conversion *job, size_t shard,
-                                                    presto_shard_writer **writer_out,
-                                                    presto_error *error);
-presto_status __wrap_presto__conversion_open_writer(const presto__conversion *job, size_t shard,
-                                                    presto_shard_writer **writer_out,
-                                                    presto_error *error);
-presto_status __wrap_presto__conversion_open_writer(const presto__conversion *job, size_t shard,
-                                                    presto_shard_writer **writer_out,
-                                                    presto_error *error) {
+presto_status __real_presto_shard_writer_open(const char *path,
+                                              const presto_shard_writer_options *options,
+                                              presto_shard_writer **writer_out,
+                                              presto_error *error);
+presto_status __wrap_presto_shard_writer_open(const char *path,
+                                              const presto_shard_writer_options *options,
+                                              presto_shard_writer **writer_out,
+                                              presto_error *error);
+presto_status __wrap_presto_shard_writer_open(const char *path,
+                                              const presto_shard_writer_options *options,
+                                              presto_shard_writer **writer_out,
+                                              presto_error *error) {
+    bool is_first = strstr(path, "data-00000-of-") != NULL;
     pthread_mutex_lock(&gate_lock);
-    while (gate_is_shut && shard == 0)
+    while (gate_is_shut && is_first)
         pthread_cond_wait(&gate_opened, &gate_lock);
     pthread_mutex_unlock(&gate_lock);
-    return __real_presto__conversion_open_writer(job, shard, writer_out, error);
+    return __real_presto_shard_writer_open(path, options, writer_out, error);
 }
 
 /*

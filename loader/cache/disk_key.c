@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What samples in a disk cache depend on, as 128 bits. Whatever changes a sample must change its
+ * key; what only may change it (a file's times) changes the key as well: a cold cache costs time, a
+ * stale one is wrong.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <jansson.h>
+
+#include <presto/version.h>
+
+#include "disk_internal.h"
+
+static void add_text(presto__digest *digest, const char *text) {
+    if (text == NULL)
+        presto__digest_add(digest, "", 1); /* as no text: texts have no NUL */
+    else
+        presto__digest_add(digest, text, strlen(text));
+}
+
+static void add_number(presto__digest *digest, uint64_t number) {
+    presto__digest_add(digest, &number, sizeof number);
+}
+
+/* What foreign records mean is not told by their files. */
+static void add_features(presto__digest *digest, const presto_source *source) {
+    add_number(digest, source->feature_count);
+    for (size_t i = 0; i < source->feature_count; i++) {
+        const presto_feature_spec *feature = &source->features[i];
+        char text[PRESTO_SPEC_TEXT_BYTES];
+        add_text(digest, feature->name);
+        add_number(digest, (uint64_t)feature->encoding);
+        add_text(digest, presto_spec_format(&feature->spec, text, sizeof text));
+    }
+    add_text(digest, source->main_feature);
+}
+
+/* Options that name files (a model, a program): what counts is what is in them. */
+static void add_named_files(presto__digest *digest, const json_t *value) {
+    const char *key;
+    json_t *item;
+    size_t i;
+    struct stat info;
+    if (json_is_string(value) && stat(json_string_value(value), &info) == 0 &&
+        S_ISREG(info.st_mode)) {
+        add_text(digest, json_string_value(value));
+        presto__digest_add_file(digest, &info);
+    }
+    json_array_foreach(value, i, item) {
+        add_named_files(digest, item);
+    }
+    json_object_foreach((json_t *)value, key, item) {
+        add_named_files(digest, item);
+    }
+}
+
+static presto_status add_plan(presto__digest *digest, const presto_plan *plan, presto_error *err) {
+    if (plan == NULL) {
+        add_text(digest, NULL);
+        return PRESTO_OK;
+    }
+    presto_buffer text = {0};
+    PRESTO_TRY(presto_plan_json(plan, &text, err));
+    presto__digest_add(digest, text.data, text.bytes);
+    json_t *steps = json_loadb((const char *)text.data, text.bytes, 0, NULL);
+    presto_buffer_done(&text);
+    if (steps == NULL)
+        return presto_fail_memory(err, text.bytes);
+    add_named_files(digest, steps);
+    json_decref(steps);
+    return PRESTO_OK;
+}
+
+/* Samples of which only some features were asked for are others. */
+static void add_selection(presto__digest *digest, const presto__selection *selection) {
+    if (selection->is_all)
+        return;
+    add_number(digest, selection->count);
+    for (size_t i = 0; i < selection->count; i++)
+        add_text(digest, selection->features[i].name);
+}
+
+presto_status presto__disk_key_of(const presto_source *source, const presto_plan *plan,
+                                  const presto__selection *selection, presto__disk_key *key_out,
+                                  presto_error *err) {
+    presto__digest digest = {{PRESTO__DISK_VERSION, sizeof(presto__disk_key)}};
+    add_text(&digest, presto_version());
+    add_features(&digest, source);
+    PRESTO_TRY(add_plan(&digest, plan, err));
+    /* Until the files are read, a raw source's samples are the paths themselves. */
+    bool as_named = plan == NULL || (presto_plan_step_flags(plan, 0) & PRESTO_STEP_READS_FILE) == 0;
+    PRESTO_TRY(source->ops->identify(source, as_named, &digest, err));
+    add_selection(&digest, selection);
+    key_out->words[0] = digest.state[0];
+    key_out->words[1] = digest.state[1];
+    return PRESTO_OK;
+}

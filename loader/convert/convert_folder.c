@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The folder of a conversion: may it be written to, what of an earlier run stands there and is of
+ * the same job, and what is taken away again when nothing came of it.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include <presto/clock.h>
+#include <presto/version.h>
+
+#include "../../base/file_internal.h"
+#include "convert_internal.h"
+
+#define INDEX ".index"
+#define LOCK_TRIES 100
+
+/* What must be equal for shards of another run to be kept. */
+static char *job_text(const presto__conversion *job) {
+    json_t *root = json_pack(
+        "{s:s?, s:s?, s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:s}", "pipeline", job->pipeline_json,
+        "split", job->split, "codec", job->codec_text, "file_compression",
+        presto_file_compression_name(job->options->file_compression), "shards",
+        (json_int_t)job->shard_count, "shard_bytes", (json_int_t)job->options->shard_bytes, "seed",
+        (json_int_t)job->seed, "samples", (json_int_t)job->sample_count, "input", job->input_text,
+        "version", presto_version());
+    char *text = root == NULL ? NULL : json_dumps(root, JSON_SORT_KEYS | JSON_COMPACT);
+    json_decref(root);
+    return text;
+}
+
+static presto_status fail_folder(const presto__conversion *job, const char *before,
+                                 const char *name, const char *after, presto_error *err) {
+    presto_status status =
+        presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "%s%s%s", before, name, after);
+    presto_error_set_file(err, job->dir);
+    return status;
+}
+
+static bool ends_with(const char *text, const char *ending) {
+    size_t bytes = strlen(text), wanted = strlen(ending);
+    return bytes >= wanted && strcmp(text + bytes - wanted, ending) == 0;
+}
+
+/* Which shard, under which of its names, is this file of, or the index of? SIZE_MAX: of none. */
+static size_t shard_of(const presto__conversion *job, const char *name) {
+    size_t shard, count;
+    char shown[PRESTO__SHARD_NAME_BYTES];
+    if (sscanf(name, "data-%5zu-of-%5zu", &shard, &count) == 2 && shard < job->shard_count)
+        presto__conversion_shard_name(job, shard, shown);
+    else if (sscanf(name, ".data-%5zu.", &shard) == 1 && presto__conversion_by_size(job))
+        presto__conversion_working_name(job, shard, shown);
+    else
+        return SIZE_MAX;
+    size_t bytes = strlen(shown);
+    bool is_its = strncmp(name, shown, bytes) == 0 &&
+                  (name[bytes] == '\0' || strcmp(name + bytes, INDEX) == 0);
+    return is_its ? shard : SIZE_MAX;
+}
+
+/* The names that a conversion gives to files, whole ones and temporary ones. */
+static bool is_whole_name(const presto__conversion *job, const char *name) {
+    return strcmp(name, PRESTO_PROGRESS_FILE) == 0 || strcmp(name, PRESTO__DICTIONARY_FILE) == 0 ||
+           strcmp(name, PRESTO_DATASET_FILE) == 0 || shard_of(job, name) != SIZE_MAX;
+}
+
+static bool is_temporary_name(const presto__conversion *job, const char *name, bool *is_first_out) {
+    char stem[PRESTO__SHARD_NAME_BYTES + 8];
+    size_t bytes = presto__partial_stem(name);
+    if (bytes == 0 || bytes >= sizeof stem)
+        return false;
+    memcpy(stem, name + 1, bytes);
+    stem[bytes] = '\0';
+    *is_first_out = strcmp(stem, PRESTO_PROGRESS_FILE) == 0;
+    return is_whole_name(job, stem);
+}
+
+/* Look at what is in the folder; temporary files of a run that died are removed. */
+static presto_status check_entries(const presto__conversion *job, DIR *folder, presto_error *err) {
+    for (;;) {
+        errno = 0;
+        const struct dirent *entry = readdir(folder);
+        if (entry == NULL)
+            return errno == 0 ? PRESTO_OK
+                              : presto_fail_errno(err, errno, job->dir, "cannot read folder");
+        const char *name = entry->d_name;
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+            strcmp(name, PRESTO_LOCK_FILE) == 0)
+            continue;
+        /* All that a run leaves which dies before it has a progress file. */
+        bool is_first = false;
+        bool is_temporary = is_temporary_name(job, name, &is_first);
+        if (!job->has_progress_file && !is_first)
+            return fail_folder(job, "is not empty (it holds ", name, ")", err);
+        if (!is_temporary && !is_whole_name(job, name))
+            return fail_folder(job, "holds ", name, ", which is not part of the conversion", err);
+        if (is_temporary && unlinkat(dirfd(folder), name, 0) != 0)
+            return presto_fail_errno(err, errno, job->dir, "cannot remove %s", name);
+    }
+}
+
+/* Could the shards, by their records and sizes, be those of this job? */
+static bool shards_fit(const presto__conversion *job, const presto_dataset_info *info) {
+    const presto_dataset_shard *shards = info->shards;
+    if (!presto__conversion_by_size(job)) {
+        uint64_t first = 0;
+        for (size_t i = 0; i < info->shard_count && i < job->shard_count; i++) {
+            uint64_t end = presto__conversion_end(job, i);
+            if (shards[i].records > end - first)
+                return false;
+            first = end;
+        }
+        return info->shard_count == job->shard_count;
+    }
+    if (info->file_compression != PRESTO_FILE_PLAIN)
+        return true; /* how large they were before cannot be seen */
+    uint64_t most = job->options->shard_bytes;
+    for (size_t i = 0; i < info->shard_count; i++) {
+        bool is_too_large = shards[i].records > 1 && shards[i].stored_bytes > most;
+        /* The next shard begins with a record that did not fit here. */
+        bool is_too_small = i + 1 < info->shard_count &&
+                            shards[i].stored_bytes + shards[i + 1].stored_bytes <= most;
+        if (is_too_large || is_too_small)
+            return false;
+    }
+    return true;
+}
+
+static bool same_text(const char *a, const char *b) {
+    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+/* What a finished dataset was made with that this job would do otherwise; NULL: nothing. */
+static const char *finished_difference(const presto__conversion *job,
+                                       const presto_dataset_info *info, bool same_pipeline,
+                                       uint64_t samples) {
+    if (!same_pipeline)
+        return "pipeline";
+    if (!same_text(info->split, job->split))
+        return "split";
+    if (strcmp(info->codec, job->codec_text) != 0)
+        return "codec";
+    if (info->file_compression != job->options->file_compression)
+        return "file_compression";
+    if (!shards_fit(job, info))
+        return presto__conversion_by_size(job) ? "shard_bytes" : "shards";
+    if (info->seed != job->seed)
+        return "seed";
+    bool fits = job->options->on_error == PRESTO_ON_ERROR_FAIL ? samples == job->sample_count
+                                                               : samples <= job->sample_count;
+    if (!fits)
+        return "samples";
+    /* Who wrote the dataset may not have known it. */
+    return info->input == NULL || same_text(info->input, job->input_text) ? NULL : "input";
+}
+
+/* The shards of a whole dataset. Which has which samples is not known, nor needed: the first passes
+ * for the one that had them all. */
+static presto_status take_shards(presto__conversion *job, const presto_dataset_info *info,
+                                 presto_error *err) {
+    for (size_t i = 0; i < info->shard_count; i++) {
+        presto__whole_shard shard = {.number = i,
+                                     .first = i == 0 ? 0 : job->sample_count,
+                                     .end = job->sample_count,
+                                     .described = info->shards[i]};
+        PRESTO_TRY(presto__progress_add(&job->progress, info->shards[i].file, &shard, err));
+    }
+    job->shard_count = info->shard_count;
+    job->is_finished = true;
+    return PRESTO_OK;
+}
+
+/*
+ * To resume what is whole is to do nothing: whoever was killed between dataset.json and the exit
+ * cannot know. Takes the figures from there.
+ */
+static presto_status take_finished(presto__conversion *job, presto_error *err) {
+    presto_dataset_info info = {0};
+    PRESTO_TRY(presto_dataset_info_read(job->dir, &info, err));
+    bool same_pipeline = same_text(info.pipeline_json, job->pipeline_json);
+    presto_status status = PRESTO_OK;
+    if (job->pipeline != NULL && info.pipeline_json != NULL)
+        status = presto_pipeline_same(job->pipeline, info.pipeline_json, &same_pipeline, err);
+    uint64_t samples = 0;
+    for (size_t i = 0; i < info.shard_count; i++)
+        samples += info.shards[i].records;
+    const char *difference = finished_difference(job, &info, same_pipeline, samples);
+    if (status == PRESTO_OK && difference != NULL)
+        status = fail_folder(job, "holds a whole dataset already, which differs in: ", difference,
+                             "", err);
+    if (status == PRESTO_OK)
+        status = take_shards(job, &info, err);
+    presto_dataset_info_done(&info);
+    return status;
+}
+
+/* ---- what an interrupted run left ---- */
+
+/* Is there such a file, of that size unless it is 0? */
+static bool stands(const presto__conversion *job, const char *name, const char *suffix,
+                   uint64_t bytes) {
+    char file[PRESTO__SHARD_NAME_BYTES + 8];
+    snprintf(file, sizeof file, "%s%s", name, suffix);
+    char *path = presto__path_join(job->dir, file, NULL);
+    struct stat info;
+    bool found = path != NULL && lstat(path, &info) == 0 && S_ISREG(info.st_mode) &&
+                 (bytes == 0 || (uint64_t)info.st_size == bytes);
+    free(path);
+    return found;
+}
+
+/*
+ * Is the i-th shard as the progress file lists it? Under the name that it has while others are
+ * missing, or, with `named`, under its last one; its index may have that already.
+ */
+static bool shard_stands(const presto__conversion *job, size_t i, bool named) {
+    const presto__whole_shard *whole = &job->progress.shards[i];
+    const presto_dataset_shard *shard = &whole->described;
+    char working[PRESTO__SHARD_NAME_BYTES], name[PRESTO__SHARD_NAME_BYTES];
+    presto__conversion_working_name(job, whole->number, working);
+    presto__conversion_shard_name(job, whole->number, name);
+    if (strcmp(shard->file, working) != 0)
+        return false;
+    bool has_index = stands(job, working, INDEX, 0) || stands(job, name, INDEX, 0);
+    return has_index && (stands(job, working, "", shard->stored_bytes) ||
+                         (named && stands(job, name, "", shard->stored_bytes)));
+}
+
+/* By size: how many of the first shards stand; none counts behind one that does not. */
+static size_t count_standing(const presto__conversion *job) {
+    const presto__progress *progress = &job->progress;
+    size_t count = 0;
+    while (count < progress->shard_count && progress->shards[count].number == count &&
+           progress->shards[count].first == (count == 0 ? 0 : progress->shards[count - 1].end) &&
+           shard_stands(job, count, true))
+        count++;
+    return count;
+}
+
+/* By number each shard stands for itself. */
+static void drop_missing(presto__conversion *job) {
+    presto__progress *progress = &job->progress;
+    size_t kept = 0;
+    for (size_t i = 0; i < progress->shard_count; i++) {
+        const presto__whole_shard shard = progress->shards[i];
+        bool is_its = shard.number < job->shard_count &&
+                      shard.first == presto__conversion_first(job, shard.number) &&
+                      shard.end == presto__conversion_end(job, shard.number);
+        if (is_its && shard_stands(job, i, false))
+            progress->shards[kept++] = shard;
+        else
+            free(shard.described.file);
+    }
+    progress->shard_count = kept;
+}
+
+/* A file of shard `shard`, of which the first `whole` are kept: away with it, or back to the name
+ * of an unfinished run. */
+static presto_status take_back(const presto__conversion *job, int folder, const char *name,
+                               size_t shard, size_t whole, presto_error *err) {
+    if (shard >= whole) {
+        if (unlinkat(folder, name, 0) != 0)
+            return presto_fail_errno(err, errno, job->dir, "cannot remove %s", name);
+    } else if (name[0] != '.') {
+        char working[PRESTO__SHARD_NAME_BYTES], index[PRESTO__SHARD_NAME_BYTES + 8];
+        presto__conversion_working_name(job, shard, working);
+        snprintf(index, sizeof index, "%s" INDEX, working);
+        if (renameat(folder, name, folder, ends_with(name, INDEX) ? index : working) != 0)
+            return presto_fail_errno(err, errno, job->dir, "cannot rename %s", name);
+    }
+    return PRESTO_OK;
+}
+
+/*
+ * Of the shards that the progress file lists, keep those that stand; by size, the first ones that
+ * do: where they end depends on what they hold, so that others must not stay around, as who knows
+ * how many there will be now. If all stand, all that may be missing is their names.
+ */
+static presto_status keep_whole_shards(presto__conversion *job, DIR *folder, presto_error *err) {
+    presto__progress *progress = &job->progress;
+    bool is_complete = job->shard_count > 0 && progress->shard_count == job->shard_count;
+    if (!presto__conversion_by_size(job)) {
+        drop_missing(job);
+        return PRESTO_OK;
+    }
+    size_t whole = count_standing(job);
+    if (is_complete && whole == job->shard_count)
+        return PRESTO_OK;
+    rewinddir(folder);
+    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+        size_t shard = shard_of(job, entry->d_name);
+        if (shard != SIZE_MAX)
+            PRESTO_TRY(take_back(job, dirfd(folder), entry->d_name, shard, whole, err));
+    }
+    presto__progress_keep(progress, whole);
+    job->shard_count = 0;
+    return PRESTO_OK;
+}
+
+/* The progress file, if it is of this job. */
+static presto_status read_progress(presto__conversion *job, const char *text, presto_error *err) {
+    presto_status status = presto__progress_read(job->dir, &job->progress, err);
+    if (status == PRESTO_ERR_NOT_FOUND)
+        return PRESTO_OK;
+    PRESTO_TRY(status);
+    job->has_progress_file = true;
+    if (!job->options->resume)
+        return fail_folder(job, "holds an unfinished conversion: resume it, or remove it", "", "",
+                           err);
+    status = presto__progress_compare(&job->progress, text, err);
+    if (status < 0) {
+        presto_error_set_file(err, job->dir);
+        return status;
+    }
+    /* By size all shards are there once the last one ends with the last sample. */
+    if (presto__conversion_by_size(job) &&
+        presto__progress_next(&job->progress) == job->sample_count)
+        job->shard_count = job->progress.shard_count;
+    return PRESTO_OK;
+}
+
+static presto_status take_unfinished(presto__conversion *job, const char *text, presto_error *err) {
+    PRESTO_TRY(read_progress(job, text, err));
+    DIR *folder = opendir(job->dir);
+    if (folder == NULL)
+        return presto_fail_errno(err, errno, job->dir, "cannot open folder");
+    presto_status status = check_entries(job, folder, err);
+    if (status == PRESTO_OK && job->has_progress_file)
+        status = keep_whole_shards(job, folder, err);
+    closedir(folder);
+    job->skipped_before = presto__progress_skipped(&job->progress);
+    return status;
+}
+
+static presto_status check_is_folder(const presto__conversion *job, presto_error *err) {
+    struct stat info;
+    if (stat(job->dir, &info) != 0)
+        return presto_fail_errno(err, errno, job->dir, "cannot stat");
+    return S_ISDIR(info.st_mode)
+               ? PRESTO_OK
+               : fail_folder(job, "is not a folder; a dataset is written into one", "", "", err);
+}
+
+/* The folder stands: what is in it? */
+static presto_status take_folder(presto__conversion *job, const char *text, presto_error *err) {
+    bool is_dataset = false;
+    PRESTO_TRY(presto__path_is_dataset(job->dir, &is_dataset, err));
+    if (is_dataset && job->options->resume)
+        return take_finished(job, err);
+    if (is_dataset)
+        return fail_folder(job, "holds a whole dataset already", "", "", err);
+    return take_unfinished(job, text, err);
+}
+
+/*
+ * A whole dataset is left as it is, but for what a process leaves that was killed at its very end:
+ * its lock. One that has not come to its end yet is let end.
+ */
+static presto_status lock_finished(presto__conversion *job, presto_error *err) {
+    char *path = presto__path_join(job->dir, PRESTO_LOCK_FILE, err);
+    if (path == NULL)
+        return PRESTO_ERR_MEMORY;
+    struct stat info;
+    bool is_left = lstat(path, &info) == 0;
+    free(path);
+    presto_status status = is_left ? presto_folder_lock_take(job->dir, &job->lock, err) : PRESTO_OK;
+    return status == PRESTO_ERR_BUSY ? status : PRESTO_OK;
+}
+
+/* The folder may be removed by its last owner between the two. */
+static presto_status make_and_lock(presto__conversion *job, presto_error *err) {
+    presto_status status = PRESTO_ERR_NOT_FOUND;
+    for (int i = 0; status == PRESTO_ERR_NOT_FOUND && i < LOCK_TRIES; i++) {
+        job->made_dir = mkdir(job->dir, 0777) == 0;
+        if (!job->made_dir && errno != EEXIST)
+            return presto_fail_errno(err, errno, job->dir, "cannot make folder");
+        PRESTO_TRY(check_is_folder(job, err));
+        status = presto_folder_lock_take(job->dir, &job->lock, err);
+    }
+    if (status < 0 && job->made_dir)
+        (void)rmdir(job->dir); /* unless another process has begun there */
+    return status;
+}
+
+static presto_status open_folder(presto__conversion *job, char **text, presto_error *err) {
+    bool is_dataset = false;
+    PRESTO_TRY(presto__path_is_dataset(job->dir, &is_dataset, err));
+    if (is_dataset && job->options->resume)
+        PRESTO_TRY(lock_finished(job, err));
+    else if (!is_dataset)
+        PRESTO_TRY(make_and_lock(job, err));
+    PRESTO_TRY(take_folder(job, *text, err));
+    job->took_dir = !job->is_finished;
+    if (job->is_finished || job->has_progress_file)
+        return PRESTO_OK;
+    job->progress.job = *text;
+    *text = NULL;
+    job->has_progress_file = true;
+    return presto__progress_write(job->dir, &job->progress, job->options->sync, err);
+}
+
+presto_status presto__conversion_open_folder(presto__conversion *job, presto_error *err) {
+    char *text = job_text(job);
+    if (text == NULL)
+        return presto_fail_memory(err, 0);
+    presto_status status = open_folder(job, &text, err);
+    free(text);
+    return status;
+}
+
+presto_status presto__conversion_check_folder(const presto__conversion *job, presto_error *err) {
+    return job->lock == NULL ? PRESTO_OK : presto_folder_lock_check(job->lock, err);
+}
+
+presto_status presto__conversion_catch_up(presto__conversion *job, presto_error *err) {
+    if (!job->is_behind)
+        return PRESTO_OK;
+    PRESTO_TRY(presto__conversion_check_folder(job, err));
+    PRESTO_TRY(presto__progress_write(job->dir, &job->progress, job->options->sync, err));
+    job->noted_ns = presto_clock_ns();
+    job->is_behind = false;
+    return PRESTO_OK;
+}
+
+presto_status presto__conversion_note(presto__conversion *job, presto_error *err) {
+    job->is_behind = true;
+    bool is_due = presto__progress_is_due(&job->progress, presto_clock_ns() - job->noted_ns);
+    return is_due ? presto__conversion_catch_up(job, err) : PRESTO_OK;
+}
+
+/* Is there anything in the folder but what goes along with shards? */
+static bool holds_shards(const presto__conversion *job) {
+    DIR *folder = opendir(job->dir);
+    bool found = folder == NULL;
+    for (const struct dirent *entry; !found && (entry = readdir(folder)) != NULL;)
+        found = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+                strcmp(entry->d_name, PRESTO__DICTIONARY_FILE) != 0 &&
+                strcmp(entry->d_name, PRESTO_PROGRESS_FILE) != 0 &&
+                strcmp(entry->d_name, PRESTO_LOCK_FILE) != 0;
+    if (folder != NULL)
+        closedir(folder);
+    return found;
+}
+
+/*
+ * Nothing whole was written: leave no trace. An earlier run may have been killed after it named a
+ * shard and before it noted that: without the progress file such a folder could not be resumed.
+ */
+static void clear_folder(presto__conversion *job) {
+    if (holds_shards(job))
+        return;
+    static const char *const names[] = {PRESTO__DICTIONARY_FILE, PRESTO_PROGRESS_FILE};
+    for (size_t i = 0; i < 2; i++) {
+        char *path = presto__path_join(job->dir, names[i], NULL);
+        if (path != NULL)
+            unlink(path);
+        free(path);
+    }
+    job->is_left_empty = job->made_dir;
+}
+
+void presto__conversion_leave_folder(presto__conversion *job) {
+    if (!job->took_dir || presto__conversion_check_folder(job, NULL) < 0)
+        return;
+    if (job->progress.shard_count == 0)
+        clear_folder(job);
+    else
+        (void)presto__conversion_catch_up(job, NULL); /* else what it lacks is made again */
+}

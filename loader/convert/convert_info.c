@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The end of a conversion: dataset.json, and the progress file removed.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <presto/version.h>
+
+#include "convert_internal.h"
+
+static char *copy_text(const char *text) {
+    return text == NULL ? NULL : strdup(text);
+}
+
+static presto_status copy_features(const presto__conversion *job, presto_dataset_info *info,
+                                   presto_error *err) {
+    const presto_feature_spec *features = job->progress.schema.features;
+    size_t count = job->progress.schema.count;
+    if (count == 0) {
+        /* Nothing was run on the samples: they are what they were. */
+        features = job->source->features;
+        count = job->source->feature_count;
+    }
+    info->features = calloc(count + 1, sizeof *info->features);
+    if (info->features == NULL)
+        return presto_fail_memory(err, (count + 1) * sizeof *info->features);
+    for (size_t i = 0; i < count; i++) {
+        info->features[i] = features[i];
+        info->features[i].name = strdup(features[i].name);
+        if (info->features[i].name == NULL)
+            return presto_fail_memory(err, strlen(features[i].name) + 1);
+        info->feature_count++;
+    }
+    return PRESTO_OK;
+}
+
+/* A source that knows no names leaves the list out. */
+static presto_status copy_label_names(const presto__conversion *job, presto_dataset_info *info,
+                                      presto_error *err) {
+    size_t count;
+    const char *const *names = presto_source_label_names(job->source, &count);
+    if (names == NULL)
+        return PRESTO_OK;
+    info->label_names = calloc(count + 1, sizeof *info->label_names);
+    if (info->label_names == NULL)
+        return presto_fail_memory(err, (count + 1) * sizeof *info->label_names);
+    for (size_t i = 0; i < count; i++) {
+        info->label_names[i] = strdup(names[i]);
+        if (info->label_names[i] == NULL)
+            return presto_fail_memory(err, strlen(names[i]) + 1);
+        info->label_count++;
+    }
+    return PRESTO_OK;
+}
+
+static presto_status fill_info(const presto__conversion *job, presto_dataset_info *info,
+                               presto_error *err) {
+    const presto__progress *progress = &job->progress;
+    info->pipeline_json = copy_text(job->pipeline_json);
+    info->split = copy_text(job->split);
+    info->main_feature = copy_text(job->source->main_feature);
+    info->codec = copy_text(job->codec_text);
+    info->dictionary_file = job->codec.wants_dictionary ? copy_text(PRESTO__DICTIONARY_FILE) : NULL;
+    info->file_compression = job->options->file_compression;
+    info->seed = job->seed;
+    info->tool_version = copy_text(presto_version());
+    info->input = copy_text(job->input_text);
+    PRESTO_TRY(copy_features(job, info, err));
+    PRESTO_TRY(copy_label_names(job, info, err));
+    info->shards = calloc(progress->shard_count + 1, sizeof *info->shards);
+    if (info->shards == NULL)
+        return presto_fail_memory(err, (progress->shard_count + 1) * sizeof *info->shards);
+    for (size_t i = 0; i < progress->shard_count; i++) {
+        info->shards[i] = progress->shards[i].described;
+        info->shards[i].file = copy_text(progress->shards[i].described.file);
+        if (info->shards[i].file == NULL)
+            return presto_fail_memory(err, 0);
+        info->shard_count++;
+    }
+    bool lacks_main = info->main_feature == NULL && job->source->main_feature != NULL;
+    bool lacks_dictionary = info->dictionary_file == NULL && job->codec.wants_dictionary;
+    bool lacks_pipeline = info->pipeline_json == NULL && job->pipeline_json != NULL;
+    bool lacks_split = info->split == NULL && job->split != NULL;
+    if (info->codec == NULL || info->tool_version == NULL || info->input == NULL || lacks_main ||
+        lacks_dictionary || lacks_pipeline || lacks_split)
+        return presto_fail_memory(err, 0);
+    return PRESTO_OK;
+}
+
+static presto_status write_info(presto__conversion *job, presto_error *err) {
+    presto_dataset_info info = {0};
+    presto_status status = fill_info(job, &info, err);
+    if (status == PRESTO_OK)
+        status = presto_dataset_info_write(job->dir, &info, job->options->sync, err);
+    presto_dataset_info_done(&info);
+    return status;
+}
+
+/* dataset.json last of all; then the progress file, which is not needed any more. */
+presto_status presto__conversion_conclude(presto__conversion *job, presto_error *err) {
+    char *path = presto__path_join(job->dir, PRESTO_PROGRESS_FILE, err);
+    if (path == NULL)
+        return PRESTO_ERR_MEMORY;
+    presto_status status = job->is_finished ? PRESTO_OK : presto__conversion_check_folder(job, err);
+    if (status == PRESTO_OK && !job->is_finished)
+        status = write_info(job, err);
+    if (status == PRESTO_OK && unlink(path) != 0 && errno != ENOENT)
+        status = presto_fail_errno(err, errno, path, "cannot remove");
+    free(path);
+    return status;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Room convert: source -> loader -> shard writers: one conversion, its folder, its progress.
+ * May see: base, records, steps, stream_internal.h, room engine's public face and the sources.
+ * convert.c runs it, convert_folder.c takes the folder, convert_shards.c and convert_loop.c write
+ * the shards through convert_writers.c, convert_info.c tells what came out. Lock: of the writers.
+ */
+#ifndef PRESTO_LOADER_CONVERT_INTERNAL_H
+#define PRESTO_LOADER_CONVERT_INTERNAL_H
+
+#include <presto/convert.h>
+#include <presto/file.h>
+#include <presto/stream.h>
+
+#include "../engine/engine_internal.h"
+#include "../stream_internal.h"
+
+/* ---- progress ---- */
+
+/** A shard that is whole. */
+typedef struct presto__whole_shard {
+    size_t number;                  /* in the dataset, from 0 */
+    uint64_t first, end;            /* its samples: [first, end), some of them may be left out */
+    presto_dataset_shard described; /* `file` is the name that it stands under */
+} presto__whole_shard;
+
+/** How far a conversion has come. Zero-initialise. */
+typedef struct presto__progress {
+    char *job;                   /* a JSON object: what must be equal to go on */
+    presto__whole_shard *shards; /* by number; others may be missing between them */
+    size_t shard_count;
+    presto__schema schema; /* of the samples so far */
+} presto__progress;
+
+void presto__progress_done(presto__progress *progress);
+/** Add a whole shard that is not there yet; `file` is copied, shard->described.file ignored. */
+presto_status presto__progress_add(presto__progress *progress, const char *file,
+                                   const presto__whole_shard *shard, presto_error *err);
+/** Forget all but the first `count` of the list. */
+void presto__progress_keep(presto__progress *progress, size_t count);
+/** One past the last sample of the last shard. */
+uint64_t presto__progress_next(const presto__progress *progress);
+/** Samples of all the shards' ranges. */
+uint64_t presto__progress_samples(const presto__progress *progress);
+/** Samples of the shards' ranges that are not in them: those left out. */
+uint64_t presto__progress_skipped(const presto__progress *progress);
+presto_status presto__progress_write(const char *dir, const presto__progress *progress, bool sync,
+                                     presto_error *err);
+/**
+ * Is it time to write the file? `since_ns` is the time since it was written last. Each writing
+ * takes as long as there are shards: the first ones are noted at once, those of a long list in
+ * groups.
+ */
+bool presto__progress_is_due(const presto__progress *progress, uint64_t since_ns);
+/** PRESTO_ERR_NOT_FOUND if there is none. */
+presto_status presto__progress_read(const char *dir, presto__progress *progress_out,
+                                    presto_error *err);
+/** PRESTO_ERR_ARGUMENT naming the first entry of `job` that differs. */
+presto_status presto__progress_compare(const presto__progress *progress, const char *job,
+                                       presto_error *err);
+
+/** dir/name on the heap; NULL without memory. */
+char *presto__path_join(const char *dir, const char *name, presto_error *err);
+/** Write dir/name by way of a temporary name. */
+presto_status presto__replace_file(const char *dir, const char *name, presto_span content,
+                                   bool sync, presto_error *err);
+
+/* ---- one conversion ---- */
+
+#define PRESTO__DICTIONARY_FILE "dictionary"
+#define PRESTO__SHARD_NAME_BYTES 96
+#define PRESTO__INPUT_TEXT_BYTES 17
+
+typedef struct presto__conversion {
+    const presto_convert_options *options;
+    const presto_pipeline *pipeline; /* NULL: records are stored as they are */
+    const char *dir;
+    size_t prefetch_bytes;    /* for data in flight */
+    presto_folder_lock *lock; /* NULL: the folder is not ours to write to */
+    bool made_dir;
+    bool took_dir; /* nothing in it is anybody else's */
+    bool is_left_empty;
+    /* input */
+    presto_dataset *dataset; /* NULL: raw */
+    presto_source *source;
+    presto_plan *plan;                         /* NULL: no steps */
+    char input_text[PRESTO__INPUT_TEXT_BYTES]; /* digest of the source */
+    /* what the description says; NULL: nothing */
+    const char *pipeline_json;
+    const char *split;
+    uint64_t seed;
+    /* output */
+    presto_codec_spec codec;
+    char codec_text[PRESTO_CODEC_TEXT_BYTES];
+    presto_buffer dictionary;
+    size_t shard_count; /* with shard_bytes 0 until all are whole */
+    uint64_t sample_count;
+    presto__progress progress;
+    bool has_progress_file;
+    bool is_behind;   /* the progress file lacks something of `progress` */
+    bool is_finished; /* an earlier run of the same job wrote all of it */
+    presto_loader *loader;
+    uint64_t skipped_before; /* by the runs before this one */
+    /* figures */
+    uint64_t started_ns, cpu_started_ns, told_ns, noted_ns;
+    presto_loader_stats stats;
+} presto__conversion;
+
+/** Are shards to end by their size, so that their number is known only at the end? */
+bool presto__conversion_by_size(const presto__conversion *job);
+/** The first sample of a shard, by number, and one past its last one. */
+uint64_t presto__conversion_first(const presto__conversion *job, size_t shard);
+uint64_t presto__conversion_end(const presto__conversion *job, size_t shard);
+/** What a shard is called in the dataset; job->shard_count is known. */
+void presto__conversion_shard_name(const presto__conversion *job, size_t shard,
+                                   char name_out[PRESTO__SHARD_NAME_BYTES]);
+/** What it is called until then: by size a hidden name, which lacks the number of shards. */
+void presto__conversion_working_name(const presto__conversion *job, size_t shard,
+                                     char name_out[PRESTO__SHARD_NAME_BYTES]);
+
+/** Make the folder, or take over what an interrupted run of the same job left in it. */
+presto_status presto__conversion_open_folder(presto__conversion *job, presto_error *err);
+/** `progress` has changed: write the progress file, now or, if there are many shards, some time. */
+presto_status presto__conversion_note(presto__conversion *job, presto_error *err);
+/** Write the progress file if it has fallen behind. */
+presto_status presto__conversion_catch_up(presto__conversion *job, presto_error *err);
+/** Is the folder still ours alone? Asked before anything takes its name in it. Any thread. */
+presto_status presto__conversion_check_folder(const presto__conversion *job, presto_error *err);
+/** After a failure: if nothing whole was written, leave no trace; otherwise note all that was. */
+void presto__conversion_leave_folder(presto__conversion *job);
+/** The dictionary of the codec, if it wants one: read from the folder, else trained. */
+presto_status presto__conversion_make_dictionary(presto__conversion *job, presto_error *err);
+/** All shards that are not whole yet; at the end all of them have the names of the dataset. */
+presto_status presto__conversion_write_shards(presto__conversion *job, presto_error *err);
+/** All samples that are in no whole shard yet, into shards; in the end all of these are noted. */
+presto_status presto__conversion_run_loop(presto__conversion *job, presto_error *err);
+/** dataset.json last of all; then the progress file, which is not needed any more. */
+presto_status presto__conversion_conclude(presto__conversion *job, presto_error *err);
+
+/* ---- writers ---- */
+
+/** A shard, by number, and its samples [first, end). */
+typedef struct presto__shard_range {
+    size_t number;
+    uint64_t first, end;
+} presto__shard_range;
+
+/** Consecutive rows of a batch. */
+typedef struct presto__rows {
+    presto_batch *batch; /* one reference, which goes along */
+    presto_span frames;
+    const uint32_t *frame_bytes;
+    size_t count;
+    uint64_t raw_bytes; /* serialized samples, before the codec */
+} presto__rows;
+
+/** See convert_writers.c. All is called by one thread. */
+typedef struct presto__writers presto__writers;
+
+/** `count` of them, 1 to PRESTO__MOST_OPEN, each a thread of its own or none. */
+presto_status presto__writers_new(const presto__conversion *job, size_t count, bool has_threads,
+                                  presto__writers **writers_out, presto_error *err);
+/**
+ * Append rows to the shard `shard` of writer `which`, which opens it if that is the first of it.
+ * Only if there is room. What fails, here or in a thread, stops all writers: it is reported now or
+ * by what is called next; the failure of the first shard if there are several.
+ */
+presto_status presto__writers_append(presto__writers *writers, size_t which, size_t shard,
+                                     const presto__rows *rows, presto_error *err);
+/** All its samples have been appended: bring the shard to its name. Only if there is room. */
+presto_status presto__writers_finish(presto__writers *writers, size_t which,
+                                     const presto__shard_range *shard, presto_error *err);
+/** Give up the shard that is open. Only if there is room. */
+presto_status presto__writers_drop(presto__writers *writers, size_t which, presto_error *err);
+/** May something be handed to any of them? Without threads always. */
+bool presto__writers_have_room(presto__writers *writers);
+typedef enum presto__wanted { PRESTO__WANTS_ROOM, PRESTO__WANTS_END } presto__wanted;
+/**
+ * Wait for much room, or until all has been done, or for a whole shard; a tenth of a second at
+ * most. PRESTO_END: all has been done.
+ */
+presto_status presto__writers_wait(presto__writers *writers, presto__wanted wanted,
+                                   presto_error *err);
+/** A shard that has become whole, without its name; false: there is none for now. */
+bool presto__writers_take(presto__writers *writers, presto__whole_shard *whole_out);
+/** End them: shards that are not whole are given up. Whole ones can still be taken. */
+void presto__writers_stop(presto__writers *writers);
+/** They have been stopped. */
+void presto__writers_free(presto__writers *writers);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The shards of a conversion: which samples stand in which, how they are called and when.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "../../base/file_internal.h"
+#include "convert_internal.h"
+
+/* ---- giving shards their names ---- */
+
+/* From `from` to `to`, unless an earlier run has done so. */
+static presto_status rename_file(const presto__conversion *job, const char *from, const char *to,
+                                 const char *suffix, presto_error *err) {
+    char names[2][PRESTO__SHARD_NAME_BYTES + 8];
+    snprintf(names[0], sizeof names[0], "%s%s", from, suffix);
+    snprintf(names[1], sizeof names[1], "%s%s", to, suffix);
+    char *paths[2] = {presto__path_join(job->dir, names[0], err), NULL};
+    if (paths[0] != NULL)
+        paths[1] = presto__path_join(job->dir, names[1], err);
+    presto_status status = paths[1] == NULL ? PRESTO_ERR_MEMORY : PRESTO_OK;
+    if (status == PRESTO_OK && rename(paths[0], paths[1]) != 0) {
+        int code = errno;
+        if (code != ENOENT || access(paths[1], F_OK) != 0)
+            status = presto_fail_errno(err, code, paths[1], "cannot rename to");
+    }
+    free(paths[0]);
+    free(paths[1]);
+    return status;
+}
+
+static presto_status name_shards(presto__conversion *job, presto_error *err) {
+    if (!presto__conversion_by_size(job))
+        return PRESTO_OK;
+    /* From here on shards are found by what the progress file says. */
+    PRESTO_TRY(presto__conversion_catch_up(job, err));
+    if (job->options->sync)
+        PRESTO_TRY(presto__sync_folder(job->dir, err)); /* the progress file must not fall behind */
+    for (size_t i = 0; i < job->shard_count; i++) {
+        presto_dataset_shard *shard = &job->progress.shards[i].described;
+        char name[PRESTO__SHARD_NAME_BYTES];
+        presto__conversion_shard_name(job, i, name);
+        PRESTO_TRY(rename_file(job, shard->file, name, ".index", err));
+        PRESTO_TRY(rename_file(job, shard->file, name, "", err));
+        char *copy = strdup(name);
+        if (copy == NULL)
+            return presto_fail_memory(err, strlen(name) + 1);
+        free(shard->file);
+        shard->file = copy;
+    }
+    return job->options->sync ? presto__sync_folder(job->dir, err) : PRESTO_OK;
+}
+
+presto_status presto__conversion_write_shards(presto__conversion *job, presto_error *err) {
+    PRESTO_TRY(presto__conversion_run_loop(job, err));
+    return name_shards(job, err);
+}

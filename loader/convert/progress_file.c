@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The progress file of a conversion: what is being made, which shards are whole and which samples
+ * they took, what these look like. Written anew under a temporary name and renamed once shards are
+ * whole, so that it never claims more than what stands on disk.
+ *
+ * It knows nothing of sources and steps: what must be equal to go on is a JSON object of the
+ * conversion's making.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <jansson.h>
+
+#include <presto/text.h>
+
+#include "../../base/file_internal.h"
+#include "convert_internal.h"
+
+#define PROGRESS_FORMAT 3
+#define MOST_BYTES ((uint64_t)256 << 20)
+#define REMEDY "; nothing can be resumed from it: remove the folder and start again"
+#define NOTED_AT_ONCE 64 /* shards */
+#define NOTE_INTERVAL_NS 1000000000
+
+char *presto__path_join(const char *dir, const char *name, presto_error *err) {
+    size_t bytes = strlen(dir) + strlen(name) + 2;
+    char *path = malloc(bytes);
+    if (path == NULL) {
+        (void)presto_fail_memory(err, bytes);
+        return NULL;
+    }
+    snprintf(path, bytes, "%s/%s", dir, name);
+    return path;
+}
+
+void presto__progress_done(presto__progress *progress) {
+    presto__progress_keep(progress, 0);
+    free(progress->shards);
+    free(progress->job);
+    presto__schema_done(&progress->schema);
+    *progress = (presto__progress){0};
+}
+
+presto_status presto__progress_add(presto__progress *progress, const char *file,
+                                   const presto__whole_shard *shard, presto_error *err) {
+    size_t count = progress->shard_count;
+    presto__whole_shard *shards = realloc(progress->shards, (count + 1) * sizeof *shards);
+    if (shards == NULL)
+        return presto_fail_memory(err, (count + 1) * sizeof *shards);
+    progress->shards = shards;
+    char *copy = strdup(file);
+    if (copy == NULL)
+        return presto_fail_memory(err, strlen(file) + 1);
+    size_t at = count; /* most come in order, or nearly */
+    while (at > 0 && shards[at - 1].number > shard->number)
+        at--;
+    memmove(shards + at + 1, shards + at, (count - at) * sizeof *shards);
+    shards[at] = *shard;
+    shards[at].described.file = copy;
+    progress->shard_count++;
+    return PRESTO_OK;
+}
+
+void presto__progress_keep(presto__progress *progress, size_t count) {
+    while (progress->shard_count > count)
+        free(progress->shards[--progress->shard_count].described.file);
+}
+
+uint64_t presto__progress_next(const presto__progress *progress) {
+    return progress->shard_count == 0 ? 0 : progress->shards[progress->shard_count - 1].end;
+}
+
+uint64_t presto__progress_samples(const presto__progress *progress) {
+    uint64_t samples = 0;
+    for (size_t i = 0; i < progress->shard_count; i++)
+        samples += progress->shards[i].end - progress->shards[i].first;
+    return samples;
+}
+
+uint64_t presto__progress_skipped(const presto__progress *progress) {
+    uint64_t skipped = presto__progress_samples(progress);
+    for (size_t i = 0; i < progress->shard_count; i++)
+        skipped -= progress->shards[i].described.records;
+    return skipped;
+}
+
+/* ---- writing ---- */
+
+static json_t *schema_to_json(const presto__schema *schema) {
+    json_t *list = json_array();
+    for (size_t i = 0; list != NULL && i < schema->count; i++) {
+        const presto_feature_spec *feature = &schema->features[i];
+        json_t *dims = json_array();
+        for (int j = 0; dims != NULL && j < feature->spec.rank; j++)
+            json_array_append_new(dims, json_integer(feature->spec.dims[j]));
+        char *name = presto_text_encode(presto_span_of_text(feature->name));
+        json_t *item =
+            json_pack("{s:s, s:i, s:i, s:i, s:o}", "name", name, "encoding", (int)feature->encoding,
+                      "dtype", (int)feature->spec.dtype, "rank", feature->spec.rank, "dims", dims);
+        free(name);
+        if (item == NULL || json_array_append_new(list, item) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+static json_t *shards_to_json(const presto__progress *progress) {
+    json_t *list = json_array();
+    for (size_t i = 0; list != NULL && i < progress->shard_count; i++) {
+        const presto__whole_shard *whole = &progress->shards[i];
+        const presto_dataset_shard *shard = &whole->described;
+        json_t *item = json_pack(
+            "{s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "number", (json_int_t)whole->number, "file",
+            shard->file, "first", (json_int_t)whole->first, "end", (json_int_t)whole->end,
+            "records", (json_int_t)shard->records, "stored_bytes", (json_int_t)shard->stored_bytes,
+            "raw_bytes", (json_int_t)shard->raw_bytes, "crc32c", (json_int_t)shard->crc32c);
+        if (item == NULL || json_array_append_new(list, item) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+static char *to_text(const presto__progress *progress) {
+    json_t *root = json_pack("{s:i, s:o*, s:o*, s:o*}", "format", PROGRESS_FORMAT, "job",
+                             json_loads(progress->job, 0, NULL), "shards", shards_to_json(progress),
+                             "features", schema_to_json(&progress->schema));
+    char *text = root == NULL ? NULL : json_dumps(root, JSON_INDENT(1));
+    json_decref(root);
+    return text;
+}
+
+presto_status presto__replace_file(const char *dir, const char *name, presto_span content,
+                                   bool sync, presto_error *err) {
+    char *path = presto__path_join(dir, name, err);
+    if (path == NULL)
+        return PRESTO_ERR_MEMORY;
+    presto_status status = presto_file_replace(path, &content, 1, sync, err);
+    free(path);
+    return status;
+}
+
+presto_status presto__progress_write(const char *dir, const presto__progress *progress, bool sync,
+                                     presto_error *err) {
+    char *text = to_text(progress);
+    if (text == NULL)
+        return presto_fail_memory(err, 0);
+    presto_status status =
+        presto__replace_file(dir, PRESTO_PROGRESS_FILE, presto_span_of_text(text), sync, err);
+    free(text);
+    return status;
+}
+
+bool presto__progress_is_due(const presto__progress *progress, uint64_t since_ns) {
+    return progress->shard_count <= NOTED_AT_ONCE || since_ns >= NOTE_INTERVAL_NS;
+}
+
+/* ---- reading ---- */
+
+static presto_status read_shards(const json_t *list, presto__progress *progress,
+                                 presto_error *err) {
+    size_t i;
+    json_t *item;
+    json_int_t least = 0; /* number of the next one */
+    json_array_foreach(list, i, item) {
+        const char *file;
+        json_int_t number, first, end, records, stored, raw, crc;
+        if (json_unpack(item, "{s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "number", &number, "file",
+                        &file, "first", &first, "end", &end, "records", &records, "stored_bytes",
+                        &stored, "raw_bytes", &raw, "crc32c", &crc) != 0 ||
+            number < least || number == INT64_MAX ||
+            first < (json_int_t)presto__progress_next(progress) || end < first || records < 0 ||
+            records > end - first || stored < 0 || raw < 0 || crc < 0 || crc > UINT32_MAX)
+            return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                               "shard %zu is no shard" REMEDY, i);
+        presto__whole_shard shard = {.number = (size_t)number,
+                                     .first = (uint64_t)first,
+                                     .end = (uint64_t)end,
+                                     .described = {.records = (uint64_t)records,
+                                                   .stored_bytes = (uint64_t)stored,
+                                                   .raw_bytes = (uint64_t)raw,
+                                                   .crc32c = (uint32_t)crc}};
+        PRESTO_TRY(presto__progress_add(progress, file, &shard, err));
+        least = number + 1;
+    }
+    return PRESTO_OK;
+}
+
+static presto_status read_features(const json_t *list, presto__progress *progress,
+                                   presto_error *err) {
+    size_t i;
+    json_t *item;
+    json_array_foreach(list, i, item) {
+        const char *name;
+        int encoding, dtype, rank;
+        json_t *dims;
+        if (json_unpack(item, "{s:s, s:i, s:i, s:i, s:o}", "name", &name, "encoding", &encoding,
+                        "dtype", &dtype, "rank", &rank, "dims", &dims) != 0 ||
+            rank < -1 || rank > PRESTO_MAX_RANK ||
+            json_array_size(dims) != (size_t)(rank < 0 ? 0 : rank))
+            return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                               "feature %zu is no feature" REMEDY, i);
+        char *decoded = strdup(name);
+        if (decoded == NULL)
+            return presto_fail_memory(err, strlen(name) + 1);
+        presto_feature feature = {.name = presto_span_of(decoded, presto_text_decode(decoded)),
+                                  .encoding = (presto_encoding)encoding};
+        feature.tensor.spec = (presto_tensor_spec){.dtype = (presto_dtype)dtype, .rank = rank};
+        for (int j = 0; j < rank; j++)
+            feature.tensor.spec.dims[j] = json_integer_value(json_array_get(dims, (size_t)j));
+        presto_sample sample = {.features = &feature, .feature_count = 1};
+        presto_status status = presto__schema_merge_sample(&progress->schema, &sample, err);
+        free(decoded);
+        PRESTO_TRY(status);
+    }
+    return PRESTO_OK;
+}
+
+static presto_status read_root(json_t *root, presto__progress *progress, presto_error *err) {
+    int format;
+    json_t *job, *shards, *features;
+    if (json_unpack(root, "{s:i, s:o, s:o, s:o}", "format", &format, "job", &job, "shards", &shards,
+                    "features", &features) != 0 ||
+        format != PROGRESS_FORMAT || !json_is_object(job) || !json_is_array(shards) ||
+        !json_is_array(features))
+        return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                           "is no progress file of this version of Presto" REMEDY);
+    progress->job = json_dumps(job, JSON_SORT_KEYS | JSON_COMPACT);
+    if (progress->job == NULL)
+        return presto_fail_memory(err, 0);
+    PRESTO_TRY(read_shards(shards, progress, err));
+    return read_features(features, progress, err);
+}
+
+static presto_status parse(presto_span text, presto__progress *progress, presto_error *err) {
+    json_error_t where;
+    json_t *root = json_loadb((const char *)text.data, text.bytes, JSON_REJECT_DUPLICATES, &where);
+    if (root == NULL && json_error_code(&where) == json_error_out_of_memory)
+        return presto_fail_memory(err, text.bytes);
+    if (root == NULL)
+        return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                           "is no progress file: line %d: %s" REMEDY, where.line, where.text);
+    presto_status status = read_root(root, progress, err);
+    json_decref(root);
+    return status;
+}
+
+presto_status presto__progress_read(const char *dir, presto__progress *progress_out,
+                                    presto_error *err) {
+    char *path = presto__path_join(dir, PRESTO_PROGRESS_FILE, err);
+    if (path == NULL)
+        return PRESTO_ERR_MEMORY;
+    presto__progress progress = {0};
+    presto_buffer text = {0};
+    presto_status status = presto_file_read(path, MOST_BYTES, &text, err);
+    if (status == PRESTO_OK)
+        status = parse(presto_buffer_span(&text), &progress, err);
+    presto_buffer_done(&text);
+    if (status < 0) {
+        presto_error_set_file(err, path);
+        presto__progress_done(&progress);
+    } else {
+        *progress_out = progress;
+    }
+    free(path);
+    return status;
+}
+
+/* Which entry of two jobs differs first; NULL: none. The name is static or belongs to `theirs`. */
+static const char *first_difference(json_t *ours, json_t *theirs) {
+    const char *key;
+    json_t *value;
+    json_object_foreach(ours, key,
+                        value) if (!json_equal(value, json_object_get(theirs, key))) return key;
+    return json_equal(ours, theirs) ? NULL : "an option";
+}
+
+presto_status presto__progress_compare(const presto__progress *progress, const char *job,
+                                       presto_error *err) {
+    json_t *ours = json_loads(job, 0, NULL);
+    json_t *theirs = json_loads(progress->job, 0, NULL);
+    const char *key = ours == NULL || theirs == NULL ? "an option" : first_difference(ours, theirs);
+    presto_status status = PRESTO_OK;
+    if (key != NULL)
+        status = presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                             "holds an unfinished conversion that differs in: %s", key);
+    json_decref(ours);
+    json_decref(theirs);
+    return status;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How much workers hold: blocks read, decompressed records, images and what steps need beside them.
+ * A worker whose memory is about to grow asks. It may have what is left of the workers' half of the
+ * limit, as far as batches leave it; beyond that one worker at a time goes on with as much as its
+ * samples take, and gives back all it has when they are done. The others wait, however many they
+ * are.
+ *
+ * Nobody waits for ever: the one that may go on waits for nothing but storage until it gives back.
+ */
+#include "engine_internal.h"
+
+/* So much a worker takes without asking: small samples never come here twice. */
+#define FREE_BYTES ((size_t)1 << 20)
+
+static bool fits(const presto__pool *pool, size_t bytes) {
+    size_t most = pool->limit_bytes / 2;
+    return pool->working_bytes <= most && bytes <= most - pool->working_bytes &&
+           pool->held_bytes <= pool->limit_bytes && bytes <= pool->limit_bytes - pool->held_bytes;
+}
+
+static void account_locked(presto__worker *worker, size_t held_bytes) {
+    presto__pool *pool = worker->loader->pool;
+    presto__pool_account_locked(pool, worker->held_bytes, held_bytes);
+    pool->working_bytes = pool->working_bytes - worker->held_bytes + held_bytes;
+    worker->held_bytes = held_bytes;
+    if (pool->growers_waiting > 0)
+        pthread_cond_broadcast(&pool->given);
+}
+
+size_t presto__worker_memory(const presto__worker *worker) {
+    return worker->arena.total_bytes + worker->raw.capacity +
+           presto_plan_worker_memory(worker->cache_worker) +
+           presto_plan_worker_memory(worker->plan_worker) + presto__blocks_memory(&worker->blocks) +
+           presto__disk_worker_memory(worker->disk);
+}
+
+bool presto__worker_may_grow(void *user, size_t bytes) {
+    presto__worker *worker = user;
+    presto_loader *loader = worker->loader;
+    presto__pool *pool = loader->pool;
+    if (bytes <= worker->free_bytes) {
+        worker->free_bytes -= bytes;
+        return true;
+    }
+    pthread_mutex_lock(&pool->lock);
+    pool->growers_waiting++;
+    while (!worker->is_over && pool->over != 0 && !fits(pool, bytes) && !loader->is_stopped)
+        pthread_cond_wait(&pool->given, &pool->lock);
+    pool->growers_waiting--;
+    bool may = !loader->is_stopped;
+    if (may && !worker->is_over && !fits(pool, bytes)) {
+        pool->over = presto__worker_home(worker);
+        worker->is_over = true;
+    }
+    if (may)
+        account_locked(worker, worker->held_bytes + bytes);
+    pthread_mutex_unlock(&pool->lock);
+    return may;
+}
+
+void presto__worker_give_back(presto__worker *worker) {
+    if (!worker->is_over)
+        return;
+    presto__pool *pool = worker->loader->pool;
+    presto_arena_done(&worker->arena);
+    presto__blocks_done(&worker->blocks);
+    presto_buffer_done(&worker->raw);
+    pthread_mutex_lock(&pool->lock);
+    worker->is_over = false;
+    pool->over = 0;
+    presto__worker_settle_locked(worker, presto__worker_memory(worker));
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void presto__worker_settle_locked(presto__worker *worker, size_t held_bytes) {
+    account_locked(worker, held_bytes);
+    worker->free_bytes = held_bytes < FREE_BYTES ? FREE_BYTES - held_bytes : 0;
+}

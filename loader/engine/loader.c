@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The loader's life, open to free, and its figures. What its workers and its consumer do meanwhile
+ * is in loader_tickets.c and loader_next.c. */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include <presto/checked.h>
+#include <presto/clock.h>
+
+#include "engine_internal.h"
+
+#define DEFAULT_PREFETCH_BYTES ((size_t)256 << 20)
+#define DEFAULT_BLOCK_BYTES ((size_t)1 << 20)
+#define DEFAULT_BLOCK_SAMPLES 1024
+#define FETCH_BYTES ((size_t)256 << 10) /* stays in the second-level cache from CRC to copy */
+#define RING_PACKETS 256
+#define EXPECTED_BATCH_BYTES 1536
+#define EXPECTED_PACKET_BYTES ((size_t)16 << 10)
+#define EXPECTED_WORKER_BYTES ((size_t)128 << 10)
+#define MOST_EXPECTED_WORKER_BYTES ((size_t)1 << 20)
+
+void presto_loader_options_defaults(presto_loader_options *options) {
+    *options = (presto_loader_options){
+        .threads = 1,
+        .output = PRESTO_OUTPUT_BATCHES,
+        .batch_samples = 1,
+        .epochs = 1,
+        .world = 1,
+        .prefetch_bytes = DEFAULT_PREFETCH_BYTES,
+        .block_bytes = DEFAULT_BLOCK_BYTES,
+        .block_samples = DEFAULT_BLOCK_SAMPLES,
+        .skip_limit = UINT64_MAX,
+        .skip_fraction = 1,
+        .max_record_bytes = PRESTO_CODEC_MAX_RECORD_BYTES,
+    };
+    (void)presto_codec_parse("none", &options->codec, NULL);
+}
+
+/* ---- opening ---- */
+
+static presto_status check_options(const presto_source *source, const presto_plan *plan,
+                                   const presto_loader_options *options, presto_error *err) {
+    const char *wrong = NULL;
+    if (options->batch_samples == 0 && options->output == PRESTO_OUTPUT_BATCHES)
+        wrong = "a batch needs at least one sample";
+    else if (options->epochs == 0)
+        wrong = "there must be at least one epoch";
+    else if (options->world == 0 || options->rank >= options->world)
+        wrong = "the rank must be below the world's size";
+    else if ((options->shuffle == PRESTO_SHUFFLE_BUFFER ||
+              options->shuffle == PRESTO_SHUFFLE_BLOCKS) &&
+             options->shuffle_window == 0)
+        wrong = "this shuffle needs a window of at least one record";
+    else if (!(options->skip_fraction >= 0 && options->skip_fraction <= 1))
+        wrong = "the part of samples to skip must be between 0 and 1";
+    else if (options->block_samples == 0 || options->block_bytes == 0)
+        wrong = "a block needs at least one sample and one byte";
+    else if (plan != NULL && presto_plan_step_count(plan) > 0 && source->main_feature == NULL)
+        wrong = "it is not known which feature of these records the steps work on";
+    else if (options->cache_plan != NULL &&
+             (presto_plan_flags(options->cache_plan) & PRESTO_STEP_RANDOM) != 0)
+        wrong = "what comes out of a random step cannot be cached";
+    else if (options->cache_plan != NULL && options->cache_bytes == 0)
+        wrong = "steps before a cache need a cache";
+    else if (options->cache_bytes > 0 && options->output == PRESTO_OUTPUT_RECORDS)
+        wrong = "a cache goes with batches, not with records";
+    else if (options->cache_dir != NULL && options->cache_bytes == 0)
+        wrong = "a cache on disk needs a limit";
+    else if (options->feature_count > 0 && options->output == PRESTO_OUTPUT_RECORDS)
+        wrong = "features are chosen for batches, not for records";
+    if (wrong != NULL)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "%s", wrong);
+    return PRESTO_OK;
+}
+
+static size_t clamp(uint64_t value, uint64_t least, uint64_t most) {
+    return (size_t)(value < least ? least : value > most ? most : value);
+}
+
+/* Shapes and sizes come from outside; a guess above this is of no use. */
+#define MOST_EXPECTED_BYTES ((uint64_t)1 << 40)
+
+/* Bytes that one sample is expected to take in a batch. */
+static uint64_t expected_row_bytes(const presto_loader *loader, uint64_t stored_bytes) {
+    const presto_plan *last = loader->plan != NULL ? loader->plan : loader->cache_plan;
+    if (last == NULL)
+        return stored_bytes;
+    const presto_tensor_spec *spec = presto_plan_output(last);
+    size_t bytes = 0;
+    if (spec->dtype != PRESTO_STRING && presto_spec_elements(spec) > 0 &&
+        presto_spec_bytes(spec, &bytes, NULL) == PRESTO_OK && bytes > 0)
+        return bytes;
+    return stored_bytes * 4; /* unknown until the first packet is there */
+}
+
+/* How much is done at a time: by stored bytes, samples, and what a packet will take of the budget.
+ */
+static void choose_blocking(presto_loader *loader) {
+    const presto_loader_options *options = &loader->options;
+    presto__blocking *blocking = &loader->blocking;
+    uint64_t count = loader->source->count;
+    uint64_t mean = clamp(presto_source_bytes(loader->source) / (count == 0 ? 1 : count), 1,
+                          MOST_EXPECTED_BYTES);
+    size_t workers = options->threads > 0 ? options->threads : 1;
+    size_t block_bytes = clamp(options->prefetch_bytes / (8 * workers), 1, options->block_bytes);
+    size_t samples = clamp(block_bytes / mean, 1, options->block_samples);
+    uint64_t row_bytes = clamp(expected_row_bytes(loader, mean), 0, MOST_EXPECTED_BYTES);
+    samples = clamp(options->prefetch_bytes / (4 * (workers + 1)) / (row_bytes + 1), 1, samples);
+
+    size_t rows = options->batch_samples;
+    if (options->output == PRESTO_OUTPUT_COUNT || rows == 0 ||
+        (options->output == PRESTO_OUTPUT_RECORDS && rows > samples))
+        rows = samples;
+    blocking->batch_rows = rows;
+    if (rows <= samples) {
+        blocking->packet_samples = samples / rows * rows;
+        blocking->parts = 1;
+    } else {
+        blocking->packet_samples = rows;
+        blocking->parts = rows / samples + (rows % samples != 0);
+    }
+    size_t fetch_bytes = clamp(options->prefetch_bytes / (16 * workers), 1, FETCH_BYTES);
+    blocking->fetch_samples = clamp(fetch_bytes / mean, 1, blocking->packet_samples);
+    /* What to reserve until the first packet and the first part have shown what they take. */
+    size_t batches = blocking->packet_samples / blocking->batch_rows;
+    uint64_t packet_bytes = UINT64_MAX;
+    (void)presto_u64_multiply(blocking->packet_samples, row_bytes + 256, &packet_bytes);
+    loader->pool->packet_bytes = clamp(packet_bytes, 1, MOST_EXPECTED_BYTES) +
+                                 batches * EXPECTED_BATCH_BYTES + EXPECTED_PACKET_BYTES;
+    /* Buffers grow by halves. What is more than this, workers ask for. */
+    uint64_t fetch = UINT64_MAX;
+    (void)presto_u64_multiply(blocking->fetch_samples, mean * 3 / 2, &fetch);
+    loader->worker_bytes = clamp(fetch, 1, MOST_EXPECTED_WORKER_BYTES) + EXPECTED_WORKER_BYTES;
+}
+
+static bool same_codec(const presto_codec_spec *a, const presto_codec_spec *b) {
+    char left[PRESTO_CODEC_TEXT_BYTES], right[PRESTO_CODEC_TEXT_BYTES];
+    return strcmp(presto_codec_format(a, left), presto_codec_format(b, right)) == 0 &&
+           presto_span_equal(a->dictionary, b->dictionary);
+}
+
+static bool is_stored_plain(const presto_source *source) {
+    char text[PRESTO_CODEC_TEXT_BYTES];
+    const presto_codec_spec *codec = source->ops->codec == NULL ? NULL : source->ops->codec(source);
+    return codec == NULL || strcmp(presto_codec_format(codec, text), "none") == 0;
+}
+
+/* Is all that is known of a row's size its stored one, which steps and codecs change? */
+static bool has_unknown_rows(const presto_loader *loader) {
+    if (loader->options.output == PRESTO_OUTPUT_COUNT)
+        return false;
+    const presto_plan *last = loader->plan != NULL ? loader->plan : loader->cache_plan;
+    if (last == NULL)
+        return !is_stored_plain(loader->source);
+    const presto_tensor_spec *spec = presto_plan_output(last);
+    return spec->dtype == PRESTO_STRING || presto_spec_elements(spec) == 0;
+}
+
+static void choose_path(presto_loader *loader) {
+    const presto__source_ops *ops = loader->source->ops;
+    presto_loader_options *options = &loader->options;
+    bool has_steps = loader->step_count > 0;
+    loader->starts_alone = has_unknown_rows(loader);
+    /* Of blocks that hold one record each, the tensor can be aligned where it is read. */
+    loader->aligns_views = !options->unaligned_views;
+    loader->use_views = options->output == PRESTO_OUTPUT_BATCHES && options->batch_samples == 1 &&
+                        !has_steps && ops->owned != NULL &&
+                        (options->unaligned_views ||
+                         (loader->blocking.fetch_samples == 1 && is_stored_plain(loader->source)));
+    if (options->output != PRESTO_OUTPUT_RECORDS)
+        return;
+    char text[PRESTO_CODEC_TEXT_BYTES];
+    loader->compresses = strcmp(presto_codec_format(&options->codec, text), "none") != 0;
+    loader->pass_through = !has_steps && ops->record != NULL;
+    const presto_codec_spec *stored = ops->codec == NULL ? NULL : ops->codec(loader->source);
+    loader->same_codec =
+        loader->pass_through && stored != NULL && same_codec(stored, &options->codec);
+    if (options->codec.type_bytes == 0 && has_steps)
+        options->codec.type_bytes = (unsigned)presto_dtype_bytes(
+            presto_plan_output(loader->plan != NULL ? loader->plan : loader->cache_plan)->dtype);
+}
+
+/* Where the stream starts: skip_samples become first_epoch and first_sample, and fewer epochs. */
+static presto_status find_start(presto_loader *loader, presto_error *err) {
+    presto_loader_options *options = &loader->options;
+    uint64_t each = loader->epoch_samples;
+    if (options->first_sample > each)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "cannot start at sample %" PRIu64 " of an epoch of %" PRIu64,
+                           options->first_sample, each);
+    uint64_t skip = options->skip_samples, rest = each - options->first_sample;
+    if (skip == UINT64_MAX || (skip <= rest && each > 0)) {
+        options->first_sample += skip == UINT64_MAX ? 0 : skip;
+    } else if (skip > 0) {
+        uint64_t epochs = each == 0 ? UINT64_MAX : (skip - rest - 1) / each + 1;
+        if (epochs >= options->epochs)
+            return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                               "cannot pass over %" PRIu64 " samples of a stream of %" PRIu64
+                               " x %" PRIu64,
+                               skip, options->epochs, each);
+        options->first_epoch += epochs;
+        options->epochs -= epochs;
+        options->first_sample = skip - rest - (epochs - 1) * each;
+    }
+    loader->next_epoch = options->first_epoch;
+    loader->next_offset = options->first_sample;
+    loader->epochs_left = each == 0 || skip == UINT64_MAX ? 0 : options->epochs;
+    return PRESTO_OK;
+}
+
+static presto_status open_order(presto_loader *loader, presto_error *err) {
+    const presto_loader_options *options = &loader->options;
+    presto__order_options order = {.count = loader->source->count,
+                                   .seed = options->seed,
+                                   .shuffle = options->shuffle,
+                                   .window = options->shuffle_window,
+                                   .rank = options->rank,
+                                   .world = options->world,
+                                   .drop_last = options->drop_last};
+    if (order.count <= 1)
+        order.shuffle = PRESTO_SHUFFLE_NONE;
+    if ((order.shuffle == PRESTO_SHUFFLE_FULL || order.shuffle == PRESTO_SHUFFLE_BLOCKS) &&
+        loader->source->ops->check_random_access != NULL)
+        PRESTO_TRY(loader->source->ops->check_random_access(loader->source, err));
+    PRESTO_TRY(presto__order_init(&loader->order, &order, err));
+    loader->epoch_samples = loader->order.epoch_samples;
+    if (options->drop_last && options->output != PRESTO_OUTPUT_RECORDS &&
+        options->batch_samples > 0)
+        loader->epoch_samples -= loader->epoch_samples % options->batch_samples;
+    PRESTO_TRY(find_start(loader, err));
+    loader->state_epoch = loader->next_epoch;
+    loader->state_next = loader->next_offset;
+    loader->samples_left = options->limit_samples == 0 ? UINT64_MAX : options->limit_samples;
+    return PRESTO_OK;
+}
+
+static presto_status start_workers(presto_loader *loader, presto_error *err) {
+    size_t count = loader->options.threads > 0 ? loader->options.threads : 1;
+    loader->workers = presto_memory_apart(count, sizeof *loader->workers);
+    if (loader->workers == NULL)
+        return presto_fail_memory(err, count * sizeof *loader->workers);
+    for (; loader->worker_count < count; loader->worker_count++) {
+        presto_status status =
+            presto__worker_init(&loader->workers[loader->worker_count], loader, err);
+        if (status < 0) {
+            loader->worker_count++; /* half built: to be undone as well */
+            return status;
+        }
+        presto__worker_settle_locked(&loader->workers[loader->worker_count], loader->worker_bytes);
+    }
+    /* Signals are the program's: its main thread takes them. */
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = 0;
+    for (size_t i = 0; i < loader->options.threads && failed == 0; i++) {
+        presto__worker *worker = &loader->workers[i];
+        failed = pthread_create(&worker->thread, NULL, presto__worker_main, worker);
+        worker->is_started = failed == 0;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed == 0 ? PRESTO_OK
+                       : presto_fail_errno(err, failed, "", "cannot start worker thread");
+}
+
+static presto_status open_cache(presto_loader *loader, presto_error *err) {
+    const presto_loader_options *options = &loader->options;
+    if (options->cache_bytes == 0)
+        return PRESTO_OK;
+    if (options->cache_dir == NULL) {
+        PRESTO_TRY(
+            presto__cache_new(loader->source->count, options->cache_bytes, &loader->cache, err));
+        loader->pool->cache = presto__cache_hold(loader->cache);
+        return PRESTO_OK;
+    }
+    presto__disk_options disk = {.dir = options->cache_dir,
+                                 .limit_bytes = options->cache_bytes,
+                                 .count = loader->source->count};
+    PRESTO_TRY(presto__disk_key_of(loader->source, loader->cache_plan, &loader->selection,
+                                   &disk.key, err));
+    PRESTO_TRY(presto__disk_open(&disk, &loader->disk, err));
+    loader->options.cache_dir = NULL; /* the caller's, and no longer needed */
+    return PRESTO_OK;
+}
+
+/* Workers go through the list until they are joined, whatever becomes of the caller's. */
+static presto_status copy_ranges(presto_loader *loader, const presto__ranges *ranges,
+                                 presto_error *err) {
+    loader->ranges = *ranges;
+    if (ranges->list == NULL)
+        return PRESTO_OK;
+    loader->range_list = calloc(ranges->count + 1, sizeof *loader->range_list);
+    if (loader->range_list == NULL)
+        return presto_fail_memory(err, ranges->count * sizeof *loader->range_list);
+    if (ranges->count > 0)
+        memcpy(loader->range_list, ranges->list, ranges->count * sizeof *loader->range_list);
+    loader->ranges.list = loader->range_list;
+    return PRESTO_OK;
+}
+
+/* Which features samples have, and what batches make of them. */
+static presto_status open_features(presto_loader *loader, presto_error *err) {
+    presto_loader_options *options = &loader->options;
+    const presto_plan *last = loader->plan != NULL ? loader->plan : loader->cache_plan;
+    PRESTO_TRY(presto__selection_make(&loader->shown, loader->source, options, err));
+    loader->selection.is_all = true; /* steps may ask for any feature, by name */
+    if (loader->step_count == 0)
+        PRESTO_TRY(presto__selection_make(&loader->selection, loader->source, options, err));
+    PRESTO_TRY(presto__rules_make(&loader->rules, loader->source, last, options, err));
+    options->features = NULL; /* the caller's, as the pads, and no longer needed */
+    options->feature_count = 0;
+    options->pads = NULL;
+    options->pad_count = 0;
+    return PRESTO_OK;
+}
+
+static presto_status open_loader(presto_loader *loader, presto_error *err) {
+    /* A little is kept back for packets that turn out larger than those before them. */
+    size_t limit = loader->options.prefetch_bytes;
+    PRESTO_TRY(presto__pool_new(limit - limit / 32, &loader->pool, err));
+    loader->capacity = RING_PACKETS;
+    loader->slots = calloc(loader->capacity, sizeof(presto__packet *));
+    if (loader->slots == NULL)
+        return presto_fail_memory(err, loader->capacity * sizeof(presto__packet *));
+    choose_blocking(loader);
+    choose_path(loader);
+    PRESTO_TRY(open_features(loader, err));
+    PRESTO_TRY(open_order(loader, err));
+    presto__read_ahead_init(&loader->read_ahead, loader);
+    PRESTO_TRY(open_cache(loader, err));
+    if (loader->options.auto_threads && loader->options.threads > 1) {
+        if (pthread_cond_init(&loader->spare, NULL) != 0)
+            return presto_fail(err, PRESTO_ERR_MEMORY, PRESTO_NO_OFFSET, "cannot make a lock");
+        presto__tuner_init(&loader->tuner, loader->options.threads);
+    }
+    return start_workers(loader, err);
+}
+
+presto_status presto_loader_open(presto_source *source, const presto_plan *plan,
+                                 const presto_loader_options *options, presto_loader **loader_out,
+                                 presto_error *err) {
+    presto_loader_options defaults;
+    if (options == NULL) {
+        presto_loader_options_defaults(&defaults);
+        options = &defaults;
+    }
+    return presto__loader_open_ranges(source, plan, options, &(presto__ranges){0}, loader_out, err);
+}
+
+presto_status presto__loader_open_ranges(presto_source *source, const presto_plan *plan,
+                                         const presto_loader_options *options,
+                                         const presto__ranges *ranges, presto_loader **loader_out,
+                                         presto_error *err) {
+    presto_loader_options resumed;
+    if (options->state.bytes > 0) {
+        resumed = *options;
+        PRESTO_TRY(presto_loader_load_state(options->state, source, &resumed, err));
+        resumed.state = (presto_span){0};
+        options = &resumed;
+    }
+    PRESTO_TRY(check_options(source, plan, options, err));
+    presto_loader *loader = calloc(1, sizeof *loader);
+    if (loader == NULL)
+        return presto_fail_memory(err, sizeof *loader);
+    loader->source = source;
+    loader->plan = plan != NULL && presto_plan_step_count(plan) > 0 ? plan : NULL;
+    loader->options = *options;
+    if (options->cache_bytes > 0 && options->cache_plan != NULL &&
+        presto_plan_step_count(options->cache_plan) > 0) {
+        loader->cache_plan = options->cache_plan;
+        loader->cache_step_count = presto_plan_step_count(options->cache_plan);
+    }
+    loader->step_count =
+        loader->cache_step_count + (loader->plan == NULL ? 0 : presto_plan_step_count(plan));
+    loader->failed_at = UINT64_MAX;
+    loader->end_packet = UINT64_MAX;
+    loader->opened_ns = presto_clock_ns();
+    presto_status status = copy_ranges(loader, ranges, err);
+    if (status == PRESTO_OK)
+        status = open_loader(loader, err);
+    if (status < 0) {
+        presto_loader_free(loader);
+        return status;
+    }
+    *loader_out = loader;
+    return PRESTO_OK;
+}
+
+void presto_loader_free(presto_loader *loader) {
+    if (loader == NULL)
+        return;
+    presto__loader_abandon(loader);
+    if (loader->pool != NULL) {
+        pthread_mutex_lock(&loader->pool->lock);
+        loader->is_stopped = true;
+        pthread_cond_broadcast(&loader->pool->room);
+        pthread_cond_broadcast(&loader->pool->given);
+        if (loader->tuner.most > 0)
+            pthread_cond_broadcast(&loader->spare);
+        pthread_mutex_unlock(&loader->pool->lock);
+    }
+    for (size_t i = 0; i < loader->worker_count; i++)
+        if (loader->workers[i].is_started)
+            pthread_join(loader->workers[i].thread, NULL);
+    for (size_t i = 0; i < loader->worker_count; i++)
+        presto__worker_done(&loader->workers[i]);
+    free(loader->workers);
+    presto__disk_free(loader->disk);
+    presto__cache_release(loader->cache);
+    if (loader->tuner.most > 0)
+        pthread_cond_destroy(&loader->spare);
+    for (size_t i = 0; loader->slots != NULL && i < loader->capacity; i++)
+        if (loader->slots[i] != NULL)
+            presto__packet_release(loader->slots[i], 1);
+    free(loader->slots);
+    if (loader->current != NULL)
+        presto__packet_release(loader->current, 1);
+    presto__order_done(&loader->order);
+    presto__selection_done(&loader->selection);
+    presto__selection_done(&loader->shown);
+    presto__rules_done(&loader->rules);
+    presto__schema_done(&loader->schema);
+    free(loader->range_list);
+    if (loader->pool != NULL)
+        presto__pool_close(loader->pool);
+    if (loader->free_owned != NULL)
+        loader->free_owned(loader->owned);
+    free(loader);
+}
+
+void presto__loader_own(presto_loader *loader, void *owned, void (*free_owned)(void *owned)) {
+    loader->owned = owned;
+    loader->free_owned = free_owned;
+}
+
+const presto_source *presto_loader_source(const presto_loader *loader) {
+    return loader->source;
+}
+
+/* ---- figures ---- */
+
+void presto_loader_get_stats(const presto_loader *loader, presto_loader_stats *stats_out) {
+    presto__pool *pool = loader->pool;
+    uint64_t now = presto_clock_ns();
+    pthread_mutex_lock(&pool->lock);
+    presto_loader_stats stats = loader->counts;
+    const presto__account *account = &loader->account;
+    stats.read_bytes = account->read_bytes;
+    stats.read_ns = account->read_ns;
+    stats.decompress_ns = account->decompress_ns;
+    stats.parse_ns = account->parse_ns;
+    stats.steps_ns = account->steps_ns;
+    stats.encode_ns = account->encode_ns;
+    stats.batch_ns = account->batch_ns;
+    stats.cache_ns = account->cache_ns;
+    stats.cached_samples = account->cached_samples;
+    stats.read_ahead_samples = account->told_samples;
+    stats.missed_samples = account->missed_samples;
+    stats.cache_bytes = loader->cache == NULL ? 0 : presto__cache_bytes(loader->cache);
+    stats.worker_wait_ns = loader->worker_wait_ns;
+    stats.queued_bytes = pool->held_bytes;
+    stats.peak_queued_bytes = pool->peak_bytes;
+    double slots = (double)pool->packets_ready / (double)loader->capacity;
+    double bytes =
+        (double)pool->packets_ready * (double)pool->packet_bytes / ((double)pool->limit_bytes + 1);
+    stats.queue_fill = bytes > slots ? bytes : slots;
+    if (stats.queue_fill > 1)
+        stats.queue_fill = 1;
+    stats.threads =
+        loader->tuner.most > 0 ? presto__tuner_chosen(&loader->tuner) : loader->options.threads;
+    pthread_mutex_unlock(&pool->lock);
+    if (loader->disk != NULL) {
+        presto__disk_stats disk;
+        presto__disk_get_stats(loader->disk, &disk);
+        stats.cache_bytes = disk.held_bytes;
+        stats.cache_written_bytes = disk.written_bytes;
+        stats.cache_damaged_blocks = disk.damaged_blocks;
+        stats.cache_evicted_blocks = disk.evicted_blocks;
+    }
+    stats.wall_ns = now - loader->opened_ns;
+    *stats_out = stats;
+}
+
+presto_step_stats presto_loader_step_stats(const presto_loader *loader, size_t step) {
+    presto_step_stats sum = {0};
+    pthread_mutex_lock(&loader->pool->lock);
+    for (size_t i = 0; step < loader->step_count && i < loader->worker_count; i++) {
+        const presto_step_stats *one = &loader->workers[i].step_stats[step];
+        sum.samples += one->samples;
+        sum.busy_ns += one->busy_ns;
+        sum.out_bytes += one->out_bytes;
+    }
+    pthread_mutex_unlock(&loader->pool->lock);
+    return sum;
+}
+
+uint64_t presto_loader_epoch_samples(const presto_loader *loader) {
+    uint64_t limit = loader->options.limit_samples;
+    return limit != 0 && limit < loader->epoch_samples ? limit : loader->epoch_samples;
+}
+
+presto_status presto__loader_schema_into(presto_loader *loader, presto__schema *schema,
+                                         presto_error *err) {
+    pthread_mutex_lock(&loader->pool->lock);
+    presto_status status = loader->lacks_schema
+                               ? presto_fail_memory(err, 0)
+                               : presto__schema_merge(schema, &loader->schema, err);
+    pthread_mutex_unlock(&loader->pool->lock);
+    return status;
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The consumer's side: waiting for packets, handing out their batches, counting what was left out.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+#include <presto/clock.h>
+
+#include "engine_internal.h"
+
+/*
+ * The consumer that finds nothing looks again after so long, whatever comes ready meanwhile: that
+ * bounds its context switches, however fast samples come. The shorter, the more of what is ready is
+ * still in the cache. With several workers it is longer, because there the consumer is likely to
+ * push one of them aside: two switches.
+ */
+#define NAP_NS 800000
+#define NAP_AMONG_SEVERAL_NS 1200000
+#define ASK_NS 100000000 /* a waiting consumer asks so often whether to stop */
+
+static presto_status final_failure(presto_loader *loader, const presto_error *error,
+                                   presto_error *err) {
+    loader->final_status = error->status;
+    loader->final_error = *error;
+    if (err != NULL)
+        *err = *error;
+    return error->status;
+}
+
+/* ---- stopping ---- */
+
+/* The lock is held, but not while the caller's function runs. */
+static bool stops_locked(presto_loader *loader) {
+    pthread_mutex_unlock(&loader->pool->lock);
+    bool stops = presto__loader_stops(loader);
+    pthread_mutex_lock(&loader->pool->lock);
+    return stops;
+}
+
+static presto_status fail_stopped(presto_loader *loader, presto_error *err) {
+    presto_error error;
+    (void)presto_fail(&error, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "stopped");
+    return final_failure(loader, &error, err);
+}
+
+/* ---- waiting ---- */
+
+static struct timespec after(uint64_t ns) {
+    uint64_t until = presto_clock_ns() + ns;
+    return (struct timespec){.tv_sec = (time_t)(until / 1000000000),
+                             .tv_nsec = (long)(until % 1000000000)};
+}
+
+/* Until a worker wakes the consumer, or it is time to ask whether to stop: does it? */
+static bool sleep_and_stop(presto_loader *loader) {
+    presto__pool *pool = loader->pool;
+    loader->consumer_waiting = true;
+    if (loader->options.should_stop == NULL) {
+        pthread_cond_wait(&pool->ready, &pool->lock);
+        return false;
+    }
+    struct timespec deadline = after(ASK_NS);
+    return pthread_cond_timedwait(&pool->ready, &pool->lock, &deadline) == ETIMEDOUT &&
+           stops_locked(loader);
+}
+
+/*
+ * The consumer found nothing. It naps once: what comes ready meanwhile comes together, which saves
+ * context switches when packets are small. Is there still nothing, the next packet wakes it.
+ */
+static void wait_for_packet(presto_loader *loader) {
+    presto__pool *pool = loader->pool;
+    loader->consumer_asleep = true;
+    loader->consumer_waiting = true;
+    loader->consumer_naps = true;
+    /* Workers may have waited for it to let go of what it keeps; now it waits for them. */
+    if (loader->active_parts == 0 && pool->workers_waiting > 0)
+        pthread_cond_broadcast(&pool->room);
+    struct timespec deadline = after(loader->options.threads > 1 ? NAP_AMONG_SEVERAL_NS : NAP_NS);
+    int waited = 0;
+    while (loader->consumer_waiting && waited != ETIMEDOUT)
+        waited = pthread_cond_timedwait(&pool->ready, &pool->lock, &deadline);
+    loader->consumer_naps = false;
+    bool stops = false;
+    while (!stops && presto__loader_ready_packet(loader) == NULL &&
+           !presto__loader_has_ended(loader))
+        stops = sleep_and_stop(loader);
+    loader->consumer_waiting = false;
+    loader->consumer_asleep = false;
+}
+
+/* Wait for the next packet and take it out of the ring; NULL at the end, or if it is to stop. */
+static presto__packet *take_packet(presto_loader *loader) {
+    presto__pool *pool = loader->pool;
+    uint64_t entered = presto_clock_ns();
+    pthread_mutex_lock(&pool->lock);
+    loader->consumer_inside = true;
+    presto__packet *packet;
+    bool stops = false;
+    while ((packet = presto__loader_ready_packet(loader)) == NULL &&
+           !presto__loader_has_ended(loader) && !stops) {
+        if (loader->options.threads == 0) {
+            (void)presto__worker_run_next(&loader->workers[0]);
+            stops = stops_locked(loader);
+        } else {
+            wait_for_packet(loader);
+            stops = atomic_load(&loader->is_abandoned);
+        }
+    }
+    if (stops) /* what has come ready meanwhile may have been left unfinished */
+        packet = NULL;
+    loader->consumer_inside = false;
+    uint64_t left = presto_clock_ns();
+    if (packet != NULL) {
+        loader->slots[packet->number % loader->capacity] = NULL;
+        if (loader->options.completion_order)
+            loader->done_first = packet->next;
+        loader->next_out++;
+        loader->packets_out++;
+        pool->packets_ready--;
+        if (pool->workers_waiting > 0 && pool->packets_ready <= pool->resume_at)
+            pthread_cond_broadcast(&pool->room);
+    }
+    if (loader->last_exit_ns != 0)
+        loader->counts.consumer_busy_ns += entered - loader->last_exit_ns;
+    loader->counts.consumer_wait_ns += left - entered;
+    loader->last_exit_ns = left;
+    pthread_mutex_unlock(&pool->lock);
+    return packet;
+}
+
+/* Too many skipped? Then the packet ends at this fault. */
+static bool exceeds_limit(presto_loader *loader, const presto__fault *fault, presto_error *err) {
+    if (loader->skipped_samples <= loader->options.skip_limit)
+        return false;
+    *err = fault->error;
+    char message[PRESTO_ERROR_MESSAGE_BYTES];
+    snprintf(message, sizeof message,
+             "%" PRIu64 " samples had to be left out, which is more than the %" PRIu64
+             " allowed; the last one: %.300s",
+             loader->skipped_samples, loader->options.skip_limit, fault->error.message);
+    memcpy(err->message, message, sizeof message);
+    return true;
+}
+
+/* Report what was left out of the packet, in order, and hold it against the budget. */
+static void report_skipped(presto_loader *loader, presto__packet *packet) {
+    for (size_t i = 0; i < packet->part_count; i++) {
+        const presto__part *part = &packet->parts[i];
+        for (size_t j = 0; j < part->fault_count; j++) {
+            const presto__fault *fault = &part->faults[j];
+            if (fault->position >= packet->failed_at)
+                return;
+            loader->skipped_samples++;
+            if (exceeds_limit(loader, fault, &packet->own_error)) {
+                presto__packet_cut(packet, fault->position, &packet->own_error,
+                                   loader->options.output);
+                return;
+            }
+            if (loader->options.on_skip != NULL)
+                loader->options.on_skip(loader->options.on_skip_user, packet->epoch, fault->number,
+                                        &fault->error);
+        }
+    }
+}
+
+/* At the end of an epoch: was more skipped than the part allowed? */
+static presto_status check_fraction(presto_loader *loader, presto_error *err) {
+    double allowed = loader->options.skip_fraction * (double)loader->seen_samples;
+    if (loader->skipped_samples == 0 || (double)loader->skipped_samples <= allowed)
+        return PRESTO_OK;
+    presto_error error;
+    presto_error_set(&error, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                     "%" PRIu64 " of %" PRIu64
+                     " samples had to be left out, which is more than the %g %% allowed",
+                     loader->skipped_samples, loader->seen_samples,
+                     loader->options.skip_fraction * 100);
+    return final_failure(loader, &error, err);
+}
+
+static void count_packet(presto_loader *loader, const presto__packet *packet) {
+    uint64_t samples = 0, batches = 0, bytes = packet->frames.bytes;
+    for (size_t i = 0; i < packet->batch_count; i++) {
+        samples += packet->batches[i].shown.rows;
+        batches += packet->batches[i].shown.rows > 0;
+    }
+    if (loader->options.output != PRESTO_OUTPUT_RECORDS)
+        for (size_t i = 0; i < packet->part_count; i++)
+            bytes += packet->parts[i].delivered_bytes;
+    pthread_mutex_lock(&loader->pool->lock);
+    loader->counts.samples += samples;
+    loader->counts.batches += batches;
+    loader->counts.delivered_bytes += bytes;
+    loader->counts.skipped = loader->skipped_samples;
+    if (loader->tuner.most > 0 && presto__tuner_add(&loader->tuner, bytes, presto_clock_ns()))
+        pthread_cond_broadcast(&loader->spare);
+    pthread_mutex_unlock(&loader->pool->lock);
+}
+
+static void warn(presto_loader *loader) {
+    presto_error warning;
+    presto_source *source = loader->source;
+    presto_warning_fn on_warning = loader->options.on_warning;
+    void *user = loader->options.on_warning_user;
+    if (on_warning == NULL)
+        return;
+    if (loader->disk != NULL && presto__disk_take_warning(loader->disk, &warning))
+        on_warning(user, &warning);
+    while (source->ops->take_warning != NULL && source->ops->take_warning(source, &warning))
+        on_warning(user, &warning);
+}
+
+static presto_status next_packet(presto_loader *loader, presto_error *err) {
+    presto__packet *packet = take_packet(loader);
+    if (packet == NULL && atomic_load(&loader->is_abandoned))
+        return fail_stopped(loader, err);
+    if (packet == NULL && loader->disk != NULL)
+        presto__disk_finish(loader->disk); /* whoever looks at the end finds all that was stored */
+    warn(loader);
+    if (packet == NULL) {
+        if (loader->unstarted != NULL)
+            presto__packet_release(loader->unstarted, 1);
+        loader->unstarted = NULL;
+        if (loader->has_start_error)
+            return final_failure(loader, &loader->start_error, err);
+        PRESTO_TRY(check_fraction(loader, err));
+        /* All is consumed, samples left out after the last batch included. */
+        loader->state_epoch = loader->next_epoch;
+        loader->state_next = loader->next_offset;
+        loader->final_status = PRESTO_END;
+        return PRESTO_END;
+    }
+    loader->current = packet;
+    loader->current_batch = 0;
+    if (packet->epoch != loader->current_epoch && loader->seen_samples > 0 &&
+        !loader->options.completion_order)
+        PRESTO_TRY(check_fraction(loader, err));
+    loader->current_epoch = packet->epoch;
+    loader->seen_samples += packet->count;
+    report_skipped(loader, packet);
+    count_packet(loader, packet);
+    return PRESTO_OK;
+}
+
+/* The next batch of the current packet; NULL if it has no more. */
+static presto__batch *next_batch(presto_loader *loader) {
+    presto__packet *packet = loader->current;
+    while (loader->current_batch < packet->batch_count) {
+        presto__batch *batch = &packet->batches[loader->current_batch++];
+        bool is_cut = batch->first + batch->positions > packet->failed_at;
+        if (batch->shown.rows > 0 && !(is_cut && loader->options.drop_last))
+            return batch;
+    }
+    return NULL;
+}
+
+presto_status presto_loader_next(presto_loader *loader, presto_batch **batch_out,
+                                 presto_error *err) {
+    if (loader->final_status != PRESTO_OK) {
+        if (loader->final_status < 0 && err != NULL)
+            *err = loader->final_error;
+        return loader->final_status;
+    }
+    for (;;) {
+        if (presto__loader_stops(loader))
+            return fail_stopped(loader, err);
+        presto__batch *batch = loader->current == NULL ? NULL : next_batch(loader);
+        if (batch != NULL) {
+            atomic_fetch_add_explicit(&loader->current->refs, 1, memory_order_relaxed);
+            loader->state_epoch = batch->shown.epoch;
+            loader->state_next = batch->shown.first + batch->shown.rows + batch->shown.skipped;
+            *batch_out = &batch->shown;
+            return PRESTO_OK;
+        }
+        if (loader->current != NULL) {
+            presto__packet *done = loader->current;
+            presto_status status = PRESTO_OK;
+            if (done->failure != NULL) {
+                status = final_failure(loader, done->failure, err);
+                loader->failed_at = done->first + done->failed_at;
+            } else {
+                /* Samples left out behind its last batch are passed as well. */
+                loader->state_epoch = done->epoch;
+                loader->state_next = done->first + done->count;
+            }
+            loader->current = NULL;
+            presto__packet_release(done, 1);
+            if (status < 0)
+                return status;
+        }
+        presto_status status = next_packet(loader, err);
+        if (status != PRESTO_OK)
+            return status;
+    }
+}
+
+void presto_loader_give_back(presto_loader *loader, presto_batch *batch) {
+    if (batch == NULL)
+        return;
+    loader->state_epoch = batch->epoch;
+    loader->state_next = batch->first;
+    presto_batch_release(batch);
+}

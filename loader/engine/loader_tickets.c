@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tickets: which worker does what next, and what becomes of it.
+ *
+ * Who waits for what: a worker waits for room (a free slot of the ring and bytes within the
+ * budget), the consumer for the next packet. A new packet is always admitted when nothing is ready
+ * and nobody works, so that one of the two can always go on. Both sleep until it is worth waking:
+ * the consumer for a moment at first, unless the workers run out of room before, a worker until
+ * half of what was queued is gone. Nobody is woken into the lock that the waker still holds: that
+ * would cost two more context switches.
+ *
+ * The lock is the pool's, and all here runs with it held but for the work itself.
+ */
+#include <presto/clock.h>
+
+#include "engine_internal.h"
+
+#define AHEAD_BYTES ((size_t)32 << 20) /* enough for a consumer that naps, or has not come yet */
+/* Large batches may exceed the limit by so much to be made while the consumer has the last one. */
+#define OVERRUN_BYTES ((size_t)40 << 20)
+
+bool presto__loader_has_ended(const presto_loader *loader) {
+    return loader->filling == NULL && loader->active_parts == 0 &&
+           loader->pool->packets_ready == 0 && loader->next_packet >= loader->end_packet;
+}
+
+presto__packet *presto__loader_ready_packet(const presto_loader *loader) {
+    if (loader->options.completion_order)
+        return loader->done_first;
+    presto__packet *head = loader->slots[loader->next_out % loader->capacity];
+    return head != NULL && head->is_finished ? head : NULL;
+}
+
+/*
+ * Must the consumer be woken? `force`: this worker is about to sleep or to end. Otherwise it goes
+ * on to the next part, so that somebody will come by here again.
+ */
+static bool must_wake(const presto_loader *loader, bool force) {
+    if (!loader->consumer_waiting)
+        return false;
+    if (presto__loader_has_ended(loader))
+        return true;
+    return (force || !loader->consumer_naps) && presto__loader_ready_packet(loader) != NULL;
+}
+
+static void wake_consumer(presto_loader *loader) {
+    pthread_cond_signal(&loader->pool->ready);
+}
+
+/*
+ * Is there enough for a consumer that has nothing to do but has not come yet? More would only be
+ * written to memory that is not in the cache, and keep the processor from the consumer.
+ */
+static bool is_far_ahead(const presto_loader *loader) {
+    const presto__pool *pool = loader->pool;
+    return loader->consumer_asleep && pool->packets_ready >= 2 &&
+           pool->packets_ready >= AHEAD_BYTES / pool->packet_bytes &&
+           presto__loader_ready_packet(loader) != NULL;
+}
+
+static bool has_room(const presto_loader *loader) {
+    const presto__pool *pool = loader->pool;
+    if (loader->slots[loader->next_packet % loader->capacity] != NULL || is_far_ahead(loader))
+        return false;
+    /* The first packet shows how large they are; until then several could be anything. */
+    if (loader->starts_alone && !loader->knows_packet_bytes && pool->refs > 1)
+        return false;
+    size_t limit = pool->limit_bytes;
+    if (pool->packets_ready == 0 && loader->active_parts == 0) {
+        bool is_only_one = pool->refs == 1;
+        if (is_only_one || loader->consumer_inside)
+            return true;
+        /* Beside what the consumer holds, one may be under way, even if that is a bit too much. */
+        limit = limit > SIZE_MAX - OVERRUN_BYTES ? SIZE_MAX : limit + OVERRUN_BYTES;
+    }
+    size_t known = pool->free == NULL ? 0 : pool->free->accounted_bytes;
+    size_t more = pool->packet_bytes > known ? pool->packet_bytes - known : 0;
+    return pool->held_bytes <= limit && more <= limit - pool->held_bytes;
+}
+
+/* A stream that starts within an epoch may have less than a batch to leave out at its end. */
+static uint64_t left_in_epoch(const presto_loader *loader) {
+    const presto_loader_options *options = &loader->options;
+    uint64_t left = loader->epoch_samples - loader->next_offset;
+    if (options->drop_last && options->output != PRESTO_OUTPUT_RECORDS &&
+        options->batch_samples > 0)
+        left -= left % options->batch_samples;
+    return left;
+}
+
+/* How many samples the next packet has from next_offset on; 0: there is none. */
+static size_t next_count(presto_loader *loader) {
+    const presto__blocking *blocking = &loader->blocking;
+    size_t count = 0;
+    if (loader->ranges.list != NULL) {
+        presto__ranges_next(&loader->ranges, blocking->packet_samples, &loader->next_offset,
+                            &count);
+        return count;
+    }
+    if (left_in_epoch(loader) == 0 && loader->epochs_left > 0) {
+        loader->next_offset = 0;
+        loader->next_epoch++;
+        loader->epochs_left--;
+    }
+    if (loader->epochs_left == 0)
+        return 0;
+    uint64_t left = left_in_epoch(loader);
+    if (left > loader->samples_left)
+        left = loader->samples_left;
+    count = left < blocking->packet_samples ? (size_t)left : blocking->packet_samples;
+    if (loader->options.drop_last && loader->options.output == PRESTO_OUTPUT_BATCHES)
+        count -= count % blocking->batch_rows;
+    return count;
+}
+
+/* The place of the next packet; false if there is none. */
+static bool next_shape(presto_loader *loader, presto__packet_shape *shape_out) {
+    const presto__blocking *blocking = &loader->blocking;
+    size_t count = next_count(loader);
+    if (count == 0)
+        return false;
+    size_t part_samples = blocking->packet_samples / blocking->parts +
+                          (blocking->packet_samples % blocking->parts != 0);
+    *shape_out = (presto__packet_shape){
+        .number = loader->next_packet,
+        .epoch = loader->next_epoch,
+        .first = loader->next_offset,
+        .count = count,
+        .parts = blocking->parts == 1 ? 1 : count / part_samples + (count % part_samples != 0),
+        .batch_rows = blocking->batch_rows,
+        .rules = &loader->rules};
+    return true;
+}
+
+/* Start the next packet; at the end, or without memory, end_packet is set instead. */
+static void start_packet(presto__worker *worker) {
+    presto_loader *loader = worker->loader;
+    presto__packet_shape shape;
+    if (!next_shape(loader, &shape)) {
+        loader->end_packet = loader->next_packet;
+        return;
+    }
+    presto__pool *pool = loader->pool;
+    presto__packet *packet = presto__pool_take_locked(pool);
+    presto_status status = packet == NULL
+                               ? presto_fail_memory(&loader->start_error, sizeof *packet)
+                               : presto__packet_setup(packet, &shape, &loader->start_error);
+    if (status < 0) {
+        loader->has_start_error = true;
+        loader->end_packet = loader->next_packet;
+        loader->unstarted = packet; /* released without the lock */
+        return;
+    }
+    if (packet->accounted_bytes < pool->packet_bytes) {
+        presto__pool_account_locked(pool, packet->accounted_bytes, pool->packet_bytes);
+        packet->accounted_bytes = pool->packet_bytes;
+    }
+    packet->home = presto__worker_home(worker);
+    if (shape.parts > 1) /* for whoever comes first; there is one batch */
+        presto__packet_clear(packet);
+    loader->slots[loader->next_packet % loader->capacity] = packet;
+    loader->next_packet++;
+    loader->next_offset += shape.count;
+    if (loader->samples_left != UINT64_MAX)
+        loader->samples_left -= shape.count;
+    loader->filling = packet;
+}
+
+/* Does the tuner do without this worker for now? */
+static bool is_spare(const presto__worker *worker) {
+    const presto_loader *loader = worker->loader;
+    return loader->tuner.most > 0 && presto__worker_home(worker) > (size_t)loader->tuner.active;
+}
+
+/* The next part to work on; NULL: there is nothing more to do. Waits for room. */
+static presto__part *take_part(presto__worker *worker, presto__packet **packet_out) {
+    presto_loader *loader = worker->loader;
+    presto__pool *pool = loader->pool;
+    for (;;) {
+        if (loader->is_stopped)
+            return NULL;
+        bool spare = is_spare(worker);
+        if (loader->filling != NULL && !spare)
+            break;
+        if (loader->filling == NULL && loader->next_packet >= loader->end_packet)
+            return NULL;
+        if (!spare)
+            presto__pool_prefer_locked(pool, presto__worker_home(worker));
+        if (!spare && has_room(loader)) {
+            start_packet(worker);
+            continue;
+        }
+        if (worker->wakes_consumer || must_wake(loader, true)) {
+            loader->consumer_waiting = false; /* once is enough */
+            worker->wakes_consumer = false;
+            pthread_mutex_unlock(&pool->lock);
+            wake_consumer(loader);
+            pthread_mutex_lock(&pool->lock);
+            continue;
+        }
+        if (spare) {
+            /* Whatever it leaves undone is for those who work, who may be asleep. */
+            pthread_cond_broadcast(&pool->room);
+            pthread_cond_wait(&loader->spare, &pool->lock);
+            continue;
+        }
+        uint64_t start = presto_clock_ns();
+        pool->workers_waiting++;
+        pool->resume_at = pool->packets_ready / 2;
+        pthread_cond_wait(&pool->room, &pool->lock);
+        pool->workers_waiting--;
+        loader->worker_wait_ns += presto_clock_ns() - start;
+    }
+    presto__packet *packet = loader->filling;
+    bool in_order = presto__order_is_sequential(&loader->order);
+    presto__part *part =
+        presto__packet_take_part_locked(packet, presto__worker_home(worker), in_order);
+    if (packet->first_untaken == packet->part_count)
+        loader->filling = NULL;
+    /* A packet that is being filled has its parts; the analyzer thinks that they may be none. */
+    if (in_order)
+        // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
+        presto__order_numbers(&loader->order, packet->epoch, packet->first + part->first,
+                              part->count, packet->numbers + part->first);
+    loader->active_parts++;
+    *packet_out = packet;
+    return part;
+}
+
+static void end_at(presto_loader *loader, uint64_t packet) {
+    if (packet < loader->end_packet)
+        loader->end_packet = packet;
+}
+
+static void add_account(presto_loader *loader, presto__worker *worker) {
+    presto__account *to = &loader->account;
+    const presto__read_stats *read = &worker->reader->stats;
+    to->read_bytes += read->read_bytes;
+    to->read_ns += read->read_ns;
+    to->decompress_ns += read->decompress_ns;
+    to->parse_ns += read->parse_ns;
+    to->steps_ns += worker->account.steps_ns;
+    to->encode_ns += worker->account.encode_ns;
+    to->batch_ns += worker->account.batch_ns;
+    worker->reader->stats = (presto__read_stats){0};
+    to->cache_ns += worker->account.cache_ns;
+    to->cached_samples += worker->account.cached_samples;
+    to->told_samples += worker->account.told_samples;
+    to->missed_samples += worker->account.missed_samples;
+    worker->account = (presto__account){0};
+    for (size_t i = 0; i < loader->step_count; i++)
+        worker->step_stats[i] =
+            i < loader->cache_step_count
+                ? presto_plan_worker_stats(worker->cache_worker, i)
+                : presto_plan_worker_stats(worker->plan_worker, i - loader->cache_step_count);
+}
+
+static void packet_is_ready(presto_loader *loader, presto__packet *packet, size_t bytes) {
+    presto__pool *pool = loader->pool;
+    presto__pool_account_locked(pool, packet->accounted_bytes, bytes);
+    packet->accounted_bytes = bytes;
+    if (bytes > pool->packet_bytes || !loader->knows_packet_bytes)
+        pool->packet_bytes = bytes;
+    if (loader->starts_alone && !loader->knows_packet_bytes)
+        pthread_cond_broadcast(&pool->room);
+    loader->knows_packet_bytes = true;
+    if (packet->failure != NULL)
+        end_at(loader, packet->number + 1);
+    packet->is_finished = true;
+    pool->packets_ready++;
+    if (!loader->options.completion_order)
+        return;
+    packet->next = NULL;
+    if (loader->done_first == NULL)
+        loader->done_first = packet;
+    else
+        loader->done_last->next = packet;
+    loader->done_last = packet;
+}
+
+/* Run a part that was taken. The lock is held on entry and on return, but not in between. */
+static void run_part(presto__worker *worker, presto__packet *packet, presto__part *part) {
+    presto_loader *loader = worker->loader;
+    presto__pool *pool = loader->pool;
+    pthread_mutex_unlock(&pool->lock);
+    if (worker->wakes_consumer)
+        wake_consumer(loader);
+    worker->wakes_consumer = false;
+
+    if (packet->part_count == 1) /* nobody else has it: not while the lock is held */
+        presto__packet_clear(packet);
+    presto__worker_run(worker, packet, part);
+    bool has_failed = part->has_failed;
+    bool is_last = atomic_fetch_sub(&packet->parts_left, 1) == 1;
+    size_t bytes = 0;
+    if (is_last) {
+        presto__packet_finish(packet, loader->source, loader->options.output);
+        bytes = presto__packet_memory(packet);
+    }
+    size_t held = presto__worker_memory(worker);
+
+    pthread_mutex_lock(&pool->lock);
+    presto__worker_settle_locked(worker, held);
+    add_account(loader, worker);
+    if (worker->schema.count > 0 && !loader->has_start_error &&
+        presto__schema_merge(&loader->schema, &worker->schema, &loader->start_error) < 0) {
+        loader->has_start_error = true;
+        loader->lacks_schema = true;
+        end_at(loader, packet->number + 1);
+    }
+    if (has_failed)
+        end_at(loader, packet->number + 1);
+    loader->active_parts--;
+    if (is_last)
+        packet_is_ready(loader, packet, bytes);
+    if (must_wake(loader, false)) {
+        loader->consumer_waiting = false; /* once is enough */
+        worker->wakes_consumer = true;    /* as soon as it does not hold the lock */
+    }
+}
+
+bool presto__worker_run_next(presto__worker *worker) {
+    presto__packet *packet;
+    presto__part *part = take_part(worker, &packet);
+    if (part != NULL)
+        run_part(worker, packet, part);
+    return part != NULL;
+}
+
+void *presto__worker_main(void *argument) {
+    presto__worker *worker = argument;
+    presto_loader *loader = worker->loader;
+    pthread_mutex_lock(&loader->pool->lock);
+    while (presto__worker_run_next(worker)) {}
+    bool wakes = must_wake(loader, true) || worker->wakes_consumer;
+    pthread_mutex_unlock(&loader->pool->lock);
+    if (wakes)
+        wake_consumer(loader);
+    return NULL;
+}

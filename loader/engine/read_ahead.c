@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Telling the system what will be read next, where it cannot guess that: shuffled records, every
+ * W-th record, a file for each sample. (A shard that is read from its start to its end it reads
+ * ahead by itself.) The order is known in advance, so that storage can work on many reads at once
+ * although each worker waits for one.
+ *
+ * How far ahead goes by how long reads take: while they take as long as storage does, further;
+ * otherwise less far, down to nothing where everything is in the page cache anyway. Hints change
+ * nothing but time.
+ */
+#include <presto/checked.h>
+
+#include "engine_internal.h"
+
+/* A part whose reads took longer than this came from storage. */
+#define SLOW_SAMPLE_NS 15000
+#define SLOW_BYTES_PER_10_NS 14
+/* One such part may be an accident. */
+#define SLOW_PARTS 2
+
+#define MOST_BYTES ((size_t)32 << 20)
+#define MOST_SAMPLES 16384
+#define TELL_AT_ONCE 64
+
+void presto__read_ahead_init(presto__read_ahead *ahead, const presto_loader *loader) {
+    const presto__order_options *order = &loader->order.options;
+    const presto_source *source = loader->source;
+    bool is_guessed = source->ops->read_file == NULL && order->shuffle == PRESTO_SHUFFLE_NONE &&
+                      order->world == 1;
+    /* Which of its buffer's records a rank takes is known to its buffer alone. */
+    bool is_unknown = order->shuffle == PRESTO_SHUFFLE_BUFFER && order->world > 1;
+    uint64_t mean = source->count == 0 ? 1 : presto_source_bytes(source) / source->count + 1;
+    size_t bytes = loader->options.prefetch_bytes / 2;
+    if (bytes > MOST_BYTES)
+        bytes = MOST_BYTES;
+    uint64_t most = bytes / mean;
+    if (source->ops->will_read == NULL || is_guessed || is_unknown)
+        most = 0;
+    ahead->most_samples = most < MOST_SAMPLES ? most : MOST_SAMPLES;
+}
+
+/* Positions are counted on from the first epoch of the loader. */
+static uint64_t position_of(const presto_loader *loader, const presto__packet *packet,
+                            const presto__part *part) {
+    return (packet->epoch - loader->options.first_epoch) * loader->epoch_samples + packet->first +
+           part->first;
+}
+
+static uint64_t end_position(const presto_loader *loader) {
+    const presto_loader_options *options = &loader->options;
+    uint64_t end = UINT64_MAX;
+    if (options->epochs < UINT64_MAX / loader->epoch_samples)
+        end = options->epochs * loader->epoch_samples;
+    uint64_t limited;
+    if (options->limit_samples > 0 &&
+        presto_u64_add(options->first_sample, options->limit_samples, &limited) && limited < end)
+        end = limited;
+    return end;
+}
+
+/* What stands at `count` positions of an epoch from `first` on; returns how many there are. */
+static size_t numbers_at(presto_loader *loader, uint64_t epoch, uint64_t first, size_t count,
+                         uint64_t *numbers) {
+    presto__order *order = &loader->order;
+    if (!presto__order_is_sequential(order)) {
+        presto__order_numbers(order, epoch, first, count, numbers);
+        return count;
+    }
+    /* What goes into the buffer then. */
+    size_t known = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t number = first + i + order->buffer_capacity;
+        if (number < order->options.count)
+            numbers[known++] = number;
+    }
+    return known;
+}
+
+/* What a cache holds is not read; returns how many are left. */
+static size_t drop_cached(presto_loader *loader, uint64_t *numbers, size_t count) {
+    const presto__cache *cache = loader->pool->cache;
+    size_t left = count;
+    if (cache != NULL) {
+        left = 0;
+        for (size_t i = 0; i < count; i++)
+            if (presto__cache_get(cache, numbers[i]) == NULL)
+                numbers[left++] = numbers[i];
+    }
+    return loader->disk == NULL ? left : presto__disk_missing(loader->disk, numbers, left);
+}
+
+static void tell(presto__worker *worker, uint64_t first, uint64_t end) {
+    presto_loader *loader = worker->loader;
+    uint64_t numbers[TELL_AT_ONCE];
+    while (first < end) {
+        uint64_t epoch = loader->options.first_epoch + first / loader->epoch_samples;
+        uint64_t offset = first % loader->epoch_samples;
+        uint64_t count = loader->epoch_samples - offset;
+        if (count > end - first)
+            count = end - first;
+        if (count > TELL_AT_ONCE)
+            count = TELL_AT_ONCE;
+        size_t known = numbers_at(loader, epoch, offset, (size_t)count, numbers);
+        known = drop_cached(loader, numbers, known);
+        if (known > 0)
+            loader->source->ops->will_read(worker->reader, numbers, known);
+        worker->account.told_samples += known;
+        first += count;
+    }
+}
+
+/* In the order of the ranges, as they will be begun: so many samples ahead of the packets. */
+static void tell_ranges(presto__worker *worker, uint64_t samples) {
+    presto_loader *loader = worker->loader;
+    presto__ranges *ahead = &loader->read_ahead.ranges;
+    for (;;) {
+        uint64_t first;
+        size_t count;
+        pthread_mutex_lock(&loader->pool->lock);
+        if (ahead->passed <= loader->ranges.passed)
+            *ahead = loader->ranges;
+        bool is_any = ahead->passed < loader->ranges.passed + samples &&
+                      presto__ranges_next(ahead, loader->blocking.packet_samples, &first, &count);
+        pthread_mutex_unlock(&loader->pool->lock);
+        if (!is_any)
+            return;
+        tell(worker, first, first + count);
+    }
+}
+
+void presto__read_ahead_before(presto__worker *worker, const presto__packet *packet,
+                               const presto__part *part) {
+    presto_loader *loader = worker->loader;
+    presto__read_ahead *ahead = &loader->read_ahead;
+    uint64_t samples = atomic_load_explicit(&ahead->samples, memory_order_relaxed);
+    if (samples == 0)
+        return;
+    if (loader->ranges.list != NULL) {
+        tell_ranges(worker, samples);
+        return;
+    }
+    uint64_t from = position_of(loader, packet, part) + part->count;
+    uint64_t end = end_position(loader);
+    uint64_t to = from < end && samples < end - from ? from + samples : end;
+    uint64_t told = atomic_load_explicit(&ahead->told, memory_order_relaxed);
+    uint64_t first;
+    do {
+        first = told > from ? told : from;
+        if (first >= to)
+            return;
+    } while (!atomic_compare_exchange_weak_explicit(&ahead->told, &told, to, memory_order_relaxed,
+                                                    memory_order_relaxed));
+    tell(worker, first, to);
+}
+
+/* Did the part's reads take as long as storage takes? Those of a cache do not count. */
+static bool was_slow(const presto__worker *worker, const presto__part *part) {
+    const presto_loader *loader = worker->loader;
+    const presto__read_stats *stats = &worker->reader->stats;
+    bool has_cache = loader->pool->cache != NULL || loader->disk != NULL;
+    uint64_t samples = has_cache ? worker->account.missed_samples : part->count;
+    if (loader->disk != NULL && samples < part->count)
+        return false; /* its own reads are among those that were timed */
+    uint64_t fair_ns = samples * SLOW_SAMPLE_NS + stats->read_bytes * 10 / SLOW_BYTES_PER_10_NS;
+    return stats->read_ns > fair_ns;
+}
+
+void presto__read_ahead_after(presto__worker *worker, const presto__part *part) {
+    presto__read_ahead *ahead = &worker->loader->read_ahead;
+    if (ahead->most_samples == 0)
+        return;
+    uint64_t samples = atomic_load_explicit(&ahead->samples, memory_order_relaxed);
+    bool is_slow = was_slow(worker, part);
+    worker->slow_parts = is_slow ? worker->slow_parts + 1 : 0;
+    if (!is_slow)
+        samples -= samples / 8 + (samples % 8 != 0);
+    else if (worker->slow_parts >= SLOW_PARTS)
+        samples = samples * 2 > part->count ? samples * 2 : part->count;
+    if (samples > ahead->most_samples)
+        samples = ahead->most_samples;
+    atomic_store_explicit(&ahead->samples, samples, memory_order_relaxed);
+}

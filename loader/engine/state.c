@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The state of a stream as a line of JSON: what is being streamed in which order, and the next
+ * position of the global order. As every order is a function of (source, seed, epoch), this is all
+ * that exact resumption needs; there are no buffers to save. Positions count samples that were left
+ * out as well.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <jansson.h>
+
+#include "engine_internal.h"
+
+#define STATE_FORMAT 1
+
+static const char *const shuffle_names[] = {
+    [PRESTO_SHUFFLE_NONE] = "none",
+    [PRESTO_SHUFFLE_BUFFER] = "buffer",
+    [PRESTO_SHUFFLE_FULL] = "full",
+    [PRESTO_SHUFFLE_BLOCKS] = "blocks",
+};
+
+/* Only these two shuffles depend on the window. */
+static uint64_t window_of(const presto_loader_options *options) {
+    return options->shuffle == PRESTO_SHUFFLE_BUFFER || options->shuffle == PRESTO_SHUFFLE_BLOCKS
+               ? options->shuffle_window
+               : 0;
+}
+
+presto_status presto_loader_save_state(const presto_loader *loader, presto_buffer *json_out,
+                                       presto_error *err) {
+    const presto_loader_options *options = &loader->options;
+    if (options->completion_order)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "a stream in order of completion has no position to come back to");
+    uint64_t epoch = loader->state_epoch;
+    uint64_t next = loader->state_next;
+    if (next == loader->epoch_samples) {
+        epoch++;
+        next = 0;
+    }
+    char text[512];
+    int bytes = snprintf(
+        text, sizeof text,
+        "{\"presto_state\": %d, \"source\": \"%016" PRIx64 "\", \"samples\": %" PRIu64
+        ", \"seed\": \"%" PRIu64 "\", \"shuffle\": \"%s\", \"window\": %" PRIu64
+        ", \"epoch\": %" PRIu64 ", \"next\": %" PRIu64 "}\n",
+        STATE_FORMAT, presto__source_digest(loader->source), loader->source->count, options->seed,
+        shuffle_names[options->shuffle], window_of(options), epoch, next * options->world);
+    return presto_buffer_append(json_out, presto_span_of(text, (size_t)bytes), err);
+}
+
+typedef struct state {
+    const char *source, *seed, *shuffle;
+    json_int_t format, samples, window, epoch, next;
+} state;
+
+static presto_status fail_other(const char *what, presto_error *err) {
+    return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                       "the state belongs to a stream with another %s", what);
+}
+
+static presto_status check_state(const state *saved, const presto_source *source,
+                                 const presto_loader_options *options, presto_error *err) {
+    char digest[24], seed[24];
+    snprintf(digest, sizeof digest, "%016" PRIx64, presto__source_digest(source));
+    snprintf(seed, sizeof seed, "%" PRIu64, options->seed);
+    if (saved->samples != (json_int_t)source->count || strcmp(saved->source, digest) != 0)
+        return fail_other("input", err);
+    if (strcmp(saved->seed, seed) != 0)
+        return fail_other("seed", err);
+    if (strcmp(saved->shuffle, shuffle_names[options->shuffle]) != 0 ||
+        saved->window != (json_int_t)window_of(options))
+        return fail_other("shuffle", err);
+    return PRESTO_OK;
+}
+
+static presto_status apply_state(const state *saved, presto_loader_options *options,
+                                 presto_error *err) {
+    uint64_t epoch = (uint64_t)saved->epoch;
+    uint64_t next = (uint64_t)saved->next;
+    /* The end of an epoch is saved as the start of the next one. */
+    if (next > 0 && saved->next >= saved->samples)
+        return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                           "the state is at position %" PRIu64 " of an epoch of %jd", next,
+                           (intmax_t)saved->samples);
+    if (epoch < options->first_epoch)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "the state is in epoch %" PRIu64
+                           ", before the first one to run, %" PRIu64,
+                           epoch, options->first_epoch);
+    if (next % options->world != 0)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "the state is at position %" PRIu64 " of its epoch, which %" PRIu64
+                           " ranks cannot share: change their number between epochs, or to a "
+                           "divisor",
+                           next, options->world);
+    uint64_t done = epoch - options->first_epoch;
+    bool has_ended = done >= options->epochs;
+    options->first_epoch = epoch;
+    options->first_sample = next / options->world;
+    if (has_ended)
+        options->skip_samples = UINT64_MAX;
+    else
+        options->epochs -= done;
+    return has_ended ? PRESTO_END : PRESTO_OK;
+}
+
+presto_status presto_loader_load_state(presto_span json, const presto_source *source,
+                                       presto_loader_options *options, presto_error *err) {
+    state saved;
+    json_error_t where;
+    json_t *root = json_loadb((const char *)json.data, json.bytes, 0, &where);
+    if (root == NULL)
+        return presto_fail(err, PRESTO_ERR_CORRUPT,
+                           where.position < 0 ? PRESTO_NO_OFFSET : (uint64_t)where.position,
+                           "no state of a stream: %s", where.text);
+    presto_status status = PRESTO_OK;
+    if (json_unpack(root, "{s:I, s:s, s:I, s:s, s:s, s:I, s:I, s:I}", "presto_state", &saved.format,
+                    "source", &saved.source, "samples", &saved.samples, "seed", &saved.seed,
+                    "shuffle", &saved.shuffle, "window", &saved.window, "epoch", &saved.epoch,
+                    "next", &saved.next) != 0 ||
+        saved.format != STATE_FORMAT || saved.epoch < 0 || saved.next < 0)
+        status = presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                             "no state of a stream, or of another version");
+    if (status == PRESTO_OK)
+        status = check_state(&saved, source, options, err);
+    if (status == PRESTO_OK)
+        status = apply_state(&saved, options, err);
+    json_decref(root);
+    return status;
+}

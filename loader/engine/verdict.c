@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What limits a stream. It follows from where the consumer's time went: more of it between pulls
+ * than waiting for data means the consumer (workers may never wait, if all they make fits the
+ * prefetch memory); else it is what the workers spent most time on.
+ */
+#include <stdio.h>
+
+#include "engine_internal.h"
+
+static const struct {
+    const char *name, *text;
+} stages[] = {
+    [PRESTO_STAGE_READ] = {"read", "reading"},
+    [PRESTO_STAGE_DECOMPRESS] = {"decompress", "decompressing records"},
+    [PRESTO_STAGE_PARSE] = {"parse", "parsing records"},
+    [PRESTO_STAGE_STEP] = {"step", "step"},
+    [PRESTO_STAGE_ENCODE] = {"encode", "encoding records"},
+    [PRESTO_STAGE_BATCH] = {"batch", "assembling batches"},
+    [PRESTO_STAGE_CONSUMER] = {"consumer", "the consumer"},
+    [PRESTO_STAGE_CACHE] = {"cache", "writing the cache"},
+};
+
+const char *presto_stage_name(presto_stage stage) {
+    return (size_t)stage < sizeof stages / sizeof stages[0] ? stages[stage].name : "?";
+}
+
+size_t presto_loader_step_count(const presto_loader *loader) {
+    return loader->step_count;
+}
+
+const char *presto_loader_step_name(const presto_loader *loader, size_t step) {
+    size_t cached = loader->cache_step_count;
+    if (step >= loader->step_count)
+        return NULL;
+    return step < cached ? presto_plan_step_name(loader->cache_plan, step)
+                         : presto_plan_step_name(loader->plan, step - cached);
+}
+
+static unsigned step_flags(const presto_loader *loader, size_t step) {
+    size_t cached = loader->cache_step_count;
+    return step < cached ? presto_plan_step_flags(loader->cache_plan, step)
+                         : presto_plan_step_flags(loader->plan, step - cached);
+}
+
+/* A step's own time. What read-file spends on reading is the reader's, who counts it as well. */
+static uint64_t step_ns(const presto_loader *loader, size_t step, uint64_t read_ns) {
+    uint64_t busy = presto_loader_step_stats(loader, step).busy_ns;
+    if (loader->source->ops->read_file == NULL ||
+        (step_flags(loader, step) & PRESTO_STEP_READS_FILE) == 0)
+        return busy;
+    return busy > read_ns ? busy - read_ns : 0;
+}
+
+static void weigh(presto_verdict *verdict, double *largest, presto_stage stage, size_t step,
+                  uint64_t ns) {
+    if ((double)ns <= *largest)
+        return;
+    *largest = (double)ns;
+    verdict->stage = stage;
+    verdict->step = step;
+}
+
+/* The stage that the workers spent most time in. */
+static void find_stage(const presto_loader *loader, const presto_loader_stats *stats,
+                       presto_verdict *verdict) {
+    const uint64_t busy_ns[] = {
+        [PRESTO_STAGE_READ] = stats->read_ns,
+        [PRESTO_STAGE_DECOMPRESS] = stats->decompress_ns,
+        [PRESTO_STAGE_PARSE] = stats->parse_ns,
+        [PRESTO_STAGE_STEP] = 0,
+        [PRESTO_STAGE_ENCODE] = stats->encode_ns,
+        [PRESTO_STAGE_BATCH] = stats->batch_ns,
+        [PRESTO_STAGE_CONSUMER] = 0,
+        [PRESTO_STAGE_CACHE] = stats->cache_ns,
+    };
+    double largest = 0;
+    double all = 0;
+    for (size_t i = 0; i < sizeof busy_ns / sizeof busy_ns[0]; i++) {
+        all += (double)busy_ns[i];
+        weigh(verdict, &largest, (presto_stage)i, SIZE_MAX, busy_ns[i]);
+    }
+    for (size_t i = 0; i < loader->step_count; i++) {
+        uint64_t ns = step_ns(loader, i, stats->read_ns);
+        all += (double)ns;
+        weigh(verdict, &largest, PRESTO_STAGE_STEP, i, ns);
+    }
+    verdict->share = all > 0 ? largest / all : 0;
+}
+
+void presto_loader_verdict(const presto_loader *loader, presto_verdict *verdict_out) {
+    presto_loader_stats stats;
+    presto_loader_get_stats(loader, &stats);
+    presto_verdict verdict = {.stage = PRESTO_STAGE_READ, .step = SIZE_MAX};
+    double waited = (double)stats.consumer_wait_ns;
+    double busy = (double)stats.consumer_busy_ns;
+    if (busy > waited) {
+        verdict.stage = PRESTO_STAGE_CONSUMER;
+        verdict.share = busy / (busy + waited);
+        snprintf(verdict.text, sizeof verdict.text, "the consumer (busy %.0f %% of the time)",
+                 verdict.share * 100);
+    } else {
+        find_stage(loader, &stats, &verdict);
+        if (verdict.stage == PRESTO_STAGE_STEP)
+            verdict.step_name = presto_loader_step_name(loader, verdict.step);
+        snprintf(verdict.text, sizeof verdict.text, "%s%s%s (%.0f %% of the work)",
+                 stages[verdict.stage].text, verdict.step_name != NULL ? " " : "",
+                 verdict.step_name != NULL ? verdict.step_name : "", verdict.share * 100);
+    }
+    *verdict_out = verdict;
+}

@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a worker does with one part: read, decompress, parse, run the steps, and put the result
+ * where it belongs. No lock is taken per sample; the one exception is the first row of a part of a
+ * shared batch, which may have to lay the batch out.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <presto/clock.h>
+#include <presto/example.h>
+#include <presto/retry.h>
+
+#include "engine_internal.h"
+
+/* With many samples in a part, stages are timed on every so many-th. */
+#define TIMED_STRIDE 16
+#define TIMED_ALL_BELOW 64
+
+presto_status presto__worker_init(presto__worker *worker, presto_loader *loader,
+                                  presto_error *err) {
+    worker->loader = loader;
+    presto_arena_init(&worker->arena, 0);
+    worker->arena.on_grow = presto__worker_may_grow;
+    worker->arena.on_grow_user = worker;
+    const presto__source_ops *ops = loader->source->ops;
+    presto__reader_options options = {
+        .max_record_bytes = loader->options.max_record_bytes,
+        .features = loader->source->features,
+        .feature_count = loader->source->feature_count,
+    };
+    if (!loader->selection.is_all) {
+        options.features = loader->selection.features;
+        options.feature_count = loader->selection.count;
+        options.only = true;
+    }
+    PRESTO_TRY(ops->reader_new(loader->source, &options, &worker->reader, err));
+    worker->reader->aligns = loader->aligns_views;
+    worker->reader->grower = &worker->arena;
+    const presto_plan_worker_options steps = {
+        .arena = &worker->arena, .read_file = ops->read_file, .read_file_user = worker->reader};
+    if (loader->cache_plan != NULL)
+        PRESTO_TRY(presto_plan_worker_new(loader->cache_plan, &steps, &worker->cache_worker, err));
+    if (loader->disk != NULL)
+        PRESTO_TRY(presto__disk_worker_new(loader->disk, loader->blocking.fetch_samples,
+                                           &worker->disk, err));
+    if (loader->cache != NULL || loader->disk != NULL) {
+        worker->hits = presto_memory_apart(loader->blocking.fetch_samples, sizeof *worker->hits);
+        worker->missing =
+            presto_memory_apart(loader->blocking.fetch_samples, sizeof *worker->missing);
+        if (worker->hits == NULL || worker->missing == NULL)
+            return presto_fail_memory(err, loader->blocking.fetch_samples * sizeof(uint64_t));
+    }
+    if (loader->plan != NULL)
+        PRESTO_TRY(presto_plan_worker_new(loader->plan, &steps, &worker->plan_worker, err));
+    if (loader->options.output == PRESTO_OUTPUT_RECORDS && loader->compresses)
+        PRESTO_TRY(presto_codec_new(&loader->options.codec, &worker->codec, err));
+    if (loader->step_count > 0) {
+        worker->step_stats = calloc(loader->step_count, sizeof *worker->step_stats);
+        if (worker->step_stats == NULL)
+            return presto_fail_memory(err, loader->step_count * sizeof *worker->step_stats);
+    }
+    return PRESTO_OK;
+}
+
+void presto__worker_done(presto__worker *worker) {
+    presto_plan_worker_free(worker->cache_worker);
+    presto_plan_worker_free(worker->plan_worker);
+    presto__disk_worker_free(worker->disk);
+    free((void *)worker->hits);
+    free(worker->missing);
+    if (worker->reader != NULL)
+        worker->loader->source->ops->reader_free(worker->reader);
+    presto_codec_free(worker->codec);
+    presto__blocks_done(&worker->blocks);
+    presto_arena_done(&worker->arena);
+    presto_buffer_done(&worker->raw);
+    presto__schema_done(&worker->schema);
+    free(worker->step_stats);
+}
+
+/* ---- rows of batches ---- */
+
+/* Where the sample being run stands. Of one that does not go with others that is not told to the
+ * byte: which worker sees it, with what at hand, is chance. */
+static void place(presto__worker *worker, presto_status status, presto_error *err) {
+    const presto_source *source = worker->loader->source;
+    if (worker->index != SIZE_MAX && status != PRESTO_ERR_RAGGED)
+        source->ops->place(worker->reader, worker->index, err);
+    else
+        source->ops->locate(source, worker->packet->numbers[worker->position], err);
+}
+
+static presto__place row_of(const presto__worker *worker) {
+    return (presto__place){
+        .batch = worker->batch, .part = worker->part, .position = worker->position};
+}
+
+/*
+ * The first row of the part in the batch. Parts share arrays, which only a sample that has come
+ * through all steps may lay out: the shape of a damaged one must not bind the others.
+ */
+static presto_status begin_fill(presto__worker *worker, const presto__place *place,
+                                const presto_sample *sample, bool is_complete, presto_error *err) {
+    presto__batch *batch = worker->batch;
+    if (worker->packet->part_count > 1) {
+        presto_status status = PRESTO_OK;
+        pthread_mutex_lock(&worker->loader->pool->lock);
+        if (is_complete && !batch->laid_out)
+            status = presto__batch_layout(batch, sample, err);
+        bool is_laid_out = batch->laid_out;
+        pthread_mutex_unlock(&worker->loader->pool->lock);
+        if (status < 0 || !is_laid_out)
+            return status;
+    }
+    worker->began_here = !is_complete;
+    return presto__fill_begin(place, sample, err);
+}
+
+/* The sample as it will be when its last step has written; its values are not there yet. */
+static presto_status foresee(presto__worker *worker, const presto_output_request *request,
+                             presto_sample *sample_out, presto_error *err) {
+    *sample_out = *request->sample;
+    size_t bytes = sample_out->feature_count * sizeof *sample_out->features;
+    sample_out->features = presto_arena_alloc(&worker->arena, bytes, _Alignof(max_align_t));
+    if (sample_out->features == NULL)
+        return presto_fail_memory(err, bytes);
+    memcpy(sample_out->features, request->sample->features, bytes);
+    presto_feature *written = &sample_out->features[request->feature];
+    written->encoding = PRESTO_ENCODE_TENSOR;
+    written->tensor.spec = *request->spec;
+    presto__selection_apply(&worker->loader->shown, sample_out);
+    return PRESTO_OK;
+}
+
+/* Where in the batch the output of the last step belongs; NULL: nowhere yet. */
+static presto_status find_row(presto__worker *worker, const presto_output_request *request,
+                              void **data_out, presto_error *err) {
+    presto_feature written = request->sample->features[request->feature];
+    *data_out = NULL;
+    if (request->spec->dtype == PRESTO_STRING ||
+        !presto__selection_has(&worker->loader->shown, written.name))
+        return PRESTO_OK;
+    presto__place place = row_of(worker);
+    const presto__fill *fill = presto__place_fill(&place);
+    if (fill->columns == NULL) {
+        presto_sample sample;
+        PRESTO_TRY(foresee(worker, request, &sample, err));
+        PRESTO_TRY(begin_fill(worker, &place, &sample, false, err));
+    }
+    written.encoding = PRESTO_ENCODE_TENSOR;
+    written.tensor.spec = *request->spec;
+    if (fill->columns != NULL)
+        *data_out = presto__fill_slot(&place, &written, request->feature);
+    return PRESTO_OK;
+}
+
+/* The output of the last step goes straight into its row. */
+static presto_status give_output(void *user, const presto_output_request *request, void **data_out,
+                                 presto_error *err) {
+    presto__worker *worker = user;
+    const presto_tensor_spec *spec = request->spec;
+    size_t bytes = (size_t)presto_spec_elements(spec) * sizeof(presto_span);
+    if (spec->dtype != PRESTO_STRING)
+        PRESTO_TRY(presto_spec_bytes(spec, &bytes, err));
+    *data_out = NULL;
+    if (worker->loader->options.output == PRESTO_OUTPUT_BATCHES)
+        PRESTO_TRY(find_row(worker, request, data_out, err));
+    if (*data_out != NULL)
+        return PRESTO_OK;
+    *data_out = presto_arena_alloc(&worker->arena, bytes, 64);
+    return *data_out == NULL ? presto_fail_memory(err, bytes) : PRESTO_OK;
+}
+
+/* ---- one sample ---- */
+
+static presto_status find_main(presto__worker *worker, presto_error *err) {
+    const presto_sample *sample = worker->sample;
+    const char *name = worker->loader->source->main_feature;
+    worker->main = SIZE_MAX;
+    if (name != NULL)
+        worker->main = presto_sample_find(sample, presto_span_of_text(name));
+    if (worker->main != SIZE_MAX || worker->loader->step_count == 0)
+        return PRESTO_OK;
+    if (name == NULL)
+        return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
+                           "it is not known which feature the steps work on");
+    char names[PRESTO_ERROR_MESSAGE_BYTES - 64] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < sample->feature_count && used < sizeof names; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%.*s", i == 0 ? "" : ", ",
+                                 (int)(sample->features[i].name.bytes & 0xff),
+                                 (const char *)sample->features[i].name.data);
+    return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
+                       "the sample has no feature \"%s\" for the steps to work on, only %s", name,
+                       names[0] == '\0' ? "none at all" : names);
+}
+
+static presto_status run_steps(presto__worker *worker, presto_plan_worker *steps, bool is_last,
+                               presto_error *err) {
+    presto_loader *loader = worker->loader;
+    presto_plan_run_options options = {.seed = loader->options.seed,
+                                       .epoch = worker->packet->epoch,
+                                       .main = worker->main,
+                                       .output = is_last ? give_output : NULL,
+                                       .output_user = worker};
+    uint64_t scale = worker->time_scale;
+    uint64_t read_before = worker->reader->stats.read_ns;
+    uint64_t start = scale == 0 ? 0 : presto_clock_ns();
+    presto_status status = presto_plan_run(steps, &options, worker->sample, err);
+    if (scale != 0) {
+        uint64_t spent = presto_clock_ns() - start;
+        uint64_t reading = worker->reader->stats.read_ns - read_before;
+        worker->account.steps_ns += (spent > reading ? spent - reading : 0) * scale;
+    }
+    return status;
+}
+
+static presto_status put_in_batch(presto__worker *worker, presto_error *err) {
+    uint64_t start = worker->time_scale == 0 ? 0 : presto_clock_ns();
+    presto__place place = row_of(worker);
+    presto__selection_apply(&worker->loader->shown, worker->sample);
+    if (presto__place_fill(&place)->columns == NULL)
+        PRESTO_TRY(begin_fill(worker, &place, worker->sample, true, err));
+    presto_status status = presto__fill_put(&place, worker->sample, err);
+    if (worker->time_scale != 0)
+        worker->account.batch_ns += (presto_clock_ns() - start) * worker->time_scale;
+    return status;
+}
+
+/* Frame what stands in `frames` from `start` + header on. */
+static presto_status close_frame(presto__worker *worker, size_t start, presto_error *err) {
+    presto__packet *packet = worker->packet;
+    presto_buffer *frames = &packet->frames;
+    size_t payload_bytes = frames->bytes - start - PRESTO_FRAME_HEADER_BYTES;
+    if (payload_bytes > PRESTO_FRAME_MAX_PAYLOAD_BYTES)
+        return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
+                           "record of %zu bytes, more than a TFRecord should hold", payload_bytes);
+    PRESTO_TRY(presto_buffer_reserve(frames, PRESTO_FRAME_FOOTER_BYTES, err));
+    uint8_t *frame = frames->data + start;
+    presto_frame_write_header(payload_bytes, frame);
+    presto_frame_write_footer(presto_span_of(frame + PRESTO_FRAME_HEADER_BYTES, payload_bytes),
+                              frame + PRESTO_FRAME_HEADER_BYTES + payload_bytes);
+    frames->bytes += PRESTO_FRAME_FOOTER_BYTES;
+    packet->frame_bytes[worker->position] = (uint32_t)(frames->bytes - start);
+    return PRESTO_OK;
+}
+
+/* The serialized sample of what worker->sample holds. */
+static presto_status serialize(presto__worker *worker, presto_span *raw_out, presto_error *err) {
+    worker->raw.bytes = 0;
+    PRESTO_TRY(presto__schema_merge_sample(&worker->schema, worker->sample, err));
+    PRESTO_TRY(presto_example_append(&worker->raw, worker->sample, err));
+    *raw_out = presto_buffer_span(&worker->raw);
+    return PRESTO_OK;
+}
+
+static presto_status append_frame(presto__worker *worker, presto_span stored, presto_span raw,
+                                  presto_error *err) {
+    presto_loader *loader = worker->loader;
+    presto_buffer *frames = &worker->packet->frames;
+    size_t start = frames->bytes;
+    static const uint8_t header[PRESTO_FRAME_HEADER_BYTES];
+    PRESTO_TRY(presto_buffer_append(frames, presto_span_of(header, sizeof header), err));
+    presto_status status;
+    uint64_t raw_bytes = raw.bytes;
+    if (loader->pass_through && loader->same_codec) {
+        status = presto_buffer_append(frames, stored, err);
+    } else if (worker->codec != NULL) {
+        if (!loader->pass_through) {
+            status = serialize(worker, &raw, err);
+            raw_bytes = worker->raw.bytes;
+        } else {
+            status = PRESTO_OK;
+        }
+        if (status == PRESTO_OK)
+            status = presto_codec_compress(worker->codec, raw, frames, err);
+    } else if (loader->pass_through) {
+        status = presto_buffer_append(frames, raw, err);
+    } else {
+        status = presto__schema_merge_sample(&worker->schema, worker->sample, err);
+        if (status == PRESTO_OK)
+            status = presto_example_append(frames, worker->sample, err);
+        raw_bytes = frames->bytes - start - PRESTO_FRAME_HEADER_BYTES;
+    }
+    if (status == PRESTO_OK)
+        status = close_frame(worker, start, err);
+    if (status < 0) {
+        frames->bytes = start; /* nothing of a sample that failed stays */
+        return status;
+    }
+    worker->packet->raw_bytes[worker->position] = (uint32_t)raw_bytes;
+    return PRESTO_OK;
+}
+
+static presto_status put_in_frames(presto__worker *worker, presto_span stored, presto_span raw,
+                                   presto_error *err) {
+    uint64_t start = worker->time_scale == 0 ? 0 : presto_clock_ns();
+    presto_status status = append_frame(worker, stored, raw, err);
+    if (worker->time_scale != 0)
+        worker->account.encode_ns += (presto_clock_ns() - start) * worker->time_scale;
+    return status;
+}
+
+static void put_in_cache(presto__worker *worker, const presto_sample *sample) {
+    presto__cache *cache = worker->loader->cache;
+    if (cache == NULL && worker->disk == NULL)
+        return;
+    worker->account.missed_samples++;
+    uint64_t start = worker->time_scale == 0 ? 0 : presto_clock_ns();
+    if (cache != NULL)
+        presto__cache_put(cache, sample);
+    else
+        presto__disk_put(worker->disk, sample);
+    if (worker->time_scale != 0)
+        worker->account.cache_ns += (presto_clock_ns() - start) * worker->time_scale;
+}
+
+/* The sample as it is behind the cache: from there, or read, processed and put there. */
+static presto_status get_sample(presto__worker *worker, presto_arena *arena,
+                                presto_sample *sample_out, presto_error *err) {
+    presto_loader *loader = worker->loader;
+    worker->sample = sample_out;
+    if (worker->index == SIZE_MAX) {
+        worker->account.cached_samples++;
+        if (worker->disk != NULL)
+            PRESTO_TRY(presto__disk_sample(worker->disk, arena, sample_out, err));
+        else
+            PRESTO_TRY(presto__cached_sample(worker->hit, worker->packet->numbers[worker->position],
+                                             arena, sample_out, err));
+        return find_main(worker, err);
+    }
+    PRESTO_TRY(loader->source->ops->sample(worker->reader, worker->index, arena, sample_out, err));
+    if (!worker->reader->is_selective)
+        presto__selection_apply(&loader->selection, sample_out);
+    PRESTO_TRY(find_main(worker, err));
+    if (loader->cache_plan != NULL)
+        PRESTO_TRY(run_steps(worker, worker->cache_worker, loader->plan == NULL, err));
+    put_in_cache(worker, sample_out);
+    return PRESTO_OK;
+}
+
+static presto_status run_view(presto__worker *worker, presto_error *err) {
+    presto_loader *loader = worker->loader;
+    const presto__source_ops *ops = loader->source->ops;
+    presto_arena *arena = &worker->packet->arena;
+    presto_sample sample;
+    PRESTO_TRY(get_sample(worker, arena, &sample, err));
+    bool is_ours = worker->index == SIZE_MAX || ops->owned(worker->reader, worker->index);
+    if (is_ours && (!loader->aligns_views || presto__batch_may_view(&sample))) {
+        presto__place place = row_of(worker);
+        worker->part->delivered_bytes += presto__sample_bytes(&sample);
+        return presto__fill_view(&place, &sample, loader->aligns_views, err);
+    }
+    /* It is not aligned, or lives in a mapping of the shard, which a batch may outlive. */
+    return put_in_batch(worker, err);
+}
+
+static presto_status run_sample(presto__worker *worker, presto_error *err) {
+    presto_loader *loader = worker->loader;
+    const presto__source_ops *ops = loader->source->ops;
+    if (loader->use_views)
+        return run_view(worker, err);
+    presto_arena_reset(&worker->arena);
+    if (loader->pass_through) {
+        presto_span stored, raw;
+        PRESTO_TRY(ops->record(worker->reader, worker->index, &worker->arena, &stored, &raw, err));
+        return put_in_frames(worker, stored, raw, err);
+    }
+    presto_sample sample;
+    PRESTO_TRY(get_sample(worker, &worker->arena, &sample, err));
+    if (loader->plan != NULL)
+        PRESTO_TRY(run_steps(worker, worker->plan_worker, true, err));
+    switch (loader->options.output) {
+    case PRESTO_OUTPUT_BATCHES:
+        return put_in_batch(worker, err);
+    case PRESTO_OUTPUT_RECORDS:
+        return put_in_frames(worker, (presto_span){0}, (presto_span){0}, err);
+    case PRESTO_OUTPUT_COUNT:
+    default:
+        worker->part->delivered_bytes += presto__sample_bytes(&sample);
+        return PRESTO_OK;
+    }
+}
+
+/* ---- a part ---- */
+
+/*
+ * Can leaving out this sample mend it? Whatever is wrong with one sample, yes: damage, what a step
+ * cannot do with it, a file that has gone. No, if the next one would fail alike.
+ */
+static bool can_skip(const presto__worker *worker, presto_status status, const presto_error *err) {
+    return worker->loader->options.on_error == PRESTO_ON_ERROR_SKIP &&
+           status != PRESTO_ERR_MEMORY && status != PRESTO_ERR_STOPPED &&
+           status != PRESTO_ERR_ARGUMENT && status != PRESTO_ERR_RAGGED &&
+           !presto_errno_is_machine(err->sys_errno) && !worker->reader->lost_shard;
+}
+
+/* Later parts of the packet are no longer wanted. */
+static void stop_later_parts(presto__worker *worker) {
+    presto__packet *packet = worker->packet;
+    size_t self = (size_t)(worker->part - packet->parts);
+    size_t known = atomic_load(&packet->failing_part);
+    while (self < known && !atomic_compare_exchange_weak(&packet->failing_part, &known, self)) {}
+}
+
+static void fail_part(presto__worker *worker, const presto_error *error) {
+    presto__part_fault(worker->part, worker->position, worker->packet->numbers[worker->position],
+                       error, true);
+    stop_later_parts(worker);
+}
+
+/* Is what this part does still wanted? Without threads the consumer, who is asked, is here. */
+static bool is_wanted(const presto__worker *worker) {
+    const presto__packet *packet = worker->packet;
+    size_t self = (size_t)(worker->part - packet->parts);
+    bool stops = worker->loader->options.threads == 0 ? presto__loader_stops(worker->loader)
+                                                      : atomic_load(&worker->loader->is_abandoned);
+    return self <= atomic_load(&packet->failing_part) && !stops;
+}
+
+/* Of the samples looked up last. */
+static bool is_hit(const presto__worker *worker, size_t i) {
+    if (worker->disk != NULL)
+        return presto__disk_has(worker->disk, i);
+    return worker->loader->cache != NULL && worker->hits[i] != NULL;
+}
+
+/* Fetch the samples that the cache does not hold. */
+static presto_status fetch(presto__worker *worker, const uint64_t *numbers, size_t count,
+                           presto_error *err) {
+    presto_loader *loader = worker->loader;
+    const presto__cache *cache = loader->cache;
+    presto__blocks *blocks = loader->use_views ? &worker->packet->blocks : &worker->blocks;
+    if (worker->disk != NULL)
+        presto__disk_find(worker->disk, numbers, count);
+    if (cache != NULL || worker->disk != NULL) {
+        size_t missing = 0;
+        for (size_t i = 0; i < count; i++) {
+            if (cache != NULL)
+                worker->hits[i] = presto__cache_get(cache, numbers[i]);
+            if (!is_hit(worker, i))
+                worker->missing[missing++] = numbers[i];
+        }
+        numbers = worker->missing;
+        count = missing;
+    }
+    worker->blocks.count = 0;
+    return count == 0 ? PRESTO_OK
+                      : loader->source->ops->fetch(worker->reader, numbers, count, blocks, err);
+}
+
+/* Bring a hit within reach. PRESTO_END: it is none after all. */
+static presto_status load_hit(presto__worker *worker, size_t i) {
+    if (worker->disk == NULL) {
+        worker->hit = worker->hits[i];
+        return PRESTO_OK;
+    }
+    presto__blocks *blocks = worker->loader->use_views ? &worker->packet->blocks : NULL;
+    return presto__disk_load(worker->disk, i, blocks, worker->time_scale, &worker->reader->stats);
+}
+
+/* The sample that the fill was begun for has failed. */
+static void undo_fill(presto__worker *worker) {
+    presto__place at = row_of(worker);
+    *presto__place_fill(&at) = (presto__fill){0};
+}
+
+/*
+ * Samples [first, first + *count) of the packet; false if the part ends here. When what was looked
+ * up no longer holds, *count is how many of them are done.
+ */
+static bool run_samples(presto__worker *worker, size_t first, size_t *count_io, uint64_t stride) {
+    presto__packet *packet = worker->packet;
+    presto__part *part = worker->part;
+    size_t batch_rows = packet->batches[0].positions;
+    size_t count = *count_io;
+    presto_error error;
+    worker->position = first;
+    worker->index = SIZE_MAX;
+    presto_status status = fetch(worker, packet->numbers + first, count, &error);
+    size_t fetched = 0;
+    if (status < 0) {
+        fail_part(worker, &error);
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        bool from_cache = is_hit(worker, i);
+        worker->position = first + i;
+        worker->index = from_cache ? SIZE_MAX : fetched++;
+        worker->batch = &packet->batches[worker->position / batch_rows];
+        worker->time_scale = i % stride == 0 ? stride : 0;
+        worker->reader->time_scale = worker->time_scale;
+        worker->reader->lost_shard = false;
+        worker->began_here = false;
+        status = from_cache ? load_hit(worker, i) : PRESTO_OK;
+        if (status == PRESTO_END) {
+            *count_io = i; /* from here on, look again */
+            return true;
+        }
+        if (status == PRESTO_OK)
+            status = run_sample(worker, &error);
+        if (status == PRESTO_OK)
+            continue;
+        if (worker->began_here)
+            undo_fill(worker);
+        place(worker, status, &error);
+        if (!can_skip(worker, status, &error)) {
+            fail_part(worker, &error);
+            return false;
+        }
+        presto__part_fault(part, worker->position, packet->numbers[worker->position], &error,
+                           false);
+        if (part->has_failed)
+            return false;
+    }
+    return true;
+}
+
+static presto_status prepare_frames(presto__packet *packet, presto_error *err) {
+    if (packet->frame_capacity >= packet->count)
+        return PRESTO_OK;
+    uint32_t *frame_bytes = realloc(packet->frame_bytes, packet->count * sizeof *frame_bytes);
+    if (frame_bytes == NULL)
+        return presto_fail_memory(err, packet->count * sizeof *frame_bytes);
+    packet->frame_bytes = frame_bytes;
+    uint32_t *raw_bytes = realloc(packet->raw_bytes, packet->count * sizeof *raw_bytes);
+    if (raw_bytes == NULL)
+        return presto_fail_memory(err, packet->count * sizeof *raw_bytes);
+    packet->raw_bytes = raw_bytes;
+    packet->frame_capacity = packet->count;
+    return PRESTO_OK;
+}
+
+void presto__worker_run(presto__worker *worker, presto__packet *packet, presto__part *part) {
+    presto_loader *loader = worker->loader;
+    worker->packet = packet;
+    worker->part = part;
+    worker->position = part->first;
+    if (!presto__order_is_sequential(&loader->order))
+        presto__order_numbers(&loader->order, packet->epoch, packet->first + part->first,
+                              part->count, packet->numbers + part->first);
+    presto_error error;
+    if (loader->options.output == PRESTO_OUTPUT_RECORDS && prepare_frames(packet, &error) < 0) {
+        fail_part(worker, &error);
+        return;
+    }
+    presto__read_ahead_before(worker, packet, part);
+    size_t step = loader->blocking.fetch_samples;
+    uint64_t stride = part->count < TIMED_ALL_BELOW ? 1 : TIMED_STRIDE;
+    size_t end = part->first + part->count;
+    if (worker->disk != NULL)
+        presto__disk_epoch(loader->disk, packet->epoch);
+    for (size_t first = part->first; first < end && is_wanted(worker);) {
+        size_t count = end - first < step ? end - first : step;
+        bool goes_on = run_samples(worker, first, &count, stride);
+        presto__worker_give_back(worker);
+        if (!goes_on)
+            break;
+        first += count;
+    }
+    presto__read_ahead_after(worker, part);
+    if (worker->disk != NULL) {
+        uint64_t start = presto_clock_ns();
+        presto__disk_flush(worker->disk);
+        worker->account.cache_ns += presto_clock_ns() - start;
+    }
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The order of samples: position of an epoch -> sample number, a function of the number of samples,
+ * seed and epoch alone.
+ *
+ * The global order is cut into ranks by dealing: position p belongs to rank p % world, so that it
+ * is the same for any world. An incomplete last round is padded from the start of the epoch's
+ * order, or left out.
+ */
+#include <stdlib.h>
+
+#include <presto/checked.h>
+
+#include "order_internal.h"
+
+/* The streams of one seed and epoch. Blocks take BLOCK_STREAM + their number. */
+enum { FULL_STREAM = 0, BUFFER_STREAM = 1, BLOCKS_STREAM = 2, BLOCK_STREAM = 16 };
+#define ORDER_STREAM ((uint64_t)1 << 63)
+
+presto_status presto__order_init(presto__order *order, const presto__order_options *options,
+                                 presto_error *err) {
+    *order = (presto__order){.options = *options, .epoch = UINT64_MAX};
+    uint64_t rounds = options->count / options->world;
+    if (!options->drop_last && options->count % options->world != 0)
+        rounds++;
+    order->epoch_samples = rounds;
+    if (options->shuffle != PRESTO_SHUFFLE_BUFFER)
+        return PRESTO_OK;
+    uint64_t window = options->window < options->count ? options->window : options->count;
+    uint64_t head = options->world < options->count ? options->world : options->count;
+    order->buffer = presto_zeroed_array(window, 1, sizeof *order->buffer);
+    order->head = presto_zeroed_array(head, 1, sizeof *order->head);
+    if (order->buffer == NULL || order->head == NULL) {
+        presto__order_done(order);
+        return presto_fail_memory(err, window);
+    }
+    order->buffer_capacity = window;
+    order->head_count = head;
+    return PRESTO_OK;
+}
+
+void presto__order_done(presto__order *order) {
+    free(order->buffer);
+    free(order->head);
+    order->buffer = NULL;
+    order->head = NULL;
+}
+
+bool presto__order_is_sequential(const presto__order *order) {
+    return order->options.shuffle == PRESTO_SHUFFLE_BUFFER;
+}
+
+/* ---- the simulated buffer ---- */
+
+static void buffer_start(presto__order *order, uint64_t epoch) {
+    order->epoch = epoch;
+    order->next_in = 0;
+    order->next_out = 0;
+    order->buffer_count = 0;
+    presto_rng_init(&order->rng,
+                    &(presto_rng_key){order->options.seed, epoch, BUFFER_STREAM, ORDER_STREAM});
+    while (order->buffer_count < order->buffer_capacity)
+        order->buffer[order->buffer_count++] = order->next_in++;
+}
+
+static uint64_t buffer_draw(presto__order *order) {
+    size_t at = (size_t)presto_rng_below(&order->rng, order->buffer_count);
+    uint64_t number = order->buffer[at];
+    if (order->next_in < order->options.count)
+        order->buffer[at] = order->next_in++;
+    else
+        order->buffer[at] = order->buffer[--order->buffer_count];
+    if (order->next_out < order->head_count)
+        order->head[order->next_out] = number;
+    order->next_out++;
+    return number;
+}
+
+static void buffer_numbers(presto__order *order, uint64_t epoch, uint64_t first, size_t count,
+                           uint64_t *numbers_out) {
+    const presto__order_options *options = &order->options;
+    if (order->epoch != epoch)
+        buffer_start(order, epoch);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t position = (first + i) * options->world + options->rank;
+        if (position >= options->count) {
+            /* Only the last round is padded; by then the head is complete. */
+            position %= options->count;
+            while (order->next_out < order->head_count)
+                buffer_draw(order);
+            numbers_out[i] = order->head[position];
+            continue;
+        }
+        uint64_t number = 0;
+        while (order->next_out <= position)
+            number = buffer_draw(order);
+        numbers_out[i] = number;
+    }
+}
+
+/* ---- permuted blocks ---- */
+
+typedef struct block_order {
+    presto__permutation blocks;
+    uint64_t window;
+    uint64_t short_count; /* samples of the last block; window if none is short */
+    uint64_t short_slot;  /* where the last block comes */
+    uint64_t slot;        /* the one that `within` belongs to */
+    presto__permutation within;
+} block_order;
+
+static void block_order_init(block_order *blocks, const presto__order_options *options,
+                             uint64_t epoch) {
+    uint64_t window = options->window < options->count ? options->window : options->count;
+    uint64_t count = options->count / window + (options->count % window != 0);
+    presto__permutation_init(&blocks->blocks, count, options->seed, epoch, BLOCKS_STREAM);
+    blocks->window = window;
+    blocks->short_count = options->count - (count - 1) * window;
+    blocks->short_slot = presto__permutation_inverse(&blocks->blocks, count - 1);
+    blocks->slot = UINT64_MAX;
+}
+
+static uint64_t block_order_at(block_order *blocks, const presto__order_options *options,
+                               uint64_t epoch, uint64_t position) {
+    uint64_t before = blocks->short_slot * blocks->window; /* positions before the short block */
+    uint64_t slot, offset;
+    if (position < before) {
+        slot = position / blocks->window;
+        offset = position % blocks->window;
+    } else if (position < before + blocks->short_count) {
+        slot = blocks->short_slot;
+        offset = position - before;
+    } else {
+        uint64_t after = position - before - blocks->short_count;
+        slot = blocks->short_slot + 1 + after / blocks->window;
+        offset = after % blocks->window;
+    }
+    uint64_t block = presto__permutation_at(&blocks->blocks, slot);
+    if (slot != blocks->slot) {
+        uint64_t count = slot == blocks->short_slot ? blocks->short_count : blocks->window;
+        presto__permutation_init(&blocks->within, count, options->seed, epoch,
+                                 BLOCK_STREAM + block);
+        blocks->slot = slot;
+    }
+    return block * blocks->window + presto__permutation_at(&blocks->within, offset);
+}
+
+void presto__order_numbers(presto__order *order, uint64_t epoch, uint64_t first, size_t count,
+                           uint64_t *numbers_out) {
+    const presto__order_options *options = &order->options;
+    if (options->shuffle == PRESTO_SHUFFLE_BUFFER) {
+        buffer_numbers(order, epoch, first, count, numbers_out);
+        return;
+    }
+    presto__permutation full;
+    block_order blocks;
+    if (options->shuffle == PRESTO_SHUFFLE_FULL)
+        presto__permutation_init(&full, options->count, options->seed, epoch, FULL_STREAM);
+    else if (options->shuffle == PRESTO_SHUFFLE_BLOCKS)
+        block_order_init(&blocks, options, epoch);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t position = (first + i) * options->world + options->rank;
+        if (position >= options->count)
+            position %= options->count;
+        if (options->shuffle == PRESTO_SHUFFLE_FULL)
+            numbers_out[i] = presto__permutation_at(&full, position);
+        else if (options->shuffle == PRESTO_SHUFFLE_BLOCKS)
+            numbers_out[i] = block_order_at(&blocks, options, epoch, position);
+        else
+            numbers_out[i] = position;
+    }
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Room order: which sample stands at which position of which epoch.
+ * May see: base, the public options of loaders. Must not know: sources, threads.
+ * Plain values; whoever shares one brings the lock. The sequence is a function of count, seed,
+ * epoch and options and nothing else.
+ */
+#ifndef PRESTO_LOADER_ORDER_INTERNAL_H
+#define PRESTO_LOADER_ORDER_INTERNAL_H
+
+#include <presto/loader.h>
+
+#define PRESTO__PERMUTATION_ROUNDS 8
+
+/** A keyed permutation of [0, count). A plain value. */
+typedef struct presto__permutation {
+    uint64_t count;
+    unsigned half_bits;
+    uint64_t half_mask;
+    uint64_t keys[PRESTO__PERMUTATION_ROUNDS];
+} presto__permutation;
+
+/** `stream` tells apart permutations of the same seed and epoch. count >= 1. */
+void presto__permutation_init(presto__permutation *permutation, uint64_t count, uint64_t seed,
+                              uint64_t epoch, uint64_t stream);
+uint64_t presto__permutation_at(const presto__permutation *permutation, uint64_t i);
+uint64_t presto__permutation_inverse(const presto__permutation *permutation, uint64_t value);
+
+typedef struct presto__order_options {
+    uint64_t count; /* samples of the source */
+    uint64_t seed;
+    presto_shuffle_kind shuffle;
+    uint64_t window;
+    uint64_t rank, world;
+    bool drop_last; /* leave out an incomplete last round of ranks instead of padding it */
+} presto__order_options;
+
+/** Which sample stands at which position of which epoch. */
+typedef struct presto__order {
+    presto__order_options options; /* read-only */
+    uint64_t epoch_samples;        /* of this rank; read-only */
+    /* The simulated shuffle buffer, for PRESTO_SHUFFLE_BUFFER; guarded by the pool's lock. */
+    uint64_t *buffer;
+    size_t buffer_count;
+    size_t buffer_capacity;
+    uint64_t next_in;  /* the next number that enters the buffer */
+    uint64_t next_out; /* global position of the next number that leaves it */
+    uint64_t epoch;    /* the one being simulated; UINT64_MAX: none yet */
+    uint64_t *head;    /* the first numbers of the epoch, for padding */
+    size_t head_count;
+    presto_rng rng;
+} presto__order;
+
+presto_status presto__order_init(presto__order *order, const presto__order_options *options,
+                                 presto_error *err);
+void presto__order_done(presto__order *order);
+/** Must the numbers be asked for in sequence, under the lock? */
+bool presto__order_is_sequential(const presto__order *order);
+/** Sample numbers of positions [first, first + count) of this rank in `epoch`. Sequential orders:
+ * rising positions only. */
+void presto__order_numbers(presto__order *order, uint64_t epoch, uint64_t first, size_t count,
+                           uint64_t *numbers_out);
+
+/* ---- several ranges at once ---- */
+
+#define PRESTO__MOST_OPEN 4
+
+/** Positions [first, end) of an epoch. */
+typedef struct presto__range {
+    uint64_t first, end;
+} presto__range;
+
+/**
+ * Goes through ranges so that up to `most_open` are under way: a stretch of each of these in turn;
+ * when one is used up, the next in the list takes its place. A plain value: a function of the list,
+ * most_open and the stretches asked for.
+ */
+typedef struct presto__ranges {
+    const presto__range *list; /* borrowed; NULL: there are none, not even an empty list */
+    size_t count;
+    size_t next; /* in the list: not begun */
+    size_t most_open;
+    presto__range open[PRESTO__MOST_OPEN]; /* what is left of those under way */
+    size_t turn;
+    uint64_t passed; /* positions so far */
+} presto__ranges;
+
+/** most_open: 1 to PRESTO__MOST_OPEN. */
+void presto__ranges_init(presto__ranges *ranges, const presto__range *list, size_t count,
+                         size_t most_open);
+/** The next stretch, of 1 to `most` positions of one range; false if all are used up. */
+bool presto__ranges_next(presto__ranges *ranges, size_t most, uint64_t *first_out,
+                         size_t *count_out);
+
+#endif

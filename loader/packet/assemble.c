@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The features of a batch, made out of what its parts have put.
+ *
+ * With one part, or with several whose rows share the batch's array, that is a matter of pointers.
+ * Rows of several parts that stand in tails are put together here, which is the one copy more that
+ * values of differing size cost in batches so large that several workers make them.
+ *
+ * How a feature is shown is a function of its rule and of the rows alone: strings as bytes; numbers
+ * dense, unless the rule says ragged or the rows differ.
+ */
+#include <stdlib.h>
+
+#include <presto/checked.h>
+
+#include "packet_internal.h"
+
+/* One feature of the batch: its column in each fill. */
+typedef struct joined {
+    const presto__column *first; /* the first that has a row with the feature */
+    bool varies;                 /* over all fills */
+    bool is_dense;               /* all rows stand in the batch's array */
+    bool has_shapes;
+    size_t fills;             /* with at least one row */
+    const presto__part *part; /* of `first` */
+} joined;
+
+/* What a part has of a batch of several parts. */
+typedef struct share {
+    const presto__part *part;
+    presto__fill *fill;
+    size_t rows; /* of them, that are shown */
+} share;
+
+/* The shares of a batch one after the other, over as many rows as are shown. */
+typedef struct shares {
+    presto__batch *batch;
+    size_t part;
+    size_t rows_left;
+} shares;
+
+static shares begin_shares(presto__batch *batch) {
+    return (shares){.batch = batch, .rows_left = batch->shown.rows};
+}
+
+static bool next_share(shares *walk, share *share_out) {
+    presto__packet *packet = walk->batch->packet;
+    while (walk->rows_left > 0 && walk->part < packet->part_count) {
+        presto__part *part = &packet->parts[walk->part++];
+        presto__fill *fill = &part->fill;
+        size_t rows = fill->rows < walk->rows_left ? fill->rows : walk->rows_left;
+        walk->rows_left -= rows;
+        *share_out = (share){part, fill, rows};
+        if (rows > 0)
+            return true;
+    }
+    return false;
+}
+
+static int compare_columns(const presto__column *a, const presto__column *b) {
+    size_t common = a->name_bytes < b->name_bytes ? a->name_bytes : b->name_bytes;
+    int order = common == 0 ? 0 : memcmp(a->name, b->name, common);
+    return order != 0 ? order : (a->name_bytes > b->name_bytes) - (a->name_bytes < b->name_bytes);
+}
+
+static presto__column *find(const presto__fill *fill, const presto__column *like) {
+    size_t low = 0, high = fill->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = compare_columns(like, &fill->columns[middle]);
+        if (order == 0)
+            return &fill->columns[middle];
+        if (order > 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+/* The column of the same feature in the parts before, the last of them that has it. */
+static const presto__column *find_earlier(const presto__packet *packet, size_t part,
+                                          const presto__column *column) {
+    const presto__column *found = NULL;
+    while (part > 0 && found == NULL)
+        found = find(&packet->parts[--part].fill, column);
+    return found;
+}
+
+size_t presto__batch_conflict(const presto__batch *batch, const presto__column **column_out,
+                              presto_dtype *dtype_out) {
+    const presto__packet *packet = batch->packet;
+    size_t found = SIZE_MAX;
+    for (size_t p = 1; p < packet->part_count; p++)
+        for (size_t i = 0; i < packet->parts[p].fill.count; i++) {
+            const presto__column *column = &packet->parts[p].fill.columns[i];
+            const presto__column *earlier = find_earlier(packet, p, column);
+            if (earlier == NULL || earlier->row.dtype == column->row.dtype ||
+                column->first_at >= found)
+                continue;
+            found = column->first_at;
+            *column_out = column;
+            *dtype_out = earlier->row.dtype;
+        }
+    return found;
+}
+
+/* ---- one part ---- */
+
+/* Where its rows stand: tails no longer move. */
+static void resolve(const presto__part *part, presto__column *column) {
+    if (column->is_dense || column->is_view)
+        return;
+    column->array = part->tails[2 * column->slot].data + column->start;
+    if (column->is_bytes)
+        column->items =
+            (int64_t *)(void *)(part->tails[2 * column->slot + 1].data + column->item_start);
+}
+
+/* The dims of all rows, PRESTO_MAX_RANK each, as an array as narrow as their ranks allow. */
+static void show_shapes(int64_t *shapes, size_t rows, presto_batch_feature *feature) {
+    size_t rank = 1;
+    for (size_t i = 0; i < rows; i++)
+        while (rank < PRESTO_MAX_RANK && shapes[i * PRESTO_MAX_RANK + rank] >= 0)
+            rank++;
+    if (rank == 1)
+        return;
+    for (size_t i = 0; i < rows; i++)
+        memmove(shapes + i * rank, shapes + i * PRESTO_MAX_RANK, rank * sizeof *shapes);
+    feature->shapes = shapes;
+    feature->shape_rank = rank;
+}
+
+static bool is_ragged_by_rule(const presto__batch *batch, const presto__column *column) {
+    return column->rule != NULL && column->rule->is_ragged && batch->packet->batch_rows > 1;
+}
+
+/* Rows of one shape, back to back. */
+static void show_dense(const presto__column *column, size_t rows, presto_batch_feature *feature) {
+    presto_tensor_spec *spec = &feature->tensor.spec;
+    feature->layout = PRESTO_LAYOUT_DENSE;
+    spec->dtype = column->row.dtype;
+    spec->rank = column->row.rank + 1;
+    spec->dims[0] = (int64_t)rows;
+    for (int i = 0; i < column->row.rank; i++)
+        spec->dims[i + 1] = column->row.dims[i];
+    feature->tensor.data = column->array;
+}
+
+static void show(const presto__batch *batch, const presto__column *column, size_t rows,
+                 presto_batch_feature *feature) {
+    bool is_ragged = column->varies || is_ragged_by_rule(batch, column);
+    *feature = (presto_batch_feature){.name = column->name, .encoding = column->encoding};
+    if (column->is_dense || (!column->is_bytes && !is_ragged)) {
+        show_dense(column, rows, feature);
+        return;
+    }
+    feature->layout = column->is_bytes ? PRESTO_LAYOUT_BYTES : PRESTO_LAYOUT_RAGGED;
+    feature->tensor.spec = (presto_tensor_spec){
+        .dtype = column->is_bytes ? PRESTO_UINT8 : column->row.dtype, .rank = 1};
+    feature->tensor.data = column->array;
+    feature->offsets = column->is_bytes ? column->items : column->ends;
+    if (column->is_bytes && is_ragged)
+        feature->row_offsets = column->ends;
+    int64_t values = column->ends[rows];
+    feature->tensor.spec.dims[0] = column->is_bytes ? column->items[values] : values;
+    if (column->shapes != NULL)
+        show_shapes(column->shapes, rows, feature);
+}
+
+/* ---- several parts ---- */
+
+static joined join(presto__batch *batch, const presto__column *like) {
+    joined all = {.is_dense = true};
+    share next;
+    for (shares walk = begin_shares(batch); next_share(&walk, &next);) {
+        const presto__column *column = find(next.fill, like);
+        all.fills++;
+        if (column == NULL) {
+            all.varies = true;
+            all.is_dense = false;
+            continue;
+        }
+        if (all.first == NULL) {
+            all.first = column;
+            all.part = next.part;
+        }
+        all.varies = all.varies || column->varies ||
+                     (!column->is_bytes && !presto_spec_equal(&column->row, &all.first->row));
+        all.is_dense = all.is_dense && column->is_dense;
+        all.has_shapes = all.has_shapes || column->shapes != NULL || column->row.rank > 1;
+    }
+    return all;
+}
+
+/* All rows are in the batch's array: move those behind a gap up. */
+static void close_array(presto__batch *batch, presto__column *whole) {
+    size_t rows = 0;
+    share next;
+    uint8_t *array = NULL;
+    for (shares walk = begin_shares(batch); next_share(&walk, &next);) {
+        const presto__column *column = find(next.fill, whole);
+        if (array == NULL)
+            array = column->array - next.part->first * column->row_bytes;
+        uint8_t *to = array + rows * column->row_bytes;
+        if (to != column->array && column->row_bytes > 0)
+            memmove(to, column->array, next.rows * column->row_bytes);
+        rows += next.rows;
+    }
+    whole->array = array;
+    whole->is_dense = true;
+}
+
+/* How much the first `rows` rows of a column hold: values, or bytes and strings. */
+static void measure(const presto__column *column, size_t rows, size_t *bytes_out,
+                    size_t *items_out) {
+    *items_out = 0;
+    if (column->is_dense) {
+        *bytes_out = rows * column->row_bytes;
+    } else if (column->is_bytes) {
+        *items_out = (size_t)column->ends[rows];
+        *bytes_out = (size_t)column->items[*items_out];
+    } else {
+        *bytes_out = (size_t)column->ends[rows] * presto_dtype_bytes(column->row.dtype);
+    }
+}
+
+/* Room for the values of all shares, and for what says where they end. */
+static presto_status make_room(presto__batch *batch, const joined *all, presto__column *whole,
+                               presto_error *err) {
+    size_t bytes = 0, items = 0, rows = batch->shown.rows;
+    share next;
+    for (shares walk = begin_shares(batch); next_share(&walk, &next);) {
+        presto__column *column = find(next.fill, whole);
+        size_t some, some_items;
+        if (column == NULL)
+            continue;
+        resolve(next.part, column);
+        measure(column, next.rows, &some, &some_items);
+        bytes += some;
+        items += some_items;
+    }
+    presto__slab *slab = &batch->packet->slab;
+    size_t widths = rows + 1 + (whole->is_bytes ? items + 1 : 0) +
+                    (all->has_shapes ? rows * PRESTO_MAX_RANK : 0);
+    size_t more = widths * sizeof(int64_t);
+    whole->array = presto__slab_alloc(slab, bytes, bytes + more + 128);
+    int64_t *numbers = presto__slab_alloc(slab, more, more);
+    if (whole->array == NULL || numbers == NULL)
+        return presto_fail_memory(err, bytes + more);
+    whole->ends = numbers;
+    whole->ends[0] = 0;
+    numbers += rows + 1;
+    whole->items = NULL;
+    if (whole->is_bytes) {
+        whole->items = numbers;
+        whole->items[0] = 0;
+        numbers += items + 1;
+    }
+    whole->shapes = all->has_shapes ? numbers : NULL;
+    return PRESTO_OK;
+}
+
+static void add_shapes(const presto__column *column, const share *from, size_t row,
+                       presto__column *whole) {
+    for (size_t i = 0; i < from->rows; i++) {
+        int64_t *shape = whole->shapes + (row + i) * PRESTO_MAX_RANK;
+        if (column != NULL && column->shapes != NULL) {
+            memcpy(shape, column->shapes + i * PRESTO_MAX_RANK, PRESTO_MAX_RANK * sizeof *shape);
+            continue;
+        }
+        bool is_alike = column != NULL && column->is_dense;
+        for (int j = 0; j < PRESTO_MAX_RANK; j++)
+            shape[j] = is_alike && j < column->row.rank ? column->row.dims[j] : -1;
+        if (!is_alike || column->row.rank == 0)
+            shape[0] = whole->ends[row + i + 1] - whole->ends[row + i];
+    }
+}
+
+/* Append a share's rows. */
+static void add_rows(const presto__column *column, const share *from, size_t row,
+                     presto__column *whole) {
+    int64_t before = whole->ends[row];
+    if (column == NULL) {
+        for (size_t i = 0; i < from->rows; i++)
+            whole->ends[row + i + 1] = before;
+        return;
+    }
+    size_t bytes, items, at = (size_t)before * presto_dtype_bytes(whole->row.dtype);
+    measure(column, from->rows, &bytes, &items);
+    if (whole->items != NULL) {
+        int64_t start = whole->items[before];
+        at = (size_t)start;
+        for (size_t i = 1; i <= items; i++)
+            whole->items[(size_t)before + i] = start + column->items[i];
+    }
+    if (bytes > 0)
+        memcpy(whole->array + at, column->array, bytes);
+    int64_t elements = column->is_dense ? (int64_t)presto_spec_elements(&column->row) : 0;
+    for (size_t i = 1; i <= from->rows; i++)
+        whole->ends[row + i] =
+            before + (column->is_dense ? (int64_t)i * elements : column->ends[i]);
+}
+
+static presto_status gather(presto__batch *batch, const joined *all, presto__column *whole,
+                            presto_error *err) {
+    size_t row = 0;
+    share next;
+    PRESTO_TRY(make_room(batch, all, whole, err));
+    whole->is_dense = false;
+    for (shares walk = begin_shares(batch); next_share(&walk, &next);) {
+        const presto__column *column = find(next.fill, whole);
+        add_rows(column, &next, row, whole);
+        if (whole->shapes != NULL)
+            add_shapes(column, &next, row, whole);
+        row += next.rows;
+    }
+    return PRESTO_OK;
+}
+
+static presto_status show_joined(presto__batch *batch, const presto__column *like,
+                                 presto_batch_feature *feature, presto_error *err) {
+    joined all = join(batch, like);
+    presto__column whole = all.first == NULL ? *like : *all.first; /* it is in some part */
+    whole.varies = all.varies;
+    if (all.is_dense && !all.varies) {
+        close_array(batch, &whole);
+    } else if (all.fills == 1) {
+        presto__column alone = whole;
+        resolve(all.part, &alone);
+        whole = alone;
+    } else {
+        PRESTO_TRY(gather(batch, &all, &whole, err));
+    }
+    show(batch, &whole, batch->shown.rows, feature);
+    return PRESTO_OK;
+}
+
+/* ---- all features ---- */
+
+/* The columns of all shares, each name once, by name. */
+static size_t list_columns(presto__batch *batch, const presto__column **list) {
+    size_t count = 0;
+    share next;
+    for (shares walk = begin_shares(batch); next_share(&walk, &next);)
+        for (size_t i = 0; i < next.fill->count; i++) {
+            const presto__column *column = &next.fill->columns[i];
+            size_t at = i < count ? i : count; /* mostly all parts have the same */
+            while (at < count && compare_columns(list[at], column) < 0)
+                at++;
+            while (at > 0 && compare_columns(list[at - 1], column) >= 0)
+                at--;
+            if (at < count && compare_columns(list[at], column) == 0)
+                continue;
+            memmove(list + at + 1, list + at, (count - at) * sizeof *list);
+            list[at] = column;
+            count++;
+        }
+    return count;
+}
+
+static presto_status make_features(presto__batch *batch, size_t count, size_t each,
+                                   presto_error *err) {
+    size_t bytes;
+    const presto__packet *packet = batch->packet;
+    size_t batches_left = packet->batch_count - (size_t)(batch - packet->batches);
+    if (!presto_size_multiply(count, each, &bytes))
+        return presto_fail_memory(err, UINT64_MAX);
+    batch->features = presto__slab_alloc(&batch->packet->slab, bytes, (bytes + 64) * batches_left);
+    return batch->features == NULL ? presto_fail_memory(err, bytes) : PRESTO_OK;
+}
+
+static presto_status assemble_alone(presto__batch *batch, presto_error *err) {
+    presto__fill *fill = &batch->fill;
+    PRESTO_TRY(make_features(batch, fill->count, sizeof *batch->features, err));
+    for (size_t i = 0; i < fill->count; i++) {
+        resolve(&batch->packet->parts[0], &fill->columns[i]);
+        show(batch, &fill->columns[i], batch->shown.rows, &batch->features[i]);
+    }
+    batch->feature_count = fill->count;
+    return PRESTO_OK;
+}
+
+static presto_status assemble_joined(presto__batch *batch, presto_error *err) {
+    size_t most = 0;
+    share next;
+    for (shares walk = begin_shares(batch); next_share(&walk, &next);)
+        most += next.fill->count;
+    size_t each = sizeof *batch->features + sizeof(presto__column *);
+    PRESTO_TRY(make_features(batch, most, each, err));
+    const presto__column **list = (const presto__column **)(void *)(batch->features + most);
+    batch->feature_count = list_columns(batch, list);
+    for (size_t i = 0; i < batch->feature_count; i++)
+        PRESTO_TRY(show_joined(batch, list[i], &batch->features[i], err));
+    return PRESTO_OK;
+}
+
+/* Workers stop anywhere when nobody wants the batch any more. */
+static bool is_abandoned(const presto__batch *batch) {
+    const presto__packet *packet = batch->packet;
+    size_t rows = batch->fill.rows;
+    for (size_t i = 0; packet->part_count > 1 && i < packet->part_count; i++)
+        rows += packet->parts[i].fill.rows;
+    return rows < batch->shown.rows;
+}
+
+presto_status presto__batch_assemble(presto__batch *batch, presto_error *err) {
+    const presto__rules *rules = batch->packet->rules;
+    if (batch->shown.rows == 0 || is_abandoned(batch))
+        return PRESTO_OK;
+    PRESTO_TRY(batch->packet->part_count == 1 ? assemble_alone(batch, err)
+                                              : assemble_joined(batch, err));
+    for (size_t i = 0; i < batch->feature_count; i++) {
+        presto_batch_feature *feature = &batch->features[i];
+        if (rules->main_feature != NULL && strcmp(feature->name, rules->main_feature) == 0)
+            batch->shown.main_feature = i;
+        const presto__rule *rule =
+            rules->has_pads ? presto__rules_find(rules, presto_span_of_text(feature->name)) : NULL;
+        if (rule != NULL && rule->is_padded)
+            PRESTO_TRY(presto__batch_pad(batch, rule, feature, err));
+    }
+    return PRESTO_OK;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The end of a packet: where it failed, which rows were left out, and its batches as they are
+ * shown.
+ */
+#include <stdlib.h>
+
+#include "packet_internal.h"
+
+static void find_failure(presto__packet *packet) {
+    packet->failed_at = packet->count;
+    packet->failure = NULL;
+    for (size_t i = 0; i < packet->part_count && packet->failure == NULL; i++) {
+        const presto__part *part = &packet->parts[i];
+        if (!part->has_failed)
+            continue;
+        const presto__fault *fault = &part->faults[part->fault_count - 1];
+        packet->failure = &fault->error;
+        packet->failed_at = fault->position;
+    }
+}
+
+/* Walks the faults of all parts in the order of positions. */
+typedef struct fault_walk {
+    const presto__packet *packet;
+    size_t part, fault;
+} fault_walk;
+
+static size_t next_fault(const fault_walk *walk) {
+    const presto__part *part = &walk->packet->parts[walk->part];
+    return walk->part < walk->packet->part_count ? part->faults[walk->fault].position : SIZE_MAX;
+}
+
+static void settle(fault_walk *walk) {
+    while (walk->part < walk->packet->part_count &&
+           walk->fault == walk->packet->parts[walk->part].fault_count) {
+        walk->part++;
+        walk->fault = 0;
+    }
+}
+
+static void move_row(presto__batch *batch, size_t to, size_t from) {
+    presto__packet *packet = batch->packet;
+    if (packet->frame_capacity > 0) {
+        packet->frame_bytes[batch->first + to] = packet->frame_bytes[batch->first + from];
+        packet->raw_bytes[batch->first + to] = packet->raw_bytes[batch->first + from];
+    }
+    packet->numbers[batch->first + to] = packet->numbers[batch->first + from];
+}
+
+/* Rows that stay, moved up over those left out. */
+static void close_gaps(presto__batch *batch, fault_walk *walk) {
+    size_t rows = 0;
+    size_t end = batch->first + batch->positions;
+    if (end > batch->packet->failed_at)
+        end = batch->packet->failed_at > batch->first ? batch->packet->failed_at : batch->first;
+    for (size_t at = batch->first; at < end; at++) {
+        if (next_fault(walk) == at) {
+            walk->fault++;
+            settle(walk);
+            continue;
+        }
+        if (rows != at - batch->first)
+            move_row(batch, rows, at - batch->first);
+        rows++;
+    }
+    batch->shown.rows = rows;
+    batch->shown.skipped = end - batch->first - rows;
+}
+
+static void sum_frames(presto__batch *batch) {
+    presto_batch *shown = &batch->shown;
+    shown->frames.bytes = 0;
+    shown->raw_bytes = 0;
+    for (size_t i = 0; i < shown->rows; i++) {
+        shown->frames.bytes += shown->frame_bytes[i];
+        shown->raw_bytes += batch->packet->raw_bytes[batch->first + i];
+    }
+}
+
+/* Features of different types cannot stand in one batch, nor can the rows before them. */
+static void find_conflict(presto__packet *packet, const presto_source *source) {
+    presto__batch *batch = &packet->batches[0];
+    if (packet->part_count > 1) {
+        const presto__column *column;
+        presto_dtype dtype;
+        size_t at = presto__batch_conflict(batch, &column, &dtype);
+        if (at < packet->failed_at) {
+            (void)presto__fail_dtype(column, dtype, &packet->own_error);
+            source->ops->locate(source, packet->numbers[at], &packet->own_error);
+            packet->failure = &packet->own_error;
+            packet->failed_at = at;
+        }
+    }
+    if (packet->failure == NULL || packet->failure->status != PRESTO_ERR_RAGGED)
+        return;
+    batch = &packet->batches[packet->failed_at / packet->batch_rows];
+    packet->failed_at = batch->first;
+}
+
+/* What the batch shows of its rows. If it cannot be made, the packet ends before it. */
+static void show_features(presto__batch *batch) {
+    presto__packet *packet = batch->packet;
+    presto_error error;
+    if (presto__batch_assemble(batch, &error) < 0) {
+        packet->own_error = error;
+        packet->failure = &packet->own_error;
+        packet->failed_at = batch->first;
+        batch->shown.rows = 0;
+        batch->feature_count = 0;
+    }
+    batch->shown.features = batch->features;
+    batch->shown.feature_count = batch->feature_count;
+}
+
+void presto__packet_finish(presto__packet *packet, const presto_source *source,
+                           presto_output_kind output) {
+    find_failure(packet);
+    if (output == PRESTO_OUTPUT_BATCHES)
+        find_conflict(packet, source);
+    fault_walk walk = {.packet = packet};
+    settle(&walk);
+    size_t frame_offset = 0;
+    for (size_t i = 0; i < packet->batch_count; i++) {
+        presto__batch *batch = &packet->batches[i];
+        presto_batch *shown = &batch->shown;
+        close_gaps(batch, &walk);
+        shown->sample_numbers = packet->numbers + batch->first;
+        if (output == PRESTO_OUTPUT_BATCHES) {
+            show_features(batch);
+        } else if (output == PRESTO_OUTPUT_RECORDS) {
+            shown->frame_bytes = packet->frame_bytes + batch->first;
+            shown->frames.data = packet->frames.data + frame_offset;
+            sum_frames(batch);
+            frame_offset += shown->frames.bytes;
+        }
+    }
+}
+
+/* Only the first `rows` rows of a feature. */
+static void trim(presto_batch_feature *feature, size_t rows) {
+    int64_t *first = &feature->tensor.spec.dims[0];
+    *first = (int64_t)rows;
+    if (feature->layout == PRESTO_LAYOUT_DENSE)
+        return;
+    if (feature->row_offsets != NULL)
+        *first = feature->row_offsets[rows];
+    *first = feature->offsets[*first];
+}
+
+void presto__packet_cut(presto__packet *packet, size_t position, const presto_error *failure,
+                        presto_output_kind output) {
+    packet->failure = failure;
+    packet->failed_at = position;
+    for (size_t i = 0; i < packet->batch_count; i++) {
+        presto__batch *batch = &packet->batches[i];
+        presto_batch *shown = &batch->shown;
+        if (batch->first + batch->positions <= position)
+            continue;
+        size_t end = position > batch->first ? position : batch->first;
+        size_t faults = 0;
+        for (size_t j = 0; j < packet->part_count; j++)
+            for (size_t k = 0; k < packet->parts[j].fault_count; k++)
+                faults += packet->parts[j].faults[k].position >= batch->first &&
+                          packet->parts[j].faults[k].position < end;
+        shown->rows = end - batch->first - faults;
+        shown->skipped = faults;
+        for (size_t j = 0; output == PRESTO_OUTPUT_BATCHES && j < batch->feature_count; j++)
+            trim(&batch->features[j], shown->rows);
+        if (output == PRESTO_OUTPUT_RECORDS)
+            sum_frames(batch);
+    }
+}

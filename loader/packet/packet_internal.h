@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Room packet: what workers fill and consumers get: slabs, columns, batches, packets and their
+ * pool. May see: base, records, steps, rooms source and cache. Must not know: workers, order.
+ *
+ * Words: a packet is a stretch of consecutive positions of the sequence and the unit that travels
+ * through the ring; it holds whole batches. A part is the piece of a packet that one worker fills:
+ * a packet of several small batches has one part, a packet that is one large batch has several.
+ *
+ * One mutex, the pool's, guards everything that is taken or given: free packets and budget here;
+ * tickets and ring in room engine. It is taken a few times a part, never per sample, and never held
+ * over I/O or callbacks.
+ */
+#ifndef PRESTO_LOADER_PACKET_INTERNAL_H
+#define PRESTO_LOADER_PACKET_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "../cache/cache_internal.h"
+
+/* ---- schemas: what features look like ---- */
+
+/** Name, encoding and spec of one row's features, sorted by name. Names are owned. Zero-initialise.
+ */
+typedef struct presto__schema {
+    presto_feature_spec *features;
+    size_t count;
+    size_t capacity;
+} presto__schema;
+
+void presto__schema_done(presto__schema *schema);
+void presto__schema_clear(presto__schema *schema);
+/** Widen `schema` so that `sample` fits: dims that differ become -1. */
+presto_status presto__schema_merge_sample(presto__schema *schema, const presto_sample *sample,
+                                          presto_error *err);
+presto_status presto__schema_merge(presto__schema *schema, const presto__schema *other,
+                                   presto_error *err);
+bool presto__schema_equal(const presto__schema *a, const presto__schema *b);
+
+/* ---- packets ---- */
+
+typedef struct presto__pool presto__pool;
+typedef struct presto__packet presto__packet;
+
+/** Memory of a packet: a bump allocator whose chunk is as large as the packet's last life needed.
+ */
+typedef struct presto__slab_chunk presto__slab_chunk;
+typedef struct presto__slab {
+    presto__slab_chunk *chunks; /* newest first */
+    size_t total_bytes;         /* held */
+    size_t used_bytes;          /* handed out since the last reset */
+} presto__slab;
+
+/** 64-byte aligned; `hint` is how much will be asked for in all from now on, `bytes` included. */
+void *presto__slab_alloc(presto__slab *slab, size_t bytes, size_t hint);
+void presto__slab_reset(presto__slab *slab);
+void presto__slab_done(presto__slab *slab);
+
+/** Bytes that grow at their end and start at a multiple of 64; `data` moves when they grow. Keeps
+ * its memory from life to life. Zero-initialise. */
+typedef struct presto__tail {
+    presto__slab memory; /* one chunk */
+    uint8_t *data;
+    size_t bytes;
+    size_t capacity;
+} presto__tail;
+
+presto_status presto__tail_reserve(presto__tail *tail, size_t more, presto_error *err);
+
+/** What is settled of a feature before there is any row. */
+typedef struct presto__rule {
+    char *name;     /* owned */
+    bool is_ragged; /* its declared shape has unknown dims */
+    bool is_padded;
+    double pad_value;
+    uint64_t pad_length; /* 0: the longest row of the batch */
+} presto__rule;
+
+/** The rules of a loader: read-only once it is open. */
+typedef struct presto__rules {
+    presto__rule *list; /* by name */
+    size_t count;
+    bool has_pads;
+    const char *main_feature; /* the source's; NULL: none */
+} presto__rules;
+
+/** Declared shapes (of the main feature: what comes out of `plan`, if not NULL) and the pads. */
+presto_status presto__rules_make(presto__rules *rules_out, const presto_source *source,
+                                 const presto_plan *plan, const presto_loader_options *options,
+                                 presto_error *err);
+void presto__rules_done(presto__rules *rules);
+/** NULL if there is none for this name. */
+const presto__rule *presto__rules_find(const presto__rules *rules, presto_span name);
+
+/**
+ * One feature of the rows of a fill. Rows of one shape stand in the batch's array. Others, and all
+ * strings, stand back to back in a tail of the part.
+ */
+typedef struct presto__column {
+    const char *name;
+    size_t name_bytes;
+    const presto__rule *rule; /* NULL: none */
+    presto_encoding encoding; /* as `row`: of the first row that has the feature */
+    presto_tensor_spec row;
+    size_t row_bytes; /* numeric: of such a row */
+    size_t first_at;  /* position of that row in the packet */
+    size_t rows;      /* so far */
+    bool is_bytes;    /* strings */
+    bool is_dense;    /* in the batch's array, each row `row_bytes` */
+    bool is_view;     /* strings: `array` and `items` are known and in no tail */
+    bool varies;      /* numeric: rows differ in shape or lack it; strings: not one in each row */
+    uint8_t *array;   /* of the first row; in a tail, known once all rows are there */
+    int64_t *items;   /* strings: where each ends in the bytes, from item 1 on; likewise */
+    size_t slot;      /* tails 2 * slot (values) and 2 * slot + 1 (items); SIZE_MAX: none */
+    size_t start, item_start; /* in these tails, in bytes */
+    int64_t *ends;   /* not dense: where each row ends, in values or strings, from row 1 on */
+    int64_t *shapes; /* PRESTO_MAX_RANK dims a row, -1 behind its rank; NULL: all ranks below 2 */
+} presto__column;
+
+/** The rows that one part has put into one batch, without gaps. */
+typedef struct presto__fill {
+    presto__column *columns; /* by name */
+    size_t count, capacity;
+    uint32_t *guesses; /* which column the features of the last sample went to */
+    size_t guess_count;
+    size_t rows;
+} presto__fill;
+
+typedef struct presto__batch {
+    presto_batch shown;     /* first: what the caller sees */
+    presto__packet *packet; /* that it is part of; alive while the caller holds the batch */
+    size_t first;           /* position in the packet */
+    size_t positions;       /* rows if nothing is skipped */
+    presto__fill fill;      /* of a packet with one part */
+    /* Several parts: the arrays that all of them write into, as columns; guarded by the pool's lock
+     * until seen laid out. */
+    bool laid_out;
+    presto__column *arrays;
+    size_t array_count;
+    presto_batch_feature *features;
+    size_t feature_count;
+} presto__batch;
+
+/** A sample left out, or the failure. */
+typedef struct presto__fault {
+    size_t position; /* in the packet */
+    uint64_t number; /* of the sample */
+    presto_error error;
+} presto__fault;
+
+/** What one worker does of a packet. */
+typedef struct presto__part {
+    size_t first, count;   /* positions in the packet */
+    presto__fault *faults; /* rising; the last one is the failure if has_failed */
+    size_t fault_count, fault_capacity;
+    bool has_failed;
+    presto_arena memory; /* what its fills are made of, but for arrays and tails */
+    presto__tail *tails; /* two a slot: values, ends of strings */
+    size_t slot_count;   /* in use */
+    size_t slot_capacity;
+    presto__fill fill;        /* of a packet with several parts: all its rows */
+    uint64_t delivered_bytes; /* BATCHES and COUNT: of the rows */
+    size_t home;              /* who filled it in the packet's last life, or does now; 0: nobody */
+    bool is_taken;            /* guarded by the pool's lock */
+} presto__part;
+
+struct presto__packet {
+    presto__pool *pool;         /* alive: each packet that is not free holds a reference */
+    presto__packet *next;       /* in the free list or the list of finished ones */
+    atomic_size_t refs;         /* batches out plus the loader */
+    size_t home;                /* who started it last, 0: nobody; guarded by the lock */
+    const presto__rules *rules; /* the loader's, while it is filled */
+
+    uint64_t number;
+    uint64_t epoch;
+    uint64_t first; /* position in the epoch */
+    size_t count;
+    uint64_t *numbers; /* sample number a position; compacted at the end */
+    size_t number_capacity;
+
+    presto__part *parts;
+    size_t part_count, part_capacity;
+    size_t first_untaken;       /* part; guarded by the pool's lock */
+    atomic_size_t parts_left;   /* not yet finished */
+    atomic_size_t failing_part; /* the first part known to fail: later ones need not run */
+
+    presto__batch *batches;
+    size_t batch_rows; /* of each but the last one */
+    size_t batch_count, batch_capacity;
+    presto__slab slab;
+
+    /* PRESTO_OUTPUT_RECORDS */
+    presto_buffer frames;
+    uint32_t *frame_bytes; /* a position; rows in the end */
+    uint32_t *raw_bytes;   /* serialized samples before the codec, likewise */
+    size_t frame_capacity;
+
+    /* views */
+    presto__blocks blocks;
+    presto_arena arena;
+
+    /* Set when finished. */
+    bool is_finished;
+    const presto_error *failure; /* in a part's faults or own_error; NULL: none */
+    size_t failed_at;            /* its position; count if none */
+    presto_error own_error;
+    size_t accounted_bytes; /* what the pool's budget knows of this packet */
+};
+
+/** Lock, free packets and budget; lives until the last batch is released. */
+struct presto__pool {
+    pthread_mutex_t lock;
+    pthread_cond_t room;  /* workers: a ticket may be had */
+    pthread_cond_t ready; /* consumer: a packet may be had */
+    pthread_cond_t given; /* workers within a sample: memory was given back */
+    /* All below guarded by lock. */
+    size_t refs; /* loader, and packets that are not free */
+    bool is_closed;
+    presto__packet *free;
+    size_t free_count;
+    size_t limit_bytes;
+    size_t held_bytes; /* packets, free or not, and workers */
+    size_t peak_bytes;
+    size_t packets_ready;
+    size_t workers_waiting;
+    size_t working_bytes;   /* workers alone */
+    size_t over;            /* home of the worker that has more than may be had; 0: nobody has */
+    size_t growers_waiting; /* for memory */
+    size_t resume_at;       /* workers go on when so few packets are ready */
+    presto__cache *cache;   /* what batches may be views of: a reference; NULL: none */
+    size_t packet_bytes;    /* largest packet so far: what the next one is expected to need */
+};
+
+presto_status presto__pool_new(size_t limit_bytes, presto__pool **pool_out, presto_error *err);
+/** The loader lets go: free packets are freed, the pool goes with the last batch. */
+void presto__pool_close(presto__pool *pool);
+/**
+ * With the lock held: the packet taken next is one that `home` has filled before, if one is free.
+ * What another processor has written last has to be fetched from its cache, line by line, before it
+ * can be written here.
+ */
+void presto__pool_prefer_locked(presto__pool *pool, size_t home);
+/**
+ * With the lock held: the next part of a packet that has parts to take, where possible one that
+ * `home` has filled before, for the same reason.
+ */
+presto__part *presto__packet_take_part_locked(presto__packet *packet, size_t home, bool in_order);
+/** With the lock held: a packet with refs 1. NULL: no memory. */
+presto__packet *presto__pool_take_locked(presto__pool *pool);
+/** With the lock held: change what is held. */
+void presto__pool_account_locked(presto__pool *pool, size_t before, size_t after);
+/** Give up `count` references; the last one puts the packet back. */
+void presto__packet_release(presto__packet *packet, size_t count);
+size_t presto__packet_memory(const presto__packet *packet);
+
+/** Shape a packet: positions, parts, batches of `rows` rows. */
+typedef struct presto__packet_shape {
+    uint64_t number, epoch, first;
+    size_t count;
+    size_t parts;
+    size_t batch_rows;
+    const presto__rules *rules;
+} presto__packet_shape;
+presto_status presto__packet_setup(presto__packet *packet, const presto__packet_shape *shape,
+                                   presto_error *err);
+/** Empty its batches, before anybody works on it: apart from setup, because it takes long where
+ * they are many. */
+void presto__packet_clear(presto__packet *packet);
+
+/** Note that the sample at `position` failed; without memory to note it, the part fails there. */
+void presto__part_fault(presto__part *part, size_t position, uint64_t number,
+                        const presto_error *error, bool is_failure);
+
+/** Where the worker is: the row that comes next. */
+typedef struct presto__place {
+    presto__batch *batch;
+    presto__part *part;
+    size_t position; /* in the packet */
+} presto__place;
+
+/** Several parts in one batch, with the pool's lock held: make the arrays for rows like `sample`.
+ */
+presto_status presto__batch_layout(presto__batch *batch, const presto_sample *sample,
+                                   presto_error *err);
+/** The columns of a fill that has none yet, for rows like `sample`. */
+presto_status presto__fill_begin(const presto__place *place, const presto_sample *sample,
+                                 presto_error *err);
+/** Where the value of a feature may be written before its sample is put; NULL: nowhere. `at` is its
+ * position in the sample. */
+void *presto__fill_slot(const presto__place *place, const presto_feature *feature, size_t at);
+/**
+ * Put a sample into the next row; a value that stands there already is left alone.
+ * PRESTO_ERR_RAGGED: a feature of another dtype than in the rows before; PRESTO_ERR_LIMIT: it is
+ * longer than what it is to be padded to, or of too many dimensions. Then no row was put.
+ */
+presto_status presto__fill_put(const presto__place *place, const presto_sample *sample,
+                               presto_error *err);
+/** A batch of one row whose features are views of the sample's; `aligned`: what is not aligned is
+ * copied. */
+presto_status presto__fill_view(const presto__place *place, const presto_sample *sample,
+                                bool aligned, presto_error *err);
+/** Are its tensors aligned as those of a batch, or so small that the view may copy them? */
+bool presto__batch_may_view(const presto_sample *sample);
+/** Bytes of the values of all features. */
+uint64_t presto__sample_bytes(const presto_sample *sample);
+/** The failure of a sample whose feature `column` is no `dtype` there. */
+presto_status presto__fail_dtype(const presto__column *column, presto_dtype dtype,
+                                 presto_error *err);
+
+/** All rows of the batch are there: make its features out of what the parts have put. Where a
+ * failure ends the batch early, `shown.rows` says so. */
+presto_status presto__batch_assemble(presto__batch *batch, presto_error *err);
+/** The first row whose feature has another dtype than before in the batch: its position, or
+ * SIZE_MAX; *column_out and *dtype_out say what it should have been. */
+size_t presto__batch_conflict(const presto__batch *batch, const presto__column **column_out,
+                              presto_dtype *dtype_out);
+/** Make a dense array of a feature that a rule pads. */
+presto_status presto__batch_pad(presto__batch *batch, const presto__rule *rule,
+                                presto_batch_feature *feature, presto_error *err);
+
+/** All parts are done: close the gaps that samples left out have left, fix the row counts, make the
+ * features. */
+void presto__packet_finish(presto__packet *packet, const presto_source *source,
+                           presto_output_kind output);
+/** A finished packet fails at `position` after all: rows from there on are not handed out. */
+void presto__packet_cut(presto__packet *packet, size_t position, const presto_error *failure,
+                        presto_output_kind output);
+
+static inline presto__fill *presto__place_fill(const presto__place *place) {
+    return place->batch->packet->part_count > 1 ? &place->part->fill : &place->batch->fill;
+}
+
+#endif

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Packets and their pool. A packet goes round: free -> filled by workers -> handed out as batches
+ * -> back when the last batch is released, from whatever thread. Its memory stays with it, so that
+ * after the first rounds nothing is allocated and no fresh page is touched.
+ *
+ * The pool outlives the loader by as long as batches are out.
+ */
+#define _GNU_SOURCE /* PTHREAD_MUTEX_ADAPTIVE_NP */
+#include <stdlib.h>
+#include <time.h>
+
+#include "packet_internal.h"
+
+#define PART_CHUNK_BYTES 4096
+#define PREFER_AMONG 32 /* free packets or parts that are looked at under the lock */
+
+/* ---- slab ---- */
+
+#define SLAB_ALIGN ((size_t)64)
+/*
+ * Chunks from this size on are mapped, because malloc may keep tens of megabytes that were freed,
+ * in each of its arenas; what is given back because of the limit must be gone.
+ */
+#define MAPPED_CHUNK_BYTES ((size_t)4 << 20)
+
+struct presto__slab_chunk {
+    presto__slab_chunk *next;
+    size_t mapped_bytes; /* all of it; 0: from malloc */
+    size_t bytes;        /* usable, from `data` */
+    size_t used;
+    uint8_t *data; /* aligned */
+};
+
+static presto__slab_chunk *slab_chunk_new(size_t bytes) {
+    if (bytes > SIZE_MAX - 2 * SLAB_ALIGN - sizeof(presto__slab_chunk))
+        return NULL;
+    size_t whole = sizeof(presto__slab_chunk) + SLAB_ALIGN + bytes;
+    bool is_mapped = whole >= MAPPED_CHUNK_BYTES;
+    void *memory = is_mapped ? presto_memory_map(whole) : malloc(whole);
+    if (memory == NULL)
+        return NULL;
+    presto__slab_chunk *chunk = memory;
+    chunk->mapped_bytes = is_mapped ? whole : 0;
+    uintptr_t at = (uintptr_t)(chunk + 1);
+    chunk->next = NULL;
+    chunk->bytes = bytes;
+    chunk->used = 0;
+    chunk->data = (uint8_t *)(chunk + 1) + (-at & (SLAB_ALIGN - 1));
+    presto_memory_will_fill(chunk->data, bytes);
+    return chunk;
+}
+
+void *presto__slab_alloc(presto__slab *slab, size_t bytes, size_t hint) {
+    if (bytes > SIZE_MAX - SLAB_ALIGN)
+        return NULL;
+    size_t step = (bytes + SLAB_ALIGN - 1) & ~(SLAB_ALIGN - 1);
+    presto__slab_chunk *chunk = slab->chunks;
+    if (chunk == NULL || chunk->bytes - chunk->used < step) {
+        chunk = slab_chunk_new(hint > step ? hint : step);
+        if (chunk == NULL)
+            return NULL;
+        chunk->next = slab->chunks;
+        slab->chunks = chunk;
+        slab->total_bytes += chunk->bytes;
+    }
+    void *piece = chunk->data + chunk->used;
+    chunk->used += step;
+    slab->used_bytes += step;
+    return piece;
+}
+
+void presto__slab_done(presto__slab *slab) {
+    while (slab->chunks != NULL) {
+        presto__slab_chunk *next = slab->chunks->next;
+        if (slab->chunks->mapped_bytes > 0)
+            presto_memory_unmap(slab->chunks, slab->chunks->mapped_bytes);
+        else
+            free(slab->chunks);
+        slab->chunks = next;
+    }
+    *slab = (presto__slab){0};
+}
+
+void presto__slab_reset(presto__slab *slab) {
+    if (slab->chunks != NULL && slab->chunks->next != NULL) {
+        /* One chunk of what was needed; if it cannot be had, the next life makes its own. */
+        size_t used = slab->used_bytes;
+        presto__slab_done(slab);
+        slab->chunks = slab_chunk_new(used);
+        slab->total_bytes = slab->chunks == NULL ? 0 : used;
+    }
+    slab->used_bytes = 0;
+    if (slab->chunks != NULL)
+        slab->chunks->used = 0;
+}
+
+/* ---- packets ---- */
+
+static void part_done(presto__part *part) {
+    free(part->faults);
+    presto_arena_done(&part->memory);
+    for (size_t i = 0; i < 2 * part->slot_capacity; i++)
+        presto__slab_done(&part->tails[i].memory);
+    free(part->tails);
+}
+
+static void packet_free(presto__packet *packet) {
+    for (size_t i = 0; i < packet->part_capacity; i++)
+        part_done(&packet->parts[i]);
+    free(packet->parts);
+    free(packet->batches);
+    free(packet->numbers);
+    presto__slab_done(&packet->slab);
+    presto_buffer_done(&packet->frames);
+    free(packet->frame_bytes);
+    free(packet->raw_bytes);
+    presto__blocks_done(&packet->blocks);
+    presto_arena_done(&packet->arena);
+    free(packet);
+}
+
+size_t presto__packet_memory(const presto__packet *packet) {
+    size_t bytes = sizeof *packet + packet->slab.total_bytes + packet->frames.capacity +
+                   packet->frame_capacity * 2 * sizeof *packet->frame_bytes +
+                   packet->number_capacity * sizeof *packet->numbers +
+                   packet->batch_capacity * sizeof *packet->batches + packet->arena.total_bytes +
+                   presto__blocks_memory(&packet->blocks);
+    for (size_t i = 0; i < packet->part_capacity; i++) {
+        const presto__part *part = &packet->parts[i];
+        bytes +=
+            sizeof *part + part->memory.total_bytes + part->fault_capacity * sizeof(presto__fault);
+        for (size_t j = 0; j < 2 * part->slot_capacity; j++)
+            bytes += sizeof *part->tails + part->tails[j].capacity;
+    }
+    return bytes;
+}
+
+void presto__part_fault(presto__part *part, size_t position, uint64_t number,
+                        const presto_error *error, bool is_failure) {
+    presto__fault *fault = &part->faults[part->fault_count++];
+    fault->position = position;
+    fault->number = number;
+    fault->error = *error;
+    if (is_failure) {
+        part->has_failed = true;
+        return;
+    }
+    if (part->fault_count < part->fault_capacity)
+        return;
+    /* Room for the next one now: a fault that could not be noted would pass for a whole sample. */
+    size_t capacity = part->fault_capacity * 2;
+    presto__fault *faults = realloc(part->faults, capacity * sizeof *faults);
+    if (faults == NULL) {
+        (void)presto_fail_memory(&fault->error, capacity * sizeof *faults);
+        part->has_failed = true;
+        return;
+    }
+    part->faults = faults;
+    part->fault_capacity = capacity;
+}
+
+static presto_status reserve_parts(presto__packet *packet, size_t count, presto_error *err) {
+    if (count <= packet->part_capacity)
+        return PRESTO_OK;
+    presto__part *parts = realloc(packet->parts, count * sizeof *parts);
+    if (parts == NULL)
+        return presto_fail_memory(err, count * sizeof *parts);
+    memset(parts + packet->part_capacity, 0, (count - packet->part_capacity) * sizeof *parts);
+    packet->parts = parts;
+    for (; packet->part_capacity < count; packet->part_capacity++) {
+        presto__part *part = &parts[packet->part_capacity];
+        part->faults = malloc(sizeof *part->faults);
+        if (part->faults == NULL)
+            return presto_fail_memory(err, sizeof *part->faults);
+        presto_arena_init(&part->memory, PART_CHUNK_BYTES);
+        part->fault_capacity = 1;
+    }
+    return PRESTO_OK;
+}
+
+static presto_status reserve_batches(presto__packet *packet, size_t count, presto_error *err) {
+    if (count <= packet->batch_capacity)
+        return PRESTO_OK;
+    presto__batch *batches = realloc(packet->batches, count * sizeof *batches);
+    if (batches == NULL)
+        return presto_fail_memory(err, count * sizeof *batches);
+    packet->batches = batches;
+    packet->batch_capacity = count;
+    return PRESTO_OK;
+}
+
+static presto_status reserve_numbers(presto__packet *packet, size_t count, presto_error *err) {
+    if (count <= packet->number_capacity)
+        return PRESTO_OK;
+    uint64_t *numbers = realloc(packet->numbers, count * sizeof *numbers);
+    if (numbers == NULL)
+        return presto_fail_memory(err, count * sizeof *numbers);
+    packet->numbers = numbers;
+    packet->number_capacity = count;
+    return PRESTO_OK;
+}
+
+static void part_setup(presto__part *part, size_t first, size_t end) {
+    part->first = first;
+    part->count = end - first;
+    part->fault_count = 0;
+    part->has_failed = false;
+    presto_arena_reset(&part->memory);
+    for (size_t i = 0; i < 2 * part->slot_count; i++)
+        part->tails[i].bytes = 0;
+    part->slot_count = 0;
+    part->fill = (presto__fill){0};
+    part->delivered_bytes = 0;
+    part->is_taken = false;
+}
+
+void presto__packet_clear(presto__packet *packet) {
+    size_t rows = packet->batch_rows;
+    for (size_t i = 0; i < packet->batch_count; i++) {
+        presto__batch *batch = &packet->batches[i];
+        *batch = (presto__batch){.packet = packet, .first = i * rows};
+        size_t left = packet->count - i * rows;
+        batch->positions = left < rows ? left : rows;
+        batch->shown.epoch = packet->epoch;
+        batch->shown.first = packet->first + i * rows;
+        batch->shown.main_feature = SIZE_MAX;
+    }
+    presto__slab_reset(&packet->slab);
+    presto_arena_reset(&packet->arena);
+    packet->frames.bytes = 0;
+    packet->blocks.count = 0;
+}
+
+presto_status presto__packet_setup(presto__packet *packet, const presto__packet_shape *shape,
+                                   presto_error *err) {
+    size_t rows = shape->batch_rows;
+    size_t batches = shape->count / rows + (shape->count % rows != 0);
+    PRESTO_TRY(reserve_parts(packet, shape->parts, err));
+    PRESTO_TRY(reserve_batches(packet, batches, err));
+    PRESTO_TRY(reserve_numbers(packet, shape->count, err));
+    packet->number = shape->number;
+    packet->epoch = shape->epoch;
+    packet->first = shape->first;
+    packet->count = shape->count;
+    packet->part_count = shape->parts;
+    packet->first_untaken = 0;
+    atomic_store(&packet->parts_left, shape->parts);
+    atomic_store(&packet->failing_part, SIZE_MAX);
+    for (size_t i = 0; i < shape->parts; i++)
+        part_setup(&packet->parts[i], shape->count * i / shape->parts,
+                   shape->count * (i + 1) / shape->parts);
+    packet->batch_rows = rows;
+    packet->rules = shape->rules;
+    packet->batch_count = batches;
+    packet->is_finished = false;
+    packet->failure = NULL;
+    packet->failed_at = shape->count;
+    return PRESTO_OK;
+}
+
+/* ---- pool ---- */
+
+/* A condition whose timeouts go by presto_clock_ns. */
+static bool init_timed(pthread_cond_t *condition) {
+    pthread_condattr_t attributes;
+    if (pthread_condattr_init(&attributes) != 0)
+        return false;
+    bool is_done = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0 &&
+                   pthread_cond_init(condition, &attributes) == 0;
+    pthread_condattr_destroy(&attributes);
+    return is_done;
+}
+
+/* Held for less than a microsecond: whoever finds it taken looks again before it sleeps. */
+static bool init_lock(pthread_mutex_t *lock) {
+    pthread_mutexattr_t attributes;
+    if (pthread_mutexattr_init(&attributes) != 0)
+        return false;
+    bool is_done = pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ADAPTIVE_NP) == 0 &&
+                   pthread_mutex_init(lock, &attributes) == 0;
+    pthread_mutexattr_destroy(&attributes);
+    return is_done;
+}
+
+presto_status presto__pool_new(size_t limit_bytes, presto__pool **pool_out, presto_error *err) {
+    presto__pool *pool = calloc(1, sizeof *pool);
+    if (pool == NULL)
+        return presto_fail_memory(err, sizeof *pool);
+    pool->limit_bytes = limit_bytes;
+    pool->refs = 1;
+    if (!init_lock(&pool->lock))
+        goto no_lock;
+    if (pthread_cond_init(&pool->room, NULL) != 0)
+        goto no_room;
+    if (!init_timed(&pool->ready))
+        goto no_ready;
+    if (pthread_cond_init(&pool->given, NULL) != 0)
+        goto no_given;
+    *pool_out = pool;
+    return PRESTO_OK;
+no_given:
+    pthread_cond_destroy(&pool->ready);
+no_ready:
+    pthread_cond_destroy(&pool->room);
+no_room:
+    pthread_mutex_destroy(&pool->lock);
+no_lock:
+    free(pool);
+    return presto_fail(err, PRESTO_ERR_MEMORY, PRESTO_NO_OFFSET, "cannot make a lock");
+}
+
+static void pool_free(presto__pool *pool) {
+    pthread_cond_destroy(&pool->given);
+    pthread_cond_destroy(&pool->ready);
+    pthread_cond_destroy(&pool->room);
+    pthread_mutex_destroy(&pool->lock);
+    presto__cache_release(pool->cache);
+    free(pool);
+}
+
+void presto__pool_account_locked(presto__pool *pool, size_t before, size_t after) {
+    pool->held_bytes = pool->held_bytes - before + after;
+    if (pool->held_bytes > pool->peak_bytes)
+        pool->peak_bytes = pool->held_bytes;
+}
+
+void presto__pool_prefer_locked(presto__pool *pool, size_t home) {
+    presto__packet **at = &pool->free;
+    for (size_t i = 0; i < PREFER_AMONG && *at != NULL && (*at)->home != home; i++)
+        at = &(*at)->next;
+    presto__packet *found = *at;
+    if (found == NULL || found->home != home)
+        return;
+    *at = found->next;
+    found->next = pool->free;
+    pool->free = found;
+}
+
+presto__part *presto__packet_take_part_locked(presto__packet *packet, size_t home, bool in_order) {
+    size_t first = packet->first_untaken, left = packet->part_count - first;
+    size_t end = first + (left < PREFER_AMONG ? left : PREFER_AMONG);
+    size_t at = first;
+    while (!in_order && at < end && (packet->parts[at].is_taken || packet->parts[at].home != home))
+        at++;
+    presto__part *part = &packet->parts[at < end ? at : first];
+    part->is_taken = true;
+    part->home = home;
+    while (packet->first_untaken < packet->part_count &&
+           packet->parts[packet->first_untaken].is_taken)
+        packet->first_untaken++;
+    return part;
+}
+
+presto__packet *presto__pool_take_locked(presto__pool *pool) {
+    presto__packet *packet = pool->free;
+    if (packet != NULL) {
+        pool->free = packet->next;
+        pool->free_count--;
+    } else {
+        packet = calloc(1, sizeof *packet);
+        if (packet == NULL)
+            return NULL;
+        packet->pool = pool;
+    }
+    packet->next = NULL;
+    atomic_store(&packet->refs, 1);
+    pool->refs++;
+    return packet;
+}
+
+void presto__packet_release(presto__packet *packet, size_t count) {
+    if (atomic_fetch_sub_explicit(&packet->refs, count, memory_order_acq_rel) != count)
+        return;
+    presto__pool *pool = packet->pool;
+    pthread_mutex_lock(&pool->lock);
+    /* Memory that is over the limit goes back to the system instead of waiting for its next use. */
+    if (pool->is_closed || pool->held_bytes > pool->limit_bytes) {
+        /* Before workers hear of it, or they would take new memory while this is still there. */
+        size_t accounted = packet->accounted_bytes;
+        pthread_mutex_unlock(&pool->lock);
+        packet_free(packet);
+        pthread_mutex_lock(&pool->lock);
+        presto__pool_account_locked(pool, accounted, 0);
+    } else {
+        packet->next = pool->free;
+        pool->free = packet;
+        pool->free_count++;
+    }
+    bool is_last = --pool->refs == 0;
+    if (pool->workers_waiting > 0 && pool->packets_ready <= pool->resume_at)
+        pthread_cond_broadcast(&pool->room);
+    pthread_mutex_unlock(&pool->lock);
+    if (is_last)
+        pool_free(pool);
+}
+
+void presto__pool_close(presto__pool *pool) {
+    pthread_mutex_lock(&pool->lock);
+    pool->is_closed = true;
+    presto__packet *packet = pool->free;
+    pool->free = NULL;
+    pool->free_count = 0;
+    bool is_last = --pool->refs == 0;
+    pthread_mutex_unlock(&pool->lock);
+    while (packet != NULL) {
+        presto__packet *next = packet->next;
+        packet_free(packet);
+        packet = next;
+    }
+    if (is_last)
+        pool_free(pool);
+}
+
+void presto_batch_release(presto_batch *batch) {
+    if (batch != NULL)
+        presto__packet_release(((presto__batch *)(void *)batch)->packet, 1);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is settled of features before there is any row: which are ragged by declaration, which are
+ * padded. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "packet_internal.h"
+
+void presto__rules_done(presto__rules *rules) {
+    for (size_t i = 0; i < rules->count; i++)
+        free(rules->list[i].name);
+    free(rules->list);
+    *rules = (presto__rules){0};
+}
+
+static int compare(const void *a, const void *b) {
+    const presto__rule *left = a, *right = b;
+    return strcmp(left->name, right->name);
+}
+
+/* The name may hold anything: it is compared as bytes, with its end. */
+static int compare_name(presto_span name, const char *other) {
+    size_t bytes = strlen(other);
+    size_t common = name.bytes < bytes ? name.bytes : bytes;
+    int order = common == 0 ? 0 : memcmp(name.data, other, common);
+    return order != 0 ? order : (name.bytes > bytes) - (name.bytes < bytes);
+}
+
+const presto__rule *presto__rules_find(const presto__rules *rules, presto_span name) {
+    size_t low = 0, high = rules->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = compare_name(name, rules->list[middle].name);
+        if (order == 0)
+            return &rules->list[middle];
+        if (order > 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+/* The rule of this name, new if there is none. There is room. */
+static presto_status get(presto__rules *rules, const char *name, presto__rule **rule_out,
+                         presto_error *err) {
+    for (size_t i = 0; i < rules->count; i++)
+        if (strcmp(rules->list[i].name, name) == 0) {
+            *rule_out = &rules->list[i];
+            return PRESTO_OK;
+        }
+    char *copy = strdup(name);
+    if (copy == NULL)
+        return presto_fail_memory(err, strlen(name) + 1);
+    *rule_out = &rules->list[rules->count++];
+    **rule_out = (presto__rule){.name = copy};
+    return PRESTO_OK;
+}
+
+static bool has_unknown_dims(const presto_tensor_spec *spec) {
+    for (int i = 0; i < spec->rank; i++)
+        if (spec->dims[i] < 0)
+            return true;
+    return spec->rank < 0;
+}
+
+static presto_status add_pad(presto__rules *rules, const presto_pad *pad, presto_error *err) {
+    presto__rule *rule;
+    if (!isfinite(pad->value))
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "feature \"%s\" cannot be padded with %g", pad->feature, pad->value);
+    PRESTO_TRY(get(rules, pad->feature, &rule, err));
+    rule->is_padded = true;
+    rule->pad_value = pad->value;
+    rule->pad_length = pad->length;
+    rules->has_pads = true;
+    return PRESTO_OK;
+}
+
+static presto_status fill(presto__rules *rules, const presto_source *source,
+                          const presto_plan *plan, const presto_loader_options *options,
+                          presto_error *err) {
+    for (size_t i = 0; i < source->feature_count; i++) {
+        const presto_feature_spec *feature = &source->features[i];
+        bool is_main = plan != NULL && rules->main_feature != NULL &&
+                       strcmp(feature->name, rules->main_feature) == 0;
+        if (is_main || !has_unknown_dims(&feature->spec))
+            continue;
+        presto__rule *rule;
+        PRESTO_TRY(get(rules, feature->name, &rule, err));
+        rule->is_ragged = true;
+    }
+    if (plan != NULL && rules->main_feature != NULL && has_unknown_dims(presto_plan_output(plan))) {
+        presto__rule *rule;
+        PRESTO_TRY(get(rules, rules->main_feature, &rule, err));
+        rule->is_ragged = true;
+    }
+    for (size_t i = 0; i < options->pad_count; i++)
+        PRESTO_TRY(add_pad(rules, &options->pads[i], err));
+    qsort(rules->list, rules->count, sizeof *rules->list, compare);
+    return PRESTO_OK;
+}
+
+presto_status presto__rules_make(presto__rules *rules_out, const presto_source *source,
+                                 const presto_plan *plan, const presto_loader_options *options,
+                                 presto_error *err) {
+    size_t most = source->feature_count + options->pad_count + 1;
+    presto__rules rules = {.list = calloc(most, sizeof *rules.list),
+                           .main_feature = source->main_feature};
+    if (rules.list == NULL)
+        return presto_fail_memory(err, most * sizeof *rules.list);
+    presto_status status = fill(&rules, source, plan, options, err);
+    if (status < 0)
+        presto__rules_done(&rules);
+    else
+        *rules_out = rules;
+    return status;
+}
+
+const char *presto_layout_name(presto_layout layout) {
+    static const char *const names[] = {"dense", "ragged", "bytes"};
+    return (size_t)layout < sizeof names / sizeof names[0] ? names[layout] : "unknown";
+}

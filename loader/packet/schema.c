@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the features of samples look like: names, encodings, shapes; of one sample, or widened until
+ * all seen fit. Widening is commutative and idempotent, so that the order in which threads see
+ * samples does not show.
+ */
+#include <stdlib.h>
+
+#include "packet_internal.h"
+
+void presto__schema_clear(presto__schema *schema) {
+    for (size_t i = 0; i < schema->count; i++)
+        free(schema->features[i].name);
+    schema->count = 0;
+}
+
+void presto__schema_done(presto__schema *schema) {
+    presto__schema_clear(schema);
+    free(schema->features);
+    *schema = (presto__schema){0};
+}
+
+static int compare_name(presto_span name, const char *other) {
+    size_t bytes = strlen(other);
+    size_t common = name.bytes < bytes ? name.bytes : bytes;
+    int order = common == 0 ? 0 : memcmp(name.data, other, common);
+    if (order != 0)
+        return order;
+    return name.bytes < bytes ? -1 : name.bytes > bytes;
+}
+
+/* Position of the name; *found_out says whether it is there or where it belongs. */
+static size_t find(const presto__schema *schema, presto_span name, bool *found_out) {
+    size_t low = 0, high = schema->count;
+    *found_out = false;
+    while (low < high && !*found_out) {
+        size_t middle = low + (high - low) / 2;
+        int order = compare_name(name, schema->features[middle].name);
+        *found_out = order == 0;
+        if (order > 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return *found_out ? high : low;
+}
+
+static presto_status insert(presto__schema *schema, size_t at, presto_span name,
+                            presto_encoding encoding, const presto_tensor_spec *spec,
+                            presto_error *err) {
+    if (name.bytes > 0 && memchr(name.data, '\0', name.bytes) != NULL)
+        return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
+                           "a feature's name holds a zero byte");
+    if (schema->count == schema->capacity) {
+        size_t capacity = schema->capacity == 0 ? 4 : schema->capacity * 2;
+        presto_feature_spec *features = realloc(schema->features, capacity * sizeof *features);
+        if (features == NULL)
+            return presto_fail_memory(err, capacity * sizeof *features);
+        schema->features = features;
+        schema->capacity = capacity;
+    }
+    char *copy = malloc(name.bytes + 1);
+    if (copy == NULL)
+        return presto_fail_memory(err, name.bytes + 1);
+    if (name.bytes > 0)
+        memcpy(copy, name.data, name.bytes);
+    copy[name.bytes] = '\0';
+    memmove(schema->features + at + 1, schema->features + at,
+            (schema->count - at) * sizeof *schema->features);
+    schema->features[at] = (presto_feature_spec){.name = copy, .encoding = encoding, .spec = *spec};
+    schema->count++;
+    return PRESTO_OK;
+}
+
+static void widen(presto_feature_spec *feature, presto_encoding encoding,
+                  const presto_tensor_spec *spec) {
+    if (feature->encoding == PRESTO_ENCODE_NONE) {
+        feature->encoding = encoding;
+        feature->spec = *spec;
+        return;
+    }
+    if (encoding == PRESTO_ENCODE_NONE || presto_spec_equal(&feature->spec, spec))
+        return;
+    if (feature->spec.dtype != spec->dtype)
+        feature->spec.dtype = PRESTO_DTYPE_UNKNOWN;
+    if (feature->spec.rank != spec->rank)
+        feature->spec.rank = -1;
+    for (int i = 0; i < feature->spec.rank; i++)
+        if (feature->spec.dims[i] != spec->dims[i])
+            feature->spec.dims[i] = -1;
+}
+
+presto_status presto__schema_merge_sample(presto__schema *schema, const presto_sample *sample,
+                                          presto_error *err) {
+    for (size_t i = 0; i < sample->feature_count; i++) {
+        const presto_feature *feature = &sample->features[i];
+        bool found;
+        size_t at = find(schema, feature->name, &found);
+        if (found)
+            widen(&schema->features[at], feature->encoding, &feature->tensor.spec);
+        else
+            PRESTO_TRY(
+                insert(schema, at, feature->name, feature->encoding, &feature->tensor.spec, err));
+    }
+    return PRESTO_OK;
+}
+
+presto_status presto__schema_merge(presto__schema *schema, const presto__schema *other,
+                                   presto_error *err) {
+    for (size_t i = 0; i < other->count; i++) {
+        const presto_feature_spec *feature = &other->features[i];
+        presto_span name = presto_span_of_text(feature->name);
+        bool found;
+        size_t at = find(schema, name, &found);
+        if (found)
+            widen(&schema->features[at], feature->encoding, &feature->spec);
+        else
+            PRESTO_TRY(insert(schema, at, name, feature->encoding, &feature->spec, err));
+    }
+    return PRESTO_OK;
+}
+
+bool presto__schema_equal(const presto__schema *a, const presto__schema *b) {
+    if (a->count != b->count)
+        return false;
+    for (size_t i = 0; i < a->count; i++)
+        if (a->features[i].encoding != b->features[i].encoding ||
+            strcmp(a->features[i].name, b->features[i].name) != 0 ||
+            !presto_spec_equal(&a->features[i].spec, &b->features[i].spec))
+            return false;
+    return true;
+}

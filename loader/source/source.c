@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What all sources have in common: counts, declared features, label names, truncation. */
+#include <stdlib.h>
+
+#include "source_internal.h"
+
+void presto__source_done(presto_source *source) {
+    for (size_t i = 0; i < source->feature_count; i++)
+        free(source->features[i].name);
+    free(source->features);
+    for (size_t i = 0; i < source->label_count; i++)
+        free(source->label_names[i]);
+    free(source->label_names);
+    for (size_t i = 0; i < source->note_count; i++)
+        free(source->notes[i]);
+    free(source->notes);
+    free(source->main_feature);
+}
+
+void presto_source_free(presto_source *source) {
+    if (source != NULL)
+        source->ops->free(source);
+}
+
+uint64_t presto_source_count(const presto_source *source) {
+    return source->count;
+}
+
+uint64_t presto_source_bytes(const presto_source *source) {
+    if (source->count == source->full_count)
+        return source->full_bytes;
+    return (uint64_t)((double)source->full_bytes * (double)source->count /
+                      (double)source->full_count);
+}
+
+void presto_source_truncate(presto_source *source, uint64_t count) {
+    if (count < source->count)
+        source->count = count;
+}
+
+const presto_feature_spec *presto_source_features(const presto_source *source, size_t *count_out) {
+    *count_out = source->feature_count;
+    return source->features;
+}
+
+const char *presto_source_main_feature(const presto_source *source) {
+    return source->main_feature;
+}
+
+presto_tensor_spec presto_source_main_spec(const presto_source *source) {
+    for (size_t i = 0; source->main_feature != NULL && i < source->feature_count; i++)
+        if (strcmp(source->features[i].name, source->main_feature) == 0)
+            return source->features[i].spec;
+    return (presto_tensor_spec){.dtype = PRESTO_DTYPE_UNKNOWN, .rank = -1};
+}
+
+const char *const *presto_source_label_names(const presto_source *source, size_t *count_out) {
+    *count_out = source->label_count;
+    return (const char *const *)source->label_names;
+}
+
+const char *const *presto_source_notes(const presto_source *source, size_t *count_out) {
+    *count_out = source->note_count;
+    return (const char *const *)source->notes;
+}
+
+presto_status presto__source_note(presto_source *source, const char *text, presto_error *err) {
+    size_t count = source->note_count;
+    char **notes = realloc(source->notes, (count + 1) * sizeof *notes);
+    if (notes == NULL)
+        return presto_fail_memory(err, (count + 1) * sizeof *notes);
+    source->notes = notes;
+    notes[count] = strdup(text);
+    if (notes[count] == NULL)
+        return presto_fail_memory(err, strlen(text) + 1);
+    source->note_count++;
+    return PRESTO_OK;
+}
+
+presto_status presto_source_drop_cache(presto_source *source, presto_error *err) {
+    return source->ops->drop_cache(source, err);
+}
+
+presto_status presto__source_declare(presto_source *source, const char *name,
+                                     presto_encoding encoding, const presto_tensor_spec *spec,
+                                     presto_error *err) {
+    size_t count = source->feature_count;
+    presto_feature_spec *features = realloc(source->features, (count + 1) * sizeof *features);
+    if (features == NULL)
+        return presto_fail_memory(err, (count + 1) * sizeof *features);
+    source->features = features;
+    char *copy = strdup(name);
+    if (copy == NULL)
+        return presto_fail_memory(err, strlen(name) + 1);
+    features[count] = (presto_feature_spec){.name = copy, .encoding = encoding, .spec = *spec};
+    source->feature_count++;
+    return PRESTO_OK;
+}
+
+presto_status presto__source_set_main(presto_source *source, const char *name,
+                                      const presto_tensor_spec *spec, presto_error *err) {
+    char *copy = strdup(name);
+    if (copy == NULL)
+        return presto_fail_memory(err, strlen(name) + 1);
+    free(source->main_feature);
+    source->main_feature = copy;
+    presto_encoding encoding = spec->dtype == PRESTO_STRING || spec->dtype == PRESTO_DTYPE_UNKNOWN
+                                   ? PRESTO_ENCODE_BYTES
+                                   : PRESTO_ENCODE_TENSOR;
+    return presto__source_declare(source, name, encoding, spec, err);
+}
+
+uint64_t presto__source_digest(const presto_source *source) {
+    return source->ops->digest(source);
+}
+
+void presto__blocks_done(presto__blocks *blocks) {
+    for (size_t i = 0; i < blocks->capacity; i++)
+        presto_block_done(&blocks->items[i]);
+    free(blocks->items);
+    *blocks = (presto__blocks){0};
+}
+
+presto_status presto__blocks_reserve(presto__blocks *blocks, size_t count, presto_error *err) {
+    if (count <= blocks->capacity)
+        return PRESTO_OK;
+    size_t capacity = blocks->capacity * 2 > count ? blocks->capacity * 2 : count;
+    presto_block *items = realloc(blocks->items, capacity * sizeof *items);
+    if (items == NULL)
+        return presto_fail_memory(err, capacity * sizeof *items);
+    memset(items + blocks->capacity, 0, (capacity - blocks->capacity) * sizeof *items);
+    blocks->items = items;
+    blocks->capacity = capacity;
+    return PRESTO_OK;
+}
+
+size_t presto__blocks_memory(const presto__blocks *blocks) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < blocks->capacity; i++)
+        bytes += blocks->items[i].bytes_.capacity +
+                 blocks->items[i].record_capacity_ * sizeof(presto_record);
+    return bytes;
+}

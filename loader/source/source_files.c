@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The raw source `files`: one sample a file, which is read for the step read-file. How files are
+ * found stands in source_files_list.c, where labels come from in source_files_labels.c.
+ */
+#define _XOPEN_SOURCE 700 /* realpath */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <presto/clock.h>
+
+#include "source_files_internal.h"
+
+/* Of a file that will be read, so much at most is asked for ahead. */
+#define TELL_BYTES (8 << 20)
+
+typedef struct files_reader {
+    presto__reader base;
+    const uint64_t *numbers; /* of the block: borrowed from the caller of fetch */
+    const presto__file *current;
+} files_reader;
+
+/* ---- reading ---- */
+
+/* What a step asks for is almost always the path that it was given: of that file more is known. */
+static presto_status files_read_file(void *user, presto_span path, presto_arena *arena,
+                                     presto_span *bytes_out, presto_error *err) {
+    files_reader *reader = user;
+    const presto__file *current = reader->current;
+    uint64_t start = presto_clock_ns();
+    presto__file_request request = {.max_bytes =
+                                        ((const presto__files *)reader->base.source)->max_bytes};
+    if (current != NULL && (const char *)path.data == current->path) {
+        request.path = current->path;
+        request.listed = current;
+    } else {
+        char *name = presto_arena_alloc(arena, path.bytes + 1, 1);
+        if (name == NULL)
+            return presto_fail_memory(err, path.bytes + 1);
+        memcpy(name, path.data, path.bytes);
+        name[path.bytes] = '\0';
+        request.path = name;
+    }
+    presto_status status = presto__source_file_read(&request, arena, bytes_out, err);
+    if (status == PRESTO_OK)
+        reader->base.stats.read_bytes += bytes_out->bytes;
+    reader->base.stats.read_ns += presto_clock_ns() - start;
+    return status;
+}
+
+static presto_status files_reader_new(presto_source *source, const presto__reader_options *options,
+                                      presto__reader **reader_out, presto_error *err) {
+    (void)options;
+    files_reader *reader = presto_memory_apart(1, sizeof *reader);
+    if (reader == NULL)
+        return presto_fail_memory(err, sizeof *reader);
+    reader->base.source = source;
+    *reader_out = &reader->base;
+    return PRESTO_OK;
+}
+
+static void files_reader_free(presto__reader *reader) {
+    free(reader);
+}
+
+static presto_status files_fetch(presto__reader *base, const uint64_t *numbers, size_t count,
+                                 presto__blocks *blocks, presto_error *err) {
+    (void)count;
+    (void)blocks;
+    (void)err;
+    ((files_reader *)base)->numbers = numbers;
+    return PRESTO_OK;
+}
+
+static void files_will_read(presto__reader *base, const uint64_t *numbers, size_t count) {
+    const presto__files *source = (const presto__files *)base->source;
+    for (size_t i = 0; i < count; i++) {
+        int fd = open(source->entries[numbers[i]].path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        if (fd < 0)
+            continue; /* whoever reads it will tell */
+        (void)posix_fadvise(fd, 0, TELL_BYTES, POSIX_FADV_WILLNEED);
+        close(fd);
+    }
+}
+
+static const presto__file *entry_at(const presto__reader *base, size_t i) {
+    const presto__files *source = (const presto__files *)base->source;
+    return &source->entries[((const files_reader *)base)->numbers[i]];
+}
+
+static presto_feature text_feature(const char *name, const presto_span *text) {
+    presto_feature feature = {.name = presto_span_of_text(name), .encoding = PRESTO_ENCODE_BYTES};
+    feature.tensor.spec = (presto_tensor_spec){.dtype = PRESTO_STRING};
+    feature.tensor.strings = text;
+    return feature;
+}
+
+static presto_dtype label_dtype(const presto__files *source) {
+    return source->has_fractions ? PRESTO_FLOAT32 : PRESTO_INT64;
+}
+
+static presto_encoding label_encoding(const presto__files *source) {
+    return source->has_fractions ? PRESTO_ENCODE_FLOAT : PRESTO_ENCODE_INT64;
+}
+
+static presto_status files_sample(presto__reader *base, size_t i, presto_arena *arena,
+                                  presto_sample *sample_out, presto_error *err) {
+    const presto__files *source = (const presto__files *)base->source;
+    const presto__file *entry = entry_at(base, i);
+    ((files_reader *)base)->current = entry;
+    presto_feature *features =
+        presto_arena_alloc(arena, 3 * sizeof *features, _Alignof(max_align_t));
+    presto_span *texts = presto_arena_alloc(arena, 2 * sizeof *texts, _Alignof(max_align_t));
+    if (features == NULL || texts == NULL)
+        return presto_fail_memory(err, 3 * sizeof *features);
+    texts[0] = presto_span_of(entry->path, entry->path_bytes);
+    texts[1] = presto_span_of(entry->path + entry->key_at, entry->path_bytes - entry->key_at);
+    features[0] = text_feature(base->source->main_feature, &texts[0]);
+    features[1] = text_feature("key", &texts[1]);
+    features[2] =
+        (presto_feature){.name = presto_span_of_text("label"), .encoding = label_encoding(source)};
+    features[2].tensor.spec = (presto_tensor_spec){.dtype = label_dtype(source)};
+    features[2].tensor.data = &entry->label;
+    *sample_out = (presto_sample){.features = features,
+                                  .feature_count = source->has_labels ? 3 : 2,
+                                  .number = ((files_reader *)base)->numbers[i]};
+    return PRESTO_OK;
+}
+
+static void files_place(presto__reader *base, size_t i, presto_error *err) {
+    presto_error_set_file(err, entry_at(base, i)->path);
+}
+
+static void files_locate(const presto_source *base, uint64_t number, presto_error *err) {
+    presto_error_set_file(err, ((const presto__files *)base)->entries[number].path);
+}
+
+/* ---- the source ---- */
+
+static void files_free(presto_source *base) {
+    presto__files *source = (presto__files *)base;
+    presto_arena_done(&source->names);
+    free(source->entries);
+    presto__source_done(base);
+    free(source);
+}
+
+static presto_status files_drop_cache(presto_source *base, presto_error *err) {
+    const presto__files *source = (const presto__files *)base;
+    for (size_t i = 0; i < base->count; i++) {
+        const char *path = source->entries[i].path;
+        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        if (fd < 0)
+            continue; /* nobody reads it either, and whoever tries will say so */
+        /* Dirty pages stay in the cache; what cannot be synced (a read-only file system) has none.
+         */
+        (void)fdatasync(fd);
+        int failed = posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+        close(fd);
+        if (failed != 0 && failed != ESPIPE) /* a pipe that has taken the file's place */
+            return presto_fail_errno(err, failed, path, "cannot drop it from the page cache");
+    }
+    return PRESTO_OK;
+}
+
+static uint64_t files_digest(const presto_source *base) {
+    const presto__files *source = (const presto__files *)base;
+    uint64_t digest = PRESTO__FNV_START;
+    for (size_t i = 0; i < base->count; i++) {
+        const presto__file *entry = &source->entries[i];
+        digest = presto__fnv_add(digest, entry->path + entry->key_at,
+                                 entry->path_bytes - entry->key_at + 1);
+        digest = presto__fnv_add(digest, &entry->bytes, sizeof entry->bytes);
+        digest = presto__fnv_add(digest, &entry->label, sizeof entry->label);
+    }
+    return digest;
+}
+
+/* The folder of a file, whatever it is called in this run. */
+static presto_status identify_folder(const presto__file *entry, presto__digest *digest,
+                                     presto_error *err) {
+    const char *slash = strrchr(entry->path, '/');
+    size_t bytes = slash == NULL ? 0 : (size_t)(slash - entry->path) + 1;
+    char *folder = bytes == 0 ? strdup(".") : strndup(entry->path, bytes);
+    if (folder == NULL)
+        return presto_fail_memory(err, bytes + 1);
+    char *real = realpath(folder, NULL);
+    const char *name = real == NULL ? folder : real;
+    presto__digest_add(digest, name, strlen(name));
+    free(real);
+    free(folder);
+    return PRESTO_OK;
+}
+
+static presto_status files_identify(const presto_source *base, bool as_named,
+                                    presto__digest *digest, presto_error *err) {
+    const presto__files *source = (const presto__files *)base;
+    for (size_t i = 0; i < base->full_count; i++) {
+        const presto__file *entry = &source->entries[i];
+        if (i == 0 || !presto__files_same_folder(entry - 1, entry))
+            PRESTO_TRY(identify_folder(entry, digest, err));
+        const uint64_t facts[] = {entry->stamp, (uint64_t)entry->label};
+        presto__digest_add(digest, facts, sizeof facts);
+        presto__digest_add(digest, entry->path + entry->key_at, entry->path_bytes - entry->key_at);
+        if (as_named)
+            presto__digest_add(digest, entry->path, entry->path_bytes);
+    }
+    return PRESTO_OK;
+}
+
+static const presto__source_ops files_ops = {
+    .free = files_free,
+    .drop_cache = files_drop_cache,
+    .reader_new = files_reader_new,
+    .reader_free = files_reader_free,
+    .fetch = files_fetch,
+    .will_read = files_will_read,
+    .sample = files_sample,
+    .place = files_place,
+    .locate = files_locate,
+    .read_file = files_read_file,
+    .digest = files_digest,
+    .identify = files_identify,
+};
+
+static presto_status declare_features(presto__files *source, const char *feature,
+                                      presto_error *err) {
+    presto_tensor_spec text = {.dtype = PRESTO_STRING};
+    presto_source *base = &source->base;
+    base->main_feature = strdup(feature);
+    if (base->main_feature == NULL)
+        return presto_fail_memory(err, strlen(feature) + 1);
+    PRESTO_TRY(presto__source_declare(base, feature, PRESTO_ENCODE_BYTES, &text, err));
+    PRESTO_TRY(presto__source_declare(base, "key", PRESTO_ENCODE_BYTES, &text, err));
+    if (source->has_labels)
+        PRESTO_TRY(presto__source_declare(base, "label", label_encoding(source),
+                                          &(presto_tensor_spec){.dtype = label_dtype(source)},
+                                          err));
+    return PRESTO_OK;
+}
+
+static presto_status fill(presto__files *source, const presto_pipeline *pipeline,
+                          const char *const *paths, size_t path_count, presto_error *err) {
+    const char *label = presto_pipeline_source_option(pipeline, "label")->text;
+    const presto_option *match = presto_pipeline_source_option(pipeline, "match");
+    source->max_bytes = (uint64_t)presto_pipeline_source_option(pipeline, "max-bytes")->integer;
+    PRESTO_TRY(presto__files_list(source, match, paths, path_count, err));
+    source->base.count = source->base.full_count;
+    PRESTO_TRY(presto__files_label(source, label, err));
+    return declare_features(source, presto_pipeline_source_option(pipeline, "feature")->text, err);
+}
+
+presto_status presto_source_open_raw(const presto_pipeline *pipeline, const char *const *paths,
+                                     size_t path_count, presto_source **source_out,
+                                     presto_error *err) {
+    const char *kind = presto_pipeline_source(pipeline)->name;
+    if (strcmp(kind, "files") != 0)
+        return presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
+                           "sources of type %s are not part of this build", kind);
+    if (path_count == 0)
+        return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET, "no path is given");
+    presto__files *source = calloc(1, sizeof *source);
+    if (source == NULL)
+        return presto_fail_memory(err, sizeof *source);
+    source->base.ops = &files_ops;
+    source->base.declares_all = true;
+    presto_status status = fill(source, pipeline, paths, path_count, err);
+    if (status < 0) {
+        files_free(&source->base);
+        return status;
+    }
+    *source_out = &source->base;
+    return PRESTO_OK;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The raw source `files`: the list of its files, and how one of them is read. */
+#ifndef PRESTO_SOURCE_FILES_INTERNAL_H
+#define PRESTO_SOURCE_FILES_INTERNAL_H
+
+#include "source_internal.h"
+
+/** A file as it was listed. */
+typedef struct presto__file {
+    const char *path; /* as it is opened; in the source's `names` */
+    uint32_t path_bytes;
+    uint32_t key_at; /* the relative path starts here */
+    union {
+        int64_t label;
+        float fraction; /* with has_fractions */
+    };
+    uint64_t bytes;
+    int64_t mtime_ns;
+    uint64_t stamp; /* digest of its size and times; 0: it could not be looked at */
+} presto__file;
+
+typedef struct presto__files {
+    presto_source base;
+    presto_arena names;
+    presto__file *entries;
+    size_t capacity;
+    uint64_t max_bytes; /* larger files are errors */
+    bool has_labels;
+    bool has_fractions; /* labels are float32 */
+} presto__files;
+
+/** Fill in the files at `paths` whose names match; notes those left out. */
+presto_status presto__files_list(presto__files *source, const presto_option *match,
+                                 const char *const *paths, size_t path_count, presto_error *err);
+
+/** Fill in labels, their names and has_labels as the source option `label` says. */
+presto_status presto__files_label(presto__files *source, const char *label, presto_error *err);
+
+/** Do two files lie in one folder, going by their paths? */
+bool presto__files_same_folder(const presto__file *a, const presto__file *b);
+
+/** What to read. */
+typedef struct presto__file_request {
+    const char *path;
+    const presto__file *listed; /* the file must still be like this; NULL: nothing is known of it */
+    uint64_t max_bytes;
+} presto__file_request;
+
+/**
+ * A whole regular file into `arena`. What may pass (too many open files, ...) is tried again for a
+ * second.
+ * Returns: PRESTO_OK; PRESTO_ERR_NOT_FOUND; PRESTO_ERR_IO (it cannot be read, is a folder, a pipe
+ *          or a device, or has changed since it was listed or while it was read);
+ *          PRESTO_ERR_LIMIT (larger than max_bytes: nothing is read); PRESTO_ERR_MEMORY.
+ */
+presto_status presto__source_file_read(const presto__file_request *request, presto_arena *arena,
+                                       presto_span *bytes_out, presto_error *err);
+
+#endif

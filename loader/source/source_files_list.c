@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which files a source of files consists of, and what is said of those that it leaves out.
+ *
+ * Invariant: the list is a function of the names below the roots; the order is bytewise by relative
+ * path, root by root. Below a root no folder is entered twice (base/walk_internal.h); a file with
+ * several names there is a sample of each.
+ */
+#define _GNU_SOURCE /* FNM_CASEFOLD */
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../../base/file_internal.h"
+#include "../../base/walk_internal.h"
+#include "source_files_internal.h"
+
+#define MOST_KINDS 32 /* told apart */
+#define KINDS_TOLD 6
+#define MOST_ENDING_BYTES 12
+#define KIND_BYTES 24
+#define NOTE_BYTES 512
+
+/* Files left out, by the ending of their names. */
+typedef struct kind {
+    char text[KIND_BYTES]; /* ".txt" */
+    uint64_t count;
+} kind;
+
+typedef struct file_search {
+    presto__files *source;
+    const presto_option *match;
+    size_t root_bytes; /* of the root's path with its slash: what keys leave out */
+    kind kinds[MOST_KINDS];
+    size_t kind_count;
+    uint64_t left_out; /* files whose names do not match */
+} file_search;
+
+static bool name_matches(const file_search *search, const char *name) {
+    for (size_t i = 0; i < search->match->text_count; i++)
+        if (fnmatch(search->match->texts[i], name, FNM_CASEFOLD) == 0)
+            return true;
+    return false;
+}
+
+/* ---- what is left out ---- */
+
+/* The ending in lower case; what is long or odd is no ending. */
+static void kind_of(const char *name, char text_out[KIND_BYTES]) {
+    const char *ending = strrchr(name, '.');
+    size_t bytes = ending == NULL ? 0 : strlen(ending);
+    snprintf(text_out, KIND_BYTES, "without ending");
+    if (bytes < 2 || bytes > MOST_ENDING_BYTES)
+        return;
+    for (size_t i = 1; i < bytes; i++)
+        if (!(ending[i] >= '0' && ending[i] <= '9') && !(ending[i] >= 'a' && ending[i] <= 'z') &&
+            !(ending[i] >= 'A' && ending[i] <= 'Z'))
+            return;
+    for (size_t i = 0; i <= bytes; i++)
+        text_out[i] =
+            (char)(ending[i] >= 'A' && ending[i] <= 'Z' ? ending[i] - 'A' + 'a' : ending[i]);
+}
+
+static void count_kind(file_search *search, const char *text) {
+    size_t i = 0;
+    search->left_out++;
+    while (i < search->kind_count && strcmp(search->kinds[i].text, text) != 0)
+        i++;
+    if (i == MOST_KINDS)
+        return; /* "others", which are counted by what the known kinds lack */
+    if (i == search->kind_count)
+        snprintf(search->kinds[search->kind_count++].text, KIND_BYTES, "%s", text);
+    search->kinds[i].count++;
+}
+
+static int compare_kinds(const void *a, const void *b) {
+    const kind *left = a;
+    const kind *right = b;
+    if (left->count != right->count)
+        return left->count < right->count ? 1 : -1;
+    return strcmp(left->text, right->text);
+}
+
+/* "20 files left out: 19 .txt, 1 without ending" */
+static void tell_left_out(file_search *search, char *text, size_t room) {
+    uint64_t others = search->left_out;
+    size_t used = (size_t)snprintf(text, room, "%" PRIu64 " file%s left out: ", search->left_out,
+                                   search->left_out == 1 ? "" : "s");
+    qsort(search->kinds, search->kind_count, sizeof search->kinds[0], compare_kinds);
+    for (size_t i = 0; i < search->kind_count && i < KINDS_TOLD; i++) {
+        used += (size_t)snprintf(text + used, room - used, "%s%" PRIu64 " %s", i == 0 ? "" : ", ",
+                                 search->kinds[i].count, search->kinds[i].text);
+        others -= search->kinds[i].count;
+    }
+    if (others > 0)
+        snprintf(text + used, room - used, ", %" PRIu64 " others", others);
+}
+
+/* ---- finding files ---- */
+
+/* `info` NULL: it cannot be looked at. */
+static presto_status add_file(file_search *search, const char *path, size_t key_at,
+                              const struct stat *info, presto_error *err) {
+    presto__files *source = search->source;
+    if (source->base.full_count == source->capacity) {
+        size_t capacity = source->capacity == 0 ? 256 : source->capacity * 2;
+        presto__file *entries = realloc(source->entries, capacity * sizeof *entries);
+        if (entries == NULL)
+            return presto_fail_memory(err, capacity * sizeof *entries);
+        source->entries = entries;
+        source->capacity = capacity;
+    }
+    size_t path_bytes = strlen(path);
+    if (path_bytes > UINT32_MAX)
+        return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET, "path is too long");
+    char *copy = presto_arena_alloc(&source->names, path_bytes + 1, 1);
+    if (copy == NULL)
+        return presto_fail_memory(err, path_bytes + 1);
+    memcpy(copy, path, path_bytes + 1);
+    presto__file entry = {
+        .path = copy, .path_bytes = (uint32_t)path_bytes, .key_at = (uint32_t)key_at};
+    if (info != NULL) {
+        presto__digest digest = {{0}};
+        presto__digest_add_file(&digest, info);
+        entry.stamp = digest.state[0];
+        entry.bytes = (uint64_t)info->st_size;
+        entry.mtime_ns = presto__mtime_ns(info);
+    }
+    source->entries[source->base.full_count++] = entry;
+    source->base.full_bytes += entry.bytes;
+    return PRESTO_OK;
+}
+
+static presto_status want_name(void *user, const char *folder, const char *name, bool *wanted_out,
+                               presto_error *err) {
+    (void)user, (void)folder, (void)err;
+    *wanted_out = name[0] != '.';
+    return PRESTO_OK;
+}
+
+static presto_status add_found(void *user, const presto__walked *found, presto_error *err) {
+    file_search *search = user;
+    bool matches = name_matches(search, found->name);
+    char text[KIND_BYTES];
+    if (found->info == NULL) {
+        /* A link that leads nowhere, or to where we may not look: a sample that cannot be read, if
+         * its name says that it is meant to be one. Its own failure comes when it is read. */
+        int code = found->sys_errno;
+        if (code == ENOMEM || (!matches && code != ENOENT && code != ELOOP && code != ENOTDIR))
+            return presto_fail_errno(err, code, found->path, "cannot stat");
+    } else if (!S_ISREG(found->info->st_mode)) {
+        if (matches)
+            count_kind(search, "no regular file");
+        return PRESTO_OK;
+    } else if (!matches) {
+        kind_of(found->name, text);
+        count_kind(search, text);
+    }
+    return matches ? add_file(search, found->path, search->root_bytes, found->info, err)
+                   : PRESTO_OK;
+}
+
+static int compare_entries(const void *a, const void *b) {
+    const presto__file *left = a;
+    const presto__file *right = b;
+    return strcmp(left->path + left->key_at, right->path + right->key_at);
+}
+
+/* Everything at one path: a folder, or a file that the user names and that need not match. */
+static presto_status search_root(file_search *search, const char *path, presto_error *err) {
+    presto__files *source = search->source;
+    size_t before = (size_t)source->base.full_count;
+    struct stat info;
+    if (stat(path, &info) != 0) {
+        if (errno != ENOENT && errno != ENOTDIR)
+            return presto_fail_errno(err, errno, path, "cannot stat");
+        presto_status status =
+            presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET, "no such file or folder");
+        presto_error_set_file(err, path);
+        return status;
+    }
+    if (S_ISREG(info.st_mode)) {
+        const char *slash = strrchr(path, '/');
+        size_t key_at = slash == NULL ? 0 : (size_t)(slash - path) + 1;
+        return add_file(search, path, key_at, &info, err);
+    }
+    if (!S_ISDIR(info.st_mode)) {
+        presto_status status =
+            presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "neither a file nor a folder");
+        presto_error_set_file(err, path);
+        return status;
+    }
+    size_t path_bytes = strlen(path);
+    search->root_bytes = path_bytes + (path[path_bytes - 1] == '/' ? 0 : 1);
+    const presto__walk walk = {.user = search, .name = want_name, .found = add_found};
+    PRESTO_TRY(presto__walk_folder(&walk, path, err));
+    if ((size_t)source->base.full_count == before)
+        return PRESTO_OK;
+    qsort(source->entries + before, (size_t)source->base.full_count - before,
+          sizeof *source->entries, compare_entries);
+    return PRESTO_OK;
+}
+
+/* "no file matches *.jpg, *.jpeg (20 files left out: 19 .txt, 1 without ending)" */
+static presto_status fail_empty(file_search *search, const char *path, presto_error *err) {
+    char patterns[200] = "";
+    char left_out[NOTE_BYTES] = "no file is there";
+    size_t used = 0;
+    for (size_t i = 0; i < search->match->text_count && used < sizeof patterns; i++)
+        used += (size_t)snprintf(patterns + used, sizeof patterns - used, "%s%s",
+                                 i == 0 ? "" : ", ", search->match->texts[i]);
+    if (search->left_out > 0)
+        tell_left_out(search, left_out, sizeof left_out);
+    presto_status status = presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
+                                       "no file matches %s (%s)", patterns, left_out);
+    presto_error_set_file(err, path);
+    return status;
+}
+
+presto_status presto__files_list(presto__files *source, const presto_option *match,
+                                 const char *const *paths, size_t path_count, presto_error *err) {
+    file_search search = {.source = source, .match = match};
+    char note[NOTE_BYTES];
+    for (size_t i = 0; i < path_count; i++)
+        PRESTO_TRY(search_root(&search, paths[i], err));
+    if (source->base.full_count == 0)
+        return fail_empty(&search, paths[path_count - 1], err);
+    if (search.left_out == 0)
+        return PRESTO_OK;
+    tell_left_out(&search, note, sizeof note);
+    return presto__source_note(&source->base, note, err);
+}

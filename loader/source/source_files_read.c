@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading one source file whole. What comes out is the file that was listed: a file that was cut,
+ * has grown or was replaced meanwhile is an error of its sample, and so is one that changes while
+ * it is read. Anything but a regular file is refused before it is waited for.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <unistd.h>
+
+#include <presto/retry.h>
+
+#include "../../base/file_internal.h"
+#include "source_files_internal.h"
+
+static presto_status fail_file(const presto__file_request *request, presto_status status,
+                               presto_error *err) {
+    presto_error_set_file(err, request->path);
+    return status;
+}
+
+/* Is it still as it was: of that size, and not written to since? */
+static presto_status check_unchanged(const presto__file_request *request, const struct stat *info,
+                                     uint64_t bytes, int64_t mtime_ns, const char *since,
+                                     presto_error *err) {
+    uint64_t found = (uint64_t)info->st_size;
+    if (found == bytes && presto__mtime_ns(info) == mtime_ns)
+        return PRESTO_OK;
+    if (found != bytes)
+        return fail_file(request,
+                         presto_fail(err, PRESTO_ERR_IO, PRESTO_NO_OFFSET,
+                                     "has changed %s: it has %" PRIu64 " bytes, not %" PRIu64,
+                                     since, found, bytes),
+                         err);
+    return fail_file(request,
+                     presto_fail(err, PRESTO_ERR_IO, PRESTO_NO_OFFSET,
+                                 "has changed %s: it was written to", since),
+                     err);
+}
+
+static presto_status check_listed(const presto__file_request *request, const struct stat *info,
+                                  presto_error *err) {
+    const presto__file *listed = request->listed;
+    if (listed != NULL && listed->stamp != 0)
+        PRESTO_TRY(check_unchanged(request, info, listed->bytes, listed->mtime_ns,
+                                   "since it was listed", err));
+    if ((uint64_t)info->st_size <= request->max_bytes)
+        return PRESTO_OK;
+    return fail_file(request,
+                     presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
+                                 "has %ju bytes, more than the source's max-bytes (%" PRIu64 ")",
+                                 (uintmax_t)info->st_size, request->max_bytes),
+                     err);
+}
+
+static presto_status read_descriptor(const presto__file_request *request, int fd,
+                                     const struct stat *before, presto_arena *arena,
+                                     presto_span *bytes_out, presto_error *err) {
+    size_t wanted = (size_t)before->st_size;
+    size_t got = 0;
+    struct stat after;
+    uint8_t *data = presto_arena_alloc(arena, wanted > 0 ? wanted : 1, 64);
+    if (data == NULL)
+        return presto_fail_memory(err, wanted);
+    PRESTO_TRY(presto__read_at(fd, request->path, 0, data, wanted, &got, err));
+    if (fstat(fd, &after) != 0)
+        return presto_fail_errno(err, errno, request->path, "cannot stat");
+    if (got == wanted)
+        PRESTO_TRY(check_unchanged(request, &after, wanted, presto__mtime_ns(before),
+                                   "while it was read", err));
+    if (got < wanted)
+        return fail_file(request,
+                         presto_fail(err, PRESTO_ERR_IO, got,
+                                     "has changed while it was read: it ends before byte %zu",
+                                     wanted),
+                         err);
+    *bytes_out = presto_span_of(data, wanted);
+    return PRESTO_OK;
+}
+
+static presto_status read_once(const presto__file_request *request, presto_arena *arena,
+                               presto_span *bytes_out, presto_error *err) {
+    int fd;
+    struct stat info;
+    PRESTO_TRY(presto__open_regular(request->path, &fd, &info, err));
+    presto_status status = check_listed(request, &info, err);
+    if (status == PRESTO_OK)
+        status = read_descriptor(request, fd, &info, arena, bytes_out, err);
+    close(fd);
+    return status;
+}
+
+presto_status presto__source_file_read(const presto__file_request *request, presto_arena *arena,
+                                       presto_span *bytes_out, presto_error *err) {
+    presto_error own;
+    unsigned tries = 0;
+    presto_status status;
+    if (err == NULL)
+        err = &own;
+    do
+        status = read_once(request, arena, bytes_out, err);
+    while (status < 0 && presto_retry_pause(err->sys_errno, &tries));
+    return status;
+}

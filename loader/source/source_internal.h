@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Room source: where samples come from: a numbered sequence of samples, read in blocks.
+ * May see: base, records, steps. Must not know: order, caches, batches.
+ * One file a kind of source, behind presto__source_ops; a source never changes once it is open, all
+ * that changes is each thread's reader. No lock.
+ */
+#ifndef PRESTO_LOADER_SOURCE_INTERNAL_H
+#define PRESTO_LOADER_SOURCE_INTERNAL_H
+
+#include <presto/loader.h>
+
+#include "../../base/digest_internal.h"
+
+/** What the blocks read hold: an array of record blocks, reused from fetch to fetch.
+ * Zero-initialise. */
+typedef struct presto__blocks {
+    presto_block *items;
+    size_t count; /* in use */
+    size_t capacity;
+} presto__blocks;
+
+void presto__blocks_done(presto__blocks *blocks);
+size_t presto__blocks_memory(const presto__blocks *blocks);
+/** Room for `count` blocks in all. */
+presto_status presto__blocks_reserve(presto__blocks *blocks, size_t count, presto_error *err);
+
+/** What reading cost, summed by a reader; stages timed on every n-th sample are scaled up. */
+typedef struct presto__read_stats {
+    uint64_t read_bytes;
+    uint64_t read_ns;
+    uint64_t decompress_ns;
+    uint64_t parse_ns;
+} presto__read_stats;
+
+typedef struct presto__reader_options {
+    uint64_t max_record_bytes;
+    /* What is known of features; with `only`, others need not be in the samples. Borrowed until the
+     * reader is freed. */
+    const presto_feature_spec *features;
+    size_t feature_count;
+    bool only;
+} presto__reader_options;
+
+/** One thread's reading state; kinds of source embed it as their first member. */
+typedef struct presto__reader {
+    const presto_source *source;
+    presto__read_stats stats;
+    uint64_t time_scale; /* 0: do not time this sample; else: count its times so often */
+    bool lost_shard;     /* set by the kind: the failure is not this sample's alone */
+    bool is_selective;   /* set by the kind: samples have only what was asked for */
+    bool aligns;         /* set by the worker: tensors are to be aligned in the blocks read */
+    size_t align_at;     /* where in a record the largest tensor starts, as seen so far */
+    const presto_arena *grower; /* the worker's, which lives as long: ask it before blocks grow */
+} presto__reader;
+
+/** A kind of source. Everything but `source` calls is per thread. */
+typedef struct presto__source_ops {
+    void (*free)(presto_source *source);
+    presto_status (*drop_cache)(presto_source *source, presto_error *err);
+    /** As presto_dataset_take_warning; NULL: there are none. */
+    bool (*take_warning)(presto_source *source, presto_error *warning_out);
+    /** PRESTO_ERR_ARGUMENT if the source cannot be read out of order; NULL: any order is fine. */
+    presto_status (*check_random_access)(presto_source *source, presto_error *err);
+    presto_status (*reader_new)(presto_source *source, const presto__reader_options *options,
+                                presto__reader **reader_out, presto_error *err);
+    void (*reader_free)(presto__reader *reader);
+    /**
+     * Bring the samples `numbers` within reach, in `blocks` behind those that are in use there; all
+     * calls below take positions in `numbers`. What is damaged is reported by them, per sample; a
+     * failure here is out of memory.
+     */
+    presto_status (*fetch)(presto__reader *reader, const uint64_t *numbers, size_t count,
+                           presto__blocks *blocks, presto_error *err);
+    /** Sample i as features. Borrows from `blocks`, `arena` and the source. */
+    presto_status (*sample)(presto__reader *reader, size_t i, presto_arena *arena,
+                            presto_sample *sample_out, presto_error *err);
+    /** Sample i as the serialized Example it is stored as; `stored` as it stands in the file, `raw`
+     * without the codec. NULL: not a source of records. */
+    presto_status (*record)(presto__reader *reader, size_t i, presto_arena *arena,
+                            presto_span *stored_out, presto_span *raw_out, presto_error *err);
+    /** Add file and place of sample i to a failure of a later stage (a step, the batch). */
+    void (*place)(presto__reader *reader, size_t i, presto_error *err);
+    /** As place, for a sample that was not fetched. */
+    void (*locate)(const presto_source *source, uint64_t number, presto_error *err);
+    /** These will be read before long: start that, without waiting. A hint: nothing can fail. NULL:
+     * there is nothing to start. */
+    void (*will_read)(presto__reader *reader, const uint64_t *numbers, size_t count);
+    /** For the step read-file; NULL: there are no files. user is the reader. */
+    presto_read_file_fn read_file;
+    /** Does the payload of sample i live in `blocks` (and not in a mapping of the shard)? NULL: no.
+     */
+    bool (*owned)(const presto__reader *reader, size_t i);
+    const presto_codec_spec *(*codec)(const presto_source *source); /* NULL: none */
+    uint64_t (*digest)(const presto_source *source);                /* of presto__source_digest */
+    /** Add what samples depend on: names, sizes and times of all files, and how they are read;
+     * `as_named`: also the paths as the user wrote them. */
+    presto_status (*identify)(const presto_source *source, bool as_named, presto__digest *digest,
+                              presto_error *err);
+} presto__source_ops;
+
+struct presto_source {
+    const presto__source_ops *ops;
+    uint64_t count;      /* after truncation */
+    uint64_t full_count; /* before */
+    uint64_t full_bytes; /* on disk, before truncation */
+    presto_feature_spec *features;
+    size_t feature_count;
+    bool declares_all; /* samples have no other features */
+    char *main_feature;
+    char **label_names;
+    size_t label_count;
+    char **notes; /* of presto_source_notes */
+    size_t note_count;
+};
+
+/** Frees what the base struct owns. */
+void presto__source_done(presto_source *source);
+/** Keep what the user should know about this source: a line of text. */
+presto_status presto__source_note(presto_source *source, const char *text, presto_error *err);
+/** Declare one more feature. */
+presto_status presto__source_declare(presto_source *source, const char *name,
+                                     presto_encoding encoding, const presto_tensor_spec *spec,
+                                     presto_error *err);
+/**
+ * Foreign records say neither which feature the steps work on nor whether its bytes are a
+ * TensorProto: set both. Before any reader is made.
+ */
+presto_status presto__source_set_main(presto_source *source, const char *name,
+                                      const presto_tensor_spec *spec, presto_error *err);
+
+/** A digest over what the source consists of: names and sizes, not contents. Changes when files
+ * come or go. */
+uint64_t presto__source_digest(const presto_source *source);
+
+/* ---- which features of a sample are wanted ---- */
+
+/** Which features are wanted. `features` are owned, by name. */
+typedef struct presto__selection {
+    presto_feature_spec *features;
+    size_t count;
+    bool is_all;
+} presto__selection;
+
+presto_status presto__selection_make(presto__selection *selection_out, const presto_source *source,
+                                     const presto_loader_options *options, presto_error *err);
+void presto__selection_done(presto__selection *selection);
+bool presto__selection_has(const presto__selection *selection, presto_span name);
+/** Leave out of the sample what is not selected. */
+void presto__selection_apply(const presto__selection *selection, presto_sample *sample);
+
+/** Is it a value that batches carry? (A feature with no kind set is not.) */
+static inline bool presto__feature_has_value(const presto_feature *feature) {
+    return feature->encoding != PRESTO_ENCODE_NONE;
+}
+
+/* ---- label files ---- */
+
+typedef struct presto__label_row {
+    char *path;     /* without "./" */
+    char *text;     /* the label as written */
+    int64_t label;  /* its number */
+    float fraction; /* or this, if are_fractions */
+    uint64_t line;  /* 1-based, where the row starts */
+    bool used;
+} presto__label_row;
+
+/** The rows of a label file, sorted by path, and the names if the labels are not numbers. */
+typedef struct presto__labels {
+    presto__label_row *rows;
+    size_t count;
+    char **names; /* sorted; NULL if the labels are numbers */
+    size_t name_count;
+    bool are_fractions; /* numbers, not all of them whole */
+} presto__labels;
+
+/** are_classes: number the texts, whatever they are. */
+presto_status presto__labels_parse(presto_span csv, const char *file, bool are_classes,
+                                   presto__labels *labels_out, presto_error *err);
+void presto__labels_done(presto__labels *labels);
+presto__label_row *presto__labels_find(presto__labels *labels, const char *path);
+
+/** Sort and make distinct in place, by strcmp; frees the doubles. Returns the new count. */
+size_t presto__names_distinct(char **names, size_t count);
+/** Position of `name` among sorted names; SIZE_MAX if it is not there. */
+size_t presto__names_find(char *const *names, size_t count, const char *name);
+
+#endif

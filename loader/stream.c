@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the words of a command line mean: which kind of input the paths are, which pipeline goes
+ * with them, which of its steps remain.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <presto/stream.h>
+
+#include "engine/engine_internal.h"
+#include "stream_internal.h"
+
+void presto_stream_options_defaults(presto_stream_options *options) {
+    *options = (presto_stream_options){.verify = PRESTO_VERIFY_FULL};
+}
+
+void presto_stream_close(presto_stream *stream) {
+    if (stream == NULL)
+        return;
+    presto_plan_free(stream->plan);
+    presto_plan_free(stream->cache_plan);
+    presto_source_free(stream->source);
+    presto_dataset_free(stream->dataset);
+    presto_pipeline_free(stream->pipeline);
+    *stream = (presto_stream){0};
+}
+
+presto_status presto__path_is_dataset(const char *path, bool *is_dataset_out, presto_error *err) {
+    size_t bytes = strlen(path) + sizeof "/" PRESTO_DATASET_FILE;
+    char *file = malloc(bytes);
+    if (file == NULL)
+        return presto_fail_memory(err, bytes);
+    snprintf(file, bytes, "%s/%s", path, PRESTO_DATASET_FILE);
+    struct stat info;
+    presto_status status = PRESTO_OK;
+    bool found = stat(file, &info) == 0;
+    /* What may not be looked at, or is no folder, fails where it is opened; a fault here would hide
+     * the dataset. */
+    if (!found && (errno == EIO || errno == ENOMEM || errno == ESTALE))
+        status = presto_fail_errno(err, errno, file, "cannot stat");
+    *is_dataset_out = found && S_ISREG(info.st_mode);
+    free(file);
+    return status;
+}
+
+presto_status presto__find_representation(const presto_pipeline *pipeline, const char *name,
+                                          size_t *representation_out, presto_error *err) {
+    size_t found = presto_pipeline_representation_find(pipeline, name);
+    if (found != SIZE_MAX) {
+        *representation_out = found;
+        return PRESTO_OK;
+    }
+    char names[PRESTO_ERROR_MESSAGE_BYTES - 128] = "";
+    size_t used = 0;
+    size_t count = presto_pipeline_representation_count(pipeline);
+    for (size_t i = 0; i < count && used < sizeof names; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i == 0 ? "" : ", ",
+                                 presto_pipeline_representation_name(pipeline, i));
+    return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
+                       "pipeline %s has no representation '%s', only %s",
+                       presto_pipeline_name(pipeline), name, names);
+}
+
+/* The steps [first, last): as one plan, or cut before the first random one. */
+static presto_status plan_steps(presto_stream *stream, size_t first, size_t last, bool cut,
+                                const presto_tensor_spec *spec, presto_error *err) {
+    const presto_pipeline *pipeline = stream->pipeline;
+    size_t middle = first;
+    presto_plan_options options = {.first_step = first, .in = spec};
+    while (cut && middle < last &&
+           (presto_pipeline_step_type(pipeline, middle)->flags & PRESTO_STEP_RANDOM) == 0)
+        middle++;
+    if (middle > first) {
+        options.last_step = middle;
+        PRESTO_TRY(presto_plan_new(pipeline, &options, &stream->cache_plan, err));
+        options.in = presto_plan_output(stream->cache_plan);
+    }
+    options.first_step = middle;
+    options.last_step = last;
+    return presto_plan_new(pipeline, &options, &stream->plan, err);
+}
+
+/* The steps from representation `from` to the one asked for, for inputs of `spec`. */
+static presto_status make_plan(presto_stream *stream, const char *from,
+                               const presto_stream_options *options, const presto_tensor_spec *spec,
+                               presto_error *err) {
+    const char *to = options->to;
+    const presto_pipeline *pipeline = stream->pipeline;
+    size_t representation = 0;
+    PRESTO_TRY(presto__find_representation(pipeline, from, &representation, err));
+    size_t first = presto_pipeline_representation_steps(pipeline, representation);
+    size_t last = presto_pipeline_step_count(pipeline);
+    if (to != NULL) {
+        PRESTO_TRY(presto__find_representation(pipeline, to, &representation, err));
+        last = presto_pipeline_representation_steps(pipeline, representation);
+    }
+    if (last < first)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "'%s' comes before '%s', which is what the input holds", to, from);
+    bool cut = options->loader != NULL && options->loader->cache_bytes > 0;
+    return plan_steps(stream, first, last, cut, spec, err);
+}
+
+static presto_status open_dataset(presto_stream *stream, const char *const *paths,
+                                  size_t path_count, const presto_stream_options *options,
+                                  presto_error *err) {
+    presto_shard_options shard;
+    presto_shard_options_defaults(&shard);
+    shard.verify = options->verify;
+    shard.map = options->map;
+    shard.tolerate = options->loader != NULL && options->loader->on_error == PRESTO_ON_ERROR_SKIP;
+    PRESTO_TRY(presto_dataset_open(paths, path_count, &shard, &stream->dataset, err));
+    return presto_source_open_dataset(stream->dataset, &stream->source, err);
+}
+
+/* What is stored has been through the steps before the split: those must be the same. */
+static presto_status check_continues(const presto_stream *stream, const char *dir,
+                                     const presto_stream_options *options, presto_error *err) {
+    const presto_dataset_info *info = presto_dataset_get_info(stream->dataset);
+    bool continues = true;
+    if (options->from == NULL && info->pipeline_json != NULL && info->split != NULL)
+        PRESTO_TRY(presto_pipeline_continues(stream->pipeline, info->pipeline_json, info->split,
+                                             &continues, err));
+    if (continues)
+        return PRESTO_OK;
+    if (options->pipeline == NULL)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "--set changes a step that %s has behind it: it holds '%s'", dir,
+                           info->split);
+    return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                       "%s was made by another pipeline than %s; to run that one's steps on it, "
+                       "say which representation it holds",
+                       dir, options->pipeline);
+}
+
+/* The pipeline of a dataset: its own, or the one named, which must be the same as far as it is
+ * stored unless `from` says what it starts from. */
+static presto_status load_own_pipeline(presto_stream *stream, const char *dir,
+                                       const presto_stream_options *options, presto_error *err) {
+    const presto_dataset_info *info = presto_dataset_get_info(stream->dataset);
+    const presto_pipeline_options *reading = &options->pipeline_options;
+    if (options->pipeline == NULL && info->pipeline_json == NULL)
+        return PRESTO_OK;
+    if (options->pipeline == NULL)
+        PRESTO_TRY(presto_pipeline_parse(presto_span_of_text(info->pipeline_json), dir, reading,
+                                         &stream->pipeline, err));
+    else
+        PRESTO_TRY(presto_pipeline_load(options->pipeline, reading, &stream->pipeline, err));
+    return check_continues(stream, dir, options, err);
+}
+
+static presto_status open_own(presto_stream *stream, const char *const *paths, size_t path_count,
+                              const presto_stream_options *options, presto_error *err) {
+    if (path_count > 1)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "%s is a whole dataset and must be the only input", paths[0]);
+    PRESTO_TRY(open_dataset(stream, paths, path_count, options, err));
+    PRESTO_TRY(load_own_pipeline(stream, paths[0], options, err));
+    const presto_dataset_info *info = presto_dataset_get_info(stream->dataset);
+    const char *from = options->from != NULL ? options->from : info->split;
+    if (stream->pipeline == NULL || from == NULL) {
+        if (options->to == NULL)
+            return PRESTO_OK;
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "%s does not say which pipeline it belongs to, so that '%s' means "
+                           "nothing",
+                           paths[0], options->to);
+    }
+    presto_tensor_spec spec = presto_source_main_spec(stream->source);
+    return make_plan(stream, from, options, &spec, err);
+}
+
+/* What enters the step after `from`, as far as the pipeline alone tells. */
+static presto_status infer_spec(const presto_pipeline *pipeline, const char *from,
+                                presto_tensor_spec *spec_out, presto_error *err) {
+    size_t representation = 0;
+    PRESTO_TRY(presto__find_representation(pipeline, from, &representation, err));
+    presto_plan *plan = NULL;
+    presto_plan_options options = {
+        .last_step = presto_pipeline_representation_steps(pipeline, representation),
+        .in = &presto_pipeline_source(pipeline)->output};
+    PRESTO_TRY(presto_plan_new(pipeline, &options, &plan, err));
+    *spec_out = *presto_plan_output(plan);
+    presto_plan_free(plan);
+    return PRESTO_OK;
+}
+
+static presto_status open_foreign(presto_stream *stream, const char *const *paths,
+                                  size_t path_count, const presto_stream_options *options,
+                                  presto_error *err) {
+    PRESTO_TRY(open_dataset(stream, paths, path_count, options, err));
+    if (options->pipeline == NULL)
+        return PRESTO_OK;
+    PRESTO_TRY(presto_pipeline_load(options->pipeline, &options->pipeline_options,
+                                    &stream->pipeline, err));
+    presto_tensor_spec spec;
+    PRESTO_TRY(infer_spec(stream->pipeline, options->from, &spec, err));
+    const presto_option *feature = presto_pipeline_source_option(stream->pipeline, "feature");
+    PRESTO_TRY(presto__source_set_main(stream->source, feature->text, &spec, err));
+    return make_plan(stream, options->from, options, &spec, err);
+}
+
+static presto_status open_raw(presto_stream *stream, const char *const *paths, size_t path_count,
+                              const presto_stream_options *options, presto_error *err) {
+    PRESTO_TRY(presto_pipeline_load(options->pipeline, &options->pipeline_options,
+                                    &stream->pipeline, err));
+    PRESTO_TRY(presto_source_open_raw(stream->pipeline, paths, path_count, &stream->source, err));
+    presto_tensor_spec spec = presto_source_main_spec(stream->source);
+    return make_plan(stream, PRESTO_UNPROCESSED, options, &spec, err);
+}
+
+static presto_status open_stream(presto_stream *stream, const char *const *paths, size_t path_count,
+                                 const presto_stream_options *options, presto_error *err) {
+    if (path_count == 0)
+        return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET, "no input is given");
+    for (size_t i = 0; i < path_count; i++) {
+        bool is_dataset = false;
+        PRESTO_TRY(presto__path_is_dataset(paths[i], &is_dataset, err));
+        if (is_dataset)
+            return open_own(stream, paths, path_count, options, err);
+    }
+    if (options->pipeline == NULL && options->pipeline_options.set_count > 0)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "--set %.64s: of which pipeline?", options->pipeline_options.set[0]);
+    if (options->pipeline == NULL && (options->from != NULL || options->to != NULL))
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "'%s' is a representation of which pipeline?",
+                           options->from != NULL ? options->from : options->to);
+    if (options->pipeline != NULL &&
+        (options->from == NULL || strcmp(options->from, PRESTO_UNPROCESSED) == 0))
+        return open_raw(stream, paths, path_count, options, err);
+    return open_foreign(stream, paths, path_count, options, err);
+}
+
+presto_status presto_stream_open(const char *const *paths, size_t path_count,
+                                 const presto_stream_options *options, presto_stream *stream_out,
+                                 presto_error *err) {
+    presto_stream stream = {0};
+    presto_stream_options defaults;
+    if (options == NULL) {
+        presto_stream_options_defaults(&defaults);
+        options = &defaults;
+    }
+    presto_status status = open_stream(&stream, paths, path_count, options, err);
+    if (status < 0) {
+        presto_stream_close(&stream);
+        return status;
+    }
+    *stream_out = stream;
+    return PRESTO_OK;
+}
+
+presto_status presto_loader_open_stream(const presto_stream *stream,
+                                        const presto_loader_options *options,
+                                        presto_loader **loader_out, presto_error *err) {
+    presto_loader_options mine;
+    presto_loader_options_defaults(&mine);
+    if (options != NULL)
+        mine = *options;
+    if (stream->cache_plan != NULL)
+        mine.cache_plan = stream->cache_plan;
+    return presto_loader_open(stream->source, stream->plan, &mine, loader_out, err);
+}
+
+static void free_stream(void *owned) {
+    presto_stream_close(owned);
+    free(owned);
+}
+
+presto_status presto_loader_open_paths(const char *const *paths, size_t path_count,
+                                       const presto_stream_options *options,
+                                       presto_loader **loader_out, presto_error *err) {
+    presto_loader *loader = NULL;
+    presto_stream *stream = calloc(1, sizeof *stream);
+    if (stream == NULL)
+        return presto_fail_memory(err, sizeof *stream);
+    presto_status status = presto_stream_open(paths, path_count, options, stream, err);
+    if (status >= 0)
+        status = presto_loader_open_stream(stream, options != NULL ? options->loader : NULL,
+                                           &loader, err);
+    if (status < 0) {
+        free_stream(stream);
+        return status;
+    }
+    presto__loader_own(loader, stream, free_stream);
+    *loader_out = loader;
+    return PRESTO_OK;
+}
