@@ -10,11 +10,13 @@
 
 #include <presto/stream.h>
 
+#include "../base/options_internal.h"
 #include "engine/engine_internal.h"
 #include "stream_internal.h"
 
-void presto_stream_options_defaults(presto_stream_options *options) {
-    *options = (presto_stream_options){.verify = PRESTO_VERIFY_FULL};
+void presto_stream_options_init(presto_stream_options *options, size_t struct_bytes) {
+    const presto_stream_options defaults = {.verify = PRESTO_VERIFY_FULL};
+    presto__options_give(options, struct_bytes, &defaults, sizeof defaults);
 }
 
 void presto_stream_close(presto_stream *stream) {
@@ -69,7 +71,10 @@ static presto_status plan_steps(presto_stream *stream, size_t first, size_t last
                                 const presto_tensor_spec *spec, presto_error *err) {
     const presto_pipeline *pipeline = stream->pipeline;
     size_t middle = first;
-    presto_plan_options options = {.first_step = first, .in = spec};
+    presto_plan_options options;
+    presto_plan_options_defaults(&options);
+    options.first_step = first;
+    options.in = spec;
     while (cut && middle < last &&
            (presto_pipeline_step_type(pipeline, middle)->flags & PRESTO_STEP_RANDOM) == 0)
         middle++;
@@ -100,7 +105,7 @@ static presto_status make_plan(presto_stream *stream, const char *from,
     if (last < first)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "'%s' comes before '%s', which is what the input holds", to, from);
-    bool cut = options->loader != NULL && options->loader->cache_bytes > 0;
+    bool cut = options->loader->cache_bytes > 0;
     return plan_steps(stream, first, last, cut, spec, err);
 }
 
@@ -141,7 +146,7 @@ static presto_status check_continues(const presto_stream *stream, const char *di
 static presto_status load_own_pipeline(presto_stream *stream, const char *dir,
                                        const presto_stream_options *options, presto_error *err) {
     const presto_dataset_info *info = presto_dataset_get_info(stream->dataset);
-    const presto_pipeline_options *reading = &options->pipeline_options;
+    const presto_pipeline_options *reading = options->pipeline_options;
     if (options->pipeline == NULL && info->pipeline_json == NULL)
         return PRESTO_OK;
     if (options->pipeline == NULL)
@@ -180,6 +185,7 @@ static presto_status infer_spec(const presto_pipeline *pipeline, const char *fro
     PRESTO_TRY(presto__find_representation(pipeline, from, &representation, err));
     presto_plan *plan = NULL;
     presto_plan_options options = {
+        .struct_bytes = sizeof options,
         .last_step = presto_pipeline_representation_steps(pipeline, representation),
         .in = &presto_pipeline_source(pipeline)->output};
     PRESTO_TRY(presto_plan_new(pipeline, &options, &plan, err));
@@ -194,8 +200,8 @@ static presto_status open_foreign(presto_stream *stream, const char *const *path
     PRESTO_TRY(open_dataset(stream, paths, path_count, options, err));
     if (options->pipeline == NULL)
         return PRESTO_OK;
-    PRESTO_TRY(presto_pipeline_load(options->pipeline, &options->pipeline_options,
-                                    &stream->pipeline, err));
+    PRESTO_TRY(
+        presto_pipeline_load(options->pipeline, options->pipeline_options, &stream->pipeline, err));
     presto_tensor_spec spec;
     PRESTO_TRY(infer_spec(stream->pipeline, options->from, &spec, err));
     const presto_option *feature = presto_pipeline_source_option(stream->pipeline, "feature");
@@ -205,8 +211,8 @@ static presto_status open_foreign(presto_stream *stream, const char *const *path
 
 static presto_status open_raw(presto_stream *stream, const char *const *paths, size_t path_count,
                               const presto_stream_options *options, presto_error *err) {
-    PRESTO_TRY(presto_pipeline_load(options->pipeline, &options->pipeline_options,
-                                    &stream->pipeline, err));
+    PRESTO_TRY(
+        presto_pipeline_load(options->pipeline, options->pipeline_options, &stream->pipeline, err));
     PRESTO_TRY(presto_source_open_raw(stream->pipeline, paths, path_count, &stream->source, err));
     presto_tensor_spec spec = presto_source_main_spec(stream->source);
     return make_plan(stream, PRESTO_UNPROCESSED, options, &spec, err);
@@ -222,9 +228,12 @@ static presto_status open_stream(presto_stream *stream, const char *const *paths
         if (is_dataset)
             return open_own(stream, paths, path_count, options, err);
     }
-    if (options->pipeline == NULL && options->pipeline_options.set_count > 0)
+    presto_pipeline_options reading;
+    presto_pipeline_options_defaults(&reading);
+    PRESTO_TRY(presto__options_take(&reading, sizeof reading, options->pipeline_options, err));
+    if (options->pipeline == NULL && reading.set_count > 0)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                           "--set %.64s: of which pipeline?", options->pipeline_options.set[0]);
+                           "--set %.64s: of which pipeline?", reading.set[0]);
     if (options->pipeline == NULL && (options->from != NULL || options->to != NULL))
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "'%s' is a representation of which pipeline?",
@@ -239,12 +248,14 @@ presto_status presto_stream_open(const char *const *paths, size_t path_count,
                                  const presto_stream_options *options, presto_stream *stream_out,
                                  presto_error *err) {
     presto_stream stream = {0};
-    presto_stream_options defaults;
-    if (options == NULL) {
-        presto_stream_options_defaults(&defaults);
-        options = &defaults;
-    }
-    presto_status status = open_stream(&stream, paths, path_count, options, err);
+    presto_loader_options loader;
+    presto_stream_options taken;
+    presto_stream_options_defaults(&taken);
+    presto_loader_options_defaults(&loader);
+    PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
+    PRESTO_TRY(presto__options_take(&loader, sizeof loader, taken.loader, err));
+    taken.loader = &loader;
+    presto_status status = open_stream(&stream, paths, path_count, &taken, err);
     if (status < 0) {
         presto_stream_close(&stream);
         return status;
@@ -258,8 +269,7 @@ presto_status presto_loader_open_stream(const presto_stream *stream,
                                         presto_loader **loader_out, presto_error *err) {
     presto_loader_options mine;
     presto_loader_options_defaults(&mine);
-    if (options != NULL)
-        mine = *options;
+    PRESTO_TRY(presto__options_take(&mine, sizeof mine, options, err));
     if (stream->cache_plan != NULL)
         mine.cache_plan = stream->cache_plan;
     return presto_loader_open(stream->source, stream->plan, &mine, loader_out, err);

@@ -77,7 +77,8 @@ static presto_status open_source(presto__runner *runner, presto_error *err) {
 
 static presto_status open_plan(presto__runner *runner, presto_error *err) {
     presto_tensor_spec in = presto_source_main_spec(runner->source);
-    presto_plan_options options = {.last_step = presto_pipeline_step_count(runner->pipeline),
+    presto_plan_options options = {.struct_bytes = sizeof options,
+                                   .last_step = presto_pipeline_step_count(runner->pipeline),
                                    .in = &in};
     return presto_plan_new(runner->pipeline, &options, &runner->plan, err);
 }

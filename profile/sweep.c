@@ -5,6 +5,7 @@
  * a slow phase of the machine meets all of them and not one. A strategy that fails leaves the wave,
  * the others go on.
  */
+#include "../base/options_internal.h"
 #include "profile_internal.h"
 
 #include <presto/clock.h>
@@ -23,8 +24,8 @@
 #define BUSY_PART 0.1
 #define DEFAULT_WORK_BYTES ((uint64_t)4 << 30)
 
-void presto_sweep_options_defaults(presto_sweep_options *options) {
-    *options = (presto_sweep_options){
+void presto_sweep_options_init(presto_sweep_options *options, size_t struct_bytes) {
+    const presto_sweep_options defaults = {
         .samples = 200,
         .runs = 3,
         .run_s = 0.25,
@@ -34,6 +35,7 @@ void presto_sweep_options_defaults(presto_sweep_options *options) {
         .weights = {0, 0, 1},
         .work_bytes = DEFAULT_WORK_BYTES,
     };
+    presto__options_give(options, struct_bytes, &defaults, sizeof defaults);
 }
 
 static presto_status check_options(const presto_sweep_options *options, presto_error *err) {
@@ -384,11 +386,10 @@ static presto_status run(presto_sweep *sweep, const presto_pipeline *pipeline,
 presto_status presto_sweep_run(const presto_pipeline *pipeline, const char *const *paths,
                                size_t path_count, const presto_sweep_options *options,
                                presto_sweep **sweep_out, presto_error *err) {
-    presto_sweep_options defaults;
-    if (options == NULL) {
-        presto_sweep_options_defaults(&defaults);
-        options = &defaults;
-    }
+    presto_sweep_options taken;
+    presto_sweep_options_defaults(&taken);
+    PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
+    options = &taken;
     PRESTO_TRY(check_options(options, err));
     presto_sweep *sweep = calloc(1, sizeof *sweep);
     if (sweep == NULL)

@@ -25,7 +25,9 @@ void cli_settings_of_strategy(cli_settings *settings, const presto_strategy_file
 }
 
 presto_pipeline_options cli_pipeline_options(const cli_settings *settings) {
-    return (presto_pipeline_options){.set = settings->texts, .set_count = settings->count};
+    return (presto_pipeline_options){.struct_bytes = sizeof(presto_pipeline_options),
+                                     .set = settings->texts,
+                                     .set_count = settings->count};
 }
 
 presto_pipeline *cli_load_pipeline(const char *name, const cli_settings *settings) {

@@ -15,7 +15,8 @@
 #include "sink.h"
 
 typedef struct load {
-    presto_stream_options input;
+    presto_stream_options input; /* points to `reading` and `loader` */
+    presto_pipeline_options reading;
     presto_loader_options loader;
     sink_format format;
     feature_options features;

@@ -193,7 +193,7 @@ static void parse_input_option(load *l, int id, const char *text) {
         l->input.pipeline = text;
     } else if (id == OPT_SET) {
         cli_add_setting(&l->settings, text);
-        l->input.pipeline_options = cli_pipeline_options(&l->settings);
+        l->reading = cli_pipeline_options(&l->settings);
     } else if (id == OPT_FROM) {
         l->input.from = text;
     } else if (id == OPT_TO) {
@@ -338,7 +338,9 @@ void load_parse(load *l, int argc, char **argv) {
     cli_start(&self);
     presto_stream_options_defaults(&l->input);
     presto_loader_options_defaults(&l->loader);
+    presto_pipeline_options_defaults(&l->reading);
     l->input.loader = &l->loader;
+    l->input.pipeline_options = &l->reading;
     l->state_interval_s = -1;
     for (int id; (id = cli_next(argc, argv, &text)) != -1;) {
         parse_input_option(l, id, text);

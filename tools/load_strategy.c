@@ -25,7 +25,7 @@ presto_status load_apply_strategy(load *l, presto_error *err) {
     if (l->input.pipeline == NULL && strcmp(l->strategy.split, PRESTO_UNPROCESSED) == 0) {
         l->input.pipeline = l->strategy.pipeline;
         cli_settings_of_strategy(&l->settings, &l->strategy);
-        l->input.pipeline_options = cli_pipeline_options(&l->settings);
+        l->reading = cli_pipeline_options(&l->settings);
     }
     return PRESTO_OK;
 }

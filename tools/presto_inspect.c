@@ -377,8 +377,10 @@ static int run_repair(const inspect *in, const char *path) {
     presto_error err;
     presto_repair_result result = {0, 0, 0};
     repair r = {in, path, json_array()};
-    const presto_repair_options repairing = {
-        .on_lost = on_lost, .on_lost_user = &r, .should_stop = cli_should_stop};
+    const presto_repair_options repairing = {.struct_bytes = sizeof repairing,
+                                             .on_lost = on_lost,
+                                             .on_lost_user = &r,
+                                             .should_stop = cli_should_stop};
     char records[PRESTO_TEXT_BYTES], lost[PRESTO_TEXT_BYTES], places[PRESTO_TEXT_BYTES];
     cli_catch_signals();
     presto_status status = presto_repair_file(path, in->output, &repairing, &result, &err);

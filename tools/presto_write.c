@@ -303,7 +303,8 @@ static int explain(const write_job *w, const char *const *paths, size_t path_cou
     char count[PRESTO_TEXT_BYTES], bytes[PRESTO_TEXT_BYTES], shards[2 * PRESTO_TEXT_BYTES];
     presto_stream_options_defaults(&input);
     input.pipeline = w->pipeline_name;
-    input.pipeline_options = cli_pipeline_options(&w->settings);
+    presto_pipeline_options reading = cli_pipeline_options(&w->settings);
+    input.pipeline_options = &reading;
     input.to = w->convert.split;
     if (presto_stream_open(paths, path_count, &input, &stream, &err) < 0)
         return cli_error(&err);

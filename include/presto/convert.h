@@ -33,7 +33,8 @@ typedef void (*presto_note_fn)(void *user, const char *note);
 #define PRESTO_MAX_SHARDS 99999
 
 typedef struct presto_convert_options {
-    const char *split; /* representation to store; NULL: the last one that can be stored */
+    size_t struct_bytes; /* set by presto_convert_options_defaults */
+    const char *split;   /* representation to store; NULL: the last one that can be stored */
     const char *codec; /* text. Default "none"; NULL: that too, or without a pipeline the input's */
     presto_file_compression file_compression;
     size_t shards;        /* default 0: as many as threads, at least 1 */
@@ -62,7 +63,10 @@ typedef struct presto_convert_options {
     void *on_progress_user;
 } presto_convert_options;
 
-PRESTO_API void presto_convert_options_defaults(presto_convert_options *options);
+PRESTO_API void presto_convert_options_init(presto_convert_options *options, size_t struct_bytes);
+static inline void presto_convert_options_defaults(presto_convert_options *options) {
+    presto_convert_options_init(options, sizeof *options);
+}
 
 typedef struct presto_convert_result {
     uint64_t samples;

@@ -55,6 +55,7 @@ typedef struct presto_fault {
 typedef bool (*presto_fault_fn)(void *user, const presto_fault *fault);
 
 typedef struct presto_verify_options {
+    size_t struct_bytes;            /* set by presto_verify_options_defaults */
     uint64_t max_payload_bytes;     /* default PRESTO_FRAME_MAX_PAYLOAD_BYTES; 2^62 - 1 at most */
     uint64_t max_record_bytes;      /* after decompression; default PRESTO_CODEC_MAX_RECORD_BYTES */
     bool check_examples;            /* decompress and parse every record; default true */
@@ -68,7 +69,10 @@ typedef struct presto_verify_options {
     void *should_stop_user;
 } presto_verify_options;
 
-PRESTO_API void presto_verify_options_defaults(presto_verify_options *options);
+PRESTO_API void presto_verify_options_init(presto_verify_options *options, size_t struct_bytes);
+static inline void presto_verify_options_defaults(presto_verify_options *options) {
+    presto_verify_options_init(options, sizeof *options);
+}
 
 typedef struct presto_verify_result {
     uint64_t files;
@@ -151,11 +155,15 @@ typedef struct presto_info {
 } presto_info;
 
 typedef struct presto_info_options {
+    size_t struct_bytes; /* set by presto_info_options_defaults */
     size_t
         sample_records; /* how many records are looked into, spread over the files; default 100 */
 } presto_info_options;
 
-PRESTO_API void presto_info_options_defaults(presto_info_options *options);
+PRESTO_API void presto_info_options_init(presto_info_options *options, size_t struct_bytes);
+static inline void presto_info_options_defaults(presto_info_options *options) {
+    presto_info_options_init(options, sizeof *options);
+}
 
 /**
  * Look at a dataset or foreign files (paths as presto_dataset_open; damage is tolerated and
@@ -196,11 +204,17 @@ typedef struct presto_repair_result {
 } presto_repair_result;
 
 typedef struct presto_repair_options {
+    size_t struct_bytes;    /* set by presto_repair_options_defaults */
     presto_lost_fn on_lost; /* NULL: count only */
     void *on_lost_user;
     presto_stop_fn should_stop; /* asked before each read of at most some MiB; NULL: never */
     void *should_stop_user;
 } presto_repair_options;
+
+PRESTO_API void presto_repair_options_init(presto_repair_options *options, size_t struct_bytes);
+static inline void presto_repair_options_defaults(presto_repair_options *options) {
+    presto_repair_options_init(options, sizeof *options);
+}
 
 /**
  * Copy every whole record (both CRCs hold) of `path` to the new file `out_path`, in order, with an

@@ -69,6 +69,7 @@ typedef struct presto_pad {
 } presto_pad;
 
 typedef struct presto_loader_options {
+    size_t struct_bytes;       /* set by presto_loader_options_defaults */
     unsigned threads;          /* worker threads; 0 = inline in presto_loader_next. Default 1 */
     bool auto_threads;         /* `threads` is the most: find while running how many of them are
                                   worth it (more only if it delivers clearly more). The stream
@@ -98,8 +99,10 @@ typedef struct presto_loader_options {
                                epoch); 1 = any */
     presto_skip_fn on_skip; /* called from presto_loader_next, in sequence order; may be NULL */
     void *on_skip_user;
-    uint64_t max_record_bytes; /* decompressed; default PRESTO_CODEC_MAX_RECORD_BYTES */
-    presto_codec_spec codec;   /* records output: how records are compressed. Default none */
+    uint64_t max_record_bytes;      /* decompressed; default PRESTO_CODEC_MAX_RECORD_BYTES */
+    const presto_codec_spec *codec; /* records output: how records are compressed. Copied, but for
+                                       its dictionary, which must outlive the loader. NULL: codec
+                                       none. Default NULL */
     /* Go on where presto_loader_save_state was called: presto_loader_load_state is done to these
      * options first. Borrowed during the call. Default empty */
     presto_span state;
@@ -132,7 +135,10 @@ typedef struct presto_loader_options {
                                       the plan given to open runs behind it. NULL: none */
 } presto_loader_options;
 
-PRESTO_API void presto_loader_options_defaults(presto_loader_options *options);
+PRESTO_API void presto_loader_options_init(presto_loader_options *options, size_t struct_bytes);
+static inline void presto_loader_options_defaults(presto_loader_options *options) {
+    presto_loader_options_init(options, sizeof *options);
+}
 
 /**
  * How the rows of a feature stand in a batch. Strings (bytes) are PRESTO_LAYOUT_BYTES in every

@@ -33,6 +33,7 @@ typedef struct presto_pipeline presto_pipeline;
 
 /** How to read a pipeline. Copied, but for the step types: these live as long as the pipeline. */
 typedef struct presto_pipeline_options {
+    size_t struct_bytes; /* set by presto_pipeline_options_defaults */
     /**
      * Changes to what the text says, each "STEP.OPTION=VALUE" or "source.OPTION=VALUE", VALUE as it
      * would stand in YAML. A step that the pipeline has several times is named with its place among
@@ -45,6 +46,11 @@ typedef struct presto_pipeline_options {
     const presto_step_type *const *steps;
     size_t step_count;
 } presto_pipeline_options;
+
+PRESTO_API void presto_pipeline_options_init(presto_pipeline_options *options, size_t struct_bytes);
+static inline void presto_pipeline_options_defaults(presto_pipeline_options *options) {
+    presto_pipeline_options_init(options, sizeof *options);
+}
 
 /**
  * Load a pipeline: the name of a built-in one, or a path (with a '/' or ending in .yaml or .yml).
@@ -124,14 +130,18 @@ typedef struct presto_plan presto_plan;
 
 /** Which steps to plan, and how. */
 typedef struct presto_plan_options {
-    size_t first_step; /* of the pipeline. Default 0 */
-    size_t last_step;  /* one past the last; SIZE_MAX: to the pipeline's end. Default SIZE_MAX */
+    size_t struct_bytes; /* set by presto_plan_options_defaults */
+    size_t first_step;   /* of the pipeline. Default 0 */
+    size_t last_step;    /* one past the last; SIZE_MAX: to the pipeline's end. Default SIZE_MAX */
     const presto_tensor_spec *in; /* what enters, of the main feature. Borrowed during the call.
                                      NULL: what the pipeline's source gives. Default NULL */
     bool no_fusion; /* run every step by itself; the output is the same. Default false */
 } presto_plan_options;
 
-PRESTO_API void presto_plan_options_defaults(presto_plan_options *options);
+PRESTO_API void presto_plan_options_init(presto_plan_options *options, size_t struct_bytes);
+static inline void presto_plan_options_defaults(presto_plan_options *options) {
+    presto_plan_options_init(options, sizeof *options);
+}
 
 /**
  * The steps [first_step, last_step) of a pipeline, instantiated, checked against the spec of what
@@ -196,12 +206,19 @@ typedef struct presto_plan_worker presto_plan_worker;
 
 /** What a plan's worker works with. */
 typedef struct presto_plan_worker_options {
+    size_t struct_bytes; /* set by presto_plan_worker_options_defaults */
     presto_arena *arena; /* borrowed: the caller resets it when the sample's results are no longer
                             needed. NULL: the worker's own, so that results are valid until its next
                             run. Default NULL */
     presto_read_file_fn read_file; /* NULL: steps that read files fail */
     void *read_file_user;
 } presto_plan_worker_options;
+
+PRESTO_API void presto_plan_worker_options_init(presto_plan_worker_options *options,
+                                                size_t struct_bytes);
+static inline void presto_plan_worker_options_defaults(presto_plan_worker_options *options) {
+    presto_plan_worker_options_init(options, sizeof *options);
+}
 
 PRESTO_API presto_status presto_plan_worker_new(const presto_plan *plan,
                                                 const presto_plan_worker_options *options,
@@ -217,12 +234,18 @@ PRESTO_API void presto_plan_worker_cancel(presto_plan_worker *worker);
 
 /** Where and how one sample runs. Defaults: all 0. */
 typedef struct presto_plan_run_options {
+    size_t struct_bytes; /* set by presto_plan_run_options_defaults */
     uint64_t seed;
     uint64_t epoch;
     size_t main;             /* position of the main feature; SIZE_MAX: the sample has none */
     presto_output_fn output; /* for the last step's output; NULL: the arena */
     void *output_user;
 } presto_plan_run_options;
+
+PRESTO_API void presto_plan_run_options_init(presto_plan_run_options *options, size_t struct_bytes);
+static inline void presto_plan_run_options_defaults(presto_plan_run_options *options) {
+    presto_plan_run_options_init(options, sizeof *options);
+}
 
 /**
  * Run all steps on *sample, in place of which the result stands afterwards: features that steps

@@ -29,6 +29,7 @@ PRESTO_API const char *presto_file_compression_name(presto_file_compression comp
 typedef struct presto_shard presto_shard;
 
 typedef struct presto_shard_options {
+    size_t struct_bytes;        /* set by presto_shard_options_defaults */
     presto_verify verify;       /* default PRESTO_VERIFY_FULL */
     uint64_t max_payload_bytes; /* default PRESTO_FRAME_MAX_PAYLOAD_BYTES; 2^62 - 1 at most */
     bool map;                   /* read through mmap instead of pread; default false. A file that is
@@ -40,7 +41,10 @@ typedef struct presto_shard_options {
                       false */
 } presto_shard_options;
 
-PRESTO_API void presto_shard_options_defaults(presto_shard_options *options);
+PRESTO_API void presto_shard_options_init(presto_shard_options *options, size_t struct_bytes);
+static inline void presto_shard_options_defaults(presto_shard_options *options) {
+    presto_shard_options_init(options, sizeof *options);
+}
 
 /**
  * Open a shard. Cheap: the index is read, or built, at the first call that needs it.
@@ -136,13 +140,18 @@ PRESTO_API void presto_shard_will_read(presto_shard *shard, uint64_t first, uint
 typedef struct presto_shard_writer presto_shard_writer;
 
 typedef struct presto_shard_writer_options {
+    size_t struct_bytes;                 /* set by presto_shard_writer_options_defaults */
     presto_file_compression compression; /* default PRESTO_FILE_PLAIN */
     int compression_level;               /* 1..9, default 6 */
     bool write_index;                    /* default true */
     bool sync;                           /* fsync file and folder at finish; default true */
 } presto_shard_writer_options;
 
-PRESTO_API void presto_shard_writer_options_defaults(presto_shard_writer_options *options);
+PRESTO_API void presto_shard_writer_options_init(presto_shard_writer_options *options,
+                                                 size_t struct_bytes);
+static inline void presto_shard_writer_options_defaults(presto_shard_writer_options *options) {
+    presto_shard_writer_options_init(options, sizeof *options);
+}
 
 /** What a finished shard amounts to. */
 typedef struct presto_shard_summary {

@@ -27,14 +27,7 @@ typedef struct presto_stream {
 } presto_stream;
 
 typedef struct presto_stream_options {
-    const char *pipeline;                     /* name or path; NULL: from dataset.json, or none */
-    presto_pipeline_options pipeline_options; /* how it is read; `set` applies to the one of
-                                                 dataset.json, too, behind its split */
-    const char *from; /* representation that the input holds; NULL: from dataset.json, or the raw
-                         source if a pipeline is named */
-    const char *to;   /* representation to stop at; NULL: the end of the pipeline */
-    presto_verify verify;
-    bool map; /* read shards through mmap; see presto_shard_options */
+    size_t struct_bytes; /* set by presto_stream_options_defaults */
     /**
      * The loader that the stream is for. If it may leave samples out, files whose lengths are
      * damaged, or that were cut, are read as far as they are whole
@@ -42,9 +35,21 @@ typedef struct presto_stream_options {
      * random one. Borrowed during the call. NULL: the defaults
      */
     const presto_loader_options *loader;
+    const char *pipeline; /* name or path; NULL: from dataset.json, or none */
+    /* How it is read; `set` applies to the one of dataset.json, too, behind its split. NULL: the
+     * defaults */
+    const presto_pipeline_options *pipeline_options;
+    const char *from; /* representation that the input holds; NULL: from dataset.json, or the raw
+                         source if a pipeline is named */
+    const char *to;   /* representation to stop at; NULL: the end of the pipeline */
+    presto_verify verify;
+    bool map; /* read shards through mmap; see presto_shard_options */
 } presto_stream_options;
 
-PRESTO_API void presto_stream_options_defaults(presto_stream_options *options);
+PRESTO_API void presto_stream_options_init(presto_stream_options *options, size_t struct_bytes);
+static inline void presto_stream_options_defaults(presto_stream_options *options) {
+    presto_stream_options_init(options, sizeof *options);
+}
 
 /**
  * Decide what `paths` are and which steps remain:

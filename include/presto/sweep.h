@@ -85,6 +85,7 @@ typedef bool (*presto_trial_fn)(void *user, const presto_strategy *strategy, siz
                                 size_t total, const presto_strategy_result *result);
 
 typedef struct presto_sweep_options {
+    size_t struct_bytes; /* set by presto_sweep_options_defaults */
     /* None: every representation that can be stored, and "unprocessed". */
     const char *const *splits;
     size_t split_count;
@@ -121,7 +122,10 @@ typedef struct presto_sweep_options {
     void *on_trial_user;
 } presto_sweep_options;
 
-PRESTO_API void presto_sweep_options_defaults(presto_sweep_options *options);
+PRESTO_API void presto_sweep_options_init(presto_sweep_options *options, size_t struct_bytes);
+static inline void presto_sweep_options_defaults(presto_sweep_options *options) {
+    presto_sweep_options_init(options, sizeof *options);
+}
 
 typedef struct presto_sweep presto_sweep;
 

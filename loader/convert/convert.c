@@ -19,14 +19,16 @@
 
 #include <presto/clock.h>
 
+#include "../../base/options_internal.h"
 #include "convert_internal.h"
 
 /* Of data in flight: for each thread, and for the writers. */
 #define PREFETCH_BYTES_EACH ((size_t)32 << 20)
 
-void presto_convert_options_defaults(presto_convert_options *options) {
-    *options = (presto_convert_options){
+void presto_convert_options_init(presto_convert_options *options, size_t struct_bytes) {
+    const presto_convert_options defaults = {
         .codec = "none", .threads = 1, .skip_limit = UINT64_MAX, .skip_fraction = 1, .sync = true};
+    presto__options_give(options, struct_bytes, &defaults, sizeof defaults);
 }
 
 /*
@@ -108,7 +110,10 @@ static presto_status make_plan(presto__conversion *job, size_t first_step, size_
                            "representation '%s' comes before '%s', which is what the input holds",
                            job->split, presto_dataset_get_info(job->dataset)->split);
     presto_tensor_spec spec = presto_source_main_spec(job->source);
-    presto_plan_options options = {.first_step = first_step, .last_step = last_step, .in = &spec};
+    presto_plan_options options = {.struct_bytes = sizeof options,
+                                   .first_step = first_step,
+                                   .last_step = last_step,
+                                   .in = &spec};
     return presto_plan_new(job->pipeline, &options, &job->plan, err);
 }
 
@@ -220,11 +225,10 @@ presto_status presto_convert(const presto_pipeline *pipeline, const char *const 
                              size_t path_count, const char *dir,
                              const presto_convert_options *options,
                              presto_convert_result *result_out, presto_error *err) {
-    presto_convert_options defaults;
-    if (options == NULL) {
-        presto_convert_options_defaults(&defaults);
-        options = &defaults;
-    }
+    presto_convert_options taken;
+    presto_convert_options_defaults(&taken);
+    PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
+    options = &taken;
     presto__conversion job = {.options = options,
                               .pipeline = pipeline,
                               .dir = dir,

@@ -298,7 +298,7 @@ static void loader_options(const presto__conversion *job, presto_loader_options 
     loader.on_skip_user = options->on_skip_user;
     loader.on_warning = options->on_warning;
     loader.on_warning_user = options->on_warning_user;
-    loader.codec = job->codec;
+    loader.codec = &job->codec;
     *loader_out = loader;
 }
 

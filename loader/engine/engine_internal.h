@@ -112,7 +112,8 @@ struct presto_loader {
     void (*free_owned)(void *owned);
     const presto_plan *cache_plan; /* steps before the cache; NULL: none */
     const presto_plan *plan;       /* steps behind it, or all; NULL: none */
-    presto_loader_options options; /* and the codec's dictionary, which workers' codecs borrow */
+    presto_loader_options options;
+    presto_codec_spec codec; /* and its dictionary, which workers' codecs borrow */
     presto__blocking blocking;
     size_t worker_bytes; /* what a worker is expected to hold */
     bool starts_alone;   /* how large packets are is not known before the first one is there */

@@ -8,6 +8,7 @@
 #include <presto/checked.h>
 #include <presto/clock.h>
 
+#include "../../base/options_internal.h"
 #include "engine_internal.h"
 
 #define DEFAULT_PREFETCH_BYTES ((size_t)256 << 20)
@@ -20,8 +21,8 @@
 #define EXPECTED_WORKER_BYTES ((size_t)128 << 10)
 #define MOST_EXPECTED_WORKER_BYTES ((size_t)1 << 20)
 
-void presto_loader_options_defaults(presto_loader_options *options) {
-    *options = (presto_loader_options){
+void presto_loader_options_init(presto_loader_options *options, size_t struct_bytes) {
+    const presto_loader_options defaults = {
         .threads = 1,
         .output = PRESTO_OUTPUT_BATCHES,
         .batch_samples = 1,
@@ -34,7 +35,7 @@ void presto_loader_options_defaults(presto_loader_options *options) {
         .skip_fraction = 1,
         .max_record_bytes = PRESTO_CODEC_MAX_RECORD_BYTES,
     };
-    (void)presto_codec_parse("none", &options->codec, NULL);
+    presto__options_give(options, struct_bytes, &defaults, sizeof defaults);
 }
 
 /* ---- opening ---- */
@@ -171,13 +172,13 @@ static void choose_path(presto_loader *loader) {
     if (options->output != PRESTO_OUTPUT_RECORDS)
         return;
     char text[PRESTO_CODEC_TEXT_BYTES];
-    loader->compresses = strcmp(presto_codec_format(&options->codec, text), "none") != 0;
+    loader->compresses = strcmp(presto_codec_format(&loader->codec, text), "none") != 0;
     loader->pass_through = !has_steps && ops->record != NULL;
     const presto_codec_spec *stored = ops->codec == NULL ? NULL : ops->codec(loader->source);
     loader->same_codec =
-        loader->pass_through && stored != NULL && same_codec(stored, &options->codec);
-    if (options->codec.type_bytes == 0 && has_steps)
-        options->codec.type_bytes = (unsigned)presto_dtype_bytes(
+        loader->pass_through && stored != NULL && same_codec(stored, &loader->codec);
+    if (loader->codec.type_bytes == 0 && has_steps)
+        loader->codec.type_bytes = (unsigned)presto_dtype_bytes(
             presto_plan_output(loader->plan != NULL ? loader->plan : loader->cache_plan)->dtype);
 }
 
@@ -340,11 +341,10 @@ static presto_status open_loader(presto_loader *loader, presto_error *err) {
 presto_status presto_loader_open(presto_source *source, const presto_plan *plan,
                                  const presto_loader_options *options, presto_loader **loader_out,
                                  presto_error *err) {
-    presto_loader_options defaults;
-    if (options == NULL) {
-        presto_loader_options_defaults(&defaults);
-        options = &defaults;
-    }
+    presto_loader_options taken;
+    presto_loader_options_defaults(&taken);
+    PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
+    options = &taken;
     return presto__loader_open_ranges(source, plan, options, &(presto__ranges){0}, loader_out, err);
 }
 
@@ -377,6 +377,11 @@ presto_status presto__loader_open_ranges(presto_source *source, const presto_pla
     loader->end_packet = UINT64_MAX;
     loader->opened_ns = presto_clock_ns();
     presto_status status = copy_ranges(loader, ranges, err);
+    if (options->codec != NULL)
+        loader->codec = *options->codec;
+    else if (status == PRESTO_OK)
+        status = presto_codec_parse("none", &loader->codec, err);
+    loader->options.codec = NULL;
     if (status == PRESTO_OK)
         status = open_loader(loader, err);
     if (status < 0) {

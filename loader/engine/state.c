@@ -11,6 +11,7 @@
 
 #include <jansson.h>
 
+#include "../../base/options_internal.h"
 #include "engine_internal.h"
 
 #define STATE_FORMAT 1
@@ -112,6 +113,9 @@ presto_status presto_loader_load_state(presto_span json, const presto_source *so
                                        presto_loader_options *options, presto_error *err) {
     state saved;
     json_error_t where;
+    presto_loader_options taken;
+    presto_loader_options_defaults(&taken);
+    PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
     json_t *root = json_loadb((const char *)json.data, json.bytes, 0, &where);
     if (root == NULL)
         return presto_fail(err, PRESTO_ERR_CORRUPT,
@@ -126,9 +130,11 @@ presto_status presto_loader_load_state(presto_span json, const presto_source *so
         status = presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
                              "no state of a stream, or of another version");
     if (status == PRESTO_OK)
-        status = check_state(&saved, source, options, err);
+        status = check_state(&saved, source, &taken, err);
     if (status == PRESTO_OK)
-        status = apply_state(&saved, options, err);
+        status = apply_state(&saved, &taken, err);
+    if (status >= 0)
+        presto__options_give(options, options->struct_bytes, &taken, sizeof taken);
     json_decref(root);
     return status;
 }

@@ -38,8 +38,10 @@ presto_status presto__worker_init(presto__worker *worker, presto_loader *loader,
     PRESTO_TRY(ops->reader_new(loader->source, &options, &worker->reader, err));
     worker->reader->aligns = loader->aligns_views;
     worker->reader->grower = &worker->arena;
-    const presto_plan_worker_options steps = {
-        .arena = &worker->arena, .read_file = ops->read_file, .read_file_user = worker->reader};
+    const presto_plan_worker_options steps = {.struct_bytes = sizeof steps,
+                                              .arena = &worker->arena,
+                                              .read_file = ops->read_file,
+                                              .read_file_user = worker->reader};
     if (loader->cache_plan != NULL)
         PRESTO_TRY(presto_plan_worker_new(loader->cache_plan, &steps, &worker->cache_worker, err));
     if (loader->disk != NULL)
@@ -55,7 +57,7 @@ presto_status presto__worker_init(presto__worker *worker, presto_loader *loader,
     if (loader->plan != NULL)
         PRESTO_TRY(presto_plan_worker_new(loader->plan, &steps, &worker->plan_worker, err));
     if (loader->options.output == PRESTO_OUTPUT_RECORDS && loader->compresses)
-        PRESTO_TRY(presto_codec_new(&loader->options.codec, &worker->codec, err));
+        PRESTO_TRY(presto_codec_new(&loader->codec, &worker->codec, err));
     if (loader->step_count > 0) {
         worker->step_stats = calloc(loader->step_count, sizeof *worker->step_stats);
         if (worker->step_stats == NULL)
@@ -200,7 +202,8 @@ static presto_status find_main(presto__worker *worker, presto_error *err) {
 static presto_status run_steps(presto__worker *worker, presto_plan_worker *steps, bool is_last,
                                presto_error *err) {
     presto_loader *loader = worker->loader;
-    presto_plan_run_options options = {.seed = loader->options.seed,
+    presto_plan_run_options options = {.struct_bytes = sizeof options,
+                                       .seed = loader->options.seed,
                                        .epoch = worker->packet->epoch,
                                        .main = worker->main,
                                        .output = is_last ? give_output : NULL,

@@ -12,6 +12,7 @@
 #include <presto/numbers.h>
 
 #include "../../base/file_internal.h"
+#include "../../base/options_internal.h"
 #include "../../base/walk_internal.h"
 #include "../shard/shard_internal.h"
 #include "dataset_internal.h"
@@ -385,15 +386,15 @@ static presto_status open_paths(presto_dataset *dataset, const char *const *path
 presto_status presto_dataset_open(const char *const *paths, size_t path_count,
                                   const presto_shard_options *options, presto_dataset **dataset_out,
                                   presto_error *err) {
+    presto_shard_options taken;
+    presto_shard_options_defaults(&taken);
+    PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
     if (path_count == 0)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "no path is given");
     presto_dataset *dataset = calloc(1, sizeof *dataset);
     if (dataset == NULL)
         return presto_fail_memory(err, sizeof *dataset);
-    if (options != NULL)
-        dataset->options = *options;
-    else
-        presto_shard_options_defaults(&dataset->options);
+    dataset->options = taken;
     presto_status status = open_paths(dataset, paths, path_count, err);
     if (status < 0) {
         presto_dataset_free(dataset);

@@ -9,6 +9,7 @@
 #include <presto/example.h>
 #include <presto/text.h>
 
+#include "../../base/options_internal.h"
 #include "../example/example_internal.h"
 #include "../shard/shard_internal.h"
 #include "inspect_internal.h"
@@ -18,8 +19,9 @@
 /* Codec and kind are guessed from so many of the sampled records. */
 #define GUESS_RECORDS 16
 
-void presto_info_options_defaults(presto_info_options *options) {
-    *options = (presto_info_options){.sample_records = 100};
+void presto_info_options_init(presto_info_options *options, size_t struct_bytes) {
+    const presto_info_options defaults = {.sample_records = 100};
+    presto__options_give(options, struct_bytes, &defaults, sizeof defaults);
 }
 
 void presto_info_done(presto_info *info) {
@@ -386,21 +388,19 @@ static void take_known_sizes(collector *c) {
 presto_status presto_info_collect(const char *const *paths, size_t path_count,
                                   const presto_info_options *options, presto_info *info_out,
                                   presto_error *err) {
-    presto_info_options defaults;
+    presto_info_options mine;
     presto_shard_options shard_options;
     presto_info info = {0};
     sampler taken = {0};
     collector c = {.info = &info};
-    if (options == NULL) {
-        presto_info_options_defaults(&defaults);
-        options = &defaults;
-    }
+    presto_info_options_defaults(&mine);
+    PRESTO_TRY(presto__options_take(&mine, sizeof mine, options, err));
     presto_shard_options_defaults(&shard_options);
     shard_options.tolerate = true;
     PRESTO_TRY(presto_dataset_open(paths, path_count, &shard_options, &c.dataset, err));
     presto_status status = look_at_files(&c, err);
     if (status == PRESTO_OK)
-        status = take_sample(&c, options->sample_records, &taken, err);
+        status = take_sample(&c, mine.sample_records, &taken, err);
     if (status == PRESTO_OK)
         status = look_at_sample(&c, &taken, err);
     if (status == PRESTO_OK)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "../../base/file_internal.h"
+#include "../../base/options_internal.h"
 #include "../dataset/dataset_internal.h"
 #include "../shard/shard_internal.h"
 #include "inspect_internal.h"
@@ -44,11 +45,17 @@ static presto_status copy_whole(presto__scan *scan, presto_shard_writer *writer,
     return status < 0 ? status : PRESTO_OK;
 }
 
+void presto_repair_options_init(presto_repair_options *options, size_t struct_bytes) {
+    const presto_repair_options defaults = {0};
+    presto__options_give(options, struct_bytes, &defaults, sizeof defaults);
+}
+
 presto_status presto_repair_file(const char *path, const char *out_path,
                                  const presto_repair_options *options,
                                  presto_repair_result *result_out, presto_error *err) {
-    const presto_repair_options none = {0};
-    options = options != NULL ? options : &none;
+    presto_repair_options taken;
+    presto_repair_options_defaults(&taken);
+    PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
     presto__scan *scan = NULL;
     presto_shard_writer *writer = NULL;
     presto_repair_result result = {0};
@@ -59,13 +66,13 @@ presto_status presto_repair_file(const char *path, const char *out_path,
         return exists;
     }
     PRESTO_TRY(presto__scan_new(path, PRESTO_FRAME_MAX_PAYLOAD_BYTES, &scan, err));
-    presto__scan_ask(scan, options->should_stop, options->should_stop_user);
+    presto__scan_ask(scan, taken.should_stop, taken.should_stop_user);
     presto_shard_writer_options written;
     presto_shard_writer_options_defaults(&written);
     written.compression = presto__scan_compression(scan);
     presto_status status = presto_shard_writer_open(out_path, &written, &writer, err);
     if (status == PRESTO_OK)
-        status = copy_whole(scan, writer, options, &result, err);
+        status = copy_whole(scan, writer, &taken, &result, err);
     if (status == PRESTO_OK)
         status = presto_shard_writer_finish(writer, NULL, err);
     presto_shard_writer_free(writer);

@@ -15,6 +15,7 @@
 #include <presto/numbers.h>
 
 #include "../../base/file_internal.h"
+#include "../../base/options_internal.h"
 #include "../dataset/dataset_internal.h"
 #include "../shard/shard_internal.h"
 #include "inspect_internal.h"
@@ -33,11 +34,12 @@ const char *presto_fault_name(presto_fault_kind kind) {
     return "?";
 }
 
-void presto_verify_options_defaults(presto_verify_options *options) {
-    *options = (presto_verify_options){.max_payload_bytes = PRESTO_FRAME_MAX_PAYLOAD_BYTES,
-                                       .max_record_bytes = PRESTO_CODEC_MAX_RECORD_BYTES,
-                                       .check_examples = true,
-                                       .check_index = true};
+void presto_verify_options_init(presto_verify_options *options, size_t struct_bytes) {
+    const presto_verify_options defaults = {.max_payload_bytes = PRESTO_FRAME_MAX_PAYLOAD_BYTES,
+                                            .max_record_bytes = PRESTO_CODEC_MAX_RECORD_BYTES,
+                                            .check_examples = true,
+                                            .check_index = true};
+    presto__options_give(options, struct_bytes, &defaults, sizeof defaults);
 }
 
 /* One file under examination. */
@@ -258,12 +260,10 @@ static presto_status verify_records(verifier *v, presto_error *err) {
 
 presto_status presto_verify_file(const char *path, const presto_verify_options *options,
                                  presto_verify_result *result, presto_error *err) {
-    presto_verify_options defaults;
-    if (options == NULL) {
-        presto_verify_options_defaults(&defaults);
-        options = &defaults;
-    }
-    verifier v = {.path = path, .options = options, .result = result};
+    presto_verify_options taken;
+    presto_verify_options_defaults(&taken);
+    PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
+    verifier v = {.path = path, .options = &taken, .result = result};
     presto_error fault;
     result->files++;
     presto_status status = verify_records(&v, &fault);
@@ -365,15 +365,13 @@ static presto_status verify_ours(const presto_dataset *dataset, const presto_ver
 presto_status presto_verify_paths(const char *const *paths, size_t path_count,
                                   const presto_verify_options *options,
                                   presto_verify_result *result, presto_error *err) {
-    presto_verify_options defaults;
-    if (options == NULL) {
-        presto_verify_options_defaults(&defaults);
-        options = &defaults;
-    }
+    presto_verify_options taken;
+    presto_verify_options_defaults(&taken);
+    PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
     presto_dataset *dataset = NULL;
     presto_status status = presto__dataset_open_ours(paths, path_count, &dataset, err);
     if (status == PRESTO_OK) {
-        status = verify_ours(dataset, options, result, err);
+        status = verify_ours(dataset, &taken, result, err);
         presto_dataset_free(dataset);
         return status;
     }
@@ -382,7 +380,7 @@ presto_status presto_verify_paths(const char *const *paths, size_t path_count,
     presto__listing listing = {0};
     status = presto__listing_of(paths, path_count, &listing, err);
     for (size_t i = 0; i < listing.count && status == PRESTO_OK; i++)
-        status = presto_verify_file(listing.paths[i], options, result, err);
+        status = presto_verify_file(listing.paths[i], &taken, result, err);
     presto__listing_done(&listing);
     return status;
 }

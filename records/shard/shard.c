@@ -5,12 +5,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../../base/options_internal.h"
 #include "../frame/frame_internal.h"
 #include "shard_internal.h"
 
-void presto_shard_options_defaults(presto_shard_options *options) {
-    *options = (presto_shard_options){.verify = PRESTO_VERIFY_FULL,
-                                      .max_payload_bytes = PRESTO_FRAME_MAX_PAYLOAD_BYTES};
+void presto_shard_options_init(presto_shard_options *options, size_t struct_bytes) {
+    const presto_shard_options defaults = {.verify = PRESTO_VERIFY_FULL,
+                                           .max_payload_bytes = PRESTO_FRAME_MAX_PAYLOAD_BYTES};
+    presto__options_give(options, struct_bytes, &defaults, sizeof defaults);
 }
 
 static presto_status init_locks(presto_shard *shard, presto_error *err) {
@@ -49,13 +51,13 @@ static presto_status look_at_file(presto_shard *shard, presto_error *err) {
 presto_status presto__shard_open(const char *path, const presto_shard_options *options,
                                  presto__fd_pool *pool, presto_shard **shard_out,
                                  presto_error *err) {
+    presto_shard_options taken;
+    presto_shard_options_defaults(&taken);
+    PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
     presto_shard *shard = calloc(1, sizeof *shard);
     if (shard == NULL)
         return presto_fail_memory(err, sizeof *shard);
-    if (options != NULL)
-        shard->options = *options;
-    else
-        presto_shard_options_defaults(&shard->options);
+    shard->options = taken;
     shard->options.max_payload_bytes = presto__payload_limit(shard->options.max_payload_bytes);
     shard->fd = -1;
     presto_status status = init_locks(shard, err);

@@ -12,6 +12,7 @@
 #include <zlib.h>
 
 #include "../../base/file_internal.h"
+#include "../../base/options_internal.h"
 #include "../frame/frame_internal.h"
 #include "shard_internal.h"
 
@@ -43,11 +44,12 @@ struct presto_shard_writer {
     bool zlib_ready;
 };
 
-void presto_shard_writer_options_defaults(presto_shard_writer_options *options) {
-    *options = (presto_shard_writer_options){.compression = PRESTO_FILE_PLAIN,
-                                             .compression_level = 6,
-                                             .write_index = true,
-                                             .sync = true};
+void presto_shard_writer_options_init(presto_shard_writer_options *options, size_t struct_bytes) {
+    const presto_shard_writer_options defaults = {.compression = PRESTO_FILE_PLAIN,
+                                                  .compression_level = 6,
+                                                  .write_index = true,
+                                                  .sync = true};
+    presto__options_give(options, struct_bytes, &defaults, sizeof defaults);
 }
 
 static presto_status start(presto_shard_writer *writer, const char *path, presto_error *err) {
@@ -75,13 +77,13 @@ static presto_status start(presto_shard_writer *writer, const char *path, presto
 
 presto_status presto_shard_writer_open(const char *path, const presto_shard_writer_options *options,
                                        presto_shard_writer **writer_out, presto_error *err) {
+    presto_shard_writer_options taken;
+    presto_shard_writer_options_defaults(&taken);
+    PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
     presto_shard_writer *writer = calloc(1, sizeof *writer);
     if (writer == NULL)
         return presto_fail_memory(err, sizeof *writer);
-    if (options != NULL)
-        writer->options = *options;
-    else
-        presto_shard_writer_options_defaults(&writer->options);
+    writer->options = taken;
     writer->fd = -1;
     presto_status status = start(writer, path, err);
     if (status < 0) {

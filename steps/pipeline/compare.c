@@ -6,7 +6,8 @@
 
 static presto_status read_back(const presto_pipeline *pipeline, const char *json,
                                presto_pipeline **other_out, presto_error *err) {
-    presto_pipeline_options options = {.steps = pipeline->own_steps,
+    presto_pipeline_options options = {.struct_bytes = sizeof options,
+                                       .steps = pipeline->own_steps,
                                        .step_count = pipeline->own_step_count};
     return presto_pipeline_parse(presto_span_of_text(json), "dataset.json", &options, other_out,
                                  err);

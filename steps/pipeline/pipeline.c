@@ -4,6 +4,7 @@
  * keys, types, names, and a step whose input does not fit what the step before it gives.
  */
 #define _XOPEN_SOURCE 700 /* realpath */
+#include "../../base/options_internal.h"
 #include "pipeline_internal.h"
 
 #include <stdio.h>
@@ -13,8 +14,8 @@
 
 typedef struct parse_state {
     presto_pipeline *pipeline;
-    const presto_pipeline_options *options; /* NULL: none */
-    const char *folder;                     /* of the text; NULL: the working folder */
+    const presto_pipeline_options *options;
+    const char *folder; /* of the text; NULL: the working folder */
     presto_error *err;
 } parse_state;
 
@@ -296,13 +297,21 @@ static presto_status parse_text(parse_state *p, presto_span yaml, const char *fi
     return pipeline->json != NULL ? PRESTO_OK : presto_fail_memory(p->err, 0);
 }
 
+void presto_pipeline_options_init(presto_pipeline_options *options, size_t struct_bytes) {
+    const presto_pipeline_options defaults = {0};
+    presto__options_give(options, struct_bytes, &defaults, sizeof defaults);
+}
+
 presto_status presto_pipeline_parse(presto_span yaml, const char *file,
                                     const presto_pipeline_options *options,
                                     presto_pipeline **pipeline_out, presto_error *err) {
+    presto_pipeline_options taken;
+    presto_pipeline_options_defaults(&taken);
+    PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
     presto_pipeline *pipeline = calloc(1, sizeof *pipeline);
     if (pipeline == NULL)
         return presto_fail_memory(err, sizeof *pipeline);
-    parse_state p = {.pipeline = pipeline, .options = options, .err = err};
+    parse_state p = {.pipeline = pipeline, .options = &taken, .err = err};
     presto_status status = parse_text(&p, yaml, file);
     if (status < 0) {
         presto_error_set_file(err, file);

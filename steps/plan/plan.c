@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../../base/options_internal.h"
 #include "plan_internal.h"
 
 static presto_status fail_step(const presto_plan *plan, size_t i, presto_status status,
@@ -88,16 +89,16 @@ static presto_status plan_steps(presto_plan *plan, const presto_plan_options *op
     return status;
 }
 
-void presto_plan_options_defaults(presto_plan_options *options) {
-    *options = (presto_plan_options){.last_step = SIZE_MAX};
+void presto_plan_options_init(presto_plan_options *options, size_t struct_bytes) {
+    const presto_plan_options defaults = {.last_step = SIZE_MAX};
+    presto__options_give(options, struct_bytes, &defaults, sizeof defaults);
 }
 
 presto_status presto_plan_new(const presto_pipeline *pipeline, const presto_plan_options *given,
                               presto_plan **plan_out, presto_error *err) {
     presto_plan_options options;
     presto_plan_options_defaults(&options);
-    if (given != NULL)
-        options = *given;
+    PRESTO_TRY(presto__options_take(&options, sizeof options, given, err));
     if (options.last_step == SIZE_MAX)
         options.last_step = pipeline->step_count;
     if (options.in == NULL)

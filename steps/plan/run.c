@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Running a plan on one sample: stage after stage, each on the feature that its steps work on. */
+#include "../../base/options_internal.h"
 #include "plan_internal.h"
 
 /* Where the feature stands that step i reads. */
@@ -102,15 +103,25 @@ static presto_status start_sample(presto_plan_worker *worker,
     return PRESTO_OK;
 }
 
+void presto_plan_run_options_init(presto_plan_run_options *options, size_t struct_bytes) {
+    const presto_plan_run_options defaults = {0};
+    presto__options_give(options, struct_bytes, &defaults, sizeof defaults);
+}
+
 presto_status presto_plan_run(presto_plan_worker *worker, const presto_plan_run_options *options,
                               presto_sample *sample, presto_error *err) {
-    static const presto_plan_run_options defaults = {0};
+    presto_plan_run_options taken;
     const presto_plan *plan = worker->plan;
     if (plan->step_count == 0)
         return PRESTO_OK;
+    if (options == NULL || options->struct_bytes != sizeof taken) {
+        presto_plan_run_options_defaults(&taken);
+        PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
+        options = &taken;
+    }
     if (worker->owns_arena)
         presto_arena_reset(&worker->arena);
-    PRESTO_TRY(start_sample(worker, options != NULL ? options : &defaults, sample, err));
+    PRESTO_TRY(start_sample(worker, options, sample, err));
     for (size_t s = 0; s < plan->stage_count; s++) {
         presto_status status = run_stage(worker, &plan->stages[s], err);
         if (status != PRESTO_OK)

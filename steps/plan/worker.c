@@ -2,6 +2,7 @@
 /* The state of a plan in one thread: what its steps opened for it. */
 #include <stdlib.h>
 
+#include "../../base/options_internal.h"
 #include "plan_internal.h"
 
 static presto_status allocate(presto_plan_worker *worker, presto_error *err) {
@@ -36,15 +37,22 @@ static presto_status open_steps(presto_plan_worker *worker, presto_error *err) {
     return PRESTO_OK;
 }
 
+void presto_plan_worker_options_init(presto_plan_worker_options *options, size_t struct_bytes) {
+    const presto_plan_worker_options defaults = {0};
+    presto__options_give(options, struct_bytes, &defaults, sizeof defaults);
+}
+
 presto_status presto_plan_worker_new(const presto_plan *plan,
                                      const presto_plan_worker_options *options,
                                      presto_plan_worker **worker_out, presto_error *err) {
+    presto_plan_worker_options taken;
+    presto_plan_worker_options_defaults(&taken);
+    PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
     presto_plan_worker *worker = presto_memory_apart(1, sizeof *worker);
     if (worker == NULL)
         return presto_fail_memory(err, sizeof *worker);
     worker->plan = plan;
-    if (options != NULL)
-        worker->options = *options;
+    worker->options = taken;
     worker->owns_arena = worker->options.arena == NULL;
     if (worker->owns_arena)
         worker->options.arena = &worker->arena;

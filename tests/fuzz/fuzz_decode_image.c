@@ -28,9 +28,12 @@ static void require(bool truth) {
 static void runner_open(runner *r, int channels, bool no_fusion) {
     char yaml[256];
     presto_error err;
-    presto_plan_options options = {
-        .first_step = 1, .last_step = 3, .in = &string_spec, .no_fusion = no_fusion};
-    presto_plan_worker_options worker = {.arena = &r->arena};
+    presto_plan_options options = {.struct_bytes = sizeof options,
+                                   .first_step = 1,
+                                   .last_step = 3,
+                                   .in = &string_spec,
+                                   .no_fusion = no_fusion};
+    presto_plan_worker_options worker = {.struct_bytes = sizeof worker, .arena = &r->arena};
     snprintf(yaml, sizeof yaml,
              "{name: f, source: {type: files}, steps: [{step: read-file}, "
              "{step: decode-image, channels: %d, max-bytes: 1MiB}, "
@@ -50,7 +53,7 @@ static void runner_close(runner *r) {
 
 static presto_status runner_run(runner *r, const presto_span *bytes, presto_tensor *out,
                                 presto_error *err) {
-    presto_plan_run_options options = {0};
+    presto_plan_run_options options = {.struct_bytes = sizeof options};
     presto_feature image = {.name = presto_span_of_text("image"),
                             .tensor = {.spec = string_spec, .strings = bytes}};
     presto_sample sample = {&image, 1, bytes->bytes};

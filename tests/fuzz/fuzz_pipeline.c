@@ -18,7 +18,8 @@ static void check_plans(const presto_pipeline *pipeline) {
     size_t steps = presto_pipeline_step_count(pipeline);
     presto_plan *plan = NULL;
     presto_error err;
-    presto_plan_options options = {.last_step = steps,
+    presto_plan_options options = {.struct_bytes = sizeof options,
+                                   .last_step = steps,
                                    .in = &presto_pipeline_source(pipeline)->output};
     require(presto_plan_new(pipeline, &options, &plan, &err) == PRESTO_OK);
     require(presto_plan_step_count(plan) == steps);

@@ -213,7 +213,9 @@ START_TEST(frames_in_the_stored_codec_are_the_stored_frames) {
     presto_error err;
     presto_loader_options options = defaults(2, 0);
     options.output = PRESTO_OUTPUT_RECORDS;
-    ck_assert_ok(presto_codec_parse("zlib", &options.codec, &err), &err);
+    presto_codec_spec zlib;
+    ck_assert_ok(presto_codec_parse("zlib", &zlib, &err), &err);
+    options.codec = &zlib;
     presto_loader *loader;
     presto_batch *batch;
     presto_buffer all = {0};

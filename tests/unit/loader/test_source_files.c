@@ -320,7 +320,8 @@ START_TEST(files_that_cannot_be_read_are_samples_that_can_be_left_out) {
     presto_plan *plan;
     ck_assert_ok(presto_source_open_raw(pipeline, paths, 1, &source, &err), &err);
     ck_assert_uint_eq(presto_source_count(source), 6);
-    presto_plan_options planning = {.last_step = 1,
+    presto_plan_options planning = {.struct_bytes = sizeof planning,
+                                    .last_step = 1,
                                     .in = &presto_pipeline_source(pipeline)->output};
     ck_assert_ok(presto_plan_new(pipeline, &planning, &plan, &err), &err);
     ck_assert_int_eq(unlink(at("5.a")), 0); /* gone since it was listed */
@@ -389,7 +390,8 @@ static size_t deliver(presto_pipeline *pipeline, presto_source *source, refusal 
     presto_loader *loader;
     presto_batch *batch;
     presto_loader_options options;
-    presto_plan_options planning = {.last_step = 1,
+    presto_plan_options planning = {.struct_bytes = sizeof planning,
+                                    .last_step = 1,
                                     .in = &presto_pipeline_source(pipeline)->output};
     ck_assert_ok(presto_plan_new(pipeline, &planning, &plan, &err), &err);
     presto_loader_options_defaults(&options);

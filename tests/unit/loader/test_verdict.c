@@ -56,7 +56,8 @@ static presto_verdict stream(int side, long consume_ms, unsigned threads) {
     ck_assert_ok(presto_pipeline_parse(presto_span_of_text(text), "test", NULL, &pipeline, &err),
                  &err);
     presto_tensor_spec spec = {.dtype = PRESTO_UINT8, .rank = 3, .dims = {SIDE, SIDE, 3}};
-    presto_plan_options planning = {.first_step = 2, .last_step = 4, .in = &spec};
+    presto_plan_options planning = {
+        .struct_bytes = sizeof planning, .first_step = 2, .last_step = 4, .in = &spec};
     ck_assert_ok(presto_plan_new(pipeline, &planning, &plan, &err), &err);
     presto_source *source = slow_source(200);
     presto_loader_options options;

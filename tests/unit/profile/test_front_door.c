@@ -306,7 +306,8 @@ START_TEST(plans_take_null_options) {
                                "source: {type: files, match: ['*']}\n"
                                "steps: [{step: halve}, {step: halve}]\n";
     const presto_step_type *const own[] = {&halve_step};
-    presto_pipeline_options reading = {.steps = own, .step_count = 1};
+    presto_pipeline_options reading = {
+        .struct_bytes = sizeof reading, .steps = own, .step_count = 1};
     presto_pipeline *halved;
     presto_plan *plan;
     presto_plan_worker *worker;

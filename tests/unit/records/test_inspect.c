@@ -106,7 +106,8 @@ static void check_repair(const made_file *file, presto_span damaged, const size_
     lost_sum sum = {0};
     presto_check_write_file(file->path, damaged);
     unlink(file->out); /* a file that exists is not replaced */
-    const presto_repair_options summing = {.on_lost = add_lost, .on_lost_user = &sum};
+    const presto_repair_options summing = {
+        .struct_bytes = sizeof summing, .on_lost = add_lost, .on_lost_user = &sum};
     ck_assert_ok(presto_repair_file(file->path, file->out, &summing, &repaired, &err), &err);
     size_t bytes;
     uint8_t *out = presto_check_read_file(file->out, &bytes);
@@ -570,7 +571,8 @@ START_TEST(verification_and_repair_stop_within_damage_when_asked_to) {
                          &err);
         ck_assert_uint_eq(left, 0);
         left = asked;
-        const presto_repair_options repairing = {.should_stop = stop_at_zero,
+        const presto_repair_options repairing = {.struct_bytes = sizeof repairing,
+                                                 .should_stop = stop_at_zero,
                                                  .should_stop_user = &left};
         ck_assert_status(presto_repair_file(file.path, file.out, &repairing, NULL, &err),
                          PRESTO_ERR_STOPPED, &err);

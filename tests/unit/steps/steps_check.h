@@ -22,10 +22,12 @@ static const presto_tensor_spec string_spec = {PRESTO_STRING, 0, {0}};
 
 /* The steps [first, last) on an input of spec `in`. */
 #define plan_of(pipeline, first, last, spec, plan_out, err)                                        \
-    presto_plan_new(                                                                               \
-        pipeline,                                                                                  \
-        &(presto_plan_options){.first_step = (first), .last_step = (last), .in = (spec)},          \
-        plan_out, err)
+    presto_plan_new(pipeline,                                                                      \
+                    &(presto_plan_options){.struct_bytes = sizeof(presto_plan_options),            \
+                                           .first_step = (first),                                  \
+                                           .last_step = (last),                                    \
+                                           .in = (spec)},                                          \
+                    plan_out, err)
 
 /* How one value is run, and as which sample. */
 typedef struct rig_options {
@@ -45,12 +47,13 @@ static inline presto_status rig_open(rig *r, const char *steps, const presto_ten
              "name: t\nsource: {type: files}\nsteps: [{step: read-file}, %s%s]\n",
              is_bytes ? "" : "{step: decode-image, channels: 0}, ", steps);
     PRESTO_TRY(presto_pipeline_parse(presto_span_of_text(yaml), "t", NULL, &r->pipeline, err));
-    presto_plan_options options = {.first_step = is_bytes ? 1 : 2,
+    presto_plan_options options = {.struct_bytes = sizeof options,
+                                   .first_step = is_bytes ? 1 : 2,
                                    .last_step = presto_pipeline_step_count(r->pipeline),
                                    .in = in,
                                    .no_fusion = no_fusion};
     PRESTO_TRY(presto_plan_new(r->pipeline, &options, &r->plan, err));
-    presto_plan_worker_options worker = {.arena = &r->arena};
+    presto_plan_worker_options worker = {.struct_bytes = sizeof worker, .arena = &r->arena};
     return presto_plan_worker_new(r->plan, &worker, &r->worker, err);
 }
 
@@ -66,7 +69,8 @@ static inline presto_status run_one(presto_plan_worker *worker, const rig_option
                                     presto_tensor *tensor, presto_error *err) {
     presto_feature feature = {.name = presto_span_of_text("value"), .tensor = *tensor};
     presto_sample sample = {&feature, 1, options->sample};
-    presto_plan_run_options run = {.seed = options->seed,
+    presto_plan_run_options run = {.struct_bytes = sizeof run,
+                                   .seed = options->seed,
                                    .epoch = options->epoch,
                                    .output = options->output,
                                    .output_user = options->output_user};

@@ -44,9 +44,12 @@ static presto_status run_recipe(const char *steps, presto_span bytes, presto_are
     ck_assert_ok(presto_pipeline_parse(presto_span_of_text(yaml), "g", NULL, &pipeline, err), err);
     ck_assert_ok(
         plan_of(pipeline, 1, presto_pipeline_step_count(pipeline), &string_spec, &plan, err), err);
-    ck_assert_ok(
-        presto_plan_worker_new(plan, &(presto_plan_worker_options){.arena = arena}, &worker, err),
-        err);
+    ck_assert_ok(presto_plan_worker_new(
+                     plan,
+                     &(presto_plan_worker_options){
+                         .struct_bytes = sizeof(presto_plan_worker_options), .arena = arena},
+                     &worker, err),
+                 err);
     presto_tensor tensor = {.spec = string_spec, .strings = &bytes};
     rig_options options = {0};
     presto_status status = run_one(worker, &options, &tensor, err);

@@ -213,8 +213,11 @@ static presto_status parse_set(const char *steps, const char *const *set, size_t
     char yaml[512];
     snprintf(yaml, sizeof yaml, "name: t\nsource: {type: files}\nsteps:\n  - {step: read-file}\n%s",
              steps);
-    presto_pipeline_options options = {
-        .set = set, .set_count = set_count, .steps = own, .step_count = sizeof own / sizeof own[0]};
+    presto_pipeline_options options = {.struct_bytes = sizeof options,
+                                       .set = set,
+                                       .set_count = set_count,
+                                       .steps = own,
+                                       .step_count = sizeof own / sizeof own[0]};
     return presto_pipeline_parse(presto_span_of_text(yaml), "/some/folder/t.yaml", &options, out,
                                  err);
 }
@@ -226,7 +229,7 @@ static void open_own(rig *r, const char *steps) {
     ck_assert_ok(plan_of(r->pipeline, 1, presto_pipeline_step_count(r->pipeline), &string_spec,
                          &r->plan, &err),
                  &err);
-    presto_plan_worker_options worker = {.arena = &r->arena};
+    presto_plan_worker_options worker = {.struct_bytes = sizeof worker, .arena = &r->arena};
     ck_assert_ok(presto_plan_worker_new(r->plan, &worker, &r->worker, &err), &err);
 }
 
@@ -254,7 +257,7 @@ static void make_words(words *w, const char *main_text, const char *note) {
 }
 
 static presto_status run_words(rig *r, words *w, presto_error *err) {
-    presto_plan_run_options options = {.main = 1};
+    presto_plan_run_options options = {.struct_bytes = sizeof options, .main = 1};
     presto_arena_reset(&r->arena);
     return presto_plan_run(r->worker, &options, &w->sample, err);
 }
@@ -336,7 +339,7 @@ START_TEST(models_are_loaded_once_a_plan_and_freed_with_it) {
     ck_assert_int_eq(creates, 1);
     ck_assert_int_eq(loads, 1);
     ck_assert_ptr_nonnull(strstr(presto_plan_explain(r.plan), "int64[3]"));
-    presto_plan_worker_options options = {.arena = &r.arena};
+    presto_plan_worker_options options = {.struct_bytes = sizeof options, .arena = &r.arena};
     presto_plan_worker *second;
     ck_assert_ok(presto_plan_worker_new(r.plan, &options, &second, &err), &err);
     ck_assert_int_eq(loads, 1);
@@ -359,14 +362,14 @@ END_TEST
 static void *scale_much(void *user) {
     rig *r = user;
     presto_arena arena = {0};
-    presto_plan_worker_options options = {.arena = &arena};
+    presto_plan_worker_options options = {.struct_bytes = sizeof options, .arena = &arena};
     presto_plan_worker *worker;
     presto_error err;
     ck_assert_ok(presto_plan_worker_new(r->plan, &options, &worker, &err), &err);
     for (int i = 0; i < 2000; i++) {
         words w;
         make_words(&w, "", "");
-        presto_plan_run_options run = {.main = 1};
+        presto_plan_run_options run = {.struct_bytes = sizeof run, .main = 1};
         presto_arena_reset(&arena);
         ck_assert_ok(presto_plan_run(worker, &run, &w.sample, &err), &err);
     }
@@ -417,7 +420,8 @@ START_TEST(own_steps_of_another_version_or_with_a_taken_name_are_refused) {
     presto_step_type old = step_split;
     old.abi = 1;
     const presto_step_type *types[] = {&old};
-    presto_pipeline_options options = {.steps = types, .step_count = 1};
+    presto_pipeline_options options = {
+        .struct_bytes = sizeof options, .steps = types, .step_count = 1};
     ck_assert_status(presto_pipeline_load("cv", &options, &pipeline, &err), PRESTO_ERR_ARGUMENT,
                      &err);
     old.abi = PRESTO_STEP_ABI;
@@ -472,8 +476,10 @@ START_TEST(pipelines_are_compared_as_far_as_they_are_stored) {
     presto_pipeline *cv, *later, *earlier;
     const char *crop = "random-crop.height=200";
     const char *resize = "resize-image.min-side=200";
-    presto_pipeline_options with_crop = {.set = &crop, .set_count = 1};
-    presto_pipeline_options with_resize = {.set = &resize, .set_count = 1};
+    presto_pipeline_options with_crop = {
+        .struct_bytes = sizeof with_crop, .set = &crop, .set_count = 1};
+    presto_pipeline_options with_resize = {
+        .struct_bytes = sizeof with_resize, .set = &resize, .set_count = 1};
     ck_assert_ok(presto_pipeline_load("cv", NULL, &cv, &err), &err);
     ck_assert_ok(presto_pipeline_load("cv", &with_crop, &later, &err), &err);
     ck_assert_ok(presto_pipeline_load("cv", &with_resize, &earlier, &err), &err);

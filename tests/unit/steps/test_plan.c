@@ -161,9 +161,12 @@ START_TEST(a_plan_of_no_steps_leaves_everything_alone) {
     presto_error err;
     presto_arena arena = {0};
     ck_assert_ok(plan_of(cv, 3, 3, &photo, &plan, &err), &err);
-    ck_assert_ok(
-        presto_plan_worker_new(plan, &(presto_plan_worker_options){.arena = &arena}, &worker, &err),
-        &err);
+    ck_assert_ok(presto_plan_worker_new(
+                     plan,
+                     &(presto_plan_worker_options){
+                         .struct_bytes = sizeof(presto_plan_worker_options), .arena = &arena},
+                     &worker, &err),
+                 &err);
     hook h = {.answer = PRESTO_ERR_MEMORY};
     rig_options options = {.output = take_row, .output_user = &h};
     presto_tensor tensor = {.spec = photo, .data = photo_pixels()};
@@ -315,9 +318,11 @@ START_TEST(files_are_read_through_the_callers_function) {
     presto_tensor tensor = {.spec = string_spec, .strings = &path};
     ck_assert_ok(plan_of(cv, 0, 2, &string_spec, &plan, &err), &err);
     ck_assert_ok(presto_plan_worker_new(plan,
-                                        &(presto_plan_worker_options){.arena = &arena,
-                                                                      .read_file = read_from_table,
-                                                                      .read_file_user = &content},
+                                        &(presto_plan_worker_options){
+                                            .struct_bytes = sizeof(presto_plan_worker_options),
+                                            .arena = &arena,
+                                            .read_file = read_from_table,
+                                            .read_file_user = &content},
                                         &worker, &err),
                  &err);
     ck_assert_status(run_one(worker, &options, &tensor, &err), PRESTO_ERR_CORRUPT, &err);
@@ -328,9 +333,12 @@ START_TEST(files_are_read_through_the_callers_function) {
     ck_assert_str_eq(err.file, "missing.jpg");
     ck_assert_uint_eq(err.offset, 7);
     presto_plan_worker_free(worker);
-    ck_assert_ok(
-        presto_plan_worker_new(plan, &(presto_plan_worker_options){.arena = &arena}, &worker, &err),
-        &err);
+    ck_assert_ok(presto_plan_worker_new(
+                     plan,
+                     &(presto_plan_worker_options){
+                         .struct_bytes = sizeof(presto_plan_worker_options), .arena = &arena},
+                     &worker, &err),
+                 &err);
     ck_assert_status(run_one(worker, &options, &tensor, &err), PRESTO_ERR_ARGUMENT, &err);
     presto_plan_worker_free(worker);
     presto_plan_free(plan);
@@ -409,7 +417,9 @@ START_TEST(threads_share_a_plan_and_statistics_are_read_meanwhile) {
     for (size_t i = 0; i < 4; i++) {
         runs[i] = (shared_run){.plan = plan, .image = presto_span_of(image, bytes)};
         ck_assert_ok(presto_plan_worker_new(plan,
-                                            &(presto_plan_worker_options){.arena = &runs[i].arena},
+                                            &(presto_plan_worker_options){
+                                                .struct_bytes = sizeof(presto_plan_worker_options),
+                                                .arena = &runs[i].arena},
                                             &runs[i].worker, &err),
                      &err);
     }

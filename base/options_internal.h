@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Options of programs that were compiled with another version of a header. Fields are only ever
+ * added at the end, and struct_bytes, the first one, says how many of them the program knows.
+ */
+#ifndef PRESTO_BASE_OPTIONS_INTERNAL_H
+#define PRESTO_BASE_OPTIONS_INTERNAL_H
+
+#include <stddef.h>
+
+#include <presto/status.h>
+
+/** Set `theirs`, of `their_bytes`, to as much of `mine` as fits; what this library does not know
+ * is 0. */
+void presto__options_give(void *theirs, size_t their_bytes, const void *mine, size_t my_bytes);
+
+/**
+ * Put what `theirs` says over `mine`, which holds the defaults; NULL: nothing.
+ * Returns: PRESTO_ERR_ARGUMENT (struct_bytes is not set); PRESTO_ERR_UNSUPPORTED (the program sets
+ * a field that this library does not know).
+ */
+presto_status presto__options_take(void *mine, size_t my_bytes, const void *theirs,
+                                   presto_error *err);
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program whose options are shorter, or longer, than those of the library that it runs with
+ * (tests/house/abi.py makes its headers). Behind each struct stands garbage: the library must not
+ * read it as fields, and must not write there.
+ *
+ * Usage: other_headers DATASET COPY
+ */
+#include <presto/presto.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NEED(condition, ...)                                                                       \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #condition);                        \
+            fprintf(stderr, __VA_ARGS__);                                                          \
+            fputc('\n', stderr);                                                                   \
+            exit(1);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+enum { GARBAGE = 0xa5, GARBAGE_BYTES = 64 };
+
+/* The options, and garbage from their end on. */
+static void *fresh(size_t bytes) {
+    uint8_t *memory = malloc(bytes + GARBAGE_BYTES);
+    NEED(memory != NULL, "out of memory");
+    memset(memory, GARBAGE, bytes + GARBAGE_BYTES);
+    return memory;
+}
+
+static void check_untouched(const void *options, size_t bytes, const char *name) {
+    for (size_t i = 0; i < GARBAGE_BYTES; i++)
+        NEED(((const uint8_t *)options)[bytes + i] == GARBAGE, "%s: byte %zu behind it", name, i);
+    NEED(*(const size_t *)options == bytes, "%s: struct_bytes", name);
+}
+
+#define MAKE(type, name)                                                                           \
+    type *name = fresh(sizeof(type));                                                              \
+    type##_defaults(name);                                                                         \
+    check_untouched(name, sizeof(type), #type)
+
+static void need_ok(presto_status status, const presto_error *err) {
+    NEED(status == PRESTO_OK, "%s: %s", presto_status_name(status), err->message);
+}
+
+static void check_stream(const char *const *paths) {
+    presto_error err;
+    presto_loader *loader;
+    presto_batch *batch;
+    uint64_t rows = 0;
+    presto_status status;
+    MAKE(presto_loader_options, options);
+    MAKE(presto_pipeline_options, reading);
+    MAKE(presto_stream_options, input);
+    options->batch_samples = 8;
+    input->pipeline_options = reading;
+    input->loader = options;
+    need_ok(presto_loader_open_paths(paths, 1, input, &loader, &err), &err);
+    for (; (status = presto_loader_next(loader, &batch, &err)) == PRESTO_OK; rows += batch->rows)
+        presto_batch_release(batch);
+    NEED(status == PRESTO_END && rows == 20, "%d, %ju rows", status, (uintmax_t)rows);
+    presto_loader_free(loader);
+
+    presto_stream stream;
+    need_ok(presto_stream_open(paths, 1, input, &stream, &err), &err);
+    need_ok(presto_loader_open_stream(&stream, options, &loader, &err), &err);
+    need_ok(presto_loader_next(loader, &batch, &err), &err);
+    NEED(batch->rows == 8, "%zu rows", batch->rows);
+    presto_buffer state = {0};
+    need_ok(presto_loader_save_state(loader, &state, &err), &err);
+    need_ok(presto_loader_load_state(presto_buffer_span(&state), stream.source, options, &err),
+            &err);
+    NEED(options->first_sample == 8, "%ju", (uintmax_t)options->first_sample);
+    check_untouched(options, sizeof *options, "presto_loader_options");
+    presto_buffer_done(&state);
+    presto_batch_release(batch);
+    presto_loader_free(loader);
+#ifdef HAS_MADE_UP
+    options->made_up = 1;
+    NEED(presto_loader_open_stream(&stream, options, &loader, &err) == PRESTO_ERR_UNSUPPORTED,
+         "an option that nobody knows");
+#endif
+    options->struct_bytes = 0;
+    NEED(presto_loader_open_stream(&stream, options, &loader, &err) == PRESTO_ERR_ARGUMENT,
+         "options that nobody has set");
+    presto_stream_close(&stream);
+    free(options);
+    free(reading);
+    free(input);
+}
+
+static void check_records(const char *const *paths, const char *copy) {
+    presto_error err;
+    presto_convert_result converted;
+    presto_verify_result verified = {0};
+    presto_info info;
+    presto_dataset *dataset;
+    MAKE(presto_convert_options, convert);
+    MAKE(presto_verify_options, verify);
+    MAKE(presto_info_options, looking);
+    MAKE(presto_shard_options, shard);
+    need_ok(presto_convert(NULL, paths, 1, copy, convert, &converted, &err), &err);
+    NEED(converted.samples == 20, "%ju samples", (uintmax_t)converted.samples);
+    need_ok(presto_verify_paths(&copy, 1, verify, &verified, &err), &err);
+    NEED(verified.records == 20 && verified.faults == 0, "%ju", (uintmax_t)verified.records);
+    need_ok(presto_info_collect(&copy, 1, looking, &info, &err), &err);
+    presto_info_done(&info);
+    need_ok(presto_dataset_open(&copy, 1, shard, &dataset, &err), &err);
+
+    presto_shard *one;
+    presto_shard_writer *writer;
+    presto_shard_summary summary;
+    presto_repair_result repaired;
+    char path[4096], other[4096];
+    MAKE(presto_shard_writer_options, writing);
+    MAKE(presto_repair_options, repair);
+    need_ok(presto_shard_open(presto_dataset_shard_path(dataset, 0), shard, &one, &err), &err);
+    presto_shard_free(one);
+    snprintf(path, sizeof path, "%s.written", copy);
+    snprintf(other, sizeof other, "%s.repaired", copy);
+    need_ok(presto_shard_writer_open(path, writing, &writer, &err), &err);
+    need_ok(presto_shard_writer_append(writer, presto_span_of_text("x"), &err), &err);
+    need_ok(presto_shard_writer_finish(writer, &summary, &err), &err);
+    presto_shard_writer_free(writer);
+    need_ok(presto_repair_file(path, other, repair, &repaired, &err), &err);
+    NEED(repaired.records == 1, "%ju", (uintmax_t)repaired.records);
+    presto_dataset_free(dataset);
+    free(convert);
+    free(verify);
+    free(looking);
+    free(shard);
+    free(writing);
+    free(repair);
+}
+
+static void check_plans(void) {
+    presto_error err;
+    presto_pipeline *pipeline;
+    presto_plan *plan;
+    presto_plan_worker *worker;
+    presto_sample sample = {0};
+    MAKE(presto_pipeline_options, reading);
+    MAKE(presto_plan_options, planning);
+    MAKE(presto_plan_worker_options, working);
+    MAKE(presto_plan_run_options, running);
+    MAKE(presto_sweep_options, sweeping);
+    need_ok(presto_pipeline_load("cv", reading, &pipeline, &err), &err);
+    need_ok(presto_plan_new(pipeline, planning, &plan, &err), &err);
+    need_ok(presto_plan_worker_new(plan, working, &worker, &err), &err);
+    /* There is no main feature, which the first step says. */
+    running->main = SIZE_MAX;
+    NEED(presto_plan_run(worker, running, &sample, &err) == PRESTO_ERR_TYPE, "%s", err.message);
+    presto_plan_worker_free(worker);
+    presto_plan_free(plan);
+    presto_pipeline_free(pipeline);
+    free(reading);
+    free(planning);
+    free(working);
+    free(running);
+    free(sweeping);
+}
+
+int main(int argc, char **argv) {
+    if (argc != 3)
+        return 2;
+    const char *paths[] = {argv[1]};
+    check_stream(paths);
+    check_records(paths, argv[2]);
+    check_plans();
+    return 0;
+}
