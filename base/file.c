@@ -161,6 +161,19 @@ presto_status presto_file_read(const char *path, uint64_t most_bytes, presto_buf
 
 /* ---- folders ---- */
 
+char *presto__join_path(const char *folder, const char *name) {
+    size_t head = strlen(folder), tail = strlen(name);
+    bool slash = head > 0 && folder[head - 1] != '/';
+    char *path = malloc(head + slash + tail + 1);
+    if (path == NULL)
+        return NULL;
+    memcpy(path, folder, head);
+    if (slash)
+        path[head] = '/';
+    memcpy(path + head + slash, name, tail + 1);
+    return path;
+}
+
 char *presto__folder_of(const char *path) {
     const char *slash = strrchr(path, '/');
     if (slash == NULL)

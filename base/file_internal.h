@@ -32,6 +32,9 @@ int64_t presto__mtime_ns(const struct stat *info);
 presto_status presto__open_regular(const char *path, int *fd_out, struct stat *info_out,
                                    presto_error *err);
 
+/** "FOLDER/NAME", without a second '/' where FOLDER ends with one; malloc'd, NULL: no memory. */
+char *presto__join_path(const char *folder, const char *name);
+
 /** The folder that `path` stands in; malloc'd, NULL: no memory. */
 char *presto__folder_of(const char *path);
 

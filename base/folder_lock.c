@@ -186,15 +186,13 @@ presto_status presto_folder_lock_take(const char *folder, presto_folder_lock **l
     presto_folder_lock *lock = calloc(1, sizeof *lock);
     if (lock == NULL)
         return presto_fail_memory(err, sizeof *lock);
-    size_t bytes = strlen(folder) + sizeof "/" PRESTO_LOCK_FILE;
     lock->fd = -1;
     lock->folder = strdup(folder);
-    lock->path = malloc(bytes);
+    lock->path = presto__join_path(folder, PRESTO_LOCK_FILE);
     presto_status status = PRESTO_OK;
     if (lock->folder == NULL || lock->path == NULL) {
-        status = presto_fail_memory(err, bytes);
+        status = presto_fail_memory(err, strlen(folder));
     } else {
-        snprintf(lock->path, bytes, "%s/" PRESTO_LOCK_FILE, folder);
         status = take(lock, err);
     }
     if (status < 0)

@@ -28,19 +28,6 @@ typedef struct walker {
     path_list links;   /* to folders, for when `folders` is empty */
 } walker;
 
-char *presto__join_path(const char *folder, const char *name) {
-    size_t head = strlen(folder), tail = strlen(name);
-    bool slash = head > 0 && folder[head - 1] != '/';
-    char *path = malloc(head + slash + tail + 1);
-    if (path == NULL)
-        return NULL;
-    memcpy(path, folder, head);
-    if (slash)
-        path[head] = '/';
-    memcpy(path + head + slash, name, tail + 1);
-    return path;
-}
-
 /* Takes over `path`. */
 static presto_status list_add(path_list *list, char *path, presto_error *err) {
     if (path == NULL)

@@ -12,6 +12,8 @@
 
 #include <presto/status.h>
 
+#include "file_internal.h"
+
 /** What is found and is no folder. Borrowed during the call. */
 typedef struct presto__walked {
     const char *path;
@@ -32,8 +34,5 @@ typedef struct presto__walk {
 
 /** Returns: PRESTO_OK; PRESTO_ERR_IO (a folder cannot be read); PRESTO_ERR_MEMORY; a hook's. */
 presto_status presto__walk_folder(const presto__walk *walk, const char *path, presto_error *err);
-
-/** "FOLDER/NAME", malloc'd; NULL: no memory. */
-char *presto__join_path(const char *folder, const char *name);
 
 #endif

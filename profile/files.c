@@ -5,20 +5,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-char *presto__path_below(const char *dir, const char *name) {
-    size_t length = strlen(dir);
-    size_t bytes = length + strlen(name) + 2;
-    char *path = malloc(bytes);
-    if (path != NULL)
-        snprintf(path, bytes, "%s%s%s", dir, length > 0 && dir[length - 1] == '/' ? "" : "/", name);
-    return path;
-}
 
 static presto_status make_one(const char *path, presto_error *err) {
     if (mkdir(path, 0777) == 0)

@@ -29,8 +29,6 @@ presto_status presto__dir_make(const char *path, presto_error *err);
  * fine.
  */
 presto_status presto__dir_remove(const char *path, presto_error *err);
-/** `dir`/`name` on the heap; NULL if memory ran out. */
-char *presto__path_below(const char *dir, const char *name);
 
 /* ---- space.c: which strategies there are ---- */
 

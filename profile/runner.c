@@ -15,6 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../base/file_internal.h"
+
 #define CACHED_EPOCHS_MOST 100
 /* Cached epochs that last so much of the wanted time need no more. */
 #define ENOUGH 0.75
@@ -86,7 +88,7 @@ static presto_status open_plan(presto__runner *runner, presto_error *err) {
 static presto_status make_work_dir(presto__runner *runner, presto_error *err) {
     const char *parent = runner->options->work_dir;
     PRESTO_TRY(presto__dir_make(parent, err));
-    char *path = presto__path_below(parent, "presto-sweep-XXXXXX");
+    char *path = presto__join_path(parent, "presto-sweep-XXXXXX");
     if (path == NULL)
         return presto_fail_memory(err, strlen(parent) + 32);
     if (mkdtemp(path) == NULL) {
@@ -273,7 +275,7 @@ presto_status presto__trial_prepare(presto__runner *runner, presto__trial *trial
     presto__trial_remove(trial);
     char name[32];
     snprintf(name, sizeof name, "%zu", runner->next_dir++);
-    trial->dir = presto__path_below(runner->work_dir, name);
+    trial->dir = presto__join_path(runner->work_dir, name);
     if (trial->dir == NULL)
         return presto_fail_memory(err, strlen(runner->work_dir) + sizeof name);
     presto__preparation preparation;

@@ -11,7 +11,7 @@
 
 static presto_status write_file(const char *dir, const char *name, presto_span content,
                                 presto_error *err) {
-    char *path = presto__path_below(dir, name);
+    char *path = presto__join_path(dir, name);
     if (path == NULL)
         return presto_fail_memory(err, strlen(dir) + strlen(name) + 2);
     presto_status status = presto_file_replace(path, &content, 1, true, err);

@@ -243,20 +243,23 @@ typedef struct reader {
     presto_error *err;
 } reader;
 
+/* As presto_fail(): macros, so that analyzers see the status. */
+#define syntax_error_at(in, line, ...)                                                             \
+    (set_syntax_error(in, line, __VA_ARGS__), presto_status_pass(PRESTO_ERR_SYNTAX))
 #define syntax_error(in, node, ...) syntax_error_at(in, (node)->start_mark.line + 1, __VA_ARGS__)
 
-static presto_status syntax_error_at(const reader *in, size_t line, const char *format, ...)
+static void set_syntax_error(const reader *in, size_t line, const char *format, ...)
     PRESTO_PRINTF(3, 4);
 
-static presto_status syntax_error_at(const reader *in, size_t line, const char *format, ...) {
+static void set_syntax_error(const reader *in, size_t line, const char *format, ...) {
     char text[PRESTO_ERROR_MESSAGE_BYTES];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    presto_fail(in->err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET, "line %zu: %.*s", line, 460, text);
+    presto_error_set(in->err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET, "line %zu: %.*s", line, 460,
+                     text);
     presto_error_set_file(in->err, in->file);
-    return PRESTO_ERR_SYNTAX;
 }
 
 static presto_status read_whole(reader *in, const field *to, const yaml_node_t *node,

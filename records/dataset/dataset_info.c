@@ -163,13 +163,11 @@ static json_t *info_json(const presto_dataset_info *info, const char *id, json_t
 
 static presto_status write_json(const char *dir, const json_t *json, bool sync, presto_error *err) {
     char *text = json_dumps(json, JSON_INDENT(2));
-    size_t path_bytes = strlen(dir) + sizeof "/" PRESTO_DATASET_FILE;
-    char *path = malloc(path_bytes);
+    char *path = presto__join_path(dir, PRESTO_DATASET_FILE);
     presto_status status;
     if (text == NULL || path == NULL) {
-        status = presto_fail_memory(err, path_bytes);
+        status = presto_fail_memory(err, strlen(dir));
     } else {
-        snprintf(path, path_bytes, "%s/%s", dir, PRESTO_DATASET_FILE);
         const presto_span pieces[] = {presto_span_of_text(text), presto_span_of_text("\n")};
         status = presto_file_replace(path, pieces, 2, sync, err);
         if (status == PRESTO_OK && sync) {

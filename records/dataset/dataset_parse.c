@@ -357,11 +357,9 @@ presto_status presto_dataset_info_parse(presto_span json, const char *file,
 
 presto_status presto_dataset_info_read(const char *dir, presto_dataset_info *info_out,
                                        presto_error *err) {
-    size_t path_bytes = strlen(dir) + sizeof "/" PRESTO_DATASET_FILE;
-    char *path = malloc(path_bytes);
+    char *path = presto__join_path(dir, PRESTO_DATASET_FILE);
     if (path == NULL)
-        return presto_fail_memory(err, path_bytes);
-    snprintf(path, path_bytes, "%s/%s", dir, PRESTO_DATASET_FILE);
+        return presto_fail_memory(err, strlen(dir));
     presto_buffer text = {0};
     presto_status status = presto_file_read(path, MOST_BYTES, &text, err);
     if (status == PRESTO_ERR_NOT_FOUND) {

@@ -39,10 +39,8 @@ presto_status presto__plan_put_feature(presto_plan_worker *worker, size_t at, co
     return PRESTO_OK;
 }
 
-presto_status presto__plan_fail(presto_plan_worker *worker, size_t i, presto_status status,
-                                presto_error *err) {
+void presto__plan_name_step(presto_plan_worker *worker, size_t i, presto_error *err) {
     presto__error_prefix(err, presto__plan_step(worker->plan, i)->type->name);
-    return status;
 }
 
 presto_status presto__plan_take_sample(presto_plan_worker *worker, const presto_sample *sample,

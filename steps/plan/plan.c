@@ -60,9 +60,9 @@ static presto_status allocate(presto_plan *plan, presto_error *err) {
     size_t count = plan->step_count + 1;
     plan->stages = calloc(count, sizeof *plan->stages);
     plan->models = calloc(count, sizeof *plan->models);
-    plan->turns = calloc(count, sizeof *plan->turns);
+    plan->turns = calloc(count, sizeof(pthread_mutex_t));
     if (plan->stages == NULL || plan->models == NULL || plan->turns == NULL)
-        return presto_fail_memory(err, count * sizeof *plan->turns);
+        return presto_fail_memory(err, count * sizeof(pthread_mutex_t));
     for (; plan->turn_count < plan->step_count; plan->turn_count++) {
         int failed = pthread_mutex_init(&plan->turns[plan->turn_count], NULL);
         if (failed != 0)

@@ -112,9 +112,11 @@ struct presto_plan_worker {
     uint64_t last_ns; /* the clock at the last mark of this sample */
 };
 
-/** Add one's name to a failure of step i. Returns `status`. */
-presto_status presto__plan_fail(presto_plan_worker *worker, size_t i, presto_status status,
-                                presto_error *err);
+/** Put the name of step i before the message of its failure. */
+void presto__plan_name_step(presto_plan_worker *worker, size_t i, presto_error *err);
+/** The same, with `status` as its value. As presto_fail(): a macro, so that analyzers see it. */
+#define presto__plan_fail(worker, i, status, err)                                                  \
+    (presto__plan_name_step(worker, i, err), presto_status_pass(status))
 
 /** The position of feature `name`, looked for at `hint` first; SIZE_MAX if there is none. */
 size_t presto__plan_find_feature(const presto_sample *sample, const char *name, size_t hint);

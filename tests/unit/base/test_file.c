@@ -167,6 +167,21 @@ START_TEST(a_file_beyond_the_limit_is_refused_and_the_buffer_left_as_it_was) {
 }
 END_TEST
 
+START_TEST(a_joined_path_has_one_slash_between_folder_and_name) {
+    static const struct {
+        const char *folder, *name, *path;
+    } cases[] = {
+        {"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"/", "b", "/b"},
+        {"", "b", "b"},    {".", "b", "./b"},  {"a", "", "a/"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char *joined = presto__join_path(cases[i].folder, cases[i].name);
+        ck_assert_str_eq(joined, cases[i].path);
+        free(joined);
+    }
+}
+END_TEST
+
 int main(void) {
     const TTest *const tests[] = {
         a_file_takes_the_place_of_an_older_one_and_leaves_nothing_beside,
@@ -176,6 +191,7 @@ int main(void) {
         a_name_as_long_as_names_may_be_can_be_replaced,
         what_is_no_regular_file_is_refused_at_once,
         a_file_beyond_the_limit_is_refused_and_the_buffer_left_as_it_was,
+        a_joined_path_has_one_slash_between_folder_and_name,
     };
     return presto_check_main("file", tests, sizeof tests / sizeof tests[0], 30);
 }

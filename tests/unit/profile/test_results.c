@@ -3,6 +3,7 @@
 
 #include <presto/file.h>
 
+#include "../base/file_internal.h"
 #include "made_sweep.h"
 
 /* Fields of one CSV line, by RFC 4180; *at moves behind its end. Each on the heap. */
@@ -174,11 +175,11 @@ END_TEST
 START_TEST(folders_are_made_with_their_parents_and_removed_with_all_in_them) {
     presto_error err;
     char *dir = presto_check_temp_dir();
-    char *deep = presto__path_below(dir, "a/b");
+    char *deep = presto__join_path(dir, "a/b");
     ck_assert_ptr_nonnull(deep);
     ck_assert_ok(presto__dir_make(deep, &err), &err);
     ck_assert_ok(presto__dir_make(deep, &err), &err);
-    char *path = presto__path_below(deep, "x");
+    char *path = presto__join_path(deep, "x");
     ck_assert_ptr_nonnull(path);
     const presto_span text = presto_span_of_text("a file");
     ck_assert_ok(presto_file_replace(path, &text, 1, true, &err), &err);
