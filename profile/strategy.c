@@ -420,7 +420,8 @@ static presto_status parse_document(presto_span yaml, reader *in) {
     yaml_parser_t parser;
     if (!yaml_parser_initialize(&parser))
         return presto_fail_memory(in->err, sizeof parser);
-    yaml_parser_set_input_string(&parser, yaml.data, yaml.bytes);
+    static const unsigned char nothing[1];
+    yaml_parser_set_input_string(&parser, yaml.bytes > 0 ? yaml.data : nothing, yaml.bytes);
     presto_status status = PRESTO_OK;
     if (!yaml_parser_load(&parser, &in->document))
         status = syntax_error_at(in, parser.problem_mark.line + 1, "%s",

@@ -52,6 +52,9 @@ presto_status presto__progress_write(const char *dir, const presto__progress *pr
  * groups.
  */
 bool presto__progress_is_due(const presto__progress *progress, uint64_t since_ns);
+/** Into a zeroed `progress`, which the caller frees, also on failure. */
+presto_status presto__progress_parse(presto_span text, presto__progress *progress,
+                                     presto_error *err);
 /** PRESTO_ERR_NOT_FOUND if there is none. */
 presto_status presto__progress_read(const char *dir, presto__progress *progress_out,
                                     presto_error *err);

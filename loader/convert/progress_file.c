@@ -190,33 +190,53 @@ static presto_status read_shards(const json_t *list, presto__progress *progress,
     return PRESTO_OK;
 }
 
+/* What is no encoding, dtype or dimension stays out: others take these for checked. */
+static bool is_spec(int encoding, int dtype, int rank, const json_t *dims) {
+    bool holds =
+        encoding >= PRESTO_ENCODE_BYTES && encoding <= PRESTO_ENCODE_NONE &&
+        (dtype == PRESTO_DTYPE_UNKNOWN || presto_dtype_numpy((presto_dtype)dtype) != NULL) &&
+        rank >= -1 && rank <= PRESTO_MAX_RANK &&
+        json_array_size(dims) == (size_t)(rank < 0 ? 0 : rank);
+    for (int i = 0; holds && i < rank; i++) {
+        const json_t *dim = json_array_get(dims, (size_t)i);
+        holds = json_is_integer(dim) && json_integer_value(dim) >= -1;
+    }
+    return holds;
+}
+
+static presto_status read_feature(json_t *item, size_t number, presto__schema *schema,
+                                  presto_error *err) {
+    const char *name;
+    int encoding, dtype, rank;
+    json_t *dims;
+    if (json_unpack(item, "{s:s, s:i, s:i, s:i, s:o}", "name", &name, "encoding", &encoding,
+                    "dtype", &dtype, "rank", &rank, "dims", &dims) != 0 ||
+        !is_spec(encoding, dtype, rank, dims))
+        return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                           "feature %zu is no feature" REMEDY, number);
+    char *decoded = strdup(name);
+    if (decoded == NULL)
+        return presto_fail_memory(err, strlen(name) + 1);
+    presto_feature feature = {.name = presto_span_of(decoded, presto_text_decode(decoded)),
+                              .encoding = (presto_encoding)encoding};
+    feature.tensor.spec = (presto_tensor_spec){.dtype = (presto_dtype)dtype, .rank = rank};
+    for (int j = 0; j < rank; j++)
+        feature.tensor.spec.dims[j] = json_integer_value(json_array_get(dims, (size_t)j));
+    presto_sample sample = {.features = &feature, .feature_count = 1};
+    presto_status status = presto__schema_merge_sample(schema, &sample, err);
+    free(decoded);
+    return status;
+}
+
 static presto_status read_features(const json_t *list, presto__progress *progress,
                                    presto_error *err) {
     size_t i;
     json_t *item;
-    json_array_foreach(list, i, item) {
-        const char *name;
-        int encoding, dtype, rank;
-        json_t *dims;
-        if (json_unpack(item, "{s:s, s:i, s:i, s:i, s:o}", "name", &name, "encoding", &encoding,
-                        "dtype", &dtype, "rank", &rank, "dims", &dims) != 0 ||
-            rank < -1 || rank > PRESTO_MAX_RANK ||
-            json_array_size(dims) != (size_t)(rank < 0 ? 0 : rank))
-            return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
-                               "feature %zu is no feature" REMEDY, i);
-        char *decoded = strdup(name);
-        if (decoded == NULL)
-            return presto_fail_memory(err, strlen(name) + 1);
-        presto_feature feature = {.name = presto_span_of(decoded, presto_text_decode(decoded)),
-                                  .encoding = (presto_encoding)encoding};
-        feature.tensor.spec = (presto_tensor_spec){.dtype = (presto_dtype)dtype, .rank = rank};
-        for (int j = 0; j < rank; j++)
-            feature.tensor.spec.dims[j] = json_integer_value(json_array_get(dims, (size_t)j));
-        presto_sample sample = {.features = &feature, .feature_count = 1};
-        presto_status status = presto__schema_merge_sample(&progress->schema, &sample, err);
-        free(decoded);
-        PRESTO_TRY(status);
-    }
+    if (json_array_size(list) > PRESTO_MAX_FEATURES)
+        return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                           "%zu features, more than %d" REMEDY, json_array_size(list),
+                           PRESTO_MAX_FEATURES);
+    json_array_foreach(list, i, item) PRESTO_TRY(read_feature(item, i, &progress->schema, err));
     return PRESTO_OK;
 }
 
@@ -236,7 +256,8 @@ static presto_status read_root(json_t *root, presto__progress *progress, presto_
     return read_features(features, progress, err);
 }
 
-static presto_status parse(presto_span text, presto__progress *progress, presto_error *err) {
+presto_status presto__progress_parse(presto_span text, presto__progress *progress,
+                                     presto_error *err) {
     json_error_t where;
     json_t *root = json_loadb((const char *)text.data, text.bytes, JSON_REJECT_DUPLICATES, &where);
     if (root == NULL && json_error_code(&where) == json_error_out_of_memory)
@@ -258,7 +279,7 @@ presto_status presto__progress_read(const char *dir, presto__progress *progress_
     presto_buffer text = {0};
     presto_status status = presto_file_read(path, MOST_BYTES, &text, err);
     if (status == PRESTO_OK)
-        status = parse(presto_buffer_span(&text), &progress, err);
+        status = presto__progress_parse(presto_buffer_span(&text), &progress, err);
     presto_buffer_done(&text);
     if (status < 0) {
         presto_error_set_file(err, path);

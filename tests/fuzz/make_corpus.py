@@ -122,7 +122,66 @@ def cache_file(entries):
     return head + struct.pack("<I", crc32c(head)) + body + table
 
 
+LABELS = (
+    b"path,label\na/1.jpg,cat\n./b/2.jpg,dog\n", b"a,1\r\nb,-2\r\nc,9223372036854775807\r\n", b"x,0.5\ny,1e-3\nz,2",
+    b'"a, ""b""\n.jpg","two\nlines"\n', b"k,1\nk,2\n", b"only\n", "ä/ö.png,grün\n".encode(), b'a,"open',
+)
+
+
+def states():
+    for shuffle, window, next_sample in (("none", 0, 999), ("buffer", 100, 3), ("full", 0, 0), ("blocks", 100, 501)):
+        yield {"presto_state": 1, "source": "0123456789abcdef", "samples": 1000, "seed": "7", "shuffle": shuffle,
+               "window": window, "epoch": 2, "next": next_sample}
+    yield {"presto_state": 1, "source": "0123456789abcdef", "samples": 1000, "seed": "7", "shuffle": "none",
+           "window": 0, "epoch": 6, "next": 0}
+
+
+def progress():
+    def shard(number, first, end, records):
+        return {"number": number, "file": f"data-{number:05}.tfrecord", "first": first, "end": end, "records": records,
+                "stored_bytes": 1000, "raw_bytes": 2000, "crc32c": 4294967295}
+    features = [{"name": "image", "encoding": 3, "dtype": 4, "rank": 3, "dims": [-1, 40, 3]},
+                {"name": "label", "encoding": 1, "dtype": 9, "rank": 0, "dims": []},
+                {"name": "any", "encoding": 4, "dtype": 0, "rank": -1, "dims": []}]
+    job = {"codec": "none", "seed": 7, "steps": [{"step": "read-file"}]}
+    yield {"format": 3, "job": job, "shards": [], "features": []}
+    yield {"format": 3, "job": job, "shards": [shard(0, 0, 10, 10), shard(2, 20, 25, 3), shard(4, 30, 30, 0)],
+           "features": features}
+
+
+STRATEGY = """\
+schema: 1
+pipeline: cv
+set: ['source.match=*.png', resize-image.min-side=48]
+split: resized
+codec: zstd:1
+shards: 2
+threads: 4
+batch_samples: 32
+seed: 18446744073709551615
+expected:
+  cold_samples_per_s: 4000
+  cached_samples_per_s: 1.5e4
+  total_stored_bytes: 220000000
+  total_preparation_s: 0.25
+"""
+
+
+def put_text_files():
+    """What users, trainers and sweeps leave behind: labels, states, progress, strategies."""
+    for labels in LABELS:
+        put("labels", labels)
+    for state in states():
+        put("state", json.dumps(state).encode())
+    for document in progress():
+        put("progress", json.dumps(document, separators=(",", ":")).encode())
+    put("strategy", STRATEGY.encode())
+    put("strategy", b"schema: 1\npipeline: /a/b.yaml\nsplit: unprocessed\nthreads: 0\n")
+    put("strategy", b"{schema: 1, pipeline: &p cv, split: *p, codec: blosc-lz4:5, threads: 1, expected: {}}")
+
+
 def main():
+    put_text_files()
     label = (b"label", 9, 1, (), struct.pack("<q", 3))
     image = (b"image", 4, 3, (4, 6, 3), bytes(range(72)))
     texts = (b"words", 7, 0, (3,), [b"a", b"", b"three"])

@@ -131,6 +131,9 @@ static void check_refused(const char *text) {
     ck_assert_ptr_null(got.job);
 }
 
+#define FEATURE(encoding, dtype, rank, dims)                                                       \
+    "{\"format\":3,\"job\":{},\"shards\":[],\"features\":[{\"name\":\"x\",\"encoding\":" encoding  \
+    ",\"dtype\":" dtype ",\"rank\":" rank ",\"dims\":" dims "}]}"
 #define SHARD(number, first, end, records)                                                         \
     "{\"number\":" number ",\"file\":\"a\",\"first\":" first ",\"end\":" end                       \
     ",\"records\":" records ",\"stored_bytes\":1,\"raw_bytes\":1,\"crc32c\":1}"
@@ -171,14 +174,39 @@ START_TEST(what_cannot_be_is_refused) {
         FILE_OF("3", SHARD("1", "0", "5", "5") "," SHARD("0", "5", "6", "1")),
         FILE_OF("3", SHARD("0", "0", "5", "5") "," SHARD("1", "5", "6", "2")),
         "{\"format\":3,\"job\":{},\"shards\":[],\"features\":[{}]}",
-        "{\"format\":3,\"job\":{},\"shards\":[],\"features\":[{\"name\":\"x\",\"encoding\":1,"
-        "\"dtype\":1,\"rank\":99,\"dims\":[]}]}",
-        "{\"format\":3,\"job\":{},\"shards\":[],\"features\":[{\"name\":\"x\",\"encoding\":1,"
-        "\"dtype\":1,\"rank\":2,\"dims\":[1]}]}",
+        FEATURE("1", "1", "99", "[]"),
+        FEATURE("1", "1", "2", "[1]"),
+        FEATURE("1", "1", "-2", "[]"),
+        FEATURE("5", "1", "0", "[]"),
+        FEATURE("-1", "1", "0", "[]"),
+        FEATURE("1", "11", "0", "[]"),
+        FEATURE("1", "-1", "0", "[]"),
+        FEATURE("3", "4", "2", "[7,-2]"),
+        FEATURE("3", "4", "1", "[\"7\"]"),
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         check_refused(bad[i]);
     tear_down();
+}
+END_TEST
+
+START_TEST(more_features_than_a_dataset_may_have_are_refused) {
+    static const char start[] = "{\"format\":3,\"job\":{},\"shards\":[],\"features\":[";
+    presto_buffer text = {0};
+    ck_assert_ok(presto_buffer_append(&text, presto_span_of_text(start), &err), &err);
+    for (int i = 0; i <= PRESTO_MAX_FEATURES; i++) {
+        char item[128];
+        snprintf(item, sizeof item,
+                 "%s{\"name\":\"%d\",\"encoding\":1,\"dtype\":9,\"rank\":0,\"dims\":[]}",
+                 i == 0 ? "" : ",", i);
+        ck_assert_ok(presto_buffer_append(&text, presto_span_of_text(item), &err), &err);
+    }
+    ck_assert_ok(presto_buffer_append(&text, presto_span_of_text("]}"), &err), &err);
+    presto__progress got = {0};
+    ck_assert_status(presto__progress_parse(presto_buffer_span(&text), &got, &err),
+                     PRESTO_ERR_CORRUPT, &err);
+    presto__progress_done(&got);
+    presto_buffer_done(&text);
 }
 END_TEST
 
@@ -217,6 +245,7 @@ int main(void) {
         no_file_is_not_found,
         a_long_list_is_not_written_after_each_shard,
         what_cannot_be_is_refused,
+        more_features_than_a_dataset_may_have_are_refused,
         a_file_cut_short_is_refused_and_flipped_bits_do_no_harm,
     };
     return presto_check_main("progress_file", tests, sizeof tests / sizeof tests[0], 120);
