@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <presto/clock.h>
 
 #include <time.h>
+
+#include "clock_internal.h"
 
 static uint64_t read_clock(clockid_t clock) {
     struct timespec now;
@@ -10,10 +11,10 @@ static uint64_t read_clock(clockid_t clock) {
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-uint64_t presto_clock_ns(void) {
+uint64_t presto__clock_ns(void) {
     return read_clock(CLOCK_MONOTONIC);
 }
 
-uint64_t presto_clock_process_cpu_ns(void) {
+uint64_t presto__clock_process_cpu_ns(void) {
     return read_clock(CLOCK_PROCESS_CPUTIME_ID);
 }

@@ -5,12 +5,13 @@
  * output.
  */
 #include "digest_internal.h"
+#include "philox_internal.h"
 
 #include <presto/rng.h>
 
 static void mix(presto__digest *digest, const uint64_t block[4]) {
     uint64_t draws[4];
-    presto_philox4x64(digest->state, block, draws);
+    presto__philox4x64(digest->state, block, draws);
     digest->state[0] ^= draws[0];
     digest->state[1] ^= draws[2];
 }

@@ -2,7 +2,9 @@
 /* System calls on files, each finished or failed by name. */
 #define _GNU_SOURCE /* sync_file_range, getentropy */
 
+#include "clock_internal.h"
 #include "file_internal.h"
+#include "retry_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,9 +14,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <presto/clock.h>
 #include <presto/numbers.h>
-#include <presto/retry.h>
 
 /* Linux moves at most 2 GiB - 4 KiB a call. */
 #define CALL_BYTES ((size_t)1 << 30)
@@ -103,7 +103,7 @@ presto_status presto__open_regular(const char *path, int *fd_out, struct stat *i
     unsigned tries = 0;
     do /* without O_NONBLOCK a named pipe would be waited for */
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    while (fd < 0 && errno == EINTR && presto_retry_pause(EINTR, &tries));
+    while (fd < 0 && errno == EINTR && presto__retry_pause(EINTR, &tries));
     if (fd < 0) {
         int code = errno;
         presto_status status = presto_fail_errno(err, code, path, "cannot open");
@@ -208,7 +208,7 @@ presto_status presto__sync_folder_of(const char *path, presto_error *err) {
 static uint64_t draw_name(void) {
     uint64_t draw;
     if (getentropy(&draw, sizeof draw) != 0)
-        draw = presto_clock_ns() * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)getpid();
+        draw = presto__clock_ns() * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)getpid();
     return draw;
 }
 

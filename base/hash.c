@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SipHash-1-3, and a key that the system has drawn for the process. */
-#include <presto/hash.h>
 
 #include <sys/auxv.h>
+
+#include "hash_internal.h"
 
 static uint64_t rotate(uint64_t value, unsigned bits) {
     return value << bits | value >> (64 - bits);
@@ -35,7 +36,7 @@ static uint64_t last_word(const uint8_t *at, size_t left, size_t bytes) {
     return word;
 }
 
-uint64_t presto_hash(presto_hash_key key, presto_span bytes) {
+uint64_t presto__hash(presto__hash_key key, presto_span bytes) {
     uint64_t v[4] = {
         key.words[0] ^ UINT64_C(0x736f6d6570736575), key.words[1] ^ UINT64_C(0x646f72616e646f6d),
         key.words[0] ^ UINT64_C(0x6c7967656e657261), key.words[1] ^ UINT64_C(0x7465646279746573)};
@@ -53,8 +54,8 @@ uint64_t presto_hash(presto_hash_key key, presto_span bytes) {
     return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
-presto_hash_key presto_hash_process_key(void) {
-    presto_hash_key key = {{UINT64_C(0x9e3779b97f4a7c15), 0}};
+presto__hash_key presto__hash_process_key(void) {
+    presto__hash_key key = {{UINT64_C(0x9e3779b97f4a7c15), 0}};
     /* 16 random bytes that the kernel gives each process. */
     const void *random = (const void *)(uintptr_t)getauxval(AT_RANDOM);
     if (random != NULL)

@@ -6,16 +6,17 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include <presto/checked.h>
+#include "checked_internal.h"
+#include "memory_internal.h"
 
 #define LARGE_PAGE ((uintptr_t)2 << 20)
-#define APART ((size_t)PRESTO_APART_BYTES)
+#define APART ((size_t)PRESTO__APART_BYTES)
 
 /*
  * Only whole large pages inside the piece are asked for, so that it never takes more memory than
  * malloc gave it. A system that has none, or does not want to give any, is no failure.
  */
-void presto_memory_will_fill(void *data, size_t bytes) {
+void presto__memory_will_fill(void *data, size_t bytes) {
 #ifdef MADV_HUGEPAGE
     if (bytes < LARGE_PAGE)
         return;
@@ -29,18 +30,18 @@ void presto_memory_will_fill(void *data, size_t bytes) {
 #endif
 }
 
-void *presto_memory_map(size_t bytes) {
+void *presto__memory_map(size_t bytes) {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-void presto_memory_unmap(void *memory, size_t bytes) {
+void presto__memory_unmap(void *memory, size_t bytes) {
     munmap(memory, bytes);
 }
 
-void *presto_memory_apart(size_t count, size_t bytes) {
+void *presto__memory_apart(size_t count, size_t bytes) {
     size_t whole;
-    if (!presto_size_multiply(count, bytes, &whole) || !presto_size_add(whole, APART - 1, &whole))
+    if (!presto__size_multiply(count, bytes, &whole) || !presto__size_add(whole, APART - 1, &whole))
         return NULL;
     whole &= ~(APART - 1);
     void *memory = aligned_alloc(APART, whole);

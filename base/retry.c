@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which errno means what, for all who read files. */
-#include <presto/retry.h>
 
 #include <errno.h>
 #include <time.h>
 
+#include "retry_internal.h"
+
 #define MOST_TRIES 10
 
-bool presto_errno_is_machine(int sys_errno) {
+bool presto__errno_is_machine(int sys_errno) {
     switch (sys_errno) {
     case 0:
     case EACCES:
@@ -28,7 +29,7 @@ bool presto_errno_is_machine(int sys_errno) {
     }
 }
 
-bool presto_errno_may_pass(int sys_errno) {
+bool presto__errno_may_pass(int sys_errno) {
     switch (sys_errno) {
     case EAGAIN:
 #if EWOULDBLOCK != EAGAIN
@@ -46,8 +47,8 @@ bool presto_errno_may_pass(int sys_errno) {
     }
 }
 
-bool presto_retry_pause(int sys_errno, unsigned *tries_io) {
-    if (!presto_errno_may_pass(sys_errno) || *tries_io >= MOST_TRIES)
+bool presto__retry_pause(int sys_errno, unsigned *tries_io) {
+    if (!presto__errno_may_pass(sys_errno) || *tries_io >= MOST_TRIES)
         return false;
     struct timespec pause = {.tv_nsec = 1000000L << *tries_io};
     (*tries_io)++;

@@ -6,6 +6,8 @@
  */
 #include <presto/rng.h>
 
+#include "philox_internal.h"
+
 #define ROUNDS 10
 #define MULTIPLIER_0 UINT64_C(0xD2E7470EE14C6C93)
 #define MULTIPLIER_1 UINT64_C(0xCA5A826395121157)
@@ -21,7 +23,7 @@ static uint64_t multiply_high(uint64_t a, uint64_t b, uint64_t *low_out) {
     return (uint64_t)(product >> 64);
 }
 
-void presto_philox4x64(const uint64_t key[2], const uint64_t counter[4], uint64_t draws_out[4]) {
+void presto__philox4x64(const uint64_t key[2], const uint64_t counter[4], uint64_t draws_out[4]) {
     uint64_t k0 = key[0], k1 = key[1];
     uint64_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
     for (int round = 0; round < ROUNDS; round++) {
@@ -53,7 +55,7 @@ void presto_rng_init(presto_rng *rng, const presto_rng_key *key) {
 
 uint64_t presto_rng_next(presto_rng *rng) {
     if (rng->used == 4) {
-        presto_philox4x64(rng->key, rng->counter, rng->block);
+        presto__philox4x64(rng->key, rng->counter, rng->block);
         rng->counter[0]++;
         rng->used = 0;
     }

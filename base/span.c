@@ -4,7 +4,8 @@
 
 #include <stdlib.h>
 
-#include <presto/checked.h>
+#include "checked_internal.h"
+#include "memory_internal.h"
 
 #define DEFAULT_CHUNK_BYTES ((size_t)64 << 10)
 /* malloc may keep tens of megabytes that were freed, in each of its arenas. */
@@ -23,7 +24,7 @@ char *presto_span_to_text(presto_span span) {
 
 presto_status presto_buffer_reserve(presto_buffer *buffer, size_t extra, presto_error *err) {
     size_t need;
-    if (!presto_size_add(buffer->bytes, extra, &need))
+    if (!presto__size_add(buffer->bytes, extra, &need))
         return presto_fail_memory(err, UINT64_MAX);
     if (need <= buffer->capacity && buffer->data != NULL)
         return PRESTO_OK;
@@ -37,7 +38,7 @@ presto_status presto_buffer_reserve(presto_buffer *buffer, size_t extra, presto_
     uint8_t *data = realloc(buffer->data, capacity);
     if (data == NULL)
         return presto_fail_memory(err, capacity);
-    presto_memory_will_fill(data + buffer->bytes, capacity - buffer->bytes);
+    presto__memory_will_fill(data + buffer->bytes, capacity - buffer->bytes);
     buffer->data = data;
     buffer->capacity = capacity;
     return PRESTO_OK;
@@ -88,10 +89,10 @@ static void *chunk_take(presto_arena_chunk *chunk, size_t bytes, size_t align) {
 /* Not in the arena yet; NULL: no memory. */
 static presto_arena_chunk *chunk_make(size_t bytes) {
     size_t whole;
-    if (!presto_size_add(bytes, sizeof(presto_arena_chunk), &whole))
+    if (!presto__size_add(bytes, sizeof(presto_arena_chunk), &whole))
         return NULL;
     bool is_mapped = whole >= MAPPED_CHUNK_BYTES;
-    presto_arena_chunk *chunk = is_mapped ? presto_memory_map(whole) : malloc(whole);
+    presto_arena_chunk *chunk = is_mapped ? presto__memory_map(whole) : malloc(whole);
     if (chunk == NULL)
         return NULL;
     chunk->next = NULL;
@@ -127,7 +128,7 @@ void *presto_arena_alloc(presto_arena *arena, size_t bytes, size_t align) {
             return piece;
     }
     size_t least;
-    if (!presto_size_add(bytes, align, &least))
+    if (!presto__size_add(bytes, align, &least))
         return NULL;
     presto_arena_chunk *chunk = chunk_new(arena, least);
     if (chunk == NULL)
@@ -161,7 +162,7 @@ void presto_arena_done(presto_arena *arena) {
     while (chunk != NULL) {
         presto_arena_chunk *next = chunk->next;
         if (chunk->mapped_bytes > 0)
-            presto_memory_unmap(chunk, chunk->mapped_bytes);
+            presto__memory_unmap(chunk, chunk->mapped_bytes);
         else
             free(chunk);
         chunk = next;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "harness.h"
+#include "../base/clock_internal.h"
 
 #include <errno.h>
 #include <math.h>
@@ -11,7 +12,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include <presto/clock.h>
 #include <presto/status.h>
 
 void bench_die(const char *format, ...) {
@@ -63,11 +63,11 @@ static uint64_t start, stop;
 
 void bench_restart(void) {
     getrusage(RUSAGE_SELF, &before);
-    start = presto_clock_ns();
+    start = presto__clock_ns();
 }
 
 void bench_stop(void) {
-    stop = presto_clock_ns();
+    stop = presto__clock_ns();
     getrusage(RUSAGE_SELF, &after);
 }
 

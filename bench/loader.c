@@ -24,11 +24,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <presto/clock.h>
 #include <presto/crc32c.h>
 #include <presto/example.h>
 #include <presto/loader.h>
 
+#include "base/clock_internal.h"
 #include "harness.h"
 
 #define SHARDS 4

@@ -34,13 +34,13 @@
 #include <blosc.h>
 #endif
 
-#include <presto/clock.h>
 #include <presto/codec.h>
 #include <presto/crc32c.h>
 #include <presto/example.h>
 #include <presto/rng.h>
 #include <presto/shard.h>
 
+#include "base/clock_internal.h"
 #include "harness.h"
 
 static unsigned rounds = 15;
@@ -77,7 +77,7 @@ typedef struct spent {
 static spent now(void) {
     struct timespec cpu;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
-    return (spent){presto_clock_ns(), (uint64_t)cpu.tv_sec * 1000000000 + (uint64_t)cpu.tv_nsec};
+    return (spent){presto__clock_ns(), (uint64_t)cpu.tv_sec * 1000000000 + (uint64_t)cpu.tv_nsec};
 }
 
 /* Add what has gone by since `start`. */

@@ -5,9 +5,8 @@
  * nothing beside it.
  */
 #define _GNU_SOURCE
+#include "../base/clock_internal.h"
 #include "profile_internal.h"
-
-#include <presto/clock.h>
 
 #include <fcntl.h>
 #include <math.h>
@@ -101,7 +100,7 @@ void presto__watch_start(presto__watch *watch) {
     watch->peak_is_reset = reset_peak();
     watch->peak_rss_bytes = watch->peak_is_reset ? 0 : resident_bytes();
     take_usage(&watch->start);
-    watch->start.wall_ns = presto_clock_ns();
+    watch->start.wall_ns = presto__clock_ns();
 }
 
 void presto__watch_sample(presto__watch *watch) {

@@ -87,7 +87,7 @@ void presto__watch_start(presto__watch *watch);
  * peak.
  */
 void presto__watch_sample(presto__watch *watch);
-/** `wall_ns`: when the work ended (presto_clock_ns). */
+/** `wall_ns`: when the work ended (presto__clock_ns). */
 void presto__watch_stop(presto__watch *watch, uint64_t wall_ns, presto__measure *measure_out);
 /** Adds another stretch: sums, and the larger peak. */
 void presto__measure_add(presto__measure *sum, const presto__measure *more);

@@ -4,9 +4,8 @@
  * takes no time. It runs what presto-write and presto-load run, with their defaults; only the clock
  * is added. Trial datasets live in a folder of their own, which goes when the runner goes.
  */
+#include "../base/clock_internal.h"
 #include "profile_internal.h"
-
-#include <presto/clock.h>
 
 #include <errno.h>
 #include <math.h>
@@ -64,10 +63,10 @@ static presto_status keep_notes(presto__runner *runner, presto_error *err) {
 }
 
 static presto_status open_source(presto__runner *runner, presto_error *err) {
-    uint64_t start_ns = presto_clock_ns();
+    uint64_t start_ns = presto__clock_ns();
     PRESTO_TRY(presto_source_open_raw(runner->pipeline, runner->paths, runner->path_count,
                                       &runner->source, err));
-    runner->open_s = seconds(presto_clock_ns() - start_ns);
+    runner->open_s = seconds(presto__clock_ns() - start_ns);
     runner->source_samples = presto_source_count(runner->source);
     runner->source_bytes = presto_source_bytes(runner->source);
     PRESTO_TRY(keep_notes(runner, err));
@@ -114,7 +113,7 @@ static void loader_options(const presto__runner *runner, unsigned threads, uint6
 /* Takes every batch and gives it back at once. */
 static presto_status drain(presto__runner *runner, const presto_strategy *strategy,
                            presto_loader *loader, presto__watch *watch, presto_error *err) {
-    uint64_t last_report_ns = presto_clock_ns();
+    uint64_t last_report_ns = presto__clock_ns();
     for (;;) {
         presto_batch *batch = NULL;
         presto_status status = presto_loader_next(loader, &batch, err);
@@ -122,7 +121,7 @@ static presto_status drain(presto__runner *runner, const presto_strategy *strate
             return status == PRESTO_END ? PRESTO_OK : status;
         presto_batch_release(batch);
         presto__watch_sample(watch);
-        uint64_t now_ns = presto_clock_ns();
+        uint64_t now_ns = presto__clock_ns();
         if (now_ns - last_report_ns < REPORT_EVERY_NS)
             continue;
         last_report_ns = now_ns;
@@ -201,7 +200,7 @@ typedef struct conversion {
 static bool on_progress(void *user, const presto_progress *progress) {
     conversion *job = user;
     presto__marks_add(&job->marks, progress->samples_done, progress->elapsed_ns);
-    uint64_t now_ns = presto_clock_ns();
+    uint64_t now_ns = presto__clock_ns();
     if (now_ns - job->last_report_ns < REPORT_EVERY_NS)
         return true;
     job->last_report_ns = now_ns;
@@ -250,12 +249,12 @@ static presto_status convert(presto__runner *runner, presto__trial *trial,
     options.on_progress_user = &job;
     presto_convert_result result;
     PRESTO_TRY(presto_source_drop_cache(runner->source, err));
-    uint64_t start_ns = presto_clock_ns();
-    uint64_t start_cpu_ns = presto_clock_process_cpu_ns();
+    uint64_t start_ns = presto__clock_ns();
+    uint64_t start_cpu_ns = presto__clock_process_cpu_ns();
     PRESTO_TRY(presto_convert(runner->pipeline, runner->paths, runner->path_count, trial->dir,
                               &options, &result, err));
-    preparation_out->wall_s = seconds(presto_clock_ns() - start_ns);
-    preparation_out->cpu_s = seconds(presto_clock_process_cpu_ns() - start_cpu_ns);
+    preparation_out->wall_s = seconds(presto__clock_ns() - start_ns);
+    preparation_out->cpu_s = seconds(presto__clock_process_cpu_ns() - start_cpu_ns);
     preparation_out->error_s_per_sample = presto__marks_error_s(&job.marks);
     trial->result.samples = result.samples;
     trial->result.stored_bytes = result.stored_bytes;
@@ -356,7 +355,7 @@ static presto_status measure_epochs(presto__runner *runner, const presto_strateg
     presto_loader *loader = NULL;
     PRESTO_TRY(presto_loader_open(source, plan, &options, &loader, err));
     presto_status status = drain(runner, strategy, loader, &watch, err);
-    uint64_t end_ns = presto_clock_ns();
+    uint64_t end_ns = presto__clock_ns();
     presto__watch_stop(&watch, end_ns, &epochs.measure);
     if (status == PRESTO_OK)
         status = keep_stats(loader, plan, &epochs, err);

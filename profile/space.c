@@ -4,9 +4,8 @@
  * pipeline, build and machine offer. Every name is checked here, before anything is measured.
  * "unprocessed" stores nothing and so has one strategy for each thread count, whatever the codecs.
  */
+#include "../base/checked_internal.h"
 #include "profile_internal.h"
-
-#include <presto/checked.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,8 +156,8 @@ static presto_status combine(size_t shards, presto__space *space, presto_error *
     size_t count = 0;
     if (space->split_count == 0 || space->codec_count == 0 || space->thread_count == 0)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "there is no strategy");
-    if (!presto_size_multiply(space->split_count, space->codec_count, &pairs) ||
-        !presto_size_multiply(pairs, space->thread_count, &count) || count == 0)
+    if (!presto__size_multiply(space->split_count, space->codec_count, &pairs) ||
+        !presto__size_multiply(pairs, space->thread_count, &count) || count == 0)
         return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET, "too many strategies");
     space->strategies = calloc(count, sizeof *space->strategies);
     if (space->strategies == NULL)

@@ -5,10 +5,9 @@
  * a slow phase of the machine meets all of them and not one. A strategy that fails leaves the wave,
  * the others go on.
  */
+#include "../base/clock_internal.h"
 #include "../base/options_internal.h"
 #include "profile_internal.h"
-
-#include <presto/clock.h>
 
 #include <math.h>
 #include <stdarg.h>
@@ -359,7 +358,7 @@ static presto_status make_trials(presto_sweep *sweep, presto_error *err) {
 static presto_status run(presto_sweep *sweep, const presto_pipeline *pipeline,
                          const char *const *paths, size_t path_count,
                          const presto_sweep_options *options, presto_error *err) {
-    uint64_t start_ns = presto_clock_ns();
+    uint64_t start_ns = presto__clock_ns();
     presto__runner runner;
     size_t total = 0;
     for (size_t i = 0; i < sweep->trial_count; i++)
@@ -379,7 +378,7 @@ static presto_status run(presto_sweep *sweep, const presto_pipeline *pipeline,
     sweep->facts.batch_samples = runner.batch_samples;
     sweep->is_spread = runner.sample_paths != NULL;
     presto__runner_done(&runner);
-    sweep->facts.elapsed_s = (double)(presto_clock_ns() - start_ns) * 1e-9;
+    sweep->facts.elapsed_s = (double)(presto__clock_ns() - start_ns) * 1e-9;
     return status;
 }
 

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <presto/text.h>
@@ -361,6 +362,12 @@ void cli_catch_signals(void) {
 
 bool cli_interrupted(void) {
     return caught_signal != 0;
+}
+
+uint64_t cli_now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 bool cli_should_stop(void *unused) {

@@ -192,6 +192,9 @@ int cli_close_stdout(int code);
 
 /* ---- signals ---- */
 
+/** Wall time that only goes forward, since an arbitrary start, in ns. */
+uint64_t cli_now_ns(void);
+
 /**
  * From here on SIGINT and SIGTERM only raise a flag, so that files can be cleaned up; a second one
  * ends the program at once. Blocking calls are interrupted at least once a second after the first.

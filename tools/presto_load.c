@@ -10,8 +10,6 @@
 
 #include <getopt.h>
 
-#include <presto/clock.h>
-
 #include "load.h"
 #include "raw_records.h"
 #include "report.h"
@@ -153,7 +151,7 @@ static int stream_all(load *l, const presto_source *source, presto_loader *loade
                           .most_threads = l->loader.auto_threads ? l->loader.threads : 0,
                           .state = {.path = l->state_file,
                                     .interval_ns = (uint64_t)(l->state_interval_s * 1e9),
-                                    .written_ns = presto_clock_ns()}};
+                                    .written_ns = cli_now_ns()}};
     cli_catch_signals();
     /* From here on there is a state, whatever happens. */
     int code = l->state_file == NULL ? CLI_DONE : state_file_write(loader, l->state_file);

@@ -22,8 +22,6 @@
 #include <getopt.h>
 #include <jpeglib.h>
 
-#include <presto/clock.h>
-
 #include "cli.h"
 #include "photo_scene.h"
 
@@ -360,9 +358,9 @@ int main(int argc, char **argv) {
     o.threads = (int)(cpus < MAX_THREADS ? cpus : MAX_THREADS);
     cli_start(&self);
     parse_command_line(&o, argc, argv);
-    uint64_t started_ns = presto_clock_ns();
+    uint64_t started_ns = cli_now_ns();
     int code = make_photos(&o);
-    double wall_s = (double)(presto_clock_ns() - started_ns) / 1e9;
+    double wall_s = (double)(cli_now_ns() - started_ns) / 1e9;
     if (code == CLI_DONE && !o.quiet)
         print_result(&o, wall_s);
     if (code == CLI_DONE && o.json)

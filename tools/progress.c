@@ -13,8 +13,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <presto/clock.h>
-
 #include "terminal.h"
 
 enum { REDRAW_NS = 100000000, LINE_BYTES = 512, BAR_CELLS = 20 };
@@ -38,7 +36,7 @@ void cli_progress_hide(void) {
 void cli_progress_start(cli_progress *progress, bool quiet) {
     memset(progress, 0, sizeof *progress);
     progress->shown = !quiet && isatty(STDERR_FILENO);
-    progress->started_ns = presto_clock_ns();
+    progress->started_ns = cli_now_ns();
     progress->seen_ns = progress->started_ns;
 }
 
@@ -78,11 +76,11 @@ static void format_bar(const cli_progress_state *state, char text[BAR_CELLS + 16
 }
 
 bool cli_progress_is_due(const cli_progress *progress) {
-    return progress->shown && presto_clock_ns() - progress->drawn_ns >= REDRAW_NS;
+    return progress->shown && cli_now_ns() - progress->drawn_ns >= REDRAW_NS;
 }
 
 void cli_progress_show(cli_progress *progress, const cli_progress_state *state) {
-    uint64_t now_ns = presto_clock_ns();
+    uint64_t now_ns = cli_now_ns();
     if (!cli_progress_is_due(progress))
         return;
     progress->drawn_ns = now_ns;

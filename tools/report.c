@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-#include <presto/clock.h>
 #include <presto/file.h>
 
 #include "cli.h"
@@ -110,11 +110,18 @@ static uint64_t peak_rss_bytes(void) {
     return kib * 1024;
 }
 
+/* User and system. */
+static uint64_t process_cpu_ns(void) {
+    struct timespec used;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
 /* Of the process: threads that wait give up their processor, others have it taken away. */
 static void add_usage(json_t *object) {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    cli_json_set(object, "cpu_s", cli_json_real(seconds(presto_clock_process_cpu_ns())));
+    cli_json_set(object, "cpu_s", cli_json_real(seconds(process_cpu_ns())));
     cli_json_set(object, "voluntary_switches", json_integer((json_int_t)usage.ru_nvcsw));
     cli_json_set(object, "involuntary_switches", json_integer((json_int_t)usage.ru_nivcsw));
     cli_json_set(object, "peak_rss_bytes", json_integer((json_int_t)peak_rss_bytes()));

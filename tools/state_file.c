@@ -4,7 +4,6 @@
  */
 #include "state_file.h"
 
-#include <presto/clock.h>
 #include <presto/file.h>
 
 #include "cli.h"
@@ -41,11 +40,11 @@ presto_status state_file_check(const char *path, const presto_source *source,
 }
 
 void state_file_keep(state_keeper *keeper, const presto_loader *loader) {
-    uint64_t now_ns = presto_clock_ns();
+    uint64_t now_ns = cli_now_ns();
     if (keeper->path == NULL || now_ns - keeper->written_ns < keeper->interval_ns)
         return;
     (void)state_file_write(loader, keeper->path);
-    keeper->written_ns = presto_clock_ns();
+    keeper->written_ns = cli_now_ns();
 }
 
 int state_file_write(const presto_loader *loader, const char *path) {

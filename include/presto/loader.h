@@ -45,7 +45,8 @@ typedef enum presto_error_policy {
      * step (_TYPE, _LIMIT, _UNSUPPORTED: a kind of JPEG, say), or is a file of a raw source that
      * cannot be read or has changed since it was listed (_IO, _NOT_FOUND). What is wrong with the
      * job or the machine still fails: _MEMORY, _STOPPED, _ARGUMENT, _RAGGED, a shard that cannot be
-     * opened, and a sys_errno of which presto_errno_is_machine() is true. */
+     * opened, and what the next file may fail with alike (no file descriptors left, a disk or a
+     * file server that fails). */
     PRESTO_ON_ERROR_SKIP = 1
 } presto_error_policy;
 

@@ -33,10 +33,6 @@ typedef struct presto_rng_key {
     uint64_t stream;
 } presto_rng_key;
 
-/** One Philox4x64-10 block: 4 draws from a key and a counter. */
-PRESTO_API void presto_philox4x64(const uint64_t key[2], const uint64_t counter[4],
-                                  uint64_t draws_out[4]);
-
 PRESTO_API void presto_rng_init(presto_rng *rng, const presto_rng_key *key);
 
 /** The next 64 random bits. */

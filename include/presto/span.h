@@ -38,28 +38,6 @@ static inline bool presto_span_is(presto_span span, const char *text) {
     return presto_span_equal(span, presto_span_of_text(text));
 }
 
-/**
- * `data` is fresh memory of `bytes` bytes that will be filled from end to end: ask the system for
- * large pages, which are touched for the first time at about three times the speed. Small pieces
- * are left alone; never fails.
- */
-PRESTO_API void presto_memory_will_fill(void *data, size_t bytes);
-
-/** Zeroed memory straight from the system; what is unmapped is gone, where malloc may keep it. NULL
- * if memory ran out. */
-PRESTO_API void *presto_memory_map(size_t bytes);
-PRESTO_API void presto_memory_unmap(void *memory, size_t bytes);
-
-/** Two cache lines: processors fetch the neighbour of a line along with it. */
-#define PRESTO_APART_BYTES 128
-
-/**
- * `count` times `bytes` zeroed bytes, for what one thread writes with every sample: no cache line
- * of them holds anything else of the heap, which another thread would have to wait for at every
- * write. Starts at a multiple of PRESTO_APART_BYTES. Free with free(). NULL if memory ran out.
- */
-PRESTO_API void *presto_memory_apart(size_t count, size_t bytes);
-
 /** A NUL-terminated copy on the heap; free with free(). NULL if memory ran out. */
 PRESTO_API char *presto_span_to_text(presto_span span);
 

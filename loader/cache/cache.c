@@ -10,8 +10,7 @@
  */
 #include <stdlib.h>
 
-#include <presto/checked.h>
-
+#include "../../base/checked_internal.h"
 #include "cache_internal.h"
 
 #define DATA_ALIGN ((size_t)64)
@@ -33,7 +32,7 @@ struct presto__cache {
 presto_status presto__cache_new(uint64_t count, size_t limit_bytes, presto__cache **cache_out,
                                 presto_error *err) {
     size_t table = SIZE_MAX;
-    if (!presto_size_multiply(count, sizeof(_Atomic(presto__cached *)), &table) ||
+    if (!presto__size_multiply(count, sizeof(_Atomic(presto__cached *)), &table) ||
         table > limit_bytes)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "a cache of %zu bytes is too small even for the list of its samples "
@@ -42,7 +41,7 @@ presto_status presto__cache_new(uint64_t count, size_t limit_bytes, presto__cach
     presto__cache *cache = calloc(1, sizeof *cache);
     if (cache == NULL)
         return presto_fail_memory(err, sizeof *cache);
-    cache->entries = presto_zeroed_array(count, 1, sizeof *cache->entries);
+    cache->entries = presto__zeroed_array(count, 1, sizeof *cache->entries);
     if (cache->entries == NULL) {
         free(cache);
         return presto_fail_memory(err, table);

@@ -12,9 +12,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <presto/checked.h>
-#include <presto/clock.h>
-
+#include "../../base/checked_internal.h"
+#include "../../base/clock_internal.h"
+#include "../../base/memory_internal.h"
 #include "disk_internal.h"
 
 #define LEAST_LIMIT_BYTES ((uint64_t)64 << 10)
@@ -169,7 +169,7 @@ static bool read_entries(presto__disk_worker *worker, int fd, uint64_t number, u
 static presto_status read_run(presto__disk_worker *worker, size_t i, presto__blocks *blocks,
                               presto__read_stats *stats) {
     presto__disk *disk = worker->disk;
-    uint64_t start = presto_clock_ns();
+    uint64_t start = presto__clock_ns();
     presto__disk_block *block = worker->hits[i].block;
     uint32_t at = worker->hits[i].at;
     uint32_t end = end_of_run(worker, i);
@@ -197,7 +197,7 @@ static presto_status read_run(presto__disk_worker *worker, size_t i, presto__blo
         return PRESTO_END;
     }
     stats->read_bytes += bytes;
-    stats->read_ns += presto_clock_ns() - start;
+    stats->read_ns += presto__clock_ns() - start;
     worker->run_of = block;
     worker->run_at = at;
     worker->run_end = end;
@@ -218,11 +218,11 @@ presto_status presto__disk_load(presto__disk_worker *worker, size_t i, presto__b
         presto_span_of(worker->run_data + (size_t)(found->at - worker->run_at) * PRESTO__DISK_ALIGN,
                        (size_t)found->units * PRESTO__DISK_ALIGN);
     worker->loaded_number = worker->numbers[i];
-    uint64_t start = time_scale == 0 ? 0 : presto_clock_ns();
+    uint64_t start = time_scale == 0 ? 0 : presto__clock_ns();
     presto_status status =
         presto__disk_entry_read(worker->loaded, worker->loaded_number, NULL, NULL, NULL);
     if (time_scale != 0)
-        stats->read_ns += (presto_clock_ns() - start) * time_scale;
+        stats->read_ns += (presto__clock_ns() - start) * time_scale;
     if (status == PRESTO_OK)
         return PRESTO_OK;
     presto__disk_block_discard(worker->disk, found->block);
@@ -238,12 +238,12 @@ presto_status presto__disk_sample(presto__disk_worker *worker, presto_arena *are
 
 presto_status presto__disk_worker_new(presto__disk *disk, size_t most,
                                       presto__disk_worker **worker_out, presto_error *err) {
-    presto__disk_worker *worker = presto_memory_apart(1, sizeof *worker);
+    presto__disk_worker *worker = presto__memory_apart(1, sizeof *worker);
     if (worker == NULL)
         return presto_fail_memory(err, sizeof *worker);
     *worker = (presto__disk_worker){.disk = disk, .most = most};
-    worker->hits = presto_memory_apart(most + 1, sizeof *worker->hits);
-    worker->held = presto_memory_apart(most + 1, sizeof(presto__disk_block *));
+    worker->hits = presto__memory_apart(most + 1, sizeof *worker->hits);
+    worker->held = presto__memory_apart(most + 1, sizeof(presto__disk_block *));
     if (worker->hits == NULL || worker->held == NULL) {
         presto__disk_worker_free(worker);
         return presto_fail_memory(err, most * sizeof *worker->hits);
@@ -281,7 +281,7 @@ static presto_status take_stock(presto__disk *disk, presto_error *err) {
     PRESTO_TRY(presto__disk_folder_make(&disk->folder, &room, err));
     atomic_store(&disk->evicted_blocks, room.evicted);
     presto__disk_look(disk);
-    atomic_store(&disk->looked_ns, presto_clock_ns());
+    atomic_store(&disk->looked_ns, presto__clock_ns());
     return PRESTO_OK;
 }
 
@@ -325,7 +325,7 @@ presto_status presto__disk_open(const presto__disk_options *options, presto__dis
         disk->block_bytes = LEAST_BLOCK_BYTES;
     if (disk->block_bytes > PRESTO__DISK_MOST_BLOCK_BYTES)
         disk->block_bytes = PRESTO__DISK_MOST_BLOCK_BYTES;
-    disk->entries = presto_zeroed_array(options->count, 1, sizeof *disk->entries);
+    disk->entries = presto__zeroed_array(options->count, 1, sizeof *disk->entries);
     presto_status status = disk->entries == NULL
                                ? presto_fail_memory(err, options->count * sizeof *disk->entries)
                                : open_locks(disk, err);

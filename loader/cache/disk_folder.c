@@ -26,9 +26,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <presto/clock.h>
 #include <presto/rng.h>
 
+#include "../../base/clock_internal.h"
+#include "../../base/philox_internal.h"
 #include "disk_internal.h"
 
 #define PAGE_BYTES 4096 /* what a file takes is counted in these */
@@ -83,11 +84,11 @@ static void make_name(presto__disk_folder *folder, char name_out[PRESTO__DISK_NA
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     const uint64_t key[2] = {(uint64_t)now.tv_sec, (uint64_t)getpid()};
-    const uint64_t counter[4] = {(uint64_t)now.tv_nsec, presto_clock_ns(),
+    const uint64_t counter[4] = {(uint64_t)now.tv_nsec, presto__clock_ns(),
                                  atomic_fetch_add(&folder->names, 1), (uint64_t)(uintptr_t)folder};
     uint64_t draws[4];
     char digits[KEY_DIGITS + 1];
-    presto_philox4x64(key, counter, draws);
+    presto__philox4x64(key, counter, draws);
     format_key(&folder->key, digits);
     snprintf(name_out, PRESTO__DISK_NAME_BYTES, ".%s%s-%016" PRIx64 "%s", prefix, digits, draws[0],
              partial_suffix);

@@ -3,10 +3,10 @@
  * The bytes of a block: header, entries, table. What is read may be damaged or made up: every
  * position is checked before it is followed. Must not know: files, threads.
  */
-#include <presto/checked.h>
 #include <presto/crc32c.h>
 
 #include "../../base/bytes_internal.h"
+#include "../../base/checked_internal.h"
 #include "../../records/frame/frame_internal.h"
 #include "disk_internal.h"
 
@@ -145,10 +145,10 @@ static presto_status string_bytes(const presto_tensor *tensor, size_t *bytes_out
                                   presto_error *err) {
     size_t count = (size_t)presto_spec_elements(&tensor->spec);
     size_t bytes;
-    if (!presto_size_multiply(count, sizeof(uint64_t), &bytes))
+    if (!presto__size_multiply(count, sizeof(uint64_t), &bytes))
         return presto_fail_memory(err, UINT64_MAX);
     for (size_t i = 0; i < count; i++)
-        if (!presto_size_add(bytes, tensor->strings[i].bytes, &bytes))
+        if (!presto__size_add(bytes, tensor->strings[i].bytes, &bytes))
             return presto_fail_memory(err, UINT64_MAX);
     *bytes_out = bytes;
     return PRESTO_OK;

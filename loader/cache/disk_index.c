@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <presto/clock.h>
-
+#include "../../base/clock_internal.h"
 #include "disk_internal.h"
 
 #define LOOK_NS UINT64_C(1000000000) /* other processes' blocks are looked for so often */
@@ -24,7 +23,7 @@ presto__disk_block *presto__disk_block_new(int fd, const char *name) {
         return NULL;
     atomic_init(&block->refs, 1);
     atomic_init(&block->fd, fd);
-    block->added_ns = presto_clock_ns();
+    block->added_ns = presto__clock_ns();
     memcpy(block->name, name, strlen(name) + 1);
     block->is_writing = fd >= 0;
     if (block->is_writing)
@@ -264,7 +263,7 @@ static void take_in(presto__disk *disk, const presto__disk_listing *listing, uin
 
 void presto__disk_look(presto__disk *disk) {
     struct stat info;
-    uint64_t start_ns = presto_clock_ns(); /* blocks added from here on may not be listed */
+    uint64_t start_ns = presto__clock_ns(); /* blocks added from here on may not be listed */
     if (fstat(disk->folder.fd, &info) != 0 || (info.st_mtim.tv_sec == disk->looked_mtime.tv_sec &&
                                                info.st_mtim.tv_nsec == disk->looked_mtime.tv_nsec))
         return;
@@ -277,11 +276,11 @@ void presto__disk_look(presto__disk *disk) {
 }
 
 void presto__disk_look_now_and_then(presto__disk *disk) {
-    uint64_t now = presto_clock_ns();
+    uint64_t now = presto__clock_ns();
     if (now - atomic_load_explicit(&disk->looked_ns, memory_order_relaxed) < LOOK_NS ||
         atomic_exchange(&disk->is_looking, true))
         return;
     presto__disk_look(disk);
-    atomic_store_explicit(&disk->looked_ns, presto_clock_ns(), memory_order_relaxed);
+    atomic_store_explicit(&disk->looked_ns, presto__clock_ns(), memory_order_relaxed);
     atomic_store(&disk->is_looking, false);
 }

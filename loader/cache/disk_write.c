@@ -16,9 +16,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <presto/clock.h>
 #include <presto/crc32c.h>
 
+#include "../../base/clock_internal.h"
 #include "disk_internal.h"
 
 #define FLUSH_BYTES ((size_t)1 << 20) /* written at a time */

@@ -17,8 +17,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include <presto/clock.h>
-
+#include "../../base/clock_internal.h"
 #include "../../base/options_internal.h"
 #include "convert_internal.h"
 
@@ -187,13 +186,13 @@ static presto_status prepare(presto__conversion *job, const char *const *paths, 
 /* ---- the job ---- */
 
 static void fill_result(const presto__conversion *job, presto_convert_result *result) {
-    *result = (presto_convert_result){.skipped = presto__progress_skipped(&job->progress),
-                                      .source_bytes = job->stats.read_bytes,
-                                      .wall_ns = presto_clock_ns() - job->started_ns,
-                                      .cpu_ns = presto_clock_process_cpu_ns() - job->cpu_started_ns,
-                                      .shards = job->shard_count,
-                                      .threads = job->is_finished ? job->options->threads
-                                                                  : job->stats.threads};
+    *result = (presto_convert_result){
+        .skipped = presto__progress_skipped(&job->progress),
+        .source_bytes = job->stats.read_bytes,
+        .wall_ns = presto__clock_ns() - job->started_ns,
+        .cpu_ns = presto__clock_process_cpu_ns() - job->cpu_started_ns,
+        .shards = job->shard_count,
+        .threads = job->is_finished ? job->options->threads : job->stats.threads};
     for (size_t i = 0; i < job->progress.shard_count; i++) {
         const presto_dataset_shard *shard = &job->progress.shards[i].described;
         result->samples += shard->records;
@@ -233,8 +232,8 @@ presto_status presto_convert(const presto_pipeline *pipeline, const char *const 
                               .pipeline = pipeline,
                               .dir = dir,
                               .prefetch_bytes = choose_prefetch(options)};
-    job.started_ns = presto_clock_ns();
-    job.cpu_started_ns = presto_clock_process_cpu_ns();
+    job.started_ns = presto__clock_ns();
+    job.cpu_started_ns = presto__clock_process_cpu_ns();
     presto_status status = run(&job, paths, path_count, err);
     presto_loader_free(job.loader);
     if (status == PRESTO_OK)

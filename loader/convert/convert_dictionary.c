@@ -5,9 +5,9 @@
  */
 #include <stdlib.h>
 
-#include <presto/clock.h>
 #include <presto/file.h>
 
+#include "../../base/clock_internal.h"
 #include "convert_internal.h"
 
 #define DICTIONARY_SAMPLES 1000
@@ -44,7 +44,7 @@ static presto_status add_training(training *set, const presto_batch *batch, pres
 static bool should_stop(void *user) {
     presto__conversion *job = user;
     const presto_convert_options *options = job->options;
-    uint64_t now = presto_clock_ns();
+    uint64_t now = presto__clock_ns();
     if (options->on_progress == NULL || now - job->told_ns < ASK_NS)
         return false;
     job->told_ns = now;

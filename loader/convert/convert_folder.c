@@ -12,9 +12,9 @@
 
 #include <jansson.h>
 
-#include <presto/clock.h>
 #include <presto/version.h>
 
+#include "../../base/clock_internal.h"
 #include "../../base/file_internal.h"
 #include "convert_internal.h"
 
@@ -423,14 +423,14 @@ presto_status presto__conversion_catch_up(presto__conversion *job, presto_error 
         return PRESTO_OK;
     PRESTO_TRY(presto__conversion_check_folder(job, err));
     PRESTO_TRY(presto__progress_write(job->dir, &job->progress, job->options->sync, err));
-    job->noted_ns = presto_clock_ns();
+    job->noted_ns = presto__clock_ns();
     job->is_behind = false;
     return PRESTO_OK;
 }
 
 presto_status presto__conversion_note(presto__conversion *job, presto_error *err) {
     job->is_behind = true;
-    bool is_due = presto__progress_is_due(&job->progress, presto_clock_ns() - job->noted_ns);
+    bool is_due = presto__progress_is_due(&job->progress, presto__clock_ns() - job->noted_ns);
     return is_due ? presto__conversion_catch_up(job, err) : PRESTO_OK;
 }
 

@@ -15,8 +15,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include <presto/clock.h>
-
+#include "../../base/clock_internal.h"
 #include "convert_internal.h"
 
 #define PROGRESS_INTERVAL_NS 100000000
@@ -47,7 +46,7 @@ typedef struct loop {
 /* Call on_progress, if it is time to; PRESTO_ERR_STOPPED if it says so. */
 static presto_status tell(loop *all, presto_error *err) {
     presto__conversion *job = all->job;
-    uint64_t now = presto_clock_ns();
+    uint64_t now = presto__clock_ns();
     if (job->options->on_progress == NULL ||
         (now - job->told_ns < PROGRESS_INTERVAL_NS && all->done < job->sample_count))
         return PRESTO_OK;

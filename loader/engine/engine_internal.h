@@ -8,6 +8,7 @@
 #ifndef PRESTO_LOADER_ENGINE_INTERNAL_H
 #define PRESTO_LOADER_ENGINE_INTERNAL_H
 
+#include "../../base/memory_internal.h"
 #include "../order/order_internal.h"
 #include "../packet/packet_internal.h"
 
@@ -49,7 +50,7 @@ typedef struct presto__account {
 
 struct presto__worker {
     /* Neighbours share no line. The loader joins its workers before it goes. */
-    _Alignas(PRESTO_APART_BYTES) presto_loader *loader;
+    _Alignas(PRESTO__APART_BYTES) presto_loader *loader;
     pthread_t thread;
     bool is_started;
     presto_arena arena;

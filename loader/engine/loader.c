@@ -5,9 +5,9 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include <presto/checked.h>
-#include <presto/clock.h>
-
+#include "../../base/checked_internal.h"
+#include "../../base/clock_internal.h"
+#include "../../base/memory_internal.h"
 #include "../../base/options_internal.h"
 #include "engine_internal.h"
 
@@ -126,12 +126,12 @@ static void choose_blocking(presto_loader *loader) {
     /* What to reserve until the first packet and the first part have shown what they take. */
     size_t batches = blocking->packet_samples / blocking->batch_rows;
     uint64_t packet_bytes = UINT64_MAX;
-    (void)presto_u64_multiply(blocking->packet_samples, row_bytes + 256, &packet_bytes);
+    (void)presto__u64_multiply(blocking->packet_samples, row_bytes + 256, &packet_bytes);
     loader->pool->packet_bytes = clamp(packet_bytes, 1, MOST_EXPECTED_BYTES) +
                                  batches * EXPECTED_BATCH_BYTES + EXPECTED_PACKET_BYTES;
     /* Buffers grow by halves. What is more than this, workers ask for. */
     uint64_t fetch = UINT64_MAX;
-    (void)presto_u64_multiply(blocking->fetch_samples, mean * 3 / 2, &fetch);
+    (void)presto__u64_multiply(blocking->fetch_samples, mean * 3 / 2, &fetch);
     loader->worker_bytes = clamp(fetch, 1, MOST_EXPECTED_WORKER_BYTES) + EXPECTED_WORKER_BYTES;
 }
 
@@ -238,7 +238,7 @@ static presto_status open_order(presto_loader *loader, presto_error *err) {
 
 static presto_status start_workers(presto_loader *loader, presto_error *err) {
     size_t count = loader->options.threads > 0 ? loader->options.threads : 1;
-    loader->workers = presto_memory_apart(count, sizeof *loader->workers);
+    loader->workers = presto__memory_apart(count, sizeof *loader->workers);
     if (loader->workers == NULL)
         return presto_fail_memory(err, count * sizeof *loader->workers);
     for (; loader->worker_count < count; loader->worker_count++) {
@@ -375,7 +375,7 @@ presto_status presto__loader_open_ranges(presto_source *source, const presto_pla
         loader->cache_step_count + (loader->plan == NULL ? 0 : presto_plan_step_count(plan));
     loader->failed_at = UINT64_MAX;
     loader->end_packet = UINT64_MAX;
-    loader->opened_ns = presto_clock_ns();
+    loader->opened_ns = presto__clock_ns();
     presto_status status = copy_ranges(loader, ranges, err);
     if (options->codec != NULL)
         loader->codec = *options->codec;
@@ -447,7 +447,7 @@ const presto_source *presto_loader_source(const presto_loader *loader) {
 
 void presto_loader_get_stats(const presto_loader *loader, presto_loader_stats *stats_out) {
     presto__pool *pool = loader->pool;
-    uint64_t now = presto_clock_ns();
+    uint64_t now = presto__clock_ns();
     pthread_mutex_lock(&pool->lock);
     presto_loader_stats stats = loader->counts;
     const presto__account *account = &loader->account;

@@ -6,8 +6,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include <presto/clock.h>
-
+#include "../../base/clock_internal.h"
 #include "engine_internal.h"
 
 /*
@@ -48,7 +47,7 @@ static presto_status fail_stopped(presto_loader *loader, presto_error *err) {
 /* ---- waiting ---- */
 
 static struct timespec after(uint64_t ns) {
-    uint64_t until = presto_clock_ns() + ns;
+    uint64_t until = presto__clock_ns() + ns;
     return (struct timespec){.tv_sec = (time_t)(until / 1000000000),
                              .tv_nsec = (long)(until % 1000000000)};
 }
@@ -94,7 +93,7 @@ static void wait_for_packet(presto_loader *loader) {
 /* Wait for the next packet and take it out of the ring; NULL at the end, or if it is to stop. */
 static presto__packet *take_packet(presto_loader *loader) {
     presto__pool *pool = loader->pool;
-    uint64_t entered = presto_clock_ns();
+    uint64_t entered = presto__clock_ns();
     pthread_mutex_lock(&pool->lock);
     loader->consumer_inside = true;
     presto__packet *packet;
@@ -112,7 +111,7 @@ static presto__packet *take_packet(presto_loader *loader) {
     if (stops) /* what has come ready meanwhile may have been left unfinished */
         packet = NULL;
     loader->consumer_inside = false;
-    uint64_t left = presto_clock_ns();
+    uint64_t left = presto__clock_ns();
     if (packet != NULL) {
         loader->slots[packet->number % loader->capacity] = NULL;
         if (loader->options.completion_order)
@@ -194,7 +193,7 @@ static void count_packet(presto_loader *loader, const presto__packet *packet) {
     loader->counts.batches += batches;
     loader->counts.delivered_bytes += bytes;
     loader->counts.skipped = loader->skipped_samples;
-    if (loader->tuner.most > 0 && presto__tuner_add(&loader->tuner, bytes, presto_clock_ns()))
+    if (loader->tuner.most > 0 && presto__tuner_add(&loader->tuner, bytes, presto__clock_ns()))
         pthread_cond_broadcast(&loader->spare);
     pthread_mutex_unlock(&loader->pool->lock);
 }

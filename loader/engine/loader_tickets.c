@@ -11,8 +11,8 @@
  *
  * The lock is the pool's, and all here runs with it held but for the work itself.
  */
-#include <presto/clock.h>
 
+#include "../../base/clock_internal.h"
 #include "engine_internal.h"
 
 #define AHEAD_BYTES ((size_t)32 << 20) /* enough for a consumer that naps, or has not come yet */
@@ -204,12 +204,12 @@ static presto__part *take_part(presto__worker *worker, presto__packet **packet_o
             pthread_cond_wait(&loader->spare, &pool->lock);
             continue;
         }
-        uint64_t start = presto_clock_ns();
+        uint64_t start = presto__clock_ns();
         pool->workers_waiting++;
         pool->resume_at = pool->packets_ready / 2;
         pthread_cond_wait(&pool->room, &pool->lock);
         pool->workers_waiting--;
-        loader->worker_wait_ns += presto_clock_ns() - start;
+        loader->worker_wait_ns += presto__clock_ns() - start;
     }
     presto__packet *packet = loader->filling;
     bool in_order = presto__order_is_sequential(&loader->order);

@@ -9,8 +9,8 @@
  * otherwise less far, down to nothing where everything is in the page cache anyway. Hints change
  * nothing but time.
  */
-#include <presto/checked.h>
 
+#include "../../base/checked_internal.h"
 #include "engine_internal.h"
 
 /* A part whose reads took longer than this came from storage. */
@@ -54,7 +54,7 @@ static uint64_t end_position(const presto_loader *loader) {
         end = options->epochs * loader->epoch_samples;
     uint64_t limited;
     if (options->limit_samples > 0 &&
-        presto_u64_add(options->first_sample, options->limit_samples, &limited) && limited < end)
+        presto__u64_add(options->first_sample, options->limit_samples, &limited) && limited < end)
         end = limited;
     return end;
 }

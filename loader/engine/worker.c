@@ -8,10 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <presto/clock.h>
 #include <presto/example.h>
-#include <presto/retry.h>
 
+#include "../../base/clock_internal.h"
+#include "../../base/memory_internal.h"
+#include "../../base/retry_internal.h"
 #include "engine_internal.h"
 
 /* With many samples in a part, stages are timed on every so many-th. */
@@ -48,9 +49,9 @@ presto_status presto__worker_init(presto__worker *worker, presto_loader *loader,
         PRESTO_TRY(presto__disk_worker_new(loader->disk, loader->blocking.fetch_samples,
                                            &worker->disk, err));
     if (loader->cache != NULL || loader->disk != NULL) {
-        worker->hits = presto_memory_apart(loader->blocking.fetch_samples, sizeof *worker->hits);
+        worker->hits = presto__memory_apart(loader->blocking.fetch_samples, sizeof *worker->hits);
         worker->missing =
-            presto_memory_apart(loader->blocking.fetch_samples, sizeof *worker->missing);
+            presto__memory_apart(loader->blocking.fetch_samples, sizeof *worker->missing);
         if (worker->hits == NULL || worker->missing == NULL)
             return presto_fail_memory(err, loader->blocking.fetch_samples * sizeof(uint64_t));
     }
@@ -210,10 +211,10 @@ static presto_status run_steps(presto__worker *worker, presto_plan_worker *steps
                                        .output_user = worker};
     uint64_t scale = worker->time_scale;
     uint64_t read_before = worker->reader->stats.read_ns;
-    uint64_t start = scale == 0 ? 0 : presto_clock_ns();
+    uint64_t start = scale == 0 ? 0 : presto__clock_ns();
     presto_status status = presto_plan_run(steps, &options, worker->sample, err);
     if (scale != 0) {
-        uint64_t spent = presto_clock_ns() - start;
+        uint64_t spent = presto__clock_ns() - start;
         uint64_t reading = worker->reader->stats.read_ns - read_before;
         worker->account.steps_ns += (spent > reading ? spent - reading : 0) * scale;
     }
@@ -221,14 +222,14 @@ static presto_status run_steps(presto__worker *worker, presto_plan_worker *steps
 }
 
 static presto_status put_in_batch(presto__worker *worker, presto_error *err) {
-    uint64_t start = worker->time_scale == 0 ? 0 : presto_clock_ns();
+    uint64_t start = worker->time_scale == 0 ? 0 : presto__clock_ns();
     presto__place place = row_of(worker);
     presto__selection_apply(&worker->loader->shown, worker->sample);
     if (presto__place_fill(&place)->columns == NULL)
         PRESTO_TRY(begin_fill(worker, &place, worker->sample, true, err));
     presto_status status = presto__fill_put(&place, worker->sample, err);
     if (worker->time_scale != 0)
-        worker->account.batch_ns += (presto_clock_ns() - start) * worker->time_scale;
+        worker->account.batch_ns += (presto__clock_ns() - start) * worker->time_scale;
     return status;
 }
 
@@ -299,10 +300,10 @@ static presto_status append_frame(presto__worker *worker, presto_span stored, pr
 
 static presto_status put_in_frames(presto__worker *worker, presto_span stored, presto_span raw,
                                    presto_error *err) {
-    uint64_t start = worker->time_scale == 0 ? 0 : presto_clock_ns();
+    uint64_t start = worker->time_scale == 0 ? 0 : presto__clock_ns();
     presto_status status = append_frame(worker, stored, raw, err);
     if (worker->time_scale != 0)
-        worker->account.encode_ns += (presto_clock_ns() - start) * worker->time_scale;
+        worker->account.encode_ns += (presto__clock_ns() - start) * worker->time_scale;
     return status;
 }
 
@@ -311,13 +312,13 @@ static void put_in_cache(presto__worker *worker, const presto_sample *sample) {
     if (cache == NULL && worker->disk == NULL)
         return;
     worker->account.missed_samples++;
-    uint64_t start = worker->time_scale == 0 ? 0 : presto_clock_ns();
+    uint64_t start = worker->time_scale == 0 ? 0 : presto__clock_ns();
     if (cache != NULL)
         presto__cache_put(cache, sample);
     else
         presto__disk_put(worker->disk, sample);
     if (worker->time_scale != 0)
-        worker->account.cache_ns += (presto_clock_ns() - start) * worker->time_scale;
+        worker->account.cache_ns += (presto__clock_ns() - start) * worker->time_scale;
 }
 
 /* The sample as it is behind the cache: from there, or read, processed and put there. */
@@ -397,7 +398,7 @@ static bool can_skip(const presto__worker *worker, presto_status status, const p
     return worker->loader->options.on_error == PRESTO_ON_ERROR_SKIP &&
            status != PRESTO_ERR_MEMORY && status != PRESTO_ERR_STOPPED &&
            status != PRESTO_ERR_ARGUMENT && status != PRESTO_ERR_RAGGED &&
-           !presto_errno_is_machine(err->sys_errno) && !worker->reader->lost_shard;
+           !presto__errno_is_machine(err->sys_errno) && !worker->reader->lost_shard;
 }
 
 /* Later parts of the packet are no longer wanted. */
@@ -565,8 +566,8 @@ void presto__worker_run(presto__worker *worker, presto__packet *packet, presto__
     }
     presto__read_ahead_after(worker, part);
     if (worker->disk != NULL) {
-        uint64_t start = presto_clock_ns();
+        uint64_t start = presto__clock_ns();
         presto__disk_flush(worker->disk);
-        worker->account.cache_ns += presto_clock_ns() - start;
+        worker->account.cache_ns += presto__clock_ns() - start;
     }
 }

@@ -9,8 +9,7 @@
  */
 #include <stdlib.h>
 
-#include <presto/checked.h>
-
+#include "../../base/checked_internal.h"
 #include "order_internal.h"
 
 /* The streams of one seed and epoch. Blocks take BLOCK_STREAM + their number. */
@@ -28,8 +27,8 @@ presto_status presto__order_init(presto__order *order, const presto__order_optio
         return PRESTO_OK;
     uint64_t window = options->window < options->count ? options->window : options->count;
     uint64_t head = options->world < options->count ? options->world : options->count;
-    order->buffer = presto_zeroed_array(window, 1, sizeof *order->buffer);
-    order->head = presto_zeroed_array(head, 1, sizeof *order->head);
+    order->buffer = presto__zeroed_array(window, 1, sizeof *order->buffer);
+    order->head = presto__zeroed_array(head, 1, sizeof *order->head);
     if (order->buffer == NULL || order->head == NULL) {
         presto__order_done(order);
         return presto_fail_memory(err, window);

@@ -11,8 +11,7 @@
  */
 #include <stdlib.h>
 
-#include <presto/checked.h>
-
+#include "../../base/checked_internal.h"
 #include "packet_internal.h"
 
 /* One feature of the batch: its column in each fill. */
@@ -364,7 +363,7 @@ static presto_status make_features(presto__batch *batch, size_t count, size_t ea
     size_t bytes;
     const presto__packet *packet = batch->packet;
     size_t batches_left = packet->batch_count - (size_t)(batch - packet->batches);
-    if (!presto_size_multiply(count, each, &bytes))
+    if (!presto__size_multiply(count, each, &bytes))
         return presto_fail_memory(err, UINT64_MAX);
     batch->features = presto__slab_alloc(&batch->packet->slab, bytes, (bytes + 64) * batches_left);
     return batch->features == NULL ? presto_fail_memory(err, bytes) : PRESTO_OK;

@@ -11,8 +11,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include <presto/checked.h>
-
+#include "../../base/checked_internal.h"
 #include "packet_internal.h"
 
 #define BATCH_ALIGN ((size_t)64)
@@ -24,7 +23,7 @@ presto_status presto__tail_reserve(presto__tail *tail, size_t more, presto_error
     if (more <= tail->capacity - tail->bytes)
         return PRESTO_OK;
     size_t needed, capacity;
-    if (!presto_size_add(tail->bytes, more, &needed))
+    if (!presto__size_add(tail->bytes, more, &needed))
         return presto_fail_memory(err, UINT64_MAX);
     capacity = tail->capacity > SIZE_MAX / 2 ? needed : tail->capacity * 3 / 2;
     if (capacity < needed)
@@ -121,7 +120,7 @@ static presto__column *find_column(presto__fill *fill, presto_span name, size_t 
 
 static void *take(presto__part *part, size_t count, size_t each) {
     size_t bytes;
-    return presto_size_multiply(count, each, &bytes)
+    return presto__size_multiply(count, each, &bytes)
                ? presto_arena_alloc(&part->memory, bytes, _Alignof(max_align_t))
                : NULL;
 }
@@ -272,14 +271,14 @@ static presto_status make_arrays(presto__batch *batch, presto__column *columns, 
         size_t bytes;
         columns[i].is_dense = begins_dense(&columns[i], batch);
         if (columns[i].is_dense &&
-            (!presto_size_multiply(columns[i].row_bytes, batch->positions, &bytes) ||
-             !presto_size_add(all, bytes + BATCH_ALIGN, &all)))
+            (!presto__size_multiply(columns[i].row_bytes, batch->positions, &bytes) ||
+             !presto__size_add(all, bytes + BATCH_ALIGN, &all)))
             return presto_fail_memory(err, UINT64_MAX);
     }
     presto__packet *packet = batch->packet;
     size_t batches_left = packet->batch_count - (size_t)(batch - packet->batches);
     size_t hint, features = count * sizeof *batch->features + BATCH_ALIGN;
-    if (!presto_size_multiply(all + features, batches_left, &hint))
+    if (!presto__size_multiply(all + features, batches_left, &hint))
         hint = all;
     for (size_t i = 0; i < count; i++) {
         if (!columns[i].is_dense)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "../../base/memory_internal.h"
 #include "packet_internal.h"
 
 #define PART_CHUNK_BYTES 4096
@@ -37,7 +38,7 @@ static presto__slab_chunk *slab_chunk_new(size_t bytes) {
         return NULL;
     size_t whole = sizeof(presto__slab_chunk) + SLAB_ALIGN + bytes;
     bool is_mapped = whole >= MAPPED_CHUNK_BYTES;
-    void *memory = is_mapped ? presto_memory_map(whole) : malloc(whole);
+    void *memory = is_mapped ? presto__memory_map(whole) : malloc(whole);
     if (memory == NULL)
         return NULL;
     presto__slab_chunk *chunk = memory;
@@ -47,7 +48,7 @@ static presto__slab_chunk *slab_chunk_new(size_t bytes) {
     chunk->bytes = bytes;
     chunk->used = 0;
     chunk->data = (uint8_t *)(chunk + 1) + (-at & (SLAB_ALIGN - 1));
-    presto_memory_will_fill(chunk->data, bytes);
+    presto__memory_will_fill(chunk->data, bytes);
     return chunk;
 }
 
@@ -74,7 +75,7 @@ void presto__slab_done(presto__slab *slab) {
     while (slab->chunks != NULL) {
         presto__slab_chunk *next = slab->chunks->next;
         if (slab->chunks->mapped_bytes > 0)
-            presto_memory_unmap(slab->chunks, slab->chunks->mapped_bytes);
+            presto__memory_unmap(slab->chunks, slab->chunks->mapped_bytes);
         else
             free(slab->chunks);
         slab->chunks = next;
@@ -261,7 +262,7 @@ presto_status presto__packet_setup(presto__packet *packet, const presto__packet_
 
 /* ---- pool ---- */
 
-/* A condition whose timeouts go by presto_clock_ns. */
+/* A condition whose timeouts go by presto__clock_ns. */
 static bool init_timed(pthread_cond_t *condition) {
     pthread_condattr_t attributes;
     if (pthread_condattr_init(&attributes) != 0)

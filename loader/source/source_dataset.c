@@ -16,10 +16,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <presto/clock.h>
 #include <presto/example.h>
-#include <presto/retry.h>
 
+#include "../../base/clock_internal.h"
+#include "../../base/memory_internal.h"
+#include "../../base/retry_internal.h"
 #include "source_internal.h"
 
 typedef struct dataset_source {
@@ -154,7 +155,7 @@ static presto_status fetch_run(dataset_reader *reader, presto__blocks *blocks, s
 static presto_status dataset_fetch(presto__reader *base, const uint64_t *numbers, size_t count,
                                    presto__blocks *blocks, presto_error *err) {
     dataset_reader *reader = (dataset_reader *)base;
-    uint64_t start = presto_clock_ns();
+    uint64_t start = presto__clock_ns();
     PRESTO_TRY(reserve_places(reader, count, err));
     find_places(reader, numbers, count);
     reader->blocks = blocks;
@@ -169,7 +170,7 @@ static presto_status dataset_fetch(presto__reader *base, const uint64_t *numbers
             return presto_fail_memory(err, 0);
         first = end;
     }
-    base->stats.read_ns += presto_clock_ns() - start;
+    base->stats.read_ns += presto__clock_ns() - start;
     return PRESTO_OK;
 }
 
@@ -235,7 +236,7 @@ static presto_status read_alone(dataset_reader *reader, const record_place *plac
     presto_status status;
     do
         status = fetch_alone(reader, place, &found);
-    while (status < 0 && presto_retry_pause(found.sys_errno, &tries));
+    while (status < 0 && presto__retry_pause(found.sys_errno, &tries));
     if (status >= 0) {
         *payload_out = reader->single.records[0].payload;
         return PRESTO_OK;
@@ -270,7 +271,7 @@ static presto_status dataset_record(presto__reader *base, size_t i, presto_arena
     *raw_out = *stored_out;
     if (reader->codec == NULL)
         return PRESTO_OK;
-    uint64_t start = base->time_scale == 0 ? 0 : presto_clock_ns();
+    uint64_t start = base->time_scale == 0 ? 0 : presto__clock_ns();
     uint64_t most = most_raw_bytes(reader, place);
     presto_status status =
         presto_codec_decompress(reader->codec, *stored_out, most, arena, raw_out, err);
@@ -280,7 +281,7 @@ static presto_status dataset_record(presto__reader *base, size_t i, presto_arena
                              "of its shard have together according to dataset.json",
                              (uintmax_t)most);
     if (base->time_scale != 0)
-        base->stats.decompress_ns += (presto_clock_ns() - start) * base->time_scale;
+        base->stats.decompress_ns += (presto__clock_ns() - start) * base->time_scale;
     if (status < 0)
         dataset_place(base, i, err);
     return status;
@@ -309,12 +310,12 @@ static presto_status dataset_sample(presto__reader *base, size_t i, presto_arena
     dataset_reader *reader = (dataset_reader *)base;
     presto_span stored, raw;
     PRESTO_TRY(dataset_record(base, i, arena, &stored, &raw, err));
-    uint64_t start = base->time_scale == 0 ? 0 : presto_clock_ns();
+    uint64_t start = base->time_scale == 0 ? 0 : presto__clock_ns();
     const presto__reader_options *options = &reader->options;
     presto_status status = (options->only ? presto_example_parse_some : presto_example_parse)(
         raw, options->features, options->feature_count, arena, sample_out, err);
     if (base->time_scale != 0)
-        base->stats.parse_ns += (presto_clock_ns() - start) * base->time_scale;
+        base->stats.parse_ns += (presto__clock_ns() - start) * base->time_scale;
     if (status < 0) {
         uint64_t within = err != NULL ? err->offset : PRESTO_NO_OFFSET;
         dataset_place(base, i, err);
@@ -359,7 +360,7 @@ static void dataset_reader_free(presto__reader *base) {
 static presto_status dataset_reader_new(presto_source *source,
                                         const presto__reader_options *options,
                                         presto__reader **reader_out, presto_error *err) {
-    dataset_reader *reader = presto_memory_apart(1, sizeof *reader);
+    dataset_reader *reader = presto__memory_apart(1, sizeof *reader);
     if (reader == NULL)
         return presto_fail_memory(err, sizeof *reader);
     reader->base.source = source;

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <presto/clock.h>
-
+#include "../../base/clock_internal.h"
+#include "../../base/memory_internal.h"
 #include "source_files_internal.h"
 
 /* Of a file that will be read, so much at most is asked for ahead. */
@@ -30,7 +30,7 @@ static presto_status files_read_file(void *user, presto_span path, presto_arena 
                                      presto_span *bytes_out, presto_error *err) {
     files_reader *reader = user;
     const presto__file *current = reader->current;
-    uint64_t start = presto_clock_ns();
+    uint64_t start = presto__clock_ns();
     presto__file_request request = {.max_bytes =
                                         ((const presto__files *)reader->base.source)->max_bytes};
     if (current != NULL && (const char *)path.data == current->path) {
@@ -47,14 +47,14 @@ static presto_status files_read_file(void *user, presto_span path, presto_arena 
     presto_status status = presto__source_file_read(&request, arena, bytes_out, err);
     if (status == PRESTO_OK)
         reader->base.stats.read_bytes += bytes_out->bytes;
-    reader->base.stats.read_ns += presto_clock_ns() - start;
+    reader->base.stats.read_ns += presto__clock_ns() - start;
     return status;
 }
 
 static presto_status files_reader_new(presto_source *source, const presto__reader_options *options,
                                       presto__reader **reader_out, presto_error *err) {
     (void)options;
-    files_reader *reader = presto_memory_apart(1, sizeof *reader);
+    files_reader *reader = presto__memory_apart(1, sizeof *reader);
     if (reader == NULL)
         return presto_fail_memory(err, sizeof *reader);
     reader->base.source = source;

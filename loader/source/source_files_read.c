@@ -8,9 +8,8 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-#include <presto/retry.h>
-
 #include "../../base/file_internal.h"
+#include "../../base/retry_internal.h"
 #include "source_files_internal.h"
 
 static presto_status fail_file(const presto__file_request *request, presto_status status,
@@ -99,6 +98,6 @@ presto_status presto__source_file_read(const presto__file_request *request, pres
         err = &own;
     do
         status = read_once(request, arena, bytes_out, err);
-    while (status < 0 && presto_retry_pause(err->sys_errno, &tries));
+    while (status < 0 && presto__retry_pause(err->sys_errno, &tries));
     return status;
 }

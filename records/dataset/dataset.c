@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include <presto/checked.h>
 #include <presto/numbers.h>
 
+#include "../../base/checked_internal.h"
 #include "../../base/file_internal.h"
 #include "../../base/options_internal.h"
 #include "../../base/walk_internal.h"
@@ -120,9 +120,9 @@ static presto_status prepare(presto_dataset *dataset, size_t shard_count, presto
         if (result != 0)
             return presto_fail_errno(err, result, NULL, "cannot make a lock");
     }
-    dataset->paths = presto_zeroed_array(shard_count, 1, sizeof *dataset->paths);
-    dataset->firsts = presto_zeroed_array(shard_count, 1, sizeof *dataset->firsts);
-    dataset->shards = presto_zeroed_array(shard_count, 1, sizeof *dataset->shards);
+    dataset->paths = presto__zeroed_array(shard_count, 1, sizeof *dataset->paths);
+    dataset->firsts = presto__zeroed_array(shard_count, 1, sizeof *dataset->firsts);
+    dataset->shards = presto__zeroed_array(shard_count, 1, sizeof *dataset->shards);
     if (dataset->paths == NULL || dataset->firsts == NULL || dataset->shards == NULL)
         return presto_fail_memory(err, shard_count * sizeof *dataset->paths);
     return PRESTO_OK;
@@ -130,8 +130,8 @@ static presto_status prepare(presto_dataset *dataset, size_t shard_count, presto
 
 static presto_status count_firsts(presto_dataset *dataset, presto_error *err) {
     for (size_t i = 0; i < dataset->info.shard_count; i++)
-        if (!presto_u64_add(dataset->firsts[i], dataset->info.shards[i].records,
-                            &dataset->firsts[i + 1])) {
+        if (!presto__u64_add(dataset->firsts[i], dataset->info.shards[i].records,
+                             &dataset->firsts[i + 1])) {
             presto_status status = presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
                                                "with this file there are 2^64 records or more");
             presto_error_set_file(err, dataset->paths[i]);
@@ -218,7 +218,7 @@ static presto_status open_ours(presto_dataset *dataset, const char *dir, presto_
 static presto_status set_foreign_info(presto_dataset_info *info, size_t shard_count,
                                       presto_error *err) {
     info->codec = strdup("none");
-    info->shards = presto_zeroed_array(shard_count, 1, sizeof *info->shards);
+    info->shards = presto__zeroed_array(shard_count, 1, sizeof *info->shards);
     if (info->codec == NULL || info->shards == NULL)
         return presto_fail_memory(err, shard_count * sizeof *info->shards);
     return PRESTO_OK;
@@ -245,7 +245,7 @@ static presto_status open_foreign(presto_dataset *dataset, presto__listing *list
         const uint64_t *end;
         PRESTO_TRY(presto_shard_offsets(shard, entry->records, 0, &end, err));
         uint64_t bytes = *end, overhead = UINT64_MAX;
-        (void)presto_u64_multiply(entry->records, PRESTO_FRAME_OVERHEAD_BYTES, &overhead);
+        (void)presto__u64_multiply(entry->records, PRESTO_FRAME_OVERHEAD_BYTES, &overhead);
         entry->raw_bytes =
             bytes > overhead ? bytes - overhead : 0; /* a damaged range may be short */
         if (presto_shard_compression(shard) != PRESTO_FILE_PLAIN)
@@ -292,9 +292,10 @@ static presto_status keep_shards(presto_dataset_info *info, const char *dir,
                                  const char *const *paths, size_t count, presto_error *err) {
     size_t listed = info->shard_count;
     presto_status status = PRESTO_OK;
-    presto_dataset_shard *kept = presto_zeroed_array(count, 1, sizeof *kept);
-    presto_dataset_shard **by_name = presto_zeroed_array(listed, 1, sizeof(presto_dataset_shard *));
-    bool *is_kept = presto_zeroed_array(listed, 1, sizeof *is_kept);
+    presto_dataset_shard *kept = presto__zeroed_array(count, 1, sizeof *kept);
+    presto_dataset_shard **by_name =
+        presto__zeroed_array(listed, 1, sizeof(presto_dataset_shard *));
+    bool *is_kept = presto__zeroed_array(listed, 1, sizeof *is_kept);
     if (kept == NULL || by_name == NULL || is_kept == NULL) {
         status = presto_fail_memory(err, (count + listed) * sizeof *kept);
         goto out;

@@ -11,10 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <presto/checked.h>
 #include <presto/frame.h>
 #include <presto/text.h>
 
+#include "../../base/checked_internal.h"
 #include "../../base/file_internal.h"
 #include "dataset_internal.h"
 
@@ -69,7 +69,7 @@ const char *presto__find_double(const char **names, size_t count) {
 /* Does a name stand twice in the list? The first one is at `name`, the others `stride` apart. */
 static presto_status check_doubles(const json_input *input, const char *list, char *const *name,
                                    size_t stride, size_t count) {
-    const char **names = presto_zeroed_array(count, 1, sizeof *names);
+    const char **names = presto__zeroed_array(count, 1, sizeof *names);
     const char *twice = NULL;
     if (names == NULL)
         return presto_fail_memory(input->err, count * sizeof *names);
@@ -175,7 +175,7 @@ static presto_status get_features(const json_input *input, const json_t *array,
     size_t count = json_array_size(array);
     if (count > PRESTO_MAX_FEATURES)
         return bad_list(input, "'features' lists %zu, more than %d", count, PRESTO_MAX_FEATURES);
-    info->features = presto_zeroed_array(count, 1, sizeof *info->features);
+    info->features = presto__zeroed_array(count, 1, sizeof *info->features);
     if (info->features == NULL)
         return presto_fail_memory(input->err, count * sizeof *info->features);
     for (size_t i = 0; i < count; i++) {
@@ -193,7 +193,7 @@ static presto_status get_labels(const json_input *input, const json_t *array,
     if (!json_is_array(array))
         return bad_key(input, "labels");
     size_t count = json_array_size(array);
-    info->label_names = presto_zeroed_array(count, 1, sizeof *info->label_names);
+    info->label_names = presto__zeroed_array(count, 1, sizeof *info->label_names);
     if (info->label_names == NULL)
         return presto_fail_memory(input->err, count * sizeof *info->label_names);
     for (size_t i = 0; i < count; i++) {
@@ -219,7 +219,7 @@ static bool is_inside(const char *name) {
 static presto_status check_records(const json_input *input, const presto_dataset_shard *shard,
                                    presto_file_compression compression) {
     uint64_t most = shard->stored_bytes;
-    if (compression != PRESTO_FILE_PLAIN && !presto_u64_multiply(most, DEFLATE_RATIO, &most))
+    if (compression != PRESTO_FILE_PLAIN && !presto__u64_multiply(most, DEFLATE_RATIO, &most))
         most = UINT64_MAX;
     if (shard->records <= most / PRESTO_FRAME_OVERHEAD_BYTES)
         return PRESTO_OK;
@@ -250,7 +250,7 @@ static presto_status get_shards(const json_input *input, const json_t *array,
     if (!json_is_array(array))
         return bad_key(input, "shards");
     size_t count = json_array_size(array);
-    info->shards = presto_zeroed_array(count, 1, sizeof *info->shards);
+    info->shards = presto__zeroed_array(count, 1, sizeof *info->shards);
     if (info->shards == NULL)
         return presto_fail_memory(input->err, count * sizeof *info->shards);
     for (size_t i = 0; i < count; i++) {
@@ -273,7 +273,7 @@ static presto_status check_totals(const json_input *input, const json_t *totals,
         const presto_dataset_shard *shard = &info->shards[i];
         const uint64_t parts[3] = {shard->records, shard->stored_bytes, shard->raw_bytes};
         for (int k = 0; k < 3; k++)
-            if (!presto_u64_add(sums[k], parts[k], &sums[k]))
+            if (!presto__u64_add(sums[k], parts[k], &sums[k]))
                 return bad(input, "the shards' sizes overflow");
     }
     if (sums[0] > MOST_RECORDS)

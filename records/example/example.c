@@ -9,8 +9,7 @@
  */
 #include <presto/example.h>
 
-#include <presto/checked.h>
-
+#include "../../base/checked_internal.h"
 #include "example_internal.h"
 
 enum { BYTES_LIST = 1, FLOAT_LIST = 2, INT64_LIST = 3 };
@@ -41,8 +40,8 @@ static presto_status corrupt(const example_parser *parser, const uint8_t *at, co
 
 static void *take(example_parser *parser, size_t count, size_t bytes) {
     size_t whole;
-    return presto_size_multiply(count, bytes, &whole) ? presto_arena_alloc(parser->arena, whole, 8)
-                                                      : NULL;
+    return presto__size_multiply(count, bytes, &whole) ? presto_arena_alloc(parser->arena, whole, 8)
+                                                       : NULL;
 }
 
 /* Names may hold NUL bytes and are short: compared byte by byte, up to the end of either. */

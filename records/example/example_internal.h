@@ -10,9 +10,9 @@
 
 #include <presto/example.h>
 #include <presto/frame.h>
-#include <presto/hash.h>
 
 #include "../../base/bytes_internal.h"
+#include "../../base/hash_internal.h"
 
 /* ---- the wire format: fields one after another out of a span, each checked against its end ----
  */
@@ -186,7 +186,7 @@ typedef struct presto__name {
 typedef struct presto__name_table {
     presto__name *slots;
     size_t mask;
-    presto_hash_key key;
+    presto__hash_key key;
 } presto__name_table;
 
 /** Room for `most` names, which presto__name_table_find can then be asked for. */

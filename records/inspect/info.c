@@ -5,10 +5,10 @@
 
 #include <stdlib.h>
 
-#include <presto/checked.h>
 #include <presto/example.h>
 #include <presto/text.h>
 
+#include "../../base/checked_internal.h"
 #include "../../base/options_internal.h"
 #include "../example/example_internal.h"
 #include "../shard/shard_internal.h"
@@ -138,8 +138,8 @@ static presto_status look_at_files(collector *c, presto_error *err) {
     c->stride = records / MEDIAN_SIZES + 1;
     c->size_room = (size_t)(records / c->stride) + 1;
     c->sizes = calloc(c->size_room, sizeof *c->sizes);
-    c->firsts = presto_zeroed_array(count, 1, sizeof *c->firsts);
-    c->info->files = presto_zeroed_array(count, 1, sizeof *c->info->files);
+    c->firsts = presto__zeroed_array(count, 1, sizeof *c->firsts);
+    c->info->files = presto__zeroed_array(count, 1, sizeof *c->info->files);
     if (c->sizes == NULL || c->firsts == NULL || c->info->files == NULL)
         return presto_fail_memory(err, c->size_room * sizeof *c->sizes);
     for (size_t i = 0; i < count; i++)
@@ -157,7 +157,7 @@ static presto_status make_room(collector *c, presto_error *err) {
     const presto__name_table old = c->table;
     size_t room = c->feature_room == 0 ? 64 : c->feature_room * 2, bytes = SIZE_MAX;
     presto_feature_info *features = NULL;
-    if (presto_size_multiply(room, sizeof *features, &bytes))
+    if (presto__size_multiply(room, sizeof *features, &bytes))
         features = realloc(c->info->features, bytes);
     if (features == NULL)
         return presto_fail_memory(err, bytes);
@@ -277,7 +277,7 @@ static presto_status take_sample(collector *c, size_t want, sampler *taken, pres
     presto_block block = {0};
     presto_status status = PRESTO_OK;
     size_t file = 0;
-    taken->ends = presto_zeroed_array(count, 1, sizeof *taken->ends);
+    taken->ends = presto__zeroed_array(count, 1, sizeof *taken->ends);
     if (taken->ends == NULL)
         return presto_fail_memory(err, count * sizeof *taken->ends);
     for (size_t i = 0; i < count && status == PRESTO_OK; i++) {

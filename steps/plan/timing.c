@@ -3,8 +3,8 @@
  * How long each step takes, and how much it puts out. Reading the clock for every sample may cost
  * 1 / OVERHEAD_DIVISOR of the time; past that only every n-th sample is timed, and stands for n.
  */
-#include <presto/clock.h>
 
+#include "../../base/clock_internal.h"
 #include "plan_internal.h"
 
 #define OVERHEAD_DIVISOR 50
@@ -20,7 +20,7 @@ void presto__count(_Atomic uint64_t *counter, uint64_t amount) {
 void presto__timing_start(presto_plan_worker *worker) {
     worker->is_timed = worker->countdown == 0;
     if (worker->is_timed)
-        worker->start_ns = worker->last_ns = presto_clock_ns();
+        worker->start_ns = worker->last_ns = presto__clock_ns();
     else
         worker->countdown--;
 }
@@ -28,7 +28,7 @@ void presto__timing_start(presto_plan_worker *worker) {
 void presto__timing_mark(presto_plan_worker *worker, size_t i) {
     if (!worker->is_timed)
         return;
-    uint64_t now = presto_clock_ns();
+    uint64_t now = presto__clock_ns();
     presto__count(&worker->counters[i].busy_ns, (now - worker->last_ns) * worker->interval);
     worker->last_ns = now;
 }

@@ -2,15 +2,16 @@
 /* The state of a plan in one thread: what its steps opened for it. */
 #include <stdlib.h>
 
+#include "../../base/memory_internal.h"
 #include "../../base/options_internal.h"
 #include "plan_internal.h"
 
 static presto_status allocate(presto_plan_worker *worker, presto_error *err) {
     size_t count = worker->plan->step_count + 1;
-    worker->contexts = presto_memory_apart(count, sizeof *worker->contexts);
-    worker->counters = presto_memory_apart(count, sizeof *worker->counters);
-    worker->specs = presto_memory_apart(count, sizeof *worker->specs);
-    worker->wanted = presto_memory_apart(count, sizeof *worker->wanted);
+    worker->contexts = presto__memory_apart(count, sizeof *worker->contexts);
+    worker->counters = presto__memory_apart(count, sizeof *worker->counters);
+    worker->specs = presto__memory_apart(count, sizeof *worker->specs);
+    worker->wanted = presto__memory_apart(count, sizeof *worker->wanted);
     if (worker->contexts == NULL || worker->counters == NULL || worker->specs == NULL ||
         worker->wanted == NULL)
         return presto_fail_memory(err, count * sizeof *worker->contexts);
@@ -48,7 +49,7 @@ presto_status presto_plan_worker_new(const presto_plan *plan,
     presto_plan_worker_options taken;
     presto_plan_worker_options_defaults(&taken);
     PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
-    presto_plan_worker *worker = presto_memory_apart(1, sizeof *worker);
+    presto_plan_worker *worker = presto__memory_apart(1, sizeof *worker);
     if (worker == NULL)
         return presto_fail_memory(err, sizeof *worker);
     worker->plan = plan;

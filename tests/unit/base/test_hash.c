@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The keyed hash against another program's. */
+#include "hash_internal.h"
 #include "presto_check.h"
-
-#include <presto/hash.h>
 
 /* Of the bytes 0, 1, ..., n - 1 under the key 00 01 ... 0f, by OpenSSL: openssl mac -macopt size:8
  * -macopt c-rounds:1 -macopt d-rounds:3 -macopt hexkey:000102030405060708090a0b0c0d0e0f SIPHASH. */
@@ -22,20 +21,20 @@ static const uint64_t vectors[] = {
 
 START_TEST(hashes_are_those_of_another_program) {
     uint8_t bytes[64];
-    presto_hash_key key;
+    presto__hash_key key;
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (uint8_t)i;
     memcpy(&key, bytes, sizeof key);
     for (size_t n = 0; n < sizeof vectors / sizeof *vectors; n++) {
         uint8_t *copy = presto_check_copy(presto_span_of(bytes, n));
-        ck_assert_uint_eq(presto_hash(key, presto_span_of(copy, n)), vectors[n]);
+        ck_assert_uint_eq(presto__hash(key, presto_span_of(copy, n)), vectors[n]);
         free(copy);
     }
 }
 END_TEST
 
 START_TEST(a_process_keeps_its_key) {
-    presto_hash_key a = presto_hash_process_key(), b = presto_hash_process_key();
+    presto__hash_key a = presto__hash_process_key(), b = presto__hash_process_key();
     ck_assert_mem_eq(&a, &b, sizeof a);
     ck_assert(a.words[0] != 0 || a.words[1] != 0);
 }

@@ -2,9 +2,8 @@
 /* Which errno is the machine's, and that nothing is tried for ever. */
 #include <errno.h>
 
-#include <presto/retry.h>
-
 #include "presto_check.h"
+#include "retry_internal.h"
 
 START_TEST(failures_of_the_machine_are_told_from_those_of_a_file) {
     static const int machine[] = {EMFILE, ENFILE, ENOMEM, EIO,    ESTALE,    EINTR, EAGAIN,
@@ -13,9 +12,9 @@ START_TEST(failures_of_the_machine_are_told_from_those_of_a_file) {
     static const int file[] = {0,      ENOENT, ENOTDIR,      EACCES, EPERM,
                                EISDIR, ELOOP,  ENAMETOOLONG, ENXIO,  EINVAL};
     for (size_t i = 0; i < sizeof machine / sizeof machine[0]; i++)
-        ck_assert_msg(presto_errno_is_machine(machine[i]), "%d", machine[i]);
+        ck_assert_msg(presto__errno_is_machine(machine[i]), "%d", machine[i]);
     for (size_t i = 0; i < sizeof file / sizeof file[0]; i++)
-        ck_assert_msg(!presto_errno_is_machine(file[i]), "%d", file[i]);
+        ck_assert_msg(!presto__errno_is_machine(file[i]), "%d", file[i]);
 }
 END_TEST
 
@@ -23,18 +22,18 @@ START_TEST(what_may_pass_is_tried_ten_times_and_nothing_else_at_all) {
     static const int passing[] = {EMFILE, ENFILE, EINTR, EAGAIN, ESTALE};
     static const int lasting[] = {0, EIO, ENOMEM, ENOSPC, ENOENT, EACCES};
     for (size_t i = 0; i < sizeof passing / sizeof passing[0]; i++) {
-        ck_assert(presto_errno_is_machine(passing[i]));
+        ck_assert(presto__errno_is_machine(passing[i]));
         unsigned tries = i == 0 ? 0 : 7; /* to the end once: it takes a second */
         unsigned before = tries;
         unsigned pauses = 0;
-        while (presto_retry_pause(passing[i], &tries))
+        while (presto__retry_pause(passing[i], &tries))
             pauses++;
         ck_assert_uint_eq(pauses + before, 10);
         ck_assert_uint_eq(tries, 10);
     }
     for (size_t i = 0; i < sizeof lasting / sizeof lasting[0]; i++) {
         unsigned tries = 0;
-        ck_assert(!presto_retry_pause(lasting[i], &tries));
+        ck_assert(!presto__retry_pause(lasting[i], &tries));
         ck_assert_uint_eq(tries, 0);
     }
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "memory_internal.h"
 #include "presto_check.h"
 
 #include <presto/tensor.h>
@@ -43,19 +44,19 @@ END_TEST
 START_TEST(memory_apart_is_zeroed_and_begins_and_ends_with_whole_lines) {
     uint8_t *pieces[64];
     for (size_t i = 0; i < 64; i++) {
-        pieces[i] = presto_memory_apart(i + 1, 7);
+        pieces[i] = presto__memory_apart(i + 1, 7);
         ck_assert_ptr_nonnull(pieces[i]);
-        ck_assert_uint_eq((uintptr_t)pieces[i] % PRESTO_APART_BYTES, 0);
-        size_t whole = (i + 1) * 7 + (PRESTO_APART_BYTES - 1);
-        whole -= whole % PRESTO_APART_BYTES;
+        ck_assert_uint_eq((uintptr_t)pieces[i] % PRESTO__APART_BYTES, 0);
+        size_t whole = (i + 1) * 7 + (PRESTO__APART_BYTES - 1);
+        whole -= whole % PRESTO__APART_BYTES;
         for (size_t j = 0; j < whole; j++) /* the rest of the last line is its own as well */
             ck_assert_uint_eq(pieces[i][j], 0);
         memset(pieces[i], 0xff, whole);
     }
     for (size_t i = 0; i < 64; i++)
         free(pieces[i]);
-    ck_assert_ptr_null(presto_memory_apart(SIZE_MAX / 2, 3));
-    ck_assert_ptr_null(presto_memory_apart(SIZE_MAX - 5, 1));
+    ck_assert_ptr_null(presto__memory_apart(SIZE_MAX / 2, 3));
+    ck_assert_ptr_null(presto__memory_apart(SIZE_MAX - 5, 1));
 }
 END_TEST
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sentence about what limits a stream: each of the three is slowed in turn. */
 #define _XOPEN_SOURCE 700
+#include "../base/clock_internal.h"
 #include "made_source.h"
 
 #include <time.h>
-
-#include <presto/clock.h>
 
 static void pause_ms(long ms) {
     const struct timespec time = {.tv_nsec = ms * 1000000};
@@ -21,12 +20,12 @@ static long fetch_ms; /* what it takes to read some samples */
 static presto_status fetch(presto__reader *base, const uint64_t *numbers, size_t count,
                            presto__blocks *blocks, presto_error *err) {
     (void)blocks, (void)err;
-    uint64_t start = presto_clock_ns();
+    uint64_t start = presto__clock_ns();
     ((made_reader *)base)->numbers = numbers;
     if (fetch_ms > 0)
         pause_ms(fetch_ms);
     base->stats.read_bytes += count * SIDE * SIDE * 3;
-    base->stats.read_ns += presto_clock_ns() - start;
+    base->stats.read_ns += presto__clock_ns() - start;
     return PRESTO_OK;
 }
 

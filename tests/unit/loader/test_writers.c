@@ -4,13 +4,12 @@
  * is faster, and nothing that is whole is made again.
  */
 #define _XOPEN_SOURCE 700
+#include "../base/clock_internal.h"
 #include "loader_check.h"
 
 #include <dirent.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <presto/clock.h>
 
 #include "convert/convert_internal.h"
 #include "folder_check.h"
@@ -542,10 +541,10 @@ START_TEST(a_writer_that_hangs_keeps_no_more_than_it_may) {
         /* Room is no news for one who waits for the end: he sleeps. */
         size_t count = 1;
         ck_assert_ok(presto__writers_append(writers, 0, 0, &rows, &err), &err);
-        uint64_t started_ns = presto_clock_ns();
+        uint64_t started_ns = presto__clock_ns();
         for (int i = 0; i < 3; i++)
             ck_assert_int_eq(presto__writers_wait(writers, PRESTO__WANTS_END, &err), PRESTO_OK);
-        ck_assert_uint_ge(presto_clock_ns() - started_ns, 100000000);
+        ck_assert_uint_ge(presto__clock_ns() - started_ns, 100000000);
         do { /* the writer may take one off when the queue is full already */
             for (; presto__writers_have_room(writers); count++)
                 ck_assert_ok(presto__writers_append(writers, 0, 0, &rows, &err), &err);

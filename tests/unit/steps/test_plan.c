@@ -2,10 +2,10 @@
 /*
  * Plans: checks before any data, the explanation, output hooks, random draws, statistics, errors.
  */
-#include <presto/clock.h>
 
 #include <pthread.h>
 
+#include "../base/clock_internal.h"
 #include "steps_check.h"
 
 static const presto_tensor_spec photo = {PRESTO_UINT8, 3, {40, 60, 3}};
@@ -273,13 +273,13 @@ START_TEST(statistics_count_every_sample_and_scale_the_time) {
     presto_error err;
     ck_assert_ok(rig_open(&r, "{step: center-pixels}, {step: greyscale}", &photo, false, &err),
                  &err);
-    uint64_t start = presto_clock_ns();
+    uint64_t start = presto__clock_ns();
     for (uint64_t i = 0; i < 2000; i++) {
         rig_options options = {.sample = i};
         presto_tensor tensor = {.spec = photo, .data = photo_pixels()};
         ck_assert_ok(rig_run(&r, &options, &tensor, &err), &err);
     }
-    uint64_t wall = presto_clock_ns() - start;
+    uint64_t wall = presto__clock_ns() - start;
     presto_step_stats center = presto_plan_worker_stats(r.worker, 0);
     presto_step_stats grey = presto_plan_worker_stats(r.worker, 1);
     ck_assert_uint_eq(center.samples, 2000);

@@ -7,27 +7,19 @@
  * Algorithm: SipHash-1-3 of Aumasson and Bernstein, "SipHash: a fast short-input PRF" (2012), with
  * one round a word and three at the end.
  */
-#ifndef PRESTO_HASH_H
-#define PRESTO_HASH_H
+#ifndef PRESTO_BASE_HASH_INTERNAL_H
+#define PRESTO_BASE_HASH_INTERNAL_H
 
 #include <presto/span.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-typedef struct presto_hash_key {
+typedef struct presto__hash_key {
     uint64_t words[2];
-} presto_hash_key;
+} presto__hash_key;
 
 /** A key that is this process's own, the same at every call. No system call, no state. */
-PRESTO_API presto_hash_key presto_hash_process_key(void);
+presto__hash_key presto__hash_process_key(void);
 
 /** Any thread. */
-PRESTO_API uint64_t presto_hash(presto_hash_key key, presto_span bytes);
-
-#ifdef __cplusplus
-}
-#endif
+uint64_t presto__hash(presto__hash_key key, presto_span bytes);
 
 #endif

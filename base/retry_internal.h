@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Failed system calls: whose fault they are, and which are worth another try. */
-#ifndef PRESTO_RETRY_H
-#define PRESTO_RETRY_H
+#ifndef PRESTO_BASE_RETRY_INTERNAL_H
+#define PRESTO_BASE_RETRY_INTERNAL_H
 
 #include <stdbool.h>
-
-#include <presto/api.h>
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /**
  * Did the machine fail, and not the one file that was asked for? True for too many open files, no
@@ -17,20 +11,16 @@ extern "C" {
  * alike, so that leaving this one out mends nothing. False for 0 and for what is wrong with a
  * single path: it does not exist, may not be read, is a folder, is too long, ...
  */
-PRESTO_API bool presto_errno_is_machine(int sys_errno);
+bool presto__errno_is_machine(int sys_errno);
 
 /** May the same call succeed a moment later (EMFILE, ENFILE, EAGAIN, EINTR, ESTALE, ...)? */
-PRESTO_API bool presto_errno_may_pass(int sys_errno);
+bool presto__errno_may_pass(int sys_errno);
 
 /**
  * Before another try: waits and returns true, or returns false at once if another try makes no
  * sense. *tries_io counts them, 0 at first. The waits double from 1 ms; after ten of them, which
  * are one second, it gives up. Any thread.
  */
-PRESTO_API bool presto_retry_pause(int sys_errno, unsigned *tries_io);
-
-#ifdef __cplusplus
-}
-#endif
+bool presto__retry_pause(int sys_errno, unsigned *tries_io);
 
 #endif

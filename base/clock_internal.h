@@ -1,24 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Time in nanoseconds. */
-#ifndef PRESTO_CLOCK_H
-#define PRESTO_CLOCK_H
+#ifndef PRESTO_BASE_CLOCK_INTERNAL_H
+#define PRESTO_BASE_CLOCK_INTERNAL_H
 
 #include <stdint.h>
 
-#include <presto/api.h>
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Monotonic wall time since an arbitrary start, in ns. Any thread. */
-PRESTO_API uint64_t presto_clock_ns(void);
+uint64_t presto__clock_ns(void);
 
 /** CPU time (user + system) that the process has used, in ns. */
-PRESTO_API uint64_t presto_clock_process_cpu_ns(void);
-
-#ifdef __cplusplus
-}
-#endif
+uint64_t presto__clock_process_cpu_ns(void);
 
 #endif
