@@ -8,6 +8,7 @@ add_test(NAME house.limits COMMAND Python3::Interpreter ${house}/limits.py ${PRO
 add_test(NAME house.headers
          COMMAND Python3::Interpreter ${house}/headers.py ${PROJECT_SOURCE_DIR} ${CMAKE_C_COMPILER} ${PRESTO_CXX})
 if(NOT PRESTO_SANITIZE)
+  add_test(NAME house.rooms COMMAND Python3::Interpreter ${house}/rooms.py ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
   add_test(NAME house.names
            COMMAND Python3::Interpreter ${house}/names.py ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
   add_test(NAME house.symbols

@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The inner walls as a test: the order of the rooms in records/, steps/ and loader/, sizes, and no circles.
+
+A room's files see the header ROOM_internal.h of the rooms before it, and nothing else of them; further headers of a room are
+its own. No two files of the library need each other's functions, not even by way of others. Usage: rooms.py ROOT BUILD_DIR
+"""
+import collections
+import json
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+
+# Each room, and the rooms of its folder that it may see.
+ROOMS = {
+    "records/frame": [],
+    "records/codec": ["frame"],
+    "records/example": ["frame"],
+    "records/shard": ["frame", "codec"],
+    "records/dataset": ["frame", "codec", "example", "shard"],
+    "records/inspect": ["frame", "codec", "example", "shard", "dataset"],
+    "steps/pipeline": [],
+    "steps/plan": ["pipeline"],
+    "loader/order": [],
+    "loader/source": [],
+    "loader/cache": ["source"],
+    "loader/packet": ["source", "cache"],
+    "loader/engine": ["order", "source", "cache", "packet"],
+    "loader/convert": ["order", "source", "cache", "packet", "engine"],
+}
+FOLDERS = ["base", "records", "steps", "loader", "profile", "tools"]
+MOST_LINES_OF_FILE = 500
+MOST_LINES_OF_HEADER = 250
+MOST_LINES_OF_FUNCTION = 80
+MOST_LINES_AT_P90 = 30
+INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+
+
+def walls(root):
+    """What is wrong with the includes between rooms."""
+    for room, seen in ROOMS.items():
+        folder, name = room.split("/")
+        header = root / room / f"{name}_internal.h"
+        if not header.exists():
+            yield f"{room} has no {name}_internal.h"
+        elif "May see:" not in header.read_text():
+            yield f"{header.relative_to(root)} does not say what the room may see"
+        for path in sorted((root / room).glob("*.[ch]")):
+            for include in INCLUDE.findall(path.read_text()):
+                target = (path.parent / include).resolve()
+                if target.parent == path.parent.resolve() or not target.exists():
+                    continue
+                inside = target.relative_to(root).parts
+                if inside[0] != folder or len(inside) < 3:
+                    continue
+                if inside[1] not in seen or inside[2] != f"{inside[1]}_internal.h":
+                    yield f"{path.relative_to(root)} includes {'/'.join(inside)}, which its room may not see"
+
+
+def functions(text):
+    """Lines of each function, by clang-format's layout: it ends at the next brace in the first column."""
+    lines = text.splitlines()
+    start = None
+    for number, line in enumerate(lines):
+        if line == "}" and start is not None:
+            yield number - start + 1, lines[start]
+            start = None
+        elif start is None and line.endswith("{") and "(" in "".join(lines[max(0, number - 6) : number + 1]):
+            if not line.startswith((" ", "}", "#", "/", "typedef", "struct", "union", "enum", "static const", "const presto")):
+                start = number
+        elif start is None and line.endswith("{") and line.startswith(" ") and line.rstrip().endswith(") {"):
+            head = number
+            while head > 0 and lines[head].startswith(" "):
+                head -= 1
+            if re.match(r"[a-z]", lines[head]) and "(" in lines[head]:
+                start = head
+
+
+def sizes(root):
+    """What has grown too large."""
+    lengths = []
+    for folder in FOLDERS:
+        for path in sorted((root / folder).rglob("*.[ch]")):
+            text = path.read_text()
+            lines = text.count("\n")
+            most = MOST_LINES_OF_HEADER if path.suffix == ".h" else MOST_LINES_OF_FILE
+            if lines > most:
+                yield f"{path.relative_to(root)} has {lines} lines, {most} are enough"
+            for length, first in functions(text):
+                lengths.append(length)
+                if length > MOST_LINES_OF_FUNCTION:
+                    yield f"{path.relative_to(root)}: {first.strip()} has {length} lines, {MOST_LINES_OF_FUNCTION} are enough"
+    if len(lengths) < 1000:
+        yield f"only {len(lengths)} functions found: is this test still reading them?"
+    p90 = statistics.quantiles(lengths, n=10)[-1]
+    print(f"{len(lengths)} functions, median {statistics.median(lengths):.0f} lines, p90 {p90:.0f}, longest {max(lengths)}")
+    if p90 > MOST_LINES_AT_P90:
+        yield f"one function in ten has over {p90:.0f} lines, {MOST_LINES_AT_P90} are enough"
+
+
+def calls(build):
+    """Which object file of the library needs which other, and for what."""
+    defined, needed = {}, collections.defaultdict(set)
+    for command in json.loads((build / "compile_commands.json").read_text()):
+        output = re.search(r" -o (\S+)", command["command"])[1]
+        library = re.match(rf"({'|'.join(FOLDERS)})/CMakeFiles/presto_\1\.dir/(.*)\.o$", output)
+        if library is None:
+            continue
+        path = build / output
+        name = f"{library[1]}/{library[2]}"
+        symbols = subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout
+        for line in symbols.splitlines():
+            kind, symbol = line.split()[-2:]
+            if kind in "TDRBC":
+                defined[symbol] = name
+            elif kind == "U":
+                needed[name].add(symbol)
+    return {name: {defined[s]: s for s in wanted if defined.get(s, name) != name} for name, wanted in needed.items()}
+
+
+def circles(graph):
+    """Each group of files that need each other: Tarjan's strongly connected components of more than one."""
+    sys.setrecursionlimit(10000)
+    number, low, stack, found = {}, {}, [], []
+
+    def visit(node):
+        number[node] = low[node] = len(number)
+        stack.append(node)
+        for other in graph.get(node, ()):
+            if other not in number:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in stack:
+                low[node] = min(low[node], number[other])
+        if low[node] == number[node]:
+            group = stack[stack.index(node) :]
+            del stack[stack.index(node) :]
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    for node in list(graph):
+        if node not in number:
+            visit(node)
+    for group in found:
+        links = [f"{a} -> {b} ({graph[a][b]})" for a in group for b in group if b in graph.get(a, {})]
+        yield "files that need each other: " + ", ".join(links)
+
+
+def main():
+    root, build = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
+    graph = calls(build)
+    faults = [*walls(root), *sizes(root), *circles(graph)]
+    if len(graph) < 80:
+        faults.append(f"only {len(graph)} object files found in {build}")
+    print("\n".join(faults) or f"{len(graph)} files of the library, no circle")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
