@@ -97,6 +97,15 @@ static presto_status check_regular(int fd, const char *path, struct stat *info_o
     return status;
 }
 
+presto_status presto__fail_open(presto_error *err, int sys_errno, const char *path) {
+    presto_status status = presto_fail_errno(err, sys_errno, path, "cannot open");
+    if (sys_errno != ENOENT && sys_errno != ENOTDIR)
+        return status;
+    if (err != NULL)
+        err->status = PRESTO_ERR_NOT_FOUND;
+    return PRESTO_ERR_NOT_FOUND;
+}
+
 presto_status presto__open_regular(const char *path, int *fd_out, struct stat *info_out,
                                    presto_error *err) {
     int fd;
@@ -104,15 +113,8 @@ presto_status presto__open_regular(const char *path, int *fd_out, struct stat *i
     do /* without O_NONBLOCK a named pipe would be waited for */
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     while (fd < 0 && errno == EINTR && presto__retry_pause(EINTR, &tries));
-    if (fd < 0) {
-        int code = errno;
-        presto_status status = presto_fail_errno(err, code, path, "cannot open");
-        if (code != ENOENT && code != ENOTDIR)
-            return status;
-        if (err != NULL)
-            err->status = PRESTO_ERR_NOT_FOUND;
-        return PRESTO_ERR_NOT_FOUND;
-    }
+    if (fd < 0)
+        return presto__fail_open(err, errno, path);
     presto_status status = check_regular(fd, path, info_out, err);
     if (status < 0)
         close(fd);

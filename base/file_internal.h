@@ -25,6 +25,9 @@ void presto__start_writeback(int fd, uint64_t offset, uint64_t bytes);
 /** Time of the last change in ns since the epoch. */
 int64_t presto__mtime_ns(const struct stat *info);
 
+/** `path` could not be opened: PRESTO_ERR_NOT_FOUND if there is none, else as presto_fail_errno. */
+presto_status presto__fail_open(presto_error *err, int sys_errno, const char *path);
+
 /**
  * Open a regular file for reading. PRESTO_ERR_NOT_FOUND if there is none; a folder, named pipe,
  * socket or device is PRESTO_ERR_IO at once, nothing is waited for.

@@ -72,6 +72,12 @@ size_t presto__pixel_bytes(const presto_tensor_spec *spec) {
     return bytes;
 }
 
+presto_part presto__part_of_whole(const presto_tensor *image) {
+    return (presto_part){.tensor = *image,
+                         .whole = image->spec,
+                         .window = {0, 0, image->spec.dims[0], image->spec.dims[1]}};
+}
+
 presto_tensor_spec presto__window_spec(const presto_tensor_spec *whole,
                                        const presto_window *window) {
     presto_tensor_spec spec = *whole;

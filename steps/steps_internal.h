@@ -52,6 +52,9 @@ void presto__error_prefix(presto_error *err, const char *prefix);
 /** Bytes of one pixel, i.e. of the dims after the first two. `spec` is complete, rank >= 2. */
 size_t presto__pixel_bytes(const presto_tensor_spec *spec);
 
+/** The image as a part: the whole of it. */
+presto_part presto__part_of_whole(const presto_tensor *image);
+
 /** `whole` with height and width of the window. */
 presto_tensor_spec presto__window_spec(const presto_tensor_spec *whole,
                                        const presto_window *window);

@@ -291,6 +291,11 @@ void cli_json_set(json_t *object, const char *key, json_t *value) {
         json_failed = true;
 }
 
+void cli_json_set_counts(json_t *object, const cli_count *counts, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        cli_json_set(object, counts[i].key, json_integer((json_int_t)counts[i].count));
+}
+
 void cli_json_append(json_t *array, json_t *value) {
     if (json_array_append_new(array, value) != 0)
         json_failed = true;

@@ -169,11 +169,17 @@ int cli_print_json(json_t *object);
 json_t *cli_json_new(void);
 /** json_object_set_new that remembers failure: at the end, cli_print_json reports it. */
 void cli_json_set(json_t *object, const char *key, json_t *value);
+typedef struct cli_count {
+    const char *key;
+    uint64_t count;
+} cli_count;
+/** cli_json_set of each of `counts`, in their order. */
+void cli_json_set_counts(json_t *object, const cli_count *counts, size_t count);
 /** json_array_append_new that does the same. */
 void cli_json_append(json_t *array, json_t *value);
 /** Has one of them failed? */
 bool cli_json_failed(void);
-/** A text that may be any bytes, as presto_text_encode keeps them. */
+/** A text that may be any bytes, as presto_text_encode keeps them; null for NULL. */
 json_t *cli_json_text(const char *text);
 /** cli_json_set by a name that may be any bytes. */
 void cli_json_set_named(json_t *object, presto_span name, json_t *value);

@@ -32,10 +32,6 @@ static json_t *count_json(uint64_t count) {
     return json_integer((json_int_t)count);
 }
 
-static json_t *text_json(const char *text) {
-    return text != NULL ? cli_json_text(text) : json_null();
-}
-
 static json_t *features_json(const presto_info *info) {
     json_t *features = json_object();
     for (size_t i = 0; i < info->feature_count; i++) {
@@ -44,7 +40,7 @@ static json_t *features_json(const presto_info *info) {
         cli_json_set(object, "encoding", json_string(presto_encoding_name(feature->encoding)));
         cli_json_set(object, "dtype", json_string(presto_dtype_name(feature->spec.dtype)));
         cli_json_set(object, "shape", shape_json(&feature->spec)); /* -1: differs */
-        cli_json_set(object, "content", text_json(feature->content));
+        cli_json_set(object, "content", cli_json_text(feature->content));
         cli_json_set(object, "seen", count_json(feature->seen));
         cli_json_set(object, "least_bytes", count_json(feature->least_bytes));
         cli_json_set(object, "most_bytes", count_json(feature->most_bytes));
@@ -94,10 +90,7 @@ static json_t *labels_json(const presto_dataset_info *described) {
 
 static int print_json(const view *v) {
     const presto_info *info = &v->info;
-    const struct {
-        const char *key;
-        uint64_t count;
-    } counts[] = {
+    const cli_count counts[] = {
         {"files", info->file_count},
         {"records", info->records},
         {"stored_bytes", info->stored_bytes},
@@ -109,14 +102,13 @@ static int print_json(const view *v) {
         {"sampled_records", info->sampled},
     };
     json_t *object = cli_json_new();
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
-        cli_json_set(object, counts[i].key, count_json(counts[i].count));
+    cli_json_set_counts(object, counts, sizeof counts / sizeof counts[0]);
     cli_json_set(object, "raw_bytes_exact", json_boolean(info->raw_bytes_exact));
     cli_json_set(object, "codec", cli_json_text(info->codec));
     cli_json_set(object, "codec_guessed", json_boolean(info->codec_guessed));
     cli_json_set(object, "record_kind", json_string(info->record_kind));
-    cli_json_set(object, "split", text_json(v->described.split));
-    cli_json_set(object, "main_feature", text_json(v->described.main_feature));
+    cli_json_set(object, "split", cli_json_text(v->described.split));
+    cli_json_set(object, "main_feature", cli_json_text(v->described.main_feature));
     cli_json_set(object, "labels", labels_json(&v->described));
     cli_json_set(object, "features", features_json(info));
     cli_json_set(object, "sizes", sizes_json(info));

@@ -12,23 +12,15 @@ static const char *input_kind(const presto_stream *stream) {
                                                      : "TFRecord files without dataset.json";
 }
 
-/* What is not known, or not there, is null. */
-static json_t *text_json(const char *text) {
-    return text != NULL ? cli_json_text(text) : json_null();
-}
-
 static json_t *plan_json(const presto_plan *plan) {
     bool has_steps = plan != NULL && presto_plan_step_count(plan) > 0;
-    return text_json(has_steps ? presto_plan_explain(plan) : NULL);
+    return cli_json_text(has_steps ? presto_plan_explain(plan) : NULL);
 }
 
 static int print_json(const load *l, const presto_stream *stream) {
     const presto_dataset_info *info =
         stream->dataset != NULL ? presto_dataset_get_info(stream->dataset) : NULL;
-    const struct {
-        const char *key;
-        uint64_t count;
-    } counts[] = {
+    const cli_count counts[] = {
         {"samples", presto_source_count(stream->source)},
         {"source_bytes", presto_source_bytes(stream->source)},
         {"shards", info != NULL ? info->shard_count : 0},
@@ -40,11 +32,10 @@ static int print_json(const load *l, const presto_stream *stream) {
     cli_json_set(object, "input", json_string(input_kind(stream)));
     cli_json_set(
         object, "pipeline",
-        text_json(stream->pipeline != NULL ? presto_pipeline_name(stream->pipeline) : NULL));
-    cli_json_set(object, "split", text_json(info != NULL ? info->split : NULL));
-    cli_json_set(object, "codec", text_json(info != NULL ? info->codec : NULL));
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
-        cli_json_set(object, counts[i].key, json_integer((json_int_t)counts[i].count));
+        cli_json_text(stream->pipeline != NULL ? presto_pipeline_name(stream->pipeline) : NULL));
+    cli_json_set(object, "split", cli_json_text(info != NULL ? info->split : NULL));
+    cli_json_set(object, "codec", cli_json_text(info != NULL ? info->codec : NULL));
+    cli_json_set_counts(object, counts, sizeof counts / sizeof counts[0]);
     cli_json_set(object, "steps_before_cache", plan_json(stream->cache_plan));
     cli_json_set(object, "steps", plan_json(stream->plan));
     return cli_print_json(object);

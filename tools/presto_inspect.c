@@ -261,17 +261,13 @@ static bool on_fault(void *user, const presto_fault *fault) {
 }
 
 static int print_verify_json(const presto_verify_result *result, json_t *list) {
-    const struct {
-        const char *key;
-        uint64_t count;
-    } counts[] = {
+    const cli_count counts[] = {
         {"files", result->files},   {"records", result->records},
         {"bytes", result->bytes},   {"payload_bytes", result->payload_bytes},
         {"faults", result->faults}, {"lost_bytes", result->lost_bytes},
     };
     json_t *object = cli_json_new();
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
-        cli_json_set(object, counts[i].key, json_integer((json_int_t)counts[i].count));
+    cli_json_set_counts(object, counts, sizeof counts / sizeof counts[0]);
     cli_json_set(object, "fault_list", list);
     return cli_print_json(object);
 }

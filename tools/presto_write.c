@@ -271,10 +271,7 @@ static int explain_json(const write_job *w, const presto_stream *stream) {
     const presto_pipeline *pipeline = stream->pipeline;
     size_t split = presto_pipeline_representation_find(pipeline, o->split);
     size_t done = presto_pipeline_representation_steps(pipeline, split);
-    const struct {
-        const char *key;
-        uint64_t count;
-    } counts[] = {
+    const cli_count counts[] = {
         {"samples", presto_source_count(stream->source)},
         {"source_bytes", presto_source_bytes(stream->source)},
         {"threads", o->threads},
@@ -287,8 +284,7 @@ static int explain_json(const write_job *w, const presto_stream *stream) {
     cli_json_set(object, "codec", cli_json_text(o->codec));
     cli_json_set(object, "file_compression",
                  json_string(presto_file_compression_name(o->file_compression)));
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
-        cli_json_set(object, counts[i].key, json_integer((json_int_t)counts[i].count));
+    cli_json_set_counts(object, counts, sizeof counts / sizeof counts[0]);
     cli_json_set(object, "auto_threads", json_boolean(o->auto_threads));
     cli_json_set(object, "steps_now", steps_json(pipeline, 0, done));
     cli_json_set(object, "steps_left",
@@ -376,10 +372,7 @@ static void print_result(const write_job *w, const presto_convert_result *result
 
 static int print_json(const write_job *w, const presto_pipeline *pipeline,
                       const presto_convert_result *result) {
-    const struct {
-        const char *key;
-        uint64_t count;
-    } counts[] = {
+    const cli_count counts[] = {
         {"samples", result->samples},
         {"skipped", result->skipped},
         {"shards", result->shards},
@@ -393,8 +386,7 @@ static int print_json(const write_job *w, const presto_pipeline *pipeline,
     cli_json_set(object, "pipeline", json_string(presto_pipeline_name(pipeline)));
     cli_json_set(object, "split", json_string(w->convert.split));
     cli_json_set(object, "codec", json_string(w->convert.codec));
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
-        cli_json_set(object, counts[i].key, json_integer((json_int_t)counts[i].count));
+    cli_json_set_counts(object, counts, sizeof counts / sizeof counts[0]);
     cli_json_set(object, "auto_threads", json_boolean(w->convert.auto_threads));
     cli_json_set(object, "wall_s", cli_json_real((double)result->wall_ns / 1e9));
     cli_json_set(object, "cpu_s", cli_json_real((double)result->cpu_ns / 1e9));

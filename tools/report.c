@@ -139,10 +139,7 @@ static json_t *notes_json(const presto_source *source) {
 json_t *report_json(const load_report *report) {
     presto_loader_stats stats;
     presto_loader_get_stats(report->loader, &stats);
-    const struct {
-        const char *key;
-        uint64_t count;
-    } counts[] = {
+    const cli_count counts[] = {
         {"samples", stats.samples},
         {"skipped", stats.skipped},
         {"batches", stats.batches},
@@ -164,8 +161,7 @@ json_t *report_json(const load_report *report) {
     cli_json_set(object, "auto_threads", json_boolean(report->most_threads > 0));
     cli_json_set(object, "complete", json_boolean(report->complete));
     cli_json_set(object, "reader_closed", json_boolean(report->reader_closed));
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
-        cli_json_set(object, counts[i].key, json_integer((json_int_t)counts[i].count));
+    cli_json_set_counts(object, counts, sizeof counts / sizeof counts[0]);
     cli_json_set(object, "wall_s", cli_json_real(seconds(stats.wall_ns)));
     add_usage(object);
     cli_json_set(object, "samples_per_s", cli_json_real(per_second(stats.samples, stats.wall_ns)));

@@ -49,6 +49,8 @@ void cli_put(const char *format, ...) {
 /* ---- JSON ---- */
 
 json_t *cli_json_text(const char *text) {
+    if (text == NULL)
+        return json_null();
     char *encoded = presto_text_encode(presto_span_of_text(text));
     json_t *value = encoded == NULL ? NULL : json_string(encoded);
     free(encoded);

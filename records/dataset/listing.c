@@ -169,15 +169,8 @@ static presto_status fail_empty(const presto__listing *listing, const char *path
 
 static presto_status listing_add(presto__listing *listing, const char *path, presto_error *err) {
     struct stat info;
-    if (stat(path, &info) != 0) {
-        int code = errno;
-        presto_status status = presto_fail_errno(err, code, path, "cannot open");
-        if (code != ENOENT && code != ENOTDIR)
-            return status;
-        if (err != NULL)
-            err->status = PRESTO_ERR_NOT_FOUND;
-        return PRESTO_ERR_NOT_FOUND;
-    }
+    if (stat(path, &info) != 0)
+        return presto__fail_open(err, errno, path);
     if (!S_ISDIR(info.st_mode))
         return add_path(listing, strdup(path), err);
     size_t start = listing->count;

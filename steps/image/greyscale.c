@@ -70,8 +70,7 @@ static presto_status run(const void *state, presto_step_context *context, const 
                          presto_tensor *out_out, presto_error *err) {
     presto_tensor_spec spec;
     PRESTO_TRY(infer(state, &in->spec, &spec, err));
-    presto_part whole = {
-        .tensor = *in, .whole = in->spec, .window = {0, 0, in->spec.dims[0], in->spec.dims[1]}};
+    presto_part whole = presto__part_of_whole(in);
     presto_part out;
     PRESTO_TRY(run_window(state, context, &whole, &whole.window, &out, err));
     *out_out = out.tensor;

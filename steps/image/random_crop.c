@@ -83,8 +83,7 @@ static presto_status run(const void *state, presto_step_context *context, const 
     presto_tensor_spec spec = presto__window_spec(&in->spec, &window);
     void *data;
     PRESTO_TRY(presto_step_output(context, &spec, &data, err));
-    presto_part whole = {
-        .tensor = *in, .whole = in->spec, .window = {0, 0, in->spec.dims[0], in->spec.dims[1]}};
+    presto_part whole = presto__part_of_whole(in);
     presto__window_copy(&whole, &window, data);
     out_out->spec = spec;
     out_out->data = data;

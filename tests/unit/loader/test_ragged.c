@@ -46,7 +46,7 @@ static void set_count(presto_feature *feature, size_t count) {
 }
 
 static presto_span make_string(uint8_t *text, uint64_t number, uint64_t feature) {
-    size_t bytes = draw(number, feature, 0) % (3 * MOST_VALUES);
+    size_t bytes = draw(number, feature, 0) % ((uint64_t)3 * MOST_VALUES);
     for (size_t i = 0; i < bytes; i++)
         text[i] = (uint8_t)(draw(number, feature, i + 1) % 3); /* many zeros, at the end as well */
     return presto_span_of(text, bytes);
@@ -253,7 +253,7 @@ static uint32_t check_stream(const opened *data, const presto_loader_options *op
 START_TEST(every_kind_of_row_comes_back_whatever_threads_batches_and_blocks) {
     write_samples(SAMPLES);
     opened data = open_samples(SAMPLES);
-    for (size_t batch = 1; batch <= 2 * SAMPLES; batch = batch * 3 + batch % 2)
+    for (size_t batch = 1; batch <= (size_t)2 * SAMPLES; batch = batch * 3 + batch % 2)
         for (int shuffle = 0; shuffle < 2; shuffle++) {
             uint32_t wanted = 0;
             for (size_t t = 0; t < THREAD_COUNTS; t++)

@@ -183,7 +183,7 @@ START_TEST(the_loader_keeps_a_list_of_its_own) {
             presto_batch_release(batch);
         }
         ck_assert_status(status, PRESTO_END, &err);
-        ck_assert_uint_eq(samples, 4 * 50);
+        ck_assert_uint_eq(samples, 200); /* 4 x 50 */
         presto_loader_free(loader);
     }
     close_made(&data);

@@ -467,7 +467,7 @@ START_TEST(names_made_to_collide_take_no_longer_than_others) {
     /* Twice the same names: what is unsorted has to be looked for. */
     for (int round = 0; round < 2; round++)
         for (size_t i = 0, next = 0; i < COUNT; i++) {
-            next = crowded_name(next, 2 * COUNT, name);
+            next = crowded_name(next, (size_t)2 * COUNT, name);
             int64_t value = (int64_t)i + round;
             presto_feature feature =
                 feature_of(name, PRESTO_ENCODE_INT64, PRESTO_INT64, 0, 0, &value);

@@ -184,7 +184,7 @@ END_TEST
 static void flip_large(int way) {
     made_file file = make_file(MANY, way == 0 ? PRESTO_FILE_PLAIN : PRESTO_FILE_ZLIB);
     size_t crcs = HEADER_BYTES + (MANY + 1) * 8;
-    ck_assert_uint_eq(file.index_bytes, crcs + 3 * 4);
+    ck_assert_uint_eq(file.index_bytes, crcs + 3 * sizeof(uint32_t));
     for (size_t at = 0; at < file.index_bytes; at += at < HEADER_BYTES || at >= crcs ? 5 : 19999) {
         file.index_content[at] ^= (uint8_t)(1 << at % 8);
         put_index(&file, presto_span_of(file.index_content, file.index_bytes));

@@ -713,7 +713,7 @@ START_TEST(closing_a_file_does_not_look_at_all_that_are_open) {
         ck_assert_uint_le(pool.open_count, LIMIT);
     }
     ck_assert_uint_ge(atomic_load(&looked_at), FETCHES / 2);
-    ck_assert_uint_le(atomic_load(&looked_at), 4 * FETCHES);
+    ck_assert_uint_le(atomic_load(&looked_at), (uintmax_t)4 * FETCHES);
     for (size_t i = 0; i < SHARDS; i++)
         presto_shard_free(shards[i]);
     presto__fd_pool_done(&pool);
