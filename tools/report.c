@@ -32,6 +32,8 @@ void report_print(const load_report *report) {
                 presto_format_bytes(per_second(stats.delivered_bytes, stats.wall_ns), rate_out));
     if (stats.skipped > 0)
         cli_message("%s skipped", presto_format_things(stats.skipped, "sample", count));
+    if (stats.dropped > 0)
+        cli_message("%s left out by steps", presto_format_things(stats.dropped, "sample", count));
     presto_verdict verdict;
     presto_loader_verdict(report->loader, &verdict);
     if (stats.samples > 0)
@@ -55,6 +57,8 @@ static json_t *steps_json(const load_report *report) {
         cli_json_set(step, "samples", json_integer((json_int_t)stats.samples));
         cli_json_set(step, "busy_s", cli_json_real(seconds(stats.busy_ns)));
         cli_json_set(step, "out_bytes", json_integer((json_int_t)stats.out_bytes));
+        cli_json_set(step, "dropped", json_integer((json_int_t)stats.dropped));
+        cli_json_set(step, "unfused", json_integer((json_int_t)stats.unfused));
         json_array_append_new(steps, step);
     }
     return steps;
@@ -142,6 +146,7 @@ json_t *report_json(const load_report *report) {
     const cli_count counts[] = {
         {"samples", stats.samples},
         {"skipped", stats.skipped},
+        {"dropped", stats.dropped},
         {"batches", stats.batches},
         {"threads", stats.threads},
         {"read_bytes", stats.read_bytes},

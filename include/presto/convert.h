@@ -16,7 +16,7 @@ extern "C" {
 typedef struct presto_progress {
     uint64_t samples_done, samples_total;
     uint64_t bytes_read, bytes_written;
-    uint64_t skipped;
+    uint64_t skipped; /* because of errors, or by a step */
     uint64_t elapsed_ns;
 } presto_progress;
 
@@ -70,7 +70,7 @@ static inline void presto_convert_options_defaults(presto_convert_options *optio
 
 typedef struct presto_convert_result {
     uint64_t samples;
-    uint64_t skipped;
+    uint64_t skipped; /* because of errors, or by a step */
     uint64_t source_bytes;
     uint64_t stored_bytes; /* shards, without indexes */
     uint64_t raw_bytes;

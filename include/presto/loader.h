@@ -191,7 +191,7 @@ typedef struct presto_batch {
     uint64_t epoch;
     uint64_t first; /* position of its start in this rank's sequence of the epoch, 0-based */
     size_t rows;    /* samples in it */
-    size_t skipped; /* samples left out of it because of errors */
+    size_t skipped; /* samples left out of it: because of errors, or by a step (PRESTO_DROP) */
     const uint64_t *sample_numbers; /* rows of them: which sample of the source each row is */
 
     /* PRESTO_OUTPUT_BATCHES */
@@ -277,7 +277,8 @@ PRESTO_API presto_status presto_loader_load_state(presto_span json, const presto
 typedef struct presto_loader_stats {
     uint64_t wall_ns;
     uint64_t samples; /* delivered */
-    uint64_t skipped;
+    uint64_t skipped; /* because of errors */
+    uint64_t dropped; /* by steps, which did not want them (PRESTO_DROP) */
     uint64_t batches;
     uint64_t read_bytes;      /* T3's bytes: read from storage (files, shards) */
     uint64_t delivered_bytes; /* T4's bytes: in batches or frames handed out */

@@ -152,8 +152,8 @@ static const char *finished_difference(const presto__conversion *job,
         return presto__conversion_by_size(job) ? "shard_bytes" : "shards";
     if (info->seed != job->seed)
         return "seed";
-    bool fits = job->options->on_error == PRESTO_ON_ERROR_FAIL ? samples == job->sample_count
-                                                               : samples <= job->sample_count;
+    bool fits = !presto__conversion_leaves_out(job) ? samples == job->sample_count
+                                                    : samples <= job->sample_count;
     if (!fits)
         return "samples";
     /* Who wrote the dataset may not have known it. */

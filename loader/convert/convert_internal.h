@@ -111,6 +111,8 @@ typedef struct presto__conversion {
 
 /** Are shards to end by their size, so that their number is known only at the end? */
 bool presto__conversion_by_size(const presto__conversion *job);
+/** May shards lack samples of theirs: those with errors, those that a step does not want? */
+bool presto__conversion_leaves_out(const presto__conversion *job);
 /** The first sample of a shard, by number, and one past its last one. */
 uint64_t presto__conversion_first(const presto__conversion *job, size_t shard);
 uint64_t presto__conversion_end(const presto__conversion *job, size_t shard);

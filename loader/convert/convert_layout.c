@@ -8,6 +8,11 @@ bool presto__conversion_by_size(const presto__conversion *job) {
     return job->options->shard_bytes > 0;
 }
 
+bool presto__conversion_leaves_out(const presto__conversion *job) {
+    return job->options->on_error != PRESTO_ON_ERROR_FAIL ||
+           (job->plan != NULL && (presto_plan_flags(job->plan) & PRESTO_STEP_DROPS) != 0);
+}
+
 uint64_t presto__conversion_end(const presto__conversion *job, size_t shard) {
     /* (shard + 1) * n / shards without overflow. */
     uint64_t each = job->sample_count / job->shard_count;

@@ -323,7 +323,7 @@ static presto_status load(loop *all, size_t count, presto_error *err) {
         presto_batch *batch;
         presto_status status = presto_loader_next(job->loader, &batch, err);
         if (status < 0 && !presto__conversion_by_size(job))
-            all->failed_at = job->loader->failed_at;
+            all->failed_at = presto__loader_failed_at(job->loader);
         if (status != PRESTO_OK)
             return status;
         status = presto__conversion_by_size(job) ? take_by_size(all, batch, err)
@@ -455,7 +455,7 @@ static size_t writers_wanted(const presto__conversion *job, size_t range_count) 
     const presto_source *source = job->source;
     presto_error err;
     /* Samples left out are counted and told in the order of the samples, over all shards. */
-    if (presto__conversion_by_size(job) || options->on_error != PRESTO_ON_ERROR_FAIL ||
+    if (presto__conversion_by_size(job) || presto__conversion_leaves_out(job) ||
         (source->ops->check_random_access != NULL &&
          source->ops->check_random_access(job->source, &err) < 0))
         return 1;

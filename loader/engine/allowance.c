@@ -8,7 +8,7 @@
  *
  * Nobody waits for ever: the one that may go on waits for nothing but storage until it gives back.
  */
-#include "engine_internal.h"
+#include "workers_internal.h"
 
 /* So much a worker takes without asking: small samples never come here twice. */
 #define FREE_BYTES ((size_t)1 << 20)

@@ -9,7 +9,7 @@
 #include "../../base/clock_internal.h"
 #include "../../base/memory_internal.h"
 #include "../../base/options_internal.h"
-#include "engine_internal.h"
+#include "workers_internal.h"
 
 #define DEFAULT_PREFETCH_BYTES ((size_t)256 << 20)
 #define DEFAULT_BLOCK_BYTES ((size_t)1 << 20)
@@ -485,19 +485,6 @@ void presto_loader_get_stats(const presto_loader *loader, presto_loader_stats *s
     }
     stats.wall_ns = now - loader->opened_ns;
     *stats_out = stats;
-}
-
-presto_step_stats presto_loader_step_stats(const presto_loader *loader, size_t step) {
-    presto_step_stats sum = {0};
-    pthread_mutex_lock(&loader->pool->lock);
-    for (size_t i = 0; step < loader->step_count && i < loader->worker_count; i++) {
-        const presto_step_stats *one = &loader->workers[i].step_stats[step];
-        sum.samples += one->samples;
-        sum.busy_ns += one->busy_ns;
-        sum.out_bytes += one->out_bytes;
-    }
-    pthread_mutex_unlock(&loader->pool->lock);
-    return sum;
 }
 
 uint64_t presto_loader_epoch_samples(const presto_loader *loader) {

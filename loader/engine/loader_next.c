@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "../../base/clock_internal.h"
-#include "engine_internal.h"
+#include "workers_internal.h"
 
 /*
  * The consumer that finds nothing looks again after so long, whatever comes ready meanwhile: that
@@ -144,7 +144,7 @@ static bool exceeds_limit(presto_loader *loader, const presto__fault *fault, pre
     return true;
 }
 
-/* Report what was left out of the packet, in order, and hold it against the budget. */
+/* Report what was left out of the packet because of errors, in order, and hold it against the budget. */
 static void report_skipped(presto_loader *loader, presto__packet *packet) {
     for (size_t i = 0; i < packet->part_count; i++) {
         const presto__part *part = &packet->parts[i];
@@ -152,6 +152,10 @@ static void report_skipped(presto_loader *loader, presto__packet *packet) {
             const presto__fault *fault = &part->faults[j];
             if (fault->position >= packet->failed_at)
                 return;
+            if (fault->error.status == PRESTO_DROP) {
+                loader->dropped_samples++;
+                continue;
+            }
             loader->skipped_samples++;
             if (exceeds_limit(loader, fault, &packet->own_error)) {
                 presto__packet_cut(packet, fault->position, &packet->own_error,
@@ -193,6 +197,7 @@ static void count_packet(presto_loader *loader, const presto__packet *packet) {
     loader->counts.batches += batches;
     loader->counts.delivered_bytes += bytes;
     loader->counts.skipped = loader->skipped_samples;
+    loader->counts.dropped = loader->dropped_samples;
     if (loader->tuner.most > 0 && presto__tuner_add(&loader->tuner, bytes, presto__clock_ns()))
         pthread_cond_broadcast(&loader->spare);
     pthread_mutex_unlock(&loader->pool->lock);
@@ -301,4 +306,8 @@ void presto_loader_give_back(presto_loader *loader, presto_batch *batch) {
     loader->state_epoch = batch->epoch;
     loader->state_next = batch->first;
     presto_batch_release(batch);
+}
+
+uint64_t presto__loader_failed_at(const presto_loader *loader) {
+    return loader->failed_at;
 }

@@ -13,7 +13,7 @@
  */
 
 #include "../../base/clock_internal.h"
-#include "engine_internal.h"
+#include "workers_internal.h"
 
 #define AHEAD_BYTES ((size_t)32 << 20) /* enough for a consumer that naps, or has not come yet */
 /* Large batches may exceed the limit by so much to be made while the consumer has the last one. */

@@ -11,7 +11,7 @@
  */
 
 #include "../../base/checked_internal.h"
-#include "engine_internal.h"
+#include "workers_internal.h"
 
 /* A part whose reads took longer than this came from storage. */
 #define SLOW_SAMPLE_NS 15000

@@ -12,7 +12,7 @@
 #include <jansson.h>
 
 #include "../../base/options_internal.h"
-#include "engine_internal.h"
+#include "workers_internal.h"
 
 #define STATE_FORMAT 1
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Giving up: nobody wants results any more. */
-#include "engine_internal.h"
+#include "workers_internal.h"
 
 void presto__loader_abandon(presto_loader *loader) {
     atomic_store(&loader->is_abandoned, true);

@@ -7,7 +7,7 @@
  * little: the band between the two keeps noise from moving the number to and fro, and an idle
  * worker is better than one that gains nothing. When neither way helps it rests, longer each time.
  */
-#include "engine_internal.h"
+#include "workers_internal.h"
 
 #define WINDOW_NS 100000000
 #define WINDOW_PACKETS 4

@@ -6,7 +6,7 @@
  */
 #include <stdio.h>
 
-#include "engine_internal.h"
+#include "workers_internal.h"
 
 static const struct {
     const char *name, *text;
@@ -35,6 +35,21 @@ const char *presto_loader_step_name(const presto_loader *loader, size_t step) {
         return NULL;
     return step < cached ? presto_plan_step_name(loader->cache_plan, step)
                          : presto_plan_step_name(loader->plan, step - cached);
+}
+
+presto_step_stats presto_loader_step_stats(const presto_loader *loader, size_t step) {
+    presto_step_stats sum = {0};
+    pthread_mutex_lock(&loader->pool->lock);
+    for (size_t i = 0; step < loader->step_count && i < loader->worker_count; i++) {
+        const presto_step_stats *worker = &loader->workers[i].step_stats[step];
+        sum.samples += worker->samples;
+        sum.busy_ns += worker->busy_ns;
+        sum.out_bytes += worker->out_bytes;
+        sum.dropped += worker->dropped;
+        sum.unfused += worker->unfused;
+    }
+    pthread_mutex_unlock(&loader->pool->lock);
+    return sum;
 }
 
 static unsigned step_flags(const presto_loader *loader, size_t step) {

@@ -13,7 +13,7 @@
 #include "../../base/clock_internal.h"
 #include "../../base/memory_internal.h"
 #include "../../base/retry_internal.h"
-#include "engine_internal.h"
+#include "workers_internal.h"
 
 /* With many samples in a part, stages are timed on every so many-th. */
 #define TIMED_STRIDE 16
@@ -83,8 +83,6 @@ void presto__worker_done(presto__worker *worker) {
     free(worker->step_stats);
 }
 
-/* ---- rows of batches ---- */
-
 /* Where the sample being run stands. Of one that does not go with others that is not told to the
  * byte: which worker sees it, with what at hand, is chance. */
 static void place(presto__worker *worker, presto_status status, presto_error *err) {
@@ -93,87 +91,6 @@ static void place(presto__worker *worker, presto_status status, presto_error *er
         source->ops->place(worker->reader, worker->index, err);
     else
         source->ops->locate(source, worker->packet->numbers[worker->position], err);
-}
-
-static presto__place row_of(const presto__worker *worker) {
-    return (presto__place){
-        .batch = worker->batch, .part = worker->part, .position = worker->position};
-}
-
-/*
- * The first row of the part in the batch. Parts share arrays, which only a sample that has come
- * through all steps may lay out: the shape of a damaged one must not bind the others.
- */
-static presto_status begin_fill(presto__worker *worker, const presto__place *place,
-                                const presto_sample *sample, bool is_complete, presto_error *err) {
-    presto__batch *batch = worker->batch;
-    if (worker->packet->part_count > 1) {
-        presto_status status = PRESTO_OK;
-        pthread_mutex_lock(&worker->loader->pool->lock);
-        if (is_complete && !batch->laid_out)
-            status = presto__batch_layout(batch, sample, err);
-        bool is_laid_out = batch->laid_out;
-        pthread_mutex_unlock(&worker->loader->pool->lock);
-        if (status < 0 || !is_laid_out)
-            return status;
-    }
-    worker->began_here = !is_complete;
-    return presto__fill_begin(place, sample, err);
-}
-
-/* The sample as it will be when its last step has written; its values are not there yet. */
-static presto_status foresee(presto__worker *worker, const presto_output_request *request,
-                             presto_sample *sample_out, presto_error *err) {
-    *sample_out = *request->sample;
-    size_t bytes = sample_out->feature_count * sizeof *sample_out->features;
-    sample_out->features = presto_arena_alloc(&worker->arena, bytes, _Alignof(max_align_t));
-    if (sample_out->features == NULL)
-        return presto_fail_memory(err, bytes);
-    memcpy(sample_out->features, request->sample->features, bytes);
-    presto_feature *written = &sample_out->features[request->feature];
-    written->encoding = PRESTO_ENCODE_TENSOR;
-    written->tensor.spec = *request->spec;
-    presto__selection_apply(&worker->loader->shown, sample_out);
-    return PRESTO_OK;
-}
-
-/* Where in the batch the output of the last step belongs; NULL: nowhere yet. */
-static presto_status find_row(presto__worker *worker, const presto_output_request *request,
-                              void **data_out, presto_error *err) {
-    presto_feature written = request->sample->features[request->feature];
-    *data_out = NULL;
-    if (request->spec->dtype == PRESTO_STRING ||
-        !presto__selection_has(&worker->loader->shown, written.name))
-        return PRESTO_OK;
-    presto__place place = row_of(worker);
-    const presto__fill *fill = presto__place_fill(&place);
-    if (fill->columns == NULL) {
-        presto_sample sample;
-        PRESTO_TRY(foresee(worker, request, &sample, err));
-        PRESTO_TRY(begin_fill(worker, &place, &sample, false, err));
-    }
-    written.encoding = PRESTO_ENCODE_TENSOR;
-    written.tensor.spec = *request->spec;
-    if (fill->columns != NULL)
-        *data_out = presto__fill_slot(&place, &written, request->feature);
-    return PRESTO_OK;
-}
-
-/* The output of the last step goes straight into its row. */
-static presto_status give_output(void *user, const presto_output_request *request, void **data_out,
-                                 presto_error *err) {
-    presto__worker *worker = user;
-    const presto_tensor_spec *spec = request->spec;
-    size_t bytes = (size_t)presto_spec_elements(spec) * sizeof(presto_span);
-    if (spec->dtype != PRESTO_STRING)
-        PRESTO_TRY(presto_spec_bytes(spec, &bytes, err));
-    *data_out = NULL;
-    if (worker->loader->options.output == PRESTO_OUTPUT_BATCHES)
-        PRESTO_TRY(find_row(worker, request, data_out, err));
-    if (*data_out != NULL)
-        return PRESTO_OK;
-    *data_out = presto_arena_alloc(&worker->arena, bytes, 64);
-    return *data_out == NULL ? presto_fail_memory(err, bytes) : PRESTO_OK;
 }
 
 /* ---- one sample ---- */
@@ -200,6 +117,7 @@ static presto_status find_main(presto__worker *worker, presto_error *err) {
                        names[0] == '\0' ? "none at all" : names);
 }
 
+/* PRESTO_DROP: a step does not want the sample. */
 static presto_status run_steps(presto__worker *worker, presto_plan_worker *steps, bool is_last,
                                presto_error *err) {
     presto_loader *loader = worker->loader;
@@ -207,7 +125,7 @@ static presto_status run_steps(presto__worker *worker, presto_plan_worker *steps
                                        .seed = loader->options.seed,
                                        .epoch = worker->packet->epoch,
                                        .main = worker->main,
-                                       .output = is_last ? give_output : NULL,
+                                       .output = is_last ? presto__worker_give_row : NULL,
                                        .output_user = worker};
     uint64_t scale = worker->time_scale;
     uint64_t read_before = worker->reader->stats.read_ns;
@@ -218,92 +136,6 @@ static presto_status run_steps(presto__worker *worker, presto_plan_worker *steps
         uint64_t reading = worker->reader->stats.read_ns - read_before;
         worker->account.steps_ns += (spent > reading ? spent - reading : 0) * scale;
     }
-    return status;
-}
-
-static presto_status put_in_batch(presto__worker *worker, presto_error *err) {
-    uint64_t start = worker->time_scale == 0 ? 0 : presto__clock_ns();
-    presto__place place = row_of(worker);
-    presto__selection_apply(&worker->loader->shown, worker->sample);
-    if (presto__place_fill(&place)->columns == NULL)
-        PRESTO_TRY(begin_fill(worker, &place, worker->sample, true, err));
-    presto_status status = presto__fill_put(&place, worker->sample, err);
-    if (worker->time_scale != 0)
-        worker->account.batch_ns += (presto__clock_ns() - start) * worker->time_scale;
-    return status;
-}
-
-/* Frame what stands in `frames` from `start` + header on. */
-static presto_status close_frame(presto__worker *worker, size_t start, presto_error *err) {
-    presto__packet *packet = worker->packet;
-    presto_buffer *frames = &packet->frames;
-    size_t payload_bytes = frames->bytes - start - PRESTO_FRAME_HEADER_BYTES;
-    if (payload_bytes > PRESTO_FRAME_MAX_PAYLOAD_BYTES)
-        return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
-                           "record of %zu bytes, more than a TFRecord should hold", payload_bytes);
-    PRESTO_TRY(presto_buffer_reserve(frames, PRESTO_FRAME_FOOTER_BYTES, err));
-    uint8_t *frame = frames->data + start;
-    presto_frame_write_header(payload_bytes, frame);
-    presto_frame_write_footer(presto_span_of(frame + PRESTO_FRAME_HEADER_BYTES, payload_bytes),
-                              frame + PRESTO_FRAME_HEADER_BYTES + payload_bytes);
-    frames->bytes += PRESTO_FRAME_FOOTER_BYTES;
-    packet->frame_bytes[worker->position] = (uint32_t)(frames->bytes - start);
-    return PRESTO_OK;
-}
-
-/* The serialized sample of what worker->sample holds. */
-static presto_status serialize(presto__worker *worker, presto_span *raw_out, presto_error *err) {
-    worker->raw.bytes = 0;
-    PRESTO_TRY(presto__schema_merge_sample(&worker->schema, worker->sample, err));
-    PRESTO_TRY(presto_example_append(&worker->raw, worker->sample, err));
-    *raw_out = presto_buffer_span(&worker->raw);
-    return PRESTO_OK;
-}
-
-static presto_status append_frame(presto__worker *worker, presto_span stored, presto_span raw,
-                                  presto_error *err) {
-    presto_loader *loader = worker->loader;
-    presto_buffer *frames = &worker->packet->frames;
-    size_t start = frames->bytes;
-    static const uint8_t header[PRESTO_FRAME_HEADER_BYTES];
-    PRESTO_TRY(presto_buffer_append(frames, presto_span_of(header, sizeof header), err));
-    presto_status status;
-    uint64_t raw_bytes = raw.bytes;
-    if (loader->pass_through && loader->same_codec) {
-        status = presto_buffer_append(frames, stored, err);
-    } else if (worker->codec != NULL) {
-        if (!loader->pass_through) {
-            status = serialize(worker, &raw, err);
-            raw_bytes = worker->raw.bytes;
-        } else {
-            status = PRESTO_OK;
-        }
-        if (status == PRESTO_OK)
-            status = presto_codec_compress(worker->codec, raw, frames, err);
-    } else if (loader->pass_through) {
-        status = presto_buffer_append(frames, raw, err);
-    } else {
-        status = presto__schema_merge_sample(&worker->schema, worker->sample, err);
-        if (status == PRESTO_OK)
-            status = presto_example_append(frames, worker->sample, err);
-        raw_bytes = frames->bytes - start - PRESTO_FRAME_HEADER_BYTES;
-    }
-    if (status == PRESTO_OK)
-        status = close_frame(worker, start, err);
-    if (status < 0) {
-        frames->bytes = start; /* nothing of a sample that failed stays */
-        return status;
-    }
-    worker->packet->raw_bytes[worker->position] = (uint32_t)raw_bytes;
-    return PRESTO_OK;
-}
-
-static presto_status put_in_frames(presto__worker *worker, presto_span stored, presto_span raw,
-                                   presto_error *err) {
-    uint64_t start = worker->time_scale == 0 ? 0 : presto__clock_ns();
-    presto_status status = append_frame(worker, stored, raw, err);
-    if (worker->time_scale != 0)
-        worker->account.encode_ns += (presto__clock_ns() - start) * worker->time_scale;
     return status;
 }
 
@@ -321,7 +153,8 @@ static void put_in_cache(presto__worker *worker, const presto_sample *sample) {
         worker->account.cache_ns += (presto__clock_ns() - start) * worker->time_scale;
 }
 
-/* The sample as it is behind the cache: from there, or read, processed and put there. */
+/* The sample as it is behind the cache: from there, or read, processed and put there. PRESTO_DROP
+ * as run_steps. */
 static presto_status get_sample(presto__worker *worker, presto_arena *arena,
                                 presto_sample *sample_out, presto_error *err) {
     presto_loader *loader = worker->loader;
@@ -339,10 +172,12 @@ static presto_status get_sample(presto__worker *worker, presto_arena *arena,
     if (!worker->reader->is_selective)
         presto__selection_apply(&loader->selection, sample_out);
     PRESTO_TRY(find_main(worker, err));
+    presto_status status = PRESTO_OK;
     if (loader->cache_plan != NULL)
-        PRESTO_TRY(run_steps(worker, worker->cache_worker, loader->plan == NULL, err));
-    put_in_cache(worker, sample_out);
-    return PRESTO_OK;
+        status = run_steps(worker, worker->cache_worker, loader->plan == NULL, err);
+    if (status == PRESTO_OK)
+        put_in_cache(worker, sample_out);
+    return status;
 }
 
 static presto_status run_view(presto__worker *worker, presto_error *err) {
@@ -350,15 +185,17 @@ static presto_status run_view(presto__worker *worker, presto_error *err) {
     const presto__source_ops *ops = loader->source->ops;
     presto_arena *arena = &worker->packet->arena;
     presto_sample sample;
-    PRESTO_TRY(get_sample(worker, arena, &sample, err));
+    presto_status status = get_sample(worker, arena, &sample, err);
+    if (status != PRESTO_OK)
+        return status;
     bool is_ours = worker->index == SIZE_MAX || ops->owned(worker->reader, worker->index);
     if (is_ours && (!loader->aligns_views || presto__batch_may_view(&sample))) {
-        presto__place place = row_of(worker);
+        presto__place place = presto__worker_row(worker);
         worker->part->delivered_bytes += presto__sample_bytes(&sample);
         return presto__fill_view(&place, &sample, loader->aligns_views, err);
     }
     /* It is not aligned, or lives in a mapping of the shard, which a batch may outlive. */
-    return put_in_batch(worker, err);
+    return presto__worker_put_row(worker, err);
 }
 
 static presto_status run_sample(presto__worker *worker, presto_error *err) {
@@ -370,17 +207,19 @@ static presto_status run_sample(presto__worker *worker, presto_error *err) {
     if (loader->pass_through) {
         presto_span stored, raw;
         PRESTO_TRY(ops->record(worker->reader, worker->index, &worker->arena, &stored, &raw, err));
-        return put_in_frames(worker, stored, raw, err);
+        return presto__worker_put_frame(worker, stored, raw, err);
     }
     presto_sample sample;
-    PRESTO_TRY(get_sample(worker, &worker->arena, &sample, err));
-    if (loader->plan != NULL)
-        PRESTO_TRY(run_steps(worker, worker->plan_worker, true, err));
+    presto_status status = get_sample(worker, &worker->arena, &sample, err);
+    if (status == PRESTO_OK && loader->plan != NULL)
+        status = run_steps(worker, worker->plan_worker, true, err);
+    if (status != PRESTO_OK)
+        return status;
     switch (loader->options.output) {
     case PRESTO_OUTPUT_BATCHES:
-        return put_in_batch(worker, err);
+        return presto__worker_put_row(worker, err);
     case PRESTO_OUTPUT_RECORDS:
-        return put_in_frames(worker, (presto_span){0}, (presto_span){0}, err);
+        return presto__worker_put_frame(worker, (presto_span){0}, (presto_span){0}, err);
     case PRESTO_OUTPUT_COUNT:
     default:
         worker->part->delivered_bytes += presto__sample_bytes(&sample);
@@ -467,7 +306,7 @@ static presto_status load_hit(presto__worker *worker, size_t i) {
 
 /* The sample that the fill was begun for has failed. */
 static void undo_fill(presto__worker *worker) {
-    presto__place at = row_of(worker);
+    presto__place at = presto__worker_row(worker);
     *presto__place_fill(&at) = (presto__fill){0};
 }
 
@@ -509,8 +348,11 @@ static bool run_samples(presto__worker *worker, size_t first, size_t *count_io, 
             continue;
         if (worker->began_here)
             undo_fill(worker);
-        place(worker, status, &error);
-        if (!can_skip(worker, status, &error)) {
+        if (status == PRESTO_DROP)
+            presto_error_set(&error, PRESTO_DROP, PRESTO_NO_OFFSET, "%s", "");
+        else
+            place(worker, status, &error);
+        if (status != PRESTO_DROP && !can_skip(worker, status, &error)) {
             fail_part(worker, &error);
             return false;
         }
@@ -522,21 +364,6 @@ static bool run_samples(presto__worker *worker, size_t first, size_t *count_io, 
     return true;
 }
 
-static presto_status prepare_frames(presto__packet *packet, presto_error *err) {
-    if (packet->frame_capacity >= packet->count)
-        return PRESTO_OK;
-    uint32_t *frame_bytes = realloc(packet->frame_bytes, packet->count * sizeof *frame_bytes);
-    if (frame_bytes == NULL)
-        return presto_fail_memory(err, packet->count * sizeof *frame_bytes);
-    packet->frame_bytes = frame_bytes;
-    uint32_t *raw_bytes = realloc(packet->raw_bytes, packet->count * sizeof *raw_bytes);
-    if (raw_bytes == NULL)
-        return presto_fail_memory(err, packet->count * sizeof *raw_bytes);
-    packet->raw_bytes = raw_bytes;
-    packet->frame_capacity = packet->count;
-    return PRESTO_OK;
-}
-
 void presto__worker_run(presto__worker *worker, presto__packet *packet, presto__part *part) {
     presto_loader *loader = worker->loader;
     worker->packet = packet;
@@ -546,7 +373,8 @@ void presto__worker_run(presto__worker *worker, presto__packet *packet, presto__
         presto__order_numbers(&loader->order, packet->epoch, packet->first + part->first,
                               part->count, packet->numbers + part->first);
     presto_error error;
-    if (loader->options.output == PRESTO_OUTPUT_RECORDS && prepare_frames(packet, &error) < 0) {
+    if (loader->options.output == PRESTO_OUTPUT_RECORDS &&
+        presto__packet_prepare_frames(packet, &error) < 0) {
         fail_part(worker, &error);
         return;
     }

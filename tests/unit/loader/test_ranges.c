@@ -5,7 +5,7 @@
  */
 #include "loader_check.h"
 
-#include "engine/engine_internal.h"
+#include "engine/workers_internal.h"
 
 enum { MOST_RANGES = 9, SAMPLES = 700 };
 

@@ -3,7 +3,7 @@
  * What storage is told ahead: what will be read, once, before it is read, and only while reading is
  * slow. The source only claims to be slow, so that nothing here depends on time.
  */
-#include "engine/engine_internal.h"
+#include "engine/workers_internal.h"
 #include "made_source.h"
 
 #include <pthread.h>

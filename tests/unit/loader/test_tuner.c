@@ -6,7 +6,7 @@
 
 #include <presto/rng.h>
 
-#include "engine/engine_internal.h"
+#include "engine/workers_internal.h"
 
 /* What `threads` deliver where `knee` of them are worth it. */
 static double rate_of(unsigned threads, unsigned knee) {

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Batches output: the row of the sample that a worker runs. Its last step may write straight into
+ * it, once the shape is known; the rest is copied there.
+ */
+
+#include "../../base/clock_internal.h"
+#include "workers_internal.h"
+
+presto__place presto__worker_row(const presto__worker *worker) {
+    return (presto__place){
+        .batch = worker->batch, .part = worker->part, .position = worker->position};
+}
+
+/*
+ * The first row of the part in the batch. Parts share arrays, which only a sample that has come
+ * through all steps may lay out: the shape of a damaged one must not bind the others.
+ */
+static presto_status begin_fill(presto__worker *worker, const presto__place *place,
+                                const presto_sample *sample, bool is_complete, presto_error *err) {
+    presto__batch *batch = worker->batch;
+    if (worker->packet->part_count > 1) {
+        presto_status status = PRESTO_OK;
+        pthread_mutex_lock(&worker->loader->pool->lock);
+        if (is_complete && !batch->laid_out)
+            status = presto__batch_layout(batch, sample, err);
+        bool is_laid_out = batch->laid_out;
+        pthread_mutex_unlock(&worker->loader->pool->lock);
+        if (status < 0 || !is_laid_out)
+            return status;
+    }
+    worker->began_here = !is_complete;
+    return presto__fill_begin(place, sample, err);
+}
+
+/* The sample as it will be when its last step has written; its values are not there yet. */
+static presto_status foresee(presto__worker *worker, const presto_output_request *request,
+                             presto_sample *sample_out, presto_error *err) {
+    *sample_out = *request->sample;
+    size_t bytes = sample_out->feature_count * sizeof *sample_out->features;
+    sample_out->features = presto_arena_alloc(&worker->arena, bytes, _Alignof(max_align_t));
+    if (sample_out->features == NULL)
+        return presto_fail_memory(err, bytes);
+    memcpy(sample_out->features, request->sample->features, bytes);
+    presto_feature *written = &sample_out->features[request->feature];
+    written->encoding = PRESTO_ENCODE_TENSOR;
+    written->tensor.spec = *request->spec;
+    presto__selection_apply(&worker->loader->shown, sample_out);
+    return PRESTO_OK;
+}
+
+/* Where in the batch the output of the last step belongs; NULL: nowhere yet. */
+static presto_status find_row(presto__worker *worker, const presto_output_request *request,
+                              void **data_out, presto_error *err) {
+    presto_feature written = request->sample->features[request->feature];
+    *data_out = NULL;
+    if (request->spec->dtype == PRESTO_STRING ||
+        !presto__selection_has(&worker->loader->shown, written.name))
+        return PRESTO_OK;
+    presto__place place = presto__worker_row(worker);
+    const presto__fill *fill = presto__place_fill(&place);
+    if (fill->columns == NULL) {
+        presto_sample sample;
+        PRESTO_TRY(foresee(worker, request, &sample, err));
+        PRESTO_TRY(begin_fill(worker, &place, &sample, false, err));
+    }
+    written.encoding = PRESTO_ENCODE_TENSOR;
+    written.tensor.spec = *request->spec;
+    if (fill->columns != NULL)
+        *data_out = presto__fill_slot(&place, &written, request->feature);
+    return PRESTO_OK;
+}
+
+/* The output of the last step goes straight into its row. */
+presto_status presto__worker_give_row(void *user, const presto_output_request *request,
+                                      void **data_out, presto_error *err) {
+    presto__worker *worker = user;
+    const presto_tensor_spec *spec = request->spec;
+    size_t bytes = (size_t)presto_spec_elements(spec) * sizeof(presto_span);
+    if (spec->dtype != PRESTO_STRING)
+        PRESTO_TRY(presto_spec_bytes(spec, &bytes, err));
+    *data_out = NULL;
+    if (worker->loader->options.output == PRESTO_OUTPUT_BATCHES)
+        PRESTO_TRY(find_row(worker, request, data_out, err));
+    if (*data_out != NULL)
+        return PRESTO_OK;
+    *data_out = presto_arena_alloc(&worker->arena, bytes, 64);
+    return *data_out == NULL ? presto_fail_memory(err, bytes) : PRESTO_OK;
+}
+
+presto_status presto__worker_put_row(presto__worker *worker, presto_error *err) {
+    uint64_t start = worker->time_scale == 0 ? 0 : presto__clock_ns();
+    presto__place place = presto__worker_row(worker);
+    presto__selection_apply(&worker->loader->shown, worker->sample);
+    if (presto__place_fill(&place)->columns == NULL)
+        PRESTO_TRY(begin_fill(worker, &place, worker->sample, true, err));
+    presto_status status = presto__fill_put(&place, worker->sample, err);
+    if (worker->time_scale != 0)
+        worker->account.batch_ns += (presto__clock_ns() - start) * worker->time_scale;
+    return status;
+}

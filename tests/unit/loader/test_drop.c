@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Samples that a step does not want: left out of every output, counted, no error. */
+#include <presto/convert.h>
+#include <presto/stream.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "presto_check.h"
+
+#define FILES 60
+
+static char *dir;
+static bool wanted[FILES];
+static size_t wanted_count;
+
+static presto_status infer_same(const void *state, const presto_tensor_spec *in,
+                                presto_tensor_spec *out_out, presto_error *err) {
+    (void)state, (void)err;
+    *out_out = *in;
+    return PRESTO_OK;
+}
+
+/* Files that start with 'k' are kept, with 'd' dropped, with 'x' damaged. */
+static presto_status keep(const void *state, presto_step_context *context, const presto_tensor *in,
+                          presto_tensor *out_out, presto_error *err) {
+    (void)state, (void)context;
+    if (in->strings[0].data[0] == 'd')
+        return PRESTO_DROP;
+    if (in->strings[0].data[0] == 'x')
+        return presto_fail(err, PRESTO_ERR_CORRUPT, 0, "an x");
+    *out_out = *in;
+    return PRESTO_OK;
+}
+
+static const presto_step_type step_keep = {.abi = PRESTO_STEP_ABI,
+                                           .name = "keep",
+                                           .summary = "Keeps what starts with k.",
+                                           .flags = PRESTO_STEP_DROPS,
+                                           .infer = infer_same,
+                                           .run = keep};
+static const presto_step_type *const own[] = {&step_keep};
+static const presto_pipeline_options reading = {
+    .struct_bytes = sizeof(presto_pipeline_options), .steps = own, .step_count = 1};
+
+static void path_of(char *path, size_t bytes, const char *name) {
+    snprintf(path, bytes, "%s/%s", dir, name);
+}
+
+static void write_file(const char *name, const char *text) {
+    char path[512];
+    path_of(path, sizeof path, name);
+    FILE *file = fopen(path, "wb");
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+/* About half of the files, all of the last twenty but one; file 3 is damaged if `damage`. */
+static void set_up(bool damage) {
+    dir = presto_check_temp_dir();
+    uint64_t seed = presto_check_seed();
+    wanted_count = 0;
+    for (size_t i = 0; i < FILES; i++) {
+        char name[32], text[32];
+        wanted[i] = i >= 40 ? i == 50 : ((seed >> i) & 1) != 0;
+        bool is_damaged = damage && i == 3;
+        wanted[i] = wanted[i] && !is_damaged;
+        wanted_count += wanted[i];
+        snprintf(name, sizeof name, "%02zu.t", i);
+        snprintf(text, sizeof text, "%c%zu", is_damaged ? 'x' : wanted[i] ? 'k' : 'd', i);
+        write_file(name, text);
+    }
+    write_file("keep.yaml", "name: keep\nsource: {type: files, match: ['*.t'], feature: text}\n"
+                            "steps:\n  - {step: read-file}\n  - {step: keep, yields: kept}\n");
+}
+
+static void tear_down(void) {
+    presto_check_remove_tree(dir);
+    free(dir);
+}
+
+static void open_files(presto_stream *stream, bool cache) {
+    char pipeline[512];
+    path_of(pipeline, sizeof pipeline, "keep.yaml");
+    const char *paths[] = {dir};
+    presto_error err;
+    presto_stream_options options;
+    presto_stream_options_defaults(&options);
+    options.pipeline = pipeline;
+    options.pipeline_options = &reading;
+    presto_loader_options loader;
+    presto_loader_options_defaults(&loader);
+    loader.cache_bytes = cache ? (size_t)1 << 20 : 0;
+    options.loader = &loader;
+    ck_assert_ok(presto_stream_open(paths, 1, &options, stream, &err), &err);
+}
+
+static presto_loader_options with(unsigned threads) {
+    presto_loader_options options;
+    presto_loader_options_defaults(&options);
+    options.threads = threads;
+    options.batch_samples = 7;
+    options.epochs = 2;
+    options.block_samples = 16;
+    return options;
+}
+
+/* Runs a loader to its end: digest of what it delivers, which must be the wanted samples. */
+static uint64_t deliver(const presto_stream *stream, const presto_loader_options *options,
+                        presto_loader_stats *stats_out) {
+    presto_error err;
+    presto_loader *loader;
+    presto_batch *batch;
+    presto_status status;
+    uint64_t digest = 1469598103934665603u, rows = 0, left_out = 0;
+    ck_assert_ok(presto_loader_open(stream->source, stream->plan, options, &loader, &err), &err);
+    while ((status = presto_loader_next(loader, &batch, &err)) == PRESTO_OK) {
+        for (size_t i = 0; i < batch->rows; i++) {
+            ck_assert(wanted[batch->sample_numbers[i]]);
+            digest = (digest ^ batch->sample_numbers[i]) * 1099511628211u;
+        }
+        rows += batch->rows;
+        left_out += batch->skipped;
+        presto_batch_release(batch);
+    }
+    ck_assert_status(status, PRESTO_END, &err);
+    presto_loader_get_stats(loader, stats_out);
+    ck_assert_uint_eq(rows, 2 * wanted_count);
+    ck_assert_uint_le(left_out, 2 * (FILES - wanted_count));
+    presto_loader_free(loader);
+    return digest;
+}
+
+START_TEST(dropped_samples_are_in_no_output_and_no_error) {
+    presto_stream stream;
+    set_up(false);
+    for (int cache = 0; cache < 2; cache++) {
+        open_files(&stream, cache != 0);
+        for (int output = 0; output < 3; output++)
+            for (int shuffle = 0; shuffle < 2; shuffle++) {
+                static const unsigned threads[] = {0, 1, 2, 8};
+                uint64_t first = 0;
+                if (cache != 0 && output == PRESTO_OUTPUT_RECORDS)
+                    continue;
+                for (size_t t = 0; t < 4; t++) {
+                    presto_loader_stats stats;
+                    presto_loader_options options = with(threads[t]);
+                    options.output = (presto_output_kind)output;
+                    options.shuffle = shuffle != 0 ? PRESTO_SHUFFLE_FULL : PRESTO_SHUFFLE_NONE;
+                    options.cache_bytes = cache != 0 ? (size_t)1 << 20 : 0;
+                    options.cache_plan = stream.cache_plan;
+                    uint64_t digest = deliver(&stream, &options, &stats);
+                    first = t == 0 ? digest : first;
+                    ck_assert_uint_eq(digest, first);
+                    ck_assert_uint_eq(stats.dropped, 2 * (FILES - wanted_count));
+                    ck_assert_uint_eq(stats.skipped, 0);
+                    ck_assert_uint_eq(stats.samples, 2 * wanted_count);
+                }
+            }
+        presto_stream_close(&stream);
+    }
+    tear_down();
+}
+END_TEST
+
+START_TEST(dropped_samples_are_in_no_budget) {
+    presto_stream stream;
+    presto_error err;
+    presto_loader *loader;
+    presto_batch *batch;
+    presto_status status;
+    set_up(true);
+    open_files(&stream, false);
+    presto_loader_options options = with(2);
+    ck_assert_ok(presto_loader_open(stream.source, stream.plan, &options, &loader, &err), &err);
+    while ((status = presto_loader_next(loader, &batch, &err)) == PRESTO_OK)
+        presto_batch_release(batch);
+    ck_assert_status(status, PRESTO_ERR_CORRUPT, &err); /* dropping forgives no damage */
+    presto_loader_free(loader);
+    options.on_error = PRESTO_ON_ERROR_SKIP;
+    options.skip_limit = 2; /* the one damaged file, in both epochs */
+    presto_loader_stats stats;
+    (void)deliver(&stream, &options, &stats);
+    ck_assert_uint_eq(stats.skipped, 2);
+    ck_assert_uint_eq(stats.dropped, 2 * (FILES - wanted_count) - 2);
+    presto_stream_close(&stream);
+    tear_down();
+}
+END_TEST
+
+START_TEST(a_conversion_stores_what_is_left) {
+    char pipeline_path[512], out[512];
+    presto_error err;
+    presto_pipeline *pipeline;
+    set_up(false);
+    path_of(pipeline_path, sizeof pipeline_path, "keep.yaml");
+    ck_assert_ok(presto_pipeline_load(pipeline_path, &reading, &pipeline, &err), &err);
+    for (unsigned threads = 0; threads < 4; threads++) {
+        char name[32];
+        snprintf(name, sizeof name, "out-%u", threads);
+        path_of(out, sizeof out, name);
+        presto_convert_options options;
+        presto_convert_result result;
+        presto_convert_options_defaults(&options);
+        options.threads = threads;
+        options.shards = 3;
+        options.sync = false;
+        const char *paths[] = {dir};
+        ck_assert_ok(presto_convert(pipeline, paths, 1, out, &options, &result, &err), &err);
+        ck_assert_uint_eq(result.samples, wanted_count);
+        const char *datasets[] = {out};
+        presto_dataset *dataset;
+        presto_shard_options shard;
+        presto_shard_options_defaults(&shard);
+        ck_assert_ok(presto_dataset_open(datasets, 1, &shard, &dataset, &err), &err);
+        ck_assert_uint_eq(presto_dataset_records(dataset), wanted_count);
+        presto_dataset_free(dataset);
+    }
+    presto_pipeline_free(pipeline);
+    tear_down();
+}
+END_TEST
+
+int main(void) {
+    const TTest *const tests[] = {
+        dropped_samples_are_in_no_output_and_no_error,
+        dropped_samples_are_in_no_budget,
+        a_conversion_stores_what_is_left,
+    };
+    return presto_check_main("drop", tests, sizeof tests / sizeof tests[0], 120);
+}
