@@ -13,9 +13,14 @@ if(NOT PRESTO_SANITIZE)
            COMMAND Python3::Interpreter ${house}/names.py ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
   add_test(NAME house.symbols
            COMMAND Python3::Interpreter ${house}/symbols.py ${PROJECT_SOURCE_DIR} $<TARGET_FILE:presto_shared>)
-  add_test(NAME house.abi
-           COMMAND Python3::Interpreter ${house}/abi.py ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}
-                   $<TARGET_FILE:presto_shared> ${CMAKE_C_COMPILER})
+  if(PRESTO_HAVE_JPEG)
+    add_test(NAME house.abi
+             COMMAND Python3::Interpreter ${house}/abi.py ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}
+                     $<TARGET_FILE:presto_shared> ${CMAKE_C_COMPILER})
+    add_test(NAME house.snippets
+             COMMAND Python3::Interpreter ${house}/snippets.py ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}
+                     $<TARGET_FILE:presto_shared> ${CMAKE_C_COMPILER})
+  endif()
   add_test(NAME house.install
            COMMAND ${house}/install.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR}/examples/stream.c
                    ${CMAKE_C_COMPILER})
