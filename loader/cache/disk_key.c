@@ -12,7 +12,7 @@
 
 #include <presto/version.h>
 
-#include "disk_internal.h"
+#include "disk_files_internal.h"
 
 static void add_text(presto__digest *digest, const char *text) {
     if (text == NULL)

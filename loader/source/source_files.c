@@ -253,15 +253,8 @@ static presto_status fill(presto__files *source, const presto_pipeline *pipeline
     return declare_features(source, presto_pipeline_source_option(pipeline, "feature")->text, err);
 }
 
-presto_status presto_source_open_raw(const presto_pipeline *pipeline, const char *const *paths,
-                                     size_t path_count, presto_source **source_out,
-                                     presto_error *err) {
-    const char *kind = presto_pipeline_source(pipeline)->name;
-    if (strcmp(kind, "files") != 0)
-        return presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
-                           "sources of type %s are not part of this build", kind);
-    if (path_count == 0)
-        return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET, "no path is given");
+static presto_status files_open(const presto_pipeline *pipeline, const char *const *paths,
+                                size_t path_count, presto_source **source_out, presto_error *err) {
     presto__files *source = calloc(1, sizeof *source);
     if (source == NULL)
         return presto_fail_memory(err, sizeof *source);
@@ -275,3 +268,5 @@ presto_status presto_source_open_raw(const presto_pipeline *pipeline, const char
     *source_out = &source->base;
     return PRESTO_OK;
 }
+
+const presto__source_kind presto__source_files = {.name = "files", .open = files_open};

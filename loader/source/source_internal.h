@@ -2,8 +2,8 @@
 /*
  * Room source: where samples come from: a numbered sequence of samples, read in blocks.
  * May see: base, records, steps. Must not know: order, caches, batches.
- * One file a kind of source, behind presto__source_ops; a source never changes once it is open, all
- * that changes is each thread's reader. No lock.
+ * One file a kind of source, behind presto__source_ops; kinds.c lists those that a pipeline may
+ * name. A source never changes once it is open, all that changes is each thread's reader. No lock.
  */
 #ifndef PRESTO_LOADER_SOURCE_INTERNAL_H
 #define PRESTO_LOADER_SOURCE_INTERNAL_H
@@ -113,6 +113,27 @@ struct presto_source {
     char **notes; /* of presto_source_notes */
     size_t note_count;
 };
+
+/**
+ * A kind of source that a pipeline may name. Adding one = a file with its descriptor, a line here
+ * and in kinds.c, and its options in steps/pipeline/source_types.c.
+ */
+typedef struct presto__source_kind {
+    const char *name; /* as in the pipeline's `source: {type: ...}` */
+    /**
+     * Find the samples below `paths` (at least one), as the pipeline's source options say
+     * (presto_pipeline_source_option). A sample is whatever has a number below `count`: a file,
+     * or one of many in a file; all are known after this call. Errors name the file. Owner:
+     * caller (presto_source_free); on failure nothing is held.
+     */
+    presto_status (*open)(const presto_pipeline *pipeline, const char *const *paths,
+                          size_t path_count, presto_source **source_out, presto_error *err);
+} presto__source_kind;
+
+extern const presto__source_kind presto__source_files;
+
+/** NULL: there is no such kind. */
+const presto__source_kind *presto__source_kind_find(const char *name);
 
 /** Frees what the base struct owns. */
 void presto__source_done(presto_source *source);

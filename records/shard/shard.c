@@ -7,7 +7,7 @@
 
 #include "../../base/options_internal.h"
 #include "../frame/frame_internal.h"
-#include "shard_internal.h"
+#include "shard_parts_internal.h"
 
 void presto_shard_options_init(presto_shard_options *options, size_t struct_bytes) {
     const presto_shard_options defaults = {.verify = PRESTO_VERIFY_FULL,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Failures of a shard: which file, which record. */
-#include "shard_internal.h"
+#include "shard_parts_internal.h"
 
 presto_status presto__shard_fail_at(const presto_shard *shard, uint64_t record,
                                     presto_status status, presto_error *err) {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "../frame/frame_internal.h"
-#include "shard_internal.h"
+#include "shard_parts_internal.h"
 
 #define HEADER PRESTO_FRAME_HEADER_BYTES
 #define OVERHEAD PRESTO_FRAME_OVERHEAD_BYTES

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "../frame/frame_internal.h"
-#include "shard_internal.h"
+#include "shard_parts_internal.h"
 
 static const uint64_t *offsets_of(const presto__found *found) {
     return (const uint64_t *)(const void *)found->offsets.data;

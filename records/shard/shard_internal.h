@@ -3,10 +3,8 @@
  * Room shard: one TFRecord file: its bytes from front to back (stream), where its records stand
  * (index), single records read and written.
  * May see: base, rooms frame and codec. Must not know: what a record holds, other files.
- * A shard is shared by threads: shard.c opens it, shard_pool.c limits its descriptors,
- * shard_index.c knows where its records stand, shard_hop.c finds that out, shard_fetch.c reads
- * them, shard_stream.c if the file is compressed as a whole. Locks: see the fields; the pool's
- * before the shard's.
+ * A shard is shared by threads; what stands behind it is in shard_parts_internal.h. A stream and an
+ * index are their owner's. Locks: a shard's own, and its pool's before them.
  */
 #ifndef PRESTO_SHARD_INTERNAL_H
 #define PRESTO_SHARD_INTERNAL_H
@@ -201,105 +199,7 @@ presto_status presto__shard_drop_index(presto_shard *shard, presto_error *err);
 /** Did presto_shard_index find a fitting index file? */
 bool presto__shard_has_index_file(const presto_shard *shard);
 
-/* ---- behind one shard ---- */
-
-/* Read in pieces that are still in the second-level cache when their CRC is computed. */
-#define PRESTO__PIECE_BYTES ((size_t)256 << 10)
-
-/* Where the records stand by their headers: the result of one pass over the file. */
-typedef struct presto__found {
-    presto_buffer offsets; /* uint64_t: record_count + 1 */
-    presto_buffer damaged; /* uint64_t: which records are damaged ranges, rising */
-    uint64_t record_count;
-    presto_error *stream_fault; /* why the last record of a compressed file is one, or NULL */
-} presto__found;
-
-struct presto_shard {
-    /* Set by open, then read-only. */
-    char *path;
-    presto_shard_options options;
-    presto_file_compression compression;
-    uint64_t file_bytes;
-    int64_t mtime_ns;
-    dev_t device;
-    ino_t inode;
-    presto__fd_pool *pool; /* NULL: the file stays open */
-
-    /* The file's descriptor. Guarded by lock, and the links by the pool's. */
-    pthread_mutex_t lock;
-    int fd; /* -1: closed for now */
-    unsigned users;
-    bool used; /* since the pool looked at it last */
-    presto_shard *newer, *older;
-
-    /*
-     * The offsets: from the index file as long as `found` is NULL. An index that turns out not to
-     * hold is replaced by what the headers say, once, and stays in memory for who still reads it.
-     */
-    pthread_mutex_t index_lock;
-    atomic_bool indexed;                 /* all up to record_count is set and does not change */
-    bool from_file;                      /* there was a fitting index file */
-    uint64_t record_count;               /* damaged ranges included */
-    presto__index index;                 /* its blocks are loaded under index_lock */
-    _Atomic(presto__found *) found;      /* set once, under index_lock */
-    atomic_bool index_is_checked;        /* against the headers */
-    _Atomic(presto_error *) index_fault; /* set once: neither index nor headers will do */
-    _Atomic(presto_error *) warning;     /* the index file was no use; NULL once it is taken */
-
-    /* The whole file, if options.map. */
-    const uint8_t *mapping;
-
-    /* Of a compressed file. Guarded by stream_lock. */
-    pthread_mutex_t stream_lock;
-    presto__stream *stream;
-};
-
-/** The shard, just opened, counts from now on; another one is closed if there are too many. */
-void presto__fd_pool_enter(presto__fd_pool *pool, presto_shard *shard);
-/** The shard is about to be freed. */
-void presto__fd_pool_leave(presto_shard *shard);
-
-/** Where records stand: a view that stays valid as long as the shard. */
-typedef struct presto__places {
-    const uint64_t *offsets;    /* of the first record asked for, and on */
-    const presto__found *found; /* NULL: they come from the index file */
-} presto__places;
-
-/** Places of records [first, first + count) and the end of the last. Any thread. */
-presto_status presto__shard_places(presto_shard *shard, uint64_t first, uint64_t count,
-                                   presto__places *places_out, presto_error *err);
-
-/**
- * A record does not stand where the index file says. If that contradicts the headers, the index is
- * replaced. Returns PRESTO_OK: there are other places; PRESTO_END: the index is right, the data is
- * damaged.
- */
-presto_status presto__shard_doubt_index(presto_shard *shard, presto_error *err);
-
-/** Hop over the headers; `found` is zeroed. On failure, what was found before stands in it. */
-presto_status presto__shard_hop(presto_shard *shard, bool tolerate, presto__found *found,
-                                presto_error *err);
-void presto__found_free(presto__found *found);
-
-/** The first record from `from` on that is a damaged range; UINT64_MAX: none. `found` may be NULL.
- */
-uint64_t presto__found_next_damaged(const presto__found *found, uint64_t from);
-/** The same of the shard as a whole. */
+/** The first record from `from` on that is a damaged range; UINT64_MAX: none. */
 uint64_t presto__shard_next_damaged(presto_shard *shard, uint64_t from);
-
-/** `status`, with the file and the record added to its error. */
-presto_status presto__shard_fail_at(const presto_shard *shard, uint64_t record,
-                                    presto_status status, presto_error *err);
-/** The file, or what is compressed in it, ends at `end`, before the end of `record`. */
-presto_status presto__shard_fail_short(const presto_shard *shard, uint64_t record, uint64_t end,
-                                       presto_error *err);
-
-/**
- * Copy records [first, first + count), which stand at `offsets` in what is compressed in the file,
- * into block->bytes_.data, and count the bytes of the file that this read.
- */
-presto_status presto__shard_read_stream(presto_shard *shard, const uint64_t *offsets,
-                                        uint64_t first, size_t count, presto_block *block,
-                                        presto_error *err);
 
 #endif

@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "shard_internal.h"
+#include "shard_parts_internal.h"
 
 presto_status presto__fd_pool_init(presto__fd_pool *pool, presto_error *err) {
     struct rlimit limit;

@@ -3,7 +3,7 @@
  * Fetching from a file that is compressed as a whole: one stream per shard, which only goes
  * forward. What was decompressed last is kept for a while, for threads that come late.
  */
-#include "shard_internal.h"
+#include "shard_parts_internal.h"
 
 /* So much is kept behind the last fetch. */
 #define BEHIND_BYTES ((uint64_t)16 << 20)

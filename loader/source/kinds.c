@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All kinds of raw source. Their options stand in steps/pipeline/source_types.c. */
+#include "source_internal.h"
+
+static const presto__source_kind *const kinds[] = {
+    &presto__source_files,
+};
+#define KIND_COUNT (sizeof kinds / sizeof kinds[0])
+
+const presto__source_kind *presto__source_kind_find(const char *name) {
+    for (size_t i = 0; i < KIND_COUNT; i++)
+        if (strcmp(kinds[i]->name, name) == 0)
+            return kinds[i];
+    return NULL;
+}
+
+presto_status presto_source_open_raw(const presto_pipeline *pipeline, const char *const *paths,
+                                     size_t path_count, presto_source **source_out,
+                                     presto_error *err) {
+    const char *name = presto_pipeline_source(pipeline)->name;
+    const presto__source_kind *kind = presto__source_kind_find(name);
+    if (kind == NULL)
+        return presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
+                           "sources of type %s are not part of this build", name);
+    if (path_count == 0)
+        return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET, "no path is given");
+    return kind->open(pipeline, paths, path_count, source_out, err);
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading the records of a dataset as samples: one thread's reader. Knows which record stands where
+ * and how damage is reported; the bytes are records/' business.
+ *
+ * A block of sample numbers is read as runs of records that follow one another in a shard: one run
+ * for a sequential block, many for a shuffled one. If a run cannot be read as a whole, its records
+ * are tried one by one, so that a failure belongs to exactly one sample.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include <presto/example.h>
+
+#include "../../base/clock_internal.h"
+#include "../../base/memory_internal.h"
+#include "../../base/retry_internal.h"
+#include "source_dataset_internal.h"
+
+/* Where one sample of the block stands. */
+typedef struct record_place {
+    uint64_t number; /* in the dataset */
+    uint64_t record; /* in the shard */
+    size_t shard;
+    size_t block; /* in blocks->items; SIZE_MAX: could not be read */
+    size_t index; /* in that block */
+} record_place;
+
+typedef struct dataset_reader {
+    presto__reader base;
+    presto_dataset *dataset;
+    presto_codec *codec; /* NULL: records are not compressed */
+    presto__reader_options options;
+    const presto__blocks *blocks;
+    record_place *places;
+    record_place **sorted; /* by number */
+    size_t capacity;
+    size_t count;
+    presto_block single; /* a record read alone, until the next one is */
+} dataset_reader;
+
+/* ---- fetching ---- */
+
+static presto_status reserve_places(dataset_reader *reader, size_t count, presto_error *err) {
+    if (count <= reader->capacity)
+        return PRESTO_OK;
+    record_place *places = realloc(reader->places, count * sizeof *places);
+    if (places == NULL)
+        return presto_fail_memory(err, count * sizeof *places);
+    reader->places = places;
+    record_place **sorted = realloc(reader->sorted, count * sizeof *sorted);
+    if (sorted == NULL)
+        return presto_fail_memory(err, count * sizeof *sorted);
+    reader->sorted = sorted;
+    reader->capacity = count;
+    return PRESTO_OK;
+}
+
+static int compare_places(const void *a, const void *b) {
+    const record_place *left = *(record_place *const *)a;
+    const record_place *right = *(record_place *const *)b;
+    return left->number < right->number ? -1 : left->number > right->number;
+}
+
+/* Places of all numbers, and the order in which to read them. */
+static void find_places(dataset_reader *reader, const uint64_t *numbers, size_t count) {
+    const presto_dataset *dataset = reader->dataset;
+    bool is_rising = true;
+    size_t shard = 0;
+    uint64_t first = 0, end = 0; /* of the shard found last */
+    for (size_t i = 0; i < count; i++) {
+        record_place *place = &reader->places[i];
+        *place = (record_place){.number = numbers[i], .block = SIZE_MAX};
+        if (numbers[i] < first || numbers[i] >= end) {
+            uint64_t record;
+            shard = presto_dataset_locate(dataset, numbers[i], &record);
+            first = presto_dataset_shard_first(dataset, shard);
+            end = presto_dataset_shard_first(dataset, shard + 1);
+        }
+        place->shard = shard;
+        place->record = numbers[i] - first;
+        reader->sorted[i] = place;
+        if (i > 0 && numbers[i] < numbers[i - 1])
+            is_rising = false;
+    }
+    if (!is_rising)
+        qsort(reader->sorted, count, sizeof *reader->sorted, compare_places);
+}
+
+static bool is_fatal(presto_status status) {
+    return status == PRESTO_ERR_MEMORY;
+}
+
+/* May the block become as large as the records [record, record + count)? */
+static bool may_fetch(const dataset_reader *reader, presto_shard *shard, uint64_t record,
+                      size_t count, const presto_block *block) {
+    const uint64_t *offsets;
+    if (presto_shard_index(shard, false, NULL, NULL) < 0 ||
+        record + count > presto_shard_records(shard) ||
+        presto_shard_offsets(shard, record, count, &offsets, NULL) < 0)
+        return true; /* it will not be read */
+    uint64_t start = offsets[0], end = offsets[count];
+    size_t has = block->bytes_.capacity;
+    return end < start || end - start <= has || end - start > presto_shard_file_bytes(shard) ||
+           presto_arena_may_grow(reader->base.grower, (size_t)(end - start) - has);
+}
+
+/* One run, sorted[first..end), whose records are [record, record + count) of one shard, into the
+ * next block. */
+static presto_status fetch_run(dataset_reader *reader, presto__blocks *blocks, size_t first,
+                               size_t end, presto_error *err) {
+    record_place *const *sorted = reader->sorted;
+    uint64_t record = sorted[first]->record;
+    size_t count = (size_t)(sorted[end - 1]->record - record) + 1;
+    presto_shard *shard;
+    PRESTO_TRY(presto_dataset_shard_at(reader->dataset, sorted[first]->shard, &shard, err));
+    PRESTO_TRY(presto__blocks_reserve(blocks, blocks->count + 1, err));
+    presto_block *block = &blocks->items[blocks->count];
+    block->align_at = reader->base.align_at;
+    if (reader->base.grower != NULL && !may_fetch(reader, shard, record, count, block))
+        return presto_fail_memory(err, 0);
+    presto_status status = presto_shard_fetch(shard, record, count, block, NULL);
+    if (status == PRESTO_OK) {
+        reader->base.stats.read_bytes += block->file_bytes_read;
+        for (size_t i = first; i < end; i++) {
+            sorted[i]->block = blocks->count;
+            sorted[i]->index = (size_t)(sorted[i]->record - record);
+        }
+        blocks->count++;
+        return PRESTO_OK;
+    }
+    if (count == 1 || is_fatal(status))
+        return status;
+    /* Behind the end of a shard that was cut there is nothing to try. */
+    uint64_t records = presto_shard_records(shard);
+    for (size_t i = first; i < end && sorted[i]->record < records; i++) {
+        status = fetch_run(reader, blocks, i, i + 1, NULL);
+        if (is_fatal(status))
+            return status;
+    }
+    return PRESTO_OK;
+}
+
+presto_status presto__dataset_fetch(presto__reader *base, const uint64_t *numbers, size_t count,
+                                    presto__blocks *blocks, presto_error *err) {
+    dataset_reader *reader = (dataset_reader *)base;
+    uint64_t start = presto__clock_ns();
+    PRESTO_TRY(reserve_places(reader, count, err));
+    find_places(reader, numbers, count);
+    reader->blocks = blocks;
+    reader->count = count;
+    for (size_t first = 0; first < count;) {
+        size_t end = first + 1;
+        while (end < count && reader->sorted[end]->shard == reader->sorted[first]->shard &&
+               reader->sorted[end]->record <= reader->sorted[end - 1]->record + 1)
+            end++;
+        presto_status status = fetch_run(reader, blocks, first, end, NULL);
+        if (is_fatal(status))
+            return presto_fail_memory(err, 0);
+        first = end;
+    }
+    base->stats.read_ns += presto__clock_ns() - start;
+    return PRESTO_OK;
+}
+
+/* Runs of numbers that follow each other are told together. */
+void presto__dataset_will_read(presto__reader *base, const uint64_t *numbers, size_t count) {
+    presto_dataset *dataset = ((dataset_reader *)base)->dataset;
+    for (size_t i = 0, end; i < count; i = end) {
+        uint64_t record;
+        size_t at = presto_dataset_locate(dataset, numbers[i], &record);
+        uint64_t behind = presto_dataset_shard_first(dataset, at + 1);
+        for (end = i + 1; end < count && numbers[end] == numbers[end - 1] + 1; end++)
+            if (numbers[end] >= behind)
+                break;
+        presto_shard *shard;
+        if (presto_dataset_shard_at(dataset, at, &shard, NULL) == PRESTO_OK)
+            presto_shard_will_read(shard, record, end - i);
+    }
+}
+
+/* ---- samples ---- */
+
+void presto__dataset_place(presto__reader *base, size_t i, presto_error *err) {
+    dataset_reader *reader = (dataset_reader *)base;
+    const record_place *place = &reader->places[i];
+    if (err == NULL)
+        return;
+    presto_error_set_record(err, place->record);
+    presto_error_set_file(err, presto_dataset_shard_path(reader->dataset, place->shard));
+    if (place->block != SIZE_MAX)
+        err->offset = reader->blocks->items[place->block].records[place->index].offset;
+}
+
+void presto__dataset_locate(const presto_source *base, uint64_t number, presto_error *err) {
+    const presto_dataset *dataset = ((const presto__dataset_source *)base)->dataset;
+    uint64_t record;
+    size_t shard = presto_dataset_locate(dataset, number, &record);
+    presto_error_set_record(err, record);
+    presto_error_set_file(err, presto_dataset_shard_path(dataset, shard));
+}
+
+/* One record into reader->single. */
+static presto_status fetch_alone(dataset_reader *reader, const record_place *place,
+                                 presto_error *err) {
+    presto_shard *shard;
+    presto_status status = presto_dataset_shard_at(reader->dataset, place->shard, &shard, err);
+    /* A shard that cannot be opened is not damage: nothing of it could be saved by skipping. */
+    reader->base.lost_shard = status == PRESTO_ERR_IO || status == PRESTO_ERR_NOT_FOUND;
+    if (status < 0)
+        return status;
+    if (place->record >= presto_shard_records(shard))
+        return presto_fail(err, PRESTO_ERR_TRUNCATED, PRESTO_NO_OFFSET,
+                           "missing: the file ends after %ju records",
+                           (uintmax_t)presto_shard_records(shard));
+    PRESTO_TRY(presto_shard_fetch(shard, place->record, 1, &reader->single, err));
+    return reader->single.records[0].status;
+}
+
+/* The sample could not be read with its neighbours: read it alone, at least to learn why. */
+static presto_status read_alone(dataset_reader *reader, const record_place *place,
+                                presto_span *payload_out, presto_error *err) {
+    presto_error found;
+    unsigned tries = 0;
+    presto_status status;
+    do
+        status = fetch_alone(reader, place, &found);
+    while (status < 0 && presto__retry_pause(found.sys_errno, &tries));
+    if (status >= 0) {
+        *payload_out = reader->single.records[0].payload;
+        return PRESTO_OK;
+    }
+    presto_error_set_record(&found, place->record);
+    presto_error_set_file(&found, presto_dataset_shard_path(reader->dataset, place->shard));
+    if (err != NULL)
+        *err = found;
+    return status;
+}
+
+/* To which a record may decompress: no more than its whole shard does. */
+static uint64_t most_raw_bytes(const dataset_reader *reader, const record_place *place) {
+    if (!presto_dataset_is_ours(reader->dataset))
+        return reader->options.max_record_bytes;
+    uint64_t shard = presto_dataset_get_info(reader->dataset)->shards[place->shard].raw_bytes;
+    return shard < reader->options.max_record_bytes ? shard : reader->options.max_record_bytes;
+}
+
+presto_status presto__dataset_record(presto__reader *base, size_t i, presto_arena *arena,
+                                     presto_span *stored_out, presto_span *raw_out,
+                                     presto_error *err) {
+    dataset_reader *reader = (dataset_reader *)base;
+    const record_place *place = &reader->places[i];
+    const presto_record *record = place->block == SIZE_MAX
+                                      ? NULL
+                                      : &reader->blocks->items[place->block].records[place->index];
+    if (record == NULL || record->status < 0)
+        PRESTO_TRY(read_alone(reader, place, stored_out, err));
+    else
+        *stored_out = record->payload;
+    *raw_out = *stored_out;
+    if (reader->codec == NULL)
+        return PRESTO_OK;
+    uint64_t start = base->time_scale == 0 ? 0 : presto__clock_ns();
+    uint64_t most = most_raw_bytes(reader, place);
+    presto_status status =
+        presto_codec_decompress(reader->codec, *stored_out, most, arena, raw_out, err);
+    if (status == PRESTO_ERR_LIMIT && most < reader->options.max_record_bytes)
+        status = presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                             "the record decompresses to more than the %ju bytes that all records "
+                             "of its shard have together according to dataset.json",
+                             (uintmax_t)most);
+    if (base->time_scale != 0)
+        base->stats.decompress_ns += (presto__clock_ns() - start) * base->time_scale;
+    if (status < 0)
+        presto__dataset_place(base, i, err);
+    return status;
+}
+
+/* Records of one dataset are alike: where the largest tensor of this one starts, that of the next
+ * one is expected. */
+static void note_alignment(presto__reader *base, presto_span raw, const presto_sample *sample) {
+    uint64_t largest = 0;
+    for (size_t i = 0; i < sample->feature_count; i++) {
+        const presto_tensor *tensor = &sample->features[i].tensor;
+        uintptr_t at = (uintptr_t)tensor->data - (uintptr_t)raw.data;
+        if (sample->features[i].encoding == PRESTO_ENCODE_NONE ||
+            tensor->spec.dtype == PRESTO_STRING || at >= raw.bytes)
+            continue;
+        uint64_t bytes = presto_tensor_bytes(tensor);
+        if (bytes > largest) {
+            largest = bytes;
+            base->align_at = at;
+        }
+    }
+}
+
+presto_status presto__dataset_sample(presto__reader *base, size_t i, presto_arena *arena,
+                                     presto_sample *sample_out, presto_error *err) {
+    dataset_reader *reader = (dataset_reader *)base;
+    presto_span stored, raw;
+    PRESTO_TRY(presto__dataset_record(base, i, arena, &stored, &raw, err));
+    uint64_t start = base->time_scale == 0 ? 0 : presto__clock_ns();
+    const presto__reader_options *options = &reader->options;
+    presto_status status = (options->only ? presto_example_parse_some : presto_example_parse)(
+        raw, options->features, options->feature_count, arena, sample_out, err);
+    if (base->time_scale != 0)
+        base->stats.parse_ns += (presto__clock_ns() - start) * base->time_scale;
+    if (status < 0) {
+        uint64_t within = err != NULL ? err->offset : PRESTO_NO_OFFSET;
+        presto__dataset_place(base, i, err);
+        /* Of a record that is stored as it is, the very byte is known. */
+        if (err != NULL && reader->codec == NULL && within != PRESTO_NO_OFFSET)
+            err->offset += PRESTO_FRAME_HEADER_BYTES + within;
+        return status;
+    }
+    sample_out->number = reader->places[i].number;
+    if (base->aligns)
+        note_alignment(base, raw, sample_out);
+    return PRESTO_OK;
+}
+
+bool presto__dataset_owned(const presto__reader *base, size_t i) {
+    const dataset_reader *reader = (const dataset_reader *)base;
+    const record_place *place = &reader->places[i];
+    if (reader->codec != NULL)
+        return true; /* decompressed into the caller's arena */
+    if (place->block == SIZE_MAX)
+        return false;
+    const presto_block *block = &reader->blocks->items[place->block];
+    const uint8_t *data = block->records[place->index].payload.data;
+    uintptr_t at = (uintptr_t)data;
+    uintptr_t start = (uintptr_t)block->bytes_.data;
+    return at >= start && at - start < block->bytes_.capacity;
+}
+
+/* ---- the reader ---- */
+
+void presto__dataset_reader_free(presto__reader *base) {
+    dataset_reader *reader = (dataset_reader *)base;
+    if (reader == NULL)
+        return;
+    presto_codec_free(reader->codec);
+    presto_block_done(&reader->single);
+    free(reader->places);
+    free(reader->sorted);
+    free(reader);
+}
+
+presto_status presto__dataset_reader_new(presto_source *source,
+                                         const presto__reader_options *options,
+                                         presto__reader **reader_out, presto_error *err) {
+    dataset_reader *reader = presto__memory_apart(1, sizeof *reader);
+    if (reader == NULL)
+        return presto_fail_memory(err, sizeof *reader);
+    reader->base.source = source;
+    reader->dataset = ((presto__dataset_source *)source)->dataset;
+    reader->options = *options;
+    reader->base.is_selective = true;
+    const presto_codec_spec *codec = presto_dataset_codec(reader->dataset);
+    char text[PRESTO_CODEC_TEXT_BYTES];
+    if (strcmp(presto_codec_format(codec, text), "none") != 0) {
+        presto_status status = presto_codec_new(codec, &reader->codec, err);
+        if (status < 0) {
+            presto__dataset_reader_free(&reader->base);
+            return status;
+        }
+    }
+    *reader_out = &reader->base;
+    return PRESTO_OK;
+}
