@@ -184,6 +184,9 @@ static inline size_t presto__worker_home(const presto__worker *worker) {
     return (size_t)(worker - worker->loader->workers) + 1;
 }
 
+/** PRESTO_ERR_ARGUMENT with the reason if the options contradict each other, or the input. */
+presto_status presto__loader_check_options(const presto_source *source, const presto_plan *plan,
+                                           const presto_loader_options *options, presto_error *err);
 presto_status presto__worker_init(presto__worker *worker, presto_loader *loader, presto_error *err);
 void presto__worker_done(presto__worker *worker);
 

@@ -387,16 +387,16 @@ static presto_status open_paths(presto_dataset *dataset, const char *const *path
 presto_status presto_dataset_open(const char *const *paths, size_t path_count,
                                   const presto_shard_options *options, presto_dataset **dataset_out,
                                   presto_error *err) {
-    presto_shard_options taken;
-    presto_shard_options_defaults(&taken);
-    PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
     if (path_count == 0)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "no path is given");
     presto_dataset *dataset = calloc(1, sizeof *dataset);
     if (dataset == NULL)
         return presto_fail_memory(err, sizeof *dataset);
-    dataset->options = taken;
-    presto_status status = open_paths(dataset, paths, path_count, err);
+    presto_shard_options_defaults(&dataset->options);
+    presto_status status =
+        presto__options_take(&dataset->options, sizeof dataset->options, options, err);
+    if (status >= 0)
+        status = open_paths(dataset, paths, path_count, err);
     if (status < 0) {
         presto_dataset_free(dataset);
         return status;
