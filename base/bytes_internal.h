@@ -26,8 +26,8 @@ static inline void presto__store_u64(uint8_t *at, uint64_t value) {
     presto__store_u32(at + 4, (uint32_t)(value >> 32));
 }
 
-/** A number in protobuf's variable-length form, of at most ten bytes, at *at_io. False: cut off, or
- * longer. */
+/** A number in protobuf's variable-length form, of at most ten bytes, at *at_io. Returns: false
+ * if it is cut off or longer. */
 static inline bool presto__varint_read(const uint8_t **at_io, const uint8_t *end,
                                        uint64_t *value_out) {
     uint64_t value = 0;

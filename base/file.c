@@ -21,7 +21,7 @@
 #define READ_BYTES ((size_t)64 << 10)
 #define NAME_TRIES 100
 #define RANDOM_DIGITS 16
-#define STEM_BYTES 200 /* of a name, that are kept in a temporary one: NAME_MAX is 255 */
+#define STEM_BYTES 200 /* longest part of the name in a temporary name: NAME_MAX is 255 */
 
 static const char partial_suffix[] = ".partial";
 
@@ -84,7 +84,7 @@ static const char *kind_of(mode_t mode) {
                             : "a device";
 }
 
-/* Looks at the open file; keeps or closes it. */
+/* Checks the open file; keeps or closes it. */
 static presto_status check_regular(int fd, const char *path, struct stat *info_out,
                                    presto_error *err) {
     if (fstat(fd, info_out) != 0)
@@ -129,7 +129,7 @@ static presto_status fail_large(uint64_t most_bytes, presto_error *err) {
                        (uintmax_t)most_bytes, presto_plural(most_bytes));
 }
 
-/* The size that the file says it has may be wrong: read to its end. */
+/* The size that the file reports may be wrong: read to its end. */
 static presto_status read_to_end(int fd, const char *path, uint64_t most_bytes, presto_buffer *out,
                                  presto_error *err) {
     size_t got = READ_BYTES;
@@ -206,7 +206,7 @@ presto_status presto__sync_folder_of(const char *path, presto_error *err) {
 
 /* ---- files that take their name when they are whole ---- */
 
-/* Nobody can foresee it and plant something there; O_EXCL holds even if somebody does. */
+/* The name is random, so nobody can plant a file there first; O_EXCL refuses one anyway. */
 static uint64_t draw_name(void) {
     uint64_t draw;
     if (getentropy(&draw, sizeof draw) != 0)

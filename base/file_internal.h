@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files: whole reads and writes over interrupted and short system calls, files opened only if they
- * are regular ones, and outputs that take their name only when they are whole.
+ * Files: complete reads and writes in spite of interrupted and short system calls; opening of
+ * regular files only; outputs that get their name when they are complete.
  */
 #ifndef PRESTO_FILE_INTERNAL_H
 #define PRESTO_FILE_INTERNAL_H
@@ -17,8 +17,8 @@ presto_status presto__read_at(int fd, const char *path, uint64_t offset, void *d
 presto_status presto__write_all(int fd, const char *path, presto_span data, presto_error *err);
 
 /**
- * Let the kernel begin to write [offset, offset + bytes) to the disk, so that an fsync later has
- * less to wait for. A hint: nothing is waited for, and where there is no such call nothing happens.
+ * Ask the kernel to start writing [offset, offset + bytes) to the disk, so that a later fsync waits
+ * less. A hint: it does not wait, and does nothing where the system lacks the call.
  */
 void presto__start_writeback(int fd, uint64_t offset, uint64_t bytes);
 
@@ -29,8 +29,8 @@ int64_t presto__mtime_ns(const struct stat *info);
 presto_status presto__fail_open(presto_error *err, int sys_errno, const char *path);
 
 /**
- * Open a regular file for reading. PRESTO_ERR_NOT_FOUND if there is none; a folder, named pipe,
- * socket or device is PRESTO_ERR_IO at once, nothing is waited for.
+ * Open a regular file for reading, without waiting. PRESTO_ERR_NOT_FOUND if there is none;
+ * PRESTO_ERR_IO for a folder, named pipe, socket or device.
  */
 presto_status presto__open_regular(const char *path, int *fd_out, struct stat *info_out,
                                    presto_error *err);
@@ -47,14 +47,15 @@ presto_status presto__sync_folder(const char *folder, presto_error *err);
 presto_status presto__sync_folder_of(const char *path, presto_error *err);
 
 /**
- * Make a file for writing that will be renamed to `path`: ".NAME.RANDOM.partial" in the same
- * folder, a new one for certain (a link of that name is not followed), with a mode as umask leaves
- * it. The caller closes *fd_out, renames or unlinks *partial_out and frees it. Errors name `path`.
+ * Make a new file for writing that will be renamed to `path`: ".NAME.RANDOM.partial" in the same
+ * folder. A link of that name is not followed; the mode follows umask. The caller closes *fd_out,
+ * renames or unlinks *partial_out and frees it. Errors name `path`.
  */
 presto_status presto__partial_open(const char *path, char **partial_out, int *fd_out,
                                    presto_error *err);
 
-/** Bytes of NAME, from name[1], if `name` is ".NAME.RANDOM.partial"; 0: it is not. */
+/** If `name` is ".NAME.RANDOM.partial": the length of NAME, which starts at name[1]. Otherwise
+ * 0. */
 size_t presto__partial_stem(const char *name);
 
 #endif

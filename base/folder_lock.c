@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The owner of a folder under work.
+ * The owner of a folder that is being written.
  *
- * The lock is a flock on a file in the folder, which the kernel lets go of with the process,
- * however that ends. What a killed process leaves is a file that nobody holds: whoever comes next
- * locks it, so that it is his to remove, removes it, and makes his own. Nothing is written into a
- * file that was found. Between opening and locking a file may be removed by the one who held it: a
- * lock counts only if the file still stands under its name.
+ * The lock is a flock on a file in the folder. The kernel releases it when the process ends,
+ * however it ends. A killed process leaves a file that nobody has locked. The next process locks
+ * it, which gives it the right to remove it, removes it, and makes its own. Nothing is written into
+ * a file that was found. Between opening and locking, the file may be removed by its holder, so a
+ * lock counts only if the file still has its name.
  *
- * On NFS the kernel makes a lock of the whole file of it, which the server keeps, so that it holds
- * between machines; a machine that the server has not heard of for a lease loses it. Where a file
- * system has no locks, the file itself is the lock: then it outlives a killed process, and a user
- * must remove it.
+ * On NFS the kernel turns the lock into a lock of the whole file, which the server keeps. So it
+ * holds between machines. A machine that the server cannot reach for the time of a lease loses it.
+ * On a file system without locks, the file itself is the lock. It then outlives a killed process,
+ * and a user must remove it.
  */
 #define _DEFAULT_SOURCE /* flock, gethostname */
 #include "file_internal.h"
@@ -46,7 +46,7 @@ static presto_status fail(const presto_folder_lock *lock, int code, const char *
     return PRESTO_ERR_NOT_FOUND;
 }
 
-/* Says who holds the file, if it says so itself: "PID HOST". */
+/* Adds the holder to the message, if the file names it: "PID HOST". */
 static presto_status fail_busy(const presto_folder_lock *lock, presto_error *err) {
     char text[OWNER_BYTES + 1], host[OWNER_BYTES + 1];
     long pid;
@@ -73,7 +73,7 @@ static bool stands(const presto_folder_lock *lock) {
            held.st_dev == named.st_dev && held.st_ino == named.st_ino;
 }
 
-/* The file that stands there; *is_new_out: it was made by this call. */
+/* Opens the lock file. *is_new_out: this call made it. */
 static outcome open_file(presto_folder_lock *lock, bool *is_new_out, presto_error *err) {
     const int flags = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
     *is_new_out = true;
@@ -119,7 +119,7 @@ static outcome lock_file(presto_folder_lock *lock, bool is_new, presto_error *er
             return FAILED;
         }
         if (is_new)
-            break; /* that the file is there has to do */
+            break; /* no locks here: the file itself is the lock */
         presto_error_set_errno(err, errno, lock->path,
                                "stands on a file system without locks; if no other process writes "
                                "here, remove it");
@@ -130,7 +130,7 @@ static outcome lock_file(presto_folder_lock *lock, bool is_new, presto_error *er
     return stands(lock) ? TAKEN : AGAIN;
 }
 
-/* Says whose it is. */
+/* Writes the owner into the file. */
 static presto_status sign(const presto_folder_lock *lock, presto_error *err) {
     char host[64] = "", text[OWNER_BYTES];
     (void)gethostname(host, sizeof host - 1);
@@ -147,7 +147,8 @@ static void close_file(presto_folder_lock *lock) {
     lock->fd = -1;
 }
 
-/* Anybody may have removed the file meanwhile, or the folder: another one's is left alone. */
+/* Somebody may have removed the file or the folder meanwhile. A file of another owner is left
+ * alone. */
 static void remove_file(presto_folder_lock *lock) {
     if (lock->fd >= 0 && stands(lock))
         unlink(lock->path);
@@ -170,7 +171,7 @@ static presto_status take(presto_folder_lock *lock, presto_error *err) {
             return status;
         }
         if (result == TAKEN || (result == FAILED && is_new && fault.status != PRESTO_ERR_BUSY))
-            remove_file(lock); /* a killed process left it, or it is of no use */
+            remove_file(lock); /* left by a killed process, or useless */
         close_file(lock);
         if (result == FAILED) {
             if (err != NULL)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that malloc alone does not give. */
+/* Memory with properties that malloc alone cannot give. */
 #define _DEFAULT_SOURCE /* madvise, MAP_ANONYMOUS */
 #include <presto/span.h>
 
@@ -13,8 +13,8 @@
 #define APART ((size_t)PRESTO__APART_BYTES)
 
 /*
- * Only whole large pages inside the piece are asked for, so that it never takes more memory than
- * malloc gave it. A system that has none, or does not want to give any, is no failure.
+ * Only whole large pages inside the piece are requested, so it never takes more memory than malloc
+ * gave. If the system has none, that is no failure.
  */
 void presto__memory_will_fill(void *data, size_t bytes) {
 #ifdef MADV_HUGEPAGE

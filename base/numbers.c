@@ -19,7 +19,7 @@ char *presto_format_count(uint64_t count, char text[PRESTO_TEXT_BYTES]) {
 }
 
 char *presto_format_number(double value, char text[PRESTO_TEXT_BYTES]) {
-    /* Compared after rounding, so that 99.96 reads 100 and not 100.0. */
+    /* Compared after rounding: 99.96 is printed as 100, not 100.0. */
     if (!isfinite(value) || value < 0 || value > 1e18)
         snprintf(text, PRESTO_TEXT_BYTES, "-");
     else if (value >= 99.95)

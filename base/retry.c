@@ -52,6 +52,6 @@ bool presto__retry_pause(int sys_errno, unsigned *tries_io) {
         return false;
     struct timespec pause = {.tv_nsec = 1000000L << *tries_io};
     (*tries_io)++;
-    (void)nanosleep(&pause, NULL); /* a signal cuts it short, which does no harm */
+    (void)nanosleep(&pause, NULL); /* a signal may cut it short; that does no harm */
     return true;
 }

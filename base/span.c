@@ -8,11 +8,11 @@
 #include "memory_internal.h"
 
 #define DEFAULT_CHUNK_BYTES ((size_t)64 << 10)
-/* malloc may keep tens of megabytes that were freed, in each of its arenas. */
+/* malloc may keep tens of megabytes of freed memory in each of its arenas. */
 #define MAPPED_CHUNK_BYTES ((size_t)4 << 20)
 
 char *presto_span_to_text(presto_span span) {
-    /* Not strndup: that looks for an end that spans do not have. */
+    /* Not strndup: it searches for an end that spans do not have. */
     char *text = malloc(span.bytes + 1);
     if (text == NULL)
         return NULL;
@@ -32,7 +32,7 @@ presto_status presto_buffer_reserve(presto_buffer *buffer, size_t extra, presto_
     if (capacity <= SIZE_MAX / 2)
         capacity += capacity / 2;
     if (capacity < need)
-        capacity = need; /* a first large piece takes no more than it needs */
+        capacity = need; /* a large first piece gets exactly its size */
     if (capacity < 256)
         capacity = 256;
     uint8_t *data = realloc(buffer->data, capacity);
@@ -62,7 +62,7 @@ void presto_buffer_done(presto_buffer *buffer) {
 struct presto_arena_chunk {
     presto_arena_chunk *next; /* the one made before it */
     size_t bytes;             /* usable bytes after this header */
-    size_t mapped_bytes;      /* all of it; 0: from malloc */
+    size_t mapped_bytes;      /* total size if mapped; 0: from malloc */
     size_t used;
 };
 
@@ -75,7 +75,7 @@ void presto_arena_init(presto_arena *arena, size_t chunk_bytes) {
     arena->chunk_bytes = chunk_bytes;
 }
 
-/* The piece out of one chunk, or NULL if it does not fit. */
+/* The piece from one chunk, or NULL if it does not fit. */
 static void *chunk_take(presto_arena_chunk *chunk, size_t bytes, size_t align) {
     uintptr_t at = (uintptr_t)chunk_data(chunk) + chunk->used;
     size_t padding = (size_t)(-at & (align - 1));
@@ -86,7 +86,7 @@ static void *chunk_take(presto_arena_chunk *chunk, size_t bytes, size_t align) {
     return chunk_data(chunk) + (chunk->used - bytes);
 }
 
-/* Not in the arena yet; NULL: no memory. */
+/* A new chunk, not yet part of the arena; NULL: no memory. */
 static presto_arena_chunk *chunk_make(size_t bytes) {
     size_t whole;
     if (!presto__size_add(bytes, sizeof(presto_arena_chunk), &whole))
@@ -104,7 +104,7 @@ static presto_arena_chunk *chunk_make(size_t bytes) {
 
 static presto_arena_chunk *chunk_new(presto_arena *arena, size_t least_bytes) {
     size_t bytes = arena->chunk_bytes != 0 ? arena->chunk_bytes : DEFAULT_CHUNK_BYTES;
-    /* Doubling with what is held keeps chunks few; beyond this they are no bother. */
+    /* Doubling keeps the number of chunks small. Chunks above this size need no doubling. */
     size_t held = arena->total_bytes < MAPPED_CHUNK_BYTES ? arena->total_bytes : MAPPED_CHUNK_BYTES;
     if (bytes < held)
         bytes = held;
@@ -141,7 +141,8 @@ void presto_arena_reset(presto_arena *arena) {
     if (arena->chunks == NULL)
         return;
     if (arena->chunks->next != NULL) {
-        /* One chunk that holds as much as all of them: the next round needs no second one. */
+        /* Replace all chunks by one of their total size, so that the next round needs no second
+         * one. */
         size_t total = arena->total_bytes;
         presto_arena_chunk *merged = chunk_make(total);
         if (merged != NULL) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Status texts and the error record: filled from the inside out, formatted once at the top. */
+/* Status texts, and the error record: functions add to it from the inside out, the top formats
+ * it once. */
 #include <presto/status.h>
 
 #include <errno.h>
@@ -40,14 +41,14 @@ static void error_init(presto_error *err, presto_status status, uint64_t offset)
     err->message[0] = '\0';
 }
 
-/* Messages quote names from outside: they are kept as they can be shown. */
+/* Messages quote names from outside, so they are stored in printable form. */
 static void set_message(presto_error *err, const char *format, va_list args) PRESTO_PRINTF(2, 0);
 
 static void set_message(presto_error *err, const char *format, va_list args) {
     char text[sizeof err->message];
     int wanted = vsnprintf(text, sizeof text, format, args);
     presto_span rest = presto_span_of_text(text);
-    /* Not the beginning of a character that was cut. */
+    /* Drop the beginning of a character that was cut. */
     if (wanted >= (int)sizeof text)
         for (size_t tail = 1; tail <= 3 && tail <= rest.bytes; tail++)
             if (rest.data[rest.bytes - tail] >= 0xc0 &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Dtypes, shapes and the arithmetic on them; shapes come from outside, so every product is checked.
+ * Dtypes, shapes and the arithmetic on them. Shapes come from outside, so every product is checked.
  */
 #include <presto/tensor.h>
 
@@ -41,7 +41,7 @@ presto_dtype presto_dtype_by_name(const char *name) {
 }
 
 size_t presto_dtype_bytes(presto_dtype dtype) {
-    /* A switch, not the table: this stands on the path of every sample. */
+    /* A switch, not the table: every sample passes here. */
     switch (dtype) {
 #define PRESTO_DTYPE_BYTES(name, value, text, bytes, numpy)                                        \
     case name:                                                                                     \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts from outside, for people and for JSON. */
+/* Texts from outside, made safe for people and for JSON. */
 #include <presto/text.h>
 
 #include <stdio.h>
@@ -75,7 +75,7 @@ static int hex_value(char digit) {
     return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
 }
 
-/* Does \xNN stand there? */
+/* Does \xNN start there? */
 static bool is_escape(const char *text, size_t bytes) {
     return bytes >= 4 && text[0] == '\\' && text[1] == 'x' && hex_value(text[2]) >= 0 &&
            hex_value(text[3]) >= 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walking through folders, each of them once: told apart by device and inode. */
+/* Walking through folders, each of them once; device and inode identify a folder. */
 #include "walk_internal.h"
 
 #include <dirent.h>
@@ -24,8 +24,8 @@ typedef struct walker {
     const presto__walk *walk;
     place *entered; /* open addressing, at most half full */
     size_t entered_count, entered_slots;
-    path_list folders; /* still to be entered, the next one last */
-    path_list links;   /* to folders, for when `folders` is empty */
+    path_list folders; /* still to be entered, from the end of the list */
+    path_list links;   /* links to folders, used when `folders` is empty */
 } walker;
 
 /* Takes over `path`. */
@@ -56,7 +56,7 @@ static int compare_last_first(const void *a, const void *b) {
     return strcmp(*(char *const *)b, *(char *const *)a);
 }
 
-/* From `first` on, so that the first path comes to stand last. */
+/* Sorts from `first` on in falling order: paths are taken from the end of the list. */
 static void list_sort(path_list *list, size_t first) {
     if (list->count > first)
         qsort(list->paths + first, list->count - first, sizeof *list->paths, compare_last_first);
@@ -156,7 +156,7 @@ static presto_status read_entries(walker *w, DIR *folder, const char *path, pres
     return PRESTO_OK;
 }
 
-/* All that lies in `folders` and below, without links. */
+/* Everything in and below `folders`, without links. */
 static presto_status walk_folders(walker *w, presto_error *err) {
     presto_status status = PRESTO_OK;
     while (w->folders.count > 0 && status >= 0) {

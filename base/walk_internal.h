@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Everything below a folder. Symbolic links to folders are followed, but no folder is entered
- * twice: folders that lie there themselves come first, then links in the order of their paths, then
- * the links found through those, and so on. Hence a folder has the same path in every walk, and
- * links in a ring or to the same place cost nothing.
+ * Everything below a folder. Symbolic links to folders are followed, but each folder is entered
+ * once. The order is: real folders first, then links in the order of their paths, then links found
+ * through those, and so on. So a folder has the same path in every walk, and links that form a ring
+ * or lead to the same place cost nothing.
  */
 #ifndef PRESTO_WALK_INTERNAL_H
 #define PRESTO_WALK_INTERNAL_H
@@ -18,21 +18,22 @@
 typedef struct presto__walked {
     const char *path;
     const char *name;        /* its last part */
-    const struct stat *info; /* links followed; NULL: it cannot be looked at */
-    int sys_errno;           /* then: why */
+    const struct stat *info; /* of its target, with links followed; NULL: it cannot be read */
+    int sys_errno;           /* why `info` is NULL */
 } presto__walked;
 
-/** Who walks. Any status below 0 from a hook ends the walk with it. */
+/** The caller's hooks. A status below 0 from a hook ends the walk with that status. */
 typedef struct presto__walk {
     void *user;
-    /** Asked of each name in `folder`, before anything is looked at: is it wanted? */
+    /** Called for each name in `folder` before it is examined: is it wanted? */
     presto_status (*name)(void *user, const char *folder, const char *name, bool *wanted_out,
                           presto_error *err);
-    /** In no order. */
+    /** Called for each wanted entry, in no order. */
     presto_status (*found)(void *user, const presto__walked *found, presto_error *err);
 } presto__walk;
 
-/** Returns: PRESTO_OK; PRESTO_ERR_IO (a folder cannot be read); PRESTO_ERR_MEMORY; a hook's. */
+/** Returns: PRESTO_OK; PRESTO_ERR_IO (a folder cannot be read); PRESTO_ERR_MEMORY; what a hook
+ * returned. */
 presto_status presto__walk_folder(const presto__walk *walk, const char *path, presto_error *err);
 
 #endif

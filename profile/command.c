@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The command lines that carry out the recommended strategy, ready to be pasted into a POSIX shell.
+ * The command lines that carry out the recommended strategy, to be pasted into a POSIX shell.
  */
 #include "profile_internal.h"
 
@@ -47,7 +47,7 @@ static presto_status add_pipeline(const presto_sweep *sweep, presto_buffer *text
     return PRESTO_OK;
 }
 
-/* Operands; "--" goes before them where one looks like an option. */
+/* Operands, after "--" if one looks like an option. */
 static presto_status add_operands(presto_buffer *text, char *const *operands, size_t count,
                                   presto_error *err) {
     bool guard = false;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From a sample to the whole, with an error bar. Storage: the stored records are a sample of all
- * records, their mean times the number of all is the total, their variance gives its error. Time:
- * the conversion is cut into pieces whose mean times vary with the samples in them and with the
- * machine; taken as independent (batch means, Conway 1963) they give the error of the overall mean.
+ * records. Their mean times the number of all is the total; their variance gives its error. Time:
+ * the conversion is cut into pieces, whose mean times vary with the samples and with the machine.
+ * Taken as independent (batch means, Conway 1963), they give the error of the overall mean.
  */
 #include "profile_internal.h"
 
@@ -52,7 +52,7 @@ presto_spread presto__spread_of(double *values, size_t count) {
 size_t presto__median_index(const double *values, size_t count) {
     size_t wanted = (count - 1) / 2;
     for (size_t i = 0; i < count; i++) {
-        /* Rank of i; equal values rank by position. */
+        /* Rank of i; equal values are ranked by position. */
         size_t rank = 0;
         for (size_t k = 0; k < count; k++)
             rank += values[k] < values[i] || (values[k] == values[i] && k < i);
@@ -79,7 +79,7 @@ void presto__marks_add(presto__marks *marks, uint64_t samples, uint64_t elapsed_
     if (marks->count > 0 && samples <= marks->at[marks->count - 1].samples)
         return;
     if (marks->count == PRESTO__MARKS) {
-        /* Every second one goes: pieces need few marks, evenly spread. */
+        /* Drop every second mark: pieces need few marks, evenly spread. */
         for (size_t i = 0; i < PRESTO__MARKS / 2; i++)
             marks->at[i] = marks->at[2 * i + 1];
         marks->count = PRESTO__MARKS / 2;
@@ -96,7 +96,7 @@ double presto__marks_error_s(const presto__marks *marks) {
     presto__mark from = {0, 0};
     for (size_t i = 0; i < marks->count; i++) {
         const presto__mark *to = &marks->at[i];
-        /* A piece ends at the first mark that completes its tenth of the samples. */
+        /* A piece ends at the first mark that completes a tenth of the samples. */
         if ((to->samples - from.samples) * PIECES < total && to->samples < total)
             continue;
         presto__moments_add(&pieces, (double)(to->elapsed_ns - from.elapsed_ns) * 1e-9 /

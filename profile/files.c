@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Folders made and removed. Knows paths, nothing of what stands in them. */
+/* Makes and removes folders. Knows paths, not the content of files. */
 #include "profile_internal.h"
 
 #include <dirent.h>
@@ -36,8 +36,8 @@ presto_status presto__dir_make(const char *path, presto_error *err) {
     return status == PRESTO_OK ? make_one(path, err) : status;
 }
 
-/* Removes what is in the open folder and closes it. Depth is that of our own datasets: no guard is
- * needed. */
+/* Removes the content of the open folder and closes it. The depth is that of our own datasets,
+ * so recursion needs no limit. */
 static presto_status empty_folder(int folder, const char *path, presto_error *err) {
     DIR *entries = fdopendir(folder);
     if (entries == NULL) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Figures of the process and of the machine, from getrusage and /proc. A figure that this system
- * does not tell is NaN, never a guess. Everything is the whole process's: one sweep at a time,
- * nothing beside it.
+ * does not provide is NaN, never a guess. All figures are for the whole process: one sweep at a
+ * time, nothing beside it.
  */
 #define _GNU_SOURCE
 #include "../base/clock_internal.h"
@@ -86,7 +86,7 @@ static double resident_bytes(void) {
     return pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-/* Writing 5 to clear_refs sets the peak of the resident set to what it is now (Linux 4.0). */
+/* Writing 5 to clear_refs resets the peak of the resident set to its present size (Linux 4.0). */
 static bool reset_peak(void) {
     int file = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
     if (file < 0)
@@ -167,7 +167,7 @@ static void cpu_model(char *text_out, size_t bytes) {
     fclose(file);
 }
 
-/* Mount points stand in mountinfo with blanks and backslashes as three octal digits. */
+/* In mountinfo, blanks and backslashes of mount points are written as three octal digits. */
 static void unescape_octal(char *text) {
     char *out = text;
     for (const char *in = text; *in != '\0';) {
@@ -189,8 +189,8 @@ static bool is_below(const char *path, const char *folder) {
     return strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
 
-/* The type of the mount with the longest mount point above `dir`; of equals the last, which lies on
- * top. */
+/* The type of the mount with the longest mount point above `dir`; of equal ones the last, which
+ * is on top. */
 static void filesystem_type(const char *dir, char *text_out, size_t bytes) {
     snprintf(text_out, bytes, "unknown");
     char *path = realpath(dir, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What came out of a sweep, and which strategy is the best by which weights. */
+/* The results of a sweep, and which strategy is the best for given weights. */
 #include "profile_internal.h"
 
 #include <stdlib.h>

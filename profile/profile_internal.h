@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of profile/ share: the space of strategies, what a trial measures, and how it
- * becomes estimates, scores, words and files. Nothing here knows a step, a codec's bytes or a
- * record's: trials go through the public API only, as any user would.
+ * What the files of profile/ share: the space of strategies, what a trial measures, and how
+ * estimates, scores, texts and files are made from it. Nothing here knows a step, or the bytes of a
+ * codec or a record: trials use the public API only, as any user would.
  */
 #ifndef PRESTO_PROFILE_INTERNAL_H
 #define PRESTO_PROFILE_INTERNAL_H
@@ -22,17 +22,16 @@ presto_status presto__text_add_shell(presto_buffer *text, const char *word, pres
 
 /* ---- files.c ---- */
 
-/** Make a folder, with its parents, unless it stands. */
+/** Make a folder and its parents, if missing. */
 presto_status presto__dir_make(const char *path, presto_error *err);
 /**
- * Remove a folder with all that is in it; links are not followed. A folder that is not there is
- * fine.
+ * Remove a folder and its content, without following links. A missing folder is fine.
  */
 presto_status presto__dir_remove(const char *path, presto_error *err);
 
 /* ---- space.c: which strategies there are ---- */
 
-/** Zero-initialise. Owner of the strategies' texts. */
+/** Zero-initialise. Owns the strategies' texts. */
 typedef struct presto__space {
     char **splits; /* in the pipeline's order, each once */
     size_t split_count;
@@ -59,12 +58,12 @@ typedef struct presto__usage {
     uint64_t wall_ns;
     double cpu_user_s, cpu_system_s;
     double context_switches;
-    double disk_read_bytes; /* NaN: not told */
+    double disk_read_bytes; /* NaN: not provided */
     double machine_iowait_s, machine_steal_s,
-        machine_busy_s; /* summed over all CPUs; NaN: not told */
+        machine_busy_s; /* summed over all CPUs; NaN: not provided */
 } presto__usage;
 
-/** What passed between two moments. */
+/** The differences between two moments. */
 typedef struct presto__measure {
     double wall_s;
     double cpu_user_s, cpu_system_s;
@@ -74,7 +73,7 @@ typedef struct presto__measure {
     double peak_rss_bytes;
 } presto__measure;
 
-/** Watches one stretch of work. */
+/** Watches a stretch of work. */
 typedef struct presto__watch {
     presto__usage start;
     bool peak_is_reset;    /* VmHWM counts from the start of the watch */
@@ -83,7 +82,7 @@ typedef struct presto__watch {
 
 void presto__watch_start(presto__watch *watch);
 /**
- * Cheap enough for every few milliseconds; needed only where the kernel does not let us reset the
+ * Cheap enough for every few milliseconds. Needed only if the kernel does not let us reset the
  * peak.
  */
 void presto__watch_sample(presto__watch *watch);
@@ -93,8 +92,8 @@ void presto__watch_stop(presto__watch *watch, uint64_t wall_ns, presto__measure 
 void presto__measure_add(presto__measure *sum, const presto__measure *more);
 
 /**
- * Fill in CPU, memory, kernel, the file system of `dir` and the time. What cannot be found out
- * reads "unknown" or 0.
+ * Fill in CPU, memory, kernel, the file system of `dir` and the time. Unknown values are "unknown"
+ * or 0.
  */
 void presto__machine_facts(const char *dir, presto_sweep_facts *facts);
 /** Bytes that may still be written to the file system of `dir`; UINT64_MAX if unknown. */
@@ -118,19 +117,19 @@ double presto__student_95(uint64_t degrees);
 /** Sorts `values` in place. count >= 1. */
 presto_spread presto__spread_of(double *values, size_t count);
 /**
- * Position of the value that presto__spread_of calls the median (for an even count the lower of
- * the two in the middle).
+ * The position of the value that presto__spread_of calls the median (for an even count, the lower
+ * of the two in the middle).
  */
 size_t presto__median_index(const double *values, size_t count);
 
-/** A total with the half width of its 95 % interval (NaN: cannot be told). */
+/** A total and half the width of its 95 % interval (NaN: unknown). */
 typedef struct presto__estimate {
     double total, error;
 } presto__estimate;
 
 /**
- * The sum over `population` items of which `sample` is a simple sample: mean * population, with the
- * finite population correction, so that a sample of all has no error.
+ * The sum over `population` items, of which `sample` is a simple sample: mean * population. With
+ * the finite population correction, so a sample of all items has no error.
  */
 presto__estimate presto__estimate_sum(const presto__moments *sample, uint64_t population);
 
@@ -140,7 +139,7 @@ typedef struct presto__mark {
     uint64_t elapsed_ns;
 } presto__mark;
 
-/** Marks of one job; thinned out as they grow. Zero-initialise; marks are kept in place. */
+/** Marks of one job, thinned out as they grow. Zero-initialise; marks are stored in place. */
 #define PRESTO__MARKS 256
 typedef struct presto__marks {
     presto__mark at[PRESTO__MARKS];
@@ -149,18 +148,19 @@ typedef struct presto__marks {
 
 void presto__marks_add(presto__marks *marks, uint64_t samples, uint64_t elapsed_ns);
 /**
- * Standard error of the mean time a sample, in seconds, by batch means: the job is cut into about
- * ten pieces of like sample counts whose means are taken as independent. NaN below three pieces.
+ * Standard error of the mean time per sample, in seconds, by batch means: the job is cut into about
+ * ten pieces with similar numbers of samples, whose means are taken as independent. NaN below three
+ * pieces.
  */
 double presto__marks_error_s(const presto__marks *marks);
 
 /* ---- sample.c: which samples are measured ---- */
 
-/** May single files of the pipeline's source stand for the whole? */
+/** Can the source of the pipeline be opened for single files, instead of the whole? */
 bool presto__sample_can_spread(const presto_pipeline *pipeline);
 /**
- * Paths of `wanted` (1 to the source's count) samples, evenly spread over the source. Owner:
- * caller, presto__paths_free.
+ * Paths of `wanted` (1 to the source's count) samples, evenly spread over the source.
+ * Owner: caller, presto__paths_free.
  */
 presto_status presto__sample_paths(presto_source *source, size_t wanted, char ***paths_out,
                                    presto_error *err);
@@ -168,7 +168,7 @@ void presto__paths_free(char **paths, size_t count);
 
 /* ---- runner.c: one trial ---- */
 
-/** Seconds of worker time a sample that went into one part of the work. */
+/** Worker time in seconds per sample for one part of the work. */
 typedef struct presto__cost {
     char name[64]; /* a step's name, or reading, decompressing, parsing, batching */
     bool is_step;
@@ -178,10 +178,10 @@ typedef struct presto__cost {
 /** One conversion. */
 typedef struct presto__preparation {
     double wall_s, cpu_s;
-    double error_s_per_sample; /* standard error by batch means; NaN if it cannot be told */
+    double error_s_per_sample; /* standard error by batch means; NaN if unknown */
 } presto__preparation;
 
-/** Some epochs one after another, measured as one: those of a run in one state of the cache. */
+/** Some consecutive epochs, measured as one: those of a run in one state of the cache. */
 typedef struct presto__epochs {
     uint64_t epochs;
     uint64_t samples, read_bytes, delivered_bytes; /* over all of them */
@@ -195,7 +195,7 @@ typedef struct presto__epochs {
 typedef struct presto__trial {
     presto_strategy_result result;
     size_t trials_done; /* conversions and runs */
-    char *dir;          /* its dataset while that stands; NULL otherwise */
+    char *dir;          /* its dataset while that exists; NULL otherwise */
     uint64_t dir_bytes;
     presto__preparation *preparations;
     size_t preparation_count;
@@ -204,7 +204,7 @@ typedef struct presto__trial {
     presto__moments record_bytes; /* of the stored records with their framing */
 } presto__trial;
 
-/** Adds what another stretch of epochs of the same strategy took. Moves out of `more`. */
+/** Adds another stretch of epochs of the same strategy. Moves out of `more`. */
 void presto__epochs_add(presto__epochs *sum, presto__epochs *more);
 void presto__trial_done(presto__trial *trial);
 
@@ -221,7 +221,7 @@ typedef struct presto__runner {
     char **notes;          /* of the whole source */
     size_t note_count;
     presto_plan *plan; /* all steps, for the raw source */
-    double open_s;     /* what opening the raw source takes: it does not grow with the sample */
+    double open_s;     /* time of opening the raw source: it does not grow with the sample */
     size_t batch_samples;
     uint64_t source_samples, source_bytes, samples, sample_bytes;
     size_t next_dir;
@@ -230,7 +230,7 @@ typedef struct presto__runner {
 } presto__runner;
 
 /**
- * Open source and plan, make the work folder, find out the batch size. `total`: of the trials. The
+ * Open source and plan, make the work folder, find the batch size. `total`: number of trials. The
  * caller calls presto__runner_done in any case.
  */
 presto_status presto__runner_init(presto__runner *runner, const presto_pipeline *pipeline,
@@ -239,7 +239,7 @@ presto_status presto__runner_init(presto__runner *runner, const presto_pipeline 
                                   presto_error *err);
 /** Removes the work folder. */
 void presto__runner_done(presto__runner *runner);
-/** Tell the user; PRESTO_ERR_STOPPED if the answer is to stop. */
+/** Tell the user. PRESTO_ERR_STOPPED if the answer is to stop. */
 presto_status presto__runner_report(presto__runner *runner, const presto_strategy *strategy,
                                     const presto_strategy_result *result, presto_error *err);
 /** Write the trial's dataset (again); nothing to do for "unprocessed". */
@@ -298,25 +298,25 @@ presto__merit presto__merit_of(const presto_strategy_result *result);
 
 /**
  * scores_out[i] = weighted sum of the metrics, each normalized to [0, 1] between the least and the
- * most of all that count (1 is best; where all are equal, 1); NaN for those that do not count.
- * Returns the position of the best: ties go to the higher throughput, the smaller storage, the
- * shorter preparation, the earlier place; SIZE_MAX if none counts.
+ * most of all that count (1 is best; if all are equal, 1); NaN for those that do not count. Returns
+ * the position of the best, SIZE_MAX if none counts. Ties go to the higher throughput, the smaller
+ * storage, the shorter preparation, the earlier place.
  */
 size_t presto__score(const presto__merit *merits, size_t count, const presto_weights *weights,
                      double *scores_out);
 /**
- * is_equal_out[i]: is its score that of `first` (what presto__score returned) within the spread of
- * their runs? That of `first` is. Where throughput has no weight nothing else is, for then scores
- * do not vary and `first` is the fastest of those with its score.
+ * is_equal_out[i]: does its score equal that of `first` (what presto__score returned) within the
+ * spread of their runs? `first` equals itself. If throughput has no weight, nothing else does: then
+ * scores do not vary, and `first` is the fastest of those with its score.
  */
 void presto__score_equals(const presto__merit *merits, size_t count, const presto_weights *weights,
                           const double *scores, size_t first, bool *is_equal_out);
 /**
- * Of the equal ones (at least one) the position of the one that needs the least: storage, then
- * threads, then preparation time; the earlier place where all that is the same.
+ * Of the equal ones (at least one), the position of the one that needs least: storage, then
+ * threads, then preparation time; then the earlier place.
  */
 size_t presto__score_cheapest(const presto__merit *merits, size_t count, const bool *is_equal);
-/** What `a` needs less of than `b`, in the order in which it counts. */
+/** What `a` needs less of than `b`; the first difference counts. */
 typedef enum presto__saving {
     PRESTO__SAVES_NOTHING,
     PRESTO__SAVES_STORAGE,
@@ -327,7 +327,7 @@ presto__saving presto__merit_saving(const presto__merit *a, const presto__merit 
 
 /* ---- reason.c ---- */
 
-/** Why `sweep->best` is, in words. */
+/** Explains in words why `sweep->best` was chosen. */
 presto_status presto__reason(const presto_sweep *sweep, presto_buffer *text_out, presto_error *err);
 
 /* ---- command.c ---- */
@@ -354,7 +354,7 @@ extern const unsigned char presto__report_template[];
 extern const unsigned char presto__report_charts[];
 presto_status presto__strategy_yaml(const presto_sweep *sweep, presto_buffer *text_out,
                                     presto_error *err);
-/** Can strategy.yaml name it? To be asked before hours of measuring. */
+/** Can strategy.yaml name it? Checked before hours of measuring. */
 presto_status presto__strategy_check_pipeline(const char *pipeline, presto_error *err);
 presto_status presto__strategy_parse(presto_span yaml, const char *file, presto_strategy_file *out,
                                      presto_error *err);

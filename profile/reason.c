@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The recommendation in words: what it delivers against reading the files as they are, what it
- * costs, which work it saves, and what else is as good within the spread of the runs.
+ * The recommendation in words: its rate compared with reading the files as they are, its costs, the
+ * work that it saves, and which strategies are as good within the spread of the runs.
  */
 #include "profile_internal.h"
 
@@ -11,8 +11,8 @@ static const presto_strategy_result *result_at(const presto_sweep *sweep, size_t
     return &sweep->trials[i].result;
 }
 
-/* What the recommendation is compared with: the raw files on the same threads, or else read
- * fastest. SIZE_MAX: not measured. */
+/* What the recommendation is compared with: the raw files on the same threads, or else the
+ * fastest run on raw files. SIZE_MAX: not measured. */
 static size_t find_unprocessed(const presto_sweep *sweep) {
     size_t found = SIZE_MAX;
     for (size_t i = 0; i < sweep->trial_count; i++) {
@@ -28,7 +28,7 @@ static size_t find_unprocessed(const presto_sweep *sweep) {
     return found;
 }
 
-/* The best-scored of the strategies that store something, or the slowest of all. SIZE_MAX: none. */
+/* The best-scored strategy that stores something, or the slowest of all. SIZE_MAX: none. */
 static size_t find_other(const presto_sweep *sweep, bool slowest) {
     size_t found = SIZE_MAX;
     for (size_t i = 0; i < sweep->trial_count; i++) {
@@ -65,8 +65,8 @@ static size_t step_count(const presto__epochs *epochs) {
     return steps;
 }
 
-/* The step that costs most of those that `best` has done offline: the first ones of the pipeline.
- * What the others cost less online is the planner's doing, not the storage's. NULL: none. */
+/* The most costly of the steps that `best` runs offline: the first ones of the pipeline. If
+ * others cost less online, that is due to the planner, not to the storage. NULL: none. */
 static const presto__cost *largest_stored_step(const presto__epochs *best,
                                                const presto__epochs *raw) {
     const presto__cost *largest = NULL;
@@ -82,7 +82,7 @@ static const presto__cost *largest_stored_step(const presto__epochs *best,
     return largest;
 }
 
-/* "; decode-image is what it saves: 3.9 of 5.4 ms of work a sample", where one step stands out. */
+/* "; decode-image is what it saves: 3.9 of 5.4 ms of work a sample", if one step dominates. */
 static presto_status add_saving(const presto__trial *best, const presto__trial *raw,
                                 presto_buffer *text, presto_error *err) {
     const presto__epochs *without = typical_cold(raw);
@@ -123,7 +123,7 @@ static presto_status add_comparison(const presto_sweep *sweep, presto_buffer *te
         presto__strategy_format(&result_at(sweep, other)->strategy, name, sizeof name));
 }
 
-/* Who reads the shards with TensorFlow must know before an hour of writing them. */
+/* Users who read the shards with TensorFlow must know this before an hour of writing. */
 static presto_status add_tensorflow(const presto_strategy *best, presto_buffer *text,
                                     presto_error *err) {
     presto_codec_spec spec;
@@ -184,7 +184,7 @@ static presto_status describe_unprocessed(const presto_sweep *sweep, presto_buff
                             presto_format_bytes(next->total_stored_bytes, stored));
 }
 
-/* The best-scored of those that equal the recommended one; SIZE_MAX: none does. */
+/* The best-scored of those that equal the recommended one; SIZE_MAX: there is none. */
 static size_t find_equal(const presto_sweep *sweep, size_t *count_out) {
     size_t found = SIZE_MAX;
     *count_out = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report.html: one file that shows the sweep offline. A fixed page with a script, into which the
- * results and the library that draws the charts are put; nothing is fetched when it is opened.
+ * report.html: one file that shows the sweep offline. The results and the library that draws the
+ * charts are inserted into a fixed page with a script. Nothing is downloaded when it is opened.
  */
 #include "profile_internal.h"
 
@@ -19,8 +19,8 @@ static presto_status append_text(presto_buffer *to, const char *from, const char
     return presto_buffer_append(to, presto_span_of(from, (size_t)(end - from)), err);
 }
 
-/* In a script element "</script" and "<!--" would end or change it. In JSON, '<' stands only within
- * strings. */
+/* In a script element, "</script" and "<!--" would end or change it. In JSON, '<' occurs only
+ * within strings. */
 static presto_status append_json(presto_buffer *to, presto_span json, presto_error *err) {
     const char *at = (const char *)json.data;
     const char *end = at + json.bytes;

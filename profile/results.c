@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * results.csv: one line a strategy, for spreadsheets and data frames. results.json: the same and
- * all that stands behind it, every run's own figures included. Units stand in the names; what is
- * not known is an empty field, or null.
+ * results.csv: one line per strategy, for spreadsheets and data frames. results.json: the same and
+ * more, with the figures of every run. Units are in the names. Unknown values are empty fields, or
+ * null.
  */
 #include "profile_internal.h"
 
@@ -55,7 +55,7 @@ static const column epoch_columns[] = {
 
 static const char *const spread_suffixes[] = {"", "_min", "_max"};
 
-/* Least and most are not known where there was one run. */
+/* With a single run, least and most are unknown. */
 static void spread_values(presto_spread spread, double values_out[3]) {
     values_out[0] = spread.median;
     values_out[1] = spread.runs > 1 ? spread.least : NAN;
@@ -159,8 +159,8 @@ presto_status presto__results_csv(const presto_sweep *sweep, presto_buffer *text
 }
 
 /* ---- JSON ---- */
-/* Jansson's _new functions take NULL as a failure of what made the value, so that one check at the
- * end is enough. */
+/* Jansson's _new functions take NULL as a failure of the call that made the value, so one check
+ * at the end is enough. */
 
 typedef struct json_builder {
     bool failed;
@@ -184,7 +184,7 @@ static json_t *whole(uint64_t value) {
     return json_integer((json_int_t)value);
 }
 
-/* As in dataset.json: a text where JSON's readers would not keep all digits. */
+/* As in dataset.json: text, if JSON readers would not keep all digits. */
 static json_t *seed_value(uint64_t seed) {
     return seed <= INT64_MAX ? whole(seed) : json_sprintf("%ju", (uintmax_t)seed);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One trial: a conversion by presto_convert, then epochs through the loader into a consumer that
- * takes no time. It runs what presto-write and presto-load run, with their defaults; only the clock
- * is added. Trial datasets live in a folder of their own, which goes when the runner goes.
+ * takes no time. It runs the code of presto-write and presto-load, with their defaults; only the
+ * clock is added. Trial datasets are in a folder of their own, which is removed with the runner.
  */
 #include "../base/clock_internal.h"
 #include "profile_internal.h"
@@ -17,7 +17,7 @@
 #include "../base/file_internal.h"
 
 #define CACHED_EPOCHS_MOST 100
-/* Cached epochs that last so much of the wanted time need no more. */
+/* Cached epochs that last this part of the wanted time need no more. */
 #define ENOUGH 0.75
 /* How often on_trial is called during a trial. */
 #define REPORT_EVERY_NS UINT64_C(200000000)
@@ -28,7 +28,7 @@ static double seconds(uint64_t ns) {
 
 /* ---- set-up ---- */
 
-/* Opens the sample in place of the whole source, which is known by now. */
+/* Opens the sample instead of the whole source. */
 static presto_status take_sample(presto__runner *runner, presto_error *err) {
     if (!presto__sample_can_spread(runner->pipeline)) {
         presto_source_truncate(runner->source, runner->options->samples);
@@ -41,12 +41,12 @@ static presto_status take_sample(presto__runner *runner, presto_error *err) {
     runner->source = NULL;
     runner->paths = (const char *const *)runner->sample_paths;
     runner->path_count = count;
-    runner->open_s = 0; /* only the sample is listed by a conversion: that grows with it */
+    runner->open_s = 0; /* a conversion lists only the sample; that time grows with it */
     return presto_source_open_raw(runner->pipeline, runner->paths, runner->path_count,
                                   &runner->source, err);
 }
 
-/* Of the whole source: one of files named one by one has none. */
+/* Bytes of the whole source. A source of files named one by one does not know them. */
 static presto_status keep_notes(presto__runner *runner, presto_error *err) {
     size_t count;
     const char *const *notes = presto_source_notes(runner->source, &count);
@@ -130,8 +130,8 @@ static presto_status drain(presto__runner *runner, const presto_strategy *strate
 }
 
 /*
- * One unmeasured epoch over the raw source with all steps: a sample that cannot be processed shows
- * here, before anything is written.
+ * One unmeasured epoch over the raw source with all steps. A sample that cannot be processed is
+ * found here, before anything is written.
  */
 static presto_status probe(presto__runner *runner, presto_error *err) {
     const presto_strategy strategy = {PRESTO_UNPROCESSED, NULL, presto__cpu_count(), 0};
@@ -189,7 +189,7 @@ presto_status presto__runner_report(presto__runner *runner, const presto_strateg
 
 /* ---- preparation ---- */
 
-/* What presto_convert's progress goes into. */
+/* Collects presto_convert's progress. */
 typedef struct conversion {
     presto__runner *runner;
     const presto_strategy *strategy;
@@ -313,7 +313,7 @@ static void add_cost(presto__epochs *epochs, const char *name, bool is_step, uin
     cost->busy_s_per_sample = epochs->samples > 0 ? seconds(busy_ns) / (double)epochs->samples : 0;
 }
 
-/* Takes over what the loader counted: volumes, and where the workers' time went. */
+/* Moves what the loader counted: volumes, and the workers' time by stage. */
 static presto_status keep_stats(const presto_loader *loader, const presto_plan *plan,
                                 presto__epochs *epochs, presto_error *err) {
     presto_loader_stats stats;
@@ -333,7 +333,7 @@ static presto_status keep_stats(const presto_loader *loader, const presto_plan *
     for (size_t i = 0; i < steps; i++) {
         const char *name = presto_plan_step_name(plan, i);
         uint64_t busy_ns = presto_loader_step_stats(loader, i).busy_ns;
-        /* The loader reads the file on behalf of this step and has counted that as reading. */
+        /* The loader reads the file for this step, and has counted that as reading. */
         if ((presto_plan_step_flags(plan, i) & PRESTO_STEP_READS_FILE) != 0)
             busy_ns = busy_ns > stats.read_ns ? busy_ns - stats.read_ns : 0;
         add_cost(epochs, name, true, busy_ns);
@@ -343,7 +343,7 @@ static presto_status keep_stats(const presto_loader *loader, const presto_plan *
 }
 
 /* The clock covers what grows with the data: from the start of the loader to the end of the last
- * epoch. Nothing is held in *epochs_out unless it succeeds. */
+ * epoch. *epochs_out owns nothing unless it succeeds. */
 static presto_status measure_epochs(presto__runner *runner, const presto_strategy *strategy,
                                     presto_source *source, const presto_plan *plan, uint64_t count,
                                     presto__epochs *epochs_out, presto_error *err) {
@@ -394,14 +394,14 @@ void presto__epochs_add(presto__epochs *sum, presto__epochs *more) {
     *more = (presto__epochs){0};
 }
 
-/* How many more it takes, at their pace, to last `run_s` together. */
+/* How many more are needed, at their pace, to last `run_s` together. */
 static double epochs_missing(const presto__epochs *epochs, double run_s) {
     double epoch_s = epochs->measure.wall_s / (double)epochs->epochs;
     return (run_s - epochs->measure.wall_s) / fmax(epoch_s, 1e-6);
 }
 
-/* Short epochs are repeated, each with the cache dropped before it: one alone would measure the
- * start of the threads and the whims of the machine. */
+/* Short epochs are repeated, each with the cache dropped before it. A single one would measure
+ * the start of the threads and short disturbances. */
 static presto_status measure_cold(presto__runner *runner, const presto_strategy *strategy,
                                   presto_source *source, const presto_plan *plan,
                                   presto__epochs *cold, presto_error *err) {
@@ -415,8 +415,8 @@ static presto_status measure_cold(presto__runner *runner, const presto_strategy 
     return PRESTO_OK;
 }
 
-/* Epochs follow each other in one loader. How many it takes is known from the cold ones at first,
- * which are slower: what is missing then is added. */
+/* Epochs follow each other in one loader. Their number is first estimated from the cold ones,
+ * which are slower. If that is too few, more are added. */
 static presto_status measure_cached(presto__runner *runner, const presto_strategy *strategy,
                                     presto_source *source, const presto_plan *plan,
                                     const presto__epochs *cold, presto__epochs *cached,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which samples are measured. The first of a sorted source are often all of one kind (one class,
- * one day), and no error bar tells. So a sample of files is taken evenly from the whole list
- * (systematic sampling), by naming the files one by one, as a user may. Labels from a CSV file
- * belong to whole folders: there, and with other kinds of source, it is the first ones.
+ * Chooses the samples that are measured. The first samples of a sorted source are often all of one
+ * kind (one class, one day), and no error bar shows it. So a sample of files is taken evenly from
+ * the whole list (systematic sampling): the files are named one by one, as a user could. Labels
+ * from a CSV file belong to whole folders. There, and with other kinds of source, the first samples
+ * are taken.
  */
 #include "profile_internal.h"
 

@@ -1,23 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The score: f = P |p| + S |s| + T |t| over preparation time, storage and throughput, each
- * normalized to [0, 1] between its least and its most among the strategies (Isenko et al., SIGMOD
- * 2022: the weights say what the user is short of). Time and storage are inverted, so that 1 is
- * always the best.
+ * The score: f = P
+ * p
+ *  + S
+ * s
+ *  + T
+ * t
+ *  over preparation time, storage and throughput. Each is normalized to [0, 1] between its least
+ *  and its most among the strategies (Isenko et al., SIGMOD 2022; the weights say what matters to
+ *  the user). Time and storage are inverted, so 1 is always best.
  *
- * Rates vary from run to run, and so do scores: where the ranges of two scores overlap, no run has
- * shown that one strategy is better. Of those that equal the best so, the cheapest is recommended.
+ * Rates vary from run to run, and so do scores. If the ranges of two scores overlap, the runs have
+ * not shown that one strategy is better. Of the strategies equal to the best, the cheapest is
+ * recommended.
  */
 #include "profile_internal.h"
 
 #include <limits.h>
 #include <math.h>
 
-/* A run counts as at most so far from the median: one that met a slow phase of the machine must not
- * make its strategy the equal of much slower ones. */
+/* A run counts as at most this far from the median: a run in a slow phase of the machine must
+ * not make its strategy equal to much slower ones. */
 #define SPREAD_MOST 0.1
-/* Needs that differ by less than this are the same: a codec's last thousandth decides nothing, and
- * neither does what one conversion took longer than another. */
+/* Needs that differ by less than this count as equal: neither the last thousandth of a codec
+ * decides, nor the variation of one conversion's time. */
 #define SAME_STORAGE 0.01
 #define SAME_PREPARATION 0.1
 
@@ -45,7 +51,7 @@ static void widen(range *over, double value) {
     over->most = fmax(over->most, value);
 }
 
-/* 1 for the most, 0 for the least; where all are equal none is worse than another: 1. */
+/* 1 for the most, 0 for the least. If all are equal, none is worse: 1. */
 static double normalize(double value, range over) {
     return over.most > over.least ? (value - over.least) / (over.most - over.least) : 1;
 }
@@ -54,7 +60,7 @@ static double normalize_inverted(double value, range over) {
     return over.most > over.least ? (over.most - value) / (over.most - over.least) : 1;
 }
 
-/* Has a, with score x, a better one than b with score y that stands before it? */
+/* Is a, with score x, better than b, with score y, which comes before it? */
 static bool better(const presto__merit *a, double x, const presto__merit *b, double y) {
     if (x != y)
         return x > y;
@@ -106,7 +112,7 @@ size_t presto__score(const presto__merit *merits, size_t count, const presto_wei
 
 /* ---- equal scores ---- */
 
-/* From the score with the slowest run's rate to that with the fastest's. */
+/* From the score with the slowest run's rate to that with the fastest run's. */
 static range score_range(const presto__merit *merit, double score, double score_per_rate) {
     presto_spread rate = merit->samples_per_s;
     double slowest = fmax(rate.least, rate.median * (1 - SPREAD_MOST));
@@ -137,7 +143,7 @@ void presto__score_equals(const presto__merit *merits, size_t count, const prest
                            score_range(&merits[i], scores[i], score_per_rate).most >= least);
 }
 
-/* What is still in question: at most so much of each. */
+/* The candidates left: at most this much of each. */
 typedef struct needs {
     double stored_bytes;
     unsigned threads;

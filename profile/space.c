@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The space of strategies: split x codec x threads, from the lists that the user gave or from what
+ * The space of strategies: split x codec x threads, from the lists that the user gave, or from what
  * pipeline, build and machine offer. Every name is checked here, before anything is measured.
- * "unprocessed" stores nothing and so has one strategy for each thread count, whatever the codecs.
+ * "unprocessed" stores nothing, so it has one strategy per thread count, for any codecs.
  */
 #include "../base/checked_internal.h"
 #include "profile_internal.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Beyond this a thread count is a slip of the finger. */
+/* A larger thread count is a typing error. */
 #define MAX_THREADS 4096
 
 static const char *const default_codecs[] = {"none", "zstd:1", "zstd:3", "lz4", "snappy", "gzip"};
@@ -25,7 +25,7 @@ static bool list_has(char *const *list, size_t count, const char *text) {
     return false;
 }
 
-/* Appends a copy unless the list has it; the list has room. */
+/* Appends a copy unless it is in the list; the list has room. */
 static presto_status list_add(char **list, size_t *count, const char *text, presto_error *err) {
     if (list_has(list, *count, text))
         return PRESTO_OK;
@@ -77,7 +77,7 @@ static presto_status list_splits(const presto_pipeline *pipeline,
     space->splits = calloc(known + 1, sizeof *space->splits);
     if (space->splits == NULL)
         return presto_fail_memory(err, known * sizeof *space->splits);
-    /* In the pipeline's order, whatever the order of the list: tables read from raw to finished. */
+    /* In the pipeline's order, not the list's: tables are read from raw to finished. */
     for (size_t r = 0; r < known; r++) {
         const char *name = presto_pipeline_representation_name(pipeline, r);
         bool wanted = options->split_count == 0;

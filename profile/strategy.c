@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * strategy.yaml: the recommended strategy for presto-write --strategy, and what to expect of it.
- * Written by libyaml's emitter and read back by its parser, so that quoting is libyaml's; unknown
- * keys and wrong values are errors that name the line, for a slip in a strategy would otherwise be
- * converted into days of the wrong dataset.
+ * strategy.yaml: the recommended strategy for presto-write --strategy, with the expected figures.
+ * libyaml writes and parses it, so quoting is libyaml's. Unknown keys and wrong values are errors
+ * that name the line: otherwise a typing error could cost days of converting the wrong dataset.
  */
 #define _XOPEN_SOURCE 700 /* realpath */
 #include "profile_internal.h"
@@ -23,7 +22,7 @@
 
 /* ---- writing ---- */
 
-/* Emitter calls come one after another; after the first failure the rest do nothing. */
+/* Emitter calls follow one another; after the first failure the rest do nothing. */
 typedef struct writer {
     yaml_emitter_t emitter;
     bool failed;
@@ -40,7 +39,7 @@ static void emit(writer *out, yaml_event_t *event, int is_made) {
         out->failed = true;
         return;
     }
-    /* The emitter owns the event from here on, whatever comes of it. */
+    /* The emitter owns the event from here on, also on failure. */
     if (!yaml_emitter_emit(&out->emitter, event))
         out->failed = true;
 }
@@ -107,8 +106,8 @@ static void emit_mapping_end(writer *out) {
     emit(out, &event, yaml_mapping_end_event_initialize(&event));
 }
 
-/* A pipeline given as a path is named by its absolute one: the file may be read from another
- * folder. NULL: it goes by the name given. */
+/* A pipeline given as a path is named by its absolute path, because the file may be read from
+ * another folder. NULL: the given name is used. */
 static char *absolute_pipeline(const char *pipeline) {
     size_t length = strlen(pipeline);
     bool is_path = strchr(pipeline, '/') != NULL ||
@@ -207,7 +206,7 @@ typedef struct text_list {
     size_t count;
 } text_list;
 
-/* All whole numbers as read; presto_strategy_file takes them in its own types. */
+/* All whole numbers as read; presto_strategy_file converts them to its own types. */
 typedef struct parsed {
     char *pipeline, *split, *codec;
     text_list set;
@@ -377,7 +376,7 @@ static presto_status read_mapping(reader *in, const yaml_node_t *mapping, const 
     return PRESTO_OK;
 }
 
-/* Codec and shards belong together, and to a split that is stored. */
+/* Codec and shards are given together, and only with a split that is stored. */
 static presto_status check_parsed(reader *in, const yaml_node_t *root) {
     parsed *values = in->into;
     if (values->schema != SCHEMA)

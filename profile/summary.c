@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A strategy's result from its trials: medians and spreads, and what the whole source would take.
- */
+/* A strategy's result from its trials: medians and spreads, and estimates for the whole source. */
 #include "profile_internal.h"
 
 #include <math.h>
@@ -43,15 +42,15 @@ static presto_status summarize_epochs(const presto__epochs *runs, size_t count,
 }
 
 /*
- * What the sample took, without the listing of the source, which covers the whole source however
- * small the sample, grows with the number of samples; the listing is added once.
+ * The sample's time without the listing grows with the number of samples. The listing always covers
+ * the whole source, so it is added once.
  */
 static void extrapolate_preparation(const presto__runner *runner, const presto__trial *trial,
                                     presto_strategy_result *result) {
     double factor = (double)runner->source_samples / (double)runner->samples;
     double growing_s = fmax(result->preparation_s.median - runner->open_s, 0);
     result->total_preparation_s = result->preparation_s.median - growing_s + growing_s * factor;
-    /* The error of a mean within a run and the one between the runs; the larger counts. */
+    /* The error of a mean within a run, or the error between the runs: the larger one counts. */
     double within = NAN;
     presto__moments between = {0};
     for (size_t i = 0; i < trial->preparation_count; i++) {

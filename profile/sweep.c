@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sweep as a whole. Strategies are taken in waves, as many as the disk budget holds datasets
- * of; within a wave all are converted, then measured in rounds, each strategy once a round, so that
- * a slow phase of the machine meets all of them and not one. A strategy that fails leaves the wave,
- * the others go on.
+ * The sweep as a whole. Strategies are measured in waves; a wave has as many datasets as fit the
+ * disk budget. Within a wave all are converted, then measured in rounds, each strategy once a
+ * round. So a slow phase of the machine affects all of them, not one. A strategy that fails leaves
+ * the wave; the others continue.
  */
 #include "../base/clock_internal.h"
 #include "../base/options_internal.h"
@@ -19,7 +19,7 @@
 #define RUNS_MOST 1000
 #define RUN_S_MOST 3600
 #define COLD_EPOCHS_MOST 1000
-/* Other processes' share of the processors from which on it is worth a note. */
+/* If other processes use more of the processors than this, a note says so. */
 #define BUSY_PART 0.1
 #define DEFAULT_WORK_BYTES ((uint64_t)4 << 30)
 
@@ -85,7 +85,7 @@ static presto_status add_note(presto_sweep *sweep, presto_error *err, const char
     return PRESTO_OK;
 }
 
-/* Cold epochs whose bytes came from the page cache after all were not cold. */
+/* Finds cold epochs that were not cold: their bytes came from the page cache. */
 static presto_status note_warm_cold_epochs(presto_sweep *sweep, presto_error *err) {
     double read = 0;
     double from_disk = 0;
@@ -109,7 +109,7 @@ static presto_status note_warm_cold_epochs(presto_sweep *sweep, presto_error *er
         read > 0 ? 100 * from_disk / read : 0.0, sweep->facts.filesystem);
 }
 
-/* Processors' time that others took while epochs ran, as a part of what there was. */
+/* Processor time that others used while epochs ran, relative to all that was available. */
 static presto_status note_busy_machine(presto_sweep *sweep, presto_error *err) {
     double others_s = 0;
     double wall_s = 0;
@@ -133,7 +133,7 @@ static presto_status note_busy_machine(presto_sweep *sweep, presto_error *err) {
                     fmin(part, 1) * 100);
 }
 
-/* Runs that stayed far below the wanted time, for their epochs were as many as may be. */
+/* Finds runs far below the wanted time because their number of epochs is limited. */
 static presto_status note_short_runs(presto_sweep *sweep, presto_error *err) {
     const presto__epochs *shortest = NULL;
     for (size_t i = 0; i < sweep->trial_count; i++)
@@ -198,7 +198,7 @@ static size_t trials_of(const presto_sweep_options *options, const presto__trial
     return options->runs + (is_converted ? options->preparation_runs : 0);
 }
 
-/* Makes a failure the strategy's own. The trials that it will not have count as done. */
+/* Records a failure as the strategy's own. Its remaining trials count as done. */
 static presto_status fail_trial(presto__runner *runner, presto__trial *trial,
                                 const presto_error *failure, presto_error *err) {
     trial->result.failed = true;
@@ -229,7 +229,7 @@ static presto_status run_trial(presto__runner *runner, presto__trial *trial, wor
     return PRESTO_OK;
 }
 
-/* Convert from `first` on until the next dataset might not fit; at least one strategy a wave. */
+/* Convert from `first` on until the next dataset might not fit; at least one strategy per wave. */
 static presto_status prepare_wave(presto_sweep *sweep, presto__runner *runner,
                                   uint64_t budget_bytes, size_t first, wave *wave_out,
                                   presto_error *err) {
@@ -276,7 +276,7 @@ static presto_status measure_wave(presto_sweep *sweep, presto__runner *runner, w
 }
 
 static presto_status run_all(presto_sweep *sweep, presto__runner *runner, presto_error *err) {
-    /* Half of what is free at most: others write to that disk too. */
+    /* At most half of the free space: others write to that disk, too. */
     uint64_t free_bytes = presto__disk_free_bytes(runner->work_dir);
     uint64_t budget_bytes = runner->options->work_bytes;
     if (budget_bytes > free_bytes / 2)
@@ -304,7 +304,7 @@ static presto_status copy_text(const char *text, char **copy_out, presto_error *
     return *copy_out != NULL ? PRESTO_OK : presto_fail_memory(err, strlen(text) + 1);
 }
 
-/* *count_out rises with what is copied, so that a failure frees just that. */
+/* *count_out grows with each copy, so a failure frees exactly those. */
 static presto_status copy_texts(const char *const *texts, size_t count, char ***copies_out,
                                 size_t *count_out, presto_error *err) {
     *copies_out = calloc(count + 1, sizeof **copies_out);

@@ -35,8 +35,8 @@ presto_status presto__text_add_shell(presto_buffer *text, const char *word, pres
                                 "_@%+=:,./-";
     if (word[0] != '\0' && word[strspn(word, plain)] == '\0')
         return presto__text_add(text, err, "%s", word);
-    /* Within single quotes everything stands for itself; a quote ends them, is escaped, and opens
-     * them again. */
+    /* Within single quotes every character is literal, except a quote: it ends them, is escaped,
+     * and opens them again. */
     PRESTO_TRY(presto__text_add(text, err, "'"));
     for (const char *quote; (quote = strchr(word, '\'')) != NULL; word = quote + 1)
         PRESTO_TRY(presto__text_add(text, err, "%.*s'\\''", (int)(quote - word), word));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All steps of this design, in the order in which the help lists them. */
+/* All steps, in the order of the help. */
 #include "steps_internal.h"
 
 static const presto_step_type *const steps[] = {

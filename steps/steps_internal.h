@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What all of steps/ shares: the descriptors for the registry's table, the built-in pipelines, and
- * small checks that several steps need. May see: base. No state, no lock.
+ * small checks for several steps.
+ * May see: base. No state, no lock.
  */
 #ifndef PRESTO_STEPS_INTERNAL_H
 #define PRESTO_STEPS_INTERNAL_H
@@ -31,7 +32,7 @@ static inline presto_tensor_spec presto__spec_unknown(void) {
     return (presto_tensor_spec){.dtype = PRESTO_DTYPE_UNKNOWN, .rank = -1};
 }
 
-/** Could a value of spec `in`, unknown parts included, be what `want` allows? */
+/** Could a value of spec `in`, which may have unknown parts, be one that `want` allows? */
 bool presto__spec_could_fit(const presto_tensor_spec *in, const presto_tensor_spec *want);
 
 /** PRESTO_OK if `in` could fit `want`; else PRESTO_ERR_TYPE "needs WANT, gets IN". */
@@ -59,12 +60,12 @@ presto_part presto__part_of_whole(const presto_tensor *image);
 presto_tensor_spec presto__window_spec(const presto_tensor_spec *whole,
                                        const presto_window *window);
 
-/** Copy `wanted` out of `in`, which holds it, to rows without gaps at `out`. */
+/** Copy `wanted` out of `in`, which contains it, to rows without gaps at `out`. */
 void presto__window_copy(const presto_part *in, const presto_window *wanted, void *out);
 
 /**
- * Shall kernels for AVX2 run? Not if the CPU or the build lacks it, nor with PRESTO_PORTABLE=1 in
- * the environment, by which tests reach the other ones. Asked once a worker.
+ * Are the AVX2 kernels used? Not if the CPU or the build lacks AVX2, nor with PRESTO_PORTABLE=1 in
+ * the environment, which lets tests reach the other kernels. Asked once per worker.
  */
 bool presto__use_avx2(void);
 

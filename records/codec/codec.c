@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Codecs by name: the table, the text form of a spec, and the calls that are the same for all of
- * them (limits, buffers, the delta before compression). Knows no codec's library.
+ * Codecs by name: the table, the text form of a spec, and what all codecs share (limits, buffers,
+ * the delta before compression). Knows no codec's library.
  */
 #include "codec_internal.h"
 
@@ -19,7 +19,7 @@ static const presto_codec_type *const codecs[] = {
 /* Farthest neighbour of a delta: a pixel of 16 channels of 16 bytes. */
 #define DELTA_MAX_BYTES 256
 
-/* More of a decoder's memory than this goes back after each record. */
+/* A decoder's memory above this size is freed after each record. */
 #define MOST_KEPT_SCRATCH_BYTES ((size_t)1 << 20)
 
 const char *presto_codec_name_at(size_t i, bool *built_out) {
@@ -280,7 +280,7 @@ presto_status presto_codec_decompress(presto_codec *codec, presto_span in, uint6
     if (codec->scratch.capacity > MOST_KEPT_SCRATCH_BYTES)
         presto_buffer_done(&codec->scratch);
     PRESTO_TRY(status);
-    if (codec->spec.wants_delta) /* what the arena gave is ours to change */
+    if (codec->spec.wants_delta) /* the arena's memory is ours to change */
         presto__delta_decode((uint8_t *)(uintptr_t)out.data, out.bytes, codec->spec.delta_bytes);
     *out_out = out;
     return PRESTO_OK;
@@ -289,7 +289,7 @@ presto_status presto_codec_decompress(presto_codec *codec, presto_span in, uint6
 /* ---- guessing ---- */
 
 static bool looks_like_blosc(presto_span in) {
-    /* Version 2 of the format; the header's compressed size must be the record's. */
+    /* Version 2 of the format; the compressed size in the header must equal the record's size. */
     if (in.bytes < 16 || in.data[0] != 2 || in.data[3] == 0)
         return false;
     uint32_t stored = (uint32_t)in.data[12] | (uint32_t)in.data[13] << 8 |

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * blosc-lz4 and blosc-zstd records: one c-blosc chunk, which says its own size, element size and
- * shuffle. The calls without global state are used, one thread each: threads are the loader's
- * business.
+ * blosc-lz4 and blosc-zstd records: one c-blosc chunk, which has its own size, element size and
+ * shuffle. The calls without global state are used, with one thread each: the loader has the
+ * threads.
  */
 #include "codec_internal.h"
 
@@ -46,7 +46,8 @@ static presto_status decompress(presto_codec *codec, presto_span in, uint64_t ma
     if (in.bytes < BLOSC_MIN_HEADER_LENGTH)
         return presto_fail(err, PRESTO_ERR_TRUNCATED, PRESTO_NO_OFFSET,
                            "blosc record of only %zu byte%s", in.bytes, presto_plural(in.bytes));
-    /* What blosc_cbuffer_validate looks at, without its calls; the rest blosc checks itself. */
+    /* The checks of blosc_cbuffer_validate, without its calls; blosc itself does the other
+     * checks. */
     size_t bytes = presto__load_u32(in.data + 4);
     if (in.data[0] != BLOSC_VERSION_FORMAT || presto__load_u32(in.data + 12) != in.bytes ||
         bytes > BLOSC_MAX_BUFFERSIZE)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * zlib (RFC 1950) and gzip (RFC 1952) records by libdeflate, which wants the size of the output
- * beforehand. gzip tells it in its trailer. zlib does not: the size of the record before is tried
- * first where sizes repeat (tensors), else the record is decoded into scratch memory that grows,
+ * zlib (RFC 1950) and gzip (RFC 1952) records by libdeflate, which needs the size of the output in
+ * advance. gzip stores it in its trailer. zlib does not: if sizes repeat (tensors), the size of the
+ * previous record is tried first. Otherwise the record is decoded into scratch memory that grows,
  * and copied.
  */
 #include "codec_internal.h"
@@ -19,7 +19,7 @@ typedef enum libdeflate_result decode_fn(struct libdeflate_decompressor *decompr
                                          size_t out_room, size_t *in_used, size_t *out_bytes);
 
 typedef struct deflate_state {
-    struct libdeflate_compressor *compressor; /* made at the first use: readers need none */
+    struct libdeflate_compressor *compressor; /* made at first use: readers need none */
     struct libdeflate_decompressor *decompressor;
 } deflate_state;
 
@@ -89,8 +89,8 @@ static presto_status result_status(const presto_codec *codec, enum libdeflate_re
 }
 
 /*
- * Decode one stream or member that starts at `in` behind what `scratch` holds, growing it.
- * *used_out: bytes of `in` that it took.
+ * Decode one stream or member that starts at `in`, append it to `scratch` and grow that. *used_out:
+ * bytes of `in` that were read.
  */
 static presto_status decode_growing(presto_codec *codec, decode_fn *decode, presto_span in,
                                     uint64_t max_bytes, size_t *used_out, presto_error *err) {
@@ -130,7 +130,7 @@ static presto_status decode_growing(presto_codec *codec, decode_fn *decode, pres
     }
 }
 
-/* Hand out the scratch memory, and remember its size for the next record. */
+/* Return a copy of the scratch memory, and remember its size for the next record. */
 static presto_status take_scratch(presto_codec *codec, uint64_t max_bytes, presto_arena *arena,
                                   presto_span *out_out, presto_error *err) {
     PRESTO_TRY(presto__codec_take_scratch(codec, max_bytes, arena, out_out, err));
@@ -163,7 +163,7 @@ static presto_status zlib_decompress(presto_codec *codec, presto_span in, uint64
     return take_scratch(codec, max_bytes, arena, out_out, err);
 }
 
-/* Several members in one record: legal gzip, and nobody's trailer tells the whole size. */
+/* Several members in one record are legal gzip; no trailer has the total size then. */
 static presto_status gzip_members(presto_codec *codec, presto_span in, uint64_t max_bytes,
                                   presto_arena *arena, presto_span *out_out, presto_error *err) {
     codec->scratch.bytes = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a codec is to codec.c: one const descriptor, one file a codec. Adding one = a file with its
- * descriptor and a line in codec.c's table.
+ * Room codec: compression of single records. One const descriptor and one file a codec.
+ * May see: base. Must not know: files, frames, what a record holds.
+ * To add a codec, write a file with its descriptor and add a line to codec.c's table.
  */
 #ifndef PRESTO_CODEC_INTERNAL_H
 #define PRESTO_CODEC_INTERNAL_H
@@ -12,19 +13,20 @@
 struct presto_codec {
     presto_codec_spec spec;
     void *state;            /* the codec's contexts, made by open */
-    presto_buffer scratch;  /* for decoders that learn the size only at the end; kept if small */
-    presto_arena *arena;    /* the caller's, while it decompresses */
-    size_t last_bytes;      /* size of the last record that was decoded so, and ... */
-    bool steady;            /* ... whether the one before was as large */
-    presto_buffer filtered; /* delta: the differences to be compressed */
+    presto_buffer scratch;  /* for decoders that learn the size at the end; kept if small */
+    presto_arena *arena;    /* the caller's, during a call to decompress */
+    size_t last_bytes;      /* size of the last record decoded into scratch, and ... */
+    bool steady;            /* ... whether the one before it had the same size */
+    presto_buffer filtered; /* for delta: the differences to be compressed */
 };
 
 struct presto_codec_type {
     const char *name;
-    const char *unsupported;                 /* not NULL: known but not in this build, and why */
+    const char *unsupported;                 /* not NULL: known, but not in this build, for this
+                                              * reason */
     int level_min, level_max, level_default; /* all 0: the codec has no levels */
     bool takes_bitshuffle, takes_dictionary, takes_delta;
-    bool is_tensorflow; /* tf.io.decode_compressed of every TensorFlow 2 knows it */
+    bool is_tensorflow; /* every TensorFlow 2 decodes it (tf.io.decode_compressed) */
     uint64_t max_input_bytes;
 
     /* Make codec->state from codec->spec; NULL if there is none. close accepts a half-built state.
@@ -34,7 +36,7 @@ struct presto_codec_type {
 
     /* Most bytes that compress() writes for `bytes` of input. */
     size_t (*bound)(const presto_codec *codec, size_t bytes);
-    /* Compress into out[0, room), room being at least bound(). */
+    /* Compress into out[0, room); room is at least bound(). */
     presto_status (*compress)(presto_codec *codec, presto_span in, uint8_t *out, size_t room,
                               size_t *bytes_out, presto_error *err);
     /* As presto_codec_decompress. */
@@ -55,35 +57,35 @@ extern const presto_codec_type presto__codec_snappy;
 extern const presto_codec_type presto__codec_blosc_lz4;
 extern const presto_codec_type presto__codec_blosc_zstd;
 
-/* A frame says that it holds `bytes`: check that against the caller's limit and take the memory for
- * it. */
+/* A frame claims to hold `bytes`: check that against the caller's limit, and allocate it. */
 presto_status presto__codec_output(presto_codec *codec, uint64_t bytes, uint64_t max_bytes,
                                    presto_arena *arena, uint8_t **out_out, presto_error *err);
 
 /* Zeroed memory of `bytes` as codec->state. */
 presto_status presto__codec_make_state(presto_codec *codec, size_t bytes, presto_error *err);
 
-/* Room for `bytes` more in codec->scratch, if the owner of codec->arena lets it grow. */
+/* Make room for `bytes` more in codec->scratch, within the limit of codec->arena's owner. */
 presto_status presto__codec_reserve_scratch(presto_codec *codec, size_t bytes, presto_error *err);
-/* Hand out a copy of codec->scratch. */
+/* Return a copy of codec->scratch. */
 presto_status presto__codec_take_scratch(presto_codec *codec, uint64_t max_bytes,
                                          presto_arena *arena, presto_span *out_out,
                                          presto_error *err);
 
 /*
- * A step of a library's streaming decoder: in->data goes forward by what it took, *room_io becomes
- * what it wrote to `out`, *end_out whether the frame is complete. NULL, or what is wrong.
+ * One step of a library's streaming decoder. It moves in->data forward by what it read, sets
+ * *room_io to what it wrote to `out`, and *end_out if the frame is complete. Returns NULL, or what
+ * is wrong.
  */
 typedef const char *presto__codec_step(presto_codec *codec, presto_span *in, uint8_t *out,
                                        size_t *room_io, bool *end_out);
 
-/* Decode one frame that does not say how much it holds, by `step` into codec->scratch, and hand
- * that out. */
+/* Decode a frame of unknown size: call `step` until its end, collect the output in
+ * codec->scratch, and return a copy. */
 presto_status presto__codec_decode_stream(presto_codec *codec, presto__codec_step *step,
                                           presto_span in, uint64_t max_bytes, presto_arena *arena,
                                           presto_span *out_out, presto_error *err);
 
-/* PRESTO_ERR_CORRUPT in the codec's name. */
+/* PRESTO_ERR_CORRUPT with the codec's name. */
 presto_status presto__codec_corrupt(const presto_codec *codec, const char *why, presto_error *err);
 
 /* Delta: out[i] = in[i] - in[i - distance], and its inverse in place. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lz4 and lz4hc records: one LZ4 frame with its content size, in independent blocks, without
- * checksums of its own (the TFRecord frame has one). Such frames are decoded block by block
- * straight into the output; any other LZ4 frame goes through the library's streaming decoder.
+ * lz4 and lz4hc records: one LZ4 frame with its content size, independent blocks and no checksums
+ * of its own (the TFRecord frame has one). Such frames are decoded block by block, directly into
+ * the output. Other LZ4 frames go through the library's streaming decoder.
  */
 #include "codec_internal.h"
 
@@ -15,12 +15,12 @@
 
 #include "../frame/frame_internal.h"
 
-/* A block holds at most 255 bytes per byte. */
+/* One byte of a block decodes to at most 255 bytes. */
 #define MAX_RATIO 255
 #define BLOCK_STORED 0x80000000U
 
 typedef struct lz4_state {
-    LZ4F_cctx *compressor; /* made at the first use: readers need none */
+    LZ4F_cctx *compressor; /* made at first use: readers need none */
     LZ4F_dctx *decompressor;
     LZ4F_preferences_t preferences;
 } lz4_state;
@@ -79,8 +79,8 @@ static presto_status compress(presto_codec *codec, presto_span in, uint8_t *out,
         LZ4F_isError(LZ4F_createCompressionContext(&state->compressor, LZ4F_VERSION)))
         return presto_fail_memory(err, 16384);
     set_size(&state->preferences, in.bytes);
-    /* A content size of 0 means "unknown" to LZ4F; an empty frame says nothing then, and needs
-     * nothing. */
+    /* LZ4F takes a content size of 0 as "unknown". So the frame of an empty record has no size;
+     * it needs none. */
     const LZ4F_compressOptions_t stable = {.stableSrc = 1};
     size_t used = LZ4F_compressBegin(state->compressor, out, room, &state->preferences);
     if (LZ4F_isError(used))
@@ -99,7 +99,7 @@ static presto_status compress(presto_codec *codec, presto_span in, uint8_t *out,
     return PRESTO_OK;
 }
 
-/* Independent blocks without checksums: nothing stands between them but their sizes. */
+/* Independent blocks without checksums are separated only by their sizes. */
 static presto_status decode_blocks(presto_codec *codec, presto_span in, uint8_t *out, size_t bytes,
                                    presto_error *err) {
     const uint8_t *at = in.data;

@@ -8,11 +8,11 @@
 #include <zdict.h>
 #include <zstd.h>
 
-/* A block of at most 128 KiB takes at least four bytes: no frame holds more than this per byte. */
+/* A block of at most 128 KiB takes at least four bytes, so no frame exceeds this ratio. */
 #define MAX_RATIO ((uint64_t)128 * 1024)
 
 typedef struct zstd_state {
-    ZSTD_CCtx *compressor; /* made at the first use: readers need none */
+    ZSTD_CCtx *compressor; /* made at first use: readers need none */
     ZSTD_CDict *compress_dictionary;
     ZSTD_DCtx *decompressor;
     ZSTD_DDict *decompress_dictionary;
@@ -112,7 +112,7 @@ static presto_status decompress(presto_codec *codec, presto_span in, uint64_t ma
     unsigned long long says = ZSTD_getFrameContentSize(in.data, in.bytes);
     if (says == ZSTD_CONTENTSIZE_ERROR)
         return presto__codec_corrupt(codec, "no zstd frame", err);
-    if (says == ZSTD_CONTENTSIZE_UNKNOWN) { /* as streaming writers leave it */
+    if (says == ZSTD_CONTENTSIZE_UNKNOWN) { /* as streaming writers do */
         ZSTD_DCtx_reset(state->decompressor, ZSTD_reset_session_only);
         return presto__codec_decode_stream(codec, decode_step, in, max_bytes, arena, out_out, err);
     }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A dataset open for reading: its description, and its shards opened when they are first asked for.
- */
+/* A dataset open for reading: its description, and its shards, which are opened at first use. */
 #include <presto/dataset.h>
 
 #include <errno.h>
@@ -17,10 +16,11 @@
 #include "../shard/shard_internal.h"
 #include "dataset_internal.h"
 
-/* Opening a shard may take a pass over its headers: others can be opened meanwhile. */
+/* Opening a shard may take a pass over its headers. Several locks let other shards be opened
+ * meanwhile. */
 #define OPEN_LOCKS 16
 
-/* Of a shard of so many records the size is looked at when the dataset is opened. */
+/* When the dataset is opened, the size of shards with at least this many records is checked. */
 #define MANY_RECORDS ((uint64_t)1 << 20)
 
 struct presto_dataset {
@@ -53,8 +53,8 @@ static presto_status open_shard(presto_dataset *dataset, size_t i, presto_shard 
     if (status == PRESTO_OK && dataset->ours && presto__shard_has_index_file(shard) &&
         presto_shard_records(shard) != says->records)
         status = presto__shard_drop_index(shard, err);
-    /* Of a file that was cut, what is left is fine; a longer one is another file. Damaged ranges
-     * count as records, so that there may be more of them: those are never asked for. */
+    /* A shard may have fewer records than listed if it was cut; a longer one is another file.
+     * Damaged ranges count as records, so there may be more of them; nobody asks for those. */
     bool is_cut_fine = dataset->options.tolerate && status == PRESTO_OK &&
                        presto_shard_file_bytes(shard) <= says->stored_bytes;
     if (status == PRESTO_OK && dataset->ours && !is_cut_fine &&
@@ -71,7 +71,7 @@ static presto_status open_shard(presto_dataset *dataset, size_t i, presto_shard 
     }
     if (status < 0) {
         presto_error untold;
-        (void)presto__shard_take_warning(shard, &untold); /* the failure says more */
+        (void)presto__shard_take_warning(shard, &untold); /* that failure has the details */
         presto_shard_free(shard);
         return status;
     }
@@ -158,7 +158,7 @@ static presto_status load_dictionary(presto_dataset *dataset, const char *dir, p
     return status;
 }
 
-/* What would be a wrong argument of the caller's is damage here, for dataset.json says it. */
+/* A codec that would be a wrong argument of a caller is damage here: dataset.json names it. */
 static presto_status parse_codec(presto_dataset *dataset, presto_error *err) {
     presto_error why;
     presto_status status = presto_codec_parse(dataset->info.codec, &dataset->codec, &why);
@@ -180,8 +180,9 @@ static presto_status fit_codec(presto_dataset *dataset, const char *dir, presto_
 }
 
 /*
- * Before memory is taken for each of many records: is the file as large as dataset.json says? Of
- * fewer records, opening the shard will tell. A file that is cut is for those who tolerate it.
+ * Is the file as large as dataset.json says? This is checked before memory is allocated for each of
+ * many records. With few records, opening the shard finds out. A file that is cut is left to
+ * callers that tolerate damage.
  */
 static presto_status check_large_shard(const presto_dataset *dataset, size_t i, presto_error *err) {
     const presto_dataset_shard *says = &dataset->info.shards[i];
@@ -247,7 +248,7 @@ static presto_status open_foreign(presto_dataset *dataset, presto__listing *list
         uint64_t bytes = *end, overhead = UINT64_MAX;
         (void)presto__u64_multiply(entry->records, PRESTO_FRAME_OVERHEAD_BYTES, &overhead);
         entry->raw_bytes =
-            bytes > overhead ? bytes - overhead : 0; /* a damaged range may be short */
+            bytes > overhead ? bytes - overhead : 0; /* a damaged range may be shorter */
         if (presto_shard_compression(shard) != PRESTO_FILE_PLAIN)
             info->file_compression = presto_shard_compression(shard);
     }
@@ -275,7 +276,7 @@ static int compare_to_shard(const void *name, const void *shard) {
     return strcmp(name, (*(presto_dataset_shard *const *)shard)->file);
 }
 
-/* The listed shard of that path, NULL if there is none. */
+/* The listed shard with this path, NULL if there is none. */
 static presto_dataset_shard *find_shard(presto_dataset_shard *const *by_name, size_t count,
                                         const char *dir, const char *path) {
     presto_dataset_shard *const *found =
@@ -285,8 +286,8 @@ static presto_dataset_shard *find_shard(presto_dataset_shard *const *by_name, si
 }
 
 /*
- * Keep the listed shards of one folder, in the order given, and drop the others. PRESTO_END: not
- * all are listed, nothing is changed.
+ * Keep only the listed shards of one folder, in the given order. PRESTO_END: one is not listed;
+ * then nothing is changed.
  */
 static presto_status keep_shards(presto_dataset_info *info, const char *dir,
                                  const char *const *paths, size_t count, presto_error *err) {
@@ -333,8 +334,8 @@ out:
 }
 
 /*
- * Are the paths one dataset of ours, or shards of one? PRESTO_OK: then *dir_out is its folder and
- * the info has been read; PRESTO_END: no.
+ * Do the paths name one dataset of ours, or shards of one? PRESTO_OK: yes; *dir_out is its folder
+ * and the info has been read. PRESTO_END: no.
  */
 static presto_status find_ours(const char *const *paths, size_t path_count,
                                presto_dataset_info *info, char **dir_out, presto_error *err) {
@@ -416,7 +417,7 @@ presto_status presto__dataset_open_ours(const char *const *paths, size_t path_co
     free(dir);
     if (status != PRESTO_OK)
         return status;
-    /* What is wrong with its shards is for the caller to find out. */
+    /* The caller finds out what is wrong with the shards. */
     presto_shard_options options;
     presto_shard_options_defaults(&options);
     options.tolerate = true;
@@ -483,7 +484,7 @@ uint64_t presto_dataset_shard_first(const presto_dataset *dataset, size_t i) {
 }
 
 size_t presto_dataset_locate(const presto_dataset *dataset, uint64_t number, uint64_t *record_out) {
-    /* The last shard that starts at or before it; empty shards start where the next one does. */
+    /* The last shard that starts at or before it. An empty shard starts where the next one does. */
     size_t low = 0, high = dataset->info.shard_count;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dataset.json as it is written, last of all. Schema: docs/format.md. */
+/* Writing dataset.json, the last file of a dataset. Schema: docs/format.md. */
 #include <presto/dataset.h>
 
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 #include "../../base/file_internal.h"
 #include "dataset_internal.h"
 
-/* Numbers above this are not exact in every reader of JSON, so they are written as text. */
+/* Not every JSON reader keeps larger numbers exact, so they are written as text. */
 #define EXACT_MAX ((uint64_t)1 << 53)
 
 void presto_dataset_info_done(presto_dataset_info *info) {
@@ -43,7 +43,7 @@ void presto_dataset_info_done(presto_dataset_info *info) {
 
 /* ---- writing ---- */
 
-/* FNV-1a over what the data is: each shard's CRC, size and record count, in order. */
+/* FNV-1a over each shard's CRC, size and record count, in order. */
 static uint64_t digest(const presto_dataset_info *info) {
     uint64_t hash = PRESTO__FNV_START;
     for (size_t i = 0; i < info->shard_count; i++) {
@@ -87,8 +87,7 @@ static json_t *shape_json(const presto_tensor_spec *spec) {
     return shape;
 }
 
-/* NULL anywhere in a packed value makes json_pack fail as a whole, so pieces need no checks of
- * their own. */
+/* json_pack fails as a whole if a packed value is NULL, so the pieces need no checks. */
 static json_t *features_json(const presto_dataset_info *info) {
     json_t *array = json_array();
     for (size_t i = 0; i < info->feature_count && array != NULL; i++) {
@@ -173,7 +172,7 @@ static presto_status write_json(const char *dir, const json_t *json, bool sync, 
         if (status == PRESTO_OK && sync) {
             status = presto__sync_folder_of(path, err);
             if (status < 0)
-                unlink(path); /* a failure leaves nothing that says it is whole */
+                unlink(path); /* after a failure no file claims that the dataset is whole */
         }
     }
     free(path);
@@ -192,7 +191,7 @@ static presto_status write_info(const char *dir, const presto_dataset_info *info
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "the pipeline is not JSON: %s", where.text);
     json_t *json =
-        info_json(info, id, pipeline); /* takes over `pipeline`, whether it fails or not */
+        info_json(info, id, pipeline); /* takes ownership of `pipeline`, also when it fails */
     presto_status status =
         json != NULL ? write_json(dir, json, sync, err) : presto_fail_memory(err, 0);
     json_decref(json);

@@ -2,8 +2,8 @@
 /*
  * Room dataset: many shards as one: dataset.json, or the TFRecord files that a user's paths mean.
  * May see: base, rooms frame, codec, example and shard.
- * An open dataset never changes but for its shards, which are opened when first needed. Lock: of
- * that list, in dataset.c.
+ * An open dataset never changes, except that its shards are opened at first use. Lock: of the list
+ * of shards, in dataset.c.
  */
 #ifndef PRESTO_DATASET_INTERNAL_H
 #define PRESTO_DATASET_INTERNAL_H
@@ -14,12 +14,12 @@
 
 #define PRESTO__DATASET_FORMAT "presto-dataset"
 
-/** Did json_load* fail for want of memory? jansson's error says nothing then, or says so. */
+/** Did json_load* fail because memory ran out? Then jansson's error is empty or says so. */
 static inline bool presto__json_ran_out(const json_error_t *where) {
     return where->text[0] == '\0' || json_error_code(where) == json_error_out_of_memory;
 }
 
-/** Sorts the names; one that stands there twice, or NULL. */
+/** Sorts the names. Returns one that occurs twice, or NULL. */
 const char *presto__find_double(const char **names, size_t count);
 
 /* ---- the TFRecord files that paths mean ---- */
@@ -36,18 +36,17 @@ typedef struct presto__listing {
 } presto__listing;
 
 /**
- * Add the files among `paths`, and for each folder the TFRecord files below it, sorted. No folder
- * below it is entered twice (base/walk_internal.h).
+ * Add the files among `paths`, and for each folder the TFRecord files below it, sorted. Each folder
+ * below it is entered once (base/walk_internal.h).
  * Returns: PRESTO_ERR_NOT_FOUND (no such path, no TFRecord file in it); PRESTO_ERR_BUSY (a folder
- * in it is an unfinished dataset of ours); PRESTO_ERR_ARGUMENT (one is a dataset with a
- * dataset.json of its own); PRESTO_ERR_IO; PRESTO_ERR_MEMORY.
+ *          in it is an unfinished dataset of ours); PRESTO_ERR_ARGUMENT (one is a dataset with a
+ *          dataset.json of its own); PRESTO_ERR_IO; PRESTO_ERR_MEMORY.
  */
 presto_status presto__listing_of(const char *const *paths, size_t path_count,
                                  presto__listing *listing, presto_error *err);
 void presto__listing_done(presto__listing *listing);
 
-/** As presto_dataset_open, but PRESTO_END if the paths are no dataset of ours. No shard is opened.
- */
+/** As presto_dataset_open, but PRESTO_END if the paths are no dataset of ours. Opens no shard. */
 presto_status presto__dataset_open_ours(const char *const *paths, size_t path_count,
                                         presto_dataset **dataset_out, presto_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dataset.json read with distrust: nothing in it leads out of its folder, lists hold no name twice,
- * and counts are such that sums of them, and memory for one item each, do not overflow.
+ * Reading dataset.json, which is not trusted: file names stay inside its folder, lists hold no name
+ * twice, and counts are small enough that sums, and memory for one item each, do not overflow.
  */
 #include <presto/dataset.h>
 
@@ -18,11 +18,11 @@
 #include "../../base/file_internal.h"
 #include "dataset_internal.h"
 
-/* A shard takes about 200 of them. */
+/* A shard takes about 200 bytes of text. */
 #define MOST_BYTES ((uint64_t)256 << 20)
-/* In all: a position of each fits a file. */
+/* total: each position fits a file */
 #define MOST_RECORDS ((uint64_t)INT64_MAX / PRESTO_FRAME_OVERHEAD_BYTES)
-/* Deflate makes at most 258 bytes out of two bits; a little more does no harm. */
+/* Deflate makes at most 258 bytes out of two bits; rounded up. */
 #define DEFLATE_RATIO 1040
 
 typedef struct json_input {
@@ -66,7 +66,8 @@ const char *presto__find_double(const char **names, size_t count) {
     return NULL;
 }
 
-/* Does a name stand twice in the list? The first one is at `name`, the others `stride` apart. */
+/* Does the list have a name twice? The first name is at `name`, the others follow `stride`
+ * apart. */
 static presto_status check_doubles(const json_input *input, const char *list, char *const *name,
                                    size_t stride, size_t count) {
     const char **names = presto__zeroed_array(count, 1, sizeof *names);
@@ -80,7 +81,7 @@ static presto_status check_doubles(const json_input *input, const char *list, ch
     return twice == NULL ? PRESTO_OK : bad_list(input, "'%s' lists '%s' twice", list, twice);
 }
 
-/* A text without NUL, which would cut it short, neither as it stands nor as \x00. */
+/* A text without NUL, neither as it is nor as \x00; a NUL would cut it short. */
 static presto_status copy_text(const json_input *input, const json_t *value, const char *key,
                                char **out) {
     if (!json_is_string(value) || strlen(json_string_value(value)) != json_string_length(value))
@@ -203,7 +204,7 @@ static presto_status get_labels(const json_input *input, const json_t *array,
     return PRESTO_OK;
 }
 
-/* A file of the folder, not one that the name leads to elsewhere; one file has one such name. */
+/* A file name that stays in the folder. Only one spelling per file is accepted. */
 static bool is_inside(const char *name) {
     for (const char *part = name;; part++) {
         size_t bytes = strcspn(part, "/");
@@ -215,7 +216,7 @@ static bool is_inside(const char *name) {
     }
 }
 
-/* Each record takes a frame, and no more than so many bytes come out of a compressed one. */
+/* Each record takes a frame, and a compressed file yields a limited number of bytes. */
 static presto_status check_records(const json_input *input, const presto_dataset_shard *shard,
                                    presto_file_compression compression) {
     uint64_t most = shard->stored_bytes;
@@ -262,7 +263,7 @@ static presto_status get_shards(const json_input *input, const json_t *array,
     return check_doubles(input, "shards", &info->shards[0].file, stride, count);
 }
 
-/* Sums that do not overflow and agree with the totals: the list is whole. */
+/* The sums do not overflow and equal the totals: the list is complete. */
 static presto_status check_totals(const json_input *input, const json_t *totals,
                                   const presto_dataset_info *info) {
     uint64_t want[3] = {0}, sums[3] = {0};

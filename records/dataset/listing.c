@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Folders of TFRecord files as the ecosystem leaves them: TFX and Beam
+ * Folders of TFRecord files as other programs write them: TFX and Beam
  * (data_tfrecord-00000-of-00012.gz), tfds (name-split.tfrecord-00000-of-00001), Spark
  * (part-*.tfrecord.gz in nested folders, beside _SUCCESS and .part-*.crc), ImageNet
  * (train-00000-of-01024).
@@ -45,7 +45,7 @@ static presto_status add_path(presto__listing *listing, char *path, presto_error
     return PRESTO_OK;
 }
 
-/* "-00000-of-00001" somewhere in the name. */
+/* Does the name contain a part like "-00000-of-00001"? */
 static bool has_shard_number(const char *name) {
     for (const char *at = strstr(name, "-of-"); at != NULL; at = strstr(at + 1, "-of-")) {
         size_t after = strspn(at + 4, "0123456789"), before = 0;
@@ -90,8 +90,9 @@ static presto_status note_other(presto__listing *listing, const char *path, pres
 }
 
 /*
- * Does it hold records? If the name says nothing: does the content start with a record's header,
- * plain or compressed? What may not be read is somebody else's; any other failure might hide data.
+ * Does it hold records? If the name does not tell: does the content start with a record's header,
+ * plain or compressed? A file that we may not read is ignored. Any other failure is reported,
+ * because it might hide data.
  */
 static presto_status holds_records(presto__listing *listing, const char *path, const char *name,
                                    bool *holds_out, presto_error *err) {

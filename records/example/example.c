@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tf.train.Example -> sample: one walk over the wire, views wherever bytes can stay where they are.
+ * tf.train.Example -> sample: one walk over the wire. Values are views wherever the bytes allow it.
  *
- * Example { Features features = 1; }  Features { map<string, Feature> feature = 1; }
- * Feature { oneof kind { BytesList bytes_list = 1; FloatList float_list = 2; Int64List int64_list =
- * 3; } } A list is { repeated value = 1; }, numbers packed or not. A map entry is { key = 1; value
- * = 2; }.
+ *     Example  { Features features = 1; }
+ *     Features { map<string, Feature> feature = 1; }
+ *     Feature  { oneof kind { BytesList bytes_list = 1; FloatList float_list = 2;
+ *                             Int64List int64_list = 3; } }
+ *
+ * A list is { repeated value = 1; }, numbers packed or not. A map entry is { key = 1; value = 2; }.
  */
 #include <presto/example.h>
 
@@ -14,22 +16,22 @@
 
 enum { BYTES_LIST = 1, FLOAT_LIST = 2, INT64_LIST = 3 };
 
-/* Up to so many names are looked for one by one. */
+/* Up to this many names are searched one by one. */
 #define FEW_FEATURES 32
 
 typedef struct example_parser {
     presto_span in; /* the whole, for offsets */
     const presto_feature_spec *specs;
     size_t spec_count;
-    size_t spec_next;               /* features mostly come in the order of the specs */
-    size_t specs_passed_over;       /* where they do not */
-    presto__name_table *spec_names; /* then, if there are many; else NULL */
-    bool only_specs;                /* others are passed over */
+    size_t spec_next;               /* tried first: features mostly come in the specs' order */
+    size_t specs_passed_over;       /* specs compared without a match */
+    presto__name_table *spec_names; /* table, once many were compared; else NULL */
+    bool only_specs;                /* features without a spec are ignored */
     presto_arena *arena;
-    presto_feature *features; /* room for `most` */
+    presto_feature *features; /* room for `most` features */
     size_t most, count;
-    bool unsorted;             /* names did not rise from one to the next */
-    presto__name_table *names; /* then, if there are many: of the features; else NULL */
+    bool unsorted;             /* the names are not in rising order */
+    presto__name_table *names; /* table of the features' names, if there are many; else NULL */
     presto_error *err;
 } example_parser;
 
@@ -44,7 +46,7 @@ static void *take(example_parser *parser, size_t count, size_t bytes) {
                                                        : NULL;
 }
 
-/* Names may hold NUL bytes and are short: compared byte by byte, up to the end of either. */
+/* Names may hold NUL bytes and are short: compare byte by byte, up to the shorter one's end. */
 static bool name_is(presto_span name, const char *text) {
     for (size_t i = 0; i < name.bytes; i++)
         if (text[i] == '\0' || (uint8_t)text[i] != name.data[i])
@@ -60,7 +62,7 @@ static presto__name_table *new_table(example_parser *parser, size_t most) {
     return table;
 }
 
-/* From here on specs are found by hash; without memory for that, one by one as before. */
+/* From here on, specs are found by hash; without memory for the table, one by one as before. */
 static void make_spec_names(example_parser *parser) {
     parser->spec_names = new_table(parser, parser->spec_count);
     for (size_t i = 0; parser->spec_names != NULL && i < parser->spec_count; i++) {
@@ -101,7 +103,7 @@ static const presto_feature_spec *find_spec(example_parser *parser, presto_span 
     return &parser->specs[at];
 }
 
-/* Is the feature passed over? Whoever takes it looks its spec up again, at once. */
+/* Is the feature ignored? If not, the caller looks up its spec again at once. */
 static bool is_unwanted(example_parser *parser, presto_span name) {
     if (!parser->only_specs)
         return false;
@@ -121,9 +123,9 @@ static void set_shape(presto_tensor *tensor, presto_dtype dtype, size_t count,
 }
 
 /*
- * The values of one list: `list` is the message's bytes. All three run twice over it, first to
- * count. Several messages of one kind in a Feature are merged by protobuf: `more` says that the
- * count goes on.
+ * The values of one list; `list` is the message's bytes. Each of these three runs twice, first to
+ * count. protobuf merges several messages of one kind in a Feature: with `more`, the count
+ * continues.
  */
 typedef struct list_values {
     size_t count;
@@ -131,7 +133,7 @@ typedef struct list_values {
         presto_span *strings;
         uint8_t *numbers; /* int64 or float32 */
     };
-    presto_span view; /* float: the only packed run, to be handed out as it stands */
+    presto_span view; /* float: the only packed run, which can be returned as it is */
     bool filling;
 } list_values;
 
@@ -214,7 +216,7 @@ static bool list_run(uint32_t kind, presto_span list, list_values *values) {
     }
 }
 
-/* The lists of `kind` in the feature from `start` on, counted or filled in. */
+/* Count or fill in the lists of `kind` in the feature, from `start` on. */
 static bool lists_run(presto__wire start, uint32_t kind, list_values *values) {
     while (start.at != start.end) {
         presto__wire_field field;
@@ -276,7 +278,7 @@ static presto_status take_list(example_parser *parser, presto__wire start, uint3
     return PRESTO_OK;
 }
 
-/* The usual feature: one list, of one value, which is a tensor or encoded bytes. */
+/* The common feature: one list with one value, which is a tensor or encoded bytes. */
 static presto_status take_single_bytes(example_parser *parser, presto_span value,
                                        presto_feature *feature, const presto_feature_spec *spec) {
     if (spec != NULL && spec->encoding == PRESTO_ENCODE_TENSOR) {
@@ -293,7 +295,7 @@ static presto_status take_single_bytes(example_parser *parser, presto_span value
     return PRESTO_OK;
 }
 
-/* A oneof: the kind set last counts, with all its lists since another kind stood there. */
+/* A oneof: the last kind counts, with all its lists since the last change of kind. */
 static presto_status parse_value(example_parser *parser, presto_span value,
                                  presto_feature *feature) {
     const presto_feature_spec *spec = find_spec(parser, feature->name);
@@ -344,7 +346,7 @@ static bool name_less(presto_span a, presto_span b) {
     return order != 0 ? order < 0 : a.bytes < b.bytes;
 }
 
-/* Names turned out not to be sorted: from here on look namesakes up in a table. */
+/* The names are not sorted: from here on, find equal names with a table. */
 static presto_status make_names(example_parser *parser) {
     parser->names = new_table(parser, parser->most);
     if (parser->names == NULL)
@@ -356,7 +358,7 @@ static presto_status make_names(example_parser *parser) {
     return PRESTO_OK;
 }
 
-/* The feature called `name`, SIZE_MAX if there is none yet. Then it will be the next one. */
+/* The position of the feature called `name`; SIZE_MAX if there is none, then it is the next one. */
 static presto_status find_namesake(example_parser *parser, presto_span name, size_t *found_out) {
     presto_feature *features = parser->features;
     size_t count = parser->count;
@@ -423,7 +425,7 @@ static presto_status parse_features(example_parser *parser, presto_span features
     presto__wire wire = presto__wire_of(features);
     while (wire.at != wire.end) {
         presto__wire_field field;
-        if (!presto__wire_next(&wire, &field)) /* held when they were counted */
+        if (!presto__wire_next(&wire, &field)) /* verified when they were counted */
             break;
         if (field.number == 1 && field.type == PRESTO__WIRE_BYTES)
             PRESTO_TRY(parse_entry(parser, field.bytes));
@@ -441,7 +443,7 @@ typedef struct scalar_slot {
     };
 } scalar_slot;
 
-/* One packed int64, or several in one run. False: look closer. */
+/* One packed int64, or several in one run. False: the general parser must look. */
 static bool usual_int64(example_parser *parser, presto_span packed, presto_feature *feature,
                         scalar_slot *slot, const presto_feature_spec *spec) {
     if (packed.bytes == 1 && packed.data[0] < 0x80) {
@@ -456,7 +458,7 @@ static bool usual_int64(example_parser *parser, presto_span packed, presto_featu
         return false;
     void *memory = values.count == 1 ? (void *)&slot->number : take(parser, values.count, 8);
     if (memory == NULL)
-        return false; /* will fail again, and say so */
+        return false; /* the general parser fails, too, and reports it */
     size_t count = values.count;
     values = (list_values){.numbers = memory, .filling = true};
     int64_packed(packed, &values);
@@ -466,7 +468,7 @@ static bool usual_int64(example_parser *parser, presto_span packed, presto_featu
     return true;
 }
 
-/* A Feature that is one list with one run or value that fills it. */
+/* A Feature that is one list with one run or one value, and nothing else. */
 static presto_status usual_value(example_parser *parser, presto_span value, presto_feature *feature,
                                  scalar_slot *slot) {
     const uint8_t *at = value.data, *end = at + value.bytes;
@@ -502,8 +504,8 @@ static presto_status usual_value(example_parser *parser, presto_span value, pres
 }
 
 /*
- * Room for the features of a map of which the entries [at, end) are still to come: at first for as
- * many as there are specs, then for what is counted.
+ * Room for the features of a map whose entries [at, end) are not parsed yet: at first for as many
+ * as there are specs, then for the counted number.
  */
 static presto_status usual_room(example_parser *parser, const uint8_t *at, const uint8_t *end,
                                 scalar_slot **slots_out) {
@@ -525,8 +527,8 @@ static presto_status usual_room(example_parser *parser, const uint8_t *at, const
 }
 
 /*
- * One map whose entries are key and value in this order with rising keys, as our writer and most
- * others leave it. PRESTO_END: it is not so, walk it with care.
+ * One map with key before value in each entry, and rising keys, as most writers leave it.
+ * PRESTO_END: it is not so, use the general parser.
  */
 static presto_status parse_usual(example_parser *parser) {
     const uint8_t *at = parser->in.data, *end = at + parser->in.bytes;
@@ -587,7 +589,7 @@ static presto_status parse_any(example_parser *parser) {
     wire = presto__wire_of(in);
     while (wire.at != wire.end) {
         presto__wire_field field;
-        if (!presto__wire_next(&wire, &field)) /* held a moment ago */
+        if (!presto__wire_next(&wire, &field)) /* verified a moment ago */
             break;
         if (field.number == 1 && field.type == PRESTO__WIRE_BYTES)
             PRESTO_TRY(parse_features(parser, field.bytes));

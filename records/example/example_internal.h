@@ -2,8 +2,8 @@
 /*
  * Room example: tf.train.Example and TensorProto to samples and back, in protobuf's wire format.
  * May see: base, room frame. Must not know: files, codecs.
- * What is parsed is a view of the bytes; no byte is trusted, nothing is allocated but in the
- * caller's arena. No lock.
+ * Parsed values are views of the bytes. No byte is trusted. Memory comes from the caller's arena
+ * only. No lock.
  */
 #ifndef PRESTO_EXAMPLE_INTERNAL_H
 #define PRESTO_EXAMPLE_INTERNAL_H
@@ -45,7 +45,7 @@ static inline presto__wire presto__wire_of(presto_span in) {
     return wire;
 }
 
-/* False: cut off, or longer than ten bytes. */
+/* Returns false if it is cut off or longer than ten bytes. */
 static inline bool presto__wire_varint(presto__wire *wire, uint64_t *value_out) {
     if (wire->at != wire->end && *wire->at < 0x80) {
         *value_out = *wire->at++;
@@ -56,10 +56,10 @@ static inline bool presto__wire_varint(presto__wire *wire, uint64_t *value_out) 
 
 bool presto__wire_next_slow(presto__wire *wire, presto__wire_field *field_out);
 
-/* The next field; call only while at != end. False: not the wire format. Groups are skipped whole.
- */
+/* The next field; call only while at != end. False: not the wire format. Groups are skipped as a
+ * whole. */
 static inline bool presto__wire_next(presto__wire *wire, presto__wire_field *field_out) {
-    /* Nearly every field here is a short tag and a length that fits. */
+    /* Nearly all fields here are a short tag and a length that fits. */
     const uint8_t *at = wire->at;
     if (wire->end - at >= 2 && (at[0] & 0x87) == PRESTO__WIRE_BYTES && at[0] >= 8) {
         size_t bytes = at[1];
@@ -81,7 +81,7 @@ static inline bool presto__wire_next(presto__wire *wire, presto__wire_field *fie
     return presto__wire_next_slow(wire, field_out);
 }
 
-/* The third byte of a length and those after it. */
+/* The third byte of a length and the bytes after it. */
 static inline bool presto__wire_long_length(const uint8_t **at_io, const uint8_t *end,
                                             size_t *bytes_io) {
     const uint8_t *at = *at_io;
@@ -99,9 +99,9 @@ static inline bool presto__wire_long_length(const uint8_t **at_io, const uint8_t
 }
 
 /*
- * For messages as every writer writes them: is the next field the length-delimited one with this
- * tag byte? Then *at_io stands at its bytes and *bytes_out is how many, within `end`. False says
- * only: look closer.
+ * For the usual form of a message: is the next field length-delimited with this tag byte? Then
+ * *at_io is set to its bytes and *bytes_out to their number, within `end`. False means only that
+ * the general parser must look.
  */
 static inline bool presto__wire_expect(const uint8_t **at_io, const uint8_t *end, uint8_t tag,
                                        size_t *bytes_out) {
@@ -158,8 +158,8 @@ static inline uint8_t *presto__wire_put_head(uint8_t *at, unsigned number, uint6
 /* ---- TensorProtos: read without detour, written in two passes ---- */
 
 /**
- * Parse a TensorProto that is nothing but dtype, shape and content, each once and in this order,
- * and fits together. False says only: look closer; *tensor_out may be spoilt then.
+ * Parse a TensorProto of the usual form: dtype, shape and content, each once, in this order, and
+ * consistent. False means only that the general parser must look; *tensor_out may be overwritten.
  */
 bool presto__tensor_proto_usual(presto_span in, presto_tensor *tensor_out);
 
@@ -174,12 +174,12 @@ uint8_t *presto__tensor_proto_put(uint8_t *at, const presto_tensor *tensor);
 
 /* ---- numbers by name ---- */
 
-/* For names that come from outside: however they are chosen, finding one takes the same time, for
- * the hash is keyed. Lives in an arena. */
+/* A table of names that come from outside. Finding a name takes the same time whatever names an
+ * attacker chooses, because the hash is keyed. Lives in an arena. */
 
 typedef struct presto__name {
     presto_span name;   /* borrowed */
-    size_t number_plus; /* the number and one; 0: no name is here */
+    size_t number_plus; /* the number plus one; 0: no name is here */
 } presto__name;
 
 /** Zero-initialise: slots is NULL until presto__name_table_make. */
@@ -189,17 +189,17 @@ typedef struct presto__name_table {
     presto__hash_key key;
 } presto__name_table;
 
-/** Room for `most` names, which presto__name_table_find can then be asked for. */
+/** Make room for `most` names; after that presto__name_table_find may be called. */
 presto_status presto__name_table_make(presto__name_table *table, size_t most, presto_arena *arena,
                                       presto_error *err);
 
-/** Where the name is, or is to be filled in. */
+/** The slot of the name, or the slot where it is to be filled in. */
 presto__name *presto__name_table_find(const presto__name_table *table, presto_span name);
 
 /* ---- checks ---- */
 
-/** Is `feature` a well-formed tf.train.Feature? Offsets in errors count from `in`, in which it
- * lies. */
+/** Is `feature` a well-formed tf.train.Feature? It lies in `in`; offsets in errors count from
+ * there. */
 presto_status presto__feature_check(presto_span in, presto_span feature, presto_arena *arena,
                                     presto_error *err);
 

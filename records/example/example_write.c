@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sample -> tf.train.Example: sizes first, then one pass of writing into memory that is large
- * enough. Features are sorted by name, so that equal samples give equal bytes.
+ * enough. Features are sorted by name, so equal samples give equal bytes.
  */
 #include <presto/example.h>
 
@@ -9,7 +9,7 @@
 
 #include "example_internal.h"
 
-/* The order of so many features is kept on the stack. */
+/* Up to this many features, their order is kept on the stack. */
 #define FEW_FEATURES 64
 
 /* Field number of the list in Feature; 0 for a feature without a kind. */
@@ -162,7 +162,7 @@ static int compare_features(const void *a, const void *b) {
     return name_less(second->name, first->name) ? 1 : 0;
 }
 
-/* Insertion: features are few and nearly always sorted already. */
+/* Insertion sort: features are few and nearly always sorted already. */
 static void sort_few(const presto_feature **order, size_t count) {
     for (size_t i = 1; i < count; i++) {
         const presto_feature *feature = order[i];

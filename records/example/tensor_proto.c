@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TensorProto <-> tensor. tensor_content is handed out as it stands; only the typed value fields,
- * which other writers use for small tensors and strings, are unpacked.
+ * TensorProto <-> tensor. tensor_content is returned as a view. Only the typed value fields, which
+ * other writers use for small tensors and strings, are unpacked.
  */
 #include <presto/example.h>
 
@@ -13,8 +13,8 @@
 enum { DTYPE = 1, SHAPE = 2, CONTENT = 4, STRING_VAL = 8 };
 enum { SHAPE_DIM = 2, SHAPE_UNKNOWN_RANK = 3, DIM_SIZE = 1 };
 
-/* "All elements equal the last value" lets few bytes claim any size: what is unpacked stays below
- * this. */
+/* "All elements equal the last value" lets a few bytes claim any size. Unpacked tensors are
+ * limited to this. */
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
 #define UNPACKED_MAX_BYTES ((uint64_t)1 << 20)
 #else
@@ -52,7 +52,7 @@ static presto_status parse_dim(presto_span in, presto_span dim, int64_t *size_ou
     return PRESTO_OK;
 }
 
-/* Shape messages that stand twice are merged: their dims follow one another. */
+/* protobuf merges repeated shape messages: their dims follow one another. */
 static presto_status parse_shape(presto_span in, presto_span shape, presto_tensor_spec *spec,
                                  presto_error *err) {
     presto__wire wire = presto__wire_of(shape);
@@ -129,8 +129,8 @@ static const value_field *find_value_field(presto_dtype dtype) {
     return NULL;
 }
 
-/* Where values go: `bytes` of memory, each value `value_bytes` wide. What no longer fits is
- * dropped. */
+/* Where values go: `bytes` of memory, each value `value_bytes` wide. Values that no longer fit
+ * are dropped. */
 typedef struct value_sink {
     uint8_t *data;
     size_t bytes;
@@ -171,7 +171,7 @@ static bool put_packed(value_sink *sink, presto__wire_type type, presto_span pac
     return true;
 }
 
-/* TensorFlow's rule: what the values leave open equals the last of them; without any, zero. */
+/* TensorFlow's rule: the elements without a value equal the last value; without any value, zero. */
 static void repeat_last(value_sink *sink, size_t element_bytes) {
     size_t whole = sink->used - sink->used % element_bytes;
     if (whole == 0)
@@ -269,7 +269,7 @@ static presto_status unpack_strings(presto_span in, const proto_view *view, pres
 
 /* ---- public ---- */
 
-/* presto_spec_bytes for the common case, without its message's work. */
+/* presto_spec_bytes for the common case, without the error message. */
 static bool content_fits(const presto_tensor_spec *spec, size_t content_bytes) {
     uint64_t bytes = presto_dtype_bytes(spec->dtype);
     for (int i = 0; i < spec->rank; i++)
@@ -278,7 +278,7 @@ static bool content_fits(const presto_tensor_spec *spec, size_t content_bytes) {
     return bytes == content_bytes;
 }
 
-/* One dimension: its message is nothing but the size, or is empty for 0. */
+/* One dimension: its message is only the size, or empty for 0. */
 static inline bool usual_dim(const uint8_t **at_io, const uint8_t *end, int64_t *size_out) {
     size_t bytes;
     if (!presto__wire_expect(at_io, end, 0x12, &bytes))
@@ -361,7 +361,7 @@ bool presto_tensor_proto_probe(presto_span in) {
     if (in.bytes == 0 || take_apart(in, &view, NULL) < 0)
         return false;
     if (view.content.bytes == 0 && view.values)
-        return false; /* it might, but only parsing tells */
+        return false; /* possible, but only parsing can tell */
     return presto_dtype_bytes(view.spec.dtype) != 0 && content_fits(&view.spec, view.content.bytes);
 }
 

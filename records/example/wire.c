@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The less common parts of reading protobuf's wire format: long varints, fixed numbers, groups to
- * be skipped. */
+/* The less common parts of protobuf's wire format: long varints, fixed numbers, skipped groups. */
 #include "example_internal.h"
 
-/* Groups are long out of use; a stack of them deeper than this is an attack. */
+/* Groups are long out of use. A deeper nesting is an attack. */
 #define GROUP_DEPTH 64
 
 static bool read_tag(presto__wire *wire, uint32_t *number_out, presto__wire_type *type_out) {
@@ -46,7 +45,7 @@ static bool read_value(presto__wire *wire, presto__wire_field *field) {
     return false;
 }
 
-/* Over everything up to the end of the group `number` whose start has been read. */
+/* Skip to the end of the group `number`, whose start has been read. */
 static bool skip_group(presto__wire *wire, uint32_t number) {
     uint32_t open[GROUP_DEPTH] = {number};
     unsigned depth = 1;

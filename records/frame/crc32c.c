@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CRC-32C on top of ISA-L, which picks its kernel for the processor at the first call. ISA-L works
- * on the register's bare state; the standard's inversion before and after is done here.
+ * CRC-32C with ISA-L, which selects a kernel for the processor at the first call. ISA-L works on
+ * the bare register; the standard's inversion before and after is done here.
  */
 #include "frame_internal.h"
 
@@ -9,13 +9,13 @@
 
 #include "crc32c_short.h"
 
-/* ISA-L counts in int. */
+/* ISA-L's length is an int. */
 #define PIECE_BYTES ((size_t)1 << 30)
 
 typedef unsigned int crc_kernel(unsigned char *data, int bytes, unsigned int state);
 
 static uint32_t run(crc_kernel *kernel, uint32_t crc, const void *data, size_t bytes) {
-    /* ISA-L's parameter lacks its const: it does not write. */
+    /* ISA-L's parameter lacks const, but it does not write. */
     unsigned char *at = (unsigned char *)(uintptr_t)data;
     uint32_t state = ~crc;
     while (bytes > PIECE_BYTES) {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CRC-32C of a few bytes where the processor has an instruction for it: for a record's header the
- * call into a library costs several times the work. Only for functions compiled for
- * PRESTO__CRC_TARGET.
+ * CRC-32C of a few bytes with the processor's instruction. For a record's header, a call into a
+ * library costs several times the work itself. Only for functions compiled for PRESTO__CRC_TARGET.
  */
 #ifndef PRESTO_CRC32C_SHORT_H
 #define PRESTO_CRC32C_SHORT_H
@@ -17,8 +16,8 @@
 
 #define PRESTO__CRC_SHORT 1
 #define PRESTO__CRC_TARGET __attribute__((target("sse4.2")))
-/* Up to here one stream of the instruction is no slower than ISA-L's interleaved ones (measured).
- */
+/* Up to this size one stream of the instruction is as fast as ISA-L's interleaved ones
+ * (measured). */
 #define PRESTO__CRC_SHORT_BYTES 128
 
 static inline bool presto__crc_short_works(void) {

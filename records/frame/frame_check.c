@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checking many small frames in a row. Their CRCs do not depend on each other, so the processor
- * works on several at once as long as nothing but the instruction itself stands between them.
+ * Checking many small frames in a row. Their CRCs do not depend on each other. So the processor
+ * computes several at once, as long as only the CRC instruction itself limits it.
  */
 #include "frame_internal.h"
 

@@ -13,8 +13,8 @@
 #include "../../base/bytes_internal.h"
 
 /*
- * Does the stored CRC fit the computed one? Every check of a CRC ends here, so that a
- * fuzzer, which cannot guess CRCs, gets past them.
+ * Does the stored CRC equal the computed one? All comparisons of CRCs are made here: a fuzzer
+ * cannot guess CRCs, so its build accepts any.
  */
 static inline bool presto__crc_matches(uint32_t stored, uint32_t computed) {
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
@@ -26,22 +26,22 @@ static inline bool presto__crc_matches(uint32_t stored, uint32_t computed) {
 #endif
 }
 
-/* The limit that a caller sets, but so low that a frame's size, added to any offset in a file, does
- * not wrap around. */
+/* The caller's limit, reduced so that a frame's size plus any offset in a file does not wrap
+ * around. */
 static inline uint64_t presto__payload_limit(uint64_t max_payload_bytes) {
     uint64_t most = (uint64_t)INT64_MAX / 2;
     return max_payload_bytes < most ? max_payload_bytes : most;
 }
 
 /**
- * The plain case, fast: frames that stand at offsets[i] - offsets[0] in `data` and fill their
- * places exactly. Fills records[] for the leading ones that hold and returns how many they are;
- * says nothing about the one it stops at.
+ * The plain case, fast: frames at offsets[i] - offsets[0] in `data` that fill their places exactly.
+ * Fills records[] for the leading correct frames and returns their number. It does not say what is
+ * wrong with the next one.
  */
 size_t presto__frames_check(const uint8_t *data, const uint64_t *offsets, size_t count,
                             const presto_shard_options *options, presto_record *records);
 
-/** The portable CRC-32C, whatever the processor: what presto_crc32c is tested against. */
+/** The portable CRC-32C, on any processor: the reference for tests of presto_crc32c. */
 uint32_t presto__crc32c_portable(uint32_t crc, const void *data, size_t bytes);
 
 #endif

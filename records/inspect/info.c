@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is in a dataset: counts and sizes from the headers, the rest from a sample of its records.
- */
+/* The contents of a dataset: counts and sizes from the headers, the rest from a sample of its
+ * records. */
 #include <presto/inspect.h>
 
 #include <stdlib.h>
@@ -14,9 +14,9 @@
 #include "../shard/shard_internal.h"
 #include "inspect_internal.h"
 
-/* The median is taken of at most so many sizes, evenly spread. */
+/* The median is computed from at most this many sizes, evenly spread. */
 #define MEDIAN_SIZES ((size_t)1 << 20)
-/* Codec and kind are guessed from so many of the sampled records. */
+/* Codec and kind are guessed from this many of the sampled records. */
 #define GUESS_RECORDS 16
 
 void presto_info_options_init(presto_info_options *options, size_t struct_bytes) {
@@ -59,8 +59,7 @@ typedef struct collector {
     uint64_t *sizes; /* every `stride`-th record's */
     size_t size_count, size_room;
     uint64_t stride;
-    uint64_t *firsts; /* number of the first record of each file, damaged ranges included, and the
-                         total */
+    uint64_t *firsts; /* of each file, the number of its first record; then their total */
     presto_arena arena;
     /* Of the features, by name as it stands in the records. */
     presto_arena names;
@@ -170,7 +169,7 @@ static presto_status make_room(collector *c, presto_error *err) {
     return PRESTO_OK;
 }
 
-/* The feature of that name, a new one if there is none yet; they are sorted in the end. */
+/* The feature of that name, or a new one. They are sorted at the end. */
 static presto_status find_feature(collector *c, presto_span name, presto_feature_info **found_out,
                                   presto_error *err) {
     presto_info *info = c->info;
@@ -197,7 +196,7 @@ static int compare_features(const void *a, const void *b) {
     return strcmp(((const presto_feature_info *)a)->name, ((const presto_feature_info *)b)->name);
 }
 
-/* Keep of `common` what `value` shares with it. */
+/* Keep in `common` only what `value` shares with it. */
 static void intersect(presto_tensor_spec *common, const presto_tensor_spec *value) {
     if (common->dtype != value->dtype)
         common->dtype = PRESTO_DTYPE_UNKNOWN;
@@ -219,8 +218,7 @@ static uint64_t value_bytes(const presto_feature *value) {
     return bytes;
 }
 
-/* One value that is a serialized tensor is taken for one; `as` is the feature as it is to be
- * counted. */
+/* One value that is a serialized tensor counts as a tensor. `as` is the feature to be counted. */
 static const char *look_into(const presto_feature *value, presto_arena *arena, presto_feature *as) {
     *as = *value;
     if (value->encoding != PRESTO_ENCODE_BYTES || presto_spec_elements(&value->tensor.spec) != 1)
@@ -248,7 +246,7 @@ static presto_status add_value(collector *c, const presto_feature *value, presto
         return PRESTO_OK;
     }
     if (feature->encoding == PRESTO_ENCODE_TENSOR && as.encoding == PRESTO_ENCODE_BYTES) {
-        feature->encoding = PRESTO_ENCODE_BYTES; /* it only looked like one */
+        feature->encoding = PRESTO_ENCODE_BYTES; /* it only looked like a tensor */
         feature->spec = as.tensor.spec;
     } else if (feature->encoding == PRESTO_ENCODE_BYTES && as.encoding == PRESTO_ENCODE_TENSOR) {
         as.tensor = value->tensor;

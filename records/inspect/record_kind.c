@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What foreign records are: Examples or not, and compressed by what. Guesses, each proven by
- * trying. */
+/* What foreign records are: Examples or not, and how they are compressed. Each guess is proven
+ * by trying it. */
 #include "inspect_internal.h"
 
 #include <presto/example.h>
@@ -23,8 +23,8 @@ const char *presto__record_kind_name(presto__record_kind kind) {
 
 /*
  * SequenceExample { Features context = 1; FeatureLists feature_lists = 2; }
- * FeatureLists { map<string, FeatureList> feature_list = 1; }  FeatureList { repeated Feature
- * feature = 1; }
+ * FeatureLists    { map<string, FeatureList> feature_list = 1; }
+ * FeatureList     { repeated Feature feature = 1; }
  */
 static presto_status bad(presto_span in, const uint8_t *at, presto_error *err) {
     return presto_fail(err, PRESTO_ERR_CORRUPT, (uint64_t)(at - in.data), "bad SequenceExample");
@@ -53,8 +53,7 @@ static presto_status check_list_entry(presto_span in, presto_span entry, presto_
 
 presto_status presto__sequence_check(presto_span in, presto_arena *arena, presto_error *err) {
     presto_sample sample;
-    /* The context is field 1, as an Example's features are, and field 2 is unknown to an Example.
-     */
+    /* The context is field 1, like an Example's features; an Example does not know field 2. */
     PRESTO_TRY(presto_example_parse(in, NULL, 0, arena, &sample, err));
     presto__wire wire = presto__wire_of(in);
     while (wire.at != wire.end) {
@@ -78,7 +77,8 @@ presto_status presto__sequence_check(presto_span in, presto_arena *arena, presto
 presto__record_kind presto__record_kind_of(presto_span record, presto_arena *arena) {
     if (record.bytes == 0)
         return PRESTO__KIND_EMPTY;
-    /* Other messages parse too, being all unknown fields: only what has no other field counts. */
+    /* Other messages parse as well, as unknown fields only. So only a message without other
+     * fields counts. */
     bool lists = false;
     presto__wire wire = presto__wire_of(record);
     while (wire.at != wire.end) {
@@ -95,7 +95,7 @@ presto__record_kind presto__record_kind_of(presto_span record, presto_arena *are
 
 /* ---- codec ---- */
 
-/* The payloads that a codec is to be found for. */
+/* The payloads whose codec is searched. */
 typedef struct guess {
     const presto_span *payloads;
     size_t count;
@@ -108,8 +108,7 @@ static bool is_message(presto_span record, presto_arena *arena) {
     return kind == PRESTO__KIND_EXAMPLE || kind == PRESTO__KIND_SEQUENCE;
 }
 
-/* Does the codec make sense of any of the payloads: does it decompress, if `proof` to an Example?
- */
+/* Does the codec decode any of the payloads? With `proof`, it must decode to an Example. */
 static presto_status try_codec(const guess *job, const presto_codec_spec *spec, bool proof,
                                bool *fits_out) {
     presto_codec *codec;
@@ -130,7 +129,7 @@ static presto_status try_codec(const guess *job, const presto_codec_spec *spec, 
     return status;
 }
 
-/* Take the codec called `name` for an answer if it fits. */
+/* Answer with the codec called `name`, if it fits. */
 static presto_status propose(const guess *job, const char *name, bool proof,
                              presto_codec_spec *spec_out, bool *fits_out) {
     presto_codec_spec spec;
@@ -165,6 +164,6 @@ presto_status presto__guess_codec(const presto_span *payloads, size_t count, pre
         if (fits)
             return PRESTO_OK;
     }
-    /* snappy has no signature: the Examples that come out are its proof. */
+    /* snappy has no signature: Examples in the output are the proof. */
     return propose(&job, "snappy", true, spec_out, &fits);
 }

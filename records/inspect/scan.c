@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walking a file past its damage: where a frame does not hold, the next position is searched where
- * a whole one stands. The search starts inside the damaged frame even if its header holds: bytes
- * may be missing from it, and whole records stand where it says that it goes on.
+ * Walking a file past its damage: behind a bad frame, the next position with a whole frame is
+ * searched. The search starts inside the damaged frame, even if its header is correct: bytes may be
+ * missing from it, and whole records may start before its announced end.
  */
 #include "inspect_internal.h"
 
@@ -28,7 +28,7 @@ struct presto__scan {
     presto__stream *stream;
     uint64_t offset; /* where the next frame is expected */
     uint64_t record;
-    bool told_failure; /* the stream's own error has been handed out */
+    bool told_failure; /* the stream's own error has been returned */
     presto_error fault;
 };
 
@@ -84,13 +84,13 @@ uint64_t presto__scan_file_bytes(const presto__scan *scan) {
     return scan->file_bytes;
 }
 
-/* One past the last byte that can be there. */
+/* One past the last byte that may exist. */
 static uint64_t file_end(const presto__scan *scan) {
     return scan->compression == PRESTO_FILE_PLAIN ? scan->file_bytes : UINT64_MAX;
 }
 
-/* A view that treats the stream's failure as its end; only a lack of memory, and a wish to stop,
- * come through. */
+/* A view that treats a failure of the stream as its end, except for lack of memory and a wish to
+ * stop. */
 static presto_status view(presto__scan *scan, uint64_t offset, size_t count, presto_span *out,
                           presto_error *err) {
     presto_error ignored;
@@ -99,7 +99,7 @@ static presto_status view(presto__scan *scan, uint64_t offset, size_t count, pre
     return status == PRESTO_ERR_MEMORY || status == PRESTO_ERR_STOPPED ? status : PRESTO_OK;
 }
 
-/* Can a frame with this payload end within the file? Of compressed files that is not known. */
+/* Can a frame with this payload end within the file? For compressed files this is unknown. */
 static bool may_fit(const presto__scan *scan, uint64_t offset, uint64_t payload_bytes) {
     uint64_t end = file_end(scan);
     return payload_bytes <= scan->max_payload_bytes && offset + OVERHEAD <= end &&
@@ -112,7 +112,7 @@ static presto_fault_kind kind_of(presto_status status) {
     return status == PRESTO_ERR_LIMIT ? PRESTO_FAULT_LIMIT : PRESTO_FAULT_LENGTH;
 }
 
-/* From the expected frame on nothing fits up to `end`. */
+/* No frame fits between the expected one and `end`. */
 static presto_status lose(presto__scan *scan, presto_fault_kind kind, uint64_t end,
                           presto__scan_item *item) {
     *item = (presto__scan_item){.record = scan->record,
@@ -132,7 +132,7 @@ static presto_status lose_until_next(presto__scan *scan, presto_fault_kind kind,
     return lose(scan, kind, found, item);
 }
 
-/* The stream is over: was that its end, or did reading or decompressing fail? */
+/* The stream ended: at its end, or because reading or decompressing failed? */
 static presto_status finish(presto__scan *scan, presto__scan_item *item) {
     presto_span none;
     presto_status status = presto__stream_view(scan->stream, scan->offset, 1, &none, &scan->fault);

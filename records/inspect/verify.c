@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Verification: every CRC, every codec frame, every Example, the index and dataset.json; damage
+/* Verification: every CRC, every codec frame, every Example, the index and dataset.json. Damage
  * never ends it. */
 #include <presto/inspect.h>
 
@@ -20,7 +20,7 @@
 #include "../shard/shard_internal.h"
 #include "inspect_internal.h"
 
-/* The codec is guessed from the first so many records. */
+/* The codec is guessed from this many first records. */
 #define GUESS_RECORDS 16
 
 const char *presto_fault_name(presto_fault_kind kind) {
@@ -287,7 +287,7 @@ static presto_status file_crc(const char *path, const presto_verify_options *opt
     int fd;
     struct stat info;
     if (presto__open_regular(path, &fd, &info, NULL) < 0)
-        return PRESTO_END; /* has been reported */
+        return PRESTO_END; /* already reported */
     uint8_t *bytes = malloc(piece);
     presto_status status = bytes != NULL ? PRESTO_OK : presto_fail_memory(err, piece);
     uint32_t crc = 0;
@@ -313,7 +313,7 @@ static presto_status file_crc(const char *path, const presto_verify_options *opt
     return status;
 }
 
-/* Is the file what dataset.json says? `records` whole ones were found in it. */
+/* Is the file the one that dataset.json describes? It has `records` whole records. */
 static presto_status check_manifest(const char *path, const presto_dataset_shard *says,
                                     const presto_verify_options *options, uint64_t records,
                                     presto_verify_result *result, presto_error *err) {
@@ -322,7 +322,7 @@ static presto_status check_manifest(const char *path, const presto_dataset_shard
     struct stat info;
     uint32_t crc;
     if (stat(path, &info) != 0)
-        return PRESTO_OK; /* has been reported */
+        return PRESTO_OK; /* already reported */
     if ((uint64_t)info.st_size != says->stored_bytes || records != says->records) {
         snprintf(message, sizeof message,
                  "%ju whole record%s in %ju byte%s, but dataset.json says %ju in %ju",

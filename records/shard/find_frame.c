@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the next whole frame stands, in a stream whose lengths can no longer be followed. The
- * stream is read, not mapped: a bad sector or a file that gets shorter meanwhile is a failed or a
- * short read here, and would be the end of the process there.
+ * Finds the next whole frame in a stream whose lengths can no longer be followed. The stream is
+ * read, not mapped: with a bad sector, or a file that becomes shorter, a read fails or is short.
+ * With a mapping, the process would die.
  */
 #include "../frame/frame_internal.h"
 #include "shard_internal.h"
@@ -13,8 +13,8 @@
 /* Zeros are compared in pieces of this size. */
 #define ZERO_BYTES ((size_t)4 << 10)
 
-/* A view that treats the stream's failure as its end; only a lack of memory, and a wish to stop,
- * come through. */
+/* A view that treats a failure of the stream as its end, except for lack of memory and a wish to
+ * stop. */
 static presto_status view(presto__stream *stream, uint64_t offset, size_t count, presto_span *out,
                           presto_error *err) {
     presto_error failure;
@@ -32,7 +32,7 @@ static bool header_holds(presto_span header) {
            PRESTO_OK;
 }
 
-/* Does a whole frame stand at `offset`? The header has been found to hold. */
+/* Is there a whole frame at `offset`? Its header is known to be correct. */
 static presto_status frame_holds(presto__stream *stream, uint64_t offset, uint64_t payload_bytes,
                                  bool *holds, presto_error *err) {
     presto_span frame, payload;
@@ -54,9 +54,9 @@ static size_t leading_zeros(presto_span bytes) {
 }
 
 /*
- * How many of the positions at the start of `window` can be passed over because a header there is
- * all zeros: the CRC of eight zero bytes is not zero. Files that a crash has left preallocated are
- * gigabytes of them.
+ * How many positions at the start of `window` can be skipped because the header there would be all
+ * zeros? (The CRC of eight zero bytes is not zero.) A crash may leave files with preallocated
+ * gigabytes of zeros.
  */
 static size_t zero_positions(presto_span window) {
     size_t zeros = leading_zeros(window);
@@ -77,7 +77,7 @@ presto_status presto__stream_find_frame(presto__stream *stream, uint64_t from,
         }
         size_t count = window.bytes - OVERHEAD + 1;
         for (size_t at = 0; at < count; at++) {
-            /* The length is compared first: that alone rejects nearly every position. */
+            /* The length is compared first: this alone rejects nearly every position. */
             uint64_t payload_bytes = presto__load_u64(window.data + at);
             if (payload_bytes == 0 && presto__load_u32(window.data + at + 8) == 0) {
                 presto_span rest = presto_span_of(window.data + at, window.bytes - at);

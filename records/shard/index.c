@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Index files are hints: nothing of one is believed before a CRC holds, and what does not hold can
- * be found out again from the data. They are read in blocks, each with a CRC of its own, so that
- * opening one costs the same whatever its size; and not mapped, because a mapped file that gets
- * shorter kills the process.
+ * Index files are hints: nothing is used before its CRC is verified, and wrong content is found out
+ * again from the data. They are read in blocks, each with its own CRC, so opening one costs the
+ * same for any size. They are not mapped, because a mapped file that becomes shorter kills the
+ * process.
  */
 #include "shard_internal.h"
 
@@ -23,7 +23,7 @@
 static const uint8_t magic[8] = {'P', 'R', 'E', 'S', 'T', 'O', 'I', 'X'};
 #define VERSION 2
 #define HEADER_BYTES 48
-/* A block has 2^13 offsets (64 KiB), in version 1 all of them. */
+/* A block has 2^13 offsets (64 KiB); in version 1, all of them. */
 #define BLOCK_BITS 13
 #define ONE_BLOCK_BITS 63
 #define CRC_BYTES 4
@@ -51,7 +51,7 @@ static presto_status corrupt(const char *path, const char *what, presto_error *e
     return status;
 }
 
-/* Not every file system keeps nanoseconds. */
+/* Some file systems do not store nanoseconds. */
 static bool same_time(int64_t a, int64_t b) {
     const int64_t second = 1000000000;
     return a == b || (a / second == b / second && (a % second == 0 || b % second == 0));
@@ -61,7 +61,7 @@ static uint64_t blocks_of(uint64_t count, unsigned block_bits) {
     return (count >> block_bits) + 1; /* of count + 1 offsets */
 }
 
-/* Where the offsets of a block stand, and how many they are. */
+/* The position and number of a block's offsets. */
 static uint64_t block_at(const presto__index *index, uint64_t block, size_t *offsets_out) {
     uint64_t first = block << index->block_bits;
     uint64_t left = index->count + 1 - first;
@@ -70,14 +70,14 @@ static uint64_t block_at(const presto__index *index, uint64_t block, size_t *off
     return first;
 }
 
-/* More records than these cannot be in the file: a frame takes 16 bytes. */
+/* The file cannot have more records: a frame takes 16 bytes. */
 static uint64_t most_records(const presto__index_key *key) {
     uint64_t most = key->data_bytes / PRESTO_FRAME_OVERHEAD_BYTES;
     return key->plain || most > UINT64_MAX / (2 * DEFLATE_RATIO) ? most
                                                                  : (most + 1) * DEFLATE_RATIO;
 }
 
-/* Is it a header, a damaged one, or does the file belong to another program? */
+/* Is it a header, a damaged header, or a file of another program? */
 static presto_status check_header(const char *path, presto_span header, presto_error *err) {
     uint8_t mended[HEADER_BYTES] = {0};
     size_t there = header.bytes < sizeof magic ? header.bytes : sizeof magic;
@@ -96,13 +96,13 @@ static presto_status check_header(const char *path, presto_span header, presto_e
     return starts_well && holds ? PRESTO_OK : corrupt(path, "its header is damaged", err);
 }
 
-/* What a header says; PRESTO_END: it is of other data. */
+/* Reads the header. PRESTO_END: it is for other data. */
 static presto_status parse_header(const char *path, presto_span header, uint64_t file_bytes,
                                   presto__index *index, presto_error *err) {
     PRESTO_TRY(check_header(path, header, err));
     uint32_t version = presto__load_u32(header.data + AT_VERSION);
     if (version < 1 || version > VERSION)
-        return PRESTO_END; /* of another version of ours: as if there were none */
+        return PRESTO_END; /* another version of ours: treated as missing */
     uint64_t count = presto__load_u64(header.data + AT_COUNT);
     if (presto__load_u64(header.data + AT_DATA_BYTES) != index->key.data_bytes ||
         !same_time((int64_t)presto__load_u64(header.data + AT_MTIME), index->key.data_mtime_ns))
@@ -118,7 +118,7 @@ static presto_status parse_header(const char *path, presto_span header, uint64_t
     return PRESTO_OK;
 }
 
-/* Do these offsets make sense by themselves and, at both ends, with the file? */
+/* Are these offsets consistent in themselves and, at both ends, with the file? */
 static presto_status check_block(const char *path, const presto__index *index, uint64_t first,
                                  size_t count, presto_error *err) {
     const uint64_t *offsets = index->offsets + first;
@@ -161,7 +161,7 @@ static presto_status open_file(const char *path, int fd, uint64_t file_bytes, pr
     presto_status status = parse_header(path, presto_span_of(header, got), file_bytes, index, err);
     if (status != PRESTO_OK)
         return status;
-    /* Zeroed memory of this size costs nothing before it is used. */
+    /* Zeroed memory costs nothing before it is used. */
     index->offsets = calloc((size_t)index->count + 1, sizeof *index->offsets);
     index->loaded = calloc((size_t)index->block_count, sizeof *index->loaded);
     if (index->offsets == NULL || index->loaded == NULL)
@@ -219,7 +219,7 @@ void presto__index_done(presto__index *index) {
 
 /* ---- writing ---- */
 
-/* The CRC of each block goes on from that of the header, so that it holds for no other data. */
+/* The CRC of each block continues from the header's, so a block fits no other data. */
 static void sum_blocks(uint32_t header_crc, const uint64_t *offsets, uint64_t count,
                        uint8_t *crcs) {
     const uint64_t most = (uint64_t)1 << BLOCK_BITS;

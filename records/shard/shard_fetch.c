@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Consecutive records of a shard in large reads, checked while they are in the processor's cache.
- * Damage stays with its record: the fetch goes on behind it.
+ * Reads consecutive records of a shard in large pieces and checks them while they are in the
+ * processor's cache. Damage affects only its record: the fetch continues behind it.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -44,10 +44,10 @@ typedef struct fetch {
     uint64_t first;
     presto_error *err; /* describes the first damaged record ... */
     bool described;    /* ... once there is one */
-    bool misplaced;    /* a record does not stand where the index says */
+    bool misplaced;    /* a record is not where the index says */
 } fetch;
 
-/* Where the caller wants to know of damage: the first in this fetch. */
+/* For callers that want to know: the first damage of this fetch. */
 static presto_error *damage_error(const fetch *job) {
     return job->described ? NULL : job->err;
 }
@@ -68,8 +68,8 @@ static void mark(fetch *job, size_t i, presto_status status, presto_span payload
 }
 
 /*
- * The header of a record that has place for `place_bytes`: the frame must be as large as that, or
- * the index and the file disagree.
+ * The header of a record with `place_bytes` between its offsets. The frame must have this size;
+ * otherwise the index and the file disagree.
  */
 static presto_status check_header(fetch *job, presto_span header, uint64_t offset,
                                   uint64_t place_bytes, presto_error *err) {
@@ -86,7 +86,7 @@ static presto_status check_header(fetch *job, presto_span header, uint64_t offse
     return status;
 }
 
-/* Record i stands whole at `frame`. */
+/* Record i is whole, at `frame`. */
 static void parse_record(fetch *job, size_t i, presto_span frame) {
     const presto_shard_options *options = &job->shard->options;
     presto_error *err = damage_error(job);
@@ -99,7 +99,7 @@ static void parse_record(fetch *job, size_t i, presto_span frame) {
     mark(job, i, status, payload);
 }
 
-/* Records [i, end) stand whole at `data`, back to back. */
+/* Records [i, end) are whole, back to back at `data`. */
 static void parse_records(fetch *job, size_t i, size_t end, const uint8_t *data) {
     const uint64_t *offsets = job->offsets;
     uint64_t start = offsets[i];
@@ -115,7 +115,8 @@ static void parse_records(fetch *job, size_t i, size_t end, const uint8_t *data)
     }
 }
 
-/* Offsets come from a file that anybody may have written; blocks are checked by themselves only. */
+/* Offsets come from a file that anybody may have written, and each block was checked only in
+ * itself. */
 static presto_status check_offsets(fetch *job, size_t count) {
     const presto_shard *shard = job->shard;
     const uint64_t *offsets = job->offsets;
@@ -139,11 +140,11 @@ typedef struct reading {
     int fd;
     uint64_t start; /* offset in the file of data[0] */
     uint8_t *data;
-    size_t bytes; /* wanted in all */
+    size_t bytes; /* wanted in total */
     size_t have;
 } reading;
 
-/* Another piece; if nothing comes, record i cannot be had. */
+/* Read another piece. If nothing comes, record i cannot be read. */
 static presto_status read_more(const fetch *job, size_t i, reading *in) {
     size_t left = in->bytes - in->have, got;
     size_t want =
@@ -156,7 +157,7 @@ static presto_status read_more(const fetch *job, size_t i, reading *in) {
                                               job->err);
 }
 
-/* A record larger than a piece: its CRC is computed piece by piece while it comes in. */
+/* A record larger than a piece: its CRC is computed piece by piece while it is read. */
 static presto_status read_large(fetch *job, size_t i, reading *in, size_t at, size_t frame_bytes) {
     const presto_shard_options *options = &job->shard->options;
     size_t end = at + frame_bytes;
@@ -207,7 +208,7 @@ static presto_status fetch_plain(fetch *job, size_t i, size_t end, uint8_t *data
             status = read_more(job, i, &in);
         if (status < 0)
             break;
-        /* All that have come whole. */
+        /* Checks all records that have been read completely. */
         size_t behind = i + 1;
         while (behind < end && offsets[behind + 1] - in.start <= in.have)
             behind++;
@@ -229,14 +230,14 @@ static presto_status fetch_mapped(fetch *job, size_t i, size_t end) {
 static presto_status fetch_compressed(fetch *job, size_t i, size_t end) {
     presto_status status = presto__shard_read_stream(job->shard, job->offsets + i, job->first + i,
                                                      end - i, job->block, job->err);
-    /* The place may be one that the stream does not have. */
+    /* The offset may be beyond the end of the stream. */
     job->misplaced |= status == PRESTO_ERR_TRUNCATED || status == PRESTO_ERR_CORRUPT;
     PRESTO_TRY(status);
     parse_records(job, i, end, job->block->bytes_.data);
     return PRESTO_OK;
 }
 
-/* Record i is a damaged range: say what indexing found there. */
+/* Record i is a damaged range: report what indexing found there. */
 static presto_status mark_damaged(fetch *job, size_t i) {
     presto_shard *shard = job->shard;
     presto_error why;
@@ -286,7 +287,7 @@ static presto_status fetch_whole(fetch *job, size_t i, size_t end, uint8_t **dat
     return PRESTO_OK;
 }
 
-/* Memory for all that stands in the file, aligned as the caller wants it. */
+/* Memory for the range of the file, aligned as the caller wants it. */
 static presto_status reserve_bytes(fetch *job, size_t count, uint8_t **data_out) {
     const uint64_t *offsets = job->offsets;
     uint64_t bytes = offsets[count] - offsets[0];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a shard's records start, by one pass over their headers, past damage if the caller
- * tolerates it.
+ * Finds where a shard's records start, by one pass over their headers. If the caller tolerates
+ * damage, the pass continues behind it.
  */
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@
 #define HEADER PRESTO_FRAME_HEADER_BYTES
 #define OVERHEAD PRESTO_FRAME_OVERHEAD_BYTES
 
-/* While hopping: past records larger than this only the next header is read. */
+/* Behind records larger than this, only the next header is read. */
 #define HOP_BYTES ((size_t)64 << 10)
 
 /* One pass over the headers. */
@@ -19,16 +19,16 @@ typedef struct hopper {
     presto_shard *shard;
     presto__found *found;
     presto__stream *stream; /* of a compressed file */
-    presto__stream *search; /* of a plain file: for the next frame after damage */
+    presto__stream *search; /* of a plain file: to find the next frame after damage */
     int fd;
-    uint64_t end;        /* size of a plain file; UINT64_MAX: not known before the end */
+    uint64_t end;        /* size of a plain file; UINT64_MAX: unknown until the end */
     presto_buffer bytes; /* a plain file's bytes from `start` on */
     uint64_t start;
     size_t last_payload;
     bool tolerate;
 } hopper;
 
-/* The header at `offset`, or what there is of it. */
+/* The header at `offset`, or the part of it that exists. */
 static presto_status view_header(hopper *hop, uint64_t offset, presto_span *out,
                                  presto_error *err) {
     if (hop->stream != NULL)
@@ -49,7 +49,7 @@ static presto_status view_header(hopper *hop, uint64_t offset, presto_span *out,
     return PRESTO_OK;
 }
 
-/* Is the record whole that the header announces? Compressed files tell only by being read. */
+/* Is the record complete that the header announces? For compressed files, only reading tells. */
 static presto_status check_end(hopper *hop, uint64_t offset, uint64_t payload_bytes,
                                presto_error *err) {
     uint64_t want = payload_bytes + OVERHEAD, there;
@@ -84,11 +84,11 @@ static presto_status add_number(presto_buffer *numbers, uint64_t number, presto_
     return presto_buffer_append(numbers, presto_span_of(&number, sizeof number), err);
 }
 
-/* After damage at `offset`: where the next whole frame starts. PRESTO_END: nowhere. */
+/* After damage at `offset`: the start of the next whole frame. PRESTO_END: there is none. */
 static presto_status resync(hopper *hop, uint64_t offset, uint64_t *found_out, presto_error *err) {
     presto_shard *shard = hop->shard;
     if (hop->stream != NULL)
-        return PRESTO_END; /* the rest of a damaged compressed file is no use */
+        return PRESTO_END; /* the rest of a damaged compressed file is useless */
     if (hop->search == NULL)
         PRESTO_TRY(presto__stream_new(hop->fd, shard->path, PRESTO_FILE_PLAIN, &hop->search, err));
     presto__stream_seek(hop->search, offset + 1);
@@ -96,7 +96,7 @@ static presto_status resync(hopper *hop, uint64_t offset, uint64_t *found_out, p
         hop->search, offset + 1, shard->options.max_payload_bytes, hop->end, found_out, err);
     if (status != PRESTO_END)
         return status;
-    /* No frame up to the end, or up to where the file cannot be read? */
+    /* There is no frame up to the end, or up to where the file cannot be read. */
     presto_span none;
     status = presto__stream_view(hop->search, *found_out, 1, &none, err);
     return status < 0 ? status : PRESTO_END;
@@ -106,11 +106,11 @@ static presto_status hop_once(hopper *hop, uint64_t offset, uint64_t *next_out, 
     presto_span header;
     uint64_t payload_bytes;
     PRESTO_TRY(view_header(hop, offset, &header, err));
-    /* Lengths are followed here, so they are checked whatever the verify level. */
+    /* Lengths are followed here, so they are checked at any verify level. */
     presto_status status =
         presto_frame_parse_header(header, offset, hop->shard->options.max_payload_bytes,
                                   PRESTO_VERIFY_HEADER, &payload_bytes, err);
-    /* More than the file has left is a cut record, or none, whatever the limit. */
+    /* A record larger than the rest of the file is cut, or no record, whatever the limit. */
     if (status == PRESTO_ERR_LIMIT && hop->stream == NULL &&
         presto__load_u64(header.data) > hop->end - offset)
         status = presto_fail(err, PRESTO_ERR_TRUNCATED, offset,
@@ -132,8 +132,8 @@ static bool is_damage(presto_status status) {
 }
 
 /*
- * The range from `offset` on holds no whole frame: it takes the place of a record, so that whoever
- * reads the shard meets it there. PRESTO_END: it goes on to the end of the file.
+ * The range from `offset` on has no whole frame. It takes the place of a record, so that readers of
+ * the shard meet it there. PRESTO_END: it reaches the end of the file.
  */
 static presto_status step_over(hopper *hop, uint64_t offset, uint64_t record,
                                const presto_error *why, uint64_t *next_out, presto_error *err) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which places a shard's records have: those of its index file, or those that the headers say. The
- * index file is a hint. What of it does not hold, by its CRCs or because no record stands there, is
- * found out again from the headers, with a warning, and nothing else is different: that the records
- * of a stream change their numbers under way is an error.
+ * The places of a shard's records: from its index file, or from the headers. The index file is a
+ * hint. If a CRC is wrong or a record is not where it says, the headers are read instead, with a
+ * warning. Nothing else changes. If the records' numbers would change in the middle of a stream,
+ * that is an error.
  */
 #include <stdlib.h>
 
@@ -58,7 +58,7 @@ static presto_status use_headers(presto_shard *shard, bool tolerate, presto_erro
     return PRESTO_OK;
 }
 
-/* The index has been used and does not hold, as `why` says. What the headers say replaces it if no
+/* The index has been used and is wrong, for the reason `why`. The headers replace it if no
  * record changes its number. */
 static presto_status replace_index(presto_shard *shard, const presto_error *why,
                                    presto_error *err) {
@@ -161,7 +161,7 @@ static presto_status known_fault(presto_shard *shard, presto_error *err) {
     return fault->status;
 }
 
-/* A block of the index, or, where it does not hold, the headers instead. */
+/* A block of the index. If the block is wrong, the headers are read instead. */
 static presto_status load_block(presto_shard *shard, uint64_t block, presto_error *err) {
     presto_error why;
     pthread_mutex_lock(&shard->index_lock);
@@ -195,7 +195,7 @@ presto_status presto__shard_places(presto_shard *shard, uint64_t first, uint64_t
     return PRESTO_OK;
 }
 
-/* Do the headers, up to the first that is damaged, stand where the index says? */
+/* Do the headers, up to the first damaged one, agree with the index? */
 static presto_status compare(presto_shard *shard, const presto__found *found, bool *same_out,
                              presto_error *err) {
     const uint64_t *offsets = offsets_of(found);
@@ -244,7 +244,7 @@ static presto_status check_index(presto_shard *shard, presto_error *err) {
 
 presto_status presto__shard_doubt_index(presto_shard *shard, presto_error *err) {
     if (atomic_load_explicit(&shard->found, memory_order_acquire) != NULL)
-        return PRESTO_OK; /* somebody else has just replaced it */
+        return PRESTO_OK; /* another thread has just replaced it */
     if (atomic_load(&shard->index_is_checked))
         return PRESTO_END;
     presto_status status = PRESTO_END;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Room shard: one TFRecord file: its bytes from front to back (stream), where its records stand
+ * Room shard: one TFRecord file: its bytes from front to back (stream), where its records are
  * (index), single records read and written.
  * May see: base, rooms frame and codec. Must not know: what a record holds, other files.
  * A shard is shared by threads; what stands behind it is in shard_parts_internal.h. A stream and an
@@ -30,10 +30,11 @@ void presto__stream_free(presto__stream *stream);
 void presto__stream_ask(presto__stream *stream, presto_stop_fn should_stop, void *user);
 
 /**
- * The bytes [offset, offset + count), fewer if the stream ends before. offset must not lie before
- * what was forgotten. The view holds until the next call. Returns: PRESTO_OK; an error
- * (PRESTO_ERR_IO, _CORRUPT, _TRUNCATED) if damage, not the end, cuts the view short: *view_out then
- * has the bytes before it. PRESTO_ERR_MEMORY and _STOPPED say nothing of the stream.
+ * The bytes [offset, offset + count), fewer if the stream ends before. `offset` must not lie before
+ * what was forgotten. The view is valid until the next call.
+ * Returns: PRESTO_OK; an error (PRESTO_ERR_IO, _CORRUPT, _TRUNCATED) if damage, not the end, cuts
+ *          the view short: *view_out then has the bytes before it. PRESTO_ERR_MEMORY and _STOPPED
+ *          say nothing about the stream.
  */
 presto_status presto__stream_view(presto__stream *stream, uint64_t offset, size_t count,
                                   presto_span *view_out, presto_error *err);
@@ -41,7 +42,7 @@ presto_status presto__stream_view(presto__stream *stream, uint64_t offset, size_
 /** Bytes before `offset` will not be asked for again. */
 void presto__stream_forget(presto__stream *stream, uint64_t offset);
 
-/** First byte that is still there; going back further takes presto__stream_rewind. */
+/** First byte that is still kept; to go back further, call presto__stream_rewind. */
 uint64_t presto__stream_base(const presto__stream *stream);
 /** One past the last byte that has been read. */
 uint64_t presto__stream_reach(const presto__stream *stream);
@@ -50,20 +51,22 @@ uint64_t presto__stream_reach(const presto__stream *stream);
 presto_status presto__stream_rewind(presto__stream *stream, presto_error *err);
 void presto__stream_set_fd(presto__stream *stream, int fd);
 
-/** Of a plain file: go on at `offset`, wherever that is. */
+/** For a plain file: continue at `offset`, anywhere. */
 void presto__stream_seek(presto__stream *stream, uint64_t offset);
 
 /**
- * Of a plain file: if a large hole (zeros that take no room on the disk) starts at `from` or before
- * it, go on `keep` bytes before its end, without reading it. Returns where the stream goes on.
+ * For a plain file: if a large hole (zeros that take no room on the disk) starts at or before
+ * `from`, continue `keep` bytes before its end, without reading it. Returns where the stream
+ * continues.
  */
 uint64_t presto__stream_skip_hole(presto__stream *stream, uint64_t from, size_t keep);
 
 /**
- * The first position >= `from` where a whole frame stands (both CRCs hold) with a payload of at
- * most `max_payload_bytes` that ends before `end` (UINT64_MAX: not known). Everything before it is
- * forgotten. Returns: PRESTO_OK; PRESTO_END if there is none, *found_out is then where the stream
- * ends, if only because it fails there (the next view says why); PRESTO_ERR_MEMORY, _STOPPED.
+ * The first position >= `from` with a whole frame (both CRCs correct) whose payload has at most
+ * `max_payload_bytes`, and that ends before `end` (UINT64_MAX: unknown). Everything before it is
+ * forgotten.
+ * Returns: PRESTO_OK; PRESTO_END if there is none: *found_out is then the end of the stream, or
+ *          where it fails (the next view says why); PRESTO_ERR_MEMORY, _STOPPED.
  */
 presto_status presto__stream_find_frame(presto__stream *stream, uint64_t from,
                                         uint64_t max_payload_bytes, uint64_t end,
@@ -72,10 +75,10 @@ presto_status presto__stream_find_frame(presto__stream *stream, uint64_t from,
 /** Bytes of the file (not of the stream) read so far. */
 uint64_t presto__stream_file_bytes(const presto__stream *stream);
 
-/** What the file is, by its content; `head` is its beginning (64 bytes or all of it). */
+/** The kind of a file by its content; `head` is its beginning (64 bytes or all of it). */
 presto_file_compression presto__detect_compression(presto_span head);
 
-/** Does a file that begins so hold records, plain or compressed? */
+/** Does a file with this beginning hold records, plain or compressed? */
 bool presto__is_tfrecord(presto_span head);
 
 /* ---- files that hold no TFRecords ---- */
@@ -109,24 +112,24 @@ static inline presto_status presto__foreign_is_damage(presto_status status, pres
     return PRESTO_ERR_CORRUPT;
 }
 
-/** What its name says: .gz, .deflate, .zz, .zlib. */
+/** The kind by its name: .gz, .deflate, .zz, .zlib. */
 presto_file_compression presto__compression_by_name(const char *path);
 
 /* ---- index files: bytes in docs/format.md ---- */
 
-/** What the index must fit: the data file as it stands now. */
+/** What the index must fit: the data file's present state. */
 typedef struct presto__index_key {
     uint64_t data_bytes;
     int64_t data_mtime_ns;
     bool plain; /* not compressed: the last offset is the file's size */
 } presto__index_key;
 
-/** An index file whose blocks are read when they are first needed. Zero-initialise. */
+/** An index file whose blocks are read at first use. Zero-initialise. */
 typedef struct presto__index {
     uint64_t *offsets; /* count + 1, each valid once its block is loaded; NULL: not open */
     uint64_t count;
     presto__index_key key;
-    uint32_t header_crc; /* the CRCs of the blocks go on from here */
+    uint32_t header_crc; /* the CRCs of the blocks continue from here */
     unsigned block_bits; /* offset i is in block i >> block_bits */
     uint64_t block_count;
     atomic_bool *loaded; /* of each block */
@@ -135,21 +138,22 @@ typedef struct presto__index {
 /**
  * Read the header of <data_path>.index, and its offsets if they are few.
  * Returns: PRESTO_OK; PRESTO_END if there is none or it does not fit the data (stale);
- * PRESTO_ERR_CORRUPT if it does not hold; PRESTO_ERR_UNSUPPORTED: another program wrote it;
- * PRESTO_ERR_IO; PRESTO_ERR_MEMORY.
+ *          PRESTO_ERR_CORRUPT if it is damaged; PRESTO_ERR_UNSUPPORTED: another program wrote it;
+ *          PRESTO_ERR_IO; PRESTO_ERR_MEMORY.
  */
 presto_status presto__index_open(const char *data_path, const presto__index_key *key,
                                  presto__index *index_out, presto_error *err);
 void presto__index_done(presto__index *index);
 
-/** Is block `block` there? Any thread. */
+/** Is block `block` loaded? Any thread. */
 static inline bool presto__index_has(const presto__index *index, uint64_t block) {
     return atomic_load_explicit(&index->loaded[block], memory_order_acquire);
 }
 
 /**
- * Read and check a block. Only one thread may load at a time, while others may read what is loaded.
- * Returns: PRESTO_OK; PRESTO_ERR_CORRUPT or _IO if what it says cannot be had.
+ * Read and check a block. Only one thread may load at a time; others may read loaded blocks
+ * meanwhile.
+ * Returns: PRESTO_OK; PRESTO_ERR_CORRUPT or _IO if it cannot be read.
  */
 presto_status presto__index_load(const char *data_path, presto__index *index, uint64_t block,
                                  presto_error *err);
@@ -165,8 +169,9 @@ char *presto__index_name(const char *data_path);
 /* ---- shards that share a limit on open files ---- */
 
 /**
- * Descriptors that many shards share: at most `limit` are open (more only while all are in use),
- * and one not used for long is closed first, in a time that does not grow with their number.
+ * Descriptors that many shards share: at most `limit` are open (more only while all are in use).
+ * One that was not used for long is closed first. Finding it takes a time that does not grow with
+ * their number.
  */
 typedef struct presto__fd_pool {
     size_t limit; /* set by init, then read-only */
@@ -175,7 +180,7 @@ typedef struct presto__fd_pool {
     presto_shard *newest, *oldest; /* ends of the list of shards whose file is open */
     size_t open_count;
 
-    atomic_size_t warnings; /* shards with a warning to take */
+    atomic_size_t warnings; /* shards with a warning that was not taken */
 } presto__fd_pool;
 
 presto_status presto__fd_pool_init(presto__fd_pool *pool, presto_error *err);
@@ -186,14 +191,14 @@ presto_status presto__shard_open(const char *path, const presto_shard_options *o
                                  presto__fd_pool *pool, presto_shard **shard_out,
                                  presto_error *err);
 
-/** What was wrong with its index file; false: nothing, or it has been taken. Any thread. */
+/** What was wrong with its index file. False: nothing, or it was taken before. Any thread. */
 bool presto__shard_take_warning(presto_shard *shard, presto_error *warning_out);
 
 /** A descriptor of the shard's file, held until presto__shard_release. */
 presto_status presto__shard_acquire(presto_shard *shard, int *fd_out, presto_error *err);
 void presto__shard_release(presto_shard *shard);
 
-/** Use what the headers say, whatever index there is. Only before others know the shard. */
+/** Use the headers, even if there is an index. Only before the shard is shared. */
 presto_status presto__shard_drop_index(presto_shard *shard, presto_error *err);
 
 /** Did presto_shard_index find a fitting index file? */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How many files of a dataset are open: shards of a pool are closed while idle and opened again,
- * as the very same file, when a thread needs them. Lock order: a shard's own lock, then the pool's,
- * and other shards' are only tried.
+ * Limits how many files of a dataset are open: shards of a pool are closed while idle, and opened
+ * again, as the same file, when a thread needs them. Lock order: a shard's own lock, then the
+ * pool's. Locks of other shards are only tried.
  */
 #include <sys/resource.h>
 #include <unistd.h>
@@ -48,11 +48,11 @@ static void pool_remove(presto__fd_pool *pool, presto_shard *shard) {
 }
 
 /*
- * Close the first idle file from the oldest on that was not used since it was looked at last; who
- * is passed over becomes the newest (the clock algorithm: nearly least recently used, and a use
- * costs no lock of the pool). Files that were not used stay in front of those that were, so that
- * the next search finds them at once. The caller holds its own shard's lock, so the others' are
- * only tried: whoever is busy is no victim. The second round finds who was passed over for a use.
+ * Close the oldest idle file that was not used since the last look. A file that was used is passed
+ * over and becomes the newest. This is the clock algorithm: nearly least recently used, and a use
+ * takes no lock of the pool. Unused files stay in front of used ones, so the next search finds them
+ * at once. The caller holds its own shard's lock, so other shards' locks are only tried; a busy one
+ * is not closed. The second round finds files that the first one passed over.
  */
 static void pool_evict(presto__fd_pool *pool, const presto_shard *self) {
     for (size_t left = 2 * pool->open_count; left > 0; left--) {
@@ -116,7 +116,7 @@ presto_status presto__shard_acquire(presto_shard *shard, int *fd_out, presto_err
     }
     presto_status status = PRESTO_OK;
     pthread_mutex_lock(&shard->lock);
-    shard->used = shard->fd >= 0; /* not by being opened, or nobody would be the first to go */
+    shard->used = shard->fd >= 0; /* opening is not a use: else no file would be closed first */
     if (shard->fd < 0) {
         pthread_mutex_lock(&pool->lock);
         if (pool->open_count >= pool->limit)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fetching from a file that is compressed as a whole: one stream per shard, which only goes
- * forward. What was decompressed last is kept for a while, for threads that come late.
+ * Fetching from a file that is compressed as a whole: one stream per shard, which only moves
+ * forward. The last decompressed bytes are kept for a while, for threads that come late.
  */
 #include "shard_parts_internal.h"
 
-/* So much is kept behind the last fetch. */
+/* This much is kept behind the last fetch. */
 #define BEHIND_BYTES ((uint64_t)16 << 20)
 
 /* The stream, reading from `fd` and no farther than `start`. */
@@ -29,7 +29,7 @@ static presto_status copy_records(presto_shard *shard, const uint64_t *offsets, 
     uint64_t start = offsets[0], reach;
     size_t bytes = (size_t)(offsets[count] - start);
     presto_span view;
-    /* What lies before is decompressed and dropped, a little of it kept. */
+    /* What lies before is decompressed and dropped, except for a little. */
     while ((reach = presto__stream_reach(stream)) < start) {
         forget_behind(stream, reach);
         size_t step =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writing one TFRecord file: frames gathered in a buffer, written in large pieces under a temporary
- * name, with the offsets for the index and the CRC of the file's bytes kept along the way.
+ * Writing one TFRecord file: frames are gathered in a buffer and written in large pieces under a
+ * temporary name. The offsets for the index and the CRC of the file are collected on the way.
  */
 #include <presto/shard.h>
 
@@ -17,15 +17,16 @@
 #include "shard_internal.h"
 
 /*
- * Files are written in pieces of this size that start at a multiple of it, so that the kernel keeps
- * them in a few large folios: a reader gets them out of the page cache a quarter faster than what
- * odd pieces leave there. Small enough that the file's CRC finds the bytes in the processor's cache
- * where they were just put.
+ * Files are written in pieces of this size, which start at multiples of it. So the kernel keeps
+ * them in a few large folios, and reading them from the page cache is a quarter faster than with
+ * odd pieces. The size is small enough that the file's CRC finds the bytes still in the processor's
+ * cache.
  */
 #define PIECE_BYTES ((size_t)256 << 10)
-/* Frames up to this size are made where they are pending; what stands behind a piece is moved. */
+/* Frames up to this size are made in the pending buffer; bytes behind a piece are moved to its
+ * front. */
 #define SMALL_BYTES (PIECE_BYTES / 2)
-/* So much is written before the disk is asked to begin with it. */
+/* This much is written before the kernel is asked to start writing to the disk. */
 #define WRITEBACK_BYTES ((uint64_t)8 << 20)
 
 struct presto_shard_writer {
@@ -35,9 +36,9 @@ struct presto_shard_writer {
     int fd;
     presto_status failed; /* < 0: an append failed, the file cannot be finished */
     presto_shard_summary summary;
-    uint64_t started_bytes; /* of the file, that are on their way to the disk or there */
+    uint64_t started_bytes; /* bytes of the file that the disk has or was asked to write */
     uint64_t offset;        /* in the framed stream */
-    presto_buffer pending;  /* framed bytes not yet handed on, less than a piece */
+    presto_buffer pending;  /* framed bytes not yet passed on, less than a piece */
     presto_buffer offsets;  /* one u64 a record */
     presto_buffer output;   /* of a piece: compressed bytes not yet written */
     z_stream zlib;
@@ -110,7 +111,7 @@ static presto_status write_out(presto_shard_writer *writer, presto_span bytes, p
     return PRESTO_OK;
 }
 
-/* Z_FINISH: and nothing comes behind it. */
+/* Z_FINISH: nothing follows. */
 static presto_status deflate_out(presto_shard_writer *writer, presto_span bytes, int flush,
                                  presto_error *err) {
     z_stream *zlib = &writer->zlib;
@@ -129,14 +130,14 @@ static presto_status deflate_out(presto_shard_writer *writer, presto_span bytes,
     return PRESTO_OK;
 }
 
-/* At most a piece, and all of one but at the end. */
+/* At most a piece; less only at the end. */
 static presto_status hand_on(presto_shard_writer *writer, presto_span bytes, presto_error *err) {
     if (writer->options.compression == PRESTO_FILE_PLAIN)
         return write_out(writer, bytes, err);
     return deflate_out(writer, bytes, Z_NO_FLUSH, err);
 }
 
-/* The first piece that is pending, if it is whole. */
+/* The first pending piece, if it is complete. */
 static presto_status hand_on_pending(presto_shard_writer *writer, presto_error *err) {
     presto_buffer *pending = &writer->pending;
     if (pending->bytes < PIECE_BYTES)
@@ -166,7 +167,7 @@ static presto_status put(presto_shard_writer *writer, presto_span bytes, presto_
     return PRESTO_OK;
 }
 
-/* A record that is not small, piece by piece: both CRCs are computed while one is in the cache. */
+/* A large record, piece by piece: both CRCs are computed while a piece is in the cache. */
 static presto_status put_large(presto_shard_writer *writer, presto_span payload,
                                presto_error *err) {
     uint8_t header[PRESTO_FRAME_HEADER_BYTES], footer[PRESTO_FRAME_FOOTER_BYTES];
@@ -267,7 +268,7 @@ static presto_status write_index(presto_shard_writer *writer, presto_error *err)
                                writer->summary.records, writer->options.sync, err);
 }
 
-/* Everything up to the rename; what fails here leaves only the temporary file. */
+/* Everything up to the rename. A failure here leaves only the temporary file. */
 static presto_status complete(presto_shard_writer *writer, presto_error *err) {
     PRESTO_TRY(hand_on(writer, presto_buffer_span(&writer->pending), err));
     if (writer->options.compression != PRESTO_FILE_PLAIN)
@@ -296,8 +297,7 @@ presto_status presto_shard_writer_finish(presto_shard_writer *writer,
         return refuse(writer, err);
     presto_status status = complete(writer, err);
     bool named = false;
-    /* An index of an earlier file of this name would fit neither size nor time, yet has no business
-     * here. */
+    /* An index of an earlier file of this name would not fit, but should not stay here. */
     if (status == PRESTO_OK && !writer->options.write_index)
         remove_index(writer->path);
     if (status == PRESTO_OK) {

@@ -23,13 +23,13 @@ struct presto__stream {
     presto_buffer window; /* [head, bytes) are the stream's bytes from `base` on */
     size_t head;
     uint64_t base;
-    bool ended;           /* nothing comes after the window ... */
+    bool ended;           /* nothing follows the window ... */
     presto_status failed; /* ... because of this, if < 0, described in `failure` */
     presto_error failure;
     uint8_t *input; /* compressed bytes, READ_BYTES */
     z_stream zlib;
     bool zlib_ready;
-    bool between_members;       /* a gzip member is whole; another may follow */
+    bool between_members;       /* a gzip member is complete; another may follow */
     presto_stop_fn should_stop; /* NULL: never */
     void *stop_user;
 };
@@ -108,7 +108,7 @@ void presto__stream_forget(presto__stream *stream, uint64_t offset) {
         return;
     stream->head += (size_t)(offset - stream->base);
     stream->base = offset;
-    /* Moving down what is left pays once that is the smaller part. */
+    /* Moving the rest to the front pays once the rest is the smaller part. */
     size_t left = stream->window.bytes - stream->head;
     if (left == 0 || stream->head > (left < READ_BYTES ? READ_BYTES : left)) {
         if (left > 0)
@@ -129,7 +129,7 @@ uint64_t presto__stream_skip_hole(presto__stream *stream, uint64_t from, size_t 
 #ifdef SEEK_DATA
     if (stream->compression != PRESTO_FILE_PLAIN || stream->ended)
         return from;
-    /* Reads say where they read, so that the descriptor's own position is nobody's. */
+    /* Reads name their offset, so the descriptor's own position is not used. */
     off_t data = lseek(stream->fd, (off_t)from, SEEK_DATA);
     if (data < 0 && errno == ENXIO)
         data = lseek(stream->fd, 0, SEEK_END);
@@ -144,7 +144,7 @@ uint64_t presto__stream_skip_hole(presto__stream *stream, uint64_t from, size_t 
     return from;
 }
 
-/* The stream ends here, for a reason. */
+/* The stream ends here, for this reason. */
 static presto_status end_with(presto__stream *stream, presto_status failed) {
     stream->ended = true;
     stream->failed = failed;
@@ -261,8 +261,8 @@ presto_status presto__stream_view(presto__stream *stream, uint64_t offset, size_
 
 /* ---- what a file is ---- */
 
-/* Does the decompressed beginning hold a record's header? Only the first few bytes of the file are
- * looked at. */
+/* Does the decompressed beginning hold a record's header? Only the first few bytes of the file
+ * are read. */
 static bool inflates_to_record(presto_span head, int bits) {
     uint8_t out[PRESTO_FRAME_HEADER_BYTES];
     z_stream zlib = {.next_in = (Bytef *)(uintptr_t)head.data, .avail_in = (uInt)head.bytes};
@@ -288,7 +288,7 @@ presto_file_compression presto__detect_compression(presto_span head) {
         return PRESTO_FILE_PLAIN;
     if (head.bytes >= 3 && memcmp(head.data, "\x1f\x8b\x08", 3) == 0)
         return PRESTO_FILE_GZIP;
-    /* zlib's two bytes are a weak sign; with a record behind them it is one. */
+    /* zlib's two bytes are a weak sign; a record behind them confirms it. */
     if (head.bytes >= 2 && (head.data[0] & 0x0f) == 8 &&
         (head.data[0] * 256 + head.data[1]) % 31 == 0 && inflates_to_record(head, MAX_WBITS))
         return PRESTO_FILE_ZLIB;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * decode-image: JPEG or PNG bytes -> uint8 [height, width, channels]. The format is told by the
- * content, never by a name. The result is that of tf.io.decode_image. A plan that crops later asks
- * for a window only.
+ * decode-image: JPEG or PNG bytes -> uint8 [height, width, channels]. The content decides the
+ * format, never the name. The result is that of tf.io.decode_image. If a later step crops, the plan
+ * asks for a window only.
  */
 #include <stdlib.h>
 
@@ -89,7 +89,7 @@ static void close_worker(void *worker) {
     free(decode);
 }
 
-/* What an unknown file is, for the message. */
+/* The guessed type of an unknown file, for the message. */
 static const char *describe_content(presto_span in) {
     if (in.bytes == 0)
         return "the file is empty";
@@ -138,8 +138,8 @@ static presto_status read_jpeg(decode_worker *worker, presto_step_context *conte
     return presto__jpeg_read(worker->jpeg, data, scratch, err);
 }
 
-/* Rows of a PNG build on those before them, and its checksum covers all: it is always decoded
- * whole. */
+/* Rows of a PNG depend on the rows before them, and its checksum covers all: it is always
+ * decoded whole. */
 static presto_status read_png(decode_worker *worker, presto_step_context *context, presto_part *out,
                               presto_error *err) {
     out->window = (presto_window){0, 0, worker->spec.dims[0], worker->spec.dims[1]};
@@ -157,7 +157,7 @@ static presto_status read_png(decode_worker *worker, presto_step_context *contex
     return presto__png_read(&worker->png, data, scratch, err);
 }
 
-/* Closes the image on every way out. */
+/* Closes the image in every case. */
 static presto_status read_image(decode_worker *worker, presto_step_context *context,
                                 const presto_window *wanted, presto_part *out, presto_error *err) {
     format open = worker->open;

@@ -4,14 +4,13 @@
  * fancy upsampling, EXIF orientation ignored, CMYK and YCCK turned to RGB by k * c / 255 (Adobe's
  * are stored inverted).
  *
- * Damage is never passed over: the source manager fails where the data ends instead of inventing an
- * end marker, and the warnings that mean lost pixels are errors. A fresh decompressor is made for
- * each image: a reused one keeps the tables of the image before, and an image without tables of its
- * own would depend on it.
+ * Damage is never ignored: if the data ends, the source manager fails instead of inventing an end
+ * marker; warnings that mean lost pixels are errors. Each image gets a fresh decompressor. A reused
+ * one would keep the tables of the previous image, and an image without tables would depend on
+ * them.
  *
- * libjpeg reports errors by longjmp. Each function that calls into it sets the jump target first
- * and keeps everything that outlives the jump in presto__jpeg; no memory is owned by anything in
- * between.
+ * libjpeg reports errors by longjmp. Each function that calls it sets the jump target first, and
+ * keeps everything that outlives the jump in presto__jpeg. Between them nothing owns memory.
  */
 #include "jpeg_internal.h"
 
@@ -29,15 +28,15 @@ bool presto__jpeg_probe(presto_span in) {
 #include <jerror.h>
 
 /*
- * A progressive file may hold as many scans as it likes. Each is a pass over all pixels, however
- * few bytes it has. Encoders write 10 to 30; more are read as long as the passes together are
- * short.
+ * A progressive file may have any number of scans. Each is a pass over all pixels, however few
+ * bytes it has. Encoders write 10 to 30. More are read only if all passes together are short.
  */
 #define MAX_SCANS 500
 #define FREE_SCANS 32
 #define MAX_SCANNED_PIXELS ((uint64_t)1 << 30)
 /*
- * Columns next to a cut are upsampled as at an edge of the image; so many are decoded and left out.
+ * Columns next to a cut are upsampled as at an edge of the image. This many extra ones are decoded
+ * and dropped.
  */
 #define CUT_MARGIN 8
 
@@ -51,7 +50,7 @@ struct presto__jpeg {
     presto_span in;
     int channels;         /* of the output: 1 or 3 */
     presto_window window; /* what presto__jpeg_read delivers */
-    presto_status status; /* why it jumped */
+    presto_status status; /* why longjmp was called */
     char message[JMSG_LENGTH_MAX];
     uint64_t offset;
     /* of presto__jpeg_read: */
@@ -101,7 +100,7 @@ _Noreturn static void escape(j_common_ptr cinfo) {
 }
 
 /*
- * Warnings are level -1. Those that mean lost or invented pixels are errors; odd headers are not.
+ * Warnings have level -1. Those that mean lost or invented pixels are errors; odd headers are not.
  */
 static void on_message(j_common_ptr cinfo, int level) {
     if (level >= 0)
@@ -209,7 +208,7 @@ static void start_decompressor(presto__jpeg *jpeg, presto_span in) {
     jpeg->cinfo.err = &jpeg->errors;
     jpeg->errors.num_warnings = 0;
     jpeg->cinfo.client_data = jpeg;
-    jpeg->is_open = true; /* destroying a struct of zeros is fine */
+    jpeg->is_open = true; /* destroying a zeroed struct is fine */
     jpeg_create_decompress(&jpeg->cinfo);
     jpeg->cinfo.src = &jpeg->source;
     jpeg->cinfo.progress = &jpeg->progress;
@@ -271,7 +270,8 @@ presto_status presto__jpeg_aim(presto__jpeg *jpeg, const presto_window *wanted,
     jpeg->window = (presto_window){0, 0, cinfo->output_height, cinfo->output_width};
     *window_out = jpeg->window;
     /*
-     * Progressive images that lack scans are smoothed across blocks, also over a cut: always whole.
+     * libjpeg smooths a progressive image with missing scans across blocks, also across a cut: such
+     * an image is decoded whole.
      */
     if (cinfo->progressive_mode)
         return PRESTO_OK;
@@ -317,8 +317,8 @@ static void read_row(presto__jpeg *jpeg, uint8_t *out) {
 }
 
 /*
- * Rows after the window: their entropy-coded data is still read, for its errors. The very last row
- * is decoded because libjpeg takes a skip to the end as leave to read nothing.
+ * The rows after the window: their entropy-coded data is still read, to find errors. The very last
+ * row is decoded, because libjpeg reads nothing when it is told to skip to the end.
  */
 static void read_rest(presto__jpeg *jpeg) {
     struct jpeg_decompress_struct *cinfo = &jpeg->cinfo;
@@ -357,7 +357,7 @@ presto_status presto__jpeg_read(presto__jpeg *jpeg, uint8_t *out, uint8_t *scrat
 
 #else
 
-/* Without libjpeg-turbo: known, and refused with the reason. */
+/* Without libjpeg-turbo the step is known, and refused with the reason. */
 struct presto__jpeg {
     char unused;
 };

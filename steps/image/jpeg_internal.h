@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JPEG decoding in two halves, header and pixels, so that a plan can look at the size first. */
+/* JPEG decoding in two parts, header and pixels, so that a plan can read the size first. */
 #ifndef PRESTO_STEPS_JPEG_INTERNAL_H
 #define PRESTO_STEPS_JPEG_INTERNAL_H
 
@@ -11,19 +11,19 @@ typedef struct presto__jpeg presto__jpeg;
 presto__jpeg *presto__jpeg_new(void);
 void presto__jpeg_free(presto__jpeg *jpeg);
 
-/** Does it start like a JPEG? */
+/** Does it begin like a JPEG? */
 bool presto__jpeg_probe(presto_span in);
 
 /**
  * Read the header of `in` (borrowed until presto__jpeg_close). channels: 0 (as stored), 1 or 3.
- * *spec_out is the decoded image's. An image that was still open is closed.
+ * *spec_out is the decoded image's. Closes an image that is still open.
  */
 presto_status presto__jpeg_open(presto__jpeg *jpeg, presto_span in, int channels,
                                 uint64_t max_bytes, presto_tensor_spec *spec_out,
                                 presto_error *err);
 
 /**
- * The window that presto__jpeg_read will deliver if `wanted` is asked for: at least as wide,
+ * The window that presto__jpeg_read delivers if `wanted` is asked for. It is at least as wide,
  * because columns come in whole blocks. Call it once, between open and read.
  */
 presto_status presto__jpeg_aim(presto__jpeg *jpeg, const presto_window *wanted,
@@ -31,7 +31,7 @@ presto_status presto__jpeg_aim(presto__jpeg *jpeg, const presto_window *wanted,
 
 /**
  * The window's pixels into `out`, rows without gaps. `scratch` has presto__jpeg_scratch_bytes().
- * The rest of the file is read as well, so that damage is found wherever it is. Closes the image.
+ * The rest of the file is read as well, to find any damage. Closes the image.
  */
 presto_status presto__jpeg_read(presto__jpeg *jpeg, uint8_t *out, uint8_t *scratch,
                                 presto_error *err);

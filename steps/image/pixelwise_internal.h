@@ -26,8 +26,8 @@ typedef struct presto__pixelwise_kernels {
                                                                        prefix##_floats##suffix}
 
 /*
- * The step's open_worker, and the kernels that it chooses from: the bodies PREFIX_bytes_body and
- * PREFIX_floats_body compiled for the baseline and for AVX2; the compiler vectorizes both.
+ * The step's open_worker, and the kernels from which it chooses: the bodies PREFIX_bytes_body and
+ * PREFIX_floats_body, compiled for the baseline and for AVX2. The compiler vectorizes both.
  */
 #if defined(__x86_64__)
 #define PRESTO__PIXELWISE_KERNELS(prefix)                                                          \
@@ -62,8 +62,8 @@ static inline presto__pixelwise_fn presto__pixelwise_kernel(presto_step_context 
 }
 
 /**
- * The kernel on the rows of the window `wanted` of the part `in`, which holds it, one after the
- * other: each is `row_count` values or pixels and becomes `row_bytes` bytes of `out`.
+ * Run the kernel on the rows of the window `wanted` of the part `in`, which contains it. Each row
+ * is `row_count` values or pixels and becomes `row_bytes` bytes of `out`.
  */
 static inline void presto__pixelwise_rows(const presto_part *in, const presto_window *wanted,
                                           presto__pixelwise_fn kernel, size_t row_count, void *out,

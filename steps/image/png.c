@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PNG by libspng, with what TensorFlow's decode_image makes of it: 16 bits are cut to their high
- * byte, alpha and tRNS are dropped without compositing unless 4 channels are asked for, gAMA is
- * ignored, grey of 1, 2 and 4 bits is scaled to 8, colour to grey uses the weights 0.299, 0.587,
- * 0.114 in 15 bits.
+ * PNG by libspng, with the rules of TensorFlow's decode_image: 16 bits are cut to the high byte;
+ * alpha and tRNS are dropped without compositing unless 4 channels are asked for; gAMA is ignored;
+ * grey of 1, 2 and 4 bits is scaled to 8; colour to grey uses the weights 0.299, 0.587, 0.114 in 15
+ * bits.
  */
 #include "png_internal.h"
 
@@ -16,7 +16,8 @@ bool presto__png_probe(presto_span in) {
 #if PRESTO_HAVE_SPNG
 #include <spng.h>
 
-/* Ancillary chunks (texts, profiles) are not needed for pixels; this much of them is read over. */
+/* Ancillary chunks (texts, profiles) are not needed for pixels. Up to this size they are
+ * skipped. */
 #define MAX_CHUNK_BYTES ((size_t)64 << 20)
 
 static presto_status fail_spng(int code, presto_error *err) {
@@ -46,7 +47,7 @@ static uint32_t read_u32(const uint8_t *bytes) {
     return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
-/* libspng stops at the header of IEND, so a file that lacks the rest of it would pass for whole. */
+/* libspng stops at the header of IEND, so a file without the rest of IEND would be accepted. */
 static presto_status check_end(presto_span in, presto_error *err) {
     static const uint8_t end_crc[4] = {0xae, 0x42, 0x60, 0x82};
     size_t at = sizeof signature;
@@ -141,7 +142,7 @@ size_t presto__png_scratch_bytes(const presto__png *png) {
 }
 
 static void grey_from_rgb(const uint8_t *in, uint8_t *out, size_t pixels) {
-    /* 0.299 and 0.587 in 15 bits; the three sum to 32768, so that grey stays as it is. */
+    /* 0.299 and 0.587 in 15 bits. The three weights sum to 32768, so grey is not changed. */
     const unsigned red = 9798, green = 19235, blue = 32768 - 9798 - 19235;
     for (size_t i = 0; i < pixels; i++)
         out[i] =
@@ -165,7 +166,7 @@ presto_status presto__png_read(presto__png *png, uint8_t *out, uint8_t *scratch,
         spng_decode_image(png->context, image, bytes, has_alpha ? SPNG_FMT_RGBA8 : SPNG_FMT_RGB8,
                           has_alpha ? SPNG_DECODE_TRNS : 0);
     if (code == SPNG_OK)
-        code = spng_decode_chunks(png->context); /* up to IEND: is the file whole? */
+        code = spng_decode_chunks(png->context); /* up to IEND, to verify that the file is whole */
     presto__png_close(png);
     if (code != SPNG_OK)
         return fail_spng(code, err);

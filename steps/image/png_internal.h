@@ -8,8 +8,7 @@
 typedef struct presto__png {
     void *context; /* spng_ctx while an image is open, else NULL */
     presto_tensor_spec spec;
-    int stored_channels; /* of the image as libspng gives it: 3 or 4; more than spec's are cut down
-                          */
+    int stored_channels; /* of libspng's image: 3 or 4; cut to spec's if more */
 } presto__png;
 
 bool presto__png_probe(presto_span in);
@@ -23,7 +22,7 @@ presto_status presto__png_open(presto__png *png, presto_span in, int channels, u
 /** Bytes of scratch memory that presto__png_read needs; 0 if none. */
 size_t presto__png_scratch_bytes(const presto__png *png);
 
-/** The whole image into `out`. Closes the image. */
+/** The whole image into `out`. Closes it. */
 presto_status presto__png_read(presto__png *png, uint8_t *out, uint8_t *scratch, presto_error *err);
 
 void presto__png_close(presto__png *png);

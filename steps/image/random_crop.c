@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * random-crop: a window of fixed size at a random place, every place equally likely. Draws the row
- * first, then the column. Works on any numeric image, of which it copies rows.
+ * random-crop: a window of fixed size at a random place; all places are equally likely. It draws
+ * the row first, then the column. It copies rows, so it works on any numeric image.
  */
 #include <stdlib.h>
 

@@ -15,12 +15,12 @@ typedef struct presto__resize_tap {
 presto__resize_tap presto__resize_tap_at(int64_t in, int64_t out, int64_t i);
 
 /**
- * The same weights, with high == low + 1 wherever in > 1: two neighbours are loaded at once. For
- * integers only.
+ * The same weights, with high == low + 1 whenever in > 1, so that two neighbours are loaded at
+ * once. For integers only.
  */
 presto__resize_tap presto__resize_pair_at(int64_t in, int64_t out, int64_t i);
 
-/** Tables and rows of one thread. Zero-initialise but for use_avx2; presto__resizer_done frees. */
+/** Tables and rows of one thread. Zero-initialise all but use_avx2; presto__resizer_done frees. */
 typedef struct presto__resizer {
     bool use_avx2;
     int64_t in_width, out_width; /* what the tables are for; 0: none yet */
@@ -36,8 +36,8 @@ typedef struct presto__resizer {
 void presto__resizer_done(presto__resizer *resizer);
 
 /**
- * Window `wanted` of the image `in` resized to `out_height` x `out_width`, into rows without gaps.
- * `in` holds what presto__resize_need() says. uint8 or float32, the same on both sides.
+ * Resize the window `wanted` of the image `in` to `out_height` x `out_width`, into rows without
+ * gaps. `in` holds what presto__resize_need() asks for. uint8 or float32, the same on both sides.
  */
 presto_status presto__resize(presto__resizer *resizer, const presto_part *in, int64_t out_height,
                              int64_t out_width, const presto_window *wanted, void *out,

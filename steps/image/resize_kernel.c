@@ -1,21 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bilinear, as tf.image.resize computes it: half-pixel centers, no antialias, float32, each product
- * and sum rounded by itself, first along the row, then between the rows:
+ * Bilinear, as tf.image.resize computes it: half-pixel centers, no antialias, float32. Each product
+ * and sum is rounded by itself, first along the row, then between the rows:
  *
- *     scale = in / out;  at = (i + 0.5) * scale - 0.5;  low = max(floor(at), 0);  high =
- * min(ceil(at), in - 1) top = tl + (tr - tl) * fx;  bottom = bl + (br - bl) * fx;  value = top +
- * (bottom - top) * fy
+ *     scale  = in / out
+ *     at     = (i + 0.5) * scale - 0.5
+ *     low    = max(floor(at), 0)
+ *     high   = min(ceil(at), in - 1)
  *
- * The row sums are the same for every output row that uses the input row, so each input row is
- * resized horizontally once and kept while the two rows around the output row move down: separable
- * without changing one rounding. A uint8 result is the truncated value; it cannot leave [0, 255],
- * since rounding is monotonic.
+ *     top    = tl + (tr - tl) * fx
+ *     bottom = bl + (br - bl) * fx
+ *     value  = top + (bottom - top) * fy
+ *
+ * The row sums are the same for every output row that uses the input row. So each input row is
+ * resized horizontally once, and kept while the two rows around the output row move down. This
+ * separates the two directions without changing a rounding. A uint8 result is the truncated value.
+ * It cannot leave [0, 255], because rounding is monotonic.
  *
  * Pairs: at the borders, and where `at` is whole, low == high and the weight does not matter. For
- * integers such a tap can be rewritten to two neighbours with weight 0 or 1 without changing the
- * value (d * 0 and d * 1 are exact), which lets the vector code load both pixels at once. For
- * floats it cannot: inf * 0 is not 0.
+ * integers such a tap can be replaced by two neighbours with weight 0 or 1 without changing the
+ * value (d * 0 and d * 1 are exact). So the vector code can load both pixels at once. For floats it
+ * cannot: inf * 0 is not 0.
  */
 #include "resize_internal.h"
 
@@ -47,7 +52,7 @@ presto__resize_tap presto__resize_pair_at(int64_t in, int64_t out, int64_t i) {
         tap.low = in - 1;
     if (tap.low != tap.high)
         return tap;
-    if (in == 1) /* there is no second one: whatever is loaded for it gets no weight */
+    if (in == 1) /* there is no second one: what is loaded for it has weight 0 */
         return (presto__resize_tap){0, 0, 0.0f};
     if (tap.low == in - 1)
         return (presto__resize_tap){in - 2, in - 1, 1.0f};
@@ -139,7 +144,7 @@ static presto_status grow_rows(presto__resizer *resizer, size_t values, presto_e
  * in[0]. */
 typedef struct row_job {
     const uint8_t *in;
-    size_t in_bytes; /* readable: this row and those after it */
+    size_t in_bytes; /* may be read: this row and those after it */
     int64_t base;
     const int32_t *low, *high;
     const float *fractions;
@@ -162,7 +167,7 @@ static inline __attribute__((always_inline)) void bytes_pixels_of(const row_job 
     }
 }
 
-/* Known numbers of channels make straight-line code. */
+/* Known numbers of channels give straight-line code. */
 static void bytes_pixels(const row_job *job, size_t first) {
     if (job->channels == 3)
         bytes_pixels_of(job, first, 3);
@@ -195,7 +200,7 @@ static void row_floats(const row_job *job) {
 }
 
 #ifdef TARGET_AVX2
-/* How many pixels from the first on have `bytes` readable bytes from their left neighbour on. */
+/* How many of the first pixels have `bytes` readable bytes from their left neighbour on. */
 static size_t safe_pixels(const row_job *job, size_t bytes) {
     size_t count = job->count;
     while (count > 0 &&
@@ -210,7 +215,7 @@ TARGET_AVX2 static inline __m256 spread(__m256i both, __m256i order) {
 }
 
 /*
- * What two_pixels() needs, in registers: through `job` it would be loaded again after each store.
+ * What two_pixels() needs, in registers. Through `job`, it would be loaded again after each store.
  */
 typedef struct wide_row {
     const uint8_t *in;
@@ -221,8 +226,8 @@ typedef struct wide_row {
     __m256i left_order, right_order;
 } wide_row;
 
-/* Output pixels i and i + 1. With 3 channels a fourth float is written, which the next pixel
- * overwrites. */
+/* Output pixels i and i + 1. With 3 channels a fourth float is written; the next pixel
+ * overwrites it. */
 TARGET_AVX2 static inline __attribute__((always_inline)) void two_pixels(wide_row row,
                                                                          size_t channels,
                                                                          size_t i) {
@@ -261,7 +266,7 @@ TARGET_AVX2 static inline __attribute__((always_inline)) void row_bytes_wide(con
         two_pixels(row, channels, i);
         i += 2;
     }
-    /* The last of an odd number, together with the one before it once more. */
+    /* The last one of an odd number, computed together with the one before it. */
     if (i < safe && safe > 1) {
         two_pixels(row, channels, safe - 2);
         i = safe;
@@ -344,7 +349,7 @@ TARGET_AVX2 static inline __m256i blend8(const float *top, const float *bottom, 
 TARGET_AVX2 static void blend_bytes_avx2(const float *top, const float *bottom, float fraction,
                                          size_t count, void *out) {
     const __m256 weight = _mm256_set1_ps(fraction);
-    /* Packing works within 128-bit halves; this brings the groups of four back in order. */
+    /* Packing works within 128-bit halves; this restores the order of the groups of four. */
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     uint8_t *bytes = out;
     size_t i = 0;
@@ -395,7 +400,7 @@ static blend_fn pick_blend(const presto__resizer *resizer, presto_dtype dtype) {
     return dtype == PRESTO_FLOAT32 ? blend_floats : blend_bytes;
 }
 
-/* Input row `number`, horizontally resized, in rows[slot]; the other slot is left alone. */
+/* Input row `number`, resized horizontally, in rows[slot]; the other slot is not changed. */
 static void make_row(presto__resizer *resizer, int slot, int64_t number, const presto_part *in,
                      row_job *job, row_fn row) {
     if (resizer->row_numbers[slot] == number)

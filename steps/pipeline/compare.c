@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A pipeline beside the definition that a dataset carries: are they the same, up to where? */
+/* Compares a pipeline with the definition in a dataset: are they the same, and up to which step? */
 #include <stdlib.h>
 
 #include "pipeline_internal.h"

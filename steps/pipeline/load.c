@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the text of a pipeline comes from: a file, or the built-in ones. */
+/* Reads the text of a pipeline: from a file, or from the built-in ones. */
 #include <stdio.h>
 
 #include <presto/file.h>

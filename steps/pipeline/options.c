@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Typed options. Strict on purpose: a text where a number belongs, a number with a tail, a value
- * out of bounds or a key that nobody knows is an error with its line, never a guess.
+ * Typed options, strict on purpose: a text where a number belongs, a number with a tail, a value
+ * out of bounds or an unknown key is an error with its line, never a guess.
  */
 #include "pipeline_internal.h"
 
@@ -100,7 +100,7 @@ static presto_status fail_unknown(const presto__options_request *request,
 typedef struct value_place {
     const presto_option_type *type;
     const char *owner;
-    const char *folder; /* of the text; NULL: the working folder */
+    const char *folder; /* of the text's file; NULL: the working folder */
     presto_arena *arena;
     presto_error *err;
 } value_place;
@@ -193,8 +193,8 @@ static presto_status parse_list(const value_place *place, const presto__yaml_nod
     return PRESTO_OK;
 }
 
-/* Paths of a pipeline file are relative to its folder; those of --set to the working folder. Of the
- * text, the first `prefix_bytes` are no path. */
+/* Paths in a pipeline file are relative to its folder, those of --set to the working folder. The
+ * first `prefix_bytes` of the text are no path. */
 static presto_status resolve_path(const value_place *place, const presto__yaml_node *node,
                                   size_t prefix_bytes, presto_option *value) {
     const char *file = node->text + prefix_bytes;
@@ -266,7 +266,7 @@ static presto_status parse_value(const value_place *place, const presto__yaml_no
     return fail_kind(place, node);
 }
 
-/* A default is parsed like a value that stands in YAML; lists are split at their commas. */
+/* A default is parsed like a YAML value; lists are split at commas. */
 static presto_status parse_default(const value_place *place, presto_option *value) {
     const char *text = place->type->default_text;
     presto__yaml_node node = {.kind = PRESTO__YAML_SCALAR, .text = text, .is_plain = true};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * --set STEP.OPTION=VALUE: changes to the tree of a pipeline before it is parsed, so that a changed
- * option is checked, filled in and recorded like one of the text.
+ * --set STEP.OPTION=VALUE: changes the tree of a pipeline before it is parsed. So a changed option
+ * is checked, completed and recorded like one in the text.
  */
 #include <stdlib.h>
 
@@ -57,7 +57,7 @@ static presto_status parse_change(const char *argument, presto_arena *arena, cha
         return fail_change(argument, form, err);
     *equals = '\0';
     change_out->value = equals + 1;
-    char *point = strrchr(words, '.'); /* options have no point in their names */
+    char *point = strrchr(words, '.'); /* names of options contain no point */
     if (point == NULL || point == words || point[1] == '\0')
         return fail_change(argument, form, err);
     *point = '\0';
@@ -119,7 +119,7 @@ static presto_status apply(presto__yaml_node *root, const char *argument, presto
     if (strcmp(wanted.owner, SOURCE) != 0)
         PRESTO_TRY(find_step(root, &wanted, &owner, err));
     if (owner == NULL || owner->kind != PRESTO__YAML_MAPPING)
-        return PRESTO_OK; /* parsing says what is wrong with the text */
+        return PRESTO_OK; /* parsing reports what is wrong with the text */
     presto__yaml_node *value = NULL;
     PRESTO_TRY(parse_value(&wanted, arena, &value, err));
     presto__yaml_node *key = presto_arena_alloc(arena, sizeof *key, _Alignof(presto__yaml_node));

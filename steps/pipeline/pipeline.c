@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pipelines from YAML. Everything that can be wrong without data is found here, with file and line:
- * keys, types, names, and a step whose input does not fit what the step before it gives.
+ * Pipelines from YAML. All errors that can be found without data are found here, with file and
+ * line: keys, types, names, and a step whose input does not fit the output of the step before it.
  */
 #define _XOPEN_SOURCE 700 /* realpath */
 #include "../../base/options_internal.h"
@@ -36,7 +36,7 @@ static presto_status prefix_line(parse_state *p, size_t line, const char *owner,
     return status;
 }
 
-/* Names go into file names and comma-separated lists of the command line. */
+/* Names are used in file names and in comma-separated lists of the command line. */
 static bool is_name(const char *text) {
     static const char allowed[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
@@ -134,7 +134,7 @@ static presto_status parse_yields(parse_state *p, const presto__yaml_node *node,
     return PRESTO_OK;
 }
 
-/* Features of other people's data are called anything: image/encoded, say. */
+/* Features of other people's data have any names, such as image/encoded. */
 static presto_status parse_feature(parse_state *p, const presto__yaml_node *node,
                                    const char **name_out) {
     if (node == NULL)
@@ -161,8 +161,8 @@ static presto_status parse_keys(parse_state *p, const presto__yaml_node *node, c
     return yields == NULL ? PRESTO_OK : parse_yields(p, yields, step);
 }
 
-/* Parses, creates and checks one step; *spec, of the main feature, goes from its input to its
- * output. */
+/* Parses, creates and checks one step. *spec, of the main feature, is the step's input before
+ * and its output after. */
 static presto_status parse_step(parse_state *p, const presto__yaml_node *node,
                                 presto_tensor_spec *spec) {
     presto_pipeline *pipeline = p->pipeline;

@@ -13,7 +13,7 @@
 
 /* ---- YAML text as a small tree that remembers its lines ---- */
 
-/* Anchors, aliases and tags are refused, so the tree is never larger than the text; nesting and
+/* Anchors, aliases and tags are refused, so the tree is never larger than the text. Nesting and
  * size are limited. */
 
 #define PRESTO__YAML_MAX_BYTES ((size_t)1 << 20)
@@ -29,23 +29,23 @@ typedef struct presto__yaml_node presto__yaml_node;
 struct presto__yaml_node {
     presto__yaml_kind kind;
     size_t line;              /* 1-based */
-    const char *set;          /* the `--set` argument that it comes from; NULL: the text */
+    const char *set;          /* the `--set` argument that it comes from; NULL: from the text */
     const char *text;         /* SCALAR: NUL-terminated, printable, one line */
-    bool is_plain;            /* SCALAR: not quoted, so that 5, true and null are no texts */
-    presto__yaml_node *key;   /* the key before this value; NULL but in a mapping */
+    bool is_plain;            /* SCALAR: without quotes, so 5, true and null are no texts */
+    presto__yaml_node *key;   /* the key of this value; NULL outside of a mapping */
     presto__yaml_node *next;  /* the next entry of the parent */
     presto__yaml_node *first; /* entries of a SEQUENCE, values of a MAPPING */
     size_t count;             /* how many */
 };
 
 /**
- * Parse exactly one document. Owner: the tree is `arena`'s.
- * Returns: PRESTO_ERR_SYNTAX with "line L: ..."; PRESTO_ERR_LIMIT; PRESTO_ERR_MEMORY.
+ * Parse exactly one document. The tree belongs to `arena`.
+ * Returns: PRESTO_OK; PRESTO_ERR_SYNTAX with "line L: ..."; PRESTO_ERR_LIMIT; PRESTO_ERR_MEMORY.
  */
 presto_status presto__yaml_parse(presto_span text, presto_arena *arena,
                                  presto__yaml_node **root_out, presto_error *err);
 
-/** A syntax error whose message starts with where the node stands: "line L: " or "--set X: ". */
+/** A syntax error. Its message starts with the node's place: "line L: " or "--set X: ". */
 void presto__yaml_error(const presto__yaml_node *node, presto_error *err, const char *format, ...)
     PRESTO_PRINTF(3, 4);
 /* As presto_fail(): a macro, so that analyzers see the status. */
@@ -58,7 +58,7 @@ presto__yaml_node *presto__yaml_get(const presto__yaml_node *mapping, const char
 /** "a text", "a number", "true or false", "null", "a list", "a mapping": for messages. */
 const char *presto__yaml_describe(const presto__yaml_node *node);
 
-/** Is it a scalar that stands for a text: quoted, or plain and not a number, truth or null? */
+/** Is it a scalar that means a text: quoted, or plain and not a number, truth value or null? */
 bool presto__yaml_is_text(const presto__yaml_node *node);
 
 /** A whole number in plain decimal; false if it is not one or does not fit. */
@@ -69,22 +69,23 @@ bool presto__yaml_number(const presto__yaml_node *node, double *value_out);
 
 /* ---- options: scalars and lists -> values of a typed table ---- */
 
-/* What presto__options_parse is asked to read. */
+/* The input of presto__options_parse. */
 typedef struct presto__options_request {
     const presto_option_type *table;
     size_t count;
     const presto__yaml_node *mapping;
-    const char *owner;         /* whose options they are, e.g. "step resize-image": for messages */
+    const char *owner;         /* the owner of the options, e.g. "step resize-image": for
+                                * messages */
     const char *folder;        /* that FILE options of the text are relative to; NULL: the working
                                   folder */
-    const char *const *others; /* keys that are the caller's own; NULL-terminated */
+    const char *const *others; /* keys that the caller handles itself; NULL-terminated */
 } presto__options_request;
 
 /**
- * The options of a mapping against their table. Defaults are filled in; *values_out runs parallel
- * to the table and is the arena's.
+ * Parse the options of a mapping against their table. Defaults are filled in. *values_out is
+ * parallel to the table and belongs to the arena.
  *
- * Returns: PRESTO_ERR_SYNTAX with "line L: ...", PRESTO_ERR_MEMORY.
+ * Returns: PRESTO_OK; PRESTO_ERR_SYNTAX with "line L: ..."; PRESTO_ERR_MEMORY.
  */
 presto_status presto__options_parse(const presto__options_request *request, presto_arena *arena,
                                     presto_option **values_out, presto_error *err);
@@ -95,8 +96,8 @@ presto_status presto__options_to_json(const presto_option_type *table, size_t co
                                       presto_error *err);
 
 /**
- * Is the table sound: names distinct, defaults parse, choices there? For tests; the message names
- * the option.
+ * Is the table correct: names distinct, defaults parse, choices present? For tests; the message
+ * names the option.
  */
 presto_status presto__options_check_table(const presto_option_type *table, size_t count,
                                           presto_error *err);
@@ -105,8 +106,8 @@ presto_status presto__options_check_table(const presto_option_type *table, size_
 const char *presto__option_kind_text(presto_option_kind kind);
 
 /**
- * The word of `words` (NULL-terminated) that is nearest to `word` if it is near enough to be
- * meant, or NULL.
+ * The word of `words` (NULL-terminated) that is probably meant by `word`, or NULL if none is
+ * similar.
  */
 const char *presto__nearest(const char *word, const char *const *words);
 
@@ -119,9 +120,9 @@ typedef struct presto__pipeline_step {
     const presto_step_type *type;
     const char *yields; /* NULL if it names no representation */
     const char *reads;  /* the feature that it reads; NULL: the main one */
-    const char *writes; /* and writes; NULL: the one it reads */
+    const char *writes; /* and the feature that it writes; NULL: the one it reads */
     const presto_option *options;
-    void *state; /* of create(); NULL as well where the build lacks the step */
+    void *state; /* of create(); NULL also where the build lacks the step */
     size_t line;
 } presto__pipeline_step;
 
@@ -136,7 +137,7 @@ struct presto_pipeline {
     const presto_option *source_options;
     presto__pipeline_step *steps;
     size_t step_count;
-    size_t *representations; /* number r > 0 is yielded by step representations[r] */
+    size_t *representations; /* step representations[r] yields number r > 0 */
     size_t representation_count;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A pipeline as JSON for dataset.json: every option that has a value is written out, defaults too,
- * so that a stored dataset keeps its meaning when a default changes.
+ * A pipeline as JSON for dataset.json. Every option that has a value is written, defaults too. So a
+ * stored dataset keeps its meaning when a default changes.
  */
 #include "pipeline_internal.h"
 

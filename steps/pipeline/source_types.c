@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kinds of source that a pipeline may name. Only their declaration: the loader implements them.
+ * Declares the kinds of source that a pipeline may name. The loader implements them.
  */
 #include "pipeline_internal.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libyaml's events -> tree. Scalars are typed by YAML 1.2's core schema in its strict part: true
- * and false are truths (yes, no, on and off are texts), numbers are decimal.
+ * libyaml's events -> tree. Scalars are typed by a strict part of YAML 1.2's core schema: true and
+ * false are truth values (yes, no, on and off are texts), numbers are decimal.
  */
 #include "pipeline_internal.h"
 
@@ -114,7 +114,7 @@ static presto_status build_key(builder *b, const yaml_event_t *event,
     return PRESTO_OK;
 }
 
-/* One entry of a sequence or mapping; *done_out when its end event came instead. */
+/* Parse one entry of a sequence or mapping. *done_out: the end event came instead. */
 static presto_status build_entry(builder *b, presto__yaml_node *parent, int depth,
                                  presto__yaml_node **entry_out, bool *done_out) {
     yaml_event_t event;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a running step may ask of its surroundings (step.h). */
+/* What a running step may ask for (step.h). */
 #include <stdlib.h>
 
 #include "plan_internal.h"
@@ -7,7 +7,7 @@
 /* The largest output of a single step: 4 GiB. */
 #define MAX_OUTPUT_BYTES ((uint64_t)4 << 30)
 
-/* The whole sample must be known when its row is asked for, but for this output. */
+/* The whole sample must be known when its row is asked for, except this output. */
 static bool goes_to_row(const presto_step_context *context, const presto_tensor_spec *spec) {
     const presto_plan_worker *worker = context->worker;
     return context->is_last && worker->run->output != NULL && !worker->is_wide &&

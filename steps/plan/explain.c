@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plan as text for --explain: a line a step, with its output's spec and what fusion does. */
+/* The plan as text for --explain: one line per step, with its output's spec and the effect of
+ * fusion. */
 #include <stdio.h>
 
 #include "plan_internal.h"

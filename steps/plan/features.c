@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The features of the sample that a worker runs its steps on, and the names in its failures. */
+/* The features of the sample that a worker processes, and the names in its error messages. */
 #include <stdlib.h>
 
 #include "plan_internal.h"

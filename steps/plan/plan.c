@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans: which steps, checked one after the other against what comes before, with their models. */
+/* Makes plans: which steps run, each checked against its input, with their models. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -24,7 +24,7 @@ static presto_status load_model(presto_plan *plan, size_t i, presto_tensor_spec 
                                     : step->type->load(step->state, out_io, &plan->models[i], err);
 }
 
-/* The spec of the feature that step i reads; that of the main one stands in *main_spec. */
+/* The spec of the feature that step i reads; that of the main feature is *main_spec. */
 static presto_tensor_spec spec_of_input(const presto_plan *plan, size_t i,
                                         const presto_tensor_spec *main_spec) {
     return presto__plan_step(plan, i)->reads == NULL ? *main_spec : presto__spec_unknown();

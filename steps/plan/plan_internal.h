@@ -3,14 +3,13 @@
  * Room plan: the steps between two representations, checked, grouped into stages, and run.
  * May see: base, room pipeline (read-only), steps_internal.h. Must not know: files, records,
  * threads.
- * A plan never changes once it is made; a worker belongs to one thread, but for its counters and
- * its cancelled flag, which are atomic. Locks: plan->turns[i], held while the serial step i runs.
+ * A plan never changes once it is made. A worker belongs to one thread, except its counters and its
+ * cancelled flag, which are atomic. Locks: plan->turns[i], held while the serial step i runs.
  *
- * A stage is one step, or a run of steps that ends in a crop and computes no more than the crop
- * keeps. Why a fused stage gives the same bytes: a window step (step.h) promises that the content
- * of its window is what run() would have put there, shapes are known before the pixels, and the
- * crop draws from a generator that is keyed by its position in the pipeline, not by when it is
- * asked.
+ * A stage is one step, or a run of steps that ends in a crop and computes only what the crop keeps.
+ * A fused stage gives the same bytes because: a window step (step.h) promises that its window has
+ * the content that run() would give; shapes are known before the pixels; and the crop's generator
+ * is keyed by its position in the pipeline, not by when it is asked.
  */
 #ifndef PRESTO_STEPS_PLAN_INTERNAL_H
 #define PRESTO_STEPS_PLAN_INTERNAL_H
@@ -36,7 +35,7 @@ struct presto_plan {
     presto__stage *stages;
     size_t stage_count;
     presto_tensor_spec output;
-    unsigned flags; /* that any of its steps has */
+    unsigned flags; /* flags of all its steps together */
     char *explain;
 };
 
@@ -65,7 +64,7 @@ struct presto_step_context {
     const void *model;
     void *worker_state; /* of open_worker() */
     uint64_t stream;    /* position of the step in its pipeline */
-    size_t hint;        /* where the sample before had the feature that it reads */
+    size_t hint;        /* where the feature that it reads was in the previous sample */
     presto_buffer buffer;
 
     /* Of the sample being run: */
@@ -93,8 +92,9 @@ struct presto_plan_worker {
     size_t open_count; /* steps whose open_worker has succeeded */
     presto_step_context *contexts;
     presto__step_counters *counters;
-    presto_tensor_spec *specs; /* of a fused stage: specs[i] is what leaves step i, as a whole */
-    presto_window *wanted;     /* of a fused stage: wanted[i] is needed of what leaves step i */
+    presto_tensor_spec *specs; /* of a fused stage: specs[i] is the whole output of step i */
+    presto_window *wanted;     /* of a fused stage: wanted[i] is the part of step i's output that
+                                * is needed */
     atomic_bool is_cancelled;
 
     /* The sample being run. */
@@ -120,16 +120,16 @@ void presto__plan_name_step(presto_plan_worker *worker, size_t i, presto_error *
 
 /** The position of feature `name`, looked for at `hint` first; SIZE_MAX if there is none. */
 size_t presto__plan_find_feature(const presto_sample *sample, const char *name, size_t hint);
-/** Start a sample: the steps work on a copy of its array of features, so that a failure leaves the
- * caller's alone. */
+/** Start a sample. The steps work on a copy of its array of features, so a failure does not
+ * change the caller's. */
 presto_status presto__plan_take_sample(presto_plan_worker *worker, const presto_sample *sample,
                                        presto_error *err);
 /** Set feature `at` (SIZE_MAX: append one called `name`) of the worker's sample. */
 presto_status presto__plan_put_feature(presto_plan_worker *worker, size_t at, const char *name,
                                        const presto_tensor *value, presto_error *err);
 
-/** Measure a fused stage and say which window each of its steps has to compute; < 0: it cannot be
- * measured, and has to run step by step. */
+/** Measure a fused stage: which window must each step compute? < 0: it cannot be measured, and
+ * must run step by step. */
 presto_status presto__windows_measure(presto_plan_worker *worker, const presto__stage *group,
                                       const presto_tensor *tensor);
 /** Run a stage that has been measured. */

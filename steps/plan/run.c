@@ -3,7 +3,7 @@
 #include "../../base/options_internal.h"
 #include "plan_internal.h"
 
-/* Where the feature stands that step i reads. */
+/* Position of the feature that step i reads. */
 static presto_status find_input(presto_plan_worker *worker, size_t i, size_t *at_out,
                                 presto_error *err) {
     const char *name = presto__plan_step(worker->plan, i)->reads;
@@ -59,8 +59,8 @@ static presto_status run_step(presto_plan_worker *worker, size_t i, presto_error
                                     presto__plan_step(worker->plan, i)->writes, &out, err);
 }
 
-/* One by one: what a stage that cannot be measured falls back to, so that the same step fails in
- * the same words. */
+/* Step by step, for a stage that cannot be measured: the same step then fails with the same
+ * message. */
 static presto_status run_alone(presto_plan_worker *worker, const presto__stage *group,
                                presto_error *err) {
     for (size_t i = group->first; i < group->first + group->count; i++) {

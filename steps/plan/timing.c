@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long each step takes, and how much it puts out. Reading the clock for every sample may cost
- * 1 / OVERHEAD_DIVISOR of the time; past that only every n-th sample is timed, and stands for n.
+ * The time that each step takes, and the bytes that it puts out. Reading the clock for every sample
+ * may cost 1 / OVERHEAD_DIVISOR of the time. If it would cost more, only every n-th sample is
+ * timed, and counts for n.
  */
 
 #include "../../base/clock_internal.h"
@@ -12,7 +13,7 @@
 #define MAX_INTERVAL 64
 
 void presto__count(_Atomic uint64_t *counter, uint64_t amount) {
-    /* One writer: no read-modify-write is needed. */
+    /* There is one writer: no read-modify-write is needed. */
     atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + amount,
                           memory_order_relaxed);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stages of several steps that end in a crop: which ones, and how they compute only what it keeps.
- */
+/* Stages of several steps that end in a crop: which steps belong to one, and how they compute
+ * only what the crop keeps. */
 #include "plan_internal.h"
 
-/* Do both work on one and the same feature, in place? */
+/* Do both work on the same feature, in place? */
 static bool same_feature(const presto__pipeline_step *a, const presto__pipeline_step *b) {
     if (a->writes != NULL || b->writes != NULL)
         return false;
@@ -27,7 +27,7 @@ static size_t fused_from(const presto_plan *plan, size_t last, size_t least) {
             break;
         first--;
         if (windows->measure != NULL)
-            break; /* what enters it is no image: nothing before it has windows */
+            break; /* its input is no image: nothing before it has windows */
     }
     return first;
 }
@@ -37,7 +37,7 @@ void presto__plan_group(presto_plan *plan, bool no_fusion) {
     for (size_t i = 0; i < plan->step_count; i++) {
         size_t first = no_fusion ? i : fused_from(plan, i, done);
         if (first < i) {
-            /* The steps from `first` on stand in stages of their own so far. */
+            /* So far each step from `first` on has a stage of its own: join them. */
             plan->stage_count -= i - first;
             plan->stages[plan->stage_count++] = (presto__stage){first, i - first + 1};
             done = i + 1;
@@ -47,7 +47,7 @@ void presto__plan_group(presto_plan *plan, bool no_fusion) {
     }
 }
 
-/* Forwards: the whole shapes, then the window that the crop keeps of the last of them. */
+/* Forwards: the whole shapes, then the window that the crop keeps of the last one. */
 static presto_status measure(presto_plan_worker *worker, const presto__stage *group,
                              const presto_tensor *tensor) {
     size_t crop = group->first + group->count - 1;
@@ -97,7 +97,7 @@ static bool same_window(const presto_window *a, const presto_window *b) {
     return a->y == b->y && a->x == b->x && a->height == b->height && a->width == b->width;
 }
 
-/* What the crop keeps, where the step before it could not give exactly that. */
+/* Cut the crop's window out, if the step before could not deliver exactly that. */
 static presto_status crop_part(presto_plan_worker *worker, size_t crop, const presto_part *part,
                                presto_tensor *out, presto_error *err) {
     void *data;

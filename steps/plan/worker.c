@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of a plan in one thread: what its steps opened for it. */
+/* A plan's state in one thread: what its steps opened for it. */
 #include <stdlib.h>
 
 #include "../../base/memory_internal.h"

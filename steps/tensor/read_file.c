@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read-file: the bytes of the file whose path comes in. How files are read is the loader's
- * business. */
+/* read-file: the bytes of the file whose path is the input. The loader decides how files are
+ * read. */
 #include "../steps_internal.h"
 
 static const presto_tensor_spec string_spec = {PRESTO_STRING, 0, {0}};
