@@ -2,7 +2,7 @@
 /*
  * Options and help from one table, messages, exit codes, stdout, signals.
  *
- * Everything a program says about itself goes through here, so that they speak alike.
+ * Everything that a program says about itself goes through here, so that all programs sound alike.
  */
 #include "cli.h"
 
@@ -123,8 +123,8 @@ static void print_help(void) {
 
 /* ---- options ---- */
 
-/* Where a standard stream is closed the next file opened would take its number, and messages would
- * go into a shard. What is opened here instead refuses to be used, as a closed one does. */
+/* If a standard stream is closed, the next opened file would get its number, and messages would
+ * go into a shard. What is opened here instead refuses reads and writes, like a closed stream. */
 static void occupy_standard_streams(void) {
     for (int file = STDIN_FILENO; file <= STDERR_FILENO; file++)
         if (fcntl(file, F_GETFD) == -1 && errno == EBADF)
@@ -140,7 +140,7 @@ void cli_start(const cli_program *self) {
 
 static size_t make_getopt_tables(struct option longs[MAX_OPTIONS], char *letters) {
     size_t count = 0;
-    *letters++ = ':'; /* missing arguments are told apart; getopt prints nothing itself */
+    *letters++ = ':'; /* reports missing arguments separately; getopt prints nothing itself */
     for (const cli_option *option = program->options; option->name != NULL; option++) {
         if (option->id == 0 || count == MAX_OPTIONS - 1)
             continue;
@@ -206,7 +206,7 @@ int cli_next(int argc, char **argv, const char **argument_out) {
     return id;
 }
 
-/* "NAME: ..." on one line, whatever names of files and messages hold. */
+/* "NAME: ..." on one line, whatever names and messages contain. */
 static void print_message(const char *format, va_list args) PRESTO_PRINTF(1, 0);
 
 static void print_message(const char *format, va_list args) {
@@ -336,7 +336,7 @@ int cli_print_json(json_t *object) {
 static atomic_int caught_signal; /* free of locks, so that a handler may set it */
 
 /*
- * The flag may be raised between its last look-up and a blocking call; the alarm interrupts that.
+ * The flag may be raised just before a blocking call; the alarm interrupts that call.
  */
 static void on_alarm(int number) {
     (void)number;
@@ -355,11 +355,11 @@ void cli_catch_signals(void) {
     action.sa_handler = on_alarm;
     sigaction(SIGALRM, &action, NULL);
     action.sa_handler = on_signal;
-    action.sa_flags = (int)SA_RESETHAND; /* the second one kills */
+    action.sa_flags = (int)SA_RESETHAND; /* a second signal ends the program */
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
         struct sigaction before;
-        /* What the caller ignores (nohup, a shell's background job) stays ignored. */
+        /* Signals that the caller ignores (nohup, a shell's background job) stay ignored. */
         if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
             sigaction(signals[i], &action, NULL);
     }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the programs share: option tables (from which parsing and --help come alike), messages,
- * exit codes, numbers in and out, signals, the progress line, JSON on stdout.
+ * What the programs share: option tables (for parsing and --help), messages, exit codes, numbers in
+ * and out, signals, the progress line, JSON on stdout.
  *
- * A program has one thread that talks; the state behind these functions (the program's name, the
- * line on the terminal) is that thread's.
+ * Only one thread of a program prints. The state behind these functions (the program's name, the
+ * line on the terminal) belongs to it.
  */
 #ifndef PRESTO_TOOLS_CLI_H
 #define PRESTO_TOOLS_CLI_H
@@ -65,7 +65,7 @@ enum { CLI_HELP = 'h', CLI_VERSION = 'V', CLI_QUIET = 'q', CLI_JSON = CLI_LONG -
 
 typedef struct cli_program {
     const char *name;
-    const char *usage;   /* what stands after the name; a line each */
+    const char *usage;   /* operands after the name; a line each */
     const char *summary; /* what it does, wrapped */
     const cli_option *options;
     const char *notes; /* after the options, a line each; ends with the example */
@@ -94,7 +94,7 @@ _Noreturn void cli_usage(const char *format, ...) PRESTO_PRINTF(1, 2);
 void cli_check_operands(int argc, char **argv, int least, int most, const char *what);
 
 /*
- * Arguments of options: what is returned is valid, else it was a usage error. `option` is as typed.
+ * Arguments of options: an invalid one ends the program with a usage error. `option` is as typed.
  */
 uint64_t cli_number(const char *option, const char *text, uint64_t least, uint64_t most);
 /** Bytes; KiB, MiB, GiB, TiB. */
@@ -116,7 +116,7 @@ typedef struct cli_on_error {
 /** fail, skip, skip:N or skip:P%. */
 cli_on_error cli_parse_on_error(const char *option, const char *text);
 
-/* Names of things of the library; what does not exist is a usage error that lists what does. */
+/* Names of things of the library; an unknown one is a usage error that lists the known ones. */
 enum { CLI_MAX_SETTINGS = 64 };
 /** The arguments of --set, in their order: what presto_pipeline_options.set takes. */
 typedef struct cli_settings {
@@ -125,15 +125,15 @@ typedef struct cli_settings {
 } cli_settings;
 /** One more argument; too many are a usage error. */
 void cli_add_setting(cli_settings *settings, const char *text);
-/** The changes of a strategy file; those given by --set come after them and win. */
+/** The changes of a strategy file. Those given by --set come later and win. */
 void cli_settings_of_strategy(cli_settings *settings, const presto_strategy_file *strategy);
 presto_pipeline_options cli_pipeline_options(const cli_settings *settings);
 /** Load what --pipeline names; a file that cannot be read or parsed ends the program with 1. */
 presto_pipeline *cli_load_pipeline(const char *name, const cli_settings *settings);
-/** `to_store`: only what may be stored will do. */
+/** `to_store`: only representations that may be stored are accepted. */
 void cli_check_representation(const presto_pipeline *pipeline, const char *option, const char *name,
                               bool to_store);
-/** `for_tensorflow`: only what TensorFlow reads will do. */
+/** `for_tensorflow`: only codecs that TensorFlow reads are accepted. */
 void cli_check_codec(const char *option, const char *text, bool for_tensorflow);
 /** --help-steps: print the reference of all steps and end the program. */
 _Noreturn void cli_help_steps(void);
@@ -153,13 +153,13 @@ int cli_error(const presto_error *err);
 /* ---- stdout ---- */
 
 /**
- * printf for all that comes from outside: what is printed is one line or a part of one, as
- * presto_text_show makes it. Only a newline that ends the format ends the line.
+ * printf for text from outside: what is printed is one line or a part of one, as presto_text_show
+ * makes it. Only a newline at the end of the format ends the line.
  */
 void cli_put(const char *format, ...) PRESTO_PRINTF(1, 2);
 
 /**
- * Print text from `column` on, broken between words at 80 columns, later lines from `indent` on.
+ * Print text from `column` on, broken between words at 80 columns; later lines start at `indent`.
  */
 void cli_print_wrapped(const char *text, size_t column, size_t indent);
 
@@ -167,7 +167,7 @@ void cli_print_wrapped(const char *text, size_t column, size_t indent);
 int cli_print_json(json_t *object);
 /** A JSON object with "schema": 1 and who wrote it; NULL when memory ran out. */
 json_t *cli_json_new(void);
-/** json_object_set_new that remembers failure: at the end, cli_print_json reports it. */
+/** json_object_set_new that remembers a failure: cli_print_json reports it at the end. */
 void cli_json_set(json_t *object, const char *key, json_t *value);
 typedef struct cli_count {
     const char *key;
@@ -181,9 +181,9 @@ void cli_json_append(json_t *array, json_t *value);
 bool cli_json_failed(void);
 /** A text that may be any bytes, as presto_text_encode keeps them; null for NULL. */
 json_t *cli_json_text(const char *text);
-/** cli_json_set by a name that may be any bytes. */
+/** cli_json_set for a name of any bytes. */
 void cli_json_set_named(json_t *object, presto_span name, json_t *value);
-/** The text, on the heap, with nothing in it that steers a terminal; NULL when memory ran out. */
+/** The text, on the heap, without anything that controls a terminal; NULL when memory ran out. */
 char *cli_json_dump(const json_t *json, size_t flags);
 /** "note: ..." on stdout for each note of the source, for --explain. */
 void cli_print_notes(const presto_source *source);
@@ -191,8 +191,10 @@ void cli_print_notes(const presto_source *source);
 json_t *cli_json_real(double value);
 
 /**
- * Flush stdout and report what failed. A reader that closed the pipe is not a failure: like `yes |
- * head`, the program ends quietly with 0. Returns `code`, or 1 if it was 0 and writing failed.
+ * Flush stdout and report a failure. If the reader closed the pipe, that is no failure: the program
+ * ends quietly with 0, as in `yes
+ *  head`.
+ * Returns: `code`, or 1 if it was 0 and writing failed.
  */
 int cli_close_stdout(int code);
 
@@ -202,16 +204,17 @@ int cli_close_stdout(int code);
 uint64_t cli_now_ns(void);
 
 /**
- * From here on SIGINT and SIGTERM only raise a flag, so that files can be cleaned up; a second one
- * ends the program at once. Blocking calls are interrupted at least once a second after the first.
+ * From here on SIGINT and SIGTERM only set a flag, so that files can be cleaned up; a second signal
+ * ends the program at once. After the first, blocking calls are interrupted at least once a second.
  */
 void cli_catch_signals(void);
 bool cli_interrupted(void); /* any thread */
 /** A presto_stop_fn that says cli_interrupted(). */
 bool cli_should_stop(void *unused);
 /**
- * What a conversion into `dir` that was stopped says: how to go on, if anything has been kept.
- * Returns the exit code.
+ * Print the message of a conversion into `dir` that was stopped: how to resume, if anything has
+ * been kept.
+ * Returns: the exit code.
  */
 int cli_stopped_conversion(const char *dir);
 /** If a signal was caught, die of it. */
@@ -233,15 +236,15 @@ typedef struct cli_progress_state {
     uint64_t done;
     uint64_t total; /* 0: unknown */
     uint64_t bytes;
-    const char *note; /* what else to say, may be NULL */
+    const char *note; /* further text, may be NULL */
 } cli_progress_state;
 
 void cli_progress_start(cli_progress *progress, bool quiet);
-/** Would it be redrawn now? For whoever has to work for what the line says. */
+/** Would it be redrawn now? For callers that must compute what the line shows. */
 bool cli_progress_is_due(const cli_progress *progress);
 /** Redraw the line unless it was drawn less than a tenth of a second ago. */
 void cli_progress_show(cli_progress *progress, const cli_progress_state *state);
-/** Take the line away. */
+/** Remove the line. */
 void cli_progress_end(cli_progress *progress);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each line goes out at once and by one write() in append mode: what was said stays said if the
- * program is killed, lines of several ranks sharing the file do not mix, and a run that resumes
- * another adds to its report.
+ * Each line is written at once, by one write() in append mode. So lines survive if the program is
+ * killed, lines of several ranks that share the file do not mix, and a run that resumes another one
+ * adds to its report.
  */
 #include "error_report.h"
 
@@ -31,8 +31,8 @@ static json_t *number_json(uint64_t number, uint64_t none) {
     return number == none ? json_null() : json_integer((json_int_t)number);
 }
 
-/* The line of `run`'s samples that have not been told, with its newline, on the heap; NULL without
- * memory. */
+/* The line for those samples of `run` that were not reported yet, with its newline, on the heap;
+ * NULL without memory. */
 static char *format_line(const error_run *run, size_t *bytes_out) {
     const presto_error *err = &run->error;
     uint64_t record = err->record == PRESTO_NO_RECORD ? err->record : err->record + run->told;
@@ -102,7 +102,7 @@ void error_report_flush(error_report *report) {
     run->told = run->count;
 }
 
-/* Is it the next one of the run, with nothing of its own to say? */
+/* Does it continue the run, for the same reason? */
 static bool continues(const error_run *run, uint64_t epoch, uint64_t sample,
                       const presto_error *err) {
     const presto_error *same = &run->error;
@@ -122,7 +122,8 @@ void error_report_add(void *user, uint64_t epoch, uint64_t sample, const presto_
         error_report_flush(report);
         *run = (error_run){.epoch = epoch, .first = sample, .count = 1, .error = *err};
     }
-    /* The first one at once, then as many as before: a run of a billion has thirty lines. */
+    /* The first one at once, then as many as before: a run of a billion samples gives thirty
+     * lines. */
     if (run->count - run->told >= run->told)
         error_report_flush(report);
 }

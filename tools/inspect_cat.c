@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records on stdout. A record's codec is undone: the dataset's where the file belongs to one, else
- * what the record's first bytes say. A damaged record is reported and passed over.
+ * Records on stdout, decompressed: with the dataset's codec if the file belongs to one, else with
+ * the codec that the record's first bytes suggest. A damaged record is reported and skipped.
  */
 #include "inspect_cat.h"
 
@@ -152,7 +152,7 @@ static json_t *elements_json(const presto_tensor *tensor, size_t count,
     return list;
 }
 
-/* Short lists stand alone; long ones, and tensors, are objects that say what they are. */
+/* Short lists are printed as they are; long ones, and tensors, are objects that describe them. */
 static json_t *tensor_json(const presto_feature *feature, const cat_options *options) {
     const presto_tensor *tensor = &feature->tensor;
     if (feature->encoding == PRESTO_ENCODE_NONE)
@@ -187,10 +187,10 @@ typedef struct cat {
     presto_arena arena;
     presto_block block;
     bool damaged;
-    bool ran_out; /* of memory: what would be printed is not what is there */
+    bool ran_out; /* of memory: the output would lack something */
 } cat;
 
-/* Is this fine? If not, there may be another way to show it, unless memory is what lacks. */
+/* Did it work? If not, there may be another way to print it, unless memory ran out. */
 static bool fine(cat *c, presto_status status) {
     c->ran_out = c->ran_out || status == PRESTO_ERR_MEMORY;
     return status == PRESTO_OK;
@@ -226,7 +226,7 @@ static json_t *record_json(cat *c, uint64_t number, uint64_t offset, presto_span
     return object;
 }
 
-/* The codec that the first bytes of a foreign record speak of, if that decodes it. */
+/* The codec that the first bytes of a foreign record suggest, if it decodes the record. */
 static presto_span undo_guess(cat *c, presto_span stored) {
     presto_codec_spec spec;
     presto_sample sample;

@@ -190,7 +190,7 @@ static char *format_power(size_t bits, char text[PRESTO_TEXT_BYTES]) {
     return text;
 }
 
-/* Bars of how record sizes are spread, where they are. */
+/* Bars for the distribution of record sizes, under their limits. */
 static void print_sizes(const presto_info *info) {
     size_t first = PRESTO_SIZE_CLASSES;
     size_t last = 0;
@@ -220,7 +220,7 @@ static void print_sizes(const presto_info *info) {
     }
 }
 
-/* What is wrong with single files; their number is no reason to list them all. */
+/* Faults of single files. Even if there are many, not all are listed. */
 static void print_oddities(const presto_info *info) {
     for (size_t i = 0; i < info->file_count; i++) {
         const presto_file_info *file = &info->files[i];

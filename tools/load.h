@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the parts of presto-load share: its options as given. load_options.c fills them in, then
- * load_strategy.c what was not given; presto_load.c and load_explain.c read them.
+ * What the parts of presto-load share: its options. load_options.c sets the given ones,
+ * load_strategy.c then sets the others; presto_load.c and load_explain.c read them.
  */
 #ifndef PRESTO_TOOLS_LOAD_H
 #define PRESTO_TOOLS_LOAD_H
@@ -37,20 +37,20 @@ typedef struct load {
 extern const char *const load_format_names[];
 
 /**
- * Fill `l`, all zero before, from the command line; a usage error ends the program. The operands
- * are those from argv[optind] on.
+ * Set `l`, which is zeroed, from the command line. A usage error ends the program. The operands
+ * start at argv[optind].
  */
 void load_parse(load *l, int argc, char **argv);
 
-/** If there is --strategy, let it say what no option said. */
+/** Set the options that were not given from --strategy, if there is one. */
 presto_status load_apply_strategy(load *l, presto_error *err);
 
-/** Settle what neither an option nor a strategy said. */
+/** Set the defaults of the remaining options. */
 void load_settle_defaults(load *l);
 
 /**
- * A strategy is of one way to store one pipeline's samples: a dataset of another one is a usage
- * error. Of files of others nothing is known.
+ * A strategy belongs to one way to store one pipeline's samples: a dataset of another one is a
+ * usage error. For files of other programs nothing is known, so nothing is checked.
  */
 void load_check_strategy(const load *l, const presto_stream *stream);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Command line of presto-load: the table of options, their parsing, and the refusal of what
- * contradicts itself before any work.
+ * The command line of presto-load: the table of options, and their parsing. Options that contradict
+ * each other are refused before any work.
  */
 #include "load.h"
 
@@ -281,7 +281,7 @@ static void parse_output_option(load *l, int id, const char *text) {
     }
 }
 
-/* Raw records have no samples: nothing that knows of samples goes with them. */
+/* Raw records are not parsed, so options about samples are refused. */
 static void check_raw_records(const load *l) {
     const presto_loader_options *o = &l->loader;
     if (l->format != SINK_TFRECORD && l->format != SINK_NULL)
@@ -293,7 +293,7 @@ static void check_raw_records(const load *l) {
         cli_usage("--raw-records goes with --epochs, --limit, --verify and --on-error only");
 }
 
-/* What contradicts itself is refused before any work. */
+/* Refuse options that contradict each other, before any work. */
 static void check_options(load *l, int argc, char **argv) {
     cli_check_operands(argc, argv, 1, INT32_MAX, "what to load (DIR, FILE or SOURCE)");
     if (l->has_rank != l->has_world)

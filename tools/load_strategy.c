@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* presto-load --strategy FILE, and what stands where no option was given. */
+/* presto-load --strategy FILE, and the defaults of options that were not given. */
 #include "load.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "cli.h"
 
 enum {
-    DEFAULT_BLOCK_OF_RECORDS = 256, /* samples handed out at a time where batches do not show */
+    DEFAULT_BLOCK_OF_RECORDS = 256, /* samples delivered at a time if the format has no batches */
 };
 
 presto_status load_apply_strategy(load *l, presto_error *err) {

@@ -97,9 +97,9 @@ struct scene {
     int16_t coarser[TEXTURE_SIDE * TEXTURE_SIDE / 4]; /* scratch of weave_texture */
 };
 
-/* The class gives each property its centre, the picture a deviation. The classes go around the
- * circles of hue, light and grain in steps of 1, 3 and 7: neighbours in one are apart in another.
- */
+/* The class gives the centre of each property, the picture a deviation. Classes go around the
+ * circles of hue, light and grain in steps of 1, 3 and 7: classes that are neighbours in one are
+ * apart in another. */
 static void choose_scene(scene *s, int class_number, int classes) {
     uint64_t *random = &s->random;
     int hue = class_number * 360 / classes + random_bell(random, 18);
@@ -174,8 +174,9 @@ static void paint_leaf(scene *s, int radius, uint16_t number) {
     }
 }
 
-/* Later leaves lie on earlier ones; where none is, leaf 0 is the ground. Together they cover the
- * picture about three times: the mean area is some 25 times the smallest radius squared. */
+/* Later leaves cover earlier ones; a place without a leaf shows leaf 0, the ground. Together
+ * they cover the picture about three times: the mean area is some 25 times the smallest radius
+ * squared. */
 static void scatter_leaves(scene *s) {
     int64_t side = integer_sqrt((int64_t)s->width * s->height);
     int count = s->detail * s->detail / 7;
@@ -312,7 +313,7 @@ void scene_free(scene *s) {
 }
 
 void scene_compose(scene *s, int seed, int number, int class_number, int classes) {
-    /* Mixed before the number comes in, so that seeds 1 and 2 share no picture. */
+    /* Mixed before the number is added, so that seeds 1 and 2 share no picture. */
     s->random = (uint64_t)seed;
     s->random = random_bits(&s->random) + (uint64_t)number;
     s->random = random_bits(&s->random);

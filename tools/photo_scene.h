@@ -11,8 +11,7 @@
 /* Y, Cb, Cr: as JPEG stores them, so that no conversion rounds. */
 enum { SCENE_CHANNELS = 3 };
 
-/* What one picture takes to make; used again for the next one of that size. Threads: one at a time.
- */
+/* The memory for making a picture, reused for the next one of that size. Threads: one at a time. */
 typedef struct scene scene;
 
 /** Width and height in pixels, from 1 to 65535. NULL when memory ran out. Owner: caller,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * presto-inspect: looks into TFRecord files, whoever wrote them. The looking is presto/inspect.h;
- * here are the subcommands, their options and what they print.
+ * presto-inspect: looks into TFRecord files of any program. presto/inspect.h does the work; here
+ * are the subcommands, their options and their output.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -181,7 +181,7 @@ static const char *option_name(int id) {
     return "?";
 }
 
-/* The first operand, if it names a subcommand, is taken out of the operands. */
+/* Removes the first operand from the operands if it names a subcommand. */
 static void take_command(inspect *in, char **argv, int *argc) {
     in->command = INFO;
     for (int i = 0; optind < *argc && command_names[i] != NULL; i++) {
@@ -191,7 +191,7 @@ static void take_command(inspect *in, char **argv, int *argc) {
             return;
         }
     }
-    /* Before other operands, a word that is no file was meant as one. */
+    /* If other operands follow, a word that is no file was meant as a subcommand. */
     if (optind + 1 < *argc && strchr(argv[optind], '/') == NULL && access(argv[optind], F_OK) != 0)
         cli_usage("'%s' is no command (info, verify, cat, index, repair, recode) and no file",
                   argv[optind]);

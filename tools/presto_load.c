@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * presto-load: the online part of a strategy. Shards, or the raw source, through the remaining
- * steps to stdout. All work is the loader's (presto/loader.h) and the sink's (sink.h); here are the
- * loop and the closing words. What was asked for is in load.h.
+ * presto-load: the online part of a strategy. Shards, or the raw source, go through the remaining
+ * steps to stdout. The loader (presto/loader.h) and the sink (sink.h) do the work; here are the
+ * loop and the closing lines. load.h has the options.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static void check_names(const load *l) {
     presto_pipeline_free(pipeline);
 }
 
-/* What this run has to deliver; 0: not known. */
+/* The number of samples to deliver; 0: unknown. */
 static uint64_t total_samples(const load *l, const presto_loader *loader) {
     uint64_t epoch = presto_loader_epoch_samples(loader);
     uint64_t total = epoch > UINT64_MAX / l->loader.epochs ? 0 : epoch * l->loader.epochs;
@@ -56,9 +56,9 @@ static void show_progress(cli_progress *progress, const load_report *report) {
 }
 
 /*
- * Pull until the end, or until a signal comes. PRESTO_END: all delivered; PRESTO_OK: the reader
- * closed the pipe. A batch that is not whole in the pipe does not count: the state is the one
- * before it.
+ * Deliver until the end or a signal. A batch that is only partly in the pipe does not count: the
+ * state is then the one before it.
+ * Returns: PRESTO_END: all delivered; PRESTO_OK: the reader closed the pipe.
  */
 static presto_status pump(presto_loader *loader, sink *out, cli_progress *progress,
                           load_report *report, presto_error *err) {
@@ -112,7 +112,7 @@ static int finish(const load *l, load_report *report, presto_status status,
     return code;
 }
 
-/* All is delivered: the stream says so. */
+/* All is delivered: write the end of the stream. */
 static presto_status end_stream(sink *out, load_report *report, presto_error *err) {
     presto_status status = sink_end(out, err);
     if (status == PRESTO_OK)
@@ -121,7 +121,7 @@ static presto_status end_stream(sink *out, load_report *report, presto_error *er
     return status == PRESTO_END ? PRESTO_OK : status;
 }
 
-/* Where the stream starts: PRESTO_OK, or what is wrong with --state. */
+/* Set where the stream starts. PRESTO_OK, or what is wrong with --state. */
 static presto_status find_start(load *l, const presto_source *source, presto_error *err) {
     if (l->state_file == NULL)
         return PRESTO_OK;
@@ -131,7 +131,8 @@ static presto_status find_start(load *l, const presto_source *source, presto_err
     return status < 0 ? status : PRESTO_OK;
 }
 
-/* What the run's ends are written into can be written: told before, not after hours. */
+/* Check that the files written at the end of the run can be written: better now than after
+ * hours. */
 static int check_outputs(const load *l) {
     int code = CLI_DONE;
     if (l->stats_file != NULL && !l->explain)
@@ -153,7 +154,7 @@ static int stream_all(load *l, const presto_source *source, presto_loader *loade
                                     .interval_ns = (uint64_t)(l->state_interval_s * 1e9),
                                     .written_ns = cli_now_ns()}};
     cli_catch_signals();
-    /* From here on there is a state, whatever happens. */
+    /* From here on the state is written, however the run ends. */
     int code = l->state_file == NULL ? CLI_DONE : state_file_write(loader, l->state_file);
     if (code != CLI_DONE)
         return code;

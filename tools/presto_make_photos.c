@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * presto-make-photos: a folder of JPEGs that behave like photos, made instead of downloaded, to try
- * the other programs on. The pictures themselves are photo_scene.h.
+ * presto-make-photos: makes a folder of JPEGs that behave like photos, to try the other programs
+ * on. photo_scene.h makes the pictures.
  *
- * Invariant: the bytes of a file depend on the options (but not on the threads) and on libjpeg
- * only.
+ * Invariant: the bytes of a file depend on the options (not on the threads) and on libjpeg only.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -30,7 +29,7 @@ enum {
     OPT_HEIGHT,
     OPT_QUALITY,
     OPT_SEED,
-    MAX_COUNT = 100000, /* what the five digits of a file name hold, so that names sort */
+    MAX_COUNT = 100000, /* the five digits of a file name, so that names sort */
     MAX_CLASSES = 100,  /* likewise */
     MIN_SIDE = 16,
     MAX_SIDE = 4096,
@@ -122,7 +121,7 @@ static bool encoder_run(encoder *e, scene *picture, const photo_options *o, FILE
     return true;
 }
 
-/* Nothing that stands there is followed or written through; what a killed run has left goes. */
+/* Existing files are not followed or written through. Files of a killed run are removed. */
 static FILE *create_file(const char *path) {
     (void)unlink(path);
     int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
@@ -132,8 +131,8 @@ static FILE *create_file(const char *path) {
     return stream;
 }
 
-/* Writes under a name that no reader takes for a photo, then renames: what looks whole is whole.
- * No fsync, since what a power cut takes is made again in seconds. */
+/* Writes under a name that no reader takes for a photo, then renames, so a file with its final
+ * name is complete. No fsync: after a power cut, photos are made again in seconds. */
 static presto_status write_photo(scene *picture, const photo_options *o, int number,
                                  presto_error *err) {
     encoder e = {.message = ""};
@@ -165,8 +164,8 @@ static presto_status write_photo(scene *picture, const photo_options *o, int num
 
 /* ---- The folder ---- */
 
-/* Whether this run would write an entry of that name: a class folder (if class_number < 0), or a
- * photo of that class, whole or left over by a killed run. Hidden files are nobody's photos. */
+/* Would this run write an entry of this name: a class folder (if class_number < 0), or a photo
+ * of that class, complete or left by a killed run? Hidden files are not photos. */
 static bool is_expected(const photo_options *o, int class_number, const char *name) {
     char expected[NAME_BYTES];
     long number = strlen(name) > 6 ? strtol(name + 6, NULL, 10) : -1; /* "class-" or "photo-" */
@@ -183,8 +182,8 @@ static bool is_expected(const photo_options *o, int class_number, const char *na
            (name[length] == '\0' || strcmp(name + length, ".part") == 0);
 }
 
-/* Makes the folder. If it exists, it may hold nothing but what this run writes: anything else, such
- * as the rest of a larger corpus, would be taken for data of this one. */
+/* Makes the folder. If it exists, it may hold only what this run writes. Anything else, such as
+ * the rest of a larger corpus, would be taken for data of this corpus. */
 static bool prepare_folder(const photo_options *o, int class_number) {
     char path[PATH_MAX];
     snprintf(path, sizeof path, class_number < 0 ? "%s" : "%s/class-%02d", o->folder, class_number);
@@ -209,11 +208,11 @@ typedef struct photo_job {
     const photo_options *options;
     atomic_int next_number;
     atomic_int done;
-    atomic_bool stopped; /* everyone stops */
+    atomic_bool stopped; /* all threads stop */
     pthread_mutex_t lock;
     bool failed;           /* guarded by lock */
     presto_error err;      /* likewise: the first failure */
-    cli_progress progress; /* of the thread that talks */
+    cli_progress progress; /* of the thread that prints */
 } photo_job;
 
 static void fail_job(photo_job *j, const presto_error *err) {
@@ -225,7 +224,7 @@ static void fail_job(photo_job *j, const presto_error *err) {
     atomic_store(&j->stopped, true);
 }
 
-/* Which worker makes a picture changes nothing in it, so a free one takes the next number. */
+/* A picture does not depend on its worker, so any free worker takes the next number. */
 static void make_pictures(photo_job *j, bool talks) {
     const photo_options *o = j->options;
     presto_error err;
@@ -255,7 +254,8 @@ static void *work(void *job) {
     return NULL;
 }
 
-/* The calling thread works too, so fewer threads than asked for, or none, is no failure. */
+/* The calling thread works, too, so it is no failure if fewer threads start than asked for, or
+ * none. */
 static int make_photos(const photo_options *o) {
     photo_job j = {.options = o, .lock = PTHREAD_MUTEX_INITIALIZER};
     pthread_t helpers[MAX_THREADS];

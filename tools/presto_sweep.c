@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * presto-sweep: measures the strategies on a sample of the user's data and recommends one. The
- * measuring, scoring and the result files are presto/sweep.h; here are the options, the progress
+ * presto-sweep: measures the strategies on a sample of the user's data and recommends one.
+ * presto/sweep.h measures, scores and writes the result files; here are the options, the progress
  * and the table.
  */
 #include <errno.h>
@@ -242,7 +242,7 @@ static bool on_trial(void *user, const presto_strategy *strategy, size_t done, s
     return !cli_interrupted();
 }
 
-/* The folder of the results must be ours before the sweep spends minutes on filling it. */
+/* The results' folder is locked before the sweep spends minutes on filling it. */
 static int make_output(sweep_job *s) {
     presto_error err;
     if (mkdir(s->output, 0777) != 0 && errno != EEXIST) {
@@ -276,7 +276,7 @@ static int run(sweep_job *s, const presto_pipeline *pipeline, const char *const 
     s->sweep.on_trial_user = s;
     presto_status status = presto_sweep_run(pipeline, paths, path_count, &s->sweep, &sweep, &err);
     cli_progress_end(&s->progress);
-    (void)rmdir(s->work_dir); /* the sweep has emptied what it made; anything else stays */
+    (void)rmdir(s->work_dir); /* the sweep has removed its own files; others stay */
     if (status >= 0)
         status = presto_sweep_write(sweep, s->output, &err);
     if (status < 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * presto-write: the offline part of a strategy. Source files through the steps up to the split into
- * shards. The job itself is presto_convert(); here are its options and what it says.
+ * presto-write: the offline part of a strategy. Source files go through the steps up to the split
+ * into shards. presto_convert() does the work; here are the options and the messages.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -185,7 +185,7 @@ static void parse_option(write_job *w, int id, const char *text) {
     }
 }
 
-/* Explicit options win; the codec default stands as NULL until here. */
+/* Explicit options win; until here, NULL is the codec's default. */
 static void apply_strategy(write_job *w) {
     presto_error err;
     presto_convert_options *o = &w->convert;

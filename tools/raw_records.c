@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records of any content from shards to the sink, block by block. Knows nothing of samples, so
- * there are no steps, no shuffling, no threads: a record is bytes.
+ * Copies records of any content from shards to the sink, block by block. Knows nothing of samples:
+ * no steps, no shuffling, no threads.
  */
 #include "raw_records.h"
 
@@ -21,7 +21,7 @@ typedef struct pass {
     raw_records_result result;
 } pass;
 
-/* As many records from `first` on as make about a block, at least one. */
+/* The number of records from `first` on that make about a block, at least one. */
 static presto_status block_count(presto_shard *shard, uint64_t first, uint64_t left,
                                  size_t *count_out, presto_error *err) {
     const uint64_t *offsets;
@@ -36,7 +36,7 @@ static presto_status block_count(presto_shard *shard, uint64_t first, uint64_t l
     return PRESTO_OK;
 }
 
-/* What is wrong with the record: `first_fault` says it well if it is about this one. */
+/* Describes the fault of the record. `first_fault` has the details if it is about this one. */
 static presto_error describe(const presto_record *record, const presto_shard *shard, uint64_t at,
                              const presto_error *first_fault) {
     presto_error why;
@@ -139,7 +139,7 @@ presto_status raw_records_run(const char *const *paths, size_t path_count,
     shards.verify = input->verify;
     shards.tolerate = options->on_error == PRESTO_ON_ERROR_SKIP;
     presto_status status = presto_dataset_open(paths, path_count, &shards, &p.dataset, err);
-    cli_catch_signals(); /* until here there is nothing to tidy up */
+    cli_catch_signals(); /* nothing to clean up until here */
     if (status >= 0)
         status = pass_all(&p, err);
     if (status >= 0)

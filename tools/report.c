@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The figures of a run of presto-load, as the loader gives them. */
+/* The figures of a run of presto-load, from the loader. */
 #include "report.h"
 
 #include <errno.h>
@@ -76,7 +76,7 @@ static json_t *limit_json(const load_report *report) {
     return object;
 }
 
-/* Thread-seconds by what they went into. */
+/* Thread-seconds by stage. */
 static json_t *times_json(const presto_loader_stats *stats) {
     const struct {
         const char *key;
@@ -99,8 +99,8 @@ static json_t *times_json(const presto_loader_stats *stats) {
     return object;
 }
 
-/* The most memory that this program has had. ru_maxrss would count what the parent had when it
- * made the process. */
+/* The most memory that this program used. ru_maxrss would include what the parent process used
+ * before it started this one. */
 static uint64_t peak_rss_bytes(void) {
     char line[128];
     unsigned long long kib = 0;
@@ -183,7 +183,7 @@ json_t *report_json(const load_report *report) {
 
 /* ---- the file ---- */
 
-/* Straight into what is no regular file: a pipe, /dev/null. */
+/* Write directly into a file that is not regular: a pipe, /dev/null. */
 static int write_through(const char *path, presto_span text) {
     FILE *file = fopen(path, "we");
     int reason = file == NULL ? errno : 0;

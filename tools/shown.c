@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What comes from outside, on its way to people and into JSON. All that a program prints of names,
- * paths and messages goes through here.
+ * Makes text from outside safe for people and for JSON. All names, paths and messages that a
+ * program prints go through here.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ void cli_put(const char *format, ...) {
     }
     text = text == NULL ? short_text : text;
     presto_span rest = presto_span_of_text(text);
-    /* The line's own end, which the format has, is none of the arguments'. */
+    /* A newline at the end of the format ends the line; it does not come from the arguments. */
     size_t length = strlen(format);
     bool ends_line = length > 0 && format[length - 1] == '\n' && rest.bytes > 0;
     if (ends_line && rest.data[rest.bytes - 1] == '\n')
@@ -66,8 +66,8 @@ void cli_json_set_named(json_t *object, presto_span name, json_t *value) {
 }
 
 /*
- * jansson escapes the control characters of ASCII but DEL. What else steers a terminal stands in
- * strings only, where an escape says the same.
+ * jansson escapes ASCII's control characters except DEL. Other characters that control a terminal
+ * occur only in strings, where an escape means the same.
  */
 char *cli_json_dump(const json_t *json, size_t flags) {
     char *text = json_dumps(json, flags | JSON_REAL_PRECISION(9));
@@ -76,7 +76,7 @@ char *cli_json_dump(const json_t *json, size_t flags) {
         plain++;
     if (plain == length)
         return text;
-    /* Two bytes at least become six at most; DEL, one byte, too. */
+    /* At least two bytes become at most six; so does DEL, which is one byte. */
     char *safe = malloc(length * 6 + 1), *to = safe, shown[PRESTO_SHOWN_BYTES];
     presto_span rest = presto_span_of(text, length);
     while (safe != NULL && rest.bytes > 0) {

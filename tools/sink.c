@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writing batches to a descriptor: one writev per batch and as few system calls as the pipe allows.
- * All arrays are written from where the loader put them. docs/streams.md has the npy stream.
+ * Writes batches to a descriptor: one writev per batch and as few system calls as the pipe allows.
+ * All arrays are written from the loader's memory. docs/streams.md describes the npy stream.
  */
 #define _GNU_SOURCE /* F_SETPIPE_SZ */
 
@@ -25,8 +25,8 @@ enum { PIPE_BYTES = 1 << 20, MAX_PIECES = 1024 };
 /* A feature as it is written. */
 typedef struct column {
     char *name;
-    presto_tensor_spec row;              /* raw: what each sample must be */
-    npy_feature described;               /* npy: as the last description has it */
+    presto_tensor_spec row;              /* raw: the spec that each sample must have */
+    npy_feature described;               /* npy: as in the last description */
     char headers[4][NPY_HEADER_BYTES];   /* npy; reused from batch to batch */
     presto_batch_feature lacking;        /* npy: in a batch that lacks it */
     const presto_batch_feature *feature; /* of the batch being written */
@@ -62,7 +62,7 @@ presto_status sink_new(sink_format format, int fd, const char *const *features,
     self->wanted_count = feature_count;
     struct stat status;
     if (format != SINK_NULL && fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode))
-        (void)fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES); /* may be refused: only slower then */
+        (void)fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES); /* may be refused: that is only slower */
     *sink_out = self;
     return PRESTO_OK;
 }
@@ -85,7 +85,7 @@ uint64_t sink_bytes(const sink *self) {
 
 /* ---- system calls ---- */
 
-/* Wait until a descriptor that somebody made non-blocking takes more. */
+/* Wait until a descriptor that somebody made non-blocking accepts more. */
 static void wait_for_room(int fd) {
     struct pollfd wait = {fd, POLLOUT, 0};
     (void)poll(&wait, 1, 1000);
@@ -124,7 +124,7 @@ static presto_status flush_pieces(sink *self, presto_error *err) {
     return PRESTO_OK;
 }
 
-/* writev's structure has no const; nothing is written to. */
+/* writev's structure lacks const; nothing is written to it. */
 static void *without_const(const void *data) {
     union {
         const void *in;
@@ -210,7 +210,7 @@ static presto_status choose_names(sink *self, const presto_batch *batch, presto_
 
 /* ---- npy ---- */
 
-/* The batch lacks a feature that was there before: each of its rows has no value of it. */
+/* The batch lacks a feature of earlier batches: all its rows are without a value. */
 static presto_status show_lacking(sink *self, column *one, const presto_batch *batch,
                                   presto_error *err) {
     size_t bytes = (batch->rows + 1) * sizeof(int64_t);
@@ -234,7 +234,7 @@ static presto_status add_message(sink *self, presto_error *err) {
     return add_piece(self, header, self->message.bytes, err);
 }
 
-/* Say what follows, where that differs from what was said last. */
+/* Write a description if it differs from the last one. */
 static presto_status describe(sink *self, presto_error *err) {
     bool is_new = self->batches == 0;
     for (size_t i = 0; i < self->count; i++) {
@@ -284,7 +284,7 @@ static presto_status add_numbers(sink *self, column *one, size_t slot, const int
     return add_array(self, one, slot, &tensor, err);
 }
 
-/* Its arrays: values, offsets, rows, shapes, as far as it has them. */
+/* The arrays of the feature: values, offsets, rows, shapes, as far as it has them. */
 static presto_status add_feature(sink *self, column *one, size_t rows, presto_error *err) {
     const presto_batch_feature *feature = one->feature;
     int64_t count = (int64_t)rows;
@@ -301,7 +301,7 @@ static presto_status add_feature(sink *self, column *one, size_t rows, presto_er
     return status;
 }
 
-/* Find the features of the batch; those that were not there before come behind the others. */
+/* Find the features of the batch; new ones are appended. */
 static presto_status find_features(sink *self, const presto_batch *batch, presto_error *err) {
     if (self->batches == 0)
         PRESTO_TRY(choose_names(self, batch, err));
@@ -338,7 +338,7 @@ presto_status sink_end(sink *self, presto_error *err) {
 
 /* ---- raw ---- */
 
-/* What row `row` is, as far as raw goes: a list of one value is a scalar. */
+/* The shape of row `row` for raw: a list of one value is a scalar. */
 static presto_tensor_spec row_spec(const presto_batch_feature *feature, size_t row) {
     const presto_tensor_spec *spec = &feature->tensor.spec;
     presto_tensor_spec own = {.dtype = spec->dtype};
@@ -357,7 +357,7 @@ static presto_tensor_spec row_spec(const presto_batch_feature *feature, size_t r
     return own;
 }
 
-/* Nothing in a raw stream says where a sample ends, so all of them have the shape of the first. */
+/* A raw stream does not mark where a sample ends, so all samples have the shape of the first. */
 static presto_status check_raw(column *one, const presto_batch *batch, presto_error *err) {
     if (one->feature->layout == PRESTO_LAYOUT_BYTES)
         return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where presto-load's samples go: batches written to a file descriptor as .npy arrays or bare
- * tensors, or frames as they are. Tensors go from the batch to the kernel without another copy.
+ * Writes presto-load's samples to a file descriptor: batches as .npy arrays or bare tensors, or
+ * frames as they are. Tensors go from the batch to the kernel without another copy.
  */
 #ifndef PRESTO_TOOLS_SINK_H
 #define PRESTO_TOOLS_SINK_H
@@ -38,7 +38,7 @@ void sink_free(sink *self);
 presto_status sink_write(sink *self, const presto_batch *batch, presto_error *err);
 
 /**
- * All has been written: npy says so, in a last array. Without it a stream is not whole.
+ * All has been written. For npy, write the end message: without it a stream is not whole.
  * Returns: as sink_write.
  */
 presto_status sink_end(sink *self, presto_error *err);
@@ -72,8 +72,8 @@ typedef struct npy_feature {
 json_t *npy_describe(const npy_feature *feature);
 
 /**
- * Set `out` to a message of the stream: an array of one |S element which is `json`, with blanks up
- * to a multiple of 64 bytes. `json` is taken; NULL fails.
+ * Set `out` to a message of the stream: an array of one element of type S, which is `json`, padded
+ * with blanks to a multiple of 64 bytes. Takes ownership of `json`; NULL fails.
  */
 presto_status npy_message(json_t *json, presto_buffer *out, presto_error *err);
 

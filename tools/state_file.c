@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state itself is the loader's affair (presto_loader_save_state); here is the file around it.
+ * The loader makes the state (presto_loader_save_state); here is the file for it.
  */
 #include "state_file.h"
 

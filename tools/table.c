@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of strategies on the terminal. It fits 80 columns: names that are too long for that are
- * cut, numbers are rounded to three digits.
+ * The table of strategies on the terminal. It fits 80 columns: long names are cut, numbers are
+ * rounded to three digits.
  */
 #include "table.h"
 
@@ -97,7 +97,7 @@ static void print_row(const presto_strategy_result *result, bool best, const wid
 typedef struct ranked {
     double score;
     size_t i;
-    bool best; /* stands first among equals */
+    bool best; /* is listed first among equals */
 } ranked;
 
 static int by_score(const void *left, const void *right) {
@@ -196,7 +196,7 @@ void table_print_recommendation(const presto_sweep *sweep, const char *results_d
         cli_put("  %s\n", presto_sweep_write_command(sweep));
     cli_put("  %s\n", presto_sweep_load_command(sweep));
     puts("\nTo train on it, --format npy instead, on a pipe into the trainer.");
-    char report[PATH_MAX]; /* not every build can make it */
+    char report[PATH_MAX]; /* not every build makes one */
     snprintf(report, sizeof report, "%s/report.html", results_dir);
     putchar('\n');
     cli_put("In %s: %sresults.csv, results.json, strategy.yaml\n", results_dir,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The terminal behind stderr: shared by what prints, nobody else. */
+/* The terminal behind stderr, for the functions that print. */
 #ifndef PRESTO_TOOLS_TERMINAL_H
 #define PRESTO_TOOLS_TERMINAL_H
 
@@ -13,7 +13,7 @@ unsigned cli_terminal_columns(FILE *stream);
 /** Print a text from outside as presto_text_show makes it. */
 void cli_show(FILE *stream, presto_span text);
 
-/** Take the progress line away, so that a message stands alone; the next update draws it again. */
+/** Remove the progress line, so that a message has its own line. The next update draws it again. */
 void cli_progress_hide(void);
 
 #endif

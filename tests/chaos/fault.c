@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Preloaded into a program (LD_PRELOAD): lets one chosen call of the C library go wrong.
+ * Preloaded into a program (LD_PRELOAD): makes one chosen call of the C library fail.
  *
  * PRESTO_FAULT=CALL:K:WHAT, where K counts the program's calls of CALL from 1 and WHAT is
  *   an errno        the K-th call fails with it ("5")
  *   an errno and +  the K-th and all later ones fail with it ("28+")
- *   short           the K-th moves one byte (read, write and their kind)
+ *   short           the K-th moves one byte (read, write and similar calls)
  *   kill, term, int the signal arrives just before the K-th call
  * PRESTO_FAULT_COUNTS=FILE: at exit, the number of calls of each kind, one "CALL N" a line.
  *
  * Calls of the same kind count together (malloc, calloc, realloc and aligned_alloc; open, openat
- * and fopen; ...). What is said on stderr is left alone, as are calls that the C library makes of
- * itself, and the memory of jansson: version 2.14, when it cannot grow the buffer that it scans a
- * string into, runs past the string's end.
+ * and fopen; ...). Not touched are: output on stderr, calls that the C library makes itself, and
+ * the memory of jansson. Version 2.14 of jansson reads past a string's end if it cannot grow its
+ * buffer.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -64,7 +64,7 @@ static bool from_then_on;
 static int fault_errno, fault_signal;
 static bool one_byte;
 
-/* Where jansson's code lies; set before there are threads. */
+/* The address range of jansson's code; set before there are threads. */
 static uintptr_t jansson_begin, jansson_end;
 
 static int find_jansson(struct dl_phdr_info *library, size_t bytes, void *user) {
@@ -250,7 +250,7 @@ int fdatasync(int fd) {
     return next(SYNC) == FAIL ? -1 : REAL(fdatasync)(fd);
 }
 
-/* As on NFS: the descriptor is gone all the same. */
+/* As on NFS: the descriptor is closed anyway. */
 DECLARE(close);
 int close(int fd) {
     bool fail = next(CLOSE) == FAIL;

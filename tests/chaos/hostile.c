@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Preloaded into a program (LD_PRELOAD): a hostile scheduler. Threads sleep or yield at random
- * around locks, condition variables, starts and ends of threads, reads, closes and frees, so that
- * orders of events that a quiet machine never shows come up in seconds. Meant for programs under
- * TSan and ASan; tests/chaos/hostile runs the tests with it.
+ * around locks, condition variables, starts and ends of threads, reads, closes and frees. So orders
+ * of events that a quiet machine never shows happen in seconds. For programs under TSan and ASan;
+ * tests/chaos/hostile runs the tests with it.
  *
- * PRESTO_HOSTILE_SEED=N chooses what is delayed, how often and how long; the seed is drawn and
- * printed if it is not set. A seed repeats the delays that each thread draws, not what the system
- * makes of them: a failure comes back within a few runs rather than each time.
+ * PRESTO_HOSTILE_SEED=N chooses what is delayed, how often and how long; without it a seed is drawn
+ * and printed. A seed repeats the delays of each thread, not the system's scheduling: a failure
+ * comes back within a few runs, not each time.
  * PRESTO_HOSTILE_COUNTS=FILE: at exit each process appends "KIND CALLS DELAYS" lines, one a kind.
  *
- * A thread is kept for about half of its life at most, so that whatever ends without this library
- * ends with it. Of other programs than Presto's and its tests (a shell, Python)
- * nothing is delayed.
+ * A thread is delayed for at most about half of its life, so programs that end without this library
+ * also end with it. Only Presto's programs and tests are delayed, not a shell or Python.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -122,13 +121,13 @@ __attribute__((destructor)) static void end(void) {
         fclose(file);
 }
 
-/* Not by the C library's function, which a sanitizer may have replaced. */
+/* A sanitizer may have replaced the C library's function, so it is not used. */
 static void sleep_ns(uint64_t ns) {
     struct timespec time = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
     syscall(SYS_nanosleep, &time, NULL);
 }
 
-/* Moods differ much: in one locks take long, in another frees do, in a third hardly anything. */
+/* Moods differ: in one, locks take long; in another, frees do; in a third, hardly anything. */
 static void draw_habits(void) {
     static const uint32_t everies[] = {2, 8, 32, 128, 1024};
     static const uint64_t mosts_ns[] = {0, 20000, 200000, 2000000, 20000000};
@@ -139,7 +138,7 @@ static void draw_habits(void) {
     self.calls = CALLS_A_MOOD;
 }
 
-/* Is this one of the calls that are to be late? */
+/* Is this call to be delayed? */
 static bool draw(enum kind kind, uint64_t *random_out) {
     if (!is_on)
         return false;
@@ -159,7 +158,7 @@ static void disturb(enum kind kind) {
     int code = errno;
     uint64_t start = now_ns();
     if (self.late_ns <= (start - self.born_ns) / 2) {
-        /* Short ones mostly: the longest one eighth of the time. */
+        /* Mostly short delays; an eighth are of the longest kind. */
         uint64_t part = self.habits[kind].most_ns >> (random & 7);
         if (part == 0)
             sched_yield();
@@ -214,7 +213,7 @@ AROUND(READ, ssize_t, pread64, (int fd, void *data, size_t bytes, off64_t offset
        (fd, data, bytes, offset))
 AROUND(CLOSE, int, close, (int fd), (fd))
 
-/* Waiting may end although nobody woke the waiter; POSIX allows it, and it does happen here. */
+/* A wait may end although nobody woke the thread. POSIX allows it, and here it happens. */
 static bool wakes_for_nothing(void) {
     uint64_t random;
     return draw(WAIT, &random) && random % 4 == 0;
@@ -240,8 +239,8 @@ AROUND(WAIT, int, pthread_cond_timedwait,
        (condition, lock, until))
 
 /*
- * What is read after it was freed, or written, is in danger for longer. Until this library is set
- * up nothing is freed: a sanitizer that sets itself up calls dlsym, which frees, and must not be
+ * Frees are delayed, so that a use after free is more likely to be seen. Until this library is set
+ * up, nothing is freed: a sanitizer that sets itself up calls dlsym, which frees, and must not be
  * entered again from there.
  */
 void free(void *memory) {

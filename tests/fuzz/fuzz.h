@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
-/** What must hold whatever the input; not an assert, which release builds leave out. */
+/** A condition that must hold for any input. Not an assert, which release builds leave out. */
 #define FUZZ_HOLDS(condition)                                                                      \
     do {                                                                                           \
         if (!(condition)) {                                                                        \

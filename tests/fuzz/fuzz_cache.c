@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file of the disk cache: header, table, and every entry that the table names. What is taken for
- * a sample is stored again and comes out the same.
+ * A file of the disk cache: header, table, and every entry that the table names. A sample that is
+ * read is stored again, and must come out the same.
  */
 #include "fuzz.h"
 

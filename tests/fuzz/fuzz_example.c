@@ -17,8 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     presto_error err;
     if (presto_example_parse(presto_span_of(data, bytes), specs, 2, &arena, &sample, &err) ==
         PRESTO_OK) {
-        /* A tensor of more than was there ("the last value fills the rest") may be too large to
-         * write. */
+        /* A tensor with fewer values than elements ("the last value fills the rest") may be too
+         * large to write. */
         if (presto_example_append(&first, &sample, &err) == PRESTO_OK) {
             FUZZ_HOLDS(presto_example_parse(presto_buffer_span(&first), specs, 2, &arena, &sample,
                                             &err) == PRESTO_OK);

@@ -18,7 +18,7 @@ static void write_file(const char *path, const uint8_t *data, size_t bytes) {
     close(fd);
 }
 
-/* Let the index name this very file, or nothing past that check would be seen. */
+/* Make the index refer to this file, otherwise nothing behind that check would be tested. */
 static void adopt(uint8_t *index, size_t bytes, const char *data_path) {
     struct stat info;
     FUZZ_HOLDS(stat(data_path, &info) == 0);

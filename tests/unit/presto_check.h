@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every unit test uses on top of Check: one suite a file, run by presto_check_main, and
+ * What every unit test uses on top of Check: one suite per file, run by presto_check_main, and
  * comparisons that print both sides by name.
  */
 #ifndef PRESTO_CHECK_H
@@ -12,7 +12,7 @@
 
 #include <presto/span.h>
 
-/** Fails unless the status is the wanted one, and prints both names and the error's text. */
+/** Fails unless the status is the expected one; prints both names and the error's text. */
 #define ck_assert_status(expr, wanted, err)                                                        \
     do {                                                                                           \
         presto_status got_ = (expr);                                                               \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files read and replaced as a whole, whatever else stands under their names. */
+/* Files are read and replaced as a whole, whatever exists under their names. */
 #define _DEFAULT_SOURCE /* symlink, mkfifo, S_IFSOCK */
 #include <dirent.h>
 #include <stdio.h>
@@ -159,7 +159,7 @@ START_TEST(a_file_beyond_the_limit_is_refused_and_the_buffer_left_as_it_was) {
     ck_assert(presto_span_is(presto_buffer_span(&content), "before"));
     ck_assert_ok(presto_file_read(path, 10, &content, &err), &err);
     ck_assert(presto_span_is(presto_buffer_span(&content), "before0123456789"));
-    /* It says that it has no bytes. */
+    /* It reports a size of 0. */
     ck_assert_status(presto_file_read("/proc/self/maps", 9, &content, &err), PRESTO_ERR_LIMIT,
                      &err);
     presto_buffer_done(&content);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who writes to a folder: one process, whatever others have left there. */
+/* One process at a time writes to a folder, whatever others have left there. */
 #define _DEFAULT_SOURCE /* flock, symlink, mkfifo */
 #include <fcntl.h>
 #include <signal.h>
@@ -102,7 +102,7 @@ START_TEST(of_many_that_come_at_once_one_has_it) {
             if (write(done[1], &result, 1) != 1)
                 _exit(1);
             for (;;)
-                pause(); /* whoever has it keeps it */
+                pause(); /* its holder keeps it */
         }
         close(go[0]);
         close(go[1]); /* they go */

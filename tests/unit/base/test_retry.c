@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which errno is the machine's, and that nothing is tried for ever. */
+/* Which errno is a fault of the machine, and that no call is repeated for ever. */
 #include <errno.h>
 
 #include "presto_check.h"

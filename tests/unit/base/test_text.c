@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts from outside: what people see of them, what formats of UTF-8 keep of them. */
+/* Texts from outside: what people see of them, and what UTF-8 formats keep of them. */
 #include "presto_check.h"
 
 #include <stdio.h>

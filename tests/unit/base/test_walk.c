@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walking through folders: all is found, once, under the same path whatever order it is read in. */
+/* Walking through folders: everything is found once, under the same path for any order of
+ * reading. */
 #define _XOPEN_SOURCE 700
 #include "presto_check.h"
 

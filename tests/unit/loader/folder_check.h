@@ -11,7 +11,7 @@
 
 #include <presto/crc32c.h>
 
-/** folder/name, in one of eight places that are used in turn. */
+/** folder/name, in one of eight buffers that are used in turn. */
 static inline char *path_in(const char *folder, const char *name) {
     static char paths[8][700];
     static size_t next;
@@ -20,8 +20,8 @@ static inline char *path_in(const char *folder, const char *name) {
     return path;
 }
 
-/** Names and contents, but for hidden files and indexes (which hold the time of their shard's last
- * change): of those the names alone. */
+/** A hash of names and contents. Of hidden files and indexes (which hold the time of their
+ * shard's last change), only the names count. */
 static inline uint32_t digest_of_folder(const char *folder) {
     struct dirent **entries;
     int count = scandir(folder, &entries, NULL, alphasort);

@@ -119,7 +119,7 @@ static inline void make_dataset(const char *dir, const made *how) {
     presto_dataset_info_done(&info);
 }
 
-/** Take out of `dir`/dataset.json what the dataset was made of. */
+/** Remove the digest of the input from `dir`/dataset.json. */
 static inline void forget_input(const char *dir) {
     presto_error err;
     presto_dataset_info info = {0};
@@ -188,7 +188,7 @@ static inline uint32_t digest_batch(uint32_t digest, const presto_batch *batch) 
     return digest;
 }
 
-/** Run a loader to its end; the digest of all it handed out. */
+/** Run a loader to its end; returns the digest of all batches. */
 static inline uint32_t digest_stream(presto_source *source, const presto_plan *plan,
                                      const presto_loader_options *options, uint64_t *samples_out,
                                      presto_status wanted, presto_error *err) {

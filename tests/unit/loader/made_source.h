@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A source whose samples all have the same tensor, kept in memory. What fetching them takes, and
- * what it notes, is up to the test. */
+/* A source whose samples all have the same tensor, kept in memory. The test decides how long a
+ * fetch takes and what it records. */
 #ifndef MADE_SOURCE_H
 #define MADE_SOURCE_H
 

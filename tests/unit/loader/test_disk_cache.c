@@ -152,7 +152,7 @@ START_TEST(an_entry_with_a_flipped_bit_or_cut_is_refused) {
     presto_buffer stored = {0};
     presto_error err;
     ck_assert_ok(presto__disk_entry_append(&stored, &sample, &err), &err);
-    uint64_t bytes; /* without what fills the last unit */
+    uint64_t bytes; /* without the padding of the last unit */
     memcpy(&bytes, stored.data + 16, sizeof bytes);
     ck_assert_uint_le(bytes, stored.bytes);
     presto_arena arena = {0};
@@ -162,7 +162,7 @@ START_TEST(an_entry_with_a_flipped_bit_or_cut_is_refused) {
         presto_span entry = presto_span_of(copy, stored.bytes);
         if (presto__disk_entry_read(entry, 77, NULL, NULL, &err) != PRESTO_ERR_CORRUPT)
             ck_abort_msg("bit %zu", bit);
-        /* Whatever it says, making a sample of it stays within it. */
+        /* Whatever it contains, making a sample of it stays within it. */
         presto_sample got;
         presto_arena_reset(&arena);
         (void)presto__disk_entry_read(entry, 77, &arena, &got, NULL);
@@ -546,7 +546,7 @@ START_TEST(room_is_made_by_what_was_not_used_for_longest) {
     static const bool stays[] = {true, false, false, true, true};
     for (size_t i = 0; i < 5; i++)
         ck_assert_int_eq(faccessat(folder.fd, names[i], F_OK, 0) == 0, stays[i]);
-    /* Nothing may go: there is what is left, or nothing. */
+    /* Nothing may be evicted: the cache gets the room that is left, or none. */
     presto__disk_room room = {.want_bytes = 8192, .least_bytes = 100, .may_evict = evict_none};
     ck_assert_ok(presto__disk_folder_make(&folder, &room, &err), &err);
     ck_assert_uint_eq(room.got_bytes, 0);
@@ -622,8 +622,8 @@ START_TEST(two_that_stored_the_same_do_not_evict_each_other) {
     for (size_t i = 0; i < 2; i++)
         store_one(disks[i], 5);
     ck_assert_uint_eq(each_file(NULL, NULL), 2);
-    /* Each knows the other's now, and wants room that only that would make. The folder's time must
-     * differ from what they saw, and its clock is coarse. */
+    /* Each knows the other's blocks now, and wants room that only evicting them gives. The
+     * folder's time must differ from what they saw, and its clock is coarse. */
     ck_assert_int_eq(utimensat(AT_FDCWD, cache_dir, (struct timespec[2]){{1, 0}, {1, 0}}, 0), 0);
     for (size_t i = 0; i < 2; i++)
         presto__disk_look(disks[i]);

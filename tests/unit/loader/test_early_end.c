@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Conversions that end long before their last sample, while the loader's workers are in full swing:
- * whatever the workers use is still there. Says little without a sanitizer, most under
+ * Conversions that end long before their last sample, while the loader's workers are busy:
+ * everything that the workers use must still exist. Mainly useful with a sanitizer, and most under
  * tests/chaos/hostile.
  */
 #include "loader_check.h"
@@ -66,7 +66,7 @@ START_TEST(a_conversion_stopped_at_once_leaves_its_workers_what_they_use) {
 }
 END_TEST
 
-/* The folder goes while shards are made: the first writer that wants another file there fails. */
+/* The folder is removed while shards are made: the next writer that opens a file there fails. */
 static bool remove_folder(void *user, const presto_progress *progress) {
     (void)user, (void)progress;
     presto_check_remove_tree(out);

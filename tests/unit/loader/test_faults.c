@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every allocation and every system call of a small conversion and of a small stream fails once: a
- * clean error, no leak, no half dataset, and what was begun can be resumed. The wrappers are those
- * of tests/unit/records/faults.c; allocations inside other libraries are left alone.
+ * Every allocation and every system call of a small conversion and of a small stream fails once.
+ * Expected are a clean error, no leak, and no half dataset; the conversion can be resumed. The
+ * wrappers are those of tests/unit/records/faults.c. Allocations inside other libraries do not
+ * fail.
  */
 #define _XOPEN_SOURCE 700
 #include "presto_check.h"

@@ -123,7 +123,8 @@ START_TEST(batches_hold_what_was_stored_and_are_aligned) {
 END_TEST
 
 START_TEST(large_samples_one_by_one_are_aligned_too) {
-    /* Read where they are shown; but for those whose place was not yet known, or in a mapping. */
+    /* Read directly to where they are shown, except those whose place was not known yet, or in a
+     * mapping. */
     enum { values = 70001 };
     for (int map = 0; map < 2; map++) {
         made how = {.samples = 30, .shards = 3, .values = values, .odd = 17};
@@ -616,7 +617,7 @@ START_TEST(a_shard_that_has_gone_fails_where_it_would_come) {
     ck_assert_int_lt(status, 0);
     ck_assert_str_eq(err.file, path);
     ck_assert_uint_eq(samples, 333);
-    /* This is no damage that leaving samples out could mend. */
+    /* This is no damage, so leaving samples out must not hide it. */
     for (size_t t = 0; t < THREAD_COUNTS; t++) {
         options = defaults(thread_counts[t], 10);
         options.on_error = PRESTO_ON_ERROR_SKIP;

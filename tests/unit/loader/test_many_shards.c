@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Conversions to so many shards that the progress file is not written after each: it may lag behind
- * what stands when the process is killed, and does not after a clean failure.
+ * Conversions with so many shards that the progress file is not written after each. If the process
+ * is killed, the file may lag behind; after a clean failure it does not.
  */
 #define _XOPEN_SOURCE 700
 #include "loader_check.h"
@@ -96,7 +96,7 @@ static size_t noted_shards(void) {
     return count;
 }
 
-/* What a process leaves that is killed some time after it noted `count` shards. */
+/* What a process leaves when it is killed some time after it noted `count` shards. */
 static void let_lag(size_t count) {
     presto__progress progress = {0};
     ck_assert_ok(presto__progress_read(at("out"), &progress, &err), &err);
@@ -110,7 +110,8 @@ static uint32_t digest_folder(const char *name) {
 }
 
 static void check_failed(size_t way) {
-    /* By size a shard ends with the first sample of the next, which did not come. */
+    /* With --shard-bytes, a shard ends with the first sample of the next one, which did not
+     * come. */
     size_t whole = ways[way].shard_bytes > 0 ? DAMAGED - 1 : DAMAGED;
     ck_assert_uint_eq(noted_shards(), whole);
     ck_assert(stands(way, whole - 1));

@@ -10,8 +10,8 @@ static void check_bijection(uint64_t count, uint64_t seed, uint64_t epoch) {
     presto__permutation_init(&permutation, count, seed, epoch, 0);
     uint8_t *seen = calloc(count, 1);
     ck_assert_ptr_nonnull(seen);
-    /* Each of Check's assertions is a message to its parent: millions of them are asserted as one.
-     */
+    /* Each of Check's assertions sends a message to its parent process, so millions of them are
+     * made one. */
     for (uint64_t i = 0; i < count; i++) {
         uint64_t value = presto__permutation_at(&permutation, i);
         if (value >= count || seen[value]++ != 0 ||
@@ -65,8 +65,8 @@ START_TEST(seed_epoch_and_stream_change_the_order) {
 }
 END_TEST
 
-/* Over many keys, each value must come first about equally often, or small folders are shuffled
- * badly. */
+/* Over many keys, each value must come first about equally often. Otherwise small folders are
+ * shuffled badly. */
 START_TEST(first_places_are_spread_evenly_over_keys) {
     enum { COUNT = 10, KEYS = 20000 };
     size_t hits[COUNT] = {0};

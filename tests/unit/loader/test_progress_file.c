@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The progress file of a conversion: what is written is read; what is damaged is told. */
+/* The progress file of a conversion: what is written can be read; damage is reported. */
 #define _XOPEN_SOURCE 700
 #include "presto_check.h"
 
@@ -230,7 +230,7 @@ START_TEST(a_file_cut_short_is_refused_and_flipped_bits_do_no_harm) {
         presto_status status = presto__progress_read(dir, &got, &err);
         if (status < 0)
             ck_assert_status(status, PRESTO_ERR_CORRUPT, &err);
-        else /* whatever it says fits together */
+        else /* whatever it contains is consistent */
             ck_assert_uint_le(presto__progress_skipped(&got), presto__progress_samples(&got));
         presto__progress_done(&got);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Features whose rows differ, of every kind, in batches of all sizes made by any threads; what was
- * not asked for; padding. Rows are compared with the records they were written as. */
+/* Features whose rows differ, of every kind, in batches of all sizes made by any number of
+ * threads; features that were not asked for; padding. Rows are compared with the records from
+ * which they were made. */
 #include "loader_check.h"
 
 enum { MOST_VALUES = 9, FEATURES = 7, SAMPLES = 150 };
@@ -112,8 +113,9 @@ static void write_samples(uint64_t count) {
     presto_buffer_done(&raw);
 }
 
-/* The records as files of others, or with a dataset.json that declares them as presto-write does,
- * where nothing is declared foreign records do not tell tensors from other bytes. */
+/* The records as files of other programs, or with a dataset.json that declares them, as
+ * presto-write does. Where nothing is declared, tensors of foreign records cannot be told from
+ * other bytes. */
 static opened open_samples(uint64_t count) {
     static const struct {
         const char *name;

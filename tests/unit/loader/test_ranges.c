@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ranges that are read at once: each position comes once, in order within its range, never more
- * ranges than wanted under way, and the same sequence for any number of threads.
+ * Ranges that are read at once: each position comes once, in order within its range; never more
+ * ranges than wanted are in progress; the sequence is the same for any number of threads.
  */
 #include "loader_check.h"
 
@@ -156,7 +156,7 @@ START_TEST(the_loader_hands_them_out_in_the_same_order_for_any_number_of_threads
 }
 END_TEST
 
-/* Whoever opened the loader may free the list at once: workers outlive a job that ends early. */
+/* The list may be freed once the loader is open: workers outlive a job that ends early. */
 START_TEST(the_loader_keeps_a_list_of_its_own) {
     static const made how = {.samples = SAMPLES, .shards = 1, .values = 5, .odd = UINT64_MAX};
     char *dir = presto_check_temp_dir();
@@ -192,7 +192,7 @@ START_TEST(the_loader_keeps_a_list_of_its_own) {
 }
 END_TEST
 
-/* Which sample failed is told by its position. */
+/* The position tells which sample failed. */
 START_TEST(the_loader_knows_where_it_failed) {
     static const made how = {.samples = SAMPLES, .shards = 1, .values = 5, .odd = UINT64_MAX};
     char *dir = presto_check_temp_dir();

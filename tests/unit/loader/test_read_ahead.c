@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What storage is told ahead: what will be read, once, before it is read, and only while reading is
- * slow. The source only claims to be slow, so that nothing here depends on time.
+ * Prefetching: storage is told what will be read, once, before it is read, and only while reading
+ * is slow. The source only claims to be slow, so nothing here depends on time.
  */
 #include "engine/workers_internal.h"
 #include "made_source.h"
@@ -45,7 +45,7 @@ static void will_read(presto__reader *base, const uint64_t *numbers, size_t coun
     pthread_mutex_unlock(&lock);
 }
 
-/* Whoever reads a file for each sample is not seen through by the system. */
+/* The system cannot predict the reads of one file per sample. */
 static presto_status read_file(void *user, presto_span path, presto_arena *arena,
                                presto_span *content_out, presto_error *err) {
     (void)user, (void)path, (void)arena, (void)content_out;
@@ -114,7 +114,7 @@ START_TEST(what_is_read_from_slow_storage_is_told_once_before) {
             for (size_t n = 0; n < SAMPLES; n++)
                 ck_assert_uint_le(told[n], fetched[n]);
             ck_assert_uint_ge(sum, reads * 8 / 10);
-            /* With threads, one may be late now and then. */
+            /* With threads, a sample may be announced late now and then. */
             ck_assert_uint_ge(told_first, threads == 0 ? sum : sum * 8 / 10);
             ck_assert_uint_eq(stream(&options, 0), 0);
         }
@@ -152,7 +152,7 @@ END_TEST
 START_TEST(nothing_is_told_of_what_the_system_sees_coming) {
     presto_loader_options options = options_of(PRESTO_SHUFFLE_NONE, 1);
     ck_assert_uint_eq(stream(&options, UINT64_MAX), 0);
-    /* And of a shuffled buffer's records no rank knows which will be its own. */
+    /* And with a shuffled buffer, no rank knows which records will be its own. */
     options = options_of(PRESTO_SHUFFLE_BUFFER, 1);
     options.world = 2;
     ck_assert_uint_eq(stream(&options, UINT64_MAX), 0);
@@ -187,7 +187,8 @@ START_TEST(what_the_cache_holds_is_not_told) {
         options.cache_bytes = (size_t)64 << 20;
         uint64_t sum = stream(&options, UINT64_MAX);
         ck_assert_uint_ge(sum, SAMPLES * 8 / 10);
-        /* Of the second epoch's first 335, told at the end of the first, those not yet read. */
+        /* Of the second epoch's first 335, announced at the end of the first, those not read
+         * yet. */
         ck_assert_uint_le(sum, SAMPLES + 150);
     }
 }

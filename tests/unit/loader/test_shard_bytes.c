@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shards that end by their size: where they end is computed here a second time, from the frames of
- * the same records in one shard. The source is files of chosen sizes, stored as they are; those
+ * Shards that end by their size. Where they end is computed here a second time, from the frames of
+ * the same records in one shard. The source is files of chosen sizes, stored as they are; samples
  * that are to be damaged are decoded.
  */
 #define _XOPEN_SOURCE 700
@@ -80,7 +80,7 @@ static presto_status convert(const char *to, const presto_convert_options *optio
     return presto_convert(pipeline, paths, 1, at(to), options, &result, &err);
 }
 
-/* All shards' bytes one behind the other, and how large each is. */
+/* The bytes of all shards in a row, and the size of each. */
 typedef struct whole {
     presto_buffer bytes;
     uint64_t shard_bytes[FILES + 1], records[FILES + 1];
@@ -303,7 +303,7 @@ START_TEST(a_resumed_conversion_leaves_out_the_same_samples) {
     ck_assert_uint_eq(result.samples, FILES - 4);
     ck_assert(is_same("whole", "out"));
     check_names("out", 4);
-    /* And what is whole is left as it is. */
+    /* And whole shards are left as they are. */
     ck_assert_ok(convert("out", &options), &err);
     ck_assert_uint_eq(result.skipped, 4);
     ck_assert_uint_eq(result.shards, 4);

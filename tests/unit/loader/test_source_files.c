@@ -235,7 +235,7 @@ START_TEST(labels_from_a_file_must_name_all_files_found) {
     presto_check_write_file(at("labels.csv"), presto_span_of_text("s/2.a,dog\n"));
     ck_assert_status(open_at(label, paths, 1, &source, &err), PRESTO_ERR_SYNTAX, &err);
     ck_assert_str_eq(err.file, at("s/1.a"));
-    /* Rows of other files are told. */
+    /* Rows of other files are counted in a note. */
     presto_check_write_file(at("labels.csv"), presto_span_of_text("s/2.a,1\ns/1.a,2\ns/3.a,4\n"));
     check_listing(label, paths, 1, "s/1.a=2 s/2.a=1");
     check_note(label, ": 1 of 3 rows name no file of the source, the first in line 3: s/3.a");
@@ -484,7 +484,7 @@ START_TEST(a_file_that_is_written_to_while_it_is_read_is_an_error) {
     ck_assert_int_eq(truncate(a.path, 8 << 20), 0);
     ck_assert_int_eq(pthread_create(&thread, NULL, append_on_and_on, &a), 0);
     const presto__file_request request = {.path = a.path, .max_bytes = 1 << 30};
-    /* Sooner or later one comes in between; most often at once. */
+    /* Sooner or later a change happens during a read; mostly at once. */
     while (presto__source_file_read(&request, &arena, &bytes, &err) == PRESTO_OK)
         presto_arena_reset(&arena);
     atomic_store(&a.stop, true);
@@ -503,7 +503,7 @@ START_TEST(a_file_that_ends_before_its_size_is_an_error) {
                                           .max_bytes = 1 << 20};
     struct stat info;
     if (stat(request.path, &info) != 0 || info.st_size < 1024)
-        return; /* not here: such a file is hard to make */
+        return; /* skipped: such a file is hard to make here */
     presto_error err;
     presto_arena arena = {0};
     presto_span bytes;

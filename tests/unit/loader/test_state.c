@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resuming over random datasets, orders, batches, ranks and places to stop: always the exact rest.
- */
+/* Resuming over random datasets, orders, batches, ranks and stops: the rest is always exact. */
 #define _XOPEN_SOURCE 700
 #include <pthread.h>
 
@@ -40,7 +39,7 @@ static void close_dataset(opened *data, char *dir) {
     free(dir);
 }
 
-/* What changes no byte. */
+/* Options that change no byte. */
 static void choose_work(presto_loader_options *options) {
     options->threads = (unsigned)pick(0, 5);
     options->block_samples = (size_t)pick(1, 60);
@@ -129,7 +128,7 @@ START_TEST(any_chain_of_stops_gives_the_stream_of_one_run) {
             if (status == PRESTO_END)
                 break;
             ck_assert_ok(status, &err);
-            /* Nothing may remain that was not delivered; then the state says so after all. */
+            /* At the end nothing may remain; then the state says so as well. */
             if (pieces.count == whole.count) {
                 ck_assert(!run(&data, &piece, SIZE_MAX, &pieces, NULL));
                 break;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The number of workers: its bounds, where it settles on made-up machines, streams that it must not
- * change. */
+/* The number of workers: its limits, what it becomes on simulated machines, and streams that it
+ * must not change. */
 #define _XOPEN_SOURCE 700
 #include "loader_check.h"
 
@@ -8,7 +8,7 @@
 
 #include "engine/workers_internal.h"
 
-/* What `threads` deliver where `knee` of them are worth it. */
+/* What `threads` deliver on a machine where `knee` of them are useful. */
 static double rate_of(unsigned threads, unsigned knee) {
     return threads <= knee ? 100.0 * threads : 100.0 * knee;
 }
@@ -74,7 +74,8 @@ START_TEST(windows_last_until_they_mean_something) {
 }
 END_TEST
 
-/* Numbers that come and go while the stream runs change no byte, and nobody is left waiting. */
+/* Numbers of threads that change while the stream runs change no byte, and no thread waits
+ * forever. */
 START_TEST(the_stream_stays_the_same) {
     char *dir = presto_check_temp_dir();
     made how = {.samples = 3000, .shards = 3, .values = 60, .odd = UINT64_MAX, .codec = "zlib:1"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sentence about what limits a stream: each of the three is slowed in turn. */
+/* The sentence about what limits a stream: each of the three is slowed down in turn. */
 #define _XOPEN_SOURCE 700
 #include "../base/clock_internal.h"
 #include "made_source.h"

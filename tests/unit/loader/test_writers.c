@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Several shards are made at once: the same bytes as one after the other, the same failure whoever
- * is faster, and nothing that is whole is made again.
+ * Several shards are made at once: the same bytes as one after the other, the same failure in any
+ * timing, and no whole shard is made again.
  */
 #define _XOPEN_SOURCE 700
 #include "../base/clock_internal.h"
@@ -121,7 +121,7 @@ START_TEST(shards_are_the_same_for_any_number_of_threads) {
 }
 END_TEST
 
-/* Such an input can only be read from its start. */
+/* Such an input can be read from its start only. */
 START_TEST(a_dataset_of_compressed_files_is_recoded) {
     set_up();
     presto_convert_options options = defaults(PRESTO_FILE_GZIP, 3, 4);
@@ -192,7 +192,7 @@ static void check_failed(const presto_convert_options *options, int first) {
     presto__progress_done(&progress);
 }
 
-/* Any photos are damaged; they are mended one by one, and each time it goes on. */
+/* Random photos are damaged. They are repaired one by one, and each time the conversion resumes. */
 START_TEST(the_first_failure_in_the_order_of_the_samples_is_reported) {
     set_up();
     presto_rng rng;
@@ -233,7 +233,7 @@ START_TEST(the_first_failure_in_the_order_of_the_samples_is_reported) {
 }
 END_TEST
 
-/* The first shard takes long and then fails, when the others have all they need. */
+/* The first shard takes long and then fails, when the others have all their samples. */
 START_TEST(a_first_shard_that_fails_last_is_reported) {
     set_up();
     char command[2000];
@@ -275,7 +275,7 @@ static void leave_unfinished(presto_convert_options options) {
         ck_assert(stands(i, &options));
 }
 
-/* Shard and index are gone, or nobody knows of them. */
+/* Shard and index are missing, or the progress file does not list them. */
 static void lose(int shard, const presto_convert_options *options, bool is_forgotten) {
     if (!is_forgotten) {
         ck_assert_int_eq(unlink(shard_at("out", shard, options, "")), 0);
@@ -317,7 +317,7 @@ static void resume_with(unsigned whole, presto_convert_options *options, bool is
                     before[i].st_mtim.tv_nsec == after.st_mtim.tv_nsec;
         if ((whole >> i & 1) == 1)
             ck_assert(same);
-        else if (is_forgotten) /* the old one stood until the new one took its name */
+        else if (is_forgotten) /* the old one existed until the new one took its name */
             ck_assert(!same);
     }
 }
@@ -343,7 +343,7 @@ START_TEST(only_what_is_missing_is_made_again) {
 }
 END_TEST
 
-/* One after the other, so that they are told and counted in order. */
+/* One after the other, so that they are reported and counted in order. */
 static void count_skip(void *user, uint64_t epoch, uint64_t sample, const presto_error *why) {
     (void)epoch;
     (void)why;
@@ -387,7 +387,7 @@ START_TEST(samples_left_out_are_told_in_order) {
 }
 END_TEST
 
-/* Those of the shards that stay are counted, not told again. */
+/* Those of the shards that stay are counted, but not reported again. */
 START_TEST(samples_left_out_are_counted_over_any_shards_that_stay) {
     set_up();
     damage_some(true);
@@ -505,8 +505,8 @@ presto_status __wrap_presto_shard_writer_open(const char *path,
 }
 
 /*
- * What is kept for the first shard, which hangs, is bounded, and the other writer brings its shards
- * to their names.
+ * The samples kept for the first shard, which hangs, are bounded, and the other writer completes
+ * its shards.
  */
 START_TEST(a_writer_that_hangs_keeps_no_more_than_it_may) {
     dir = presto_check_temp_dir();
@@ -538,7 +538,7 @@ START_TEST(a_writer_that_hangs_keeps_no_more_than_it_may) {
             ck_assert_uint_eq(whole.described.records, 1);
             ck_assert_uint_eq(whole.described.raw_bytes, 7);
         }
-        /* Room is no news for one who waits for the end: he sleeps. */
+        /* A thread that waits for the end is not woken for room: it sleeps. */
         size_t count = 1;
         ck_assert_ok(presto__writers_append(writers, 0, 0, &rows, &err), &err);
         uint64_t started_ns = presto__clock_ns();

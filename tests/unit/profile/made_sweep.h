@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A sweep put together by hand, so that scores, words and files can be checked against known
- * figures: three strategies, the third of which may be made to fail.
+ * A sweep made by hand, so that scores, texts and files can be checked against known figures: three
+ * strategies, the third of which can be made to fail.
  */
 #ifndef MADE_SWEEP_H
 #define MADE_SWEEP_H

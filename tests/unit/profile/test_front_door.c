@@ -136,7 +136,7 @@ START_TEST(one_call_opens_a_stream_and_its_state) {
     loader = open_paths(dataset_dir, &input);
     ck_assert_uint_eq(first + take(loader, 6, UINT64_MAX), whole);
 
-    /* Behind its end nothing remains, and that is no failure. */
+    /* At the end nothing remains, and that is no failure. */
     presto_buffer_done(&state);
     ck_assert_ok(presto_loader_save_state(loader, &state, &err), &err);
     presto_loader_free(loader);
@@ -155,7 +155,8 @@ START_TEST(one_call_opens_a_stream_and_its_state) {
 }
 END_TEST
 
-/* What the loader may skip is read past, and what it caches is split, without being told twice. */
+/* What the loader may skip is skipped, and what it caches is split, without repeating the
+ * options. */
 START_TEST(one_call_derives_what_the_loader_needs) {
     presto_error err;
     presto_convert_result result;
@@ -265,7 +266,7 @@ START_TEST(inspection_takes_null_options) {
 }
 END_TEST
 
-/* What has to be given is said, not assumed. */
+/* Required arguments are refused if they are NULL. */
 START_TEST(sweep_takes_null_options) {
     presto_error err;
     presto_sweep *sweep = NULL;
@@ -300,7 +301,7 @@ static presto_status keep_spec(const void *state, const presto_tensor_spec *in,
 static const presto_step_type halve_step = {
     .abi = PRESTO_STEP_ABI, .name = "halve", .infer = keep_spec, .run = halve};
 
-/* All steps, from what the source gives, in memory of the worker's own. */
+/* All steps, from the source's samples, in the worker's own memory. */
 START_TEST(plans_take_null_options) {
     static const char yaml[] = "name: halved\n"
                                "source: {type: files, match: ['*']}\n"

@@ -104,14 +104,14 @@ static size_t choose(const presto__merit *merits, size_t count, presto_weights w
 static const presto_weights only_throughput = {0, 0, 1};
 
 START_TEST(of_scores_equal_within_the_spread_the_cheapest_is_recommended) {
-    /* Storage comes first, whatever it takes in threads and preparation; what is slower beyond
-     * doubt, or failed, takes no part. */
+    /* Storage counts first, whatever threads and preparation it costs. Strategies that are
+     * clearly slower, or failed, take no part. */
     const presto__merit storage[] = {{true, 5, 300, {950, 1000, 1050, 3}, 1},
                                      {true, 50, 200, {930, 940, 955, 3}, 8},
                                      {true, 0, 100, {800, 920, 949, 3}, 1},
                                      {false, 0, 1, {990, 1000, 1010, 3}, 1}};
     ck_assert_uint_eq(choose(storage, 4, only_throughput, "==.."), 1);
-    /* A percent of storage is no reason; threads are, then preparation, then the place. */
+    /* A percent of storage does not decide; threads do, then preparation, then the place. */
     const presto__merit threads[] = {{true, 0, 99.5, {980, 1000, 1020, 3}, 4},
                                      {true, 9, 100, {970, 990, 1000, 3}, 1},
                                      {true, 7, 100, {970, 985, 1000, 3}, 1},
@@ -141,7 +141,7 @@ START_TEST(scores_vary_with_the_weight_that_throughput_has) {
     ck_assert_uint_eq(choose(merits, 3, (presto_weights){0, 1, 1}, ".=."), 1);
     ck_assert_uint_eq(choose(merits, 3, (presto_weights){0, 0, 1}, "=.."), 0);
     ck_assert_uint_eq(choose(merits, 3, (presto_weights){0, 1, 0}, "..="), 2);
-    /* Without weight it still decides between equals, for it costs nothing. */
+    /* Without weight, throughput still decides between equals, because it costs nothing. */
     const presto__merit stored_alike[] = {{true, 1, 100, {490, 500, 510, 3}, 1},
                                           {true, 2, 100, {890, 900, 910, 3}, 2}};
     ck_assert_uint_eq(choose(stored_alike, 2, (presto_weights){0, 1, 0}, ".="), 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whole sweeps over a small corpus, with everything below real. */
+/* Whole sweeps over a small corpus; everything below is real. */
 #define _XOPEN_SOURCE 700
 #include <dirent.h>
 #include <fcntl.h>
@@ -112,7 +112,7 @@ static void check_epochs(const presto_epoch_result *epochs, uint64_t delivered_b
     ck_assert_double_le(epochs->samples_per_s.median, epochs->samples_per_s.most);
     ck_assert_double_gt(epochs->cpu_s_per_sample, 0);
     ck_assert_double_gt(epochs->peak_rss_bytes, 0);
-    /* Volume a sample is the same whatever the time. */
+    /* The volume of a sample does not depend on the time. */
     double bytes_a_sample = epochs->delivered_bytes_per_s.most / epochs->samples_per_s.most;
     ck_assert_double_ge(bytes_a_sample, (double)delivered_bytes);
     ck_assert_double_le(bytes_a_sample, (double)delivered_bytes + 200);
@@ -176,7 +176,7 @@ START_TEST(a_sample_is_spread_over_the_source_and_extrapolated) {
     const presto_strategy_result *all = find(whole, "concatenated", "none", 1);
     ck_assert_double_eq_tol(part->total_stored_bytes, 5 * (double)part->stored_bytes, 1);
     ck_assert_double_gt(part->total_stored_error_bytes, 0);
-    /* Twice the interval, for the test is to fail never and not once in twenty. */
+    /* Twice the interval, so that the test never fails by chance. */
     ck_assert_double_le(fabs(part->total_stored_bytes - (double)all->stored_bytes),
                         2 * part->total_stored_error_bytes);
     ck_assert_double_gt(part->total_preparation_s, part->preparation_s.median);
@@ -221,7 +221,7 @@ END_TEST
 typedef struct trial_log {
     size_t calls, finished, failed, last_done, total;
     size_t stop_at;          /* call that says stop; 0: never */
-    const char *break_split; /* whose conversion is to fail */
+    const char *break_split; /* whose conversion must fail */
     const char *work;
     bool is_broken;
 } trial_log;

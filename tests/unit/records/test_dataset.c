@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Datasets: dataset.json there and back, refused when not whole, and folders as others leave them.
- */
+/* Datasets: dataset.json written and read, refused when incomplete, and folders of other
+ * programs. */
 #include "presto_check.h"
 
 #include <stdio.h>
@@ -244,7 +244,7 @@ START_TEST(more_records_than_the_bytes_hold_are_refused) {
     /* A compressed file holds more, but not any number. */
     refusal(1000000, 16000, "gzip", 1, PRESTO_OK);
     refusal(2000000, 16000, "gzip", 1, PRESTO_ERR_CORRUPT);
-    /* Whatever the size that is claimed: no count wraps around. */
+    /* Whatever size is claimed, no count wraps around. */
     refusal(UINT64_MAX, UINT64_MAX, "none", 1, PRESTO_ERR_CORRUPT);
     refusal(UINT64_MAX, UINT64_MAX, "gzip", 1, PRESTO_ERR_CORRUPT);
     refusal(UINT64_MAX / 16, UINT64_MAX, "none", 1, PRESTO_ERR_CORRUPT);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every allocation and every system call fails once, in writing, reading, opening, verifying and
- * repairing: a clean error (or none where the failure does no harm), no leak, nothing half-written
- * under a final name. Allocations inside the libraries are left alone: jansson, for one, crashes if
- * they fail.
+ * repairing. Expected is a clean error (or none if the failure does no harm), no leak, and nothing
+ * incomplete under a final name. Allocations inside the libraries do not fail: jansson, for one,
+ * crashes if they do.
  */
 #include "presto_check.h"
 
@@ -121,7 +121,8 @@ static void make_damaged(void) {
     ck_assert_int_eq(fclose(file), 0);
 }
 
-/* Where reading fails while the next whole frame is searched, the rest must not pass for damage. */
+/* If reading fails during the search for the next whole frame, the rest must not be reported as
+ * damage. */
 static presto_status try_read_damaged(void) {
     presto_shard_options options;
     presto_shard *shard = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files that other programs wrote (tests/golden/README.md): verified, read, and, where they are
- * damaged, found so at the byte that the manifest names and repaired as far as it says.
+ * Files that other programs wrote (tests/golden/README.md) are verified and read. In damaged ones,
+ * the damage is found at the byte that the manifest names, and repaired as far as it says.
  */
 #include "presto_check.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An index file is a hint: whatever is wrong with it, and whenever it becomes so, the records that
- * are read are those of the data, and a warning says that the index is no use.
+ * An index file is a hint: whatever is wrong with it, and whenever that happens, the records read
+ * are those of the data, and a warning says that the index is not used.
  */
 #include "presto_check.h"
 
@@ -122,7 +122,7 @@ static void put_index(const made_file *file, presto_span content) {
     presto_check_write_file(file->index, content);
 }
 
-/* An index whose CRCs hold, in whatever it says. */
+/* An index with correct CRCs and wrong content. */
 static void forge(const made_file *file, uint32_t version, const uint64_t *offsets,
                   uint64_t count) {
     uint64_t block = version == 1 ? count + 1 : 8192;
@@ -342,7 +342,7 @@ START_TEST(an_index_that_counts_other_records_fails_where_they_are_read) {
         ck_assert_str_eq(err.file, file.path);
         ck_assert_ptr_nonnull(strstr(err.message, "counts 23 records where there are 24"));
     }
-    /* Whoever knows the count has it right. */
+    /* If the caller knows the count, the right one is used. */
     presto_shard_free(shard);
     shard = open_shard(&file, PRESTO_VERIFY_FULL);
     ck_assert_ok(presto_shard_index(shard, false, NULL, &err), &err);

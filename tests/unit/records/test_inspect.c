@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Verify, info, index and repair. The damage tests are exhaustive: a file of 64 records with every
- * bit of its framing flipped, every cut length, ranges swapped, doubled and left out. verify never
- * says fine, repair saves every record that is whole.
+ * bit of its framing flipped, cut at every length, with ranges swapped, doubled and left out.
+ * verify never accepts it, and repair saves every whole record.
  */
 #include "presto_check.h"
 
@@ -97,8 +97,8 @@ static bool add_lost(void *user, uint64_t offset, uint64_t bytes, uint64_t recor
 }
 
 /*
- * `damaged` is what became of the file. Every byte of it belongs to a saved record or to a lost
- * range, and the saved ones are exactly the frames numbered in `want`, in that order.
+ * `damaged` is the damaged file. Every byte of it belongs to a saved record or to a lost range, and
+ * the saved records are exactly the frames numbered in `want`, in that order.
  */
 static void check_repair(const made_file *file, presto_span damaged, const size_t *want,
                          size_t want_count, const char *what, size_t at) {
@@ -206,8 +206,7 @@ START_TEST(every_cut_is_found_and_costs_one_record) {
 }
 END_TEST
 
-/* The frames that stand whole in `bytes`, in order: the specification of what repair has to save.
- */
+/* The whole frames in `bytes`, in order: the specification of what repair has to save. */
 static size_t whole_frames(const made_file *file, presto_span bytes, size_t *numbers) {
     size_t count = 0;
     for (size_t at = 0; at + PRESTO_FRAME_OVERHEAD_BYTES <= bytes.bytes;) {
@@ -344,8 +343,8 @@ static uint64_t offset_of(presto_shard *shard, uint64_t record) {
     return *offset;
 }
 
-/* Behind a damaged range, a record at each place around the end of the window that the search looks
- * at: both searches, of repair and of indexing, find it there. */
+/* Behind a damaged range, a record at each place around the end of the search's window: both
+ * searches, of repair and of indexing, find it. */
 START_TEST(a_record_across_two_windows_is_found) {
     enum { WINDOW_BYTES = 256 << 10, AROUND = 24 };
     char *dir = presto_check_temp_dir();
@@ -384,8 +383,9 @@ START_TEST(a_record_across_two_windows_is_found) {
 }
 END_TEST
 
-/* Behind damage: zeros in any number around the pieces that they are compared in, then records, the
- * first of them empty (its length is zeros, too) or not, the second at an odd place. */
+/* Behind damage: zeros of any number around the size of the pieces that are compared, then
+ * records. The first record is empty (its length is zeros, too) or not; the second is at an odd
+ * place. */
 START_TEST(records_behind_zeros_are_found) {
     enum { WINDOW_BYTES = 256 << 10, PIECE_BYTES = 4096 };
     static const size_t around[] = {0, 16, PIECE_BYTES, WINDOW_BYTES, WINDOW_BYTES + PIECE_BYTES};
@@ -416,8 +416,8 @@ START_TEST(records_behind_zeros_are_found) {
 }
 END_TEST
 
-/* A header that holds, with a length at the top of what 64 bits hold, where a record is expected
- * and where one is searched for: it must neither wrap around nor cost the record behind it. */
+/* A correct header with a length near 2^64, where a record is expected and where one is
+ * searched: it must not wrap around, and must not cost the record behind it. */
 START_TEST(lengths_near_the_top_cost_no_record) {
     char *dir = presto_check_temp_dir();
     char path[600], out[600];
@@ -672,7 +672,7 @@ int main(void) {
         info_tells_counts_sizes_codec_and_features,
         contents_are_named_by_their_signature,
     };
-    /* Thousands of repaired files, each synced: not on a disk if it can be helped. */
+    /* Thousands of repaired files, each synced: in memory if possible. */
     if (access("/dev/shm", W_OK) == 0)
         setenv("TMPDIR", "/dev/shm", 0);
     return presto_check_main("inspect", tests, sizeof tests / sizeof tests[0], 240);

@@ -350,7 +350,7 @@ START_TEST(nothing_stands_under_the_name_before_finish) {
 }
 END_TEST
 
-/* In the place of the C library's: which ranges of a file the disk was asked to begin with. */
+/* Replaces the C library's: records which ranges of a file the disk was asked to begin writing. */
 static struct {
     uint64_t end, calls;
     bool gapless;
@@ -415,7 +415,7 @@ START_TEST(a_stale_or_damaged_index_is_not_used) {
     }
     presto_check_write_file(index, presto_span_of(content, bytes));
     check_all(&file, false, false);
-    /* The data changes in place, its size does not: the time tells. */
+    /* The data changes in place with the same size: the time shows it. */
     struct timespec later[2] = {{.tv_sec = 2000000000}, {.tv_sec = 2000000000}};
     ck_assert_int_eq(utimensat(AT_FDCWD, file.path, later, 0), 0);
     presto_shard *shard = open_shard(file.path, false, false);
@@ -665,7 +665,7 @@ START_TEST(more_shards_than_descriptors_are_closed_and_opened_again) {
         ck_assert_uint_le(pool.open_count, 3);
     }
     read_with_threads(shards, 8, &file, false);
-    /* A file that was replaced meanwhile is noticed when it is opened again. */
+    /* A file that was replaced is noticed when it is opened again. */
     write_file(&file, NULL);
     size_t replaced = 0;
     for (size_t i = 0; i < 10; i++) {

@@ -41,7 +41,7 @@ static inline presto_status rig_open(rig *r, const char *steps, const presto_ten
                                      bool no_fusion, presto_error *err) {
     char yaml[1024];
     *r = (rig){0};
-    /* Values that are no files enter behind steps that only make the pipeline valid. */
+    /* Values that are no files enter behind steps that only complete the pipeline. */
     bool is_bytes = in->dtype == PRESTO_STRING;
     snprintf(yaml, sizeof yaml,
              "name: t\nsource: {type: files}\nsteps: [{step: read-file}, %s%s]\n",

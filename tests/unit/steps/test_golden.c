@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The images of tests/golden against what TensorFlow made of them: decoding, resizing, centering
- * and greyscale. uint8 may differ by 1, float32 by 1e-6; what is found is in fact 0.
+ * The images of tests/golden compared with TensorFlow's results: decoding, resizing, centering and
+ * greyscale. uint8 may differ by 1, float32 by 1e-6; in fact the difference is 0.
  */
 #include <jansson.h>
 #include <math.h>
@@ -13,7 +13,7 @@
 
 #define GOLDEN(path) PRESTO_GOLDEN_DIR "/" path
 
-/* What each expectation of the manifest is made by, after read-file. */
+/* The steps after read-file that make each expected result of the manifest. */
 static const struct {
     const char *name;
     const char *steps;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The step interface as a user's own steps see it: features by name, models, outputs of unknown
- * length, samples left out, turns, cancelling; and --set, which changes any step's options.
+ * length, dropped samples, serial steps, cancelling; and --set, which changes any step's options.
  */
 #include <pthread.h>
 #include <sched.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pipelines from YAML: what is accepted, what is refused and in which words, and the way through
+/* Pipelines from YAML: what is accepted, what is refused with which message, and the way through
  * JSON. */
 #include <presto/pipeline.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fused plans against plain ones: over all golden images, many crops and several orders of steps,
- * each byte and each failure must be the same.
+ * Fused plans compared with plain ones, over all golden images, many crops and several orders of
+ * steps: each byte and each failure must be the same.
  */
 #include <dirent.h>
 #include <presto/rng.h>
@@ -86,7 +86,7 @@ static void check_order(const char *steps, int tries) {
     size_t compared = 0;
     for (int i = 0; i < tries; i++) {
         char text[512];
-        /* Small crops now and then, so that nearly every image is larger. */
+        /* Some small crops, so that nearly every image is larger. */
         int height = 1 + (int)presto_rng_below(&rng, i % 2 == 0 ? 24 : 200);
         int width = 1 + (int)presto_rng_below(&rng, i % 3 == 0 ? 24 : 300);
 #pragma GCC diagnostic push
