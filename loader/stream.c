@@ -15,7 +15,7 @@
 #include "stream_internal.h"
 
 void presto_stream_options_init(presto_stream_options *options, size_t struct_bytes) {
-    const presto_stream_options defaults = {.verify = PRESTO_VERIFY_FULL};
+    const presto_stream_options defaults = {.verify = PRESTO_CHECK_FULL};
     presto__options_give(options, struct_bytes, &defaults, sizeof defaults);
 }
 

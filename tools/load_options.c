@@ -187,8 +187,8 @@ static void parse_order_option(load *l, int id, const char *text) {
 
 static void parse_input_option(load *l, int id, const char *text) {
     static const char *const levels[] = {"full", "header", "none", NULL};
-    static const presto_verify verifies[] = {PRESTO_VERIFY_FULL, PRESTO_VERIFY_HEADER,
-                                             PRESTO_VERIFY_NONE};
+    static const presto_checks verifies[] = {PRESTO_CHECK_FULL, PRESTO_CHECK_HEADER,
+                                             PRESTO_CHECK_NONE};
     if (id == 'p') {
         l->input.pipeline = text;
     } else if (id == OPT_SET) {

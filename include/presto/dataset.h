@@ -98,7 +98,7 @@ PRESTO_API const presto_dataset_info *presto_dataset_get_info(const presto_datas
 /** Was there a dataset.json? */
 PRESTO_API bool presto_dataset_is_ours(const presto_dataset *dataset);
 /** Which checks it is read with. */
-PRESTO_API presto_verify presto_dataset_verify(const presto_dataset *dataset);
+PRESTO_API presto_checks presto_dataset_checks(const presto_dataset *dataset);
 /** Are its shards read past damage (presto_shard_options.tolerate)? */
 PRESTO_API bool presto_dataset_tolerates(const presto_dataset *dataset);
 PRESTO_API uint64_t presto_dataset_records(const presto_dataset *dataset);

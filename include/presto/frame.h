@@ -19,11 +19,11 @@ extern "C" {
 #define PRESTO_FRAME_MAX_PAYLOAD_BYTES ((uint64_t)INT32_MAX)
 
 /** How much of what a frame promises is checked. */
-typedef enum presto_verify {
-    PRESTO_VERIFY_FULL = 0,   /* both CRCs (default) */
-    PRESTO_VERIFY_HEADER = 1, /* the length's CRC only */
-    PRESTO_VERIFY_NONE = 2    /* neither; lengths are still bounded by the input */
-} presto_verify;
+typedef enum presto_checks {
+    PRESTO_CHECK_FULL = 0,   /* both CRCs (default) */
+    PRESTO_CHECK_HEADER = 1, /* the length's CRC only */
+    PRESTO_CHECK_NONE = 2    /* neither; lengths are still bounded by the input */
+} presto_checks;
 
 /**
  * Parse one frame at the start of `in`.
@@ -37,7 +37,7 @@ typedef enum presto_verify {
  * Source:  TensorFlow record_writer.h (layout), RFC 3720 B.4 (CRC-32C).
  */
 PRESTO_API presto_status presto_frame_parse(presto_span in, uint64_t offset,
-                                            uint64_t max_payload_bytes, presto_verify verify,
+                                            uint64_t max_payload_bytes, presto_checks verify,
                                             presto_span *payload_out, presto_error *err);
 
 /**
@@ -45,7 +45,7 @@ PRESTO_API presto_status presto_frame_parse(presto_span in, uint64_t offset,
  * Returns: as presto_frame_parse, without looking at the payload.
  */
 PRESTO_API presto_status presto_frame_parse_header(presto_span in, uint64_t offset,
-                                                   uint64_t max_payload_bytes, presto_verify verify,
+                                                   uint64_t max_payload_bytes, presto_checks verify,
                                                    uint64_t *payload_bytes_out, presto_error *err);
 
 /** Write the 12 header bytes for a payload of `payload_bytes`. */

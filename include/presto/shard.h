@@ -30,7 +30,7 @@ typedef struct presto_shard presto_shard;
 
 typedef struct presto_shard_options {
     size_t struct_bytes;        /* set by presto_shard_options_defaults */
-    presto_verify verify;       /* default PRESTO_VERIFY_FULL */
+    presto_checks verify;       /* default PRESTO_CHECK_FULL */
     uint64_t max_payload_bytes; /* default PRESTO_FRAME_MAX_PAYLOAD_BYTES; 2^62 - 1 at most */
     bool map;                   /* read through mmap instead of pread; default false. A file that is
                                    truncated while mapped kills the process with SIGBUS unless the

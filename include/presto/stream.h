@@ -42,7 +42,7 @@ typedef struct presto_stream_options {
     const char *from; /* representation that the input holds; NULL: from dataset.json, or the raw
                          source if a pipeline is named */
     const char *to;   /* representation to stop at; NULL: the end of the pipeline */
-    presto_verify verify;
+    presto_checks verify;
     bool map; /* read shards through mmap; see presto_shard_options */
 } presto_stream_options;
 

@@ -137,7 +137,7 @@ static presto_status dataset_identify(const presto_source *base, bool as_named,
     presto_codec_format(codec, text);
     presto__digest_add(digest, text, strlen(text));
     presto__digest_add(digest, codec->dictionary.data, codec->dictionary.bytes);
-    const presto_verify verify = presto_dataset_verify(dataset);
+    const presto_checks verify = presto_dataset_checks(dataset);
     presto__digest_add(digest, &verify, sizeof verify);
     for (size_t i = 0; i < presto_dataset_shard_count(dataset); i++) {
         const char *path = presto_dataset_shard_path(dataset, i);

@@ -455,7 +455,7 @@ bool presto_dataset_is_ours(const presto_dataset *dataset) {
     return dataset->ours;
 }
 
-presto_verify presto_dataset_verify(const presto_dataset *dataset) {
+presto_checks presto_dataset_checks(const presto_dataset *dataset) {
     return dataset->options.verify;
 }
 

@@ -18,7 +18,7 @@ static bool payload_holds(const uint8_t *payload, size_t bytes) {
 }
 
 presto_status presto_frame_parse_header(presto_span in, uint64_t offset, uint64_t max_payload_bytes,
-                                        presto_verify verify, uint64_t *payload_bytes_out,
+                                        presto_checks verify, uint64_t *payload_bytes_out,
                                         presto_error *err) {
     if (in.bytes == 0)
         return PRESTO_END;
@@ -26,7 +26,7 @@ presto_status presto_frame_parse_header(presto_span in, uint64_t offset, uint64_
         return presto_fail(err, PRESTO_ERR_TRUNCATED, offset,
                            "truncated record: %zu of the 12 bytes of its header", in.bytes);
     uint64_t payload_bytes = presto__load_u64(in.data);
-    if (verify != PRESTO_VERIFY_NONE && !header_holds(in.data))
+    if (verify != PRESTO_CHECK_NONE && !header_holds(in.data))
         return presto_fail(err, PRESTO_ERR_CORRUPT, offset, "CRC of the record's length differs%s",
                            offset == 0 ? " (is this a TFRecord file?)" : "");
     if (payload_bytes > max_payload_bytes)
@@ -38,7 +38,7 @@ presto_status presto_frame_parse_header(presto_span in, uint64_t offset, uint64_
 }
 
 presto_status presto_frame_parse(presto_span in, uint64_t offset, uint64_t max_payload_bytes,
-                                 presto_verify verify, presto_span *payload_out,
+                                 presto_checks verify, presto_span *payload_out,
                                  presto_error *err) {
     uint64_t payload_bytes;
     presto_status status =
@@ -50,7 +50,7 @@ presto_status presto_frame_parse(presto_span in, uint64_t offset, uint64_t max_p
         return presto_fail(err, PRESTO_ERR_TRUNCATED, offset,
                            "truncated record: %zu of %ju bytes after its header", rest,
                            (uintmax_t)payload_bytes + FOOTER);
-    if (verify == PRESTO_VERIFY_FULL && !payload_holds(in.data + HEADER, (size_t)payload_bytes))
+    if (verify == PRESTO_CHECK_FULL && !payload_holds(in.data + HEADER, (size_t)payload_bytes))
         return presto_fail(err, PRESTO_ERR_CORRUPT, offset,
                            "CRC of the record's %ju byte%s differs", (uintmax_t)payload_bytes,
                            presto_plural(payload_bytes));

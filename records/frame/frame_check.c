@@ -15,7 +15,7 @@
 PRESTO__CRC_TARGET static size_t check_short(const uint8_t *data, const uint64_t *offsets,
                                              size_t count, const presto_shard_options *options,
                                              presto_record *records) {
-    const presto_verify verify = options->verify;
+    const presto_checks verify = options->verify;
     const uint64_t max_bytes = options->max_payload_bytes;
     for (size_t i = 0; i < count; i++) {
         const uint8_t *frame = data + (offsets[i] - offsets[0]);
@@ -23,11 +23,11 @@ PRESTO__CRC_TARGET static size_t check_short(const uint8_t *data, const uint64_t
         size_t bytes = (size_t)(offsets[i + 1] - offsets[i]) - OVERHEAD;
         if (presto__load_u64(frame) != bytes || bytes > max_bytes)
             return i;
-        if (verify != PRESTO_VERIFY_NONE &&
+        if (verify != PRESTO_CHECK_NONE &&
             !presto__crc_matches(presto__load_u32(frame + 8),
                                  presto_crc32c_mask(presto__crc_short(0, frame, 8))))
             return i;
-        if (verify == PRESTO_VERIFY_FULL) {
+        if (verify == PRESTO_CHECK_FULL) {
             uint32_t crc = bytes <= PRESTO__CRC_SHORT_BYTES ? presto__crc_short(0, payload, bytes)
                                                             : presto_crc32c(0, payload, bytes);
             if (!presto__crc_matches(presto__load_u32(payload + bytes), presto_crc32c_mask(crc)))

@@ -28,7 +28,7 @@ static presto_status view(presto__stream *stream, uint64_t offset, size_t count,
 
 static bool header_holds(presto_span header) {
     uint64_t bytes;
-    return presto_frame_parse_header(header, 0, UINT64_MAX, PRESTO_VERIFY_HEADER, &bytes, NULL) ==
+    return presto_frame_parse_header(header, 0, UINT64_MAX, PRESTO_CHECK_HEADER, &bytes, NULL) ==
            PRESTO_OK;
 }
 
@@ -37,7 +37,7 @@ static presto_status frame_holds(presto__stream *stream, uint64_t offset, uint64
                                  bool *holds, presto_error *err) {
     presto_span frame, payload;
     PRESTO_TRY(view(stream, offset, (size_t)payload_bytes + OVERHEAD, &frame, err));
-    *holds = presto_frame_parse(frame, offset, UINT64_MAX, PRESTO_VERIFY_FULL, &payload, NULL) ==
+    *holds = presto_frame_parse(frame, offset, UINT64_MAX, PRESTO_CHECK_FULL, &payload, NULL) ==
              PRESTO_OK;
     return PRESTO_OK;
 }

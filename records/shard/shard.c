@@ -10,7 +10,7 @@
 #include "shard_parts_internal.h"
 
 void presto_shard_options_init(presto_shard_options *options, size_t struct_bytes) {
-    const presto_shard_options defaults = {.verify = PRESTO_VERIFY_FULL,
+    const presto_shard_options defaults = {.verify = PRESTO_CHECK_FULL,
                                            .max_payload_bytes = PRESTO_FRAME_MAX_PAYLOAD_BYTES};
     presto__options_give(options, struct_bytes, &defaults, sizeof defaults);
 }

@@ -167,7 +167,7 @@ static presto_status read_large(fetch *job, size_t i, reading *in, size_t at, si
     presto_error *err = damage_error(job);
     presto_status status =
         check_header(job, presto_span_of(in->data + at, HEADER), offset, frame_bytes, err);
-    bool sum = status == PRESTO_OK && options->verify == PRESTO_VERIFY_FULL;
+    bool sum = status == PRESTO_OK && options->verify == PRESTO_CHECK_FULL;
     size_t payload_at = at + HEADER, summed = payload_at;
     size_t payload_end = status == PRESTO_OK ? payload_at + (size_t)payload_bytes : end;
     uint32_t crc = 0;
@@ -260,7 +260,7 @@ static presto_status mark_damaged(fetch *job, size_t i) {
         else
             status = presto_frame_parse_header(presto_span_of(header, got), offset,
                                                shard->options.max_payload_bytes,
-                                               PRESTO_VERIFY_HEADER, &payload_bytes, &why);
+                                               PRESTO_CHECK_HEADER, &payload_bytes, &why);
         if (status >= 0)
             (void)presto_fail(&why, PRESTO_ERR_TRUNCATED, offset,
                               "truncated record: %ju of %ju bytes after its header",

@@ -109,7 +109,7 @@ static presto_status hop_once(hopper *hop, uint64_t offset, uint64_t *next_out, 
     /* Lengths are followed here, so they are checked at any verify level. */
     presto_status status =
         presto_frame_parse_header(header, offset, hop->shard->options.max_payload_bytes,
-                                  PRESTO_VERIFY_HEADER, &payload_bytes, err);
+                                  PRESTO_CHECK_HEADER, &payload_bytes, err);
     /* A record larger than the rest of the file is cut, or no record, whatever the limit. */
     if (status == PRESTO_ERR_LIMIT && hop->stream == NULL &&
         presto__load_u64(header.data) > hop->end - offset)

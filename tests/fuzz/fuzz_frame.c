@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     for (size_t at = 0; at < bytes;) {
         presto_span payload;
         if (presto_frame_parse(presto_span_of(data + at, bytes - at), at,
-                               PRESTO_FRAME_MAX_PAYLOAD_BYTES, PRESTO_VERIFY_FULL, &payload,
+                               PRESTO_FRAME_MAX_PAYLOAD_BYTES, PRESTO_CHECK_FULL, &payload,
                                NULL) != PRESTO_OK)
             break;
         again.bytes = 0;

@@ -141,7 +141,7 @@ static void read_frames(const char *name, uint64_t frames_out[FILES]) {
     size_t left = all.bytes.bytes;
     for (int i = 0; i < FILES; i++) {
         presto_span payload;
-        ck_assert_ok(presto_frame_parse(presto_span_of(from, left), 0, left, PRESTO_VERIFY_FULL,
+        ck_assert_ok(presto_frame_parse(presto_span_of(from, left), 0, left, PRESTO_CHECK_FULL,
                                         &payload, &err),
                      &err);
         frames_out[i] = payload.bytes + PRESTO_FRAME_OVERHEAD_BYTES;

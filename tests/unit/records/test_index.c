@@ -70,7 +70,7 @@ static void drop_file(made_file *file) {
     free(file->index_content);
 }
 
-static presto_shard *open_shard(const made_file *file, presto_verify verify) {
+static presto_shard *open_shard(const made_file *file, presto_checks verify) {
     presto_shard *shard;
     presto_shard_options options;
     presto_shard_options_defaults(&options);
@@ -152,7 +152,7 @@ static void flip_small(int way) {
     for (size_t bit = 0; bit < file.index_bytes * 8; bit += way == 0 ? 5 : 17) {
         file.index_content[bit / 8] ^= (uint8_t)(1 << bit % 8);
         put_index(&file, presto_span_of(file.index_content, file.index_bytes));
-        presto_shard *shard = open_shard(&file, (presto_verify)(bit % 3));
+        presto_shard *shard = open_shard(&file, (presto_checks)(bit % 3));
         check_all(&file, shard);
         ck_assert(!presto__shard_has_index_file(shard));
         check_warning(&file, shard, true);
@@ -172,7 +172,7 @@ START_TEST(a_cut_small_index_changes_nothing) {
     made_file file = make_file(FEW, PRESTO_FILE_PLAIN);
     for (size_t cut = 0; cut < file.index_bytes; cut += 3) {
         put_index(&file, presto_span_of(file.index_content, cut));
-        presto_shard *shard = open_shard(&file, PRESTO_VERIFY_FULL);
+        presto_shard *shard = open_shard(&file, PRESTO_CHECK_FULL);
         check_all(&file, shard);
         check_warning(&file, shard, true);
         presto_shard_free(shard);
@@ -188,14 +188,14 @@ static void flip_large(int way) {
     for (size_t at = 0; at < file.index_bytes; at += at < HEADER_BYTES || at >= crcs ? 5 : 19999) {
         file.index_content[at] ^= (uint8_t)(1 << at % 8);
         put_index(&file, presto_span_of(file.index_content, file.index_bytes));
-        presto_shard *shard = open_shard(&file, (presto_verify)(at % 3));
+        presto_shard *shard = open_shard(&file, (presto_checks)(at % 3));
         check_all(&file, shard);
         check_warning(&file, shard, true);
         presto_shard_free(shard);
         file.index_content[at] ^= (uint8_t)(1 << at % 8);
     }
     put_index(&file, presto_span_of(file.index_content, file.index_bytes));
-    presto_shard *shard = open_shard(&file, PRESTO_VERIFY_FULL);
+    presto_shard *shard = open_shard(&file, PRESTO_CHECK_FULL);
     check_all(&file, shard);
     ck_assert(presto__shard_has_index_file(shard));
     check_warning(&file, shard, false);
@@ -213,7 +213,7 @@ START_TEST(an_index_may_get_shorter_change_or_go_while_it_is_in_use) {
     made_file file = make_file(MANY, PRESTO_FILE_PLAIN);
     for (int how = 0; how < 4; how++) {
         put_index(&file, presto_span_of(file.index_content, file.index_bytes));
-        presto_shard *shard = open_shard(&file, PRESTO_VERIFY_FULL);
+        presto_shard *shard = open_shard(&file, PRESTO_CHECK_FULL);
         presto_block block = {0};
         check_range(&file, shard, 0, 10, &block);
         ck_assert(presto__shard_has_index_file(shard));
@@ -257,7 +257,7 @@ START_TEST(threads_that_meet_damage_in_the_index_get_their_records) {
     made_file file = make_file(MANY, PRESTO_FILE_PLAIN);
     file.index_content[HEADER_BYTES + 8 * 12345] ^= 4;
     put_index(&file, presto_span_of(file.index_content, file.index_bytes));
-    presto_shard *shard = open_shard(&file, PRESTO_VERIFY_FULL);
+    presto_shard *shard = open_shard(&file, PRESTO_CHECK_FULL);
     pthread_t threads[4];
     reader readers[4];
     for (size_t i = 0; i < 4; i++) {
@@ -275,7 +275,7 @@ END_TEST
 static void read_version_1(int way) {
     made_file file = make_file(way == 0 ? FEW : MANY, PRESTO_FILE_PLAIN);
     forge(&file, 1, file.offsets, file.count);
-    presto_shard *shard = open_shard(&file, PRESTO_VERIFY_FULL);
+    presto_shard *shard = open_shard(&file, PRESTO_CHECK_FULL);
     check_all(&file, shard);
     ck_assert(presto__shard_has_index_file(shard));
     check_warning(&file, shard, false);
@@ -285,7 +285,7 @@ static void read_version_1(int way) {
     content[bytes / 2] ^= 1;
     put_index(&file, presto_span_of(content, bytes));
     free(content);
-    shard = open_shard(&file, PRESTO_VERIFY_FULL);
+    shard = open_shard(&file, PRESTO_CHECK_FULL);
     check_all(&file, shard);
     check_warning(&file, shard, true);
     presto_shard_free(shard);
@@ -311,7 +311,7 @@ static void read_misplaced(int way) {
                                   : 60 + 17 * (uint64_t)i;
         forge(&file, 2, wrong, file.count);
         for (int verify = 0; verify < 3; verify++) {
-            presto_shard *shard = open_shard(&file, (presto_verify)verify);
+            presto_shard *shard = open_shard(&file, (presto_checks)verify);
             check_all(&file, shard);
             check_warning(&file, shard, true);
             presto_shard_free(shard);
@@ -333,7 +333,7 @@ START_TEST(an_index_that_counts_other_records_fails_where_they_are_read) {
     memcpy(wrong, file.offsets, sizeof wrong);
     memmove(wrong + 10, file.offsets + 11, (FEW - 10) * sizeof *wrong); /* 9 and 10 are one */
     forge(&file, 2, wrong, FEW - 1);
-    presto_shard *shard = open_shard(&file, PRESTO_VERIFY_FULL);
+    presto_shard *shard = open_shard(&file, PRESTO_CHECK_FULL);
     presto_block block = {0};
     check_range(&file, shard, 0, 9, &block);
     for (int i = 0; i < 2; i++) {
@@ -344,7 +344,7 @@ START_TEST(an_index_that_counts_other_records_fails_where_they_are_read) {
     }
     /* If the caller knows the count, the right one is used. */
     presto_shard_free(shard);
-    shard = open_shard(&file, PRESTO_VERIFY_FULL);
+    shard = open_shard(&file, PRESTO_CHECK_FULL);
     ck_assert_ok(presto_shard_index(shard, false, NULL, &err), &err);
     ck_assert_uint_eq(presto_shard_records(shard), FEW - 1);
     ck_assert_ok(presto__shard_drop_index(shard, &err), &err);
@@ -367,7 +367,7 @@ START_TEST(a_damaged_header_under_an_index_that_is_right_costs_one_record) {
     ck_assert_int_eq(fclose(data), 0);
     const struct timespec times[2] = {info.st_atim, info.st_mtim};
     ck_assert_int_eq(utimensat(AT_FDCWD, file.path, times, 0), 0);
-    presto_shard *shard = open_shard(&file, PRESTO_VERIFY_FULL);
+    presto_shard *shard = open_shard(&file, PRESTO_CHECK_FULL);
     presto_block block = {0};
     ck_assert_ok(presto_shard_fetch(shard, 0, FEW, &block, &err), &err);
     for (size_t i = 0; i < FEW; i++)
@@ -390,7 +390,7 @@ static void refuse_counts(int way) {
         uint32_t crc = presto_crc32c(0, file.index_content, 44);
         memcpy(file.index_content + 44, &crc, sizeof crc);
         put_index(&file, presto_span_of(file.index_content, file.index_bytes));
-        presto_shard *shard = open_shard(&file, PRESTO_VERIFY_FULL);
+        presto_shard *shard = open_shard(&file, PRESTO_CHECK_FULL);
         check_all(&file, shard);
         check_warning(&file, shard, true);
         presto_shard_free(shard);
@@ -410,7 +410,7 @@ START_TEST(what_is_no_index_of_ours_is_passed_over_in_silence) {
     made_file file = make_file(FEW, PRESTO_FILE_PLAIN);
     for (size_t i = 0; i < 2; i++) {
         put_index(&file, presto_span_of_text(others[i]));
-        presto_shard *shard = open_shard(&file, PRESTO_VERIFY_FULL);
+        presto_shard *shard = open_shard(&file, PRESTO_CHECK_FULL);
         check_all(&file, shard);
         check_warning(&file, shard, false);
         presto_shard_free(shard);
