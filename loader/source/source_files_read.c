@@ -18,31 +18,38 @@ static presto_status fail_file(const presto__file_request *request, presto_statu
     return status;
 }
 
+/* How the file was at an earlier time. */
+typedef struct earlier {
+    uint64_t bytes;
+    int64_t mtime_ns;
+    const char *since; /* "since it was listed": for messages */
+} earlier;
+
 /* Is it still as it was: of that size, and not written to since? */
 static presto_status check_unchanged(const presto__file_request *request, const struct stat *info,
-                                     uint64_t bytes, int64_t mtime_ns, const char *since,
-                                     presto_error *err) {
+                                     const earlier *was, presto_error *err) {
     uint64_t found = (uint64_t)info->st_size;
-    if (found == bytes && presto__mtime_ns(info) == mtime_ns)
+    if (found == was->bytes && presto__mtime_ns(info) == was->mtime_ns)
         return PRESTO_OK;
-    if (found != bytes)
+    if (found != was->bytes)
         return fail_file(request,
                          presto_fail(err, PRESTO_ERR_IO, PRESTO_NO_OFFSET,
                                      "has changed %s: it has %" PRIu64 " bytes, not %" PRIu64,
-                                     since, found, bytes),
+                                     was->since, found, was->bytes),
                          err);
     return fail_file(request,
                      presto_fail(err, PRESTO_ERR_IO, PRESTO_NO_OFFSET,
-                                 "has changed %s: it was written to", since),
+                                 "has changed %s: it was written to", was->since),
                      err);
 }
 
 static presto_status check_listed(const presto__file_request *request, const struct stat *info,
                                   presto_error *err) {
     const presto__file *listed = request->listed;
-    if (listed != NULL && listed->stamp != 0)
-        PRESTO_TRY(check_unchanged(request, info, listed->bytes, listed->mtime_ns,
-                                   "since it was listed", err));
+    if (listed != NULL && listed->stamp != 0) {
+        const earlier was = {listed->bytes, listed->mtime_ns, "since it was listed"};
+        PRESTO_TRY(check_unchanged(request, info, &was, err));
+    }
     if ((uint64_t)info->st_size <= request->max_bytes)
         return PRESTO_OK;
     return fail_file(request,
@@ -52,21 +59,27 @@ static presto_status check_listed(const presto__file_request *request, const str
                      err);
 }
 
-static presto_status read_descriptor(const presto__file_request *request, int fd,
-                                     const struct stat *before, presto_arena *arena,
-                                     presto_span *bytes_out, presto_error *err) {
-    size_t wanted = (size_t)before->st_size;
+typedef struct open_file {
+    int fd;
+    struct stat info; /* as it was opened */
+} open_file;
+
+static presto_status read_descriptor(const presto__file_request *request, const open_file *file,
+                                     presto_arena *arena, presto_span *bytes_out,
+                                     presto_error *err) {
+    const earlier was = {(uint64_t)file->info.st_size, presto__mtime_ns(&file->info),
+                         "while it was read"};
+    size_t wanted = (size_t)was.bytes;
     size_t got = 0;
     struct stat after;
     uint8_t *data = presto_arena_alloc(arena, wanted > 0 ? wanted : 1, 64);
     if (data == NULL)
         return presto_fail_memory(err, wanted);
-    PRESTO_TRY(presto__read_at(fd, request->path, 0, data, wanted, &got, err));
-    if (fstat(fd, &after) != 0)
+    PRESTO_TRY(presto__read_at(file->fd, request->path, 0, data, wanted, &got, err));
+    if (fstat(file->fd, &after) != 0)
         return presto_fail_errno(err, errno, request->path, "cannot stat");
     if (got == wanted)
-        PRESTO_TRY(check_unchanged(request, &after, wanted, presto__mtime_ns(before),
-                                   "while it was read", err));
+        PRESTO_TRY(check_unchanged(request, &after, &was, err));
     if (got < wanted)
         return fail_file(request,
                          presto_fail(err, PRESTO_ERR_IO, got,
@@ -79,13 +92,12 @@ static presto_status read_descriptor(const presto__file_request *request, int fd
 
 static presto_status read_once(const presto__file_request *request, presto_arena *arena,
                                presto_span *bytes_out, presto_error *err) {
-    int fd;
-    struct stat info;
-    PRESTO_TRY(presto__open_regular(request->path, &fd, &info, err));
-    presto_status status = check_listed(request, &info, err);
+    open_file file;
+    PRESTO_TRY(presto__open_regular(request->path, &file.fd, &file.info, err));
+    presto_status status = check_listed(request, &file.info, err);
     if (status == PRESTO_OK)
-        status = read_descriptor(request, fd, &info, arena, bytes_out, err);
-    close(fd);
+        status = read_descriptor(request, &file, arena, bytes_out, err);
+    close(file.fd);
     return status;
 }
 

@@ -267,7 +267,7 @@ START_TEST(each_declared_type_of_source_has_an_open_hook) {
         ck_assert(kind->open != NULL);
     }
     ck_assert_uint_ge(count, 1);
-    ck_assert_ptr_null(presto__source_kind_find("lines"));
+    ck_assert_ptr_null(presto__source_kind_find("no such kind"));
     ck_assert_ptr_null(presto__source_kind_find(""));
 }
 END_TEST
