@@ -11,8 +11,7 @@
  */
 #include <stdlib.h>
 
-#include "../../base/checked_internal.h"
-#include "packet_internal.h"
+#include "columns_internal.h"
 
 /* One feature of the batch: its column in each fill. */
 typedef struct joined {
@@ -56,17 +55,11 @@ static bool next_share(shares *walk, share *share_out) {
     return false;
 }
 
-static int compare_columns(const presto__column *a, const presto__column *b) {
-    size_t common = a->name_bytes < b->name_bytes ? a->name_bytes : b->name_bytes;
-    int order = common == 0 ? 0 : memcmp(a->name, b->name, common);
-    return order != 0 ? order : (a->name_bytes > b->name_bytes) - (a->name_bytes < b->name_bytes);
-}
-
 static presto__column *find(const presto__fill *fill, const presto__column *like) {
     size_t low = 0, high = fill->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        int order = compare_columns(like, &fill->columns[middle]);
+        int order = presto__column_compare(like, &fill->columns[middle]);
         if (order == 0)
             return &fill->columns[middle];
         if (order > 0)
@@ -108,7 +101,7 @@ size_t presto__batch_conflict(const presto__batch *batch, const presto__column *
 
 /* Where its rows stand: tails no longer move. */
 static void resolve(const presto__part *part, presto__column *column) {
-    if (column->is_dense || column->is_view)
+    if (column->is_dense)
         return;
     column->array = part->tails[2 * column->slot].data + column->start;
     if (column->is_bytes)
@@ -345,11 +338,11 @@ static size_t list_columns(presto__batch *batch, const presto__column **list) {
         for (size_t i = 0; i < next.fill->count; i++) {
             const presto__column *column = &next.fill->columns[i];
             size_t at = i < count ? i : count; /* mostly all parts have the same */
-            while (at < count && compare_columns(list[at], column) < 0)
+            while (at < count && presto__column_compare(list[at], column) < 0)
                 at++;
-            while (at > 0 && compare_columns(list[at - 1], column) >= 0)
+            while (at > 0 && presto__column_compare(list[at - 1], column) >= 0)
                 at--;
-            if (at < count && compare_columns(list[at], column) == 0)
+            if (at < count && presto__column_compare(list[at], column) == 0)
                 continue;
             memmove(list + at + 1, list + at, (count - at) * sizeof *list);
             list[at] = column;
@@ -403,20 +396,31 @@ static bool is_abandoned(const presto__batch *batch) {
     return rows < batch->shown.rows;
 }
 
-presto_status presto__batch_assemble(presto__batch *batch, presto_error *err) {
-    const presto__rules *rules = batch->packet->rules;
-    if (batch->shown.rows == 0 || is_abandoned(batch))
-        return PRESTO_OK;
-    PRESTO_TRY(batch->packet->part_count == 1 ? assemble_alone(batch, err)
-                                              : assemble_joined(batch, err));
+static void find_main(presto__batch *batch) {
+    const char *main = batch->packet->rules->main_feature;
+    for (size_t i = 0; main != NULL && i < batch->feature_count; i++)
+        if (strcmp(batch->features[i].name, main) == 0)
+            batch->shown.main_feature = i;
+}
+
+static presto_status pad_features(presto__batch *batch, presto_error *err) {
     for (size_t i = 0; i < batch->feature_count; i++) {
         presto_batch_feature *feature = &batch->features[i];
-        if (rules->main_feature != NULL && strcmp(feature->name, rules->main_feature) == 0)
-            batch->shown.main_feature = i;
         const presto__rule *rule =
-            rules->has_pads ? presto__rules_find(rules, presto_span_of_text(feature->name)) : NULL;
+            presto__rules_find(batch->packet->rules, presto_span_of_text(feature->name));
         if (rule != NULL && rule->is_padded)
             PRESTO_TRY(presto__batch_pad(batch, rule, feature, err));
     }
     return PRESTO_OK;
+}
+
+presto_status presto__batch_assemble(presto__batch *batch, presto_error *err) {
+    if (batch->shown.rows == 0 || is_abandoned(batch))
+        return PRESTO_OK;
+    if (!batch->is_view) {
+        PRESTO_TRY(batch->packet->part_count == 1 ? assemble_alone(batch, err)
+                                                  : assemble_joined(batch, err));
+        find_main(batch);
+    }
+    return batch->packet->rules->has_pads ? pad_features(batch, err) : PRESTO_OK;
 }

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "packet_internal.h"
+#include "columns_internal.h"
 
 static void find_failure(presto__packet *packet) {
     packet->failed_at = packet->count;

@@ -5,7 +5,8 @@
  *
  * Words: a packet is a stretch of consecutive positions of the sequence and the unit that travels
  * through the ring; it holds whole batches. A part is the piece of a packet that one worker fills:
- * a packet of several small batches has one part, a packet that is one large batch has several.
+ * a packet of several small batches has one part, a packet that is one large batch has several. How
+ * rows become features is this room's own: columns_internal.h.
  *
  * One mutex, the pool's, guards everything that is taken or given: free packets and budget here;
  * tickets and ring in room engine. It is taken a few times a part, never per sample, and never held
@@ -18,25 +19,7 @@
 #include <stdatomic.h>
 
 #include "../cache/cache_internal.h"
-
-/* ---- schemas: what features look like ---- */
-
-/** Name, encoding and spec of one row's features, sorted by name. Names are owned. Zero-initialise.
- */
-typedef struct presto__schema {
-    presto_feature_spec *features;
-    size_t count;
-    size_t capacity;
-} presto__schema;
-
-void presto__schema_done(presto__schema *schema);
-void presto__schema_clear(presto__schema *schema);
-/** Widen `schema` so that `sample` fits: dims that differ become -1. */
-presto_status presto__schema_merge_sample(presto__schema *schema, const presto_sample *sample,
-                                          presto_error *err);
-presto_status presto__schema_merge(presto__schema *schema, const presto__schema *other,
-                                   presto_error *err);
-bool presto__schema_equal(const presto__schema *a, const presto__schema *b);
+#include "schema_internal.h"
 
 /* ---- packets ---- */
 
@@ -52,34 +35,9 @@ typedef struct presto__slab {
     size_t used_bytes;          /* handed out since the last reset */
 } presto__slab;
 
-/** 64-byte aligned; `hint` is how much will be asked for in all from now on, `bytes` included. */
-void *presto__slab_alloc(presto__slab *slab, size_t bytes, size_t hint);
-void presto__slab_reset(presto__slab *slab);
-void presto__slab_done(presto__slab *slab);
-
-/** Bytes that grow at their end and start at a multiple of 64; `data` moves when they grow. Keeps
- * its memory from life to life. Zero-initialise. */
-typedef struct presto__tail {
-    presto__slab memory; /* one chunk */
-    uint8_t *data;
-    size_t bytes;
-    size_t capacity;
-} presto__tail;
-
-presto_status presto__tail_reserve(presto__tail *tail, size_t more, presto_error *err);
-
-/** What is settled of a feature before there is any row. */
-typedef struct presto__rule {
-    char *name;     /* owned */
-    bool is_ragged; /* its declared shape has unknown dims */
-    bool is_padded;
-    double pad_value;
-    uint64_t pad_length; /* 0: the longest row of the batch */
-} presto__rule;
-
-/** The rules of a loader: read-only once it is open. */
+/** What is settled of features before there is any row. Of a loader; read-only once it is open. */
 typedef struct presto__rules {
-    presto__rule *list; /* by name */
+    struct presto__rule *list; /* by name */
     size_t count;
     bool has_pads;
     const char *main_feature; /* the source's; NULL: none */
@@ -90,37 +48,10 @@ presto_status presto__rules_make(presto__rules *rules_out, const presto_source *
                                  const presto_plan *plan, const presto_loader_options *options,
                                  presto_error *err);
 void presto__rules_done(presto__rules *rules);
-/** NULL if there is none for this name. */
-const presto__rule *presto__rules_find(const presto__rules *rules, presto_span name);
-
-/**
- * One feature of the rows of a fill. Rows of one shape stand in the batch's array. Others, and all
- * strings, stand back to back in a tail of the part.
- */
-typedef struct presto__column {
-    const char *name;
-    size_t name_bytes;
-    const presto__rule *rule; /* NULL: none */
-    presto_encoding encoding; /* as `row`: of the first row that has the feature */
-    presto_tensor_spec row;
-    size_t row_bytes; /* numeric: of such a row */
-    size_t first_at;  /* position of that row in the packet */
-    size_t rows;      /* so far */
-    bool is_bytes;    /* strings */
-    bool is_dense;    /* in the batch's array, each row `row_bytes` */
-    bool is_view;     /* strings: `array` and `items` are known and in no tail */
-    bool varies;      /* numeric: rows differ in shape or lack it; strings: not one in each row */
-    uint8_t *array;   /* of the first row; in a tail, known once all rows are there */
-    int64_t *items;   /* strings: where each ends in the bytes, from item 1 on; likewise */
-    size_t slot;      /* tails 2 * slot (values) and 2 * slot + 1 (items); SIZE_MAX: none */
-    size_t start, item_start; /* in these tails, in bytes */
-    int64_t *ends;   /* not dense: where each row ends, in values or strings, from row 1 on */
-    int64_t *shapes; /* PRESTO_MAX_RANK dims a row, -1 behind its rank; NULL: all ranks below 2 */
-} presto__column;
 
 /** The rows that one part has put into one batch, without gaps. */
 typedef struct presto__fill {
-    presto__column *columns; /* by name */
+    struct presto__column *columns; /* by name */
     size_t count, capacity;
     uint32_t *guesses; /* which column the features of the last sample went to */
     size_t guess_count;
@@ -133,10 +64,11 @@ typedef struct presto__batch {
     size_t first;           /* position in the packet */
     size_t positions;       /* rows if nothing is skipped */
     presto__fill fill;      /* of a packet with one part */
+    bool is_view;           /* its features are made, without columns */
     /* Several parts: the arrays that all of them write into, as columns; guarded by the pool's lock
      * until seen laid out. */
     bool laid_out;
-    presto__column *arrays;
+    struct presto__column *arrays;
     size_t array_count;
     presto_batch_feature *features;
     size_t feature_count;
@@ -155,10 +87,13 @@ typedef struct presto__part {
     presto__fault *faults; /* rising; the last one is the failure if has_failed */
     size_t fault_count, fault_capacity;
     bool has_failed;
-    presto_arena memory; /* what its fills are made of, but for arrays and tails */
-    presto__tail *tails; /* two a slot: values, ends of strings */
-    size_t slot_count;   /* in use */
+    presto_arena memory;        /* what its fills are made of, but for arrays and tails */
+    struct presto__tail *tails; /* two a slot: values, ends of strings */
+    size_t slot_count;          /* in use */
     size_t slot_capacity;
+    const presto__fill *model; /* the last one with a row; NULL: none. The next is mostly like it */
+    struct presto__view *views; /* what the last view was like, by position in the sample */
+    size_t view_count;
     presto__fill fill;        /* of a packet with several parts: all its rows */
     uint64_t delivered_bytes; /* BATCHES and COUNT: of the rows */
     size_t home;              /* who filled it in the packet's last life, or does now; 0: nobody */
@@ -304,21 +239,6 @@ presto_status presto__fill_view(const presto__place *place, const presto_sample 
 bool presto__batch_may_view(const presto_sample *sample);
 /** Bytes of the values of all features. */
 uint64_t presto__sample_bytes(const presto_sample *sample);
-/** The failure of a sample whose feature `column` is no `dtype` there. */
-presto_status presto__fail_dtype(const presto__column *column, presto_dtype dtype,
-                                 presto_error *err);
-
-/** All rows of the batch are there: make its features out of what the parts have put. Where a
- * failure ends the batch early, `shown.rows` says so. */
-presto_status presto__batch_assemble(presto__batch *batch, presto_error *err);
-/** The first row whose feature has another dtype than before in the batch: its position, or
- * SIZE_MAX; *column_out and *dtype_out say what it should have been. */
-size_t presto__batch_conflict(const presto__batch *batch, const presto__column **column_out,
-                              presto_dtype *dtype_out);
-/** Make a dense array of a feature that a rule pads. */
-presto_status presto__batch_pad(presto__batch *batch, const presto__rule *rule,
-                                presto_batch_feature *feature, presto_error *err);
-
 /** All parts are done: close the gaps that samples left out have left, fix the row counts, make the
  * features. */
 void presto__packet_finish(presto__packet *packet, const presto_source *source,

@@ -3,8 +3,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "../../base/checked_internal.h"
-#include "packet_internal.h"
+#include "columns_internal.h"
 
 /* ---- the value ---- */
 

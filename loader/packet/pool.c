@@ -10,91 +10,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "../../base/memory_internal.h"
-#include "packet_internal.h"
+#include "columns_internal.h"
 
 #define PART_CHUNK_BYTES 4096
 #define PREFER_AMONG 32 /* free packets or parts that are looked at under the lock */
-
-/* ---- slab ---- */
-
-#define SLAB_ALIGN ((size_t)64)
-/*
- * Chunks from this size on are mapped, because malloc may keep tens of megabytes that were freed,
- * in each of its arenas; what is given back because of the limit must be gone.
- */
-#define MAPPED_CHUNK_BYTES ((size_t)4 << 20)
-
-struct presto__slab_chunk {
-    presto__slab_chunk *next;
-    size_t mapped_bytes; /* all of it; 0: from malloc */
-    size_t bytes;        /* usable, from `data` */
-    size_t used;
-    uint8_t *data; /* aligned */
-};
-
-static presto__slab_chunk *slab_chunk_new(size_t bytes) {
-    if (bytes > SIZE_MAX - 2 * SLAB_ALIGN - sizeof(presto__slab_chunk))
-        return NULL;
-    size_t whole = sizeof(presto__slab_chunk) + SLAB_ALIGN + bytes;
-    bool is_mapped = whole >= MAPPED_CHUNK_BYTES;
-    void *memory = is_mapped ? presto__memory_map(whole) : malloc(whole);
-    if (memory == NULL)
-        return NULL;
-    presto__slab_chunk *chunk = memory;
-    chunk->mapped_bytes = is_mapped ? whole : 0;
-    uintptr_t at = (uintptr_t)(chunk + 1);
-    chunk->next = NULL;
-    chunk->bytes = bytes;
-    chunk->used = 0;
-    chunk->data = (uint8_t *)(chunk + 1) + (-at & (SLAB_ALIGN - 1));
-    presto__memory_will_fill(chunk->data, bytes);
-    return chunk;
-}
-
-void *presto__slab_alloc(presto__slab *slab, size_t bytes, size_t hint) {
-    if (bytes > SIZE_MAX - SLAB_ALIGN)
-        return NULL;
-    size_t step = (bytes + SLAB_ALIGN - 1) & ~(SLAB_ALIGN - 1);
-    presto__slab_chunk *chunk = slab->chunks;
-    if (chunk == NULL || chunk->bytes - chunk->used < step) {
-        chunk = slab_chunk_new(hint > step ? hint : step);
-        if (chunk == NULL)
-            return NULL;
-        chunk->next = slab->chunks;
-        slab->chunks = chunk;
-        slab->total_bytes += chunk->bytes;
-    }
-    void *piece = chunk->data + chunk->used;
-    chunk->used += step;
-    slab->used_bytes += step;
-    return piece;
-}
-
-void presto__slab_done(presto__slab *slab) {
-    while (slab->chunks != NULL) {
-        presto__slab_chunk *next = slab->chunks->next;
-        if (slab->chunks->mapped_bytes > 0)
-            presto__memory_unmap(slab->chunks, slab->chunks->mapped_bytes);
-        else
-            free(slab->chunks);
-        slab->chunks = next;
-    }
-    *slab = (presto__slab){0};
-}
-
-void presto__slab_reset(presto__slab *slab) {
-    if (slab->chunks != NULL && slab->chunks->next != NULL) {
-        /* One chunk of what was needed; if it cannot be had, the next life makes its own. */
-        size_t used = slab->used_bytes;
-        presto__slab_done(slab);
-        slab->chunks = slab_chunk_new(used);
-        slab->total_bytes = slab->chunks == NULL ? 0 : used;
-    }
-    slab->used_bytes = 0;
-    if (slab->chunks != NULL)
-        slab->chunks->used = 0;
-}
 
 /* ---- packets ---- */
 
@@ -212,6 +131,9 @@ static void part_setup(presto__part *part, size_t first, size_t end) {
         part->tails[i].bytes = 0;
     part->slot_count = 0;
     part->fill = (presto__fill){0};
+    part->model = NULL;
+    part->views = NULL;
+    part->view_count = 0;
     part->delivered_bytes = 0;
     part->is_taken = false;
 }

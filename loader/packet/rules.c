@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is settled of features before there is any row: which are ragged by declaration, which are
  * padded. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "packet_internal.h"
+#include "columns_internal.h"
 
 void presto__rules_done(presto__rules *rules) {
     for (size_t i = 0; i < rules->count; i++)
@@ -18,19 +19,11 @@ static int compare(const void *a, const void *b) {
     return strcmp(left->name, right->name);
 }
 
-/* The name may hold anything: it is compared as bytes, with its end. */
-static int compare_name(presto_span name, const char *other) {
-    size_t bytes = strlen(other);
-    size_t common = name.bytes < bytes ? name.bytes : bytes;
-    int order = common == 0 ? 0 : memcmp(name.data, other, common);
-    return order != 0 ? order : (name.bytes > bytes) - (name.bytes < bytes);
-}
-
 const presto__rule *presto__rules_find(const presto__rules *rules, presto_span name) {
     size_t low = 0, high = rules->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        int order = compare_name(name, rules->list[middle].name);
+        int order = presto__compare_names(name, presto_span_of_text(rules->list[middle].name));
         if (order == 0)
             return &rules->list[middle];
         if (order > 0)
@@ -39,6 +32,30 @@ const presto__rule *presto__rules_find(const presto__rules *rules, presto_span n
             high = middle;
     }
     return NULL;
+}
+
+presto_status presto__rule_check(const presto__rule *rule, const presto_feature *feature,
+                                 presto_error *err) {
+    const presto_tensor *tensor = &feature->tensor;
+    int rank = tensor->spec.rank;
+    if (rank < 0 || rank >= PRESTO_MAX_RANK)
+        return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
+                           "a feature of rank %d cannot be batched (at most %d)", rank,
+                           PRESTO_MAX_RANK - 1);
+    if (rule == NULL || !rule->is_padded || rule->pad_length == 0)
+        return PRESTO_OK;
+    uint64_t length = rank > 0 ? (uint64_t)tensor->spec.dims[0] : 1;
+    if (tensor->spec.dtype == PRESTO_STRING) {
+        if (presto_spec_elements(&tensor->spec) != 1)
+            return PRESTO_OK; /* cannot be padded: the batch will say so */
+        length = tensor->strings[0].bytes;
+    }
+    if (length <= rule->pad_length)
+        return PRESTO_OK;
+    return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
+                       "feature \"%.100s\" has a length of %" PRIu64 ", more than the %" PRIu64
+                       " that it is to be padded to",
+                       rule->name, length, rule->pad_length);
 }
 
 /* The rule of this name, new if there is none. There is room. */

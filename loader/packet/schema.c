@@ -6,27 +6,13 @@
  */
 #include <stdlib.h>
 
-#include "packet_internal.h"
-
-void presto__schema_clear(presto__schema *schema) {
-    for (size_t i = 0; i < schema->count; i++)
-        free(schema->features[i].name);
-    schema->count = 0;
-}
+#include "columns_internal.h"
 
 void presto__schema_done(presto__schema *schema) {
-    presto__schema_clear(schema);
+    for (size_t i = 0; i < schema->count; i++)
+        free(schema->features[i].name);
     free(schema->features);
     *schema = (presto__schema){0};
-}
-
-static int compare_name(presto_span name, const char *other) {
-    size_t bytes = strlen(other);
-    size_t common = name.bytes < bytes ? name.bytes : bytes;
-    int order = common == 0 ? 0 : memcmp(name.data, other, common);
-    if (order != 0)
-        return order;
-    return name.bytes < bytes ? -1 : name.bytes > bytes;
 }
 
 /* Position of the name; *found_out says whether it is there or where it belongs. */
@@ -35,7 +21,7 @@ static size_t find(const presto__schema *schema, presto_span name, bool *found_o
     *found_out = false;
     while (low < high && !*found_out) {
         size_t middle = low + (high - low) / 2;
-        int order = compare_name(name, schema->features[middle].name);
+        int order = presto__compare_names(name, presto_span_of_text(schema->features[middle].name));
         *found_out = order == 0;
         if (order > 0)
             low = middle + 1;
