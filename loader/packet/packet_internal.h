@@ -26,13 +26,11 @@
 typedef struct presto__pool presto__pool;
 typedef struct presto__packet presto__packet;
 
-/** Memory of a packet: a bump allocator whose chunk is as large as the packet's last life needed.
- */
-typedef struct presto__slab_chunk presto__slab_chunk;
+/** Memory of a packet: hands out pieces of a chunk as large as the packet's last life needed. */
 typedef struct presto__slab {
-    presto__slab_chunk *chunks; /* newest first */
-    size_t total_bytes;         /* held */
-    size_t used_bytes;          /* handed out since the last reset */
+    struct presto__slab_chunk *chunks; /* newest first */
+    size_t total_bytes;                /* held */
+    size_t used_bytes;                 /* handed out since the last reset */
 } presto__slab;
 
 /** What is settled of features before there is any row. Of a loader; read-only once it is open. */
@@ -199,8 +197,7 @@ typedef struct presto__packet_shape {
 } presto__packet_shape;
 presto_status presto__packet_setup(presto__packet *packet, const presto__packet_shape *shape,
                                    presto_error *err);
-/** Empty its batches, before anybody works on it: apart from setup, because it takes long where
- * they are many. */
+/** Empty its batches, before anybody works on it; apart from setup, as it takes long for many. */
 void presto__packet_clear(presto__packet *packet);
 
 /** Note that the sample at `position` failed; without memory to note it, the part fails there. */
@@ -214,8 +211,7 @@ typedef struct presto__place {
     size_t position; /* in the packet */
 } presto__place;
 
-/** Several parts in one batch, with the pool's lock held: make the arrays for rows like `sample`.
- */
+/** Several parts in one batch, pool's lock held: make the arrays for rows like `sample`. */
 presto_status presto__batch_layout(presto__batch *batch, const presto_sample *sample,
                                    presto_error *err);
 /** The columns of a fill that has none yet, for rows like `sample`. */
@@ -231,14 +227,14 @@ void *presto__fill_slot(const presto__place *place, const presto_feature *featur
  */
 presto_status presto__fill_put(const presto__place *place, const presto_sample *sample,
                                presto_error *err);
-/** A batch of one row whose features are views of the sample's; `aligned`: what is not aligned is
- * copied. */
+/** A batch of one row that shows the sample's values; `aligned`: what is not aligned is copied. */
 presto_status presto__fill_view(const presto__place *place, const presto_sample *sample,
                                 bool aligned, presto_error *err);
 /** Are its tensors aligned as those of a batch, or so small that the view may copy them? */
 bool presto__batch_may_view(const presto_sample *sample);
 /** Bytes of the values of all features. */
 uint64_t presto__sample_bytes(const presto_sample *sample);
+
 /** All parts are done: close the gaps that samples left out have left, fix the row counts, make the
  * features. */
 void presto__packet_finish(presto__packet *packet, const presto_source *source,

@@ -13,6 +13,7 @@
  */
 #define MAPPED_CHUNK_BYTES ((size_t)4 << 20)
 
+typedef struct presto__slab_chunk presto__slab_chunk;
 struct presto__slab_chunk {
     presto__slab_chunk *next;
     size_t mapped_bytes; /* all of it; 0: from malloc */

@@ -207,8 +207,18 @@ static void check_numbers(const presto_batch_feature *feature, size_t row,
         ck_assert_mem_eq(values, wanted->data, bytes);
 }
 
-/* All rows of all features of the batch, or of the one called `only`. */
-static void check_batch(const presto_batch *batch, const char *only) {
+static uint64_t value_bytes(const presto_tensor *tensor) {
+    if (tensor->spec.dtype != PRESTO_STRING)
+        return presto_tensor_bytes(tensor);
+    uint64_t bytes = 0;
+    for (uint64_t i = 0; i < presto_spec_elements(&tensor->spec); i++)
+        bytes += tensor->strings[i].bytes;
+    return bytes;
+}
+
+/* All rows of all features of the batch, or of the one called `only`: the bytes of their values. */
+static uint64_t check_batch(const presto_batch *batch, const char *only) {
+    uint64_t bytes = 0;
     for (size_t row = 0; row < batch->rows; row++) {
         sample_values v;
         make_values(batch->sample_numbers[row], &v);
@@ -227,8 +237,10 @@ static void check_batch(const presto_batch *batch, const char *only) {
                 check_strings(feature, row, &wanted->tensor);
             else
                 check_numbers(feature, row, &wanted->tensor);
+            bytes += value_bytes(&wanted->tensor);
         }
     }
+    return bytes;
 }
 
 static uint32_t check_stream(const opened *data, const presto_loader_options *options,
@@ -238,16 +250,19 @@ static uint32_t check_stream(const opened *data, const presto_loader_options *op
     presto_batch *batch;
     presto_status status;
     uint32_t digest = 0;
-    uint64_t rows = 0;
+    uint64_t rows = 0, bytes = 0;
     ck_assert_ok(presto_loader_open(data->source, NULL, options, &loader, &err), &err);
     while ((status = presto_loader_next(loader, &batch, &err)) == PRESTO_OK) {
-        check_batch(batch, only);
+        bytes += check_batch(batch, only);
         digest = digest_batch(digest, batch);
         rows += batch->rows;
         presto_batch_release(batch);
     }
     ck_assert_status(status, PRESTO_END, &err);
     ck_assert_uint_eq(rows, SAMPLES * options->epochs);
+    presto_loader_stats stats;
+    presto_loader_get_stats(loader, &stats);
+    ck_assert_uint_eq(stats.delivered_bytes, bytes);
     presto_loader_free(loader);
     return digest;
 }
