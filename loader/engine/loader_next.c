@@ -144,7 +144,8 @@ static bool exceeds_limit(presto_loader *loader, const presto__fault *fault, pre
     return true;
 }
 
-/* Report what was left out of the packet because of errors, in order, and hold it against the budget. */
+/* Report what was left out of the packet because of errors, in order, and hold it against the
+ * budget; count what steps left out. */
 static void report_skipped(presto_loader *loader, presto__packet *packet) {
     for (size_t i = 0; i < packet->part_count; i++) {
         const presto__part *part = &packet->parts[i];
