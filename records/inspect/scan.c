@@ -127,8 +127,10 @@ static presto_status lose(presto__scan *scan, presto_fault_kind kind, uint64_t e
 static presto_status lose_until_next(presto__scan *scan, presto_fault_kind kind,
                                      presto__scan_item *item, presto_error *err) {
     uint64_t found;
-    PRESTO_TRY(presto__stream_find_frame(scan->stream, scan->offset + 1, scan->max_payload_bytes,
-                                         file_end(scan), &found, err));
+    const presto__frame_search wanted = {.from = scan->offset + 1,
+                                         .max_payload_bytes = scan->max_payload_bytes,
+                                         .end = file_end(scan)};
+    PRESTO_TRY(presto__stream_find_frame(scan->stream, &wanted, &found, err));
     return lose(scan, kind, found, item);
 }
 

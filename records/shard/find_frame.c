@@ -63,9 +63,10 @@ static size_t zero_positions(presto_span window) {
     return zeros >= HEADER ? zeros - (HEADER - 1) : 0;
 }
 
-presto_status presto__stream_find_frame(presto__stream *stream, uint64_t from,
-                                        uint64_t max_payload_bytes, uint64_t end,
+presto_status presto__stream_find_frame(presto__stream *stream, const presto__frame_search *wanted,
                                         uint64_t *found_out, presto_error *err) {
+    const uint64_t end = wanted->end;
+    uint64_t from = wanted->from;
     for (;;) {
         presto_span window;
         presto__stream_forget(stream, from);
@@ -85,7 +86,7 @@ presto_status presto__stream_find_frame(presto__stream *stream, uint64_t from,
                 continue;
             }
             uint64_t left = end > from + at ? end - (from + at) : 0;
-            if (payload_bytes > max_payload_bytes || left < OVERHEAD ||
+            if (payload_bytes > wanted->max_payload_bytes || left < OVERHEAD ||
                 payload_bytes > left - OVERHEAD ||
                 !header_holds(presto_span_of(window.data + at, HEADER)))
                 continue;

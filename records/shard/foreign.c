@@ -129,8 +129,9 @@ static presto_status search(presto__stream *stream, uint64_t max_payload_bytes, 
                             const presto__content **content, presto_error *err) {
     uint64_t found;
     presto_span none;
-    presto_status status =
-        presto__stream_find_frame(stream, 1, max_payload_bytes, SEARCH_BYTES, &found, err);
+    const presto__frame_search wanted = {
+        .from = 1, .max_payload_bytes = max_payload_bytes, .end = SEARCH_BYTES};
+    presto_status status = presto__stream_find_frame(stream, &wanted, &found, err);
     if (status < 0)
         return status;
     if (status == PRESTO_OK) {

@@ -230,15 +230,16 @@ static void sum_blocks(uint32_t header_crc, const uint64_t *offsets, uint64_t co
     }
 }
 
-presto_status presto__index_write(const char *data_path, const presto__index_key *key,
-                                  const uint64_t *offsets, uint64_t count, bool sync,
-                                  presto_error *err) {
+presto_status presto__index_write(const char *data_path, const presto__index_contents *contents,
+                                  bool sync, presto_error *err) {
+    const uint64_t *offsets = contents->offsets;
+    const uint64_t count = contents->count;
     uint8_t header[HEADER_BYTES] = {0};
     memcpy(header, magic, sizeof magic);
     presto__store_u32(header + AT_VERSION, VERSION);
     presto__store_u64(header + AT_COUNT, count);
-    presto__store_u64(header + AT_DATA_BYTES, key->data_bytes);
-    presto__store_u64(header + AT_MTIME, (uint64_t)key->data_mtime_ns);
+    presto__store_u64(header + AT_DATA_BYTES, contents->key.data_bytes);
+    presto__store_u64(header + AT_MTIME, (uint64_t)contents->key.data_mtime_ns);
     presto__store_u32(header + AT_HEADER_CRC, presto_crc32c(0, header, AT_HEADER_CRC));
     char *path = presto__index_name(data_path);
     uint64_t blocks = blocks_of(count, BLOCK_BITS);
@@ -266,7 +267,11 @@ presto_status presto_index_write(const char *data_path, const uint64_t *offsets,
     if ((uint64_t)info.st_size != data_bytes)
         return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
                            "the file has changed while it was indexed");
-    presto__index_key key = {data_bytes, presto__mtime_ns(&info), false};
-    PRESTO_TRY(presto__index_write(data_path, &key, offsets, count, true, err));
+    const presto__index_contents contents = {
+        .key = {.data_bytes = data_bytes, .data_mtime_ns = presto__mtime_ns(&info)},
+        .offsets = offsets,
+        .count = count,
+    };
+    PRESTO_TRY(presto__index_write(data_path, &contents, true, err));
     return presto__sync_folder_of(data_path, err);
 }

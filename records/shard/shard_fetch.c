@@ -228,11 +228,12 @@ static presto_status fetch_mapped(fetch *job, size_t i, size_t end) {
 }
 
 static presto_status fetch_compressed(fetch *job, size_t i, size_t end) {
-    presto_status status = presto__shard_read_stream(job->shard, job->offsets + i, job->first + i,
-                                                     end - i, job->block, job->err);
+    presto_status status =
+        presto__shard_read_stream(job->shard, job->offsets + i, end - i, job->block, job->err);
     /* The offset may be beyond the end of the stream. */
     job->misplaced |= status == PRESTO_ERR_TRUNCATED || status == PRESTO_ERR_CORRUPT;
-    PRESTO_TRY(status);
+    if (status < 0)
+        return presto__shard_fail_at(job->shard, job->first + i, status, job->err);
     parse_records(job, i, end, job->block->bytes_.data);
     return PRESTO_OK;
 }

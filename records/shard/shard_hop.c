@@ -92,8 +92,12 @@ static presto_status resync(hopper *hop, uint64_t offset, uint64_t *found_out, p
     if (hop->search == NULL)
         PRESTO_TRY(presto__stream_new(hop->fd, shard->path, PRESTO_FILE_PLAIN, &hop->search, err));
     presto__stream_seek(hop->search, offset + 1);
-    presto_status status = presto__stream_find_frame(
-        hop->search, offset + 1, shard->options.max_payload_bytes, hop->end, found_out, err);
+    const presto__frame_search wanted = {
+        .from = offset + 1,
+        .max_payload_bytes = shard->options.max_payload_bytes,
+        .end = hop->end,
+    };
+    presto_status status = presto__stream_find_frame(hop->search, &wanted, found_out, err);
     if (status != PRESTO_END)
         return status;
     /* There is no frame up to the end, or up to where the file cannot be read. */
@@ -135,9 +139,10 @@ static bool is_damage(presto_status status) {
  * The range from `offset` on has no whole frame. It takes the place of a record, so that readers of
  * the shard meet it there. PRESTO_END: it reaches the end of the file.
  */
-static presto_status step_over(hopper *hop, uint64_t offset, uint64_t record,
-                               const presto_error *why, uint64_t *next_out, presto_error *err) {
+static presto_status step_over(hopper *hop, uint64_t offset, const presto_error *why,
+                               uint64_t *next_out, presto_error *err) {
     presto_shard *shard = hop->shard;
+    uint64_t record = hop->found->record_count;
     presto_status status = resync(hop, offset, next_out, err);
     if (status < 0)
         return status;
@@ -180,7 +185,7 @@ static presto_status hop_all(hopper *hop, presto_error *err) {
         if (is_damage(status) && offset == 0)
             PRESTO_TRY(refuse_foreign(hop, err));
         if (is_damage(status) && hop->tolerate) {
-            status = step_over(hop, offset, record, &why, &next, err);
+            status = step_over(hop, offset, &why, &next, err);
             if (status < 0)
                 return presto__shard_fail_at(shard, record, status, err);
         } else if (status < 0) {

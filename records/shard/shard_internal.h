@@ -61,15 +61,20 @@ void presto__stream_seek(presto__stream *stream, uint64_t offset);
  */
 uint64_t presto__stream_skip_hole(presto__stream *stream, uint64_t from, size_t keep);
 
+/** Which frame is looked for. */
+typedef struct presto__frame_search {
+    uint64_t from;              /* the first position that is tried */
+    uint64_t max_payload_bytes; /* larger payloads do not count */
+    uint64_t end;               /* it must end before; UINT64_MAX: unknown */
+} presto__frame_search;
+
 /**
- * The first position >= `from` with a whole frame (both CRCs correct) whose payload has at most
- * `max_payload_bytes`, and that ends before `end` (UINT64_MAX: unknown). Everything before it is
+ * The first position of a whole frame (both CRCs correct) as `wanted`. Everything before it is
  * forgotten.
  * Returns: PRESTO_OK; PRESTO_END if there is none: *found_out is then the end of the stream, or
  *          where it fails (the next view says why); PRESTO_ERR_MEMORY, _STOPPED.
  */
-presto_status presto__stream_find_frame(presto__stream *stream, uint64_t from,
-                                        uint64_t max_payload_bytes, uint64_t end,
+presto_status presto__stream_find_frame(presto__stream *stream, const presto__frame_search *wanted,
                                         uint64_t *found_out, presto_error *err);
 
 /** Bytes of the file (not of the stream) read so far. */
@@ -158,10 +163,16 @@ static inline bool presto__index_has(const presto__index *index, uint64_t block)
 presto_status presto__index_load(const char *data_path, presto__index *index, uint64_t block,
                                  presto_error *err);
 
+/** What is written into an index file. */
+typedef struct presto__index_contents {
+    presto__index_key key;
+    const uint64_t *offsets; /* count + 1; borrowed */
+    uint64_t count;
+} presto__index_contents;
+
 /** As presto_index_write, for a data file that may not have its name yet. */
-presto_status presto__index_write(const char *data_path, const presto__index_key *key,
-                                  const uint64_t *offsets, uint64_t count, bool sync,
-                                  presto_error *err);
+presto_status presto__index_write(const char *data_path, const presto__index_contents *contents,
+                                  bool sync, presto_error *err);
 
 /** "<data_path>.index", malloc'd. */
 char *presto__index_name(const char *data_path);

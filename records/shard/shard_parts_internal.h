@@ -100,11 +100,10 @@ presto_status presto__shard_fail_short(const presto_shard *shard, uint64_t recor
                                        presto_error *err);
 
 /**
- * Copy records [first, first + count), which stand at `offsets` in what is compressed in the file,
- * into block->bytes_.data, and count the bytes of the file that this read.
+ * Copy `count` records, which stand at `offsets` in the decompressed stream, into
+ * block->bytes_.data, and set the bytes of the file that this read. Errors name no record.
  */
-presto_status presto__shard_read_stream(presto_shard *shard, const uint64_t *offsets,
-                                        uint64_t first, size_t count, presto_block *block,
-                                        presto_error *err);
+presto_status presto__shard_read_stream(presto_shard *shard, const uint64_t *offsets, size_t count,
+                                        presto_block *block, presto_error *err);
 
 #endif

@@ -48,9 +48,8 @@ static presto_status copy_records(presto_shard *shard, const uint64_t *offsets, 
     return PRESTO_OK;
 }
 
-presto_status presto__shard_read_stream(presto_shard *shard, const uint64_t *offsets,
-                                        uint64_t first, size_t count, presto_block *block,
-                                        presto_error *err) {
+presto_status presto__shard_read_stream(presto_shard *shard, const uint64_t *offsets, size_t count,
+                                        presto_block *block, presto_error *err) {
     int fd;
     PRESTO_TRY(presto__shard_acquire(shard, &fd, err));
     pthread_mutex_lock(&shard->stream_lock);
@@ -62,5 +61,5 @@ presto_status presto__shard_read_stream(presto_shard *shard, const uint64_t *off
     }
     pthread_mutex_unlock(&shard->stream_lock);
     presto__shard_release(shard);
-    return status < 0 ? presto__shard_fail_at(shard, first, status, err) : status;
+    return status;
 }

@@ -261,11 +261,14 @@ static presto_status write_index(presto_shard_writer *writer, presto_error *err)
         return presto_fail_errno(err, errno, writer->path, "cannot stat");
     PRESTO_TRY(presto_buffer_append(&writer->offsets,
                                     presto_span_of(&writer->offset, sizeof writer->offset), err));
-    presto__index_key key = {writer->summary.stored_bytes, presto__mtime_ns(&info),
-                             writer->options.compression == PRESTO_FILE_PLAIN};
-    return presto__index_write(writer->path, &key,
-                               (const uint64_t *)(const void *)writer->offsets.data,
-                               writer->summary.records, writer->options.sync, err);
+    const presto__index_contents contents = {
+        .key = {.data_bytes = writer->summary.stored_bytes,
+                .data_mtime_ns = presto__mtime_ns(&info),
+                .plain = writer->options.compression == PRESTO_FILE_PLAIN},
+        .offsets = (const uint64_t *)(const void *)writer->offsets.data,
+        .count = writer->summary.records,
+    };
+    return presto__index_write(writer->path, &contents, writer->options.sync, err);
 }
 
 /* Everything up to the rename. A failure here leaves only the temporary file. */
