@@ -317,7 +317,7 @@ static presto_status show_joined(presto__batch *batch, const presto__column *lik
     whole.varies = all.varies;
     if (all.is_dense && !all.varies) {
         close_array(batch, &whole);
-    } else if (all.fills == 1) {
+    } else if (all.fills == 1 && all.first != NULL) {
         presto__column alone = whole;
         resolve(all.part, &alone);
         whole = alone;

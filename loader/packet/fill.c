@@ -173,7 +173,7 @@ static presto_status put_any(const presto__place *place, const presto_sample *sa
 presto_status presto__fill_put(const presto__place *place, const presto_sample *sample,
                                presto_error *err) {
     presto__fill *fill = presto__place_fill(place);
-    bool is_alike;
+    bool is_alike = false;
     PRESTO_TRY(check(place, sample, &is_alike, err));
     PRESTO_TRY(is_alike ? put_alike(place, sample, err) : put_any(place, sample, err));
     if (fill->rows++ == 0)
