@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Room codec: compression of single records. One const descriptor and one file a codec.
- * May see: base. Must not know: files, frames, what a record holds.
+ * May see: base, room frame. Must not know: files, what a record holds.
  * To add a codec, write a file with its descriptor and add a line to codec.c's table.
  */
 #ifndef PRESTO_CODEC_INTERNAL_H
