@@ -5,7 +5,7 @@
  * the conversion is cut into pieces, whose mean times vary with the samples and with the machine.
  * Taken as independent (batch means, Conway 1963), they give the error of the overall mean.
  */
-#include "profile_internal.h"
+#include "trial_internal.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "../base/clock_internal.h"
-#include "profile_internal.h"
+#include "trial_internal.h"
 
 #include <fcntl.h>
 #include <math.h>

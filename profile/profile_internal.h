@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of profile/ share: the space of strategies, what a trial measures, and how
- * estimates, scores, texts and files are made from it. Nothing here knows a step, or the bytes of a
- * codec or a record: trials use the public API only, as any user would.
+ * What the files of profile/ share: the space of strategies, and how scores, texts and files are
+ * made from what their trials measured (trial_internal.h). Nothing here knows a step, or the bytes
+ * of a codec or a record.
  */
 #ifndef PRESTO_PROFILE_INTERNAL_H
 #define PRESTO_PROFILE_INTERNAL_H
 
 #include <presto/numbers.h>
 #include <presto/sweep.h>
+
+#include "trial_internal.h"
 
 /* ---- text.c: words and quoting ---- */
 
@@ -50,208 +52,6 @@ void presto__space_done(presto__space *space);
 /** "resized with zstd:1 on 2 threads"; "the unprocessed files on 1 thread". */
 char *presto__strategy_format(const presto_strategy *strategy, char *text_out, size_t bytes);
 #define PRESTO__STRATEGY_TEXT_BYTES 256
-
-/* ---- metrics.c: the process and the machine ---- */
-
-/** Counters at one moment. */
-typedef struct presto__usage {
-    uint64_t wall_ns;
-    double cpu_user_s, cpu_system_s;
-    double context_switches;
-    double disk_read_bytes; /* NaN: not provided */
-    double machine_iowait_s, machine_steal_s,
-        machine_busy_s; /* summed over all CPUs; NaN: not provided */
-} presto__usage;
-
-/** The differences between two moments. */
-typedef struct presto__measure {
-    double wall_s;
-    double cpu_user_s, cpu_system_s;
-    double context_switches;
-    double disk_read_bytes;
-    double machine_iowait_s, machine_steal_s, machine_busy_s;
-    double peak_rss_bytes;
-} presto__measure;
-
-/** Watches a stretch of work. */
-typedef struct presto__watch {
-    presto__usage start;
-    bool peak_is_reset;    /* VmHWM counts from the start of the watch */
-    double peak_rss_bytes; /* else: largest of the samples taken by presto__watch_sample */
-} presto__watch;
-
-void presto__watch_start(presto__watch *watch);
-/**
- * Cheap enough for every few milliseconds. Needed only if the kernel does not let us reset the
- * peak.
- */
-void presto__watch_sample(presto__watch *watch);
-/** `wall_ns`: when the work ended (presto__clock_ns). */
-void presto__watch_stop(presto__watch *watch, uint64_t wall_ns, presto__measure *measure_out);
-/** Adds another stretch: sums, and the larger peak. */
-void presto__measure_add(presto__measure *sum, const presto__measure *more);
-
-/**
- * Fill in CPU, memory, kernel, the file system of `dir` and the time. Unknown values are "unknown"
- * or 0.
- */
-void presto__machine_facts(const char *dir, presto_sweep_facts *facts);
-/** Bytes that may still be written to the file system of `dir`; UINT64_MAX if unknown. */
-uint64_t presto__disk_free_bytes(const char *dir);
-/** CPUs that this process may run on, at least 1. */
-unsigned presto__cpu_count(void);
-
-/* ---- estimate.c: from a sample to the whole ---- */
-
-/** Count, mean and spread of numbers seen one by one. Zero-initialise. */
-typedef struct presto__moments {
-    uint64_t count;
-    double mean;
-    double squares; /* sum of the squared distances from the mean */
-} presto__moments;
-
-void presto__moments_add(presto__moments *moments, double value);
-double presto__moments_variance(const presto__moments *moments); /* NaN below two values */
-/** Two-sided 95 % quantile of Student's t. degrees >= 1. */
-double presto__student_95(uint64_t degrees);
-/** Sorts `values` in place. count >= 1. */
-presto_spread presto__spread_of(double *values, size_t count);
-/**
- * The position of the value that presto__spread_of calls the median (for an even count, the lower
- * of the two in the middle).
- */
-size_t presto__median_index(const double *values, size_t count);
-
-/** A total and half the width of its 95 % interval (NaN: unknown). */
-typedef struct presto__estimate {
-    double total, error;
-} presto__estimate;
-
-/**
- * The sum over `population` items, of which `sample` is a simple sample: mean * population. With
- * the finite population correction, so a sample of all items has no error.
- */
-presto__estimate presto__estimate_sum(const presto__moments *sample, uint64_t population);
-
-/** How far a job was at some moment. */
-typedef struct presto__mark {
-    uint64_t samples;
-    uint64_t elapsed_ns;
-} presto__mark;
-
-/** Marks of one job, thinned out as they grow. Zero-initialise; marks are stored in place. */
-#define PRESTO__MARKS 256
-typedef struct presto__marks {
-    presto__mark at[PRESTO__MARKS];
-    size_t count;
-} presto__marks;
-
-void presto__marks_add(presto__marks *marks, uint64_t samples, uint64_t elapsed_ns);
-/**
- * Standard error of the mean time per sample, in seconds, by batch means: the job is cut into about
- * ten pieces with similar numbers of samples, whose means are taken as independent. NaN below three
- * pieces.
- */
-double presto__marks_error_s(const presto__marks *marks);
-
-/* ---- sample.c: which samples are measured ---- */
-
-/** Can the source of the pipeline be opened for single files, instead of the whole? */
-bool presto__sample_can_spread(const presto_pipeline *pipeline);
-/**
- * Paths of `wanted` (1 to the source's count) samples, evenly spread over the source.
- * Owner: caller, presto__paths_free.
- */
-presto_status presto__sample_paths(presto_source *source, size_t wanted, char ***paths_out,
-                                   presto_error *err);
-void presto__paths_free(char **paths, size_t count);
-
-/* ---- runner.c: one trial ---- */
-
-/** Worker time in seconds per sample for one part of the work. */
-typedef struct presto__cost {
-    char name[64]; /* a step's name, or reading, decompressing, parsing, batching */
-    bool is_step;
-    double busy_s_per_sample;
-} presto__cost;
-
-/** One conversion. */
-typedef struct presto__preparation {
-    double wall_s, cpu_s;
-    double error_s_per_sample; /* standard error by batch means; NaN if unknown */
-} presto__preparation;
-
-/** Some consecutive epochs, measured as one: those of a run in one state of the cache. */
-typedef struct presto__epochs {
-    uint64_t epochs;
-    uint64_t samples, read_bytes, delivered_bytes; /* over all of them */
-    presto__measure measure;
-    presto__cost *costs; /* owned */
-    size_t cost_count;
-    double worker_wait_s, consumer_wait_s;
-} presto__epochs;
-
-/** All that is known of one strategy. */
-typedef struct presto__trial {
-    presto_strategy_result result;
-    size_t trials_done; /* conversions and runs */
-    char *dir;          /* its dataset while that exists; NULL otherwise */
-    uint64_t dir_bytes;
-    presto__preparation *preparations;
-    size_t preparation_count;
-    presto__epochs *cold, *cached;
-    size_t cold_count, cached_count;
-    presto__moments record_bytes; /* of the stored records with their framing */
-} presto__trial;
-
-/** Adds another stretch of epochs of the same strategy. Moves out of `more`. */
-void presto__epochs_add(presto__epochs *sum, presto__epochs *more);
-void presto__trial_done(presto__trial *trial);
-
-/** What all trials share. */
-typedef struct presto__runner {
-    const presto_pipeline *pipeline;
-    const char *const *paths;
-    size_t path_count;
-    const presto_sweep_options *options;
-    char **sample_paths; /* the files that are measured; NULL: the first of `paths` */
-    size_t sample_path_count;
-    char *work_dir;        /* the fresh folder inside options->work_dir; removed at the end */
-    presto_source *source; /* raw, cut to the sample */
-    char **notes;          /* of the whole source */
-    size_t note_count;
-    presto_plan *plan; /* all steps, for the raw source */
-    double open_s;     /* time of opening the raw source: it does not grow with the sample */
-    size_t batch_samples;
-    uint64_t source_samples, source_bytes, samples, sample_bytes;
-    size_t next_dir;
-    /* passed on to on_trial */
-    size_t done, total;
-} presto__runner;
-
-/**
- * Open source and plan, make the work folder, find the batch size. `total`: number of trials. The
- * caller calls presto__runner_done in any case.
- */
-presto_status presto__runner_init(presto__runner *runner, const presto_pipeline *pipeline,
-                                  const char *const *paths, size_t path_count,
-                                  const presto_sweep_options *options, size_t total,
-                                  presto_error *err);
-/** Removes the work folder. */
-void presto__runner_done(presto__runner *runner);
-/** Tell the user. PRESTO_ERR_STOPPED if the answer is to stop. */
-presto_status presto__runner_report(presto__runner *runner, const presto_strategy *strategy,
-                                    const presto_strategy_result *result, presto_error *err);
-/** Write the trial's dataset (again); nothing to do for "unprocessed". */
-presto_status presto__trial_prepare(presto__runner *runner, presto__trial *trial,
-                                    presto_error *err);
-/** One run: cold epochs, then cached ones. */
-presto_status presto__trial_load(presto__runner *runner, presto__trial *trial, presto_error *err);
-/** Remove the trial's dataset. */
-void presto__trial_remove(presto__trial *trial);
-/** Fill in trial->result from what was measured. */
-presto_status presto__trial_summarize(const presto__runner *runner, presto__trial *trial,
-                                      presto_error *err);
 
 /* ---- the sweep itself (sweep.c) ---- */
 

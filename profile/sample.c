@@ -6,7 +6,7 @@
  * from a CSV file belong to whole folders. There, and with other kinds of source, the first samples
  * are taken.
  */
-#include "profile_internal.h"
+#include "trial_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

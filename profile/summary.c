@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A strategy's result from its trials: medians and spreads, and estimates for the whole source. */
-#include "profile_internal.h"
+#include "trial_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
