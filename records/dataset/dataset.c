@@ -2,7 +2,6 @@
 /* A dataset open for reading: its description, and its shards, which are opened at first use. */
 #include <presto/dataset.h>
 
-#include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -12,7 +11,6 @@
 #include "../../base/checked_internal.h"
 #include "../../base/file_internal.h"
 #include "../../base/options_internal.h"
-#include "../../base/walk_internal.h"
 #include "../shard/shard_internal.h"
 #include "dataset_internal.h"
 
@@ -255,121 +253,10 @@ static presto_status open_foreign(presto_dataset *dataset, presto__listing *list
     return count_firsts(dataset, err);
 }
 
-static bool is_folder(const char *path) {
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
-/* The path as dataset.json would name it. */
-static const char *name_within(const char *dir, const char *path) {
-    if (strcmp(dir, ".") == 0 && strncmp(path, "./", 2) != 0)
-        return path;
-    return path + strlen(dir) + (path[0] == '/' && dir[1] == '\0' ? 0 : 1);
-}
-
-static int compare_shards(const void *a, const void *b) {
-    return strcmp((*(presto_dataset_shard *const *)a)->file,
-                  (*(presto_dataset_shard *const *)b)->file);
-}
-
-static int compare_to_shard(const void *name, const void *shard) {
-    return strcmp(name, (*(presto_dataset_shard *const *)shard)->file);
-}
-
-/* The listed shard with this path, NULL if there is none. */
-static presto_dataset_shard *find_shard(presto_dataset_shard *const *by_name, size_t count,
-                                        const char *dir, const char *path) {
-    presto_dataset_shard *const *found =
-        bsearch(name_within(dir, path), (const void *)by_name, count,
-                sizeof(presto_dataset_shard *), compare_to_shard);
-    return found == NULL ? NULL : *found;
-}
-
-/*
- * Keep only the listed shards of one folder, in the given order. PRESTO_END: one is not listed;
- * then nothing is changed.
- */
-static presto_status keep_shards(presto_dataset_info *info, const char *dir,
-                                 const char *const *paths, size_t count, presto_error *err) {
-    size_t listed = info->shard_count;
-    presto_status status = PRESTO_OK;
-    presto_dataset_shard *kept = presto__zeroed_array(count, 1, sizeof *kept);
-    presto_dataset_shard **by_name =
-        presto__zeroed_array(listed, 1, sizeof(presto_dataset_shard *));
-    bool *is_kept = presto__zeroed_array(listed, 1, sizeof *is_kept);
-    if (kept == NULL || by_name == NULL || is_kept == NULL) {
-        status = presto_fail_memory(err, (count + listed) * sizeof *kept);
-        goto out;
-    }
-    for (size_t i = 0; i < listed; i++)
-        by_name[i] = &info->shards[i];
-    qsort((void *)by_name, listed, sizeof(presto_dataset_shard *), compare_shards);
-    for (size_t i = 0; i < count && status == PRESTO_OK; i++) {
-        const presto_dataset_shard *shard = find_shard(by_name, listed, dir, paths[i]);
-        if (shard == NULL) {
-            status = PRESTO_END;
-        } else if (is_kept[shard - info->shards]) {
-            status =
-                presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "the shard is given twice");
-            presto_error_set_file(err, paths[i]);
-        } else {
-            is_kept[shard - info->shards] = true;
-            kept[i] = *shard;
-        }
-    }
-    if (status != PRESTO_OK)
-        goto out;
-    for (size_t i = 0; i < listed; i++)
-        if (!is_kept[i])
-            free(info->shards[i].file);
-    free(info->shards);
-    info->shards = kept;
-    info->shard_count = count;
-    kept = NULL;
-out:
-    free(kept);
-    free((void *)by_name);
-    free(is_kept);
-    return status;
-}
-
-/*
- * Do the paths name one dataset of ours, or shards of one? PRESTO_OK: yes; *dir_out is its folder
- * and the info has been read. PRESTO_END: no.
- */
-static presto_status find_ours(const char *const *paths, size_t path_count,
-                               presto_dataset_info *info, char **dir_out, presto_error *err) {
-    char *dir = is_folder(paths[0]) ? strdup(paths[0]) : presto__folder_of(paths[0]);
-    if (dir == NULL)
-        return presto_fail_memory(err, strlen(paths[0]));
-    bool folder = is_folder(paths[0]);
-    bool together = !folder || path_count == 1;
-    for (size_t i = 1; i < path_count && together; i++) {
-        char *other = is_folder(paths[i]) ? NULL : presto__folder_of(paths[i]);
-        together = other != NULL && strcmp(other, dir) == 0;
-        free(other);
-    }
-    presto_status status = PRESTO_END;
-    if (together) {
-        status = presto_dataset_info_read(dir, info, err);
-        if (status == PRESTO_ERR_NOT_FOUND)
-            status = PRESTO_END;
-    }
-    if (status == PRESTO_OK && !folder)
-        status = keep_shards(info, dir, paths, path_count, err);
-    if (status == PRESTO_OK) {
-        *dir_out = dir;
-    } else {
-        presto_dataset_info_done(info);
-        free(dir);
-    }
-    return status;
-}
-
 static presto_status open_paths(presto_dataset *dataset, const char *const *paths,
                                 size_t path_count, presto_error *err) {
     char *dir = NULL;
-    presto_status status = find_ours(paths, path_count, &dataset->info, &dir, err);
+    presto_status status = presto__dataset_find_ours(paths, path_count, &dataset->info, &dir, err);
     if (status == PRESTO_OK) {
         status = open_ours(dataset, dir, err);
         free(dir);
@@ -412,7 +299,7 @@ presto_status presto__dataset_open_ours(const char *const *paths, size_t path_co
     char *dir = NULL;
     if (path_count == 0)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "no path is given");
-    presto_status status = find_ours(paths, path_count, &info, &dir, err);
+    presto_status status = presto__dataset_find_ours(paths, path_count, &info, &dir, err);
     presto_dataset_info_done(&info);
     free(dir);
     if (status != PRESTO_OK)

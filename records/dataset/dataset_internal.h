@@ -46,6 +46,14 @@ presto_status presto__listing_of(const char *const *paths, size_t path_count,
                                  presto__listing *listing, presto_error *err);
 void presto__listing_done(presto__listing *listing);
 
+/**
+ * Are the paths one dataset of ours, or shards of one? PRESTO_OK: *dir_out is its folder (owner:
+ * caller), and *info, zero before, describes it, with the given shards only. PRESTO_END: no.
+ */
+presto_status presto__dataset_find_ours(const char *const *paths, size_t path_count,
+                                        presto_dataset_info *info, char **dir_out,
+                                        presto_error *err);
+
 /** As presto_dataset_open, but PRESTO_END if the paths are no dataset of ours. Opens no shard. */
 presto_status presto__dataset_open_ours(const char *const *paths, size_t path_count,
                                         presto_dataset **dataset_out, presto_error *err);
