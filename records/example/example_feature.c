@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One feature of a tf.train.Example: its spec, and its values as a tensor. The messages are listed
+ * in example.c.
+ */
+#include "example_parse_internal.h"
+
+enum { BYTES_LIST = 1, FLOAT_LIST = 2, INT64_LIST = 3 };
+
+presto_status presto__example_corrupt(const presto__example_parser *parser, const uint8_t *at,
+                                      const char *what) {
+    uint64_t offset = at != NULL ? (uint64_t)(at - parser->in.data) : PRESTO_NO_OFFSET;
+    return presto_fail(parser->err, PRESTO_ERR_CORRUPT, offset, "bad Example: %s", what);
+}
+
+/* Names may hold NUL bytes and are short: compare byte by byte, up to the shorter one's end. */
+static bool name_is(presto_span name, const char *text) {
+    for (size_t i = 0; i < name.bytes; i++)
+        if (text[i] == '\0' || (uint8_t)text[i] != name.data[i])
+            return false;
+    return text[name.bytes] == '\0';
+}
+
+presto__name_table *presto__example_name_table(presto__example_parser *parser, size_t most) {
+    presto__name_table *table = presto__example_take(parser, 1, sizeof *table);
+    if (table == NULL || presto__name_table_make(table, most, parser->arena, parser->err) < 0)
+        return NULL;
+    return table;
+}
+
+/* From here on, specs are found by hash; without memory for the table, one by one as before. */
+static void make_spec_names(presto__example_parser *parser) {
+    parser->spec_names = presto__example_name_table(parser, parser->spec_count);
+    for (size_t i = 0; parser->spec_names != NULL && i < parser->spec_count; i++) {
+        presto_span name = presto_span_of_text(parser->specs[i].name);
+        presto__name *slot = presto__name_table_find(parser->spec_names, name);
+        if (slot->number_plus == 0)
+            *slot = (presto__name){name, i + 1};
+    }
+}
+
+static const presto_feature_spec *search_spec(presto__example_parser *parser, presto_span name) {
+    if (parser->spec_names != NULL) {
+        const presto__name *slot = presto__name_table_find(parser->spec_names, name);
+        return slot->number_plus == 0 ? NULL : &parser->specs[slot->number_plus - 1];
+    }
+    const presto_feature_spec *found = NULL;
+    for (size_t i = 0; i < parser->spec_count && found == NULL; i++, parser->specs_passed_over++) {
+        size_t at = parser->spec_next + i;
+        if (at >= parser->spec_count)
+            at -= parser->spec_count;
+        if (name_is(name, parser->specs[at].name)) {
+            parser->spec_next = at + 1;
+            found = &parser->specs[at];
+        }
+    }
+    if (parser->spec_count > PRESTO__FEW_NAMES &&
+        parser->specs_passed_over > 4 * parser->spec_count)
+        make_spec_names(parser);
+    return found;
+}
+
+static const presto_feature_spec *find_spec(presto__example_parser *parser, presto_span name) {
+    size_t at = parser->spec_next < parser->spec_count ? parser->spec_next : 0;
+    if (parser->spec_count == 0)
+        return NULL;
+    if (!name_is(name, parser->specs[at].name))
+        return search_spec(parser, name);
+    parser->spec_next = at + 1;
+    return &parser->specs[at];
+}
+
+bool presto__example_ignores(presto__example_parser *parser, presto_span name) {
+    if (!parser->only_specs)
+        return false;
+    const presto_feature_spec *spec = find_spec(parser, name);
+    if (spec != NULL)
+        parser->spec_next = (size_t)(spec - parser->specs);
+    return spec == NULL;
+}
+
+/* ---- values ---- */
+
+static void set_shape(presto_tensor *tensor, presto_dtype dtype, size_t count,
+                      const presto_feature_spec *spec) {
+    tensor->spec.dtype = dtype;
+    tensor->spec.rank = count == 1 && (spec == NULL || spec->spec.rank != 1) ? 0 : 1;
+    tensor->spec.dims[0] = (int64_t)count;
+}
+
+/*
+ * The values of one list; `list` is the message's bytes. Each of these three runs twice, first to
+ * count. protobuf merges several messages of one kind in a Feature: the count continues from one to
+ * the next.
+ */
+typedef struct list_values {
+    size_t count;
+    union {
+        presto_span *strings;
+        uint8_t *numbers; /* int64 or float32 */
+    };
+    presto_span view; /* float: the only packed run, which can be returned as it is */
+    bool filling;
+} list_values;
+
+static bool bytes_values(presto_span list, list_values *values) {
+    presto__wire wire = presto__wire_of(list);
+    while (wire.at != wire.end) {
+        presto__wire_field field;
+        if (!presto__wire_next(&wire, &field))
+            return false;
+        if (field.number != 1 || field.type != PRESTO__WIRE_BYTES)
+            continue;
+        if (values->filling)
+            values->strings[values->count] = field.bytes;
+        values->count++;
+    }
+    return true;
+}
+
+static bool float_values(presto_span list, list_values *values) {
+    presto__wire wire = presto__wire_of(list);
+    while (wire.at != wire.end) {
+        presto__wire_field field;
+        if (!presto__wire_next(&wire, &field))
+            return false;
+        if (field.number != 1 ||
+            (field.type != PRESTO__WIRE_BYTES && field.type != PRESTO__WIRE_FIXED32))
+            continue;
+        if (field.bytes.bytes % 4 != 0)
+            return false;
+        if (values->filling && field.bytes.bytes > 0)
+            memcpy(values->numbers + values->count * 4, field.bytes.data, field.bytes.bytes);
+        if (values->count == 0)
+            values->view = field.bytes;
+        values->count += field.bytes.bytes / 4;
+    }
+    return true;
+}
+
+static bool int64_packed(presto_span packed, list_values *values) {
+    presto__wire wire = presto__wire_of(packed);
+    while (wire.at != wire.end) {
+        uint64_t value;
+        if (!presto__wire_varint(&wire, &value))
+            return false;
+        if (values->filling)
+            memcpy(values->numbers + values->count * 8, &value, 8);
+        values->count++;
+    }
+    return true;
+}
+
+static bool int64_values(presto_span list, list_values *values) {
+    presto__wire wire = presto__wire_of(list);
+    while (wire.at != wire.end) {
+        presto__wire_field field;
+        if (!presto__wire_next(&wire, &field))
+            return false;
+        if (field.number != 1)
+            continue;
+        if (field.type == PRESTO__WIRE_BYTES) {
+            if (!int64_packed(field.bytes, values))
+                return false;
+        } else if (field.type == PRESTO__WIRE_VARINT) {
+            if (values->filling)
+                memcpy(values->numbers + values->count * 8, &field.value, 8);
+            values->count++;
+        }
+    }
+    return true;
+}
+
+static bool list_run(uint32_t kind, presto_span list, list_values *values) {
+    switch (kind) {
+    case BYTES_LIST:
+        return bytes_values(list, values);
+    case FLOAT_LIST:
+        return float_values(list, values);
+    default:
+        return int64_values(list, values);
+    }
+}
+
+/* Count or fill in the lists of `kind` in the feature, from `start` on. */
+static bool lists_run(presto__wire start, uint32_t kind, list_values *values) {
+    while (start.at != start.end) {
+        presto__wire_field field;
+        if (!presto__wire_next(&start, &field))
+            return false;
+        if (field.number == kind && field.type == PRESTO__WIRE_BYTES &&
+            !list_run(kind, field.bytes, values))
+            return false;
+    }
+    return true;
+}
+
+static presto_status parse_tensor(presto__example_parser *parser, presto_span in,
+                                  presto_tensor *tensor) {
+    presto_error *err = parser->err;
+    presto_status status = presto_tensor_proto_parse(in, parser->arena, tensor, err);
+    if (status < 0 && err != NULL && err->offset != PRESTO_NO_OFFSET)
+        err->offset += (uint64_t)(in.data - parser->in.data);
+    return status;
+}
+
+static presto_status take_list(presto__example_parser *parser, presto__wire start, uint32_t kind,
+                               presto_feature *feature, const presto_feature_spec *spec) {
+    list_values values = {0};
+    presto_tensor *tensor = &feature->tensor;
+    if (!lists_run(start, kind, &values))
+        return presto__example_corrupt(parser, start.at, "values of a feature");
+    size_t count = values.count;
+    if (kind == FLOAT_LIST && values.view.bytes == count * 4) {
+        tensor->data = values.view.data;
+    } else {
+        size_t width = kind == BYTES_LIST ? sizeof(presto_span) : kind == FLOAT_LIST ? 4 : 8;
+        void *memory = presto__example_take(parser, count, width);
+        if (memory == NULL)
+            return presto_fail_memory(parser->err, count * width);
+        values = (list_values){.numbers = memory, .filling = true};
+        lists_run(start, kind, &values);
+        tensor->data = memory;
+    }
+    switch (kind) {
+    case BYTES_LIST:
+        feature->encoding = PRESTO_ENCODE_BYTES;
+        if (spec != NULL && spec->encoding == PRESTO_ENCODE_TENSOR) {
+            if (count != 1)
+                return presto__example_corrupt(parser, start.at,
+                                               "a tensor's feature has not exactly one value");
+            feature->encoding = PRESTO_ENCODE_TENSOR;
+            return parse_tensor(parser, tensor->strings[0], tensor);
+        }
+        set_shape(tensor, PRESTO_STRING, count, spec);
+        break;
+    case FLOAT_LIST:
+        feature->encoding = PRESTO_ENCODE_FLOAT;
+        set_shape(tensor, PRESTO_FLOAT32, count, spec);
+        break;
+    default:
+        feature->encoding = PRESTO_ENCODE_INT64;
+        set_shape(tensor, PRESTO_INT64, count, spec);
+        break;
+    }
+    return PRESTO_OK;
+}
+
+/* The common feature: one list with one value, which is a tensor or encoded bytes. */
+static presto_status take_single_bytes(presto__example_parser *parser, presto_span value,
+                                       presto_feature *feature, const presto_feature_spec *spec) {
+    if (spec != NULL && spec->encoding == PRESTO_ENCODE_TENSOR) {
+        feature->encoding = PRESTO_ENCODE_TENSOR;
+        return parse_tensor(parser, value, &feature->tensor);
+    }
+    presto_span *string = presto__example_take(parser, 1, sizeof *string);
+    if (string == NULL)
+        return presto_fail_memory(parser->err, sizeof *string);
+    *string = value;
+    feature->encoding = PRESTO_ENCODE_BYTES;
+    feature->tensor.strings = string;
+    set_shape(&feature->tensor, PRESTO_STRING, 1, spec);
+    return PRESTO_OK;
+}
+
+/* A oneof: the last kind counts, with all its lists since the last change of kind. */
+presto_status presto__example_feature(presto__example_parser *parser, presto_span value,
+                                      presto_feature *feature) {
+    const presto_feature_spec *spec = find_spec(parser, feature->name);
+    presto__wire wire = presto__wire_of(value);
+    presto__wire start = wire;
+    uint32_t kind = 0;
+    while (wire.at != wire.end) {
+        presto__wire_field field;
+        const uint8_t *at = wire.at;
+        if (!presto__wire_next(&wire, &field))
+            return presto__example_corrupt(parser, at, "feature");
+        if (field.number > INT64_LIST || field.type != PRESTO__WIRE_BYTES)
+            continue;
+        if (kind == 0 && field.number == BYTES_LIST && wire.at == wire.end) {
+            presto__wire list = presto__wire_of(field.bytes);
+            presto__wire_field only;
+            if (list.at != list.end && presto__wire_next(&list, &only) && only.number == 1 &&
+                only.type == PRESTO__WIRE_BYTES && list.at == list.end)
+                return take_single_bytes(parser, only.bytes, feature, spec);
+        }
+        if (field.number != kind) {
+            kind = field.number;
+            start.at = at;
+        }
+    }
+    if (kind == 0) {
+        feature->encoding = PRESTO_ENCODE_NONE;
+        feature->tensor = (presto_tensor){.spec = {.rank = 0}};
+        return PRESTO_OK;
+    }
+    return take_list(parser, start, kind, feature, spec);
+}
+
+presto_status presto__feature_check(presto_span in, presto_span feature, presto_arena *arena,
+                                    presto_error *err) {
+    presto__example_parser parser = {.in = in, .arena = arena, .err = err};
+    presto_feature parsed = {.name = {NULL, 0}};
+    return presto__example_feature(&parser, feature, &parsed);
+}
+
+/* ---- the usual feature ---- */
+
+/* One packed int64, or several in one run. False: the general parser must look. */
+static bool usual_int64(presto__example_parser *parser, presto_span packed, presto_feature *feature,
+                        presto__scalar_slot *slot, const presto_feature_spec *spec) {
+    if (packed.bytes == 1 && packed.data[0] < 0x80) {
+        slot->number = packed.data[0];
+        feature->tensor.data = &slot->number;
+        feature->encoding = PRESTO_ENCODE_INT64;
+        set_shape(&feature->tensor, PRESTO_INT64, 1, spec);
+        return true;
+    }
+    list_values values = {0};
+    if (!int64_packed(packed, &values) || values.count == 0)
+        return false;
+    void *memory =
+        values.count == 1 ? (void *)&slot->number : presto__example_take(parser, values.count, 8);
+    if (memory == NULL)
+        return false; /* the general parser fails, too, and reports it */
+    size_t count = values.count;
+    values = (list_values){.numbers = memory, .filling = true};
+    int64_packed(packed, &values);
+    feature->tensor.data = memory;
+    feature->encoding = PRESTO_ENCODE_INT64;
+    set_shape(&feature->tensor, PRESTO_INT64, count, spec);
+    return true;
+}
+
+presto_status presto__example_usual_feature(presto__example_parser *parser, presto_span value,
+                                            presto_feature *feature, presto__scalar_slot *slot) {
+    const uint8_t *at = value.data, *end = at + value.bytes;
+    size_t bytes, inner;
+    uint8_t tag = value.bytes > 0 ? at[0] : 0;
+    if (!presto__wire_expect(&at, end, tag, &bytes) || at + bytes != end ||
+        !presto__wire_expect(&at, end, 0x0a, &inner) || at + inner != end)
+        return presto__example_feature(parser, value, feature);
+    const presto_feature_spec *spec = find_spec(parser, feature->name);
+    presto_span content = presto_span_of(at, inner);
+    if (tag == 0x0a && spec != NULL && spec->encoding == PRESTO_ENCODE_TENSOR) {
+        feature->encoding = PRESTO_ENCODE_TENSOR;
+        if (presto__tensor_proto_usual(content, &feature->tensor))
+            return PRESTO_OK;
+        return parse_tensor(parser, content, &feature->tensor);
+    }
+    if (tag == 0x0a) {
+        slot->string = content;
+        feature->encoding = PRESTO_ENCODE_BYTES;
+        feature->tensor.strings = &slot->string;
+        set_shape(&feature->tensor, PRESTO_STRING, 1, spec);
+        return PRESTO_OK;
+    }
+    if (tag == 0x12 && inner % 4 == 0) {
+        feature->encoding = PRESTO_ENCODE_FLOAT;
+        feature->tensor.data = at;
+        set_shape(&feature->tensor, PRESTO_FLOAT32, inner / 4, spec);
+        return PRESTO_OK;
+    }
+    if (tag == 0x1a && usual_int64(parser, content, feature, slot, spec))
+        return PRESTO_OK;
+    return presto__example_feature(parser, value, feature);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Behind presto_example_parse: example.c walks over the map of features, example_feature.c reads a
+ * single one. For this room alone.
+ */
+#ifndef PRESTO_EXAMPLE_PARSE_INTERNAL_H
+#define PRESTO_EXAMPLE_PARSE_INTERNAL_H
+
+#include <presto/example.h>
+
+#include "../../base/checked_internal.h"
+#include "example_internal.h"
+
+/* Up to this many names are searched one by one. */
+#define PRESTO__FEW_NAMES 32
+
+/** One Example being parsed. */
+typedef struct presto__example_parser {
+    presto_span in; /* the whole, for offsets */
+    const presto_feature_spec *specs;
+    size_t spec_count;
+    size_t spec_next;               /* tried first: features mostly come in the specs' order */
+    size_t specs_passed_over;       /* specs compared without a match */
+    presto__name_table *spec_names; /* table, once many were compared; else NULL */
+    bool only_specs;                /* features without a spec are ignored */
+    presto_arena *arena;
+    presto_feature *features; /* room for `most` features */
+    size_t most, count;
+    bool unsorted;             /* the names are not in rising order */
+    presto__name_table *names; /* table of the features' names, if there are many; else NULL */
+    presto_error *err;
+} presto__example_parser;
+
+/** Room for a feature's value, if that is one string or number. */
+typedef struct presto__scalar_slot {
+    union {
+        presto_span string;
+        int64_t number;
+    };
+} presto__scalar_slot;
+
+/** Memory of the caller's arena; NULL if there is none. */
+static inline void *presto__example_take(presto__example_parser *parser, size_t count,
+                                         size_t bytes) {
+    size_t whole;
+    return presto__size_multiply(count, bytes, &whole) ? presto_arena_alloc(parser->arena, whole, 8)
+                                                       : NULL;
+}
+
+/** Fails with the byte `at`; NULL: the byte is unknown. */
+presto_status presto__example_corrupt(const presto__example_parser *parser, const uint8_t *at,
+                                      const char *what);
+
+/** A table for `most` names; NULL: no memory. */
+presto__name_table *presto__example_name_table(presto__example_parser *parser, size_t most);
+
+/** Is the feature ignored? If not, it must be parsed next. */
+bool presto__example_ignores(presto__example_parser *parser, presto_span name);
+
+/** Parse `value`, the bytes of a Feature message, into *feature, whose name is set. */
+presto_status presto__example_feature(presto__example_parser *parser, presto_span value,
+                                      presto_feature *feature);
+
+/** The same, faster if the Feature is one list with one run or one value, and nothing else. */
+presto_status presto__example_usual_feature(presto__example_parser *parser, presto_span value,
+                                            presto_feature *feature, presto__scalar_slot *slot);
+
+#endif
