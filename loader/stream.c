@@ -10,6 +10,7 @@
 
 #include <presto/stream.h>
 
+#include "../base/file_internal.h"
 #include "../base/options_internal.h"
 #include "engine/engine_internal.h"
 #include "stream_internal.h"
@@ -31,11 +32,9 @@ void presto_stream_close(presto_stream *stream) {
 }
 
 presto_status presto__path_is_dataset(const char *path, bool *is_dataset_out, presto_error *err) {
-    size_t bytes = strlen(path) + sizeof "/" PRESTO_DATASET_FILE;
-    char *file = malloc(bytes);
+    char *file = presto__join_path(path, PRESTO_DATASET_FILE);
     if (file == NULL)
-        return presto_fail_memory(err, bytes);
-    snprintf(file, bytes, "%s/%s", path, PRESTO_DATASET_FILE);
+        return presto_fail_memory(err, 1);
     struct stat info;
     presto_status status = PRESTO_OK;
     bool found = stat(file, &info) == 0;

@@ -8,6 +8,7 @@
 #include <presto/file.h>
 
 #include "../../base/clock_internal.h"
+#include "../../base/file_internal.h"
 #include "convert_internal.h"
 
 #define DICTIONARY_SAMPLES 1000
@@ -88,9 +89,9 @@ static presto_status collect_training(presto__conversion *job, training *set, pr
 presto_status presto__conversion_make_dictionary(presto__conversion *job, presto_error *err) {
     if (!job->codec.wants_dictionary)
         return PRESTO_OK;
-    char *path = presto__path_join(job->dir, PRESTO__DICTIONARY_FILE, err);
+    char *path = presto__join_path(job->dir, PRESTO__DICTIONARY_FILE);
     if (path == NULL)
-        return PRESTO_ERR_MEMORY;
+        return presto_fail_memory(err, 1);
     presto_status status =
         presto_file_read(path, PRESTO_CODEC_MAX_DICTIONARY_BYTES, &job->dictionary, err);
     free(path);

@@ -207,7 +207,7 @@ static bool stands(const presto__conversion *job, const char *name, const char *
                    uint64_t bytes) {
     char file[PRESTO__SHARD_NAME_BYTES + 8];
     snprintf(file, sizeof file, "%s%s", name, suffix);
-    char *path = presto__path_join(job->dir, file, NULL);
+    char *path = presto__join_path(job->dir, file);
     struct stat info;
     bool found = path != NULL && lstat(path, &info) == 0 && S_ISREG(info.st_mode) &&
                  (bytes == 0 || (uint64_t)info.st_size == bytes);
@@ -363,9 +363,9 @@ static presto_status take_folder(presto__conversion *job, const char *text, pres
  * its lock. One that has not come to its end yet is let end.
  */
 static presto_status lock_finished(presto__conversion *job, presto_error *err) {
-    char *path = presto__path_join(job->dir, PRESTO_LOCK_FILE, err);
+    char *path = presto__join_path(job->dir, PRESTO_LOCK_FILE);
     if (path == NULL)
-        return PRESTO_ERR_MEMORY;
+        return presto_fail_memory(err, 1);
     struct stat info;
     bool is_left = lstat(path, &info) == 0;
     free(path);
@@ -457,7 +457,7 @@ static void clear_folder(presto__conversion *job) {
         return;
     static const char *const names[] = {PRESTO__DICTIONARY_FILE, PRESTO_PROGRESS_FILE};
     for (size_t i = 0; i < 2; i++) {
-        char *path = presto__path_join(job->dir, names[i], NULL);
+        char *path = presto__join_path(job->dir, names[i]);
         if (path != NULL)
             unlink(path);
         free(path);

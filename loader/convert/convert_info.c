@@ -9,6 +9,7 @@
 
 #include <presto/version.h>
 
+#include "../../base/file_internal.h"
 #include "convert_internal.h"
 
 static char *copy_text(const char *text) {
@@ -101,9 +102,9 @@ static presto_status write_info(presto__conversion *job, presto_error *err) {
 
 /* dataset.json last of all; then the progress file, which is not needed any more. */
 presto_status presto__conversion_conclude(presto__conversion *job, presto_error *err) {
-    char *path = presto__path_join(job->dir, PRESTO_PROGRESS_FILE, err);
+    char *path = presto__join_path(job->dir, PRESTO_PROGRESS_FILE);
     if (path == NULL)
-        return PRESTO_ERR_MEMORY;
+        return presto_fail_memory(err, 1);
     presto_status status = job->is_finished ? PRESTO_OK : presto__conversion_check_folder(job, err);
     if (status == PRESTO_OK && !job->is_finished)
         status = write_info(job, err);

@@ -62,8 +62,6 @@ presto_status presto__progress_read(const char *dir, presto__progress *progress_
 presto_status presto__progress_compare(const presto__progress *progress, const char *job,
                                        presto_error *err);
 
-/** dir/name on the heap; NULL without memory. */
-char *presto__path_join(const char *dir, const char *name, presto_error *err);
 /** Write dir/name by way of a temporary name. */
 presto_status presto__replace_file(const char *dir, const char *name, presto_span content,
                                    bool sync, presto_error *err);

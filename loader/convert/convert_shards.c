@@ -18,10 +18,9 @@ static presto_status rename_file(const presto__conversion *job, const char *from
     char names[2][PRESTO__SHARD_NAME_BYTES + 8];
     snprintf(names[0], sizeof names[0], "%s%s", from, suffix);
     snprintf(names[1], sizeof names[1], "%s%s", to, suffix);
-    char *paths[2] = {presto__path_join(job->dir, names[0], err), NULL};
-    if (paths[0] != NULL)
-        paths[1] = presto__path_join(job->dir, names[1], err);
-    presto_status status = paths[1] == NULL ? PRESTO_ERR_MEMORY : PRESTO_OK;
+    char *paths[2] = {presto__join_path(job->dir, names[0]), presto__join_path(job->dir, names[1])};
+    presto_status status =
+        paths[0] == NULL || paths[1] == NULL ? presto_fail_memory(err, 1) : PRESTO_OK;
     if (status == PRESTO_OK && rename(paths[0], paths[1]) != 0) {
         int code = errno;
         if (code != ENOENT || access(paths[1], F_OK) != 0)

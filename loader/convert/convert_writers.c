@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "../../base/file_internal.h"
 #include "convert_internal.h"
 
 /* The writer of a shard, under the name that shards have for now. */
@@ -27,9 +28,9 @@ static presto_status open_writer(const presto__conversion *job, size_t shard,
     char name[PRESTO__SHARD_NAME_BYTES];
     presto__conversion_working_name(job, shard, name);
     PRESTO_TRY(presto__conversion_check_folder(job, err));
-    char *path = presto__path_join(job->dir, name, err);
+    char *path = presto__join_path(job->dir, name);
     if (path == NULL)
-        return PRESTO_ERR_MEMORY;
+        return presto_fail_memory(err, 1);
     presto_status status = presto_shard_writer_open(path, &options, writer_out, err);
     free(path);
     return status;

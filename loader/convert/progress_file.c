@@ -23,17 +23,6 @@
 #define NOTED_AT_ONCE 64 /* shards */
 #define NOTE_INTERVAL_NS 1000000000
 
-char *presto__path_join(const char *dir, const char *name, presto_error *err) {
-    size_t bytes = strlen(dir) + strlen(name) + 2;
-    char *path = malloc(bytes);
-    if (path == NULL) {
-        (void)presto_fail_memory(err, bytes);
-        return NULL;
-    }
-    snprintf(path, bytes, "%s/%s", dir, name);
-    return path;
-}
-
 void presto__progress_done(presto__progress *progress) {
     presto__progress_keep(progress, 0);
     free(progress->shards);
@@ -136,9 +125,9 @@ static char *to_text(const presto__progress *progress) {
 
 presto_status presto__replace_file(const char *dir, const char *name, presto_span content,
                                    bool sync, presto_error *err) {
-    char *path = presto__path_join(dir, name, err);
+    char *path = presto__join_path(dir, name);
     if (path == NULL)
-        return PRESTO_ERR_MEMORY;
+        return presto_fail_memory(err, 1);
     presto_status status = presto_file_replace(path, &content, 1, sync, err);
     free(path);
     return status;
@@ -272,9 +261,9 @@ presto_status presto__progress_parse(presto_span text, presto__progress *progres
 
 presto_status presto__progress_read(const char *dir, presto__progress *progress_out,
                                     presto_error *err) {
-    char *path = presto__path_join(dir, PRESTO_PROGRESS_FILE, err);
+    char *path = presto__join_path(dir, PRESTO_PROGRESS_FILE);
     if (path == NULL)
-        return PRESTO_ERR_MEMORY;
+        return presto_fail_memory(err, 1);
     presto__progress progress = {0};
     presto_buffer text = {0};
     presto_status status = presto_file_read(path, MOST_BYTES, &text, err);
