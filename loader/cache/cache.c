@@ -10,6 +10,8 @@
  */
 #include <stdlib.h>
 
+#include <presto/numbers.h>
+
 #include "../../base/checked_internal.h"
 #include "cache_internal.h"
 
@@ -35,9 +37,9 @@ presto_status presto__cache_new(uint64_t count, size_t limit_bytes, presto__cach
     if (!presto__size_multiply(count, sizeof(_Atomic(presto__cached *)), &table) ||
         table > limit_bytes)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                           "a cache of %zu bytes is too small even for the list of its samples "
-                           "(%zu bytes)",
-                           limit_bytes, table);
+                           "a cache of %zu byte%s is too small even for the list of its samples "
+                           "(%zu byte%s)",
+                           limit_bytes, presto_plural(limit_bytes), table, presto_plural(table));
     presto__cache *cache = calloc(1, sizeof *cache);
     if (cache == NULL)
         return presto_fail_memory(err, sizeof *cache);

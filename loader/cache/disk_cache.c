@@ -12,6 +12,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <presto/numbers.h>
+
 #include "../../base/checked_internal.h"
 #include "../../base/clock_internal.h"
 #include "../../base/memory_internal.h"
@@ -311,10 +313,10 @@ static int choose_most_open(void) {
 presto_status presto__disk_open(const presto__disk_options *options, presto__disk **disk_out,
                                 presto_error *err) {
     if (options->limit_bytes < LEAST_LIMIT_BYTES)
-        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                           "a disk cache of %" PRIu64
-                           " bytes is too small: it takes at least %" PRIu64,
-                           options->limit_bytes, LEAST_LIMIT_BYTES);
+        return presto_fail(
+            err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+            "a disk cache of %" PRIu64 " byte%s is too small: it takes at least %" PRIu64,
+            options->limit_bytes, presto_plural(options->limit_bytes), LEAST_LIMIT_BYTES);
     presto__disk *disk = calloc(1, sizeof *disk);
     if (disk == NULL)
         return presto_fail_memory(err, sizeof *disk);

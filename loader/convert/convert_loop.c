@@ -15,6 +15,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include <presto/numbers.h>
+
 #include "../../base/clock_internal.h"
 #include "convert_internal.h"
 
@@ -150,8 +152,9 @@ static presto_status begin_by_size(loop *all, presto_error *err) {
     size_t number = progress->shard_count;
     if (number >= PRESTO_MAX_SHARDS)
         return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
-                           "more than %d shards of %ju bytes", PRESTO_MAX_SHARDS,
-                           (uintmax_t)all->job->options->shard_bytes);
+                           "more than %d shards of %ju byte%s", PRESTO_MAX_SHARDS,
+                           (uintmax_t)all->job->options->shard_bytes,
+                           presto_plural(all->job->options->shard_bytes));
     begin(all, 0,
           &(presto__shard_range){.number = number, .first = presto__progress_next(progress)});
     return PRESTO_OK;

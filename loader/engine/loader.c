@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include <presto/numbers.h>
+
 #include "../../base/checked_internal.h"
 #include "../../base/clock_internal.h"
 #include "../../base/memory_internal.h"
@@ -142,9 +144,9 @@ static presto_status find_start(presto_loader *loader, presto_error *err) {
         uint64_t epochs = each == 0 ? UINT64_MAX : (skip - rest - 1) / each + 1;
         if (epochs >= options->epochs)
             return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                               "cannot pass over %" PRIu64 " samples of a stream of %" PRIu64
+                               "cannot pass over %" PRIu64 " sample%s of a stream of %" PRIu64
                                " x %" PRIu64,
-                               skip, options->epochs, each);
+                               skip, presto_plural(skip), options->epochs, each);
         options->first_epoch += epochs;
         options->epochs -= epochs;
         options->first_sample = skip - rest - (epochs - 1) * each;

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#include <presto/numbers.h>
+
 #include "../../base/clock_internal.h"
 #include "workers_internal.h"
 
@@ -137,9 +139,10 @@ static bool exceeds_limit(presto_loader *loader, const presto__fault *fault, pre
     *err = fault->error;
     char message[PRESTO_ERROR_MESSAGE_BYTES];
     snprintf(message, sizeof message,
-             "%" PRIu64 " samples had to be left out, which is more than the %" PRIu64
+             "%" PRIu64 " sample%s had to be left out, which is more than the %" PRIu64
              " allowed; the last one: %.300s",
-             loader->skipped_samples, loader->options.skip_limit, fault->error.message);
+             loader->skipped_samples, presto_plural(loader->skipped_samples),
+             loader->options.skip_limit, fault->error.message);
     memcpy(err->message, message, sizeof message);
     return true;
 }
@@ -178,9 +181,9 @@ static presto_status check_fraction(presto_loader *loader, presto_error *err) {
     presto_error error;
     presto_error_set(&error, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
                      "%" PRIu64 " of %" PRIu64
-                     " samples had to be left out, which is more than the %g %% allowed",
+                     " sample%s had to be left out, which is more than the %g %% allowed",
                      loader->skipped_samples, loader->seen_samples,
-                     loader->options.skip_fraction * 100);
+                     presto_plural(loader->seen_samples), loader->options.skip_fraction * 100);
     return final_failure(loader, &error, err);
 }
 

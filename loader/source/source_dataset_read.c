@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include <presto/example.h>
+#include <presto/numbers.h>
 
 #include "../../base/clock_internal.h"
 #include "../../base/memory_internal.h"
@@ -211,8 +212,9 @@ static presto_status fetch_alone(dataset_reader *reader, const record_place *pla
         return status;
     if (place->record >= presto_shard_records(shard))
         return presto_fail(err, PRESTO_ERR_TRUNCATED, PRESTO_NO_OFFSET,
-                           "missing: the file ends after %ju records",
-                           (uintmax_t)presto_shard_records(shard));
+                           "missing: the file ends after %ju record%s",
+                           (uintmax_t)presto_shard_records(shard),
+                           presto_plural(presto_shard_records(shard)));
     PRESTO_TRY(presto_shard_fetch(shard, place->record, 1, &reader->single, err));
     return reader->single.records[0].status;
 }
@@ -266,9 +268,9 @@ presto_status presto__dataset_record(presto__reader *base, size_t i, presto_aren
         presto_codec_decompress(reader->codec, *stored_out, most, arena, raw_out, err);
     if (status == PRESTO_ERR_LIMIT && most < reader->options.max_record_bytes)
         status = presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
-                             "the record decompresses to more than the %ju bytes that all records "
+                             "the record decompresses to more than the %ju byte%s that all records "
                              "of its shard have together according to dataset.json",
-                             (uintmax_t)most);
+                             (uintmax_t)most, presto_plural(most));
     if (base->time_scale != 0)
         base->stats.decompress_ns += (presto__clock_ns() - start) * base->time_scale;
     if (status < 0)

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <presto/numbers.h>
+
 #include "../../base/walk_internal.h"
 #include "source_files_internal.h"
 
@@ -128,11 +130,11 @@ static presto_status note_depths(presto__files *source, presto_error *err) {
         return PRESTO_OK;
     char text[NOTE_BYTES];
     snprintf(text, sizeof text,
-             "files lie %zu to %zu folders deep, and the innermost is the label: \"%.100s\" of "
+             "files lie %zu to %zu folder%s deep, and the innermost is the label: \"%.100s\" of "
              "%.150s, \"%.100s\" of %.150s; 'label: top-folder' takes the outermost",
-             least_depth, most_depth, source->base.label_names[least->label],
-             least->path + least->key_at, source->base.label_names[most->label],
-             most->path + most->key_at);
+             least_depth, most_depth, presto_plural(most_depth),
+             source->base.label_names[least->label], least->path + least->key_at,
+             source->base.label_names[most->label], most->path + most->key_at);
     return presto__source_note(&source->base, text, err);
 }
 
@@ -225,8 +227,9 @@ static presto_status note_unused(presto__files *source, const presto__labels *la
         return PRESTO_OK;
     snprintf(text, sizeof text,
              "%.200s: %" PRIu64
-             " of %zu rows name no file of the source, the first in line %" PRIu64 ": %.150s",
-             file, count, labels->count, first->line, first->path);
+             " of %zu row%s name%s no file of the source, the first in line %" PRIu64 ": %.150s",
+             file, count, labels->count, presto_plural(labels->count), count == 1 ? "s" : "",
+             first->line, first->path);
     return presto__source_note(&source->base, text, err);
 }
 

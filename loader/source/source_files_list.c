@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <presto/numbers.h>
+
 #include "../../base/file_internal.h"
 #include "../../base/walk_internal.h"
 #include "source_files_internal.h"
@@ -87,7 +89,7 @@ static int compare_kinds(const void *a, const void *b) {
 static void tell_left_out(file_search *search, char *text, size_t room) {
     uint64_t others = search->left_out;
     size_t used = (size_t)snprintf(text, room, "%" PRIu64 " file%s left out: ", search->left_out,
-                                   search->left_out == 1 ? "" : "s");
+                                   presto_plural(search->left_out));
     qsort(search->kinds, search->kind_count, sizeof search->kinds[0], compare_kinds);
     for (size_t i = 0; i < search->kind_count && i < KINDS_TOLD; i++) {
         used += (size_t)snprintf(text + used, room - used, "%s%" PRIu64 " %s", i == 0 ? "" : ", ",
@@ -95,7 +97,7 @@ static void tell_left_out(file_search *search, char *text, size_t room) {
         others -= search->kinds[i].count;
     }
     if (others > 0)
-        snprintf(text + used, room - used, ", %" PRIu64 " others", others);
+        snprintf(text + used, room - used, ", %" PRIu64 " other%s", others, presto_plural(others));
 }
 
 /* ---- finding files ---- */

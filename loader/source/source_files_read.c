@@ -8,6 +8,8 @@
 #include <inttypes.h>
 #include <unistd.h>
 
+#include <presto/numbers.h>
+
 #include "../../base/file_internal.h"
 #include "../../base/retry_internal.h"
 #include "source_files_internal.h"
@@ -34,8 +36,8 @@ static presto_status check_unchanged(const presto__file_request *request, const 
     if (found != was->bytes)
         return fail_file(request,
                          presto_fail(err, PRESTO_ERR_IO, PRESTO_NO_OFFSET,
-                                     "has changed %s: it has %" PRIu64 " bytes, not %" PRIu64,
-                                     was->since, found, was->bytes),
+                                     "has changed %s: it has %" PRIu64 " byte%s, not %" PRIu64,
+                                     was->since, found, presto_plural(found), was->bytes),
                          err);
     return fail_file(request,
                      presto_fail(err, PRESTO_ERR_IO, PRESTO_NO_OFFSET,
@@ -54,8 +56,9 @@ static presto_status check_listed(const presto__file_request *request, const str
         return PRESTO_OK;
     return fail_file(request,
                      presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
-                                 "has %ju bytes, more than the source's max-bytes (%" PRIu64 ")",
-                                 (uintmax_t)info->st_size, request->max_bytes),
+                                 "has %ju byte%s, more than the source's max-bytes (%" PRIu64 ")",
+                                 (uintmax_t)info->st_size, presto_plural((uint64_t)info->st_size),
+                                 request->max_bytes),
                      err);
 }
 

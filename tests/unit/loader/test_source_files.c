@@ -238,7 +238,7 @@ START_TEST(labels_from_a_file_must_name_all_files_found) {
     /* Rows of other files are counted in a note. */
     presto_check_write_file(at("labels.csv"), presto_span_of_text("s/2.a,1\ns/1.a,2\ns/3.a,4\n"));
     check_listing(label, paths, 1, "s/1.a=2 s/2.a=1");
-    check_note(label, ": 1 of 3 rows name no file of the source, the first in line 3: s/3.a");
+    check_note(label, ": 1 of 3 rows names no file of the source, the first in line 3: s/3.a");
     /* Paths are those below the source, or from the label file's folder. */
     paths[0] = at("s");
     check_listing(label, paths, 1, "1.a=2 2.a=1");
