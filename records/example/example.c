@@ -129,8 +129,8 @@ static presto_status usual_room(presto__example_parser *parser, const uint8_t *a
     if (memory == NULL)
         return presto_fail_memory(parser->err, room * sizeof(presto_feature));
     presto_feature *features = (presto_feature *)(void *)memory;
-    for (size_t i = 0; i < parser->count; i++)
-        features[i] = parser->features[i];
+    if (parser->features != NULL)
+        memcpy(features, parser->features, parser->count * sizeof *features);
     parser->features = features;
     parser->most = room;
     *slots_out = (presto__scalar_slot *)(void *)(memory + room * sizeof *features);
