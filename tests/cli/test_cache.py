@@ -366,8 +366,11 @@ class DiskCache(Case):
             self.assertTrue(data == plain, f"moment {moment}")
             damaged += stats["cache_damaged_blocks"]
             self.assertEqual(stats["cached_samples"] + stats["missed_samples"], 2 * self.photo_count)
-            data, stats = self.stream(limit="2MiB")
-            self.assertTrue(data == plain)
+            # A block may turn out damaged when its other samples have been read for the last time: one more stream
+            # stores those again.
+            for _ in range(2):
+                data, stats = self.stream(limit="2MiB")
+                self.assertTrue(data == plain)
             self.assert_counts(stats, 2 * self.photo_count, 0)
         self.assertGreater(damaged, MOMENTS)
 
