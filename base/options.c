@@ -12,6 +12,15 @@ void presto__options_give(void *theirs, size_t their_bytes, const void *mine, si
     memcpy(theirs, &their_bytes, sizeof their_bytes);
 }
 
+presto_status presto__options_check_room(const void *room, size_t bytes, presto_error *err) {
+    for (size_t i = 0; i < bytes; i++)
+        if (((const uint8_t *)room)[i] != 0)
+            return presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
+                               "the program sets an option that this version of libpresto does "
+                               "not know");
+    return PRESTO_OK;
+}
+
 presto_status presto__options_take(void *mine, size_t my_bytes, const void *theirs,
                                    presto_error *err) {
     size_t bytes;
@@ -22,11 +31,9 @@ presto_status presto__options_take(void *mine, size_t my_bytes, const void *thei
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "struct_bytes of the options is not set: call presto_..._defaults() "
                            "before setting others");
-    for (size_t i = my_bytes; i < bytes; i++)
-        if (((const uint8_t *)theirs)[i] != 0)
-            return presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
-                               "the program sets an option that this version of libpresto does "
-                               "not know");
+    if (bytes > my_bytes)
+        PRESTO_TRY(
+            presto__options_check_room((const uint8_t *)theirs + my_bytes, bytes - my_bytes, err));
     memcpy(mine, theirs, bytes < my_bytes ? bytes : my_bytes);
     memcpy(mine, &my_bytes, sizeof my_bytes);
     return PRESTO_OK;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Options of programs that were compiled with another version of a header. Fields are only ever
- * added at the end, and struct_bytes, the first one, says how many of them the program knows.
+ * added at the end, and struct_bytes, the first one, says how many of them the program knows. A
+ * struct within the options cannot grow: it has reserved words, which fields may take.
  */
 #ifndef PRESTO_BASE_OPTIONS_INTERNAL_H
 #define PRESTO_BASE_OPTIONS_INTERNAL_H
@@ -21,5 +22,10 @@ void presto__options_give(void *theirs, size_t their_bytes, const void *mine, si
  */
 presto_status presto__options_take(void *mine, size_t my_bytes, const void *theirs,
                                    presto_error *err);
+
+/** PRESTO_ERR_UNSUPPORTED if the program has set an option in the reserved room of a group. */
+presto_status presto__options_check_room(const void *room, size_t bytes, presto_error *err);
+#define PRESTO__CHECK_ROOM(group, err)                                                             \
+    PRESTO_TRY(presto__options_check_room((group)->reserved, sizeof(group)->reserved, err))
 
 #endif

@@ -290,8 +290,8 @@ static double run_presto(void *user) {
     options.threads = w->threads;
     options.batch_samples = BATCH;
     options.output = w->output;
-    options.limit_samples = w->settings->photos * w->passes;
-    options.epochs = w->passes;
+    options.range.limit_samples = w->settings->photos * w->passes;
+    options.range.epochs = w->passes;
     presto_loader *loader;
     bench_need(presto_loader_open(stream.source, stream.plan, &options, &loader, &err), &err,
                "load");

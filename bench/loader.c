@@ -260,13 +260,13 @@ static void run_loader(task *t) {
     char cache_dir[600];
     bool is_second_epoch = t->way == WAY_CACHED || t->way == WAY_DISK;
     if (is_second_epoch) {
-        options.epochs = 2;
-        options.cache_bytes = t->m->samples * (t->m->sample_bytes + 1024) + ((size_t)1 << 20);
+        options.range.epochs = 2;
+        options.cache.bytes = t->m->samples * (t->m->sample_bytes + 1024) + ((size_t)1 << 20);
     }
     if (t->way == WAY_DISK) {
         /* The folder stays from round to round, so that only the first one fills it. */
         snprintf(cache_dir, sizeof cache_dir, "%s-cache", t->m->dir);
-        options.cache_dir = cache_dir;
+        options.cache.dir = cache_dir;
     }
     presto_loader *loader;
     bench_need(presto_loader_open(t->m->source, NULL, &options, &loader, &err), &err, "loader");

@@ -71,7 +71,7 @@ int main(int argc, char **argv) {
     presto_loader_options_defaults(&options);
     options.threads = 2;
     options.batch_samples = 8;
-    options.shuffle = PRESTO_SHUFFLE_FULL;
+    options.order.shuffle = PRESTO_SHUFFLE_FULL;
     presto_stream_options input;
     presto_stream_options_defaults(&input);
     input.loader = &options;

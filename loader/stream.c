@@ -104,7 +104,7 @@ static presto_status make_plan(presto_stream *stream, const char *from,
     if (last < first)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "'%s' comes before '%s', which is what the input holds", to, from);
-    bool cut = options->loader->cache_bytes > 0;
+    bool cut = options->loader->cache.bytes > 0;
     return plan_steps(stream, first, last, cut, spec, err);
 }
 
@@ -115,7 +115,8 @@ static presto_status open_dataset(presto_stream *stream, const char *const *path
     presto_shard_options_defaults(&shard);
     shard.verify = options->verify;
     shard.map = options->map;
-    shard.tolerate = options->loader != NULL && options->loader->on_error == PRESTO_ON_ERROR_SKIP;
+    shard.tolerate =
+        options->loader != NULL && options->loader->errors.policy == PRESTO_ON_ERROR_SKIP;
     PRESTO_TRY(presto_dataset_open(paths, path_count, &shard, &stream->dataset, err));
     return presto_source_open_dataset(stream->dataset, &stream->source, err);
 }
@@ -250,9 +251,8 @@ presto_status presto_stream_open(const char *const *paths, size_t path_count,
     presto_loader_options loader;
     presto_stream_options taken;
     presto_stream_options_defaults(&taken);
-    presto_loader_options_defaults(&loader);
     PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
-    PRESTO_TRY(presto__options_take(&loader, sizeof loader, taken.loader, err));
+    PRESTO_TRY(presto__loader_take_options(&loader, taken.loader, err));
     taken.loader = &loader;
     presto_status status = open_stream(&stream, paths, path_count, &taken, err);
     if (status < 0) {
@@ -267,10 +267,9 @@ presto_status presto_loader_open_stream(const presto_stream *stream,
                                         const presto_loader_options *options,
                                         presto_loader **loader_out, presto_error *err) {
     presto_loader_options mine;
-    presto_loader_options_defaults(&mine);
-    PRESTO_TRY(presto__options_take(&mine, sizeof mine, options, err));
+    PRESTO_TRY(presto__loader_take_options(&mine, options, err));
     if (stream->cache_plan != NULL)
-        mine.cache_plan = stream->cache_plan;
+        mine.cache.plan = stream->cache_plan;
     return presto_loader_open(stream->source, stream->plan, &mine, loader_out, err);
 }
 

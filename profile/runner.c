@@ -106,8 +106,8 @@ static void loader_options(const presto__runner *runner, unsigned threads, uint6
     options_out->threads = threads;
     options_out->output = PRESTO_OUTPUT_BATCHES;
     options_out->batch_samples = runner->batch_samples;
-    options_out->seed = runner->options->seed;
-    options_out->epochs = epochs;
+    options_out->order.seed = runner->options->seed;
+    options_out->range.epochs = epochs;
 }
 
 /* Takes every batch and gives it back at once. */

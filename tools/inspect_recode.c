@@ -41,7 +41,7 @@ int inspect_recode(recode_options *options, const char *output, const char *cons
     cli_progress progress;
     cli_catch_signals();
     cli_progress_start(&progress, options->quiet);
-    options->convert.on_warning = cli_warning;
+    options->convert.errors.on_warning = cli_warning;
     options->convert.on_progress = on_progress;
     options->convert.on_progress_user = &progress;
     presto_status status =

@@ -26,7 +26,7 @@ static int print_json(const load *l, const presto_stream *stream) {
         {"shards", info != NULL ? info->shard_count : 0},
         {"threads", l->loader.threads},
         {"batch_samples", l->loader.batch_samples},
-        {"prefetch_bytes", l->loader.prefetch_bytes},
+        {"prefetch_bytes", l->loader.memory.prefetch_bytes},
     };
     json_t *object = cli_json_new();
     cli_json_set(object, "input", json_string(input_kind(stream)));
@@ -65,8 +65,9 @@ static void print_text(const load *l, const presto_stream *stream) {
     char epochs[PRESTO_TEXT_BYTES];
     printf("loader: %s, batch %zu, format %s, %s, prefetch %s\n",
            presto_format_things(l->loader.threads, "thread", count), l->loader.batch_samples,
-           load_format_names[l->format], presto_format_things(l->loader.epochs, "epoch", epochs),
-           presto_format_size(l->loader.prefetch_bytes, bytes));
+           load_format_names[l->format],
+           presto_format_things(l->loader.range.epochs, "epoch", epochs),
+           presto_format_size(l->loader.memory.prefetch_bytes, bytes));
 }
 
 int load_explain(const load *l, const presto_stream *stream) {

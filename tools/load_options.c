@@ -147,14 +147,14 @@ static void parse_shuffle(load *l, const char *text) {
         size_t length = strlen(windows[i].prefix);
         if (strncmp(text, windows[i].prefix, length) != 0)
             continue;
-        l->loader.shuffle = windows[i].kind;
-        l->loader.shuffle_window = cli_number("--shuffle", text + length, 1, UINT32_MAX);
+        l->loader.order.shuffle = windows[i].kind;
+        l->loader.order.shuffle_window = cli_number("--shuffle", text + length, 1, UINT32_MAX);
         return;
     }
     if (strcmp(text, "full") == 0)
-        l->loader.shuffle = PRESTO_SHUFFLE_FULL;
+        l->loader.order.shuffle = PRESTO_SHUFFLE_FULL;
     else if (strcmp(text, "none") == 0)
-        l->loader.shuffle = PRESTO_SHUFFLE_NONE;
+        l->loader.order.shuffle = PRESTO_SHUFFLE_NONE;
     else
         cli_usage("--shuffle: '%s' is not one of none, full, buffer:N, blocks:N", text);
 }
@@ -163,24 +163,24 @@ static void parse_order_option(load *l, int id, const char *text) {
     static const char *const orders[] = {"strict", "completion", NULL};
     presto_loader_options *o = &l->loader;
     if (id == 'e') {
-        o->epochs = cli_number("--epochs", text, 1, UINT64_MAX);
+        o->range.epochs = cli_number("--epochs", text, 1, UINT64_MAX);
     } else if (id == OPT_LIMIT) {
-        o->limit_samples = cli_number("--limit", text, 1, UINT64_MAX);
+        o->range.limit_samples = cli_number("--limit", text, 1, UINT64_MAX);
     } else if (id == OPT_SKIP) {
-        o->skip_samples = cli_number("--skip", text, 0, UINT64_MAX - 1);
+        o->range.skip_samples = cli_number("--skip", text, 0, UINT64_MAX - 1);
         l->has_skip = true;
     } else if (id == OPT_SHUFFLE) {
         parse_shuffle(l, text);
     } else if (id == OPT_SEED) {
-        o->seed = cli_number("--seed", text, 0, UINT64_MAX);
+        o->order.seed = cli_number("--seed", text, 0, UINT64_MAX);
         l->has_seed = true;
     } else if (id == OPT_ORDER) {
-        o->completion_order = cli_choice("--order", text, orders) == 1;
+        o->order.completion = cli_choice("--order", text, orders) == 1;
     } else if (id == OPT_RANK) {
-        o->rank = cli_number("--rank", text, 0, UINT64_MAX);
+        o->range.rank = cli_number("--rank", text, 0, UINT64_MAX);
         l->has_rank = true;
     } else if (id == OPT_WORLD) {
-        o->world = cli_number("--world", text, 1, UINT64_MAX);
+        o->range.world = cli_number("--world", text, 1, UINT64_MAX);
         l->has_world = true;
     }
 }
@@ -204,9 +204,9 @@ static void parse_input_option(load *l, int id, const char *text) {
         l->input.verify = verifies[cli_choice("--verify", text, levels)];
     } else if (id == OPT_ON_ERROR) {
         cli_on_error policy = cli_parse_on_error("--on-error", text);
-        l->loader.on_error = policy.policy;
-        l->loader.skip_limit = policy.skip_limit;
-        l->loader.skip_fraction = policy.skip_fraction;
+        l->loader.errors.policy = policy.policy;
+        l->loader.errors.skip_limit = policy.skip_limit;
+        l->loader.errors.skip_fraction = policy.skip_fraction;
     } else if (id == OPT_ERROR_REPORT) {
         l->error_file = cli_path("--error-report", text);
     }
@@ -217,7 +217,7 @@ static void parse_disk_cache(load *l, const char *text) {
     const char *size = strrchr(text, ':');
     if (size == NULL || size == text)
         cli_usage("--cache: 'disk:%s' is not disk:DIR:SIZE", text);
-    l->loader.cache_bytes = (size_t)cli_size("--cache", size + 1, 1);
+    l->loader.cache.bytes = (size_t)cli_size("--cache", size + 1, 1);
     free(l->cache_dir);
     l->cache_dir = presto_span_to_text(presto_span_of(text, (size_t)(size - text)));
     if (l->cache_dir == NULL) {
@@ -230,14 +230,14 @@ static void parse_cache(load *l, const char *text) {
     free(l->cache_dir);
     l->cache_dir = NULL;
     if (strncmp(text, "memory:", 7) == 0)
-        l->loader.cache_bytes = (size_t)cli_size("--cache", text + 7, 1);
+        l->loader.cache.bytes = (size_t)cli_size("--cache", text + 7, 1);
     else if (strncmp(text, "disk:", 5) == 0)
         parse_disk_cache(l, text + 5);
     else if (strcmp(text, "none") == 0)
-        l->loader.cache_bytes = 0;
+        l->loader.cache.bytes = 0;
     else
         cli_usage("--cache: '%s' is not one of none, memory:SIZE, disk:DIR:SIZE", text);
-    l->loader.cache_dir = l->cache_dir;
+    l->loader.cache.dir = l->cache_dir;
 }
 
 static void parse_output_option(load *l, int id, const char *text) {
@@ -248,7 +248,7 @@ static void parse_output_option(load *l, int id, const char *text) {
                                 : (unsigned)cli_number("--threads", text, 0, MAX_THREADS);
         l->has_threads = true;
     } else if (id == OPT_PREFETCH) {
-        l->loader.prefetch_bytes = (size_t)cli_size("--prefetch-bytes", text, 1);
+        l->loader.memory.prefetch_bytes = (size_t)cli_size("--prefetch-bytes", text, 1);
     } else if (id == OPT_CACHE) {
         parse_cache(l, text);
     } else if (id == OPT_STATE) {
@@ -261,7 +261,7 @@ static void parse_output_option(load *l, int id, const char *text) {
         l->loader.batch_samples = (size_t)cli_number("--batch", text, 1, UINT32_MAX);
         l->has_batch = true;
     } else if (id == OPT_DROP_LAST) {
-        l->loader.drop_last = true;
+        l->loader.range.drop_last = true;
     } else if (id == OPT_FEATURES) {
         feature_options_names(&l->features, text);
     } else if (id == OPT_PAD) {
@@ -287,9 +287,10 @@ static void check_raw_records(const load *l) {
     if (l->format != SINK_TFRECORD && l->format != SINK_NULL)
         cli_usage("--raw-records needs --format tfrecord or null");
     if (l->input.pipeline != NULL || l->input.from != NULL || l->input.to != NULL ||
-        l->strategy_file != NULL || o->shuffle != PRESTO_SHUFFLE_NONE || o->completion_order ||
-        l->has_rank || l->has_skip || o->drop_last || o->cache_bytes > 0 || l->state_file != NULL ||
-        l->stats_file != NULL || l->json || l->explain)
+        l->strategy_file != NULL || o->order.shuffle != PRESTO_SHUFFLE_NONE ||
+        o->order.completion || l->has_rank || l->has_skip || o->range.drop_last ||
+        o->cache.bytes > 0 || l->state_file != NULL || l->stats_file != NULL || l->json ||
+        l->explain)
         cli_usage("--raw-records goes with --epochs, --limit, --verify and --on-error only");
 }
 
@@ -298,24 +299,24 @@ static void check_options(load *l, int argc, char **argv) {
     cli_check_operands(argc, argv, 1, INT32_MAX, "what to load (DIR, FILE or SOURCE)");
     if (l->has_rank != l->has_world)
         cli_usage("--rank and --world go together");
-    if (l->has_rank && l->loader.rank >= l->loader.world)
-        cli_usage("--rank: %ju is not below --world %ju", (uintmax_t)l->loader.rank,
-                  (uintmax_t)l->loader.world);
+    if (l->has_rank && l->loader.range.rank >= l->loader.range.world)
+        cli_usage("--rank: %ju is not below --world %ju", (uintmax_t)l->loader.range.rank,
+                  (uintmax_t)l->loader.range.world);
     if (l->features.name_count > 0 && l->format != SINK_NPY && l->format != SINK_RAW)
         cli_usage("--features needs --format npy or raw");
     if (l->features.pad_count > 0 && l->format != SINK_NPY && l->format != SINK_RAW)
         cli_usage("--pad needs --format npy or raw");
-    if (l->loader.drop_last && l->format == SINK_TFRECORD)
+    if (l->loader.range.drop_last && l->format == SINK_TFRECORD)
         cli_usage("--drop-last needs batches: --format npy, raw or null");
-    if (l->loader.cache_bytes > 0 && l->format == SINK_TFRECORD)
+    if (l->loader.cache.bytes > 0 && l->format == SINK_TFRECORD)
         cli_usage("--cache: records are not cached; --format npy, raw or null");
     if (l->state_interval_s >= 0 && l->state_file == NULL)
         cli_usage("--state-interval needs --state");
     if (l->state_interval_s < 0)
         l->state_interval_s = STATE_INTERVAL_S;
-    if ((l->state_file != NULL || l->has_skip) && l->loader.completion_order)
+    if ((l->state_file != NULL || l->has_skip) && l->loader.order.completion)
         cli_usage("%s needs --order strict", l->has_skip ? "--skip" : "--state");
-    if (l->error_file != NULL && l->loader.on_error == PRESTO_ON_ERROR_FAIL)
+    if (l->error_file != NULL && l->loader.errors.policy == PRESTO_ON_ERROR_FAIL)
         cli_usage("--error-report needs --on-error skip");
     if (l->raw_records)
         check_raw_records(l);
@@ -348,9 +349,9 @@ void load_parse(load *l, int argc, char **argv) {
         parse_output_option(l, id, text);
     }
     check_options(l, argc, argv);
-    l->loader.on_skip = error_report_add;
-    l->loader.on_skip_user = &l->errors;
-    l->loader.on_warning = print_warning;
-    l->loader.on_warning_user = l;
+    l->loader.errors.on_skip = error_report_add;
+    l->loader.errors.on_skip_user = &l->errors;
+    l->loader.errors.on_warning = print_warning;
+    l->loader.errors.on_warning_user = l;
     l->loader.should_stop = cli_should_stop;
 }

@@ -19,7 +19,7 @@ presto_status load_apply_strategy(load *l, presto_error *err) {
     if (!l->has_batch && l->strategy.batch_samples > 0)
         l->loader.batch_samples = l->strategy.batch_samples;
     if (!l->has_seed)
-        l->loader.seed = l->strategy.seed;
+        l->loader.order.seed = l->strategy.seed;
     l->has_threads = l->has_batch = true;
     /* A stored split names its pipeline in dataset.json. */
     if (l->input.pipeline == NULL && strcmp(l->strategy.split, PRESTO_UNPROCESSED) == 0) {

@@ -30,9 +30,10 @@ static void check_names(const load *l) {
 /* The number of samples to deliver; 0: unknown. */
 static uint64_t total_samples(const load *l, const presto_loader *loader) {
     uint64_t epoch = presto_loader_epoch_samples(loader);
-    uint64_t total = epoch > UINT64_MAX / l->loader.epochs ? 0 : epoch * l->loader.epochs;
-    uint64_t limit = l->loader.limit_samples;
-    uint64_t passed = l->loader.first_sample + l->loader.skip_samples;
+    uint64_t total =
+        epoch > UINT64_MAX / l->loader.range.epochs ? 0 : epoch * l->loader.range.epochs;
+    uint64_t limit = l->loader.range.limit_samples;
+    uint64_t passed = l->loader.range.first_sample + l->loader.range.skip_samples;
     total = total > passed ? total - passed : 0;
     return limit != 0 && (total == 0 || limit < total) ? limit : total;
 }
@@ -81,7 +82,7 @@ static presto_status pump(presto_loader *loader, sink *out, cli_progress *progre
 
 /* The closing lines of a run that has not failed. */
 static void print_end(const load *l, const load_report *report, presto_status status) {
-    if (l->loader.skip_samples == UINT64_MAX && l->state_file != NULL)
+    if (l->loader.range.skip_samples == UINT64_MAX && l->state_file != NULL)
         cli_message("%s: nothing remains", l->state_file);
     else
         report_print(report);

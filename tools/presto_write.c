@@ -158,9 +158,9 @@ static void parse_option(write_job *w, int id, const char *text) {
         break;
     case OPT_ON_ERROR:
         policy = cli_parse_on_error("--on-error", text);
-        o->on_error = policy.policy;
-        o->skip_limit = policy.skip_limit;
-        o->skip_fraction = policy.skip_fraction;
+        o->errors.policy = policy.policy;
+        o->errors.skip_limit = policy.skip_limit;
+        o->errors.skip_fraction = policy.skip_fraction;
         break;
     case OPT_ERROR_REPORT:
         w->error_file = cli_path("--error-report", text);
@@ -242,11 +242,11 @@ static void parse_command_line(write_job *w, int argc, char **argv) {
         w->convert.threads = cli_cpu_count();
     if (!w->has_shards && w->convert.shard_bytes == 0)
         w->convert.shards = w->convert.threads > 0 ? w->convert.threads : 1;
-    if (w->error_file != NULL && w->convert.on_error == PRESTO_ON_ERROR_FAIL)
+    if (w->error_file != NULL && w->convert.errors.policy == PRESTO_ON_ERROR_FAIL)
         cli_usage("--error-report needs --on-error skip");
-    w->convert.on_skip = error_report_add;
-    w->convert.on_skip_user = &w->errors;
-    w->convert.on_warning = cli_warning;
+    w->convert.errors.on_skip = error_report_add;
+    w->convert.errors.on_skip_user = &w->errors;
+    w->convert.errors.on_warning = cli_warning;
 }
 
 static const char *last_storable(const presto_pipeline *pipeline) {

@@ -50,14 +50,14 @@ static presto_error describe(const presto_record *record, const presto_shard *sh
 }
 
 static presto_status skip_record(pass *p, uint64_t number, presto_error why, presto_error *err) {
-    if (p->options->on_error == PRESTO_ON_ERROR_FAIL ||
-        p->result.skipped >= p->options->skip_limit) {
+    if (p->options->errors.policy == PRESTO_ON_ERROR_FAIL ||
+        p->result.skipped >= p->options->errors.skip_limit) {
         *err = why;
         return why.status;
     }
     p->result.skipped++;
-    if (p->options->on_skip != NULL)
-        p->options->on_skip(p->options->on_skip_user, p->epoch, number, &why);
+    if (p->options->errors.on_skip != NULL)
+        p->options->errors.on_skip(p->options->errors.on_skip_user, p->epoch, number, &why);
     return PRESTO_OK;
 }
 
@@ -70,7 +70,8 @@ static presto_status write_block(pass *p, presto_error *err) {
 
 static presto_status pass_shard(pass *p, size_t i, presto_error *err) {
     presto_shard *shard = NULL;
-    uint64_t limit = p->options->limit_samples != 0 ? p->options->limit_samples : UINT64_MAX;
+    uint64_t limit =
+        p->options->range.limit_samples != 0 ? p->options->range.limit_samples : UINT64_MAX;
     PRESTO_TRY(presto_dataset_shard_at(p->dataset, i, &shard, err));
     uint64_t records = presto_shard_records(shard);
     for (uint64_t first = 0; first < records && p->result.records < limit;) {
@@ -106,8 +107,8 @@ static presto_status pass_shard(pass *p, size_t i, presto_error *err) {
 
 static presto_status check_fraction(const pass *p, presto_error *err) {
     double seen = (double)(p->result.records + p->result.skipped);
-    if (p->options->on_error == PRESTO_ON_ERROR_FAIL ||
-        (double)p->result.skipped <= p->options->skip_fraction * seen)
+    if (p->options->errors.policy == PRESTO_ON_ERROR_FAIL ||
+        (double)p->result.skipped <= p->options->errors.skip_fraction * seen)
         return PRESTO_OK;
     return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
                        "%ju of %.0f record%s skipped, more than --on-error allows",
@@ -118,7 +119,7 @@ static presto_status check_fraction(const pass *p, presto_error *err) {
 static presto_status pass_all(pass *p, presto_error *err) {
     presto_status status = PRESTO_OK;
     size_t shards = presto_dataset_shard_count(p->dataset);
-    for (p->epoch = 0; p->epoch < p->options->epochs && status == PRESTO_OK; p->epoch++) {
+    for (p->epoch = 0; p->epoch < p->options->range.epochs && status == PRESTO_OK; p->epoch++) {
         for (size_t i = 0; i < shards && status == PRESTO_OK; i++)
             status = pass_shard(p, i, err);
         if (status == PRESTO_OK)
@@ -137,7 +138,7 @@ presto_status raw_records_run(const char *const *paths, size_t path_count,
     presto_shard_options shards;
     presto_shard_options_defaults(&shards);
     shards.verify = input->verify;
-    shards.tolerate = options->on_error == PRESTO_ON_ERROR_SKIP;
+    shards.tolerate = options->errors.policy == PRESTO_ON_ERROR_SKIP;
     presto_status status = presto_dataset_open(paths, path_count, &shards, &p.dataset, err);
     cli_catch_signals(); /* nothing to clean up until here */
     if (status >= 0)
@@ -145,9 +146,9 @@ presto_status raw_records_run(const char *const *paths, size_t path_count,
     if (status >= 0)
         *result_out = p.result;
     presto_error warning;
-    while (p.dataset != NULL && options->on_warning != NULL &&
+    while (p.dataset != NULL && options->errors.on_warning != NULL &&
            presto_dataset_take_warning(p.dataset, &warning))
-        options->on_warning(options->on_warning_user, &warning);
+        options->errors.on_warning(options->errors.on_warning_user, &warning);
     presto_block_done(&p.block);
     presto_buffer_done(&p.frames);
     presto_dataset_free(p.dataset);

@@ -31,10 +31,10 @@ presto_status state_file_read(const char *path, const presto_source *source,
 presto_status state_file_check(const char *path, const presto_source *source,
                                const presto_loader_options *options, presto_error *err) {
     presto_loader_options any = *options;
-    any.first_epoch = 0;
-    any.epochs = UINT64_MAX;
-    any.rank = 0;
-    any.world = 1;
+    any.range.first_epoch = 0;
+    any.range.epochs = UINT64_MAX;
+    any.range.rank = 0;
+    any.range.world = 1;
     presto_status status = state_file_read(path, source, &any, err);
     return status < 0 ? status : PRESTO_OK;
 }

@@ -45,18 +45,13 @@ typedef struct presto_convert_options {
     bool auto_threads;      /* `threads` is the most, see presto_loader_options. Default false */
     uint64_t limit_samples; /* 0 = all */
     uint64_t seed;
-    size_t prefetch_bytes; /* of data in flight; default 0: 32 MiB for each thread and for the
+    size_t prefetch_bytes;       /* of data in flight; default 0: 32 MiB for each thread and for the
                               writers, at most 256 MiB */
-    presto_error_policy on_error;
-    uint64_t skip_limit;
-    double skip_fraction;
-    presto_skip_fn on_skip;
-    void *on_skip_user;
+    presto_loader_errors errors; /* samples that fail; the callbacks are called by the calling
+                                    thread */
     presto_note_fn on_note; /* called for each presto_source_notes before anything is read; may be
                                NULL */
     void *on_note_user;
-    presto_warning_fn on_warning; /* as in presto_loader_options; may be NULL */
-    void *on_warning_user;
     bool resume; /* keep finished shards of an interrupted conversion of the same input */
     bool sync;   /* fsync; default true (a sweep's trials do not need it) */
     presto_progress_fn on_progress;

@@ -69,71 +69,110 @@ typedef struct presto_pad {
     uint64_t length; /* along the first dimension; 0: that of the longest row in the batch */
 } presto_pad;
 
+/*
+ * The options of a loader stand in groups. A group has `reserved` room, all 0: an option that joins
+ * the group takes its first words, and 0 there means what was done without it. So a group never
+ * changes its size, and programs that were compiled earlier go on to run.
+ */
+
+/** In which order samples come. */
+typedef struct presto_loader_order {
+    uint64_t seed;               /* of the shuffle and of random steps. Default 0 */
+    presto_shuffle_kind shuffle; /* default none */
+    bool completion;             /* hand out what is ready first; default false (strict) */
+    uint64_t shuffle_window;     /* records, for buffer and blocks */
+    uint64_t reserved[4];
+} presto_loader_order;
+
+/** Which samples come: epochs, start, end, and this consumer's share. */
+typedef struct presto_loader_range {
+    uint64_t epochs;        /* >= 1. Default 1 */
+    uint64_t first_epoch;   /* number of the first epoch, for random steps and shuffle. Default 0 */
+    uint64_t first_sample;  /* start at this position of the first epoch. Default 0 */
+    uint64_t skip_samples;  /* start so many positions of the sequence behind that, over all epochs,
+                               samples left out included; UINT64_MAX: behind the last, so that the
+                               stream ends at once. Default 0 */
+    uint64_t limit_samples; /* stop after so many positions of the sequence (samples left out
+                               included) over all epochs, counted from where the stream starts;
+                               0 = no limit. Default 0 */
+    uint64_t rank, world;   /* this consumer's share; default 0 of 1 */
+    presto_span state;      /* go on where presto_loader_save_state was called:
+                               presto_loader_load_state is done to these options first. Borrowed
+                               during the call. Default empty */
+    bool drop_last;         /* leave out a last batch with fewer rows, and an incomplete last round
+                               of ranks instead of padding it. Default false */
+    uint64_t reserved[4];
+} presto_loader_range;
+
+/** Samples that are kept for the next epoch. */
+typedef struct presto_loader_cache {
+    size_t bytes;            /* keep samples in memory up to so many bytes, beside
+                                memory.prefetch_bytes; 0 = no cache. Not for records output.
+                                Default 0 */
+    const char *dir;         /* keep them in this folder instead, up to `bytes` (at least 64 KiB)
+                                with all that other streams and processes keep there; made if it is
+                                missing; what is there is used from the first epoch on. The file
+                                system must have it to itself or have room for that much. Copied.
+                                NULL: in memory. Default NULL */
+    const presto_plan *plan; /* deterministic steps that run before the cache, once a sample; the
+                                plan given to open runs behind it. NULL: none */
+    uint64_t reserved[4];
+} presto_loader_cache;
+
+/** What becomes of samples that fail, and who is told. */
+typedef struct presto_loader_errors {
+    presto_error_policy policy; /* default PRESTO_ON_ERROR_FAIL */
+    uint64_t skip_limit;        /* most samples skipped before it fails; UINT64_MAX = any number.
+                                     Default UINT64_MAX */
+    double skip_fraction;       /* most skipped as a part of those seen (checked at the end of
+                                     each epoch); 1 = any. Default 1 */
+    presto_skip_fn on_skip;     /* called from presto_loader_next, in sequence order. Default
+                                     NULL */
+    void *on_skip_user;
+    presto_warning_fn on_warning; /* called from presto_loader_next. Default NULL */
+    void *on_warning_user;
+    uint64_t reserved[4];
+} presto_loader_errors;
+
+/** What bounds the memory of a loader. */
+typedef struct presto_loader_memory {
+    size_t prefetch_bytes;     /* for blocks and batches in flight; docs/loading.md says what may
+                                  come on top. Default 256 MiB */
+    size_t block_bytes;        /* stored bytes a block of work. Default 1 MiB */
+    size_t block_samples;      /* and at most so many samples. Default 1024 */
+    uint64_t max_record_bytes; /* decompressed; default PRESTO_CODEC_MAX_RECORD_BYTES */
+    uint64_t reserved[4];
+} presto_loader_memory;
+
 typedef struct presto_loader_options {
     size_t struct_bytes;       /* set by presto_loader_options_defaults */
     unsigned threads;          /* worker threads; 0 = inline in presto_loader_next. Default 1 */
     bool auto_threads;         /* `threads` is the most: find while running how many of them are
                                   worth it (more only if it delivers clearly more). The stream
                                   stays the same. Default false */
+    bool unaligned_views;      /* batches of 1 without steps are views of the block read, not
+                                  copied: their data is aligned to nothing. Default false */
     presto_output_kind output; /* default batches */
-    size_t batch_samples;   /* rows a batch, >= 1. Default 1. Records output: at most so many at a
-                               time, and 0 = as many as come together (the fastest) */
-    bool drop_last;         /* leave out a last batch with fewer rows, and an incomplete last round
-                               of ranks instead of padding it. Default false */
-    uint64_t epochs;        /* >= 1. Default 1 */
-    uint64_t first_epoch;   /* number of the first epoch, for random steps and shuffle. Default 0 */
-    uint64_t limit_samples; /* stop after so many positions of the sequence (samples left out
-                               included) over all epochs, counted from where the stream starts;
-                               0 = no limit. Default 0 */
-    uint64_t seed;          /* default 0 */
-    presto_shuffle_kind shuffle; /* default none */
-    uint64_t shuffle_window;     /* records, for buffer and blocks */
-    bool completion_order;       /* hand out what is ready first; default false (strict) */
-    uint64_t rank, world;        /* this consumer's share; default 0 of 1 */
-    size_t prefetch_bytes;       /* memory for blocks and batches in flight; docs/loading.md says
-                                    what may come on top. Default 256 MiB */
-    size_t block_bytes;          /* stored bytes a block of work. Default 1 MiB */
-    size_t block_samples;        /* and at most so many samples. Default 1024 */
-    presto_error_policy on_error;
-    uint64_t skip_limit;    /* most samples skipped before it fails; UINT64_MAX = any number */
-    double skip_fraction;   /* most skipped as a part of those seen (checked at the end of each
-                               epoch); 1 = any */
-    presto_skip_fn on_skip; /* called from presto_loader_next, in sequence order; may be NULL */
-    void *on_skip_user;
-    uint64_t max_record_bytes;      /* decompressed; default PRESTO_CODEC_MAX_RECORD_BYTES */
-    const presto_codec_spec *codec; /* records output: how records are compressed. Copied, but for
-                                       its dictionary, which must outlive the loader. NULL: codec
-                                       none. Default NULL */
-    /* Go on where presto_loader_save_state was called: presto_loader_load_state is done to these
-     * options first. Borrowed during the call. Default empty */
-    presto_span state;
-    uint64_t first_sample; /* start at this position of the first epoch. Default 0 */
-    uint64_t skip_samples; /* start so many positions of the sequence behind that, over all
-                              epochs, samples left out included; UINT64_MAX: behind the last,
-                              so that the stream ends at once. Default 0 */
-    bool unaligned_views;  /* batches of 1 without steps are views of the block read, not copied:
-                              their data is aligned to nothing. Default false */
-    size_t cache_bytes;    /* keep samples in memory up to so many bytes, beside
-                              prefetch_bytes; 0 = no cache. Not for records output. Default 0 */
-    const char *cache_dir; /* keep them in this folder instead, up to cache_bytes (at least 64 KiB)
-                              with all that other streams and processes keep there; made if it is
-                              missing; what is there is used from the first epoch on. The file
-                              system must have it to itself or have room for that much. Copied.
-                              NULL: in memory. Default NULL */
-    presto_warning_fn on_warning; /* called from presto_loader_next; may be NULL */
-    void *on_warning_user;
-    presto_stop_fn should_stop; /* asked from presto_loader_next, each time and ten times a second
-                                   while it waits; then that fails with PRESTO_ERR_STOPPED.
-                                   NULL: never */
-    void *should_stop_user;
+    size_t batch_samples;      /* rows a batch, >= 1. Default 1. Records output: at most so many at
+                                  a time, and 0 = as many as come together (the fastest) */
     /* Batches have these features only; nothing else is parsed if there are no steps (which may ask
      * for any). Copied. NULL: all. A name that no sample has is not an error: batches lack it. */
     const char *const *features;
     size_t feature_count;
     const presto_pad *pads; /* copied; features that are not there are ignored. Default NULL */
     size_t pad_count;
-    const presto_plan *cache_plan; /* deterministic steps that run before the cache, once a sample;
-                                      the plan given to open runs behind it. NULL: none */
+    const presto_codec_spec *codec; /* records output: how records are compressed. Copied, but for
+                                       its dictionary, which must outlive the loader. NULL: codec
+                                       none. Default NULL */
+    presto_stop_fn should_stop;     /* asked from presto_loader_next, each time and ten times a
+                                       second while it waits; then that fails with
+                                       PRESTO_ERR_STOPPED. NULL: never */
+    void *should_stop_user;
+    presto_loader_order order;
+    presto_loader_range range;
+    presto_loader_cache cache;
+    presto_loader_errors errors;
+    presto_loader_memory memory;
 } presto_loader_options;
 
 PRESTO_API void presto_loader_options_init(presto_loader_options *options, size_t struct_bytes);
@@ -208,12 +247,12 @@ typedef struct presto_batch {
 /**
  * Open a loader over `source` running `plan` (NULL: no steps, samples are delivered as they are).
  * Both are borrowed and must outlive the loader (batches may outlive all of them), as must what
- * `options` point to: cache_plan, the codec's dictionary, the users of the callbacks.
+ * `options` point to: cache.plan, the codec's dictionary, the users of the callbacks.
  *
  * `options` NULL: the defaults. With PRESTO_OUTPUT_RECORDS batch_samples bounds the records
  * handed out at a time.
  * Returns: PRESTO_ERR_ARGUMENT (options that contradict each other; the message says which),
- *          PRESTO_ERR_MEMORY, PRESTO_ERR_IO (a thread could not be started; cache_dir cannot be
+ *          PRESTO_ERR_MEMORY, PRESTO_ERR_IO (a thread could not be started; cache.dir cannot be
  *          made, read or written); with a state also what presto_loader_load_state fails with (that
  *          nothing remains is no failure: the stream ends at once).
  */
@@ -261,8 +300,8 @@ PRESTO_API presto_status presto_loader_save_state(const presto_loader *loader,
                                                   presto_buffer *json_out, presto_error *err);
 
 /**
- * Set `options` (already filled for a stream from its beginning: epochs, first_epoch, rank, world,
- * ...) so that a loader opened with them delivers exactly the rest. Another world is fine between
+ * Set options->range (the options are filled for a stream from its beginning: epochs, first_epoch,
+ * rank, world, ...) so that a loader opened with them delivers exactly the rest. Another world is fine between
  * epochs, and within one where the position can be shared out evenly.
  *
  * Returns: PRESTO_OK; PRESTO_END if nothing remains (a loader opened with the options ends at
@@ -311,7 +350,7 @@ typedef struct presto_loader_stats {
 /** Any thread, at any time; the figures are a consistent enough snapshot for display. */
 PRESTO_API void presto_loader_get_stats(const presto_loader *loader,
                                         presto_loader_stats *stats_out);
-/** Steps are counted from the first of cache_plan on, through those of the plan. */
+/** Steps are counted from the first of cache.plan on, through those of the plan. */
 PRESTO_API presto_step_stats presto_loader_step_stats(const presto_loader *loader, size_t step);
 PRESTO_API size_t presto_loader_step_count(const presto_loader *loader);
 /** NULL if there is no such step. Borrowed from the plan. */

@@ -29,8 +29,9 @@
  *   Options   NULL means the defaults, in every function that takes options. A program that sets
  *             some calls presto_..._options_defaults() first. This also sets struct_bytes, by which
  *             the library sees how many fields the program knows: fields are only added at the end,
- *             so that a program runs with a later library without being compiled again. One that
- *             sets a field which an older library lacks gets PRESTO_ERR_UNSUPPORTED.
+ *             or in the reserved room of a group (a struct within the options, whose size never
+ *             changes). So a program runs with a later library without being compiled again. One
+ *             that sets a field which an older library lacks gets PRESTO_ERR_UNSUPPORTED.
  *   Ends      presto_..._free(), _done(), _close() and _release() take NULL and cannot fail.
  *             _free() is for what the library allocated; _done() and _close() are for what the
  *             caller's struct holds, which is empty and usable afterwards; _release() gives back.

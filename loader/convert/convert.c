@@ -26,7 +26,10 @@
 
 void presto_convert_options_init(presto_convert_options *options, size_t struct_bytes) {
     const presto_convert_options defaults = {
-        .codec = "none", .threads = 1, .skip_limit = UINT64_MAX, .skip_fraction = 1, .sync = true};
+        .codec = "none",
+        .threads = 1,
+        .errors = {.skip_limit = UINT64_MAX, .skip_fraction = 1},
+        .sync = true};
     presto__options_give(options, struct_bytes, &defaults, sizeof defaults);
 }
 
@@ -40,8 +43,9 @@ static size_t choose_prefetch(const presto_convert_options *options) {
     presto_loader_options loader;
     presto_loader_options_defaults(&loader);
     size_t parts = (size_t)options->threads + 1;
-    return parts < loader.prefetch_bytes / PREFETCH_BYTES_EACH ? parts * PREFETCH_BYTES_EACH
-                                                               : loader.prefetch_bytes;
+    return parts < loader.memory.prefetch_bytes / PREFETCH_BYTES_EACH
+               ? parts * PREFETCH_BYTES_EACH
+               : loader.memory.prefetch_bytes;
 }
 
 /* ---- the input ---- */
@@ -50,7 +54,7 @@ static presto_status open_dataset(presto__conversion *job, const char *const *pa
                                   size_t path_count, presto_error *err) {
     presto_shard_options shard;
     presto_shard_options_defaults(&shard);
-    shard.tolerate = job->options->on_error == PRESTO_ON_ERROR_SKIP;
+    shard.tolerate = job->options->errors.policy == PRESTO_ON_ERROR_SKIP;
     PRESTO_TRY(presto_dataset_open(paths, path_count, &shard, &job->dataset, err));
     return presto_source_open_dataset(job->dataset, &job->source, err);
 }
@@ -227,6 +231,7 @@ presto_status presto_convert(const presto_pipeline *pipeline, const char *const 
     presto_convert_options taken;
     presto_convert_options_defaults(&taken);
     PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
+    PRESTO__CHECK_ROOM(&taken.errors, err);
     options = &taken;
     presto__conversion job = {.options = options,
                               .pipeline = pipeline,

@@ -61,16 +61,16 @@ static presto_status collect_training(presto__conversion *job, training *set, pr
     options.threads = job->options->threads;
     options.output = PRESTO_OUTPUT_RECORDS;
     options.batch_samples = 16;
-    options.limit_samples = DICTIONARY_SAMPLES;
-    if (options.limit_samples > job->sample_count)
-        options.limit_samples = job->sample_count;
-    options.prefetch_bytes = job->prefetch_bytes;
-    options.on_error = PRESTO_ON_ERROR_SKIP; /* the conversion itself will report them */
+    options.range.limit_samples = DICTIONARY_SAMPLES;
+    if (options.range.limit_samples > job->sample_count)
+        options.range.limit_samples = job->sample_count;
+    options.memory.prefetch_bytes = job->prefetch_bytes;
+    options.errors.policy = PRESTO_ON_ERROR_SKIP; /* the conversion itself will report them */
     options.should_stop = should_stop;
     options.should_stop_user = job;
     if (job->dataset == NULL ||
         presto_dataset_get_info(job->dataset)->file_compression == PRESTO_FILE_PLAIN)
-        options.shuffle = PRESTO_SHUFFLE_FULL;
+        options.order.shuffle = PRESTO_SHUFFLE_FULL;
     presto_loader *loader;
     PRESTO_TRY(presto_loader_open(job->source, job->plan, &options, &loader, err));
     presto_status status = PRESTO_OK;

@@ -9,7 +9,7 @@ bool presto__conversion_by_size(const presto__conversion *job) {
 }
 
 bool presto__conversion_leaves_out(const presto__conversion *job) {
-    return job->options->on_error != PRESTO_ON_ERROR_FAIL ||
+    return job->options->errors.policy != PRESTO_ON_ERROR_FAIL ||
            (job->plan != NULL && (presto_plan_flags(job->plan) & PRESTO_STEP_DROPS) != 0);
 }
 

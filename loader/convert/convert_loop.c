@@ -288,18 +288,12 @@ static void loader_options(const presto__conversion *job, presto_loader_options 
     loader.auto_threads = options->auto_threads;
     loader.output = PRESTO_OUTPUT_RECORDS;
     loader.batch_samples = 0;
-    loader.seed = options->seed;
-    loader.prefetch_bytes = job->prefetch_bytes;
-    loader.on_error = options->on_error;
-    loader.skip_limit = options->skip_limit;
-    if (loader.skip_limit != UINT64_MAX)
-        loader.skip_limit -=
-            job->skipped_before < loader.skip_limit ? job->skipped_before : loader.skip_limit;
-    loader.skip_fraction = options->skip_fraction;
-    loader.on_skip = options->on_skip;
-    loader.on_skip_user = options->on_skip_user;
-    loader.on_warning = options->on_warning;
-    loader.on_warning_user = options->on_warning_user;
+    loader.order.seed = options->seed;
+    loader.memory.prefetch_bytes = job->prefetch_bytes;
+    loader.errors = options->errors;
+    uint64_t limit = options->errors.skip_limit;
+    if (limit != UINT64_MAX)
+        loader.errors.skip_limit -= job->skipped_before < limit ? job->skipped_before : limit;
     loader.codec = &job->codec;
     *loader_out = loader;
 }

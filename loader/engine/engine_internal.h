@@ -11,6 +11,10 @@
 #include "../order/order_internal.h"
 #include "../packet/packet_internal.h"
 
+/** The defaults, and what `given` (NULL: nothing) says over them. Fails as presto__options_take. */
+presto_status presto__loader_take_options(presto_loader_options *options,
+                                          const presto_loader_options *given, presto_error *err);
+
 /**
  * As presto_loader_open, but only for the positions of `ranges`, in the order of presto__ranges:
  * packets, and so batches, lie within one range. Without shuffle, ranks, first_sample and

@@ -51,10 +51,12 @@ static void choose_blocking(presto_loader *loader) {
     uint64_t mean = clamp(presto_source_bytes(loader->source) / (count == 0 ? 1 : count), 1,
                           MOST_EXPECTED_BYTES);
     size_t workers = options->threads > 0 ? options->threads : 1;
-    size_t block_bytes = clamp(options->prefetch_bytes / (8 * workers), 1, options->block_bytes);
-    size_t samples = clamp(block_bytes / mean, 1, options->block_samples);
+    size_t block_bytes =
+        clamp(options->memory.prefetch_bytes / (8 * workers), 1, options->memory.block_bytes);
+    size_t samples = clamp(block_bytes / mean, 1, options->memory.block_samples);
     uint64_t row_bytes = clamp(expected_row_bytes(loader, mean), 0, MOST_EXPECTED_BYTES);
-    samples = clamp(options->prefetch_bytes / (4 * (workers + 1)) / (row_bytes + 1), 1, samples);
+    samples =
+        clamp(options->memory.prefetch_bytes / (4 * (workers + 1)) / (row_bytes + 1), 1, samples);
 
     size_t rows = options->batch_samples;
     if (options->output == PRESTO_OUTPUT_COUNT || rows == 0 ||
@@ -68,7 +70,7 @@ static void choose_blocking(presto_loader *loader) {
         blocking->packet_samples = rows;
         blocking->parts = rows / samples + (rows % samples != 0);
     }
-    size_t fetch_bytes = clamp(options->prefetch_bytes / (16 * workers), 1, FETCH_BYTES);
+    size_t fetch_bytes = clamp(options->memory.prefetch_bytes / (16 * workers), 1, FETCH_BYTES);
     blocking->fetch_samples = clamp(fetch_bytes / mean, 1, blocking->packet_samples);
     /* What to reserve until the first packet and the first part have shown what they take. */
     size_t batches = blocking->packet_samples / blocking->batch_rows;
@@ -133,39 +135,39 @@ static void choose_path(presto_loader *loader) {
 static presto_status find_start(presto_loader *loader, presto_error *err) {
     presto_loader_options *options = &loader->options;
     uint64_t each = loader->epoch_samples;
-    if (options->first_sample > each)
+    if (options->range.first_sample > each)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "cannot start at sample %" PRIu64 " of an epoch of %" PRIu64,
-                           options->first_sample, each);
-    uint64_t skip = options->skip_samples, rest = each - options->first_sample;
+                           options->range.first_sample, each);
+    uint64_t skip = options->range.skip_samples, rest = each - options->range.first_sample;
     if (skip == UINT64_MAX || (skip <= rest && each > 0)) {
-        options->first_sample += skip == UINT64_MAX ? 0 : skip;
+        options->range.first_sample += skip == UINT64_MAX ? 0 : skip;
     } else if (skip > 0) {
         uint64_t epochs = each == 0 ? UINT64_MAX : (skip - rest - 1) / each + 1;
-        if (epochs >= options->epochs)
+        if (epochs >= options->range.epochs)
             return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                                "cannot pass over %" PRIu64 " sample%s of a stream of %" PRIu64
                                " x %" PRIu64,
-                               skip, presto_plural(skip), options->epochs, each);
-        options->first_epoch += epochs;
-        options->epochs -= epochs;
-        options->first_sample = skip - rest - (epochs - 1) * each;
+                               skip, presto_plural(skip), options->range.epochs, each);
+        options->range.first_epoch += epochs;
+        options->range.epochs -= epochs;
+        options->range.first_sample = skip - rest - (epochs - 1) * each;
     }
-    loader->next_epoch = options->first_epoch;
-    loader->next_offset = options->first_sample;
-    loader->epochs_left = each == 0 || skip == UINT64_MAX ? 0 : options->epochs;
+    loader->next_epoch = options->range.first_epoch;
+    loader->next_offset = options->range.first_sample;
+    loader->epochs_left = each == 0 || skip == UINT64_MAX ? 0 : options->range.epochs;
     return PRESTO_OK;
 }
 
 static presto_status open_order(presto_loader *loader, presto_error *err) {
     const presto_loader_options *options = &loader->options;
     presto__order_options order = {.count = loader->source->count,
-                                   .seed = options->seed,
-                                   .shuffle = options->shuffle,
-                                   .window = options->shuffle_window,
-                                   .rank = options->rank,
-                                   .world = options->world,
-                                   .drop_last = options->drop_last};
+                                   .seed = options->order.seed,
+                                   .shuffle = options->order.shuffle,
+                                   .window = options->order.shuffle_window,
+                                   .rank = options->range.rank,
+                                   .world = options->range.world,
+                                   .drop_last = options->range.drop_last};
     if (order.count <= 1)
         order.shuffle = PRESTO_SHUFFLE_NONE;
     if ((order.shuffle == PRESTO_SHUFFLE_FULL || order.shuffle == PRESTO_SHUFFLE_BLOCKS) &&
@@ -173,13 +175,14 @@ static presto_status open_order(presto_loader *loader, presto_error *err) {
         PRESTO_TRY(loader->source->ops->check_random_access(loader->source, err));
     PRESTO_TRY(presto__order_init(&loader->order, &order, err));
     loader->epoch_samples = loader->order.epoch_samples;
-    if (options->drop_last && options->output != PRESTO_OUTPUT_RECORDS &&
+    if (options->range.drop_last && options->output != PRESTO_OUTPUT_RECORDS &&
         options->batch_samples > 0)
         loader->epoch_samples -= loader->epoch_samples % options->batch_samples;
     PRESTO_TRY(find_start(loader, err));
     loader->state_epoch = loader->next_epoch;
     loader->state_next = loader->next_offset;
-    loader->samples_left = options->limit_samples == 0 ? UINT64_MAX : options->limit_samples;
+    loader->samples_left =
+        options->range.limit_samples == 0 ? UINT64_MAX : options->range.limit_samples;
     return PRESTO_OK;
 }
 
@@ -214,21 +217,21 @@ static presto_status start_workers(presto_loader *loader, presto_error *err) {
 
 static presto_status open_cache(presto_loader *loader, presto_error *err) {
     const presto_loader_options *options = &loader->options;
-    if (options->cache_bytes == 0)
+    if (options->cache.bytes == 0)
         return PRESTO_OK;
-    if (options->cache_dir == NULL) {
+    if (options->cache.dir == NULL) {
         PRESTO_TRY(
-            presto__cache_new(loader->source->count, options->cache_bytes, &loader->cache, err));
+            presto__cache_new(loader->source->count, options->cache.bytes, &loader->cache, err));
         loader->pool->cache = presto__cache_hold(loader->cache);
         return PRESTO_OK;
     }
-    presto__disk_options disk = {.dir = options->cache_dir,
-                                 .limit_bytes = options->cache_bytes,
+    presto__disk_options disk = {.dir = options->cache.dir,
+                                 .limit_bytes = options->cache.bytes,
                                  .count = loader->source->count};
     PRESTO_TRY(presto__disk_key_of(loader->source, loader->cache_plan, &loader->selection,
                                    &disk.key, err));
     PRESTO_TRY(presto__disk_open(&disk, &loader->disk, err));
-    loader->options.cache_dir = NULL; /* the caller's, and no longer needed */
+    loader->options.cache.dir = NULL; /* the caller's, and no longer needed */
     return PRESTO_OK;
 }
 
@@ -265,7 +268,7 @@ static presto_status open_features(presto_loader *loader, presto_error *err) {
 
 static presto_status open_loader(presto_loader *loader, presto_error *err) {
     /* A little is kept back for packets that turn out larger than those before them. */
-    size_t limit = loader->options.prefetch_bytes;
+    size_t limit = loader->options.memory.prefetch_bytes;
     PRESTO_TRY(presto__pool_new(limit - limit / 32, &loader->pool, err));
     loader->capacity = RING_PACKETS;
     loader->slots = calloc(loader->capacity, sizeof(presto__packet *));
@@ -289,10 +292,8 @@ presto_status presto_loader_open(presto_source *source, const presto_plan *plan,
                                  const presto_loader_options *options, presto_loader **loader_out,
                                  presto_error *err) {
     presto_loader_options taken;
-    presto_loader_options_defaults(&taken);
-    PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
-    options = &taken;
-    return presto__loader_open_ranges(source, plan, options, &(presto__ranges){0}, loader_out, err);
+    PRESTO_TRY(presto__loader_take_options(&taken, options, err));
+    return presto__loader_open_ranges(source, plan, &taken, &(presto__ranges){0}, loader_out, err);
 }
 
 presto_status presto__loader_open_ranges(presto_source *source, const presto_plan *plan,
@@ -300,10 +301,10 @@ presto_status presto__loader_open_ranges(presto_source *source, const presto_pla
                                          const presto__ranges *ranges, presto_loader **loader_out,
                                          presto_error *err) {
     presto_loader_options resumed;
-    if (options->state.bytes > 0) {
+    if (options->range.state.bytes > 0) {
         resumed = *options;
-        PRESTO_TRY(presto_loader_load_state(options->state, source, &resumed, err));
-        resumed.state = (presto_span){0};
+        PRESTO_TRY(presto_loader_load_state(options->range.state, source, &resumed, err));
+        resumed.range.state = (presto_span){0};
         options = &resumed;
     }
     PRESTO_TRY(presto__loader_check_options(source, plan, options, err));
@@ -313,10 +314,10 @@ presto_status presto__loader_open_ranges(presto_source *source, const presto_pla
     loader->source = source;
     loader->plan = plan != NULL && presto_plan_step_count(plan) > 0 ? plan : NULL;
     loader->options = *options;
-    if (options->cache_bytes > 0 && options->cache_plan != NULL &&
-        presto_plan_step_count(options->cache_plan) > 0) {
-        loader->cache_plan = options->cache_plan;
-        loader->cache_step_count = presto_plan_step_count(options->cache_plan);
+    if (options->cache.bytes > 0 && options->cache.plan != NULL &&
+        presto_plan_step_count(options->cache.plan) > 0) {
+        loader->cache_plan = options->cache.plan;
+        loader->cache_step_count = presto_plan_step_count(options->cache.plan);
     }
     loader->step_count =
         loader->cache_step_count + (loader->plan == NULL ? 0 : presto_plan_step_count(plan));
@@ -435,7 +436,7 @@ void presto_loader_get_stats(const presto_loader *loader, presto_loader_stats *s
 }
 
 uint64_t presto_loader_epoch_samples(const presto_loader *loader) {
-    uint64_t limit = loader->options.limit_samples;
+    uint64_t limit = loader->options.range.limit_samples;
     return limit != 0 && limit < loader->epoch_samples ? limit : loader->epoch_samples;
 }
 

@@ -116,7 +116,7 @@ static presto__packet *take_packet(presto_loader *loader) {
     uint64_t left = presto__clock_ns();
     if (packet != NULL) {
         loader->slots[packet->number % loader->capacity] = NULL;
-        if (loader->options.completion_order)
+        if (loader->options.order.completion)
             loader->done_first = packet->next;
         loader->next_out++;
         loader->packets_out++;
@@ -134,7 +134,7 @@ static presto__packet *take_packet(presto_loader *loader) {
 
 /* Too many skipped? Then the packet ends at this fault. */
 static bool exceeds_limit(presto_loader *loader, const presto__fault *fault, presto_error *err) {
-    if (loader->skipped_samples <= loader->options.skip_limit)
+    if (loader->skipped_samples <= loader->options.errors.skip_limit)
         return false;
     *err = fault->error;
     char message[PRESTO_ERROR_MESSAGE_BYTES];
@@ -142,7 +142,7 @@ static bool exceeds_limit(presto_loader *loader, const presto__fault *fault, pre
              "%" PRIu64 " sample%s had to be left out, which is more than the %" PRIu64
              " allowed; the last one: %.300s",
              loader->skipped_samples, presto_plural(loader->skipped_samples),
-             loader->options.skip_limit, fault->error.message);
+             loader->options.errors.skip_limit, fault->error.message);
     memcpy(err->message, message, sizeof message);
     return true;
 }
@@ -166,16 +166,16 @@ static void report_skipped(presto_loader *loader, presto__packet *packet) {
                                    loader->options.output);
                 return;
             }
-            if (loader->options.on_skip != NULL)
-                loader->options.on_skip(loader->options.on_skip_user, packet->epoch, fault->number,
-                                        &fault->error);
+            if (loader->options.errors.on_skip != NULL)
+                loader->options.errors.on_skip(loader->options.errors.on_skip_user, packet->epoch,
+                                               fault->number, &fault->error);
         }
     }
 }
 
 /* At the end of an epoch: was more skipped than the part allowed? */
 static presto_status check_fraction(presto_loader *loader, presto_error *err) {
-    double allowed = loader->options.skip_fraction * (double)loader->seen_samples;
+    double allowed = loader->options.errors.skip_fraction * (double)loader->seen_samples;
     if (loader->skipped_samples == 0 || (double)loader->skipped_samples <= allowed)
         return PRESTO_OK;
     presto_error error;
@@ -183,7 +183,8 @@ static presto_status check_fraction(presto_loader *loader, presto_error *err) {
                      "%" PRIu64 " of %" PRIu64
                      " sample%s had to be left out, which is more than the %g %% allowed",
                      loader->skipped_samples, loader->seen_samples,
-                     presto_plural(loader->seen_samples), loader->options.skip_fraction * 100);
+                     presto_plural(loader->seen_samples),
+                     loader->options.errors.skip_fraction * 100);
     return final_failure(loader, &error, err);
 }
 
@@ -210,8 +211,8 @@ static void count_packet(presto_loader *loader, const presto__packet *packet) {
 static void warn(presto_loader *loader) {
     presto_error warning;
     presto_source *source = loader->source;
-    presto_warning_fn on_warning = loader->options.on_warning;
-    void *user = loader->options.on_warning_user;
+    presto_warning_fn on_warning = loader->options.errors.on_warning;
+    void *user = loader->options.errors.on_warning_user;
     if (on_warning == NULL)
         return;
     if (loader->disk != NULL && presto__disk_take_warning(loader->disk, &warning))
@@ -243,7 +244,7 @@ static presto_status next_packet(presto_loader *loader, presto_error *err) {
     loader->current = packet;
     loader->current_batch = 0;
     if (packet->epoch != loader->current_epoch && loader->seen_samples > 0 &&
-        !loader->options.completion_order)
+        !loader->options.order.completion)
         PRESTO_TRY(check_fraction(loader, err));
     loader->current_epoch = packet->epoch;
     loader->seen_samples += packet->count;
@@ -258,7 +259,7 @@ static presto__batch *next_batch(presto_loader *loader) {
     while (loader->current_batch < packet->batch_count) {
         presto__batch *batch = &packet->batches[loader->current_batch++];
         bool is_cut = batch->first + batch->positions > packet->failed_at;
-        if (batch->shown.rows > 0 && !(is_cut && loader->options.drop_last))
+        if (batch->shown.rows > 0 && !(is_cut && loader->options.range.drop_last))
             return batch;
     }
     return NULL;

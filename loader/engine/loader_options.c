@@ -12,16 +12,26 @@ void presto_loader_options_init(presto_loader_options *options, size_t struct_by
         .threads = 1,
         .output = PRESTO_OUTPUT_BATCHES,
         .batch_samples = 1,
-        .epochs = 1,
-        .world = 1,
-        .prefetch_bytes = DEFAULT_PREFETCH_BYTES,
-        .block_bytes = DEFAULT_BLOCK_BYTES,
-        .block_samples = DEFAULT_BLOCK_SAMPLES,
-        .skip_limit = UINT64_MAX,
-        .skip_fraction = 1,
-        .max_record_bytes = PRESTO_CODEC_MAX_RECORD_BYTES,
+        .range = {.epochs = 1, .world = 1},
+        .errors = {.skip_limit = UINT64_MAX, .skip_fraction = 1},
+        .memory = {.prefetch_bytes = DEFAULT_PREFETCH_BYTES,
+                   .block_bytes = DEFAULT_BLOCK_BYTES,
+                   .block_samples = DEFAULT_BLOCK_SAMPLES,
+                   .max_record_bytes = PRESTO_CODEC_MAX_RECORD_BYTES},
     };
     presto__options_give(options, struct_bytes, &defaults, sizeof defaults);
+}
+
+presto_status presto__loader_take_options(presto_loader_options *options,
+                                          const presto_loader_options *given, presto_error *err) {
+    presto_loader_options_defaults(options);
+    PRESTO_TRY(presto__options_take(options, sizeof *options, given, err));
+    PRESTO__CHECK_ROOM(&options->order, err);
+    PRESTO__CHECK_ROOM(&options->range, err);
+    PRESTO__CHECK_ROOM(&options->cache, err);
+    PRESTO__CHECK_ROOM(&options->errors, err);
+    PRESTO__CHECK_ROOM(&options->memory, err);
+    return PRESTO_OK;
 }
 
 presto_status presto__loader_check_options(const presto_source *source, const presto_plan *plan,
@@ -30,28 +40,28 @@ presto_status presto__loader_check_options(const presto_source *source, const pr
     const char *wrong = NULL;
     if (options->batch_samples == 0 && options->output == PRESTO_OUTPUT_BATCHES)
         wrong = "a batch needs at least one sample";
-    else if (options->epochs == 0)
+    else if (options->range.epochs == 0)
         wrong = "there must be at least one epoch";
-    else if (options->world == 0 || options->rank >= options->world)
+    else if (options->range.world == 0 || options->range.rank >= options->range.world)
         wrong = "the rank must be below the world's size";
-    else if ((options->shuffle == PRESTO_SHUFFLE_BUFFER ||
-              options->shuffle == PRESTO_SHUFFLE_BLOCKS) &&
-             options->shuffle_window == 0)
+    else if ((options->order.shuffle == PRESTO_SHUFFLE_BUFFER ||
+              options->order.shuffle == PRESTO_SHUFFLE_BLOCKS) &&
+             options->order.shuffle_window == 0)
         wrong = "this shuffle needs a window of at least one record";
-    else if (!(options->skip_fraction >= 0 && options->skip_fraction <= 1))
+    else if (!(options->errors.skip_fraction >= 0 && options->errors.skip_fraction <= 1))
         wrong = "the part of samples to skip must be between 0 and 1";
-    else if (options->block_samples == 0 || options->block_bytes == 0)
+    else if (options->memory.block_samples == 0 || options->memory.block_bytes == 0)
         wrong = "a block needs at least one sample and one byte";
     else if (plan != NULL && presto_plan_step_count(plan) > 0 && source->main_feature == NULL)
         wrong = "it is not known which feature of these records the steps work on";
-    else if (options->cache_plan != NULL &&
-             (presto_plan_flags(options->cache_plan) & PRESTO_STEP_RANDOM) != 0)
+    else if (options->cache.plan != NULL &&
+             (presto_plan_flags(options->cache.plan) & PRESTO_STEP_RANDOM) != 0)
         wrong = "what comes out of a random step cannot be cached";
-    else if (options->cache_plan != NULL && options->cache_bytes == 0)
+    else if (options->cache.plan != NULL && options->cache.bytes == 0)
         wrong = "steps before a cache need a cache";
-    else if (options->cache_bytes > 0 && options->output == PRESTO_OUTPUT_RECORDS)
+    else if (options->cache.bytes > 0 && options->output == PRESTO_OUTPUT_RECORDS)
         wrong = "a cache goes with batches, not with records";
-    else if (options->cache_dir != NULL && options->cache_bytes == 0)
+    else if (options->cache.dir != NULL && options->cache.bytes == 0)
         wrong = "a cache on disk needs a limit";
     else if (options->feature_count > 0 && options->output == PRESTO_OUTPUT_RECORDS)
         wrong = "features are chosen for batches, not for records";

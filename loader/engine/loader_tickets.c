@@ -25,7 +25,7 @@ bool presto__loader_has_ended(const presto_loader *loader) {
 }
 
 presto__packet *presto__loader_ready_packet(const presto_loader *loader) {
-    if (loader->options.completion_order)
+    if (loader->options.order.completion)
         return loader->done_first;
     presto__packet *head = loader->slots[loader->next_out % loader->capacity];
     return head != NULL && head->is_finished ? head : NULL;
@@ -82,7 +82,7 @@ static bool has_room(const presto_loader *loader) {
 static uint64_t left_in_epoch(const presto_loader *loader) {
     const presto_loader_options *options = &loader->options;
     uint64_t left = loader->epoch_samples - loader->next_offset;
-    if (options->drop_last && options->output != PRESTO_OUTPUT_RECORDS &&
+    if (options->range.drop_last && options->output != PRESTO_OUTPUT_RECORDS &&
         options->batch_samples > 0)
         left -= left % options->batch_samples;
     return left;
@@ -108,7 +108,7 @@ static size_t next_count(presto_loader *loader) {
     if (left > loader->samples_left)
         left = loader->samples_left;
     count = left < blocking->packet_samples ? (size_t)left : blocking->packet_samples;
-    if (loader->options.drop_last && loader->options.output == PRESTO_OUTPUT_BATCHES)
+    if (loader->options.range.drop_last && loader->options.output == PRESTO_OUTPUT_BATCHES)
         count -= count % blocking->batch_rows;
     return count;
 }
@@ -268,7 +268,7 @@ static void packet_is_ready(presto_loader *loader, presto__packet *packet, size_
         end_at(loader, packet->number + 1);
     packet->is_finished = true;
     pool->packets_ready++;
-    if (!loader->options.completion_order)
+    if (!loader->options.order.completion)
         return;
     packet->next = NULL;
     if (loader->done_first == NULL)

@@ -31,7 +31,7 @@ void presto__read_ahead_init(presto__read_ahead *ahead, const presto_loader *loa
     /* Which of its buffer's records a rank takes is known to its buffer alone. */
     bool is_unknown = order->shuffle == PRESTO_SHUFFLE_BUFFER && order->world > 1;
     uint64_t mean = source->count == 0 ? 1 : presto_source_bytes(source) / source->count + 1;
-    size_t bytes = loader->options.prefetch_bytes / 2;
+    size_t bytes = loader->options.memory.prefetch_bytes / 2;
     if (bytes > MOST_BYTES)
         bytes = MOST_BYTES;
     uint64_t most = bytes / mean;
@@ -43,18 +43,19 @@ void presto__read_ahead_init(presto__read_ahead *ahead, const presto_loader *loa
 /* Positions are counted on from the first epoch of the loader. */
 static uint64_t position_of(const presto_loader *loader, const presto__packet *packet,
                             const presto__part *part) {
-    return (packet->epoch - loader->options.first_epoch) * loader->epoch_samples + packet->first +
-           part->first;
+    return (packet->epoch - loader->options.range.first_epoch) * loader->epoch_samples +
+           packet->first + part->first;
 }
 
 static uint64_t end_position(const presto_loader *loader) {
     const presto_loader_options *options = &loader->options;
     uint64_t end = UINT64_MAX;
-    if (options->epochs < UINT64_MAX / loader->epoch_samples)
-        end = options->epochs * loader->epoch_samples;
+    if (options->range.epochs < UINT64_MAX / loader->epoch_samples)
+        end = options->range.epochs * loader->epoch_samples;
     uint64_t limited;
-    if (options->limit_samples > 0 &&
-        presto__u64_add(options->first_sample, options->limit_samples, &limited) && limited < end)
+    if (options->range.limit_samples > 0 &&
+        presto__u64_add(options->range.first_sample, options->range.limit_samples, &limited) &&
+        limited < end)
         end = limited;
     return end;
 }
@@ -94,7 +95,7 @@ static void tell(presto__worker *worker, uint64_t first, uint64_t end) {
     presto_loader *loader = worker->loader;
     uint64_t numbers[TELL_AT_ONCE];
     while (first < end) {
-        uint64_t epoch = loader->options.first_epoch + first / loader->epoch_samples;
+        uint64_t epoch = loader->options.range.first_epoch + first / loader->epoch_samples;
         uint64_t offset = first % loader->epoch_samples;
         uint64_t count = loader->epoch_samples - offset;
         if (count > end - first)

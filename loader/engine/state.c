@@ -25,15 +25,16 @@ static const char *const shuffle_names[] = {
 
 /* Only these two shuffles depend on the window. */
 static uint64_t window_of(const presto_loader_options *options) {
-    return options->shuffle == PRESTO_SHUFFLE_BUFFER || options->shuffle == PRESTO_SHUFFLE_BLOCKS
-               ? options->shuffle_window
+    return options->order.shuffle == PRESTO_SHUFFLE_BUFFER ||
+                   options->order.shuffle == PRESTO_SHUFFLE_BLOCKS
+               ? options->order.shuffle_window
                : 0;
 }
 
 presto_status presto_loader_save_state(const presto_loader *loader, presto_buffer *json_out,
                                        presto_error *err) {
     const presto_loader_options *options = &loader->options;
-    if (options->completion_order)
+    if (options->order.completion)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "a stream in order of completion has no position to come back to");
     uint64_t epoch = loader->state_epoch;
@@ -43,13 +44,14 @@ presto_status presto_loader_save_state(const presto_loader *loader, presto_buffe
         next = 0;
     }
     char text[512];
-    int bytes = snprintf(
-        text, sizeof text,
-        "{\"presto_state\": %d, \"source\": \"%016" PRIx64 "\", \"samples\": %" PRIu64
-        ", \"seed\": \"%" PRIu64 "\", \"shuffle\": \"%s\", \"window\": %" PRIu64
-        ", \"epoch\": %" PRIu64 ", \"next\": %" PRIu64 "}\n",
-        STATE_FORMAT, presto__source_digest(loader->source), loader->source->count, options->seed,
-        shuffle_names[options->shuffle], window_of(options), epoch, next * options->world);
+    int bytes =
+        snprintf(text, sizeof text,
+                 "{\"presto_state\": %d, \"source\": \"%016" PRIx64 "\", \"samples\": %" PRIu64
+                 ", \"seed\": \"%" PRIu64 "\", \"shuffle\": \"%s\", \"window\": %" PRIu64
+                 ", \"epoch\": %" PRIu64 ", \"next\": %" PRIu64 "}\n",
+                 STATE_FORMAT, presto__source_digest(loader->source), loader->source->count,
+                 options->order.seed, shuffle_names[options->order.shuffle], window_of(options),
+                 epoch, next * options->range.world);
     return presto_buffer_append(json_out, presto_span_of(text, (size_t)bytes), err);
 }
 
@@ -67,12 +69,12 @@ static presto_status check_state(const state *saved, const presto_source *source
                                  const presto_loader_options *options, presto_error *err) {
     char digest[24], seed[24];
     snprintf(digest, sizeof digest, "%016" PRIx64, presto__source_digest(source));
-    snprintf(seed, sizeof seed, "%" PRIu64, options->seed);
+    snprintf(seed, sizeof seed, "%" PRIu64, options->order.seed);
     if (saved->samples != (json_int_t)source->count || strcmp(saved->source, digest) != 0)
         return fail_other("input", err);
     if (strcmp(saved->seed, seed) != 0)
         return fail_other("seed", err);
-    if (strcmp(saved->shuffle, shuffle_names[options->shuffle]) != 0 ||
+    if (strcmp(saved->shuffle, shuffle_names[options->order.shuffle]) != 0 ||
         saved->window != (json_int_t)window_of(options))
         return fail_other("shuffle", err);
     return PRESTO_OK;
@@ -87,25 +89,25 @@ static presto_status apply_state(const state *saved, presto_loader_options *opti
         return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
                            "the state is at position %" PRIu64 " of an epoch of %jd", next,
                            (intmax_t)saved->samples);
-    if (epoch < options->first_epoch)
+    if (epoch < options->range.first_epoch)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "the state is in epoch %" PRIu64
                            ", before the first one to run, %" PRIu64,
-                           epoch, options->first_epoch);
-    if (next % options->world != 0)
+                           epoch, options->range.first_epoch);
+    if (next % options->range.world != 0)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "the state is at position %" PRIu64 " of its epoch, which %" PRIu64
                            " ranks cannot share: change their number between epochs, or to a "
                            "divisor",
-                           next, options->world);
-    uint64_t done = epoch - options->first_epoch;
-    bool has_ended = done >= options->epochs;
-    options->first_epoch = epoch;
-    options->first_sample = next / options->world;
+                           next, options->range.world);
+    uint64_t done = epoch - options->range.first_epoch;
+    bool has_ended = done >= options->range.epochs;
+    options->range.first_epoch = epoch;
+    options->range.first_sample = next / options->range.world;
     if (has_ended)
-        options->skip_samples = UINT64_MAX;
+        options->range.skip_samples = UINT64_MAX;
     else
-        options->epochs -= done;
+        options->range.epochs -= done;
     return has_ended ? PRESTO_END : PRESTO_OK;
 }
 
@@ -114,8 +116,7 @@ presto_status presto_loader_load_state(presto_span json, const presto_source *so
     state saved;
     json_error_t where;
     presto_loader_options taken;
-    presto_loader_options_defaults(&taken);
-    PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
+    PRESTO_TRY(presto__loader_take_options(&taken, options, err));
     json_t *root = json_loadb((const char *)json.data, json.bytes, 0, &where);
     if (root == NULL)
         return presto_fail(err, PRESTO_ERR_CORRUPT,

@@ -27,7 +27,7 @@ presto_status presto__worker_init(presto__worker *worker, presto_loader *loader,
     worker->arena.on_grow_user = worker;
     const presto__source_ops *ops = loader->source->ops;
     presto__reader_options options = {
-        .max_record_bytes = loader->options.max_record_bytes,
+        .max_record_bytes = loader->options.memory.max_record_bytes,
         .features = loader->source->features,
         .feature_count = loader->source->feature_count,
     };
@@ -122,7 +122,7 @@ static presto_status run_steps(presto__worker *worker, presto_plan_worker *steps
                                presto_error *err) {
     presto_loader *loader = worker->loader;
     presto_plan_run_options options = {.struct_bytes = sizeof options,
-                                       .seed = loader->options.seed,
+                                       .seed = loader->options.order.seed,
                                        .epoch = worker->packet->epoch,
                                        .main = worker->main,
                                        .output = is_last ? presto__worker_give_row : NULL,
@@ -234,7 +234,7 @@ static presto_status run_sample(presto__worker *worker, presto_error *err) {
  * cannot do with it, a file that has gone. No, if the next one would fail alike.
  */
 static bool can_skip(const presto__worker *worker, presto_status status, const presto_error *err) {
-    return worker->loader->options.on_error == PRESTO_ON_ERROR_SKIP &&
+    return worker->loader->options.errors.policy == PRESTO_ON_ERROR_SKIP &&
            status != PRESTO_ERR_MEMORY && status != PRESTO_ERR_STOPPED &&
            status != PRESTO_ERR_ARGUMENT && status != PRESTO_ERR_RAGGED &&
            !presto__errno_is_machine(err->sys_errno) && !worker->reader->lost_shard;

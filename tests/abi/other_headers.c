@@ -74,15 +74,21 @@ static void check_stream(const char *const *paths) {
     need_ok(presto_loader_save_state(loader, &state, &err), &err);
     need_ok(presto_loader_load_state(presto_buffer_span(&state), stream.source, options, &err),
             &err);
-    NEED(options->first_sample == 8, "%ju", (uintmax_t)options->first_sample);
+    NEED(options->range.first_sample == 8, "%ju", (uintmax_t)options->range.first_sample);
     check_untouched(options, sizeof *options, "presto_loader_options");
     presto_buffer_done(&state);
     presto_batch_release(batch);
     presto_loader_free(loader);
 #ifdef HAS_MADE_UP
-    options->made_up = 1;
-    NEED(presto_loader_open_stream(&stream, options, &loader, &err) == PRESTO_ERR_UNSUPPORTED,
-         "an option that nobody knows");
+    double *const made_up[] = {&options->made_up,        &options->order.made_up,
+                               &options->range.made_up,  &options->cache.made_up,
+                               &options->errors.made_up, &options->memory.made_up};
+    for (size_t i = 0; i < sizeof made_up / sizeof *made_up; i++) {
+        *made_up[i] = 1;
+        NEED(presto_loader_open_stream(&stream, options, &loader, &err) == PRESTO_ERR_UNSUPPORTED,
+             "option %zu that nobody knows", i);
+        *made_up[i] = 0;
+    }
 #endif
     options->struct_bytes = 0;
     NEED(presto_loader_open_stream(&stream, options, &loader, &err) == PRESTO_ERR_ARGUMENT,

@@ -14,9 +14,10 @@ static uint64_t digest(const presto_source *source) {
 static const presto__source_ops ops = {.digest = digest};
 
 static bool is_untouched(const presto_loader_options *before, const presto_loader_options *after) {
-    return after->epochs == before->epochs && after->first_epoch == before->first_epoch &&
-           after->first_sample == before->first_sample &&
-           after->skip_samples == before->skip_samples;
+    return after->range.epochs == before->range.epochs &&
+           after->range.first_epoch == before->range.first_epoch &&
+           after->range.first_sample == before->range.first_sample &&
+           after->range.skip_samples == before->range.skip_samples;
 }
 
 static void load(presto_span json, presto_shuffle_kind shuffle, uint64_t world) {
@@ -24,24 +25,25 @@ static void load(presto_span json, presto_shuffle_kind shuffle, uint64_t world) 
     presto_loader_options before, after;
     presto_error err;
     presto_loader_options_defaults(&before);
-    before.shuffle = shuffle;
-    before.shuffle_window = 100;
-    before.seed = 7;
-    before.epochs = 5;
-    before.first_epoch = 1;
-    before.world = world;
+    before.order.shuffle = shuffle;
+    before.order.shuffle_window = 100;
+    before.order.seed = 7;
+    before.range.epochs = 5;
+    before.range.first_epoch = 1;
+    before.range.world = world;
     after = before;
     presto_status status = presto_loader_load_state(json, &source, &after, &err);
     if (status < 0) {
         FUZZ_HOLDS(is_untouched(&before, &after));
         return;
     }
-    FUZZ_HOLDS(after.first_sample * world < SAMPLES && after.first_epoch >= before.first_epoch);
+    FUZZ_HOLDS(after.range.first_sample * world < SAMPLES &&
+               after.range.first_epoch >= before.range.first_epoch);
     if (status == PRESTO_OK)
-        FUZZ_HOLDS(after.epochs > 0 &&
-                   after.first_epoch + after.epochs == before.first_epoch + before.epochs);
+        FUZZ_HOLDS(after.range.epochs > 0 && after.range.first_epoch + after.range.epochs ==
+                                                 before.range.first_epoch + before.range.epochs);
     else
-        FUZZ_HOLDS(after.first_epoch >= before.first_epoch + before.epochs);
+        FUZZ_HOLDS(after.range.first_epoch >= before.range.first_epoch + before.range.epochs);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {

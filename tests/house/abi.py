@@ -3,8 +3,9 @@
 """A program that was compiled with other headers runs with this library.
 
 Older headers are made from those of today: the last field of every options struct is taken away, so that the library's structs
-have grown by it. Newer ones get a field more. tests/abi/layout.txt keeps the place of each field; fields may only be added behind
-the others (write them down with --update, and count PRESTO_VERSION_MINOR up).
+have grown by it. Newer ones get a field more. In a group of options, which must not change its size, the room that is reserved gets
+what the last field had, or gives a word to the new one. tests/abi/layout.txt keeps the place of each field; fields may only be added
+behind the others, in a group at the start of its room (write them down with --update, and count PRESTO_VERSION_MINOR up).
 
 Usage: abi.py ROOT BUILD_DIR LIBRARY CC [--update]
 """
@@ -16,8 +17,10 @@ import subprocess
 import sys
 import tempfile
 
-STRUCT = re.compile(r"typedef struct (presto_\w+_options) \{\n(.*?)\n\} \1;", re.DOTALL)
-NAMES = re.compile(r"(?:\(\*(\w+)\)\(.*\)|(\w+))\s*(?:,|$)")
+STRUCT = re.compile(r"typedef struct (presto_\w+) \{\n(.*?)\n\} \1;", re.DOTALL)
+NAMES = re.compile(r"(?:\(\*(\w+)\)\(.*\)|(\w+)(?:\[\w+\])*)\s*(?:,|$)")
+ROOM = re.compile(r"uint64_t reserved\[(\d+)\]")
+WORD = 8
 
 
 def declarations(body):
@@ -25,11 +28,22 @@ def declarations(body):
     return [" ".join(d.split()) for d in re.sub(r"/\*.*?\*/", "", body, flags=re.DOTALL).split(";") if d.strip()]
 
 
+def is_sized(body):
+    return body[0] == "size_t struct_bytes"
+
+
+def is_group(body):
+    return bool(ROOM.fullmatch(body[-1]))
+
+
 def structs(root):
+    """Those that may grow: with struct_bytes at their start, or with room at their end."""
     found = {}
     for header in sorted((root / "include" / "presto").glob("*.h")):
         for match in STRUCT.finditer(header.read_text()):
-            found[match.group(1)] = declarations(match.group(2))
+            body = declarations(match.group(2))
+            if is_sized(body) or is_group(body):
+                found[match.group(1)] = body
     return found
 
 
@@ -37,13 +51,33 @@ def fields(declaration):
     return [a or b for a, b in NAMES.findall(declaration.replace("*", " "))]
 
 
-def change_headers(root, include, change):
-    """Copies the headers to `include`, each options struct as `change` makes its declarations."""
+def older(name, body, places):
+    if is_sized(body):  # two fields are left at least: struct_bytes and another one, or struct_bytes alone
+        return body[: max(1, len(body) - 1)]
+    kept = body[:-2]
+    end = max((sum(places[name, field]) for declaration in kept for field in fields(declaration)), default=0)
+    room = sum(places[name, "reserved"]) - -(-end // WORD) * WORD
+    return [*kept, f"uint64_t reserved[{room // WORD}]"]
+
+
+def newer(_, body, __):
+    if is_sized(body):
+        return [*body, "double made_up"]
+    return [*body[:-1], "double made_up", f"uint64_t reserved[{int(ROOM.fullmatch(body[-1]).group(1)) - 1}]"]
+
+
+def change_headers(root, include, change, places):
+    """Copies the headers to `include`, each struct that may grow as `change` makes its declarations."""
+
+    def changed(match):
+        name, body = match.group(1), declarations(match.group(2))
+        if not is_sized(body) and not is_group(body):
+            return match.group(0)
+        return f"typedef struct {name} {{\n" + "".join(f"    {d};\n" for d in change(name, body, places)) + f"}} {name};"
+
     shutil.copytree(root / "include", include)
     for header in (include / "presto").glob("*.h"):
-        text = STRUCT.sub(lambda m: f"typedef struct {m.group(1)} {{\n" + "".join(f"    {d};\n" for d in change(declarations(m.group(2))))
-                          + f"}} {m.group(1)};", header.read_text())
-        header.write_text(text)
+        header.write_text(STRUCT.sub(changed, header.read_text()))
 
 
 def run(command, **more):
@@ -71,17 +105,23 @@ def layout(compiler, root, found):
     return run([compiler.build(source, root / "include", "layout")], capture_output=True).stdout.splitlines()
 
 
+def places_of(lines):
+    """(struct, field) -> (offset, bytes)"""
+    return {(name, field): (int(offset), int(size)) for name, field, offset, size in (line.split() for line in lines)}
+
+
 def check_layout(now, kept):
-    """What was there stands where it stood; what is new stands behind it."""
-    faults = [f"{line}: moved, changed or gone" for line in kept if line not in now]
-    last = {}
-    for line in kept:
-        last[line.split()[0]] = int(line.split()[2])
-    for line in now:
-        name, field, offset, _ = line.split()
-        if line not in kept and int(offset) <= last.get(name, -1):
+    """What was there stands where it stood; what is new stands behind it, or in the room of a group, which ends where it ended."""
+    faults = []
+    for (name, field), place in kept.items():
+        is_room_used = field == "reserved" and sum(now.get((name, field), (0, 0))) == sum(place) and now[name, field] > place
+        if now.get((name, field)) != place and not is_room_used:
+            faults.append(f"{name}.{field}: moved, changed or gone")
+    for (name, field), (offset, _) in now.items():
+        first_free = kept.get((name, "reserved"), (max((p[0] + 1 for (n, _), p in kept.items() if n == name), default=0), 0))[0]
+        if (name, field) not in kept and offset < first_free:
             faults.append(f"{name}.{field} is new and not behind the others")
-        elif line not in kept:
+        elif now[name, field] != kept.get((name, field)):
             faults.append(f"{name}.{field} is new: write it down with --update")
     return faults
 
@@ -97,10 +137,13 @@ def main():
         now = layout(compiler, root, found)
         if "--update" in sys.argv:
             kept.write_text("\n".join(now) + "\n")
-        faults = check_layout(now, kept.read_text().splitlines())
-        # Two fields are left at least: struct_bytes and another one, or struct_bytes alone.
-        change_headers(root, work / "old", lambda body: body[: max(1, len(body) - 1)])
-        change_headers(root, work / "new", lambda body: [*body, "double made_up"])
+        places = places_of(now)
+        faults = check_layout(places, places_of(kept.read_text().splitlines()))
+        if faults:
+            print("\n".join(faults))
+            return 1
+        change_headers(root, work / "old", older, places)
+        change_headers(root, work / "new", newer, places)
 
         tools = build / "tools"
         run([tools / "presto-make-photos", "-q", "-n", "20", "-c", "2", "--width", "80", "--height", "60", "-o", work / "photos"])

@@ -320,9 +320,9 @@ START_TEST(damaged_files_can_be_left_out) {
     presto_check_write_file(at("photos/bad2.jpg"), presto_span_of_text(""));
     presto_convert_options options = defaults("resized", "none", 2, 2);
     size_t told = 0;
-    options.on_error = PRESTO_ON_ERROR_SKIP;
-    options.on_skip = count_skip;
-    options.on_skip_user = &told;
+    options.errors.policy = PRESTO_ON_ERROR_SKIP;
+    options.errors.on_skip = count_skip;
+    options.errors.on_skip_user = &told;
     presto_convert_result result;
     presto_error err;
     ck_assert_ok(convert("photos", "out", &options, &result, &err), &err);
@@ -332,7 +332,7 @@ START_TEST(damaged_files_can_be_left_out) {
     uint64_t samples;
     stream_digest("out", NULL, &samples);
     ck_assert_uint_eq(samples, PHOTOS);
-    options.skip_limit = 1;
+    options.errors.skip_limit = 1;
     ck_assert_int_lt(convert("photos", "less", &options, &result, &err), 0);
     tear_down();
 }
@@ -386,11 +386,11 @@ START_TEST(streams_of_images_are_the_same_for_any_threads_with_random_crops_and_
                 presto_loader_options_defaults(&options);
                 options.threads = threads[t];
                 options.batch_samples = 16;
-                options.block_samples = 1 + t * 3;
-                options.shuffle = PRESTO_SHUFFLE_BUFFER;
-                options.shuffle_window = 11;
-                options.first_epoch = epoch;
-                options.seed = 7;
+                options.memory.block_samples = 1 + t * 3;
+                options.order.shuffle = PRESTO_SHUFFLE_BUFFER;
+                options.order.shuffle_window = 11;
+                options.range.first_epoch = epoch;
+                options.order.seed = 7;
                 uint32_t digest =
                     digest_stream(stream.source, stream.plan, &options, NULL, PRESTO_END, &err);
                 if (epochs[epoch] == 0)
@@ -418,7 +418,7 @@ START_TEST(a_cached_stream_is_the_same_as_one_that_is_not) {
             stream_options.to = to_end ? NULL : "resized";
             presto_loader_options cached;
             presto_loader_options_defaults(&cached);
-            cached.cache_bytes = cache_bytes[c];
+            cached.cache.bytes = cache_bytes[c];
             stream_options.loader = &cached;
             presto_stream stream;
             const char *paths[] = {at("photos")};
@@ -428,10 +428,10 @@ START_TEST(a_cached_stream_is_the_same_as_one_that_is_not) {
                 presto_loader_options_defaults(&options);
                 options.threads = threads[t];
                 options.batch_samples = 8;
-                options.block_samples = 3;
-                options.epochs = 3;
-                options.shuffle = PRESTO_SHUFFLE_FULL;
-                options.cache_bytes = cache_bytes[c];
+                options.memory.block_samples = 3;
+                options.range.epochs = 3;
+                options.order.shuffle = PRESTO_SHUFFLE_FULL;
+                options.cache.bytes = cache_bytes[c];
                 presto_loader *loader;
                 presto_batch *batch;
                 uint32_t digest = 0;

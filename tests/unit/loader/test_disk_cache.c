@@ -323,18 +323,18 @@ static presto_loader_options defaults(unsigned threads, size_t batch_samples) {
     presto_loader_options_defaults(&options);
     options.threads = threads;
     options.batch_samples = batch_samples;
-    options.epochs = 3;
+    options.range.epochs = 3;
     return options;
 }
 
 static void check_stream(const opened *data, presto_loader_options options, uint64_t limit_bytes) {
     presto_error err;
     uint64_t samples;
-    options.cache_dir = NULL;
-    options.cache_bytes = 0;
+    options.cache.dir = NULL;
+    options.cache.bytes = 0;
     uint32_t wanted = digest_stream(data->source, NULL, &options, NULL, PRESTO_END, &err);
-    options.cache_dir = cache_dir;
-    options.cache_bytes = limit_bytes;
+    options.cache.dir = cache_dir;
+    options.cache.bytes = limit_bytes;
     uint32_t got = digest_stream(data->source, NULL, &options, &samples, PRESTO_END, &err);
     ck_assert_uint_eq(got, wanted);
     ck_assert_uint_eq(samples, 3 * presto_source_count(data->source));
@@ -355,10 +355,10 @@ START_TEST(streams_are_the_same_with_and_without_it) {
             for (int shuffle = PRESTO_SHUFFLE_NONE; shuffle <= PRESTO_SHUFFLE_BLOCKS; shuffle++)
                 for (size_t rows = 1; rows < 60; rows += 29) {
                     presto_loader_options options = defaults(thread_counts[t], rows);
-                    options.shuffle = (presto_shuffle_kind)shuffle;
-                    options.shuffle_window = 17;
+                    options.order.shuffle = (presto_shuffle_kind)shuffle;
+                    options.order.shuffle_window = 17;
                     options.unaligned_views = t % 2 == 1;
-                    options.block_samples = 1 + 40 * t;
+                    options.memory.block_samples = 1 + 40 * t;
                     /* All of it, and a part. */
                     check_stream(&data, options, (uint64_t)4 << 20);
                     if (shuffle == PRESTO_SHUFFLE_FULL)
@@ -375,8 +375,8 @@ START_TEST(a_second_loader_reads_nothing_but_the_cache) {
     made how = {.samples = 100, .shards = 2, .values = 900, .odd = UINT64_MAX};
     make_dataset(data_dir, &how);
     presto_loader_options options = defaults(1, 8);
-    options.cache_dir = cache_dir;
-    options.cache_bytes = (uint64_t)8 << 20;
+    options.cache.dir = cache_dir;
+    options.cache.bytes = (uint64_t)8 << 20;
     for (int turn = 0; turn < 2; turn++) {
         opened data = open_made(data_dir, false);
         presto_loader *loader;
@@ -407,9 +407,9 @@ START_TEST(batches_from_it_outlive_the_loader_and_the_files) {
     for (size_t rows = 1; rows < 8; rows += 6) {
         opened data = open_made(data_dir, false);
         presto_loader_options options = defaults(2, rows);
-        options.epochs = 1;
-        options.cache_dir = cache_dir;
-        options.cache_bytes = (uint64_t)8 << 20;
+        options.range.epochs = 1;
+        options.cache.dir = cache_dir;
+        options.cache.bytes = (uint64_t)8 << 20;
         presto_error err;
         digest_stream(data.source, NULL, &options, NULL, PRESTO_END, &err);
         presto_loader *loader;
@@ -463,7 +463,7 @@ START_TEST(whatever_is_damaged_in_it_the_stream_stays_the_same) {
     opened data = open_made(data_dir, false);
     for (size_t i = 0; i < 24; i++) {
         presto_loader_options options = defaults(thread_counts[i % 4], 1 + i % 3 * 7);
-        options.shuffle = i % 2 == 0 ? PRESTO_SHUFFLE_NONE : PRESTO_SHUFFLE_FULL;
+        options.order.shuffle = i % 2 == 0 ? PRESTO_SHUFFLE_NONE : PRESTO_SHUFFLE_FULL;
         options.unaligned_views = i % 5 == 0;
         check_stream(&data, options, (uint64_t)2 << 20);
         each_file(flip_something, &rng);
@@ -481,19 +481,19 @@ START_TEST(options_that_make_no_sense_are_refused) {
     presto_loader_options options = defaults(1, 1);
     presto_loader *loader = NULL;
     presto_error err;
-    options.cache_dir = cache_dir;
+    options.cache.dir = cache_dir;
     ck_assert_status(presto_loader_open(data.source, NULL, &options, &loader, &err),
                      PRESTO_ERR_ARGUMENT, &err);
-    options.cache_bytes = 1000;
+    options.cache.bytes = 1000;
     ck_assert_status(presto_loader_open(data.source, NULL, &options, &loader, &err),
                      PRESTO_ERR_ARGUMENT, &err);
     ck_assert_uint_eq(each_file(NULL, NULL), 0);
-    options.cache_bytes = 1 << 20;
+    options.cache.bytes = 1 << 20;
     options.output = PRESTO_OUTPUT_RECORDS;
     ck_assert_status(presto_loader_open(data.source, NULL, &options, &loader, &err),
                      PRESTO_ERR_ARGUMENT, &err);
     options.output = PRESTO_OUTPUT_BATCHES;
-    options.cache_dir = "/proc/no/such/folder";
+    options.cache.dir = "/proc/no/such/folder";
     ck_assert_status(presto_loader_open(data.source, NULL, &options, &loader, &err), PRESTO_ERR_IO,
                      &err);
     ck_assert_ptr_nonnull(strstr(err.file, "/proc/no/such/folder"));

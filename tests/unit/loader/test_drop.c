@@ -92,7 +92,7 @@ static void open_files(presto_stream *stream, bool cache) {
     options.pipeline_options = &reading;
     presto_loader_options loader;
     presto_loader_options_defaults(&loader);
-    loader.cache_bytes = cache ? (size_t)1 << 20 : 0;
+    loader.cache.bytes = cache ? (size_t)1 << 20 : 0;
     options.loader = &loader;
     ck_assert_ok(presto_stream_open(paths, 1, &options, stream, &err), &err);
 }
@@ -102,8 +102,8 @@ static presto_loader_options with(unsigned threads) {
     presto_loader_options_defaults(&options);
     options.threads = threads;
     options.batch_samples = 7;
-    options.epochs = 2;
-    options.block_samples = 16;
+    options.range.epochs = 2;
+    options.memory.block_samples = 16;
     return options;
 }
 
@@ -148,9 +148,10 @@ START_TEST(dropped_samples_are_in_no_output_and_no_error) {
                     presto_loader_stats stats;
                     presto_loader_options options = with(threads[t]);
                     options.output = (presto_output_kind)output;
-                    options.shuffle = shuffle != 0 ? PRESTO_SHUFFLE_FULL : PRESTO_SHUFFLE_NONE;
-                    options.cache_bytes = cache != 0 ? (size_t)1 << 20 : 0;
-                    options.cache_plan = stream.cache_plan;
+                    options.order.shuffle =
+                        shuffle != 0 ? PRESTO_SHUFFLE_FULL : PRESTO_SHUFFLE_NONE;
+                    options.cache.bytes = cache != 0 ? (size_t)1 << 20 : 0;
+                    options.cache.plan = stream.cache_plan;
                     uint64_t digest = deliver(&stream, &options, &stats);
                     first = t == 0 ? digest : first;
                     ck_assert_uint_eq(digest, first);
@@ -179,8 +180,8 @@ START_TEST(dropped_samples_are_in_no_budget) {
         presto_batch_release(batch);
     ck_assert_status(status, PRESTO_ERR_CORRUPT, &err); /* dropping forgives no damage */
     presto_loader_free(loader);
-    options.on_error = PRESTO_ON_ERROR_SKIP;
-    options.skip_limit = 2; /* the one damaged file, in both epochs */
+    options.errors.policy = PRESTO_ON_ERROR_SKIP;
+    options.errors.skip_limit = 2; /* the one damaged file, in both epochs */
     presto_loader_stats stats;
     (void)deliver(&stream, &options, &stats);
     ck_assert_uint_eq(stats.skipped, 2);

@@ -183,9 +183,9 @@ static presto_status stream_once(const streaming *how, uint64_t *samples) {
     options.threads = threads;
     options.output = how->output;
     options.batch_samples = 2;
-    options.epochs = 2;
-    options.shuffle = how->shuffle;
-    options.shuffle_window = 3;
+    options.range.epochs = 2;
+    options.order.shuffle = how->shuffle;
+    options.order.shuffle_window = 3;
     presto_status status = presto_loader_open_paths(paths, 1, &input, &loader, &err);
     if (status >= 0)
         status = drain(loader, samples);

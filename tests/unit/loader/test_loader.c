@@ -44,10 +44,10 @@ START_TEST(the_stream_is_the_same_for_any_number_of_threads) {
             for (size_t t = 0; t < THREAD_COUNTS; t++) {
                 presto_error err;
                 presto_loader_options options = defaults(thread_counts[t], batches[b]);
-                options.shuffle = (presto_shuffle_kind)shuffle;
-                options.shuffle_window = 37;
-                options.epochs = 2;
-                options.block_samples = 16;
+                options.order.shuffle = (presto_shuffle_kind)shuffle;
+                options.order.shuffle_window = 37;
+                options.range.epochs = 2;
+                options.memory.block_samples = 16;
                 uint64_t samples;
                 uint32_t digest =
                     digest_stream(data.source, NULL, &options, &samples, PRESTO_END, &err);
@@ -70,10 +70,10 @@ START_TEST(the_stream_does_not_depend_on_blocks_or_memory) {
     for (size_t i = 0; i < 6; i++) {
         presto_error err;
         presto_loader_options options = defaults(2, 24);
-        options.block_bytes = limits[i][0];
-        options.block_samples = limits[i][1];
-        options.prefetch_bytes = limits[i][2];
-        options.shuffle = PRESTO_SHUFFLE_FULL;
+        options.memory.block_bytes = limits[i][0];
+        options.memory.block_samples = limits[i][1];
+        options.memory.prefetch_bytes = limits[i][2];
+        options.order.shuffle = PRESTO_SHUFFLE_FULL;
         uint32_t digest = digest_stream(data.source, NULL, &options, NULL, PRESTO_END, &err);
         if (i == 0)
             wanted = digest;
@@ -87,7 +87,7 @@ START_TEST(batches_hold_what_was_stored_and_are_aligned) {
     opened data = set_up(&plain);
     presto_error err;
     presto_loader_options options = defaults(2, 32);
-    options.shuffle = PRESTO_SHUFFLE_FULL;
+    options.order.shuffle = PRESTO_SHUFFLE_FULL;
     presto_loader *loader;
     presto_batch *batch;
     ck_assert_ok(presto_loader_open(data.source, NULL, &options, &loader, &err), &err);
@@ -133,8 +133,8 @@ START_TEST(large_samples_one_by_one_are_aligned_too) {
         opened data = open_made(dir, map);
         presto_error err;
         presto_loader_options options = defaults(2, 1);
-        options.epochs = 2;
-        options.shuffle = PRESTO_SHUFFLE_FULL;
+        options.range.epochs = 2;
+        options.order.shuffle = PRESTO_SHUFFLE_FULL;
         presto_loader *loader;
         presto_batch *batch, *kept = NULL;
         ck_assert_ok(presto_loader_open(data.source, NULL, &options, &loader, &err), &err);
@@ -172,7 +172,7 @@ START_TEST(views_show_the_same_as_copies) {
             opened data = open_made(dir, map);
             presto_error err;
             presto_loader_options options = defaults(2, 1);
-            options.shuffle = PRESTO_SHUFFLE_FULL;
+            options.order.shuffle = PRESTO_SHUFFLE_FULL;
             uint32_t wanted = digest_stream(data.source, NULL, &options, NULL, PRESTO_END, &err);
             options.unaligned_views = true;
             ck_assert_uint_eq(wanted,
@@ -241,7 +241,8 @@ END_TEST
 
 static void check_once(presto_source *source, presto_loader_options *options, uint64_t count) {
     uint64_t *seen = calloc(count, sizeof *seen);
-    for (options->rank = 0; options->rank < options->world; options->rank++) {
+    for (options->range.rank = 0; options->range.rank < options->range.world;
+         options->range.rank++) {
         presto_loader *loader;
         presto_batch *batch;
         presto_error err;
@@ -258,7 +259,8 @@ static void check_once(presto_source *source, presto_loader_options *options, ui
         ck_assert_uint_ge(seen[i], 1);
         total += seen[i];
     }
-    ck_assert_uint_eq(total, (count + options->world - 1) / options->world * options->world);
+    ck_assert_uint_eq(total, (count + options->range.world - 1) / options->range.world *
+                                 options->range.world);
     free(seen);
 }
 
@@ -268,11 +270,11 @@ START_TEST(every_sample_comes_once_an_epoch_over_all_ranks_in_either_order) {
         for (uint64_t world = 1; world < 8; world += 3)
             for (int completion = 0; completion < 2; completion++) {
                 presto_loader_options options = defaults(2, 20);
-                options.shuffle = (presto_shuffle_kind)shuffle;
-                options.shuffle_window = 100;
-                options.world = world;
-                options.completion_order = completion;
-                options.block_samples = 32;
+                options.order.shuffle = (presto_shuffle_kind)shuffle;
+                options.order.shuffle_window = 100;
+                options.range.world = world;
+                options.order.completion = completion;
+                options.memory.block_samples = 32;
                 check_once(data.source, &options, 1000);
             }
     tear_down(&data);
@@ -285,9 +287,9 @@ START_TEST(a_stream_started_later_is_the_rest_of_the_whole_one) {
     for (int shuffle = PRESTO_SHUFFLE_NONE; shuffle <= PRESTO_SHUFFLE_BLOCKS; shuffle++)
         for (uint64_t cut = 0; cut <= 2000; cut += 125) {
             presto_loader_options options = defaults(2, 25);
-            options.shuffle = (presto_shuffle_kind)shuffle;
-            options.shuffle_window = 60;
-            options.epochs = 2;
+            options.order.shuffle = (presto_shuffle_kind)shuffle;
+            options.order.shuffle_window = 60;
+            options.range.epochs = 2;
             presto_loader *loader;
             presto_batch *batch;
             uint32_t wanted = 0;
@@ -300,10 +302,10 @@ START_TEST(a_stream_started_later_is_the_rest_of_the_whole_one) {
                 presto_batch_release(batch);
             }
             presto_loader_free(loader);
-            options.first_epoch = cut / 1000;
-            options.epochs = 2 - cut / 1000;
-            options.first_sample = cut % 1000;
-            if (options.epochs == 0)
+            options.range.first_epoch = cut / 1000;
+            options.range.epochs = 2 - cut / 1000;
+            options.range.first_sample = cut % 1000;
+            if (options.range.epochs == 0)
                 continue;
             ck_assert_uint_eq(wanted,
                               digest_stream(data.source, NULL, &options, NULL, PRESTO_END, &err));
@@ -339,25 +341,25 @@ START_TEST(a_saved_state_resumes_to_the_rest_with_shuffle_ranks_and_epochs) {
         for (size_t skip = 0; skip <= 60; skip += 5) {
             presto_error err;
             presto_loader_options options = defaults(2, 16);
-            options.shuffle = (presto_shuffle_kind)shuffle;
-            options.shuffle_window = 90;
-            options.epochs = 3;
-            options.first_epoch = 5;
-            options.world = 3;
-            options.rank = 1;
-            options.seed = UINT64_MAX;
+            options.order.shuffle = (presto_shuffle_kind)shuffle;
+            options.order.shuffle_window = 90;
+            options.range.epochs = 3;
+            options.range.first_epoch = 5;
+            options.range.world = 3;
+            options.range.rank = 1;
+            options.order.seed = UINT64_MAX;
             presto_buffer state = {0};
             uint32_t wanted = rest_of(data.source, &options, skip, &state);
             presto_loader_options resumed = options;
             resumed.threads = 5;
-            resumed.block_samples = 7;
+            resumed.memory.block_samples = 7;
             ck_assert_ok(
                 presto_loader_load_state(presto_buffer_span(&state), data.source, &resumed, &err),
                 &err);
             ck_assert_uint_eq(wanted,
                               digest_stream(data.source, NULL, &resumed, NULL, PRESTO_END, &err));
             resumed = options;
-            resumed.seed = 4;
+            resumed.order.seed = 4;
             ck_assert_status(
                 presto_loader_load_state(presto_buffer_span(&state), data.source, &resumed, &err),
                 PRESTO_ERR_ARGUMENT, &err);
@@ -371,19 +373,19 @@ START_TEST(a_state_at_the_end_of_an_epoch_goes_on_in_another_world) {
     opened data = set_up(&plain);
     presto_error err;
     presto_loader_options options = defaults(2, 100);
-    options.shuffle = PRESTO_SHUFFLE_FULL;
-    options.epochs = 2;
+    options.order.shuffle = PRESTO_SHUFFLE_FULL;
+    options.range.epochs = 2;
     presto_buffer state = {0};
     rest_of(data.source, &options, 10, &state); /* ten batches of a hundred: one epoch */
-    options.world = 7;
-    options.rank = 3;
+    options.range.world = 7;
+    options.range.rank = 3;
     ck_assert_ok(presto_loader_load_state(presto_buffer_span(&state), data.source, &options, &err),
                  &err);
-    ck_assert_uint_eq(options.first_epoch, 1);
-    ck_assert_uint_eq(options.first_sample, 0);
-    ck_assert_uint_eq(options.epochs, 1);
-    options.first_epoch = 0;
-    options.epochs = 1;
+    ck_assert_uint_eq(options.range.first_epoch, 1);
+    ck_assert_uint_eq(options.range.first_sample, 0);
+    ck_assert_uint_eq(options.range.epochs, 1);
+    options.range.first_epoch = 0;
+    options.range.epochs = 1;
     ck_assert_status(
         presto_loader_load_state(presto_buffer_span(&state), data.source, &options, &err),
         PRESTO_END, &err);
@@ -412,9 +414,9 @@ START_TEST(limits_epochs_and_incomplete_batches_are_kept_to) {
         for (int counting = 0; counting < 2; counting++) {
             presto_loader_options options = defaults(2, 64);
             presto_error err;
-            options.limit_samples = cases[i].limit;
-            options.epochs = cases[i].epochs;
-            options.drop_last = cases[i].drop;
+            options.range.limit_samples = cases[i].limit;
+            options.range.epochs = cases[i].epochs;
+            options.range.drop_last = cases[i].drop;
             presto_loader *loader;
             presto_batch *batch;
             uint64_t samples = 0, batches = 0;
@@ -487,7 +489,7 @@ START_TEST(a_failure_comes_in_its_place_after_all_before_it) {
             for (size_t batch = 1; batch < 200; batch = batch * 3 + 4) {
                 presto_loader_options options = defaults(thread_counts[t], batch);
                 options.output = (presto_output_kind)output;
-                options.block_samples = 13;
+                options.memory.block_samples = 13;
                 presto_error err;
                 uint64_t samples;
                 digest_stream(data.source, NULL, &options, &samples, PRESTO_ERR_CORRUPT, &err);
@@ -525,10 +527,10 @@ START_TEST(skipped_samples_leave_batches_shorter_and_are_told_in_order) {
                 skips noted = {.count = 0};
                 presto_loader_options options = defaults(thread_counts[t], batch);
                 options.output = (presto_output_kind)output;
-                options.block_samples = 13;
-                options.on_error = PRESTO_ON_ERROR_SKIP;
-                options.on_skip = note_skip;
-                options.on_skip_user = &noted;
+                options.memory.block_samples = 13;
+                options.errors.policy = PRESTO_ON_ERROR_SKIP;
+                options.errors.on_skip = note_skip;
+                options.errors.on_skip_user = &noted;
                 presto_loader *loader;
                 presto_batch *got;
                 presto_error err;
@@ -584,9 +586,9 @@ START_TEST(budgets_of_skipped_samples_are_kept_to) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         for (size_t t = 0; t < THREAD_COUNTS; t++) {
             presto_loader_options options = defaults(thread_counts[t], 16);
-            options.on_error = PRESTO_ON_ERROR_SKIP;
-            options.skip_limit = cases[i].limit;
-            options.skip_fraction = cases[i].fraction;
+            options.errors.policy = PRESTO_ON_ERROR_SKIP;
+            options.errors.skip_limit = cases[i].limit;
+            options.errors.skip_fraction = cases[i].fraction;
             presto_error err;
             uint64_t samples;
             digest_stream(data.source, NULL, &options, &samples, cases[i].wanted, &err);
@@ -620,7 +622,7 @@ START_TEST(a_shard_that_has_gone_fails_where_it_would_come) {
     /* This is no damage, so leaving samples out must not hide it. */
     for (size_t t = 0; t < THREAD_COUNTS; t++) {
         options = defaults(thread_counts[t], 10);
-        options.on_error = PRESTO_ON_ERROR_SKIP;
+        options.errors.policy = PRESTO_ON_ERROR_SKIP;
         digest_stream(data.source, NULL, &options, &samples, PRESTO_ERR_NOT_FOUND, &err);
         ck_assert_str_eq(err.file, path);
         ck_assert_uint_eq(samples, 333);
@@ -636,8 +638,8 @@ START_TEST(a_loader_can_be_freed_at_any_moment) {
     for (size_t t = 0; t < THREAD_COUNTS; t++)
         for (size_t taken = 0; taken < 40; taken += 3) {
             presto_loader_options options = defaults(thread_counts[t], 8);
-            options.block_samples = 20;
-            options.prefetch_bytes = 60000;
+            options.memory.block_samples = 20;
+            options.memory.prefetch_bytes = 60000;
             presto_loader *loader;
             presto_error err;
             ck_assert_ok(presto_loader_open(data.source, NULL, &options, &loader, &err), &err);
@@ -692,7 +694,7 @@ END_TEST
 START_TEST(a_consumer_that_keeps_everything_is_not_left_waiting) {
     opened data = set_up(&plain);
     presto_loader_options options = defaults(2, 4);
-    options.prefetch_bytes = 20000;
+    options.memory.prefetch_bytes = 20000;
     presto_loader *loader;
     presto_error err;
     presto_batch *batches[251] = {NULL};
@@ -716,7 +718,7 @@ START_TEST(what_is_in_flight_stays_below_the_limit) {
             for (int output = PRESTO_OUTPUT_BATCHES; output <= PRESTO_OUTPUT_RECORDS; output++) {
                 presto_loader_options options = defaults(thread_counts[t], sizes[s]);
                 options.output = (presto_output_kind)output;
-                options.prefetch_bytes = (size_t)3 << 20;
+                options.memory.prefetch_bytes = (size_t)3 << 20;
                 presto_loader *loader;
                 presto_error err;
                 presto_batch *batch;
@@ -727,7 +729,7 @@ START_TEST(what_is_in_flight_stays_below_the_limit) {
                 presto_loader_get_stats(loader, &stats);
                 presto_loader_free(loader);
                 ck_assert_uint_gt(stats.peak_queued_bytes, 0);
-                ck_assert_msg(stats.peak_queued_bytes <= options.prefetch_bytes,
+                ck_assert_msg(stats.peak_queued_bytes <= options.memory.prefetch_bytes,
                               "%u threads, batches of %zu, output %d: %zu bytes", thread_counts[t],
                               sizes[s], output, stats.peak_queued_bytes);
                 ck_assert_uint_eq(stats.samples, 2000);
@@ -744,17 +746,17 @@ START_TEST(options_that_contradict_each_other_are_refused) {
         if (i == 0)
             options.batch_samples = 0;
         if (i == 1)
-            options.epochs = 0;
+            options.range.epochs = 0;
         if (i == 2)
-            options.world = 0;
+            options.range.world = 0;
         if (i == 3)
-            options.rank = 1;
+            options.range.rank = 1;
         if (i == 4)
-            options.shuffle = PRESTO_SHUFFLE_BUFFER;
+            options.order.shuffle = PRESTO_SHUFFLE_BUFFER;
         if (i == 5)
-            options.skip_fraction = 1.5;
+            options.errors.skip_fraction = 1.5;
         if (i == 6)
-            options.first_sample = 1001;
+            options.range.first_sample = 1001;
         presto_loader *loader;
         presto_error err;
         ck_assert_status(presto_loader_open(data.source, NULL, &options, &loader, &err),
@@ -774,9 +776,9 @@ START_TEST(files_compressed_as_a_whole_are_read_in_order_and_in_a_buffer_only) {
         for (int k = 0; k < 2; k++) {
             presto_error err;
             presto_loader_options options = defaults(thread_counts[t], 10);
-            options.shuffle = k == 0 ? PRESTO_SHUFFLE_NONE : PRESTO_SHUFFLE_BUFFER;
-            options.shuffle_window = 100;
-            options.block_samples = 100;
+            options.order.shuffle = k == 0 ? PRESTO_SHUFFLE_NONE : PRESTO_SHUFFLE_BUFFER;
+            options.order.shuffle_window = 100;
+            options.memory.block_samples = 100;
             uint64_t samples;
             uint32_t digest =
                 digest_stream(data.source, NULL, &options, &samples, PRESTO_END, &err);
@@ -789,8 +791,8 @@ START_TEST(files_compressed_as_a_whole_are_read_in_order_and_in_a_buffer_only) {
         presto_loader *loader;
         presto_error err;
         presto_loader_options options = defaults(1, 1);
-        options.shuffle = k == 0 ? PRESTO_SHUFFLE_FULL : PRESTO_SHUFFLE_BLOCKS;
-        options.shuffle_window = 10;
+        options.order.shuffle = k == 0 ? PRESTO_SHUFFLE_FULL : PRESTO_SHUFFLE_BLOCKS;
+        options.order.shuffle_window = 10;
         ck_assert_status(presto_loader_open(data.source, NULL, &options, &loader, &err),
                          PRESTO_ERR_ARGUMENT, &err);
         ck_assert_ptr_nonnull(strstr(err.message, "gzip"));

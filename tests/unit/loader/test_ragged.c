@@ -259,7 +259,7 @@ static uint32_t check_stream(const opened *data, const presto_loader_options *op
         presto_batch_release(batch);
     }
     ck_assert_status(status, PRESTO_END, &err);
-    ck_assert_uint_eq(rows, SAMPLES * options->epochs);
+    ck_assert_uint_eq(rows, SAMPLES * options->range.epochs);
     presto_loader_stats stats;
     presto_loader_get_stats(loader, &stats);
     ck_assert_uint_eq(stats.delivered_bytes, bytes);
@@ -276,9 +276,9 @@ START_TEST(every_kind_of_row_comes_back_whatever_threads_batches_and_blocks) {
             for (size_t t = 0; t < THREAD_COUNTS; t++)
                 for (size_t block = 3; block < 200; block *= 8) {
                     presto_loader_options options = defaults(thread_counts[t], batch);
-                    options.block_samples = block;
-                    options.epochs = 2;
-                    options.shuffle = shuffle ? PRESTO_SHUFFLE_FULL : PRESTO_SHUFFLE_NONE;
+                    options.memory.block_samples = block;
+                    options.range.epochs = 2;
+                    options.order.shuffle = shuffle ? PRESTO_SHUFFLE_FULL : PRESTO_SHUFFLE_NONE;
                     options.unaligned_views = block == 3;
                     uint32_t digest = check_stream(&data, &options, NULL);
                     wanted = wanted == 0 ? digest : wanted;
@@ -296,11 +296,11 @@ START_TEST(caches_keep_rows_of_any_shape) {
     snprintf(cache, sizeof cache, "%s/cache", dir);
     for (size_t batch = 1; batch < SAMPLES; batch = batch * 6 + 1) {
         presto_loader_options options = defaults(2, batch);
-        options.epochs = 2;
+        options.range.epochs = 2;
         uint32_t wanted = check_stream(&data, &options, NULL);
-        options.cache_bytes = (size_t)1 << 20;
+        options.cache.bytes = (size_t)1 << 20;
         ck_assert_uint_eq(check_stream(&data, &options, NULL), wanted);
-        options.cache_dir = cache;
+        options.cache.dir = cache;
         ck_assert_uint_eq(check_stream(&data, &options, NULL), wanted);
         ck_assert_uint_eq(check_stream(&data, &options, NULL), wanted);
     }
@@ -351,7 +351,7 @@ START_TEST(what_was_not_asked_for_is_not_parsed) {
             presto_loader_options options = defaults(thread_counts[t], t % 2 == 0 ? 1 : 20);
             options.features = &all[i];
             options.feature_count = 1;
-            options.cache_bytes = t == 1 ? (size_t)1 << 20 : 0;
+            options.cache.bytes = t == 1 ? (size_t)1 << 20 : 0;
             check_stream(&data, &options, all[i]);
         }
     tear_down(&data);
@@ -398,7 +398,7 @@ START_TEST(another_type_is_named_whatever_the_threads_unless_nobody_asked_for_it
         for (size_t t = 0; t < THREAD_COUNTS; t++)
             for (size_t block = 1; block < 40; block += 6) {
                 presto_loader_options options = defaults(thread_counts[t], 10);
-                options.block_samples = block;
+                options.memory.block_samples = block;
                 presto_error err;
                 uint64_t samples;
                 digest_stream(data.source, NULL, &options, &samples, PRESTO_ERR_RAGGED, &err);
@@ -461,7 +461,7 @@ START_TEST(padded_features_are_dense) {
         for (size_t t = 0; t < THREAD_COUNTS; t++) {
             presto_pad pads[] = {{"ints", -100, length}, {"bytes", 255, 0}, {"nothing", 1, 0}};
             presto_loader_options options = defaults(thread_counts[t], 16);
-            options.block_samples = 5;
+            options.memory.block_samples = 5;
             options.pads = pads;
             options.pad_count = 3;
             presto_error err;

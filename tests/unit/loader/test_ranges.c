@@ -100,7 +100,7 @@ static presto_loader_options records_options(unsigned threads) {
     options.threads = threads;
     options.output = PRESTO_OUTPUT_RECORDS;
     options.batch_samples = 0;
-    options.block_samples = 16;
+    options.memory.block_samples = 16;
     return options;
 }
 

@@ -92,10 +92,10 @@ static presto_loader_options options_of(presto_shuffle_kind shuffle, unsigned th
     presto_loader_options_defaults(&options);
     options.threads = threads;
     options.batch_samples = 10;
-    options.block_samples = 10;
-    options.shuffle = shuffle;
-    options.shuffle_window = 50;
-    options.epochs = 2;
+    options.memory.block_samples = 10;
+    options.order.shuffle = shuffle;
+    options.order.shuffle_window = 50;
+    options.range.epochs = 2;
     return options;
 }
 
@@ -106,10 +106,10 @@ START_TEST(what_is_read_from_slow_storage_is_told_once_before) {
         for (unsigned threads = 0; threads <= 3; threads++) {
             presto_loader_options options = options_of(shuffles[i], threads);
             if (shuffles[i] == PRESTO_SHUFFLE_NONE) {
-                options.world = 2;
-                options.rank = 1;
+                options.range.world = 2;
+                options.range.rank = 1;
             }
-            uint64_t reads = (uint64_t)2 * SAMPLES / options.world;
+            uint64_t reads = (uint64_t)2 * SAMPLES / options.range.world;
             uint64_t sum = stream(&options, UINT64_MAX);
             for (size_t n = 0; n < SAMPLES; n++)
                 ck_assert_uint_le(told[n], fetched[n]);
@@ -137,7 +137,7 @@ START_TEST(ranges_are_told_in_the_order_that_they_are_read_in) {
             }
             presto__ranges_init(&ranges, list, count, 1 + l);
             presto_loader_options options = options_of(PRESTO_SHUFFLE_NONE, threads);
-            options.epochs = 1;
+            options.range.epochs = 1;
             uint64_t sum = stream(&options, UINT64_MAX);
             for (size_t n = 0; n < SAMPLES; n++)
                 ck_assert_uint_le(told[n], fetched[n]);
@@ -154,14 +154,14 @@ START_TEST(nothing_is_told_of_what_the_system_sees_coming) {
     ck_assert_uint_eq(stream(&options, UINT64_MAX), 0);
     /* And with a shuffled buffer, no rank knows which records will be its own. */
     options = options_of(PRESTO_SHUFFLE_BUFFER, 1);
-    options.world = 2;
+    options.range.world = 2;
     ck_assert_uint_eq(stream(&options, UINT64_MAX), 0);
 }
 END_TEST
 
 START_TEST(telling_ends_when_reading_is_fast_again) {
     presto_loader_options options = options_of(PRESTO_SHUFFLE_FULL, 0);
-    options.epochs = 1;
+    options.range.epochs = 1;
     uint64_t sum = stream(&options, 40); /* of 10 samples each; 335 of 100 kB are 32 MiB */
     ck_assert_uint_ge(sum, 380);
     ck_assert_uint_le(sum, 400 + 336 + 100);
@@ -170,12 +170,12 @@ END_TEST
 
 START_TEST(nothing_is_told_beyond_the_limit_or_the_memory) {
     presto_loader_options options = options_of(PRESTO_SHUFFLE_FULL, 0);
-    options.limit_samples = 300;
+    options.range.limit_samples = 300;
     stream(&options, UINT64_MAX);
     for (size_t n = 0; n < SAMPLES; n++)
         ck_assert_uint_le(told[n], fetched[n]);
-    options.limit_samples = 0;
-    options.prefetch_bytes = MEAN_BYTES; /* half of that is less than a sample */
+    options.range.limit_samples = 0;
+    options.memory.prefetch_bytes = MEAN_BYTES; /* half of that is less than a sample */
     ck_assert_uint_eq(stream(&options, UINT64_MAX), 0);
 }
 END_TEST
@@ -183,8 +183,8 @@ END_TEST
 START_TEST(what_the_cache_holds_is_not_told) {
     for (unsigned threads = 0; threads <= 2; threads += 2) {
         presto_loader_options options = options_of(PRESTO_SHUFFLE_FULL, threads);
-        options.epochs = 6;
-        options.cache_bytes = (size_t)64 << 20;
+        options.range.epochs = 6;
+        options.cache.bytes = (size_t)64 << 20;
         uint64_t sum = stream(&options, UINT64_MAX);
         ck_assert_uint_ge(sum, SAMPLES * 8 / 10);
         /* Of the second epoch's first 335, announced at the end of the first, those not read

@@ -239,7 +239,7 @@ START_TEST(without_samples_there_is_one_empty_shard) {
     set_up();
     presto_convert_options options = by_size(1000);
     options.split = "decoded"; /* no file is a photo */
-    options.on_error = PRESTO_ON_ERROR_SKIP;
+    options.errors.policy = PRESTO_ON_ERROR_SKIP;
     ck_assert_ok(convert("out", &options), &err);
     ck_assert_uint_eq(result.samples, 0);
     ck_assert_uint_eq(result.skipped, FILES);
@@ -285,19 +285,19 @@ START_TEST(a_resumed_conversion_leaves_out_the_same_samples) {
     presto_convert_options options = by_size(8000);
     options.split = "decoded";
     options.threads = 2;
-    options.on_error = PRESTO_ON_ERROR_SKIP;
+    options.errors.policy = PRESTO_ON_ERROR_SKIP;
     ck_assert_ok(convert("whole", &options), &err);
     ck_assert_uint_eq(result.skipped, 4);
     ck_assert_uint_eq(result.shards, 4);
     options.resume = true;
     for (uint64_t limit = 0; limit < 4; limit++) {
-        options.skip_limit = limit;
+        options.errors.skip_limit = limit;
         ck_assert_int_lt(convert("out", &options), 0);
         ck_assert_int_ne(access(at("out/dataset.json"), F_OK), 0);
         ck_assert_int_eq(access(at("out/.data-00000.tfrecord"), F_OK) == 0, limit > 0);
         ck_assert_int_eq(access(at("out/.data-00002.tfrecord"), F_OK) == 0, limit > 2);
     }
-    options.skip_limit = 4;
+    options.errors.skip_limit = 4;
     ck_assert_ok(convert("out", &options), &err);
     ck_assert_uint_eq(result.skipped, 4);
     ck_assert_uint_eq(result.samples, FILES - 4);
@@ -324,7 +324,7 @@ START_TEST(a_resumed_conversion_that_nothing_remains_for_ends) {
     ck_assert_int_ne(access(at("out/.data-00003.tfrecord"), F_OK), 0);
     for (int i = 3; i < FILES; i++)
         damage(i, true);
-    options.on_error = PRESTO_ON_ERROR_SKIP;
+    options.errors.policy = PRESTO_ON_ERROR_SKIP;
     ck_assert_ok(convert("out", &options), &err);
     ck_assert_uint_eq(result.samples, 3);
     ck_assert_uint_eq(result.skipped, FILES - 3);

@@ -330,7 +330,7 @@ START_TEST(files_that_cannot_be_read_are_samples_that_can_be_left_out) {
         presto_loader_options options;
         presto_loader_options_defaults(&options);
         options.threads = threads;
-        options.epochs = 2;
+        options.range.epochs = 2;
         presto_loader *loader;
         presto_batch *batch;
         ck_assert_ok(presto_loader_open(source, plan, &options, &loader, &err), &err);
@@ -340,9 +340,9 @@ START_TEST(files_that_cannot_be_read_are_samples_that_can_be_left_out) {
         ck_assert_str_eq(err.file, at("2.a"));
         presto_loader_free(loader);
 
-        options.on_error = PRESTO_ON_ERROR_SKIP;
-        options.on_skip = note;
-        options.on_skip_user = &noted;
+        options.errors.policy = PRESTO_ON_ERROR_SKIP;
+        options.errors.on_skip = note;
+        options.errors.on_skip_user = &noted;
         presto_status status;
         uint64_t sum = 0;
         ck_assert_ok(presto_loader_open(source, plan, &options, &loader, &err), &err);
@@ -395,9 +395,9 @@ static size_t deliver(presto_pipeline *pipeline, presto_source *source, refusal 
                                     .in = &presto_pipeline_source(pipeline)->output};
     ck_assert_ok(presto_plan_new(pipeline, &planning, &plan, &err), &err);
     presto_loader_options_defaults(&options);
-    options.on_error = PRESTO_ON_ERROR_SKIP;
-    options.on_skip = note_message;
-    options.on_skip_user = noted;
+    options.errors.policy = PRESTO_ON_ERROR_SKIP;
+    options.errors.on_skip = note_message;
+    options.errors.on_skip_user = noted;
     ck_assert_ok(presto_loader_open(source, plan, &options, &loader, &err), &err);
     size_t rows = 0;
     presto_status status;

@@ -285,11 +285,11 @@ START_TEST(a_file_of_many_samples_is_read_in_every_order) {
                 presto_loader_options options;
                 presto_loader_options_defaults(&options);
                 options.batch_samples = 7;
-                options.epochs = 2;
-                options.block_samples = 13;
-                options.shuffle = orders[o];
-                options.shuffle_window = 10;
-                options.cache_bytes = caches[c];
+                options.range.epochs = 2;
+                options.memory.block_samples = 13;
+                options.order.shuffle = orders[o];
+                options.order.shuffle_window = 10;
+                options.cache.bytes = caches[c];
                 options.threads = threads[t];
                 unsigned seen[LINES] = {0};
                 count_stream(&options, seen);
@@ -306,9 +306,9 @@ START_TEST(ranks_share_a_file_of_many_samples) {
     for (uint64_t rank = 0; rank < 2; rank++) {
         presto_loader_options options;
         presto_loader_options_defaults(&options);
-        options.shuffle = PRESTO_SHUFFLE_FULL;
-        options.rank = rank;
-        options.world = 2;
+        options.order.shuffle = PRESTO_SHUFFLE_FULL;
+        options.range.rank = rank;
+        options.range.world = 2;
         count_stream(&options, seen);
     }
     for (size_t i = 0; i < LINES; i++)
@@ -323,9 +323,9 @@ START_TEST(a_disk_cache_keeps_each_sample_of_a_file) {
     snprintf(folder, sizeof folder, "%s/cache", dir);
     presto_loader_options options;
     presto_loader_options_defaults(&options);
-    options.cache_bytes = 1 << 20;
-    options.cache_dir = folder;
-    options.epochs = 2;
+    options.cache.bytes = 1 << 20;
+    options.cache.dir = folder;
+    options.range.epochs = 2;
     unsigned seen[LINES] = {0};
     count_stream(&options, seen);
     for (int f = 0; f < FILES; f++)
@@ -355,10 +355,10 @@ START_TEST(a_line_that_is_cut_fails_alone_and_is_named) {
     unsigned seen[LINES] = {0};
     presto_loader_options options;
     presto_loader_options_defaults(&options);
-    options.on_error = PRESTO_ON_ERROR_SKIP;
-    options.skip_limit = 2;
-    options.on_skip = note_skip;
-    options.on_skip_user = &noted;
+    options.errors.policy = PRESTO_ON_ERROR_SKIP;
+    options.errors.skip_limit = 2;
+    options.errors.on_skip = note_skip;
+    options.errors.on_skip_user = &noted;
     options.threads = 3;
     count_stream(&options, seen);
     ck_assert_uint_eq(noted.count, 2);

@@ -42,8 +42,8 @@ static void close_dataset(opened *data, char *dir) {
 /* Options that change no byte. */
 static void choose_work(presto_loader_options *options) {
     options->threads = (unsigned)pick(0, 5);
-    options->block_samples = (size_t)pick(1, 60);
-    options->prefetch_bytes = (size_t)pick(1, 1 << 20);
+    options->memory.block_samples = (size_t)pick(1, 60);
+    options->memory.prefetch_bytes = (size_t)pick(1, 1 << 20);
 }
 
 static presto_loader_options random_options(void) {
@@ -51,14 +51,14 @@ static presto_loader_options random_options(void) {
     presto_loader_options_defaults(&options);
     options.output = (presto_output_kind)pick(0, 1);
     options.batch_samples = (size_t)pick(1, 40);
-    options.shuffle = (presto_shuffle_kind)pick(PRESTO_SHUFFLE_NONE, PRESTO_SHUFFLE_BLOCKS);
-    options.shuffle_window = pick(1, 300);
-    options.epochs = pick(1, 4);
-    options.first_epoch = pick(0, 1) * pick(0, 1000);
-    options.seed = pick(0, UINT64_MAX - 1);
-    options.world = pick(0, 1) == 0 ? 1 : pick(1, 7);
-    options.rank = pick(0, options.world - 1);
-    options.drop_last = options.output == PRESTO_OUTPUT_BATCHES && pick(0, 3) == 0;
+    options.order.shuffle = (presto_shuffle_kind)pick(PRESTO_SHUFFLE_NONE, PRESTO_SHUFFLE_BLOCKS);
+    options.order.shuffle_window = pick(1, 300);
+    options.range.epochs = pick(1, 4);
+    options.range.first_epoch = pick(0, 1) * pick(0, 1000);
+    options.order.seed = pick(0, UINT64_MAX - 1);
+    options.range.world = pick(0, 1) == 0 ? 1 : pick(1, 7);
+    options.range.rank = pick(0, options.range.world - 1);
+    options.range.drop_last = options.output == PRESTO_OUTPUT_BATCHES && pick(0, 3) == 0;
     choose_work(&options);
     return options;
 }
@@ -151,8 +151,8 @@ static void epoch_numbers(const opened *data, presto_loader_options options,
                           uint64_t *numbers_out) {
     for (uint64_t rank = 0; rank < world; rank++) {
         presto_loader_options mine = options;
-        mine.world = world;
-        mine.rank = rank;
+        mine.range.world = world;
+        mine.range.rank = rank;
         choose_work(&mine);
         presto_error err;
         if (state != NULL)
@@ -180,10 +180,10 @@ START_TEST(another_world_goes_on_with_the_next_epoch) {
         char *dir;
         opened data = random_dataset(&dir);
         presto_loader_options options = random_options();
-        options.drop_last = false;
-        options.epochs = 3;
+        options.range.drop_last = false;
+        options.range.epochs = 3;
         uint64_t count = presto_source_count(data.source);
-        uint64_t each = (count + options.world - 1) / options.world;
+        uint64_t each = (count + options.range.world - 1) / options.range.world;
         size_t batches = (size_t)((each + options.batch_samples - 1) / options.batch_samples);
         if (options.output == PRESTO_OUTPUT_RECORDS)
             options.batch_samples = 1, batches = (size_t)each;
@@ -191,8 +191,9 @@ START_TEST(another_world_goes_on_with_the_next_epoch) {
         trace ignored = {.count = 0};
         run(&data, &options, batches, &ignored, &state); /* exactly the first epoch */
         uint64_t *wanted = calloc(count, sizeof *wanted), *got = calloc(count, sizeof *got);
-        for (uint64_t epoch = options.first_epoch + 1; epoch < options.first_epoch + 3; epoch++) {
-            epoch_numbers(&data, options, NULL, options.world, epoch, wanted);
+        for (uint64_t epoch = options.range.first_epoch + 1; epoch < options.range.first_epoch + 3;
+             epoch++) {
+            epoch_numbers(&data, options, NULL, options.range.world, epoch, wanted);
             memset(got, 0xff, count * sizeof *got);
             epoch_numbers(&data, options, &state, pick(1, 9), epoch, got);
             ck_assert_mem_eq(got, wanted, count * sizeof *got);
@@ -241,7 +242,7 @@ static size_t without_first(const presto_loader_options *options, const sample_a
     size_t rest = 0, same = 0;
     while (skip + same < count && all[skip + same].epoch == all[skip].epoch)
         same++;
-    size_t kept = options->drop_last ? same - same % options->batch_samples : same;
+    size_t kept = options->range.drop_last ? same - same % options->batch_samples : same;
     for (size_t i = skip; i < count; i++)
         if (i - skip < kept || i - skip >= same)
             rest_out[rest++] = all[i];
@@ -261,20 +262,21 @@ START_TEST(any_number_of_samples_can_be_passed_over) {
         for (size_t i = 0; i < 6; i++) {
             presto_loader_options later = options;
             choose_work(&later);
-            later.skip_samples = i == 0 ? count : pick(0, count);
-            size_t left = without_first(&options, all, count, (size_t)later.skip_samples, wanted);
+            later.range.skip_samples = i == 0 ? count : pick(0, count);
+            size_t left =
+                without_first(&options, all, count, (size_t)later.range.skip_samples, wanted);
             if (i == 1) {
-                later.skip_samples = UINT64_MAX;
+                later.range.skip_samples = UINT64_MAX;
                 left = 0;
             }
             ck_assert_msg(list_samples(&data, &later, got) == left &&
                               memcmp(got, wanted, left * sizeof *got) == 0,
                           "seed %ju, round %zu: %ju of %zu passed over", (uintmax_t)seed, round,
-                          (uintmax_t)later.skip_samples, count);
+                          (uintmax_t)later.range.skip_samples, count);
         }
         presto_loader *loader;
         presto_error err;
-        options.skip_samples = count + 1;
+        options.range.skip_samples = count + 1;
         ck_assert_status(presto_loader_open(data.source, NULL, &options, &loader, &err),
                          PRESTO_ERR_ARGUMENT, &err);
         free(all);
@@ -343,8 +345,8 @@ START_TEST(a_stream_stops_when_asked_to_and_stays_stopped) {
         opened data = random_dataset(&dir);
         presto_loader_options options = random_options();
         stopper s = {.consumer = pthread_self(), .answer_from = (unsigned)pick(1, 12)};
-        options.epochs = UINT64_MAX;
-        options.drop_last = false;
+        options.range.epochs = UINT64_MAX;
+        options.range.drop_last = false;
         options.should_stop = stop_later;
         options.should_stop_user = &s;
         presto_loader *loader;

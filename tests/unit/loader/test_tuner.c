@@ -89,10 +89,10 @@ START_TEST(the_stream_stays_the_same) {
         presto_loader_options_defaults(&options);
         options.output = (presto_output_kind)(round % 3);
         options.batch_samples = round % 2 == 0 ? 7 : 900; /* parts of packets, too */
-        options.block_samples = 21;
-        options.epochs = 3;
-        options.shuffle = PRESTO_SHUFFLE_FULL;
-        options.prefetch_bytes = round < 12 ? 100000 : 4000000;
+        options.memory.block_samples = 21;
+        options.range.epochs = 3;
+        options.order.shuffle = PRESTO_SHUFFLE_FULL;
+        options.memory.prefetch_bytes = round < 12 ? 100000 : 4000000;
         uint32_t digests[2];
         for (int tuned = 0; tuned < 2; tuned++) {
             options.threads = tuned ? 8 : 1;
@@ -132,7 +132,7 @@ START_TEST(the_stream_stays_the_same) {
     presto_loader_options_defaults(&options);
     options.threads = 8;
     options.auto_threads = true;
-    options.prefetch_bytes = 50000;
+    options.memory.prefetch_bytes = 50000;
     for (int i = 0; i < 20; i++) {
         presto_loader *loader;
         presto_batch *batch;

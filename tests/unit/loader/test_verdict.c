@@ -63,7 +63,7 @@ static presto_verdict stream(int side, long consume_ms, unsigned threads) {
     presto_loader_options_defaults(&options);
     options.threads = threads;
     options.batch_samples = 10;
-    options.block_samples = 10;
+    options.memory.block_samples = 10;
     presto_loader *loader;
     presto_batch *batch;
     presto_status status;

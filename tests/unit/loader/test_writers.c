@@ -368,9 +368,9 @@ START_TEST(samples_left_out_are_told_in_order) {
     for (size_t t = 0; t < 6; t++) {
         uint64_t last = UINT64_MAX;
         presto_convert_options options = defaults(PRESTO_FILE_GZIP, SHARDS, threads[t / 2]);
-        options.on_error = PRESTO_ON_ERROR_SKIP;
-        options.on_skip = count_skip;
-        options.on_skip_user = &last;
+        options.errors.policy = PRESTO_ON_ERROR_SKIP;
+        options.errors.on_skip = count_skip;
+        options.errors.on_skip_user = &last;
         if (t % 2)
             options.prefetch_bytes = TINY_PREFETCH_BYTES;
         ck_assert_ok(convert("photos", "out", &options), &err);
@@ -392,19 +392,19 @@ START_TEST(samples_left_out_are_counted_over_any_shards_that_stay) {
     set_up();
     damage_some(true);
     presto_convert_options options = defaults(PRESTO_FILE_PLAIN, SHARDS, 3);
-    options.on_error = PRESTO_ON_ERROR_SKIP;
+    options.errors.policy = PRESTO_ON_ERROR_SKIP;
     ck_assert_ok(convert("photos", "whole", &options), &err);
     uint32_t wanted = digest_folder("whole");
     options.resume = true;
     for (unsigned whole = 0; whole < 1U << SHARDS; whole += 3) {
         uint64_t last = UINT64_MAX;
-        options.on_skip = NULL;
+        options.errors.on_skip = NULL;
         leave_unfinished(options);
         for (int i = 0; i < SHARDS; i++)
             if ((whole >> i & 1) == 0)
                 lose(i, &options, i % 2);
-        options.on_skip = count_skip;
-        options.on_skip_user = &last;
+        options.errors.on_skip = count_skip;
+        options.errors.on_skip_user = &last;
         ck_assert_ok(convert("photos", "out", &options), &err);
         ck_assert_uint_eq(result.skipped, DAMAGED);
         ck_assert_uint_eq(result.samples, PHOTOS - DAMAGED);
@@ -425,8 +425,8 @@ START_TEST(too_many_samples_left_out_keep_the_shards_before) {
     for (unsigned threads = 0; threads < 4; threads++)
         for (int tiny = 0; tiny < 2; tiny++) {
             presto_convert_options options = defaults(PRESTO_FILE_PLAIN, SHARDS, threads);
-            options.on_error = PRESTO_ON_ERROR_SKIP;
-            options.skip_limit = 8;
+            options.errors.policy = PRESTO_ON_ERROR_SKIP;
+            options.errors.skip_limit = 8;
             if (tiny)
                 options.prefetch_bytes = TINY_PREFETCH_BYTES;
             ck_assert_int_lt(convert("photos", "out", &options), 0);

@@ -119,7 +119,7 @@ START_TEST(one_call_opens_a_stream_and_its_state) {
     set_up();
     convert(&result);
     presto_loader_options_defaults(&options);
-    options.shuffle = PRESTO_SHUFFLE_FULL;
+    options.order.shuffle = PRESTO_SHUFFLE_FULL;
     options.batch_samples = 3;
     presto_stream_options input = input_of(NULL, &options);
 
@@ -132,7 +132,7 @@ START_TEST(one_call_opens_a_stream_and_its_state) {
     uint64_t first = take(loader, 0, 2);
     ck_assert_ok(presto_loader_save_state(loader, &state, &err), &err);
     presto_loader_free(loader);
-    options.state = presto_buffer_span(&state);
+    options.range.state = presto_buffer_span(&state);
     loader = open_paths(dataset_dir, &input);
     ck_assert_uint_eq(first + take(loader, 6, UINT64_MAX), whole);
 
@@ -140,14 +140,14 @@ START_TEST(one_call_opens_a_stream_and_its_state) {
     presto_buffer_done(&state);
     ck_assert_ok(presto_loader_save_state(loader, &state, &err), &err);
     presto_loader_free(loader);
-    options.state = presto_buffer_span(&state);
+    options.range.state = presto_buffer_span(&state);
     loader = open_paths(dataset_dir, &input);
     ck_assert_uint_eq(take(loader, 0, UINT64_MAX), 0);
     presto_loader_free(loader);
 
     /* Another seed is another stream. */
     const char *paths[] = {dataset_dir};
-    options.seed = 1;
+    options.order.seed = 1;
     ck_assert_status(presto_loader_open_paths(paths, 1, &input, &loader, &err), PRESTO_ERR_ARGUMENT,
                      &err);
     presto_buffer_done(&state);
@@ -165,8 +165,8 @@ START_TEST(one_call_derives_what_the_loader_needs) {
     char shard[1400];
     set_up();
     presto_loader_options_defaults(&options);
-    options.cache_bytes = 64 << 20;
-    options.epochs = 2;
+    options.cache.bytes = 64 << 20;
+    options.range.epochs = 2;
     presto_stream_options input = input_of("cv", &options);
     presto_loader *loader = open_paths(photos, &input);
     (void)take(loader, 0, UINT64_MAX);
@@ -184,7 +184,7 @@ START_TEST(one_call_derives_what_the_loader_needs) {
     presto_check_write_file(shard, presto_span_of(content, bytes));
     free(content);
     presto_loader_options_defaults(&options);
-    options.on_error = PRESTO_ON_ERROR_SKIP;
+    options.errors.policy = PRESTO_ON_ERROR_SKIP;
     options.output = PRESTO_OUTPUT_BATCHES;
     input = input_of(NULL, &options);
     loader = open_paths(dataset_dir, &input);
