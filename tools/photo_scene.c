@@ -92,6 +92,7 @@ struct scene {
     uint16_t *leaf_map;          /* height x width: the leaf that is seen */
     uint8_t *pixels;             /* height x width x CHANNELS, before lens and sensor */
     uint8_t *row;                /* one row after them */
+    uint16_t *deep_row;          /* the same, of 16 bits */
     leaf leaves[MAX_LEAVES];
     int16_t texture[TEXTURE_SIDE * TEXTURE_SIDE];
     int16_t coarser[TEXTURE_SIDE * TEXTURE_SIDE / 4]; /* scratch of weave_texture */
@@ -294,15 +295,34 @@ uint8_t *scene_expose_row(scene *s, int y) {
     return s->row;
 }
 
+/* JFIF's conversion, times 65536, of values that are 4 times as fine. */
+uint16_t *scene_expose_row16(scene *s, int y) {
+    const uint8_t *row = scene_expose_row(s, y);
+    for (int i = 0; i < s->width * CHANNELS; i += CHANNELS) {
+        uint64_t bits = random_bits(&s->random);
+        int luma = row[i] * 4 + byte(bits, 0) % 4;
+        int blue = (row[i + 1] - 128) * 4;
+        int red = (row[i + 2] - 128) * 4;
+        int rgb[CHANNELS] = {luma + red * 91881 / 65536,
+                             luma - (blue * 22554 + red * 46802) / 65536,
+                             luma + blue * 116130 / 65536};
+        for (int k = 0; k < CHANNELS; k++)
+            s->deep_row[i + k] = (uint16_t)(clamp(rgb[k], 0, 1023) << 6);
+    }
+    return s->deep_row;
+}
+
 scene *scene_new(int width, int height) {
     size_t area = (size_t)width * (size_t)height;
-    scene *s =
-        malloc(sizeof *s + area * (sizeof *s->leaf_map + CHANNELS) + (size_t)width * CHANNELS);
+    size_t stride = (size_t)width * CHANNELS;
+    scene *s = malloc(sizeof *s + stride * (sizeof *s->deep_row + sizeof *s->row) +
+                      area * (sizeof *s->leaf_map + CHANNELS));
     if (s == NULL)
         return NULL;
     s->width = width;
     s->height = height;
-    s->leaf_map = (uint16_t *)(void *)(s + 1);
+    s->deep_row = (uint16_t *)(void *)(s + 1);
+    s->leaf_map = s->deep_row + stride;
     s->pixels = (uint8_t *)(s->leaf_map + area);
     s->row = s->pixels + area * CHANNELS;
     return s;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * presto-make-photos: makes a folder of JPEGs that behave like photos, to try the other programs
- * on. photo_scene.h makes the pictures.
+ * presto-make-photos: makes a folder of JPEGs or PNGs that behave like photos, to try the other
+ * programs on. photo_scene.h makes the pictures, photo_encode.h the files.
  *
- * Invariant: the bytes of a file depend on the options (not on the threads) and on libjpeg only.
+ * Invariant: the bytes of a file depend on the options (not on the threads) and on libjpeg or
+ * libspng only.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,15 +19,15 @@
 #include <unistd.h>
 
 #include <getopt.h>
-#include <jpeglib.h>
 
 #include "cli.h"
-#include "photo_scene.h"
+#include "photo_encode.h"
 
 enum {
     OPT_WIDTH = CLI_LONG,
     OPT_HEIGHT,
     OPT_QUALITY,
+    OPT_FORMAT,
     OPT_SEED,
     MAX_COUNT = 100000, /* the five digits of a file name, so that names sort */
     MAX_CLASSES = 100,  /* likewise */
@@ -44,6 +44,7 @@ static const cli_option options[] = {
     {OPT_WIDTH, "width", "N", "pixels [default: 500]"},
     {OPT_HEIGHT, "height", "N", "pixels [default: 375]"},
     {OPT_QUALITY, "quality", "N", "JPEG quality, 1 to 100 [default: 90]"},
+    {OPT_FORMAT, "format", "NAME", "jpeg, or png16 (RGB of 16 bits) [default: jpeg]"},
     {OPT_SEED, "seed", "N", "another seed makes other photos [default: 1]"},
 
     {0, "How", NULL, NULL},
@@ -55,8 +56,8 @@ static const cli_option options[] = {
 static const cli_program self = {
     "presto-make-photos",
     "[OPTIONS] -o DIR",
-    "Make a corpus of JPEGs that behave like photos, in class folders, to try the other programs "
-    "on.",
+    "Make a corpus of JPEGs or PNGs that behave like photos, in class folders, to try the other "
+    "programs on.",
     options,
     "The same options make the same bytes, whatever the number of threads.\n"
     "Exit: 0 done, 1 failed, 2 usage.\n"
@@ -65,61 +66,13 @@ static const cli_program self = {
 };
 
 typedef struct photo_options {
-    int count, classes, width, height, quality, seed, threads;
+    int count, classes, width, height, seed, threads;
+    photo_format format;
     const char *folder;
     bool quiet, json;
 } photo_options;
 
 /* ---- One photo ---- */
-
-typedef struct encoder {
-    struct jpeg_error_mgr errors; /* first, so that libjpeg's pointer to it leads here */
-    struct jpeg_compress_struct jpeg;
-    jmp_buf give_up;
-    char message[JMSG_LENGTH_MAX];
-} encoder;
-
-/* libjpeg's own handler would end the program. */
-static void encoder_failed(j_common_ptr jpeg) {
-    encoder *e = (encoder *)(void *)jpeg->err;
-    jpeg->err->format_message(jpeg, e->message);
-    longjmp(e->give_up, 1);
-}
-
-/* 4:2:0, as cameras do; the exact DCT, whose bytes are the same with and without SIMD. */
-static void encoder_start(encoder *e, const photo_options *o, FILE *out) {
-    struct jpeg_compress_struct *jpeg = &e->jpeg;
-    jpeg_create_compress(jpeg);
-    jpeg_stdio_dest(jpeg, out);
-    jpeg->image_width = (JDIMENSION)o->width;
-    jpeg->image_height = (JDIMENSION)o->height;
-    jpeg->input_components = SCENE_CHANNELS;
-    jpeg->in_color_space = JCS_YCbCr;
-    jpeg_set_defaults(jpeg);
-    jpeg_set_quality(jpeg, o->quality, TRUE);
-    jpeg->dct_method = JDCT_ISLOW;
-    jpeg->comp_info[0].h_samp_factor = 2;
-    jpeg->comp_info[0].v_samp_factor = 2;
-    jpeg_start_compress(jpeg, TRUE);
-}
-
-/* On failure e->message says why, unless errno does. */
-static bool encoder_run(encoder *e, scene *picture, const photo_options *o, FILE *out) {
-    e->jpeg.err = jpeg_std_error(&e->errors);
-    e->errors.error_exit = encoder_failed;
-    if (setjmp(e->give_up)) {
-        jpeg_destroy_compress(&e->jpeg);
-        return false;
-    }
-    encoder_start(e, o, out);
-    for (int y = 0; y < o->height; y++) {
-        uint8_t *row = scene_expose_row(picture, y);
-        jpeg_write_scanlines(&e->jpeg, &row, 1);
-    }
-    jpeg_finish_compress(&e->jpeg);
-    jpeg_destroy_compress(&e->jpeg);
-    return true;
-}
 
 /* Existing files are not followed or written through. Files of a killed run are removed. */
 static FILE *create_file(const char *path) {
@@ -135,17 +88,17 @@ static FILE *create_file(const char *path) {
  * name is complete. No fsync: after a power cut, photos are made again in seconds. */
 static presto_status write_photo(scene *picture, const photo_options *o, int number,
                                  presto_error *err) {
-    encoder e = {.message = ""};
+    char message[PHOTO_MESSAGE_BYTES] = "";
     char path[PATH_MAX];
     char part[PATH_MAX + NAME_BYTES];
-    snprintf(path, sizeof path, "%s/class-%02d/photo-%05d.jpg", o->folder, number % o->classes,
-             number);
+    snprintf(path, sizeof path, "%s/class-%02d/photo-%05d.%s", o->folder, number % o->classes,
+             number, photo_ending(&o->format));
     snprintf(part, sizeof part, "%s.part", path);
     FILE *out = create_file(part);
     if (out == NULL)
         return presto_fail_errno(err, errno, part, "cannot create");
     errno = 0;
-    bool written = encoder_run(&e, picture, o, out);
+    bool written = photo_encode(picture, &o->format, out, message);
     int reason = errno;
     if (fclose(out) != 0 && written) {
         written = false;
@@ -157,7 +110,7 @@ static presto_status write_photo(scene *picture, const photo_options *o, int num
     unlink(part);
     if (reason != 0)
         return presto_fail_errno(err, reason, path, "cannot write");
-    presto_error_set(err, PRESTO_ERR_IO, PRESTO_NO_OFFSET, "%s", e.message);
+    presto_error_set(err, PRESTO_ERR_IO, PRESTO_NO_OFFSET, "%s", message);
     presto_error_set_file(err, path);
     return PRESTO_ERR_IO;
 }
@@ -177,7 +130,8 @@ static bool is_expected(const photo_options *o, int class_number, const char *na
         snprintf(expected, sizeof expected, "class-%02ld", number);
         return number < o->classes && strcmp(name, expected) == 0;
     }
-    int length = snprintf(expected, sizeof expected, "photo-%05ld.jpg", number);
+    int length =
+        snprintf(expected, sizeof expected, "photo-%05ld.%s", number, photo_ending(&o->format));
     return number % o->classes == class_number && strncmp(name, expected, (size_t)length) == 0 &&
            (name[length] == '\0' || strcmp(name + length, ".part") == 0);
 }
@@ -228,9 +182,9 @@ static void fail_job(photo_job *j, const presto_error *err) {
 static void make_pictures(photo_job *j, bool talks) {
     const photo_options *o = j->options;
     presto_error err;
-    scene *picture = scene_new(o->width, o->height);
+    scene *picture = scene_new(o->format.width, o->format.height);
     if (picture == NULL) {
-        presto_fail_memory(&err, (uint64_t)o->width * (uint64_t)o->height);
+        presto_fail_memory(&err, (uint64_t)o->format.width * (uint64_t)o->format.height);
         fail_job(j, &err);
     }
     int number;
@@ -283,6 +237,14 @@ static int number_of(const char *option, const char *text, int least, int most) 
     return (int)cli_number(option, text, (uint64_t)least, (uint64_t)most);
 }
 
+static void parse_format(photo_format *format, const char *text) {
+    format->is_png16 = strcmp(text, "png16") == 0;
+    if (!format->is_png16 && strcmp(text, "jpeg") != 0)
+        cli_usage("--format: '%s' is neither jpeg nor png16", text);
+    if (format->is_png16 && !photo_has_png())
+        cli_usage("--format: this program was built without libspng");
+}
+
 static void parse_option(photo_options *o, int id, const char *text) {
     switch (id) {
     case 'n':
@@ -292,13 +254,16 @@ static void parse_option(photo_options *o, int id, const char *text) {
         o->classes = number_of("--classes", text, 1, MAX_CLASSES);
         break;
     case OPT_WIDTH:
-        o->width = number_of("--width", text, MIN_SIDE, MAX_SIDE);
+        o->format.width = number_of("--width", text, MIN_SIDE, MAX_SIDE);
         break;
     case OPT_HEIGHT:
-        o->height = number_of("--height", text, MIN_SIDE, MAX_SIDE);
+        o->format.height = number_of("--height", text, MIN_SIDE, MAX_SIDE);
         break;
     case OPT_QUALITY:
-        o->quality = number_of("--quality", text, 1, 100);
+        o->format.quality = number_of("--quality", text, 1, 100);
+        break;
+    case OPT_FORMAT:
+        parse_format(&o->format, text);
         break;
     case OPT_SEED:
         o->seed = number_of("--seed", text, 0, INT_MAX);
@@ -337,8 +302,8 @@ static int print_json(const photo_options *o, double wall_s) {
     cli_json_set(object, "folder", cli_json_text(o->folder));
     cli_json_set(object, "photos", json_integer(o->count));
     cli_json_set(object, "classes", json_integer(o->classes < o->count ? o->classes : o->count));
-    cli_json_set(object, "width", json_integer(o->width));
-    cli_json_set(object, "height", json_integer(o->height));
+    cli_json_set(object, "width", json_integer(o->format.width));
+    cli_json_set(object, "height", json_integer(o->format.height));
     cli_json_set(object, "wall_s", cli_json_real(wall_s));
     return cli_print_json(object);
 }
@@ -346,14 +311,18 @@ static int print_json(const photo_options *o, double wall_s) {
 static void print_result(const photo_options *o, double wall_s) {
     char photos[PRESTO_TEXT_BYTES], classes[PRESTO_TEXT_BYTES], time[PRESTO_TEXT_BYTES];
     cli_message("%s: %s of %d x %d pixels, %s, in %s", o->folder,
-                presto_format_things((uint64_t)o->count, "photo", photos), o->width, o->height,
+                presto_format_things((uint64_t)o->count, "photo", photos), o->format.width,
+                o->format.height,
                 presto_format_things((uint64_t)(o->classes < o->count ? o->classes : o->count),
                                      "class folder", classes),
                 presto_format_seconds(wall_s, time));
 }
 
 int main(int argc, char **argv) {
-    photo_options o = {1000, 10, 500, 375, 90, 1, 0, NULL, false, false};
+    photo_options o = {.count = 1000,
+                       .classes = 10,
+                       .seed = 1,
+                       .format = {.width = 500, .height = 375, .quality = 90}};
     unsigned cpus = cli_cpu_count();
     o.threads = (int)(cpus < MAX_THREADS ? cpus : MAX_THREADS);
     cli_start(&self);
