@@ -28,6 +28,14 @@ def crc32c(data):
     return crc ^ 0xFFFFFFFF
 
 
+def is_owned(folder):
+    """Does its lock name an owner? It does a moment after it exists."""
+    try:
+        return (folder / LOCK).read_text().endswith("\n")
+    except FileNotFoundError:
+        return False
+
+
 class Owners(ChaosCase):
     photo_count = 40
 
@@ -127,13 +135,15 @@ class Owners(ChaosCase):
     def test_a_sweep_owns_its_results(self):
         out = self.new()
         command = ["presto-sweep", "-q", "-p", self.pipeline, "--codecs", "none", "--threads", "1", "--splits", "resized",
-                   "--samples", "30", "--runs", "2", "--run-time", "0.05", "-o", out, self.make_photos()]
+                   "--samples", "30", "--runs", "3", "--run-time", "0.2", "-o", out, self.make_photos()]
         process = start(*command)
-        self.assertTrue(self.wait_until(process, lambda: (out / LOCK).exists()))
-        process.send_signal(signal.SIGSTOP)
-        self.assert_refused(run(*command), out, process)
-        process.send_signal(signal.SIGCONT)
-        self.finish(process)
+        try:
+            self.assertTrue(self.wait_until(process, lambda: is_owned(out)))
+            process.send_signal(signal.SIGSTOP)
+            self.assert_refused(run(*command), out, process)
+        finally:
+            process.send_signal(signal.SIGCONT)
+            self.finish(process)
         self.assertEqual(process.returncode, 0)
         self.assertFalse((out / LOCK).exists())
         self.assertEqual(run(*command).returncode, 0)
