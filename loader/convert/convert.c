@@ -191,7 +191,7 @@ static presto_status prepare(presto__conversion *job, const char *const *paths, 
 
 static void fill_result(const presto__conversion *job, presto_convert_result *result) {
     *result = (presto_convert_result){
-        .skipped = presto__progress_skipped(&job->progress),
+        .skipped = presto__progress_file_skipped(&job->progress),
         .source_bytes = job->stats.read_bytes,
         .wall_ns = presto__clock_ns() - job->started_ns,
         .cpu_ns = presto__clock_process_cpu_ns() - job->cpu_started_ns,
@@ -251,7 +251,7 @@ presto_status presto_convert(const presto_pipeline *pipeline, const char *const 
     presto_plan_free(job.plan);
     presto_source_free(job.source);
     presto_dataset_free(job.dataset);
-    presto__progress_done(&job.progress);
+    presto__progress_file_done(&job.progress);
     presto_buffer_done(&job.dictionary);
     return status < 0 ? status : PRESTO_OK;
 }

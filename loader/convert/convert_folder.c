@@ -169,7 +169,7 @@ static presto_status take_shards(presto__conversion *job, const presto_dataset_i
                                      .first = i == 0 ? 0 : job->sample_count,
                                      .end = job->sample_count,
                                      .described = info->shards[i]};
-        PRESTO_TRY(presto__progress_add(&job->progress, info->shards[i].file, &shard, err));
+        PRESTO_TRY(presto__progress_file_add(&job->progress, info->shards[i].file, &shard, err));
     }
     job->shard_count = info->shard_count;
     job->is_finished = true;
@@ -234,7 +234,7 @@ static bool shard_stands(const presto__conversion *job, size_t i, bool named) {
 
 /* By size: how many of the first shards stand; none counts behind one that does not. */
 static size_t count_standing(const presto__conversion *job) {
-    const presto__progress *progress = &job->progress;
+    const presto__progress_file *progress = &job->progress;
     size_t count = 0;
     while (count < progress->shard_count && progress->shards[count].number == count &&
            progress->shards[count].first == (count == 0 ? 0 : progress->shards[count - 1].end) &&
@@ -245,7 +245,7 @@ static size_t count_standing(const presto__conversion *job) {
 
 /* By number each shard stands for itself. */
 static void drop_missing(presto__conversion *job) {
-    presto__progress *progress = &job->progress;
+    presto__progress_file *progress = &job->progress;
     size_t kept = 0;
     for (size_t i = 0; i < progress->shard_count; i++) {
         const presto__whole_shard shard = progress->shards[i];
@@ -283,7 +283,7 @@ static presto_status take_back(const presto__conversion *job, int folder, const 
  * how many there will be now. If all stand, all that may be missing is their names.
  */
 static presto_status keep_whole_shards(presto__conversion *job, DIR *folder, presto_error *err) {
-    presto__progress *progress = &job->progress;
+    presto__progress_file *progress = &job->progress;
     bool is_complete = job->shard_count > 0 && progress->shard_count == job->shard_count;
     if (!presto__conversion_by_size(job)) {
         drop_missing(job);
@@ -298,14 +298,14 @@ static presto_status keep_whole_shards(presto__conversion *job, DIR *folder, pre
         if (shard != SIZE_MAX)
             PRESTO_TRY(take_back(job, dirfd(folder), entry->d_name, shard, whole, err));
     }
-    presto__progress_keep(progress, whole);
+    presto__progress_file_keep(progress, whole);
     job->shard_count = 0;
     return PRESTO_OK;
 }
 
 /* The progress file, if it is of this job. */
 static presto_status read_progress(presto__conversion *job, const char *text, presto_error *err) {
-    presto_status status = presto__progress_read(job->dir, &job->progress, err);
+    presto_status status = presto__progress_file_read(job->dir, &job->progress, err);
     if (status == PRESTO_ERR_NOT_FOUND)
         return PRESTO_OK;
     PRESTO_TRY(status);
@@ -313,14 +313,14 @@ static presto_status read_progress(presto__conversion *job, const char *text, pr
     if (!job->options->resume)
         return fail_folder(job, "holds an unfinished conversion: resume it, or remove it", "", "",
                            err);
-    status = presto__progress_compare(&job->progress, text, err);
+    status = presto__progress_file_compare(&job->progress, text, err);
     if (status < 0) {
         presto_error_set_file(err, job->dir);
         return status;
     }
     /* By size all shards are there once the last one ends with the last sample. */
     if (presto__conversion_by_size(job) &&
-        presto__progress_next(&job->progress) == job->sample_count)
+        presto__progress_file_next(&job->progress) == job->sample_count)
         job->shard_count = job->progress.shard_count;
     return PRESTO_OK;
 }
@@ -334,7 +334,7 @@ static presto_status take_unfinished(presto__conversion *job, const char *text, 
     if (status == PRESTO_OK && job->has_progress_file)
         status = keep_whole_shards(job, folder, err);
     closedir(folder);
-    job->skipped_before = presto__progress_skipped(&job->progress);
+    job->skipped_before = presto__progress_file_skipped(&job->progress);
     return status;
 }
 
@@ -402,7 +402,7 @@ static presto_status open_folder(presto__conversion *job, char **text, presto_er
     job->progress.job = *text;
     *text = NULL;
     job->has_progress_file = true;
-    return presto__progress_write(job->dir, &job->progress, job->options->sync, err);
+    return presto__progress_file_write(job->dir, &job->progress, job->options->sync, err);
 }
 
 presto_status presto__conversion_open_folder(presto__conversion *job, presto_error *err) {
@@ -422,7 +422,7 @@ presto_status presto__conversion_catch_up(presto__conversion *job, presto_error 
     if (!job->is_behind)
         return PRESTO_OK;
     PRESTO_TRY(presto__conversion_check_folder(job, err));
-    PRESTO_TRY(presto__progress_write(job->dir, &job->progress, job->options->sync, err));
+    PRESTO_TRY(presto__progress_file_write(job->dir, &job->progress, job->options->sync, err));
     job->noted_ns = presto__clock_ns();
     job->is_behind = false;
     return PRESTO_OK;
@@ -430,7 +430,7 @@ presto_status presto__conversion_catch_up(presto__conversion *job, presto_error 
 
 presto_status presto__conversion_note(presto__conversion *job, presto_error *err) {
     job->is_behind = true;
-    bool is_due = presto__progress_is_due(&job->progress, presto__clock_ns() - job->noted_ns);
+    bool is_due = presto__progress_file_is_due(&job->progress, presto__clock_ns() - job->noted_ns);
     return is_due ? presto__conversion_catch_up(job, err) : PRESTO_OK;
 }
 

@@ -59,7 +59,7 @@ static presto_status copy_label_names(const presto__conversion *job, presto_data
 
 static presto_status fill_info(const presto__conversion *job, presto_dataset_info *info,
                                presto_error *err) {
-    const presto__progress *progress = &job->progress;
+    const presto__progress_file *progress = &job->progress;
     info->pipeline_json = copy_text(job->pipeline_json);
     info->split = copy_text(job->split);
     info->main_feature = copy_text(job->source->main_feature);

@@ -25,42 +25,42 @@ typedef struct presto__whole_shard {
 } presto__whole_shard;
 
 /** How far a conversion has come. Zero-initialise. */
-typedef struct presto__progress {
+typedef struct presto__progress_file {
     char *job;                   /* a JSON object: what must be equal to go on */
     presto__whole_shard *shards; /* by number; others may be missing between them */
     size_t shard_count;
     presto__schema schema; /* of the samples so far */
-} presto__progress;
+} presto__progress_file;
 
-void presto__progress_done(presto__progress *progress);
+void presto__progress_file_done(presto__progress_file *progress);
 /** Add a whole shard that is not there yet; `file` is copied, shard->described.file ignored. */
-presto_status presto__progress_add(presto__progress *progress, const char *file,
-                                   const presto__whole_shard *shard, presto_error *err);
+presto_status presto__progress_file_add(presto__progress_file *progress, const char *file,
+                                        const presto__whole_shard *shard, presto_error *err);
 /** Forget all but the first `count` of the list. */
-void presto__progress_keep(presto__progress *progress, size_t count);
+void presto__progress_file_keep(presto__progress_file *progress, size_t count);
 /** One past the last sample of the last shard. */
-uint64_t presto__progress_next(const presto__progress *progress);
+uint64_t presto__progress_file_next(const presto__progress_file *progress);
 /** Samples of all the shards' ranges. */
-uint64_t presto__progress_samples(const presto__progress *progress);
+uint64_t presto__progress_file_samples(const presto__progress_file *progress);
 /** Samples of the shards' ranges that are not in them: those left out. */
-uint64_t presto__progress_skipped(const presto__progress *progress);
-presto_status presto__progress_write(const char *dir, const presto__progress *progress, bool sync,
-                                     presto_error *err);
+uint64_t presto__progress_file_skipped(const presto__progress_file *progress);
+presto_status presto__progress_file_write(const char *dir, const presto__progress_file *progress,
+                                          bool sync, presto_error *err);
 /**
  * Is it time to write the file? `since_ns` is the time since it was written last. Each writing
  * takes as long as there are shards: the first ones are noted at once, those of a long list in
  * groups.
  */
-bool presto__progress_is_due(const presto__progress *progress, uint64_t since_ns);
+bool presto__progress_file_is_due(const presto__progress_file *progress, uint64_t since_ns);
 /** Into a zeroed `progress`, which the caller frees, also on failure. */
-presto_status presto__progress_parse(presto_span text, presto__progress *progress,
-                                     presto_error *err);
+presto_status presto__progress_file_parse(presto_span text, presto__progress_file *progress,
+                                          presto_error *err);
 /** PRESTO_ERR_NOT_FOUND if there is none. */
-presto_status presto__progress_read(const char *dir, presto__progress *progress_out,
-                                    presto_error *err);
+presto_status presto__progress_file_read(const char *dir, presto__progress_file *progress_out,
+                                         presto_error *err);
 /** PRESTO_ERR_ARGUMENT naming the first entry of `job` that differs. */
-presto_status presto__progress_compare(const presto__progress *progress, const char *job,
-                                       presto_error *err);
+presto_status presto__progress_file_compare(const presto__progress_file *progress, const char *job,
+                                            presto_error *err);
 
 /** Write dir/name by way of a temporary name. */
 presto_status presto__replace_file(const char *dir, const char *name, presto_span content,
@@ -96,7 +96,7 @@ typedef struct presto__conversion {
     presto_buffer dictionary;
     size_t shard_count; /* with shard_bytes 0 until all are whole */
     uint64_t sample_count;
-    presto__progress progress;
+    presto__progress_file progress;
     bool has_progress_file;
     bool is_behind;   /* the progress file lacks something of `progress` */
     bool is_finished; /* an earlier run of the same job wrote all of it */

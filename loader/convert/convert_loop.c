@@ -84,7 +84,7 @@ static presto_status take_whole(loop *all, presto_error *err) {
         is_merged = true;
         char name[PRESTO__SHARD_NAME_BYTES];
         presto__conversion_working_name(job, whole.number, name);
-        PRESTO_TRY(presto__progress_add(&job->progress, name, &whole, err));
+        PRESTO_TRY(presto__progress_file_add(&job->progress, name, &whole, err));
         job->is_behind = true;
     }
     return PRESTO_OK;
@@ -112,7 +112,7 @@ static presto_status make_room(loop *all, presto_error *err) {
 static presto_status append(loop *all, size_t which, const presto__rows *rows, presto_error *err) {
     open_shard *open = &all->open[which];
     PRESTO_TRY(make_room(all, err));
-    presto__batch *batch = (presto__batch *)(void *)rows->batch;
+    presto__packet_batch *batch = (presto__packet_batch *)(void *)rows->batch;
     atomic_fetch_add_explicit(&batch->packet->refs, 1, memory_order_relaxed);
     open->records += rows->count;
     open->frame_bytes += rows->frames.bytes;
@@ -148,7 +148,7 @@ static bool fits(const presto__conversion *job, const open_shard *open, uint32_t
 }
 
 static presto_status begin_by_size(loop *all, presto_error *err) {
-    const presto__progress *progress = &all->job->progress;
+    const presto__progress_file *progress = &all->job->progress;
     size_t number = progress->shard_count;
     if (number >= PRESTO_MAX_SHARDS)
         return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
@@ -156,14 +156,14 @@ static presto_status begin_by_size(loop *all, presto_error *err) {
                            (uintmax_t)all->job->options->shard_bytes,
                            presto_plural(all->job->options->shard_bytes));
     begin(all, 0,
-          &(presto__shard_range){.number = number, .first = presto__progress_next(progress)});
+          &(presto__shard_range){.number = number, .first = presto__progress_file_next(progress)});
     return PRESTO_OK;
 }
 
 /* The rows from `row` on that go into the open shard; how many they are says what is returned. */
 static presto__rows rows_that_fit(const loop *all, presto_batch *batch, size_t row,
                                   const uint8_t *at) {
-    const presto__batch *inner = (const presto__batch *)(const void *)batch;
+    const presto__packet_batch *inner = (const presto__packet_batch *)(const void *)batch;
     const uint32_t *raw_bytes = inner->packet->raw_bytes + inner->first;
     presto__rows rows = {.batch = batch, .frame_bytes = batch->frame_bytes + row};
     open_shard open = all->open[0];
@@ -200,12 +200,12 @@ static presto_status take_by_size(loop *all, presto_batch *batch, presto_error *
 /* There is one at least, and the last one ends with the last sample. */
 static presto_status end_by_size(loop *all, presto_error *err) {
     presto__conversion *job = all->job;
-    presto__progress *progress = &job->progress;
+    presto__progress_file *progress = &job->progress;
     if (progress->shard_count == 0 && !all->open[0].is_open)
         PRESTO_TRY(begin_by_size(all, err));
     if (all->open[0].is_open) {
         PRESTO_TRY(finish(all, 0, job->sample_count, err));
-    } else if (presto__progress_next(progress) < job->sample_count) {
+    } else if (presto__progress_file_next(progress) < job->sample_count) {
         PRESTO_TRY(merge_schema(job, err));
         progress->shards[progress->shard_count - 1].end = job->sample_count; /* all was left out */
         PRESTO_TRY(presto__conversion_note(job, err));
@@ -419,7 +419,7 @@ static presto_status run(loop *all, size_t range_count, presto_error *err) {
 /* Which shards are to be made, and which samples the loader is to hand out for that. */
 static presto_status list_missing(loop *all, size_t *range_count_out, presto_error *err) {
     const presto__conversion *job = all->job;
-    const presto__progress *progress = &job->progress;
+    const presto__progress_file *progress = &job->progress;
     bool by_size = presto__conversion_by_size(job);
     size_t most = by_size ? 1 : job->shard_count - progress->shard_count;
     all->missing = calloc(most + 1, sizeof *all->missing);
@@ -427,7 +427,7 @@ static presto_status list_missing(loop *all, size_t *range_count_out, presto_err
     if (all->missing == NULL || all->ranges == NULL)
         return presto_fail_memory(err, most * sizeof *all->missing);
     *range_count_out = 1;
-    all->ranges[0] = (presto__range){presto__progress_next(progress), job->sample_count};
+    all->ranges[0] = (presto__range){presto__progress_file_next(progress), job->sample_count};
     if (by_size)
         return PRESTO_OK;
     *range_count_out = 0;
@@ -475,7 +475,7 @@ static presto_status run_with_writers(loop *all, size_t range_count, presto_erro
 }
 
 presto_status presto__conversion_run_loop(presto__conversion *job, presto_error *err) {
-    loop all = {.job = job, .done = presto__progress_samples(&job->progress)};
+    loop all = {.job = job, .done = presto__progress_file_samples(&job->progress)};
     size_t range_count = 0;
     presto_status status = list_missing(&all, &range_count, err);
     if (status == PRESTO_OK)

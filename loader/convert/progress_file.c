@@ -23,16 +23,16 @@
 #define NOTED_AT_ONCE 64 /* shards */
 #define NOTE_INTERVAL_NS 1000000000
 
-void presto__progress_done(presto__progress *progress) {
-    presto__progress_keep(progress, 0);
+void presto__progress_file_done(presto__progress_file *progress) {
+    presto__progress_file_keep(progress, 0);
     free(progress->shards);
     free(progress->job);
     presto__schema_done(&progress->schema);
-    *progress = (presto__progress){0};
+    *progress = (presto__progress_file){0};
 }
 
-presto_status presto__progress_add(presto__progress *progress, const char *file,
-                                   const presto__whole_shard *shard, presto_error *err) {
+presto_status presto__progress_file_add(presto__progress_file *progress, const char *file,
+                                        const presto__whole_shard *shard, presto_error *err) {
     size_t count = progress->shard_count;
     presto__whole_shard *shards = realloc(progress->shards, (count + 1) * sizeof *shards);
     if (shards == NULL)
@@ -51,24 +51,24 @@ presto_status presto__progress_add(presto__progress *progress, const char *file,
     return PRESTO_OK;
 }
 
-void presto__progress_keep(presto__progress *progress, size_t count) {
+void presto__progress_file_keep(presto__progress_file *progress, size_t count) {
     while (progress->shard_count > count)
         free(progress->shards[--progress->shard_count].described.file);
 }
 
-uint64_t presto__progress_next(const presto__progress *progress) {
+uint64_t presto__progress_file_next(const presto__progress_file *progress) {
     return progress->shard_count == 0 ? 0 : progress->shards[progress->shard_count - 1].end;
 }
 
-uint64_t presto__progress_samples(const presto__progress *progress) {
+uint64_t presto__progress_file_samples(const presto__progress_file *progress) {
     uint64_t samples = 0;
     for (size_t i = 0; i < progress->shard_count; i++)
         samples += progress->shards[i].end - progress->shards[i].first;
     return samples;
 }
 
-uint64_t presto__progress_skipped(const presto__progress *progress) {
-    uint64_t skipped = presto__progress_samples(progress);
+uint64_t presto__progress_file_skipped(const presto__progress_file *progress) {
+    uint64_t skipped = presto__progress_file_samples(progress);
     for (size_t i = 0; i < progress->shard_count; i++)
         skipped -= progress->shards[i].described.records;
     return skipped;
@@ -96,7 +96,7 @@ static json_t *schema_to_json(const presto__schema *schema) {
     return list;
 }
 
-static json_t *shards_to_json(const presto__progress *progress) {
+static json_t *shards_to_json(const presto__progress_file *progress) {
     json_t *list = json_array();
     for (size_t i = 0; list != NULL && i < progress->shard_count; i++) {
         const presto__whole_shard *whole = &progress->shards[i];
@@ -114,7 +114,7 @@ static json_t *shards_to_json(const presto__progress *progress) {
     return list;
 }
 
-static char *to_text(const presto__progress *progress) {
+static char *to_text(const presto__progress_file *progress) {
     json_t *root = json_pack("{s:i, s:o*, s:o*, s:o*}", "format", PROGRESS_FORMAT, "job",
                              json_loads(progress->job, 0, NULL), "shards", shards_to_json(progress),
                              "features", schema_to_json(&progress->schema));
@@ -133,8 +133,8 @@ presto_status presto__replace_file(const char *dir, const char *name, presto_spa
     return status;
 }
 
-presto_status presto__progress_write(const char *dir, const presto__progress *progress, bool sync,
-                                     presto_error *err) {
+presto_status presto__progress_file_write(const char *dir, const presto__progress_file *progress,
+                                          bool sync, presto_error *err) {
     char *text = to_text(progress);
     if (text == NULL)
         return presto_fail_memory(err, 0);
@@ -144,13 +144,13 @@ presto_status presto__progress_write(const char *dir, const presto__progress *pr
     return status;
 }
 
-bool presto__progress_is_due(const presto__progress *progress, uint64_t since_ns) {
+bool presto__progress_file_is_due(const presto__progress_file *progress, uint64_t since_ns) {
     return progress->shard_count <= NOTED_AT_ONCE || since_ns >= NOTE_INTERVAL_NS;
 }
 
 /* ---- reading ---- */
 
-static presto_status read_shards(const json_t *list, presto__progress *progress,
+static presto_status read_shards(const json_t *list, presto__progress_file *progress,
                                  presto_error *err) {
     size_t i;
     json_t *item;
@@ -162,8 +162,9 @@ static presto_status read_shards(const json_t *list, presto__progress *progress,
                         &file, "first", &first, "end", &end, "records", &records, "stored_bytes",
                         &stored, "raw_bytes", &raw, "crc32c", &crc) != 0 ||
             number < least || number == INT64_MAX ||
-            first < (json_int_t)presto__progress_next(progress) || end < first || records < 0 ||
-            records > end - first || stored < 0 || raw < 0 || crc < 0 || crc > UINT32_MAX)
+            first < (json_int_t)presto__progress_file_next(progress) || end < first ||
+            records < 0 || records > end - first || stored < 0 || raw < 0 || crc < 0 ||
+            crc > UINT32_MAX)
             return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
                                "shard %zu is no shard" REMEDY, i);
         presto__whole_shard shard = {.number = (size_t)number,
@@ -173,7 +174,7 @@ static presto_status read_shards(const json_t *list, presto__progress *progress,
                                                    .stored_bytes = (uint64_t)stored,
                                                    .raw_bytes = (uint64_t)raw,
                                                    .crc32c = (uint32_t)crc}};
-        PRESTO_TRY(presto__progress_add(progress, file, &shard, err));
+        PRESTO_TRY(presto__progress_file_add(progress, file, &shard, err));
         least = number + 1;
     }
     return PRESTO_OK;
@@ -217,7 +218,7 @@ static presto_status read_feature(json_t *item, size_t number, presto__schema *s
     return status;
 }
 
-static presto_status read_features(const json_t *list, presto__progress *progress,
+static presto_status read_features(const json_t *list, presto__progress_file *progress,
                                    presto_error *err) {
     size_t i;
     json_t *item;
@@ -229,7 +230,7 @@ static presto_status read_features(const json_t *list, presto__progress *progres
     return PRESTO_OK;
 }
 
-static presto_status read_root(json_t *root, presto__progress *progress, presto_error *err) {
+static presto_status read_root(json_t *root, presto__progress_file *progress, presto_error *err) {
     int format;
     json_t *job, *shards, *features;
     if (json_unpack(root, "{s:i, s:o, s:o, s:o}", "format", &format, "job", &job, "shards", &shards,
@@ -245,8 +246,8 @@ static presto_status read_root(json_t *root, presto__progress *progress, presto_
     return read_features(features, progress, err);
 }
 
-presto_status presto__progress_parse(presto_span text, presto__progress *progress,
-                                     presto_error *err) {
+presto_status presto__progress_file_parse(presto_span text, presto__progress_file *progress,
+                                          presto_error *err) {
     json_error_t where;
     json_t *root = json_loadb((const char *)text.data, text.bytes, JSON_REJECT_DUPLICATES, &where);
     if (root == NULL && json_error_code(&where) == json_error_out_of_memory)
@@ -259,20 +260,20 @@ presto_status presto__progress_parse(presto_span text, presto__progress *progres
     return status;
 }
 
-presto_status presto__progress_read(const char *dir, presto__progress *progress_out,
-                                    presto_error *err) {
+presto_status presto__progress_file_read(const char *dir, presto__progress_file *progress_out,
+                                         presto_error *err) {
     char *path = presto__join_path(dir, PRESTO_PROGRESS_FILE);
     if (path == NULL)
         return presto_fail_memory(err, 1);
-    presto__progress progress = {0};
+    presto__progress_file progress = {0};
     presto_buffer text = {0};
     presto_status status = presto_file_read(path, MOST_BYTES, &text, err);
     if (status == PRESTO_OK)
-        status = presto__progress_parse(presto_buffer_span(&text), &progress, err);
+        status = presto__progress_file_parse(presto_buffer_span(&text), &progress, err);
     presto_buffer_done(&text);
     if (status < 0) {
         presto_error_set_file(err, path);
-        presto__progress_done(&progress);
+        presto__progress_file_done(&progress);
     } else {
         *progress_out = progress;
     }
@@ -289,8 +290,8 @@ static const char *first_difference(json_t *ours, json_t *theirs) {
     return json_equal(ours, theirs) ? NULL : "an option";
 }
 
-presto_status presto__progress_compare(const presto__progress *progress, const char *job,
-                                       presto_error *err) {
+presto_status presto__progress_file_compare(const presto__progress_file *progress, const char *job,
+                                            presto_error *err) {
     json_t *ours = json_loads(job, 0, NULL);
     json_t *theirs = json_loads(progress->job, 0, NULL);
     const char *key = ours == NULL || theirs == NULL ? "an option" : first_difference(ours, theirs);

@@ -132,17 +132,18 @@ static presto__packet *take_packet(presto_loader *loader) {
     return packet;
 }
 
-/* Too many skipped? Then the packet ends at this fault. */
-static bool exceeds_limit(presto_loader *loader, const presto__fault *fault, presto_error *err) {
+/* Too many skipped? Then the packet ends at this sample. */
+static bool exceeds_limit(presto_loader *loader, const presto__left_out *left_out,
+                          presto_error *err) {
     if (loader->skipped_samples <= loader->options.errors.skip_limit)
         return false;
-    *err = fault->error;
+    *err = left_out->error;
     char message[PRESTO_ERROR_MESSAGE_BYTES];
     snprintf(message, sizeof message,
              "%" PRIu64 " sample%s had to be left out, which is more than the %" PRIu64
              " allowed; the last one: %.300s",
              loader->skipped_samples, presto_plural(loader->skipped_samples),
-             loader->options.errors.skip_limit, fault->error.message);
+             loader->options.errors.skip_limit, left_out->error.message);
     memcpy(err->message, message, sizeof message);
     return true;
 }
@@ -151,24 +152,24 @@ static bool exceeds_limit(presto_loader *loader, const presto__fault *fault, pre
  * budget; count what steps left out. */
 static void report_skipped(presto_loader *loader, presto__packet *packet) {
     for (size_t i = 0; i < packet->part_count; i++) {
-        const presto__part *part = &packet->parts[i];
-        for (size_t j = 0; j < part->fault_count; j++) {
-            const presto__fault *fault = &part->faults[j];
-            if (fault->position >= packet->failed_at)
+        const presto__packet_part *part = &packet->parts[i];
+        for (size_t j = 0; j < part->left_out_count; j++) {
+            const presto__left_out *left_out = &part->left_out[j];
+            if (left_out->position >= packet->failed_at)
                 return;
-            if (fault->error.status == PRESTO_DROP) {
+            if (left_out->error.status == PRESTO_DROP) {
                 loader->dropped_samples++;
                 continue;
             }
             loader->skipped_samples++;
-            if (exceeds_limit(loader, fault, &packet->own_error)) {
-                presto__packet_cut(packet, fault->position, &packet->own_error,
+            if (exceeds_limit(loader, left_out, &packet->own_error)) {
+                presto__packet_cut(packet, left_out->position, &packet->own_error,
                                    loader->options.output);
                 return;
             }
             if (loader->options.errors.on_skip != NULL)
                 loader->options.errors.on_skip(loader->options.errors.on_skip_user, packet->epoch,
-                                               fault->number, &fault->error);
+                                               left_out->number, &left_out->error);
         }
     }
 }
@@ -254,10 +255,10 @@ static presto_status next_packet(presto_loader *loader, presto_error *err) {
 }
 
 /* The next batch of the current packet; NULL if it has no more. */
-static presto__batch *next_batch(presto_loader *loader) {
+static presto__packet_batch *next_batch(presto_loader *loader) {
     presto__packet *packet = loader->current;
     while (loader->current_batch < packet->batch_count) {
-        presto__batch *batch = &packet->batches[loader->current_batch++];
+        presto__packet_batch *batch = &packet->batches[loader->current_batch++];
         bool is_cut = batch->first + batch->positions > packet->failed_at;
         if (batch->shown.rows > 0 && !(is_cut && loader->options.range.drop_last))
             return batch;
@@ -275,7 +276,7 @@ presto_status presto_loader_next(presto_loader *loader, presto_batch **batch_out
     for (;;) {
         if (presto__loader_stops(loader))
             return fail_stopped(loader, err);
-        presto__batch *batch = loader->current == NULL ? NULL : next_batch(loader);
+        presto__packet_batch *batch = loader->current == NULL ? NULL : next_batch(loader);
         if (batch != NULL) {
             atomic_fetch_add_explicit(&loader->current->refs, 1, memory_order_relaxed);
             loader->state_epoch = batch->shown.epoch;

@@ -173,7 +173,7 @@ static bool is_spare(const presto__worker *worker) {
 }
 
 /* The next part to work on; NULL: there is nothing more to do. Waits for room. */
-static presto__part *take_part(presto__worker *worker, presto__packet **packet_out) {
+static presto__packet_part *take_part(presto__worker *worker, presto__packet **packet_out) {
     presto_loader *loader = worker->loader;
     presto__pool *pool = loader->pool;
     for (;;) {
@@ -213,7 +213,7 @@ static presto__part *take_part(presto__worker *worker, presto__packet **packet_o
     }
     presto__packet *packet = loader->filling;
     bool in_order = presto__order_is_sequential(&loader->order);
-    presto__part *part =
+    presto__packet_part *part =
         presto__packet_take_part_locked(packet, presto__worker_home(worker), in_order);
     if (packet->first_untaken == packet->part_count)
         loader->filling = NULL;
@@ -279,7 +279,7 @@ static void packet_is_ready(presto_loader *loader, presto__packet *packet, size_
 }
 
 /* Run a part that was taken. The lock is held on entry and on return, but not in between. */
-static void run_part(presto__worker *worker, presto__packet *packet, presto__part *part) {
+static void run_part(presto__worker *worker, presto__packet *packet, presto__packet_part *part) {
     presto_loader *loader = worker->loader;
     presto__pool *pool = loader->pool;
     pthread_mutex_unlock(&pool->lock);
@@ -321,7 +321,7 @@ static void run_part(presto__worker *worker, presto__packet *packet, presto__par
 
 bool presto__worker_run_next(presto__worker *worker) {
     presto__packet *packet;
-    presto__part *part = take_part(worker, &packet);
+    presto__packet_part *part = take_part(worker, &packet);
     if (part != NULL)
         run_part(worker, packet, part);
     return part != NULL;

@@ -42,7 +42,7 @@ void presto__read_ahead_init(presto__read_ahead *ahead, const presto_loader *loa
 
 /* Positions are counted on from the first epoch of the loader. */
 static uint64_t position_of(const presto_loader *loader, const presto__packet *packet,
-                            const presto__part *part) {
+                            const presto__packet_part *part) {
     return (packet->epoch - loader->options.range.first_epoch) * loader->epoch_samples +
            packet->first + part->first;
 }
@@ -131,7 +131,7 @@ static void tell_ranges(presto__worker *worker, uint64_t samples) {
 }
 
 void presto__read_ahead_before(presto__worker *worker, const presto__packet *packet,
-                               const presto__part *part) {
+                               const presto__packet_part *part) {
     presto_loader *loader = worker->loader;
     presto__read_ahead *ahead = &loader->read_ahead;
     uint64_t samples = atomic_load_explicit(&ahead->samples, memory_order_relaxed);
@@ -156,7 +156,7 @@ void presto__read_ahead_before(presto__worker *worker, const presto__packet *pac
 }
 
 /* Did the part's reads take as long as storage takes? Those of a cache do not count. */
-static bool was_slow(const presto__worker *worker, const presto__part *part) {
+static bool was_slow(const presto__worker *worker, const presto__packet_part *part) {
     const presto_loader *loader = worker->loader;
     const presto__read_stats *stats = &worker->reader->stats;
     bool has_cache = loader->pool->cache != NULL || loader->disk != NULL;
@@ -167,7 +167,7 @@ static bool was_slow(const presto__worker *worker, const presto__part *part) {
     return stats->read_ns > fair_ns;
 }
 
-void presto__read_ahead_after(presto__worker *worker, const presto__part *part) {
+void presto__read_ahead_after(presto__worker *worker, const presto__packet_part *part) {
     presto__read_ahead *ahead = &worker->loader->read_ahead;
     if (ahead->most_samples == 0)
         return;

@@ -18,7 +18,7 @@ presto__place presto__worker_row(const presto__worker *worker) {
  */
 static presto_status begin_fill(presto__worker *worker, const presto__place *place,
                                 const presto_sample *sample, bool is_complete, presto_error *err) {
-    presto__batch *batch = worker->batch;
+    presto__packet_batch *batch = worker->batch;
     if (worker->packet->part_count > 1) {
         presto_status status = PRESTO_OK;
         pthread_mutex_lock(&worker->loader->pool->lock);

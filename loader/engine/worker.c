@@ -249,8 +249,8 @@ static void stop_later_parts(presto__worker *worker) {
 }
 
 static void fail_part(presto__worker *worker, const presto_error *error) {
-    presto__part_fault(worker->part, worker->position, worker->packet->numbers[worker->position],
-                       error, true);
+    presto__part_leave_out(worker->part, worker->position,
+                           worker->packet->numbers[worker->position], error, true);
     stop_later_parts(worker);
 }
 
@@ -316,7 +316,7 @@ static void undo_fill(presto__worker *worker) {
  */
 static bool run_samples(presto__worker *worker, size_t first, size_t *count_io, uint64_t stride) {
     presto__packet *packet = worker->packet;
-    presto__part *part = worker->part;
+    presto__packet_part *part = worker->part;
     size_t batch_rows = packet->batches[0].positions;
     size_t count = *count_io;
     presto_error error;
@@ -356,15 +356,15 @@ static bool run_samples(presto__worker *worker, size_t first, size_t *count_io, 
             fail_part(worker, &error);
             return false;
         }
-        presto__part_fault(part, worker->position, packet->numbers[worker->position], &error,
-                           false);
+        presto__part_leave_out(part, worker->position, packet->numbers[worker->position], &error,
+                               false);
         if (part->has_failed)
             return false;
     }
     return true;
 }
 
-void presto__worker_run(presto__worker *worker, presto__packet *packet, presto__part *part) {
+void presto__worker_run(presto__worker *worker, presto__packet *packet, presto__packet_part *part) {
     presto_loader *loader = worker->loader;
     worker->packet = packet;
     worker->part = part;

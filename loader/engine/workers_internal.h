@@ -69,8 +69,8 @@ struct presto__worker {
 
     /* The sample being run: its packet is in the ring, which the loader frees after the join. */
     presto__packet *packet;
-    presto__part *part;
-    presto__batch *batch;
+    presto__packet_part *part;
+    presto__packet_batch *batch;
     size_t position; /* in the packet */
     size_t index;    /* in the numbers fetched last; SIZE_MAX: from the cache */
     presto_sample *sample;
@@ -223,12 +223,12 @@ size_t presto__worker_memory(const presto__worker *worker);
 void presto__read_ahead_init(presto__read_ahead *ahead, const presto_loader *loader);
 /** The part is about to be read: tell what comes after it. */
 void presto__read_ahead_before(presto__worker *worker, const presto__packet *packet,
-                               const presto__part *part);
+                               const presto__packet_part *part);
 /** It has been: see how long that took. */
-void presto__read_ahead_after(presto__worker *worker, const presto__part *part);
+void presto__read_ahead_after(presto__worker *worker, const presto__packet_part *part);
 
 /** Run one part: everything but the bookkeeping. */
-void presto__worker_run(presto__worker *worker, presto__packet *packet, presto__part *part);
+void presto__worker_run(presto__worker *worker, presto__packet *packet, presto__packet_part *part);
 
 /* ---- tickets: with the pool's lock held ---- */
 

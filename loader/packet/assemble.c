@@ -19,32 +19,32 @@ typedef struct joined {
     bool varies;                 /* over all fills */
     bool is_dense;               /* all rows stand in the batch's array */
     bool has_shapes;
-    size_t fills;             /* with at least one row */
-    const presto__part *part; /* of `first` */
+    size_t fills;                    /* with at least one row */
+    const presto__packet_part *part; /* of `first` */
 } joined;
 
 /* What a part has of a batch of several parts. */
 typedef struct share {
-    const presto__part *part;
+    const presto__packet_part *part;
     presto__fill *fill;
     size_t rows; /* of them, that are shown */
 } share;
 
 /* The shares of a batch one after the other, over as many rows as are shown. */
 typedef struct shares {
-    presto__batch *batch;
+    presto__packet_batch *batch;
     size_t part;
     size_t rows_left;
 } shares;
 
-static shares begin_shares(presto__batch *batch) {
+static shares begin_shares(presto__packet_batch *batch) {
     return (shares){.batch = batch, .rows_left = batch->shown.rows};
 }
 
 static bool next_share(shares *walk, share *share_out) {
     presto__packet *packet = walk->batch->packet;
     while (walk->rows_left > 0 && walk->part < packet->part_count) {
-        presto__part *part = &packet->parts[walk->part++];
+        presto__packet_part *part = &packet->parts[walk->part++];
         presto__fill *fill = &part->fill;
         size_t rows = fill->rows < walk->rows_left ? fill->rows : walk->rows_left;
         walk->rows_left -= rows;
@@ -79,7 +79,7 @@ static const presto__column *find_earlier(const presto__packet *packet, size_t p
     return found;
 }
 
-size_t presto__batch_conflict(const presto__batch *batch, const presto__column **column_out,
+size_t presto__batch_conflict(const presto__packet_batch *batch, const presto__column **column_out,
                               presto_dtype *dtype_out) {
     const presto__packet *packet = batch->packet;
     size_t found = SIZE_MAX;
@@ -100,7 +100,7 @@ size_t presto__batch_conflict(const presto__batch *batch, const presto__column *
 /* ---- one part ---- */
 
 /* Where its rows stand: tails no longer move. */
-static void resolve(const presto__part *part, presto__column *column) {
+static void resolve(const presto__packet_part *part, presto__column *column) {
     if (column->is_dense)
         return;
     column->array = part->tails[2 * column->slot].data + column->start;
@@ -123,7 +123,7 @@ static void show_shapes(int64_t *shapes, size_t rows, presto_batch_feature *feat
     feature->shape_rank = rank;
 }
 
-static bool is_ragged_by_rule(const presto__batch *batch, const presto__column *column) {
+static bool is_ragged_by_rule(const presto__packet_batch *batch, const presto__column *column) {
     return column->rule != NULL && column->rule->is_ragged && batch->packet->batch_rows > 1;
 }
 
@@ -139,7 +139,7 @@ static void show_dense(const presto__column *column, size_t rows, presto_batch_f
     feature->tensor.data = column->array;
 }
 
-static void show(const presto__batch *batch, const presto__column *column, size_t rows,
+static void show(const presto__packet_batch *batch, const presto__column *column, size_t rows,
                  presto_batch_feature *feature) {
     bool is_ragged = column->varies || is_ragged_by_rule(batch, column);
     *feature = (presto_batch_feature){.name = column->name, .encoding = column->encoding};
@@ -162,7 +162,7 @@ static void show(const presto__batch *batch, const presto__column *column, size_
 
 /* ---- several parts ---- */
 
-static joined join(presto__batch *batch, const presto__column *like) {
+static joined join(presto__packet_batch *batch, const presto__column *like) {
     joined all = {.is_dense = true};
     share next;
     for (shares walk = begin_shares(batch); next_share(&walk, &next);) {
@@ -186,7 +186,7 @@ static joined join(presto__batch *batch, const presto__column *like) {
 }
 
 /* All rows are in the batch's array: move those behind a gap up. */
-static void close_array(presto__batch *batch, presto__column *whole) {
+static void close_array(presto__packet_batch *batch, presto__column *whole) {
     size_t rows = 0;
     share next;
     uint8_t *array = NULL;
@@ -218,8 +218,8 @@ static void measure(const presto__column *column, size_t rows, size_t *bytes_out
 }
 
 /* Room for the values of all shares, and for what says where they end. */
-static presto_status make_room(presto__batch *batch, const joined *all, presto__column *whole,
-                               presto_error *err) {
+static presto_status make_room(presto__packet_batch *batch, const joined *all,
+                               presto__column *whole, presto_error *err) {
     size_t bytes = 0, items = 0, rows = batch->shown.rows;
     share next;
     for (shares walk = begin_shares(batch); next_share(&walk, &next);) {
@@ -294,7 +294,7 @@ static void add_rows(const presto__column *column, const share *from, size_t row
             before + (column->is_dense ? (int64_t)i * elements : column->ends[i]);
 }
 
-static presto_status gather(presto__batch *batch, const joined *all, presto__column *whole,
+static presto_status gather(presto__packet_batch *batch, const joined *all, presto__column *whole,
                             presto_error *err) {
     size_t row = 0;
     share next;
@@ -310,7 +310,7 @@ static presto_status gather(presto__batch *batch, const joined *all, presto__col
     return PRESTO_OK;
 }
 
-static presto_status show_joined(presto__batch *batch, const presto__column *like,
+static presto_status show_joined(presto__packet_batch *batch, const presto__column *like,
                                  presto_batch_feature *feature, presto_error *err) {
     joined all = join(batch, like);
     presto__column whole = all.first == NULL ? *like : *all.first; /* it is in some part */
@@ -331,7 +331,7 @@ static presto_status show_joined(presto__batch *batch, const presto__column *lik
 /* ---- all features ---- */
 
 /* The columns of all shares, each name once, by name. */
-static size_t list_columns(presto__batch *batch, const presto__column **list) {
+static size_t list_columns(presto__packet_batch *batch, const presto__column **list) {
     size_t count = 0;
     share next;
     for (shares walk = begin_shares(batch); next_share(&walk, &next);)
@@ -351,7 +351,7 @@ static size_t list_columns(presto__batch *batch, const presto__column **list) {
     return count;
 }
 
-static presto_status make_features(presto__batch *batch, size_t count, size_t each,
+static presto_status make_features(presto__packet_batch *batch, size_t count, size_t each,
                                    presto_error *err) {
     size_t bytes;
     const presto__packet *packet = batch->packet;
@@ -362,7 +362,7 @@ static presto_status make_features(presto__batch *batch, size_t count, size_t ea
     return batch->features == NULL ? presto_fail_memory(err, bytes) : PRESTO_OK;
 }
 
-static presto_status assemble_alone(presto__batch *batch, presto_error *err) {
+static presto_status assemble_alone(presto__packet_batch *batch, presto_error *err) {
     presto__fill *fill = &batch->fill;
     PRESTO_TRY(make_features(batch, fill->count, sizeof *batch->features, err));
     for (size_t i = 0; i < fill->count; i++) {
@@ -373,7 +373,7 @@ static presto_status assemble_alone(presto__batch *batch, presto_error *err) {
     return PRESTO_OK;
 }
 
-static presto_status assemble_joined(presto__batch *batch, presto_error *err) {
+static presto_status assemble_joined(presto__packet_batch *batch, presto_error *err) {
     size_t most = 0;
     share next;
     for (shares walk = begin_shares(batch); next_share(&walk, &next);)
@@ -388,7 +388,7 @@ static presto_status assemble_joined(presto__batch *batch, presto_error *err) {
 }
 
 /* Workers stop anywhere when nobody wants the batch any more. */
-static bool is_abandoned(const presto__batch *batch) {
+static bool is_abandoned(const presto__packet_batch *batch) {
     const presto__packet *packet = batch->packet;
     size_t rows = batch->fill.rows;
     for (size_t i = 0; packet->part_count > 1 && i < packet->part_count; i++)
@@ -396,14 +396,14 @@ static bool is_abandoned(const presto__batch *batch) {
     return rows < batch->shown.rows;
 }
 
-static void find_main(presto__batch *batch) {
+static void find_main(presto__packet_batch *batch) {
     const char *main = batch->packet->rules->main_feature;
     for (size_t i = 0; main != NULL && i < batch->feature_count; i++)
         if (strcmp(batch->features[i].name, main) == 0)
             batch->shown.main_feature = i;
 }
 
-static presto_status pad_features(presto__batch *batch, presto_error *err) {
+static presto_status pad_features(presto__packet_batch *batch, presto_error *err) {
     for (size_t i = 0; i < batch->feature_count; i++) {
         presto_batch_feature *feature = &batch->features[i];
         const presto__rule *rule =
@@ -414,7 +414,7 @@ static presto_status pad_features(presto__batch *batch, presto_error *err) {
     return PRESTO_OK;
 }
 
-presto_status presto__batch_assemble(presto__batch *batch, presto_error *err) {
+presto_status presto__batch_assemble(presto__packet_batch *batch, presto_error *err) {
     if (batch->shown.rows == 0 || is_abandoned(batch))
         return PRESTO_OK;
     if (!batch->is_view) {

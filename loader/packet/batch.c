@@ -11,35 +11,36 @@ static void find_failure(presto__packet *packet) {
     packet->failed_at = packet->count;
     packet->failure = NULL;
     for (size_t i = 0; i < packet->part_count && packet->failure == NULL; i++) {
-        const presto__part *part = &packet->parts[i];
+        const presto__packet_part *part = &packet->parts[i];
         if (!part->has_failed)
             continue;
-        const presto__fault *fault = &part->faults[part->fault_count - 1];
-        packet->failure = &fault->error;
-        packet->failed_at = fault->position;
+        const presto__left_out *left_out = &part->left_out[part->left_out_count - 1];
+        packet->failure = &left_out->error;
+        packet->failed_at = left_out->position;
     }
 }
 
-/* Walks the faults of all parts in the order of positions. */
-typedef struct fault_walk {
+/* Walks the samples left out of all parts in the order of positions. */
+typedef struct left_out_walk {
     const presto__packet *packet;
-    size_t part, fault;
-} fault_walk;
+    size_t part, left_out;
+} left_out_walk;
 
-static size_t next_fault(const fault_walk *walk) {
-    const presto__part *part = &walk->packet->parts[walk->part];
-    return walk->part < walk->packet->part_count ? part->faults[walk->fault].position : SIZE_MAX;
+static size_t next_left_out(const left_out_walk *walk) {
+    const presto__packet_part *part = &walk->packet->parts[walk->part];
+    return walk->part < walk->packet->part_count ? part->left_out[walk->left_out].position
+                                                 : SIZE_MAX;
 }
 
-static void settle(fault_walk *walk) {
+static void settle(left_out_walk *walk) {
     while (walk->part < walk->packet->part_count &&
-           walk->fault == walk->packet->parts[walk->part].fault_count) {
+           walk->left_out == walk->packet->parts[walk->part].left_out_count) {
         walk->part++;
-        walk->fault = 0;
+        walk->left_out = 0;
     }
 }
 
-static void move_row(presto__batch *batch, size_t to, size_t from) {
+static void move_row(presto__packet_batch *batch, size_t to, size_t from) {
     presto__packet *packet = batch->packet;
     if (packet->frame_capacity > 0) {
         packet->frame_bytes[batch->first + to] = packet->frame_bytes[batch->first + from];
@@ -49,14 +50,14 @@ static void move_row(presto__batch *batch, size_t to, size_t from) {
 }
 
 /* Rows that stay, moved up over those left out. */
-static void close_gaps(presto__batch *batch, fault_walk *walk) {
+static void close_gaps(presto__packet_batch *batch, left_out_walk *walk) {
     size_t rows = 0;
     size_t end = batch->first + batch->positions;
     if (end > batch->packet->failed_at)
         end = batch->packet->failed_at > batch->first ? batch->packet->failed_at : batch->first;
     for (size_t at = batch->first; at < end; at++) {
-        if (next_fault(walk) == at) {
-            walk->fault++;
+        if (next_left_out(walk) == at) {
+            walk->left_out++;
             settle(walk);
             continue;
         }
@@ -68,7 +69,7 @@ static void close_gaps(presto__batch *batch, fault_walk *walk) {
     batch->shown.skipped = end - batch->first - rows;
 }
 
-static void sum_frames(presto__batch *batch) {
+static void sum_frames(presto__packet_batch *batch) {
     presto_batch *shown = &batch->shown;
     shown->frames.bytes = 0;
     shown->raw_bytes = 0;
@@ -80,7 +81,7 @@ static void sum_frames(presto__batch *batch) {
 
 /* Features of different types cannot stand in one batch, nor can the rows before them. */
 static void find_conflict(presto__packet *packet, const presto_source *source) {
-    presto__batch *batch = &packet->batches[0];
+    presto__packet_batch *batch = &packet->batches[0];
     if (packet->part_count > 1) {
         const presto__column *column;
         presto_dtype dtype;
@@ -99,7 +100,7 @@ static void find_conflict(presto__packet *packet, const presto_source *source) {
 }
 
 /* What the batch shows of its rows. If it cannot be made, the packet ends before it. */
-static void show_features(presto__batch *batch) {
+static void show_features(presto__packet_batch *batch) {
     presto__packet *packet = batch->packet;
     presto_error error;
     if (presto__batch_assemble(batch, &error) < 0) {
@@ -118,11 +119,11 @@ void presto__packet_finish(presto__packet *packet, const presto_source *source,
     find_failure(packet);
     if (output == PRESTO_OUTPUT_BATCHES)
         find_conflict(packet, source);
-    fault_walk walk = {.packet = packet};
+    left_out_walk walk = {.packet = packet};
     settle(&walk);
     size_t frame_offset = 0;
     for (size_t i = 0; i < packet->batch_count; i++) {
-        presto__batch *batch = &packet->batches[i];
+        presto__packet_batch *batch = &packet->batches[i];
         presto_batch *shown = &batch->shown;
         close_gaps(batch, &walk);
         shown->sample_numbers = packet->numbers + batch->first;
@@ -153,18 +154,18 @@ void presto__packet_cut(presto__packet *packet, size_t position, const presto_er
     packet->failure = failure;
     packet->failed_at = position;
     for (size_t i = 0; i < packet->batch_count; i++) {
-        presto__batch *batch = &packet->batches[i];
+        presto__packet_batch *batch = &packet->batches[i];
         presto_batch *shown = &batch->shown;
         if (batch->first + batch->positions <= position)
             continue;
         size_t end = position > batch->first ? position : batch->first;
-        size_t faults = 0;
+        size_t left_out = 0;
         for (size_t j = 0; j < packet->part_count; j++)
-            for (size_t k = 0; k < packet->parts[j].fault_count; k++)
-                faults += packet->parts[j].faults[k].position >= batch->first &&
-                          packet->parts[j].faults[k].position < end;
-        shown->rows = end - batch->first - faults;
-        shown->skipped = faults;
+            for (size_t k = 0; k < packet->parts[j].left_out_count; k++)
+                left_out += packet->parts[j].left_out[k].position >= batch->first &&
+                            packet->parts[j].left_out[k].position < end;
+        shown->rows = end - batch->first - left_out;
+        shown->skipped = left_out;
         for (size_t j = 0; output == PRESTO_OUTPUT_BATCHES && j < batch->feature_count; j++)
             trim(&batch->features[j], shown->rows);
         if (output == PRESTO_OUTPUT_RECORDS)

@@ -46,7 +46,7 @@ presto__column *presto__column_find(presto__fill *fill, presto_span name, size_t
 
 /* ---- tails ---- */
 
-static presto_status take_slot(presto__part *part, size_t *slot_out, presto_error *err) {
+static presto_status take_slot(presto__packet_part *part, size_t *slot_out, presto_error *err) {
     if (part->slot_count == part->slot_capacity) {
         size_t capacity = part->slot_capacity * 2 + 2;
         presto__tail *tails = realloc(part->tails, 2 * capacity * sizeof *tails);
@@ -141,7 +141,8 @@ presto_status presto__column_leave_array(const presto__place *place, presto__col
 /* ---- making columns ---- */
 
 /* A column of this name in the fill before: its name and its tails serve here as well. */
-static const presto__column *find_model(const presto__part *part, size_t at, presto_span name) {
+static const presto__column *find_model(const presto__packet_part *part, size_t at,
+                                        presto_span name) {
     const presto__fill *model = part->model;
     for (size_t i = 0; model != NULL && i < model->count; i++) {
         const presto__column *column = &model->columns[(at + i) % model->count];
@@ -256,14 +257,14 @@ static presto_status make_columns(const presto__place *place, const presto_sampl
 
 /* ---- arrays ---- */
 
-static bool begins_dense(const presto__column *column, const presto__batch *batch) {
+static bool begins_dense(const presto__column *column, const presto__packet_batch *batch) {
     bool is_declared_ragged = column->rule != NULL && column->rule->is_ragged;
     return !column->is_bytes && !(is_declared_ragged && batch->packet->batch_rows > 1);
 }
 
 /* Several parts: the batch's array, if rows of this column fit there. */
 static void share_array(const presto__place *place, presto__column *column) {
-    const presto__batch *batch = place->batch;
+    const presto__packet_batch *batch = place->batch;
     for (size_t i = 0; i < batch->array_count; i++) {
         const presto__column *array = &batch->arrays[i];
         if (array->name_bytes != column->name_bytes ||
@@ -276,7 +277,7 @@ static void share_array(const presto__place *place, presto__column *column) {
 }
 
 /* Arrays for the rows of `batch`, of those columns that begin with one. */
-static presto_status make_arrays(presto__batch *batch, presto__column *columns, size_t count,
+static presto_status make_arrays(presto__packet_batch *batch, presto__column *columns, size_t count,
                                  presto_error *err) {
     size_t all = 0;
     for (size_t i = 0; i < count; i++) {
@@ -305,7 +306,7 @@ static presto_status make_arrays(presto__batch *batch, presto__column *columns, 
 }
 
 /* Columns of the first rows, in memory that all parts may read: names included. */
-static presto_status share_columns(presto__batch *batch, const presto__fill *fill,
+static presto_status share_columns(presto__packet_batch *batch, const presto__fill *fill,
                                    presto_error *err) {
     size_t names = 0, bytes = fill->count * sizeof *fill->columns;
     for (size_t i = 0; i < fill->count; i++)
@@ -326,10 +327,10 @@ static presto_status share_columns(presto__batch *batch, const presto__fill *fil
     return PRESTO_OK;
 }
 
-presto_status presto__batch_layout(presto__batch *batch, const presto_sample *sample,
+presto_status presto__batch_layout(presto__packet_batch *batch, const presto_sample *sample,
                                    presto_error *err) {
     /* The parts' memory is their workers' own. */
-    presto__part part = {.memory = {0}};
+    presto__packet_part part = {.memory = {0}};
     presto__place place = {.batch = batch, .part = &part};
     presto__fill fill;
     presto_status status = make_columns(&place, sample, &fill, err);

@@ -38,7 +38,7 @@ presto_status presto__tail_append(presto__tail *tail, const void *data, size_t b
                                   presto_error *err);
 
 /** An array out of the part's memory, uninitialised; NULL: no memory. */
-static inline void *presto__part_take(presto__part *part, size_t count, size_t each) {
+static inline void *presto__part_take(presto__packet_part *part, size_t count, size_t each) {
     size_t bytes;
     return presto__size_multiply(count, each, &bytes)
                ? presto_arena_alloc(&part->memory, bytes, _Alignof(max_align_t))
@@ -116,12 +116,12 @@ presto_status presto__column_begin_shapes(const presto__place *place, presto__co
 /** Note the shape of the row that comes next, if shapes are noted. */
 void presto__column_put_shape(presto__column *column, const presto_tensor_spec *spec);
 
-static inline presto__tail *presto__column_values(const presto__part *part,
+static inline presto__tail *presto__column_values(const presto__packet_part *part,
                                                   const presto__column *column) {
     return &part->tails[2 * column->slot];
 }
 
-static inline presto__tail *presto__column_items(const presto__part *part,
+static inline presto__tail *presto__column_items(const presto__packet_part *part,
                                                  const presto__column *column) {
     return &part->tails[2 * column->slot + 1];
 }
@@ -134,13 +134,13 @@ presto_status presto__fail_dtype(const presto__column *column, presto_dtype dtyp
 
 /** All rows of the batch are there: make its features out of what the parts have put. Where a
  * failure ends the batch early, `shown.rows` says so. */
-presto_status presto__batch_assemble(presto__batch *batch, presto_error *err);
+presto_status presto__batch_assemble(presto__packet_batch *batch, presto_error *err);
 /** The first row whose feature has another dtype than before in the batch: its position, or
  * SIZE_MAX; *column_out and *dtype_out say what it should have been. */
-size_t presto__batch_conflict(const presto__batch *batch, const presto__column **column_out,
+size_t presto__batch_conflict(const presto__packet_batch *batch, const presto__column **column_out,
                               presto_dtype *dtype_out);
 /** Make a dense array of a feature that a rule pads. */
-presto_status presto__batch_pad(presto__batch *batch, const presto__rule *rule,
+presto_status presto__batch_pad(presto__packet_batch *batch, const presto__rule *rule,
                                 presto_batch_feature *feature, presto_error *err);
 
 #endif

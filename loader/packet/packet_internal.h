@@ -56,7 +56,7 @@ typedef struct presto__fill {
     size_t rows;
 } presto__fill;
 
-typedef struct presto__batch {
+typedef struct presto__packet_batch {
     presto_batch shown;     /* first: what the caller sees */
     presto__packet *packet; /* that it is part of; alive while the caller holds the batch */
     size_t first;           /* position in the packet */
@@ -70,20 +70,20 @@ typedef struct presto__batch {
     size_t array_count;
     presto_batch_feature *features;
     size_t feature_count;
-} presto__batch;
+} presto__packet_batch;
 
 /** A sample left out, or the failure. */
-typedef struct presto__fault {
+typedef struct presto__left_out {
     size_t position; /* in the packet */
     uint64_t number; /* of the sample */
     presto_error error;
-} presto__fault;
+} presto__left_out;
 
 /** What one worker does of a packet. */
-typedef struct presto__part {
-    size_t first, count;   /* positions in the packet */
-    presto__fault *faults; /* rising; the last one is the failure if has_failed */
-    size_t fault_count, fault_capacity;
+typedef struct presto__packet_part {
+    size_t first, count;        /* positions in the packet */
+    presto__left_out *left_out; /* rising; the last one is the failure if has_failed */
+    size_t left_out_count, left_out_capacity;
     bool has_failed;
     presto_arena memory;        /* what its fills are made of, but for arrays and tails */
     struct presto__tail *tails; /* two a slot: values, ends of strings */
@@ -96,7 +96,7 @@ typedef struct presto__part {
     uint64_t delivered_bytes; /* BATCHES and COUNT: of the rows */
     size_t home;              /* who filled it in the packet's last life, or does now; 0: nobody */
     bool is_taken;            /* guarded by the pool's lock */
-} presto__part;
+} presto__packet_part;
 
 struct presto__packet {
     presto__pool *pool;         /* alive: each packet that is not free holds a reference */
@@ -112,13 +112,13 @@ struct presto__packet {
     uint64_t *numbers; /* sample number a position; compacted at the end */
     size_t number_capacity;
 
-    presto__part *parts;
+    presto__packet_part *parts;
     size_t part_count, part_capacity;
     size_t first_untaken;       /* part; guarded by the pool's lock */
     atomic_size_t parts_left;   /* not yet finished */
     atomic_size_t failing_part; /* the first part known to fail: later ones need not run */
 
-    presto__batch *batches;
+    presto__packet_batch *batches;
     size_t batch_rows; /* of each but the last one */
     size_t batch_count, batch_capacity;
     presto__slab slab;
@@ -135,7 +135,7 @@ struct presto__packet {
 
     /* Set when finished. */
     bool is_finished;
-    const presto_error *failure; /* in a part's faults or own_error; NULL: none */
+    const presto_error *failure; /* in a part's left_out or own_error; NULL: none */
     size_t failed_at;            /* its position; count if none */
     presto_error own_error;
     size_t accounted_bytes; /* what the pool's budget knows of this packet */
@@ -178,7 +178,8 @@ void presto__pool_prefer_locked(presto__pool *pool, size_t home);
  * With the lock held: the next part of a packet that has parts to take, where possible one that
  * `home` has filled before, for the same reason.
  */
-presto__part *presto__packet_take_part_locked(presto__packet *packet, size_t home, bool in_order);
+presto__packet_part *presto__packet_take_part_locked(presto__packet *packet, size_t home,
+                                                     bool in_order);
 /** With the lock held: a packet with refs 1. NULL: no memory. */
 presto__packet *presto__pool_take_locked(presto__pool *pool);
 /** With the lock held: change what is held. */
@@ -201,18 +202,18 @@ presto_status presto__packet_setup(presto__packet *packet, const presto__packet_
 void presto__packet_clear(presto__packet *packet);
 
 /** Note that the sample at `position` failed; without memory to note it, the part fails there. */
-void presto__part_fault(presto__part *part, size_t position, uint64_t number,
-                        const presto_error *error, bool is_failure);
+void presto__part_leave_out(presto__packet_part *part, size_t position, uint64_t number,
+                            const presto_error *error, bool is_failure);
 
 /** Where the worker is: the row that comes next. */
 typedef struct presto__place {
-    presto__batch *batch;
-    presto__part *part;
+    presto__packet_batch *batch;
+    presto__packet_part *part;
     size_t position; /* in the packet */
 } presto__place;
 
 /** Several parts in one batch, pool's lock held: make the arrays for rows like `sample`. */
-presto_status presto__batch_layout(presto__batch *batch, const presto_sample *sample,
+presto_status presto__batch_layout(presto__packet_batch *batch, const presto_sample *sample,
                                    presto_error *err);
 /** The columns of a fill that has none yet, for rows like `sample`. */
 presto_status presto__fill_begin(const presto__place *place, const presto_sample *sample,
@@ -235,8 +236,7 @@ bool presto__batch_may_view(const presto_sample *sample);
 /** Bytes of the values of all features. */
 uint64_t presto__sample_bytes(const presto_sample *sample);
 
-/** All parts are done: close the gaps that samples left out have left, fix the row counts, make the
- * features. */
+/** All parts are done: close the gaps of samples left out, count the rows, make the features. */
 void presto__packet_finish(presto__packet *packet, const presto_source *source,
                            presto_output_kind output);
 /** A finished packet fails at `position` after all: rows from there on are not handed out. */

@@ -125,7 +125,7 @@ static size_t row_elements(const presto_batch_feature *feature, size_t row, size
     return each;
 }
 
-static presto_status make_array(presto__batch *batch, const presto_tensor_spec *spec,
+static presto_status make_array(presto__packet_batch *batch, const presto_tensor_spec *spec,
                                 uint8_t **array_out, presto_error *err) {
     size_t bytes;
     PRESTO_TRY(presto_spec_bytes(spec, &bytes, err));
@@ -152,7 +152,7 @@ static presto_status shape_of(const presto_batch_feature *feature, size_t rows, 
     return PRESTO_OK;
 }
 
-presto_status presto__batch_pad(presto__batch *batch, const presto__rule *rule,
+presto_status presto__batch_pad(presto__packet_batch *batch, const presto__rule *rule,
                                 presto_batch_feature *feature, presto_error *err) {
     size_t rows = batch->shown.rows;
     size_t width = presto_dtype_bytes(feature->tensor.spec.dtype);

@@ -17,8 +17,8 @@
 
 /* ---- packets ---- */
 
-static void part_done(presto__part *part) {
-    free(part->faults);
+static void part_done(presto__packet_part *part) {
+    free(part->left_out);
     presto_arena_done(&part->memory);
     for (size_t i = 0; i < 2 * part->slot_capacity; i++)
         presto__slab_done(&part->tails[i].memory);
@@ -47,54 +47,54 @@ size_t presto__packet_memory(const presto__packet *packet) {
                    packet->batch_capacity * sizeof *packet->batches + packet->arena.total_bytes +
                    presto__blocks_memory(&packet->blocks);
     for (size_t i = 0; i < packet->part_capacity; i++) {
-        const presto__part *part = &packet->parts[i];
-        bytes +=
-            sizeof *part + part->memory.total_bytes + part->fault_capacity * sizeof(presto__fault);
+        const presto__packet_part *part = &packet->parts[i];
+        bytes += sizeof *part + part->memory.total_bytes +
+                 part->left_out_capacity * sizeof(presto__left_out);
         for (size_t j = 0; j < 2 * part->slot_capacity; j++)
             bytes += sizeof *part->tails + part->tails[j].capacity;
     }
     return bytes;
 }
 
-void presto__part_fault(presto__part *part, size_t position, uint64_t number,
-                        const presto_error *error, bool is_failure) {
-    presto__fault *fault = &part->faults[part->fault_count++];
-    fault->position = position;
-    fault->number = number;
-    fault->error = *error;
+void presto__part_leave_out(presto__packet_part *part, size_t position, uint64_t number,
+                            const presto_error *error, bool is_failure) {
+    presto__left_out *left_out = &part->left_out[part->left_out_count++];
+    left_out->position = position;
+    left_out->number = number;
+    left_out->error = *error;
     if (is_failure) {
         part->has_failed = true;
         return;
     }
-    if (part->fault_count < part->fault_capacity)
+    if (part->left_out_count < part->left_out_capacity)
         return;
-    /* Room for the next one now: a fault that could not be noted would pass for a whole sample. */
-    size_t capacity = part->fault_capacity * 2;
-    presto__fault *faults = realloc(part->faults, capacity * sizeof *faults);
-    if (faults == NULL) {
-        (void)presto_fail_memory(&fault->error, capacity * sizeof *faults);
+    /* Room for the next one now: a sample left out without a note would pass for a whole one. */
+    size_t capacity = part->left_out_capacity * 2;
+    presto__left_out *grown = realloc(part->left_out, capacity * sizeof *grown);
+    if (grown == NULL) {
+        (void)presto_fail_memory(&left_out->error, capacity * sizeof *grown);
         part->has_failed = true;
         return;
     }
-    part->faults = faults;
-    part->fault_capacity = capacity;
+    part->left_out = grown;
+    part->left_out_capacity = capacity;
 }
 
 static presto_status reserve_parts(presto__packet *packet, size_t count, presto_error *err) {
     if (count <= packet->part_capacity)
         return PRESTO_OK;
-    presto__part *parts = realloc(packet->parts, count * sizeof *parts);
+    presto__packet_part *parts = realloc(packet->parts, count * sizeof *parts);
     if (parts == NULL)
         return presto_fail_memory(err, count * sizeof *parts);
     memset(parts + packet->part_capacity, 0, (count - packet->part_capacity) * sizeof *parts);
     packet->parts = parts;
     for (; packet->part_capacity < count; packet->part_capacity++) {
-        presto__part *part = &parts[packet->part_capacity];
-        part->faults = malloc(sizeof *part->faults);
-        if (part->faults == NULL)
-            return presto_fail_memory(err, sizeof *part->faults);
+        presto__packet_part *part = &parts[packet->part_capacity];
+        part->left_out = malloc(sizeof *part->left_out);
+        if (part->left_out == NULL)
+            return presto_fail_memory(err, sizeof *part->left_out);
         presto_arena_init(&part->memory, PART_CHUNK_BYTES);
-        part->fault_capacity = 1;
+        part->left_out_capacity = 1;
     }
     return PRESTO_OK;
 }
@@ -102,7 +102,7 @@ static presto_status reserve_parts(presto__packet *packet, size_t count, presto_
 static presto_status reserve_batches(presto__packet *packet, size_t count, presto_error *err) {
     if (count <= packet->batch_capacity)
         return PRESTO_OK;
-    presto__batch *batches = realloc(packet->batches, count * sizeof *batches);
+    presto__packet_batch *batches = realloc(packet->batches, count * sizeof *batches);
     if (batches == NULL)
         return presto_fail_memory(err, count * sizeof *batches);
     packet->batches = batches;
@@ -121,10 +121,10 @@ static presto_status reserve_numbers(presto__packet *packet, size_t count, prest
     return PRESTO_OK;
 }
 
-static void part_setup(presto__part *part, size_t first, size_t end) {
+static void part_setup(presto__packet_part *part, size_t first, size_t end) {
     part->first = first;
     part->count = end - first;
-    part->fault_count = 0;
+    part->left_out_count = 0;
     part->has_failed = false;
     presto_arena_reset(&part->memory);
     for (size_t i = 0; i < 2 * part->slot_count; i++)
@@ -141,8 +141,8 @@ static void part_setup(presto__part *part, size_t first, size_t end) {
 void presto__packet_clear(presto__packet *packet) {
     size_t rows = packet->batch_rows;
     for (size_t i = 0; i < packet->batch_count; i++) {
-        presto__batch *batch = &packet->batches[i];
-        *batch = (presto__batch){.packet = packet, .first = i * rows};
+        presto__packet_batch *batch = &packet->batches[i];
+        *batch = (presto__packet_batch){.packet = packet, .first = i * rows};
         size_t left = packet->count - i * rows;
         batch->positions = left < rows ? left : rows;
         batch->shown.epoch = packet->epoch;
@@ -260,13 +260,14 @@ void presto__pool_prefer_locked(presto__pool *pool, size_t home) {
     pool->free = found;
 }
 
-presto__part *presto__packet_take_part_locked(presto__packet *packet, size_t home, bool in_order) {
+presto__packet_part *presto__packet_take_part_locked(presto__packet *packet, size_t home,
+                                                     bool in_order) {
     size_t first = packet->first_untaken, left = packet->part_count - first;
     size_t end = first + (left < PREFER_AMONG ? left : PREFER_AMONG);
     size_t at = first;
     while (!in_order && at < end && (packet->parts[at].is_taken || packet->parts[at].home != home))
         at++;
-    presto__part *part = &packet->parts[at < end ? at : first];
+    presto__packet_part *part = &packet->parts[at < end ? at : first];
     part->is_taken = true;
     part->home = home;
     while (packet->first_untaken < packet->part_count &&
@@ -337,5 +338,5 @@ void presto__pool_close(presto__pool *pool) {
 
 void presto_batch_release(presto_batch *batch) {
     if (batch != NULL)
-        presto__packet_release(((presto__batch *)(void *)batch)->packet, 1);
+        presto__packet_release(((presto__packet_batch *)(void *)batch)->packet, 1);
 }

@@ -45,7 +45,7 @@ static bool is_named(const presto__view *view, presto_span name) {
 }
 
 /* Are its features called as those of the last view? */
-static bool is_like(const presto__part *part, const presto_sample *sample) {
+static bool is_like(const presto__packet_part *part, const presto_sample *sample) {
     size_t found = 0;
     for (size_t i = 0; i < sample->feature_count; i++) {
         const presto_feature *feature = &sample->features[i];
@@ -64,7 +64,7 @@ static int compare(const void *a, const void *b) {
                                  presto_span_of(right->shown.name, right->name_bytes));
 }
 
-static presto_status set_places(presto__part *part, presto__view *views, size_t count,
+static presto_status set_places(presto__packet_part *part, presto__view *views, size_t count,
                                 presto_error *err) {
     presto__view **sorted = presto__part_take(part, count, sizeof *sorted);
     if (sorted == NULL)
@@ -82,7 +82,7 @@ static presto_status set_places(presto__part *part, presto__view *views, size_t 
 }
 
 /* The name as text: that of the last view, if it is the `at`th there or near it. */
-static const char *name_of(presto__part *part, size_t at, presto_span name) {
+static const char *name_of(presto__packet_part *part, size_t at, presto_span name) {
     for (size_t i = 0; i < part->view_count; i++) {
         const presto__view *view = &part->views[(at + i) % part->view_count];
         if (is_named(view, name))
@@ -100,7 +100,7 @@ static const char *name_of(presto__part *part, size_t at, presto_span name) {
 /* Views of features that are called so; they are described when values come. */
 static presto_status make_views(const presto__place *place, const presto_sample *sample,
                                 presto_error *err) {
-    presto__part *part = place->part;
+    presto__packet_part *part = place->part;
     const presto__rules *rules = place->batch->packet->rules;
     presto__view *views = presto__part_take(part, sample->feature_count, sizeof *views);
     if (views == NULL)
@@ -221,7 +221,7 @@ static presto_status copy_numbers(const presto__place *place, size_t bytes,
 
 /* ---- views ---- */
 
-static presto_status make_features(const presto__batch *batch, size_t count,
+static presto_status make_features(const presto__packet_batch *batch, size_t count,
                                    presto_batch_feature **features_out, presto_error *err) {
     presto__packet *packet = batch->packet;
     size_t bytes, batches_left = packet->batch_count - (size_t)(batch - packet->batches);
@@ -234,8 +234,8 @@ static presto_status make_features(const presto__batch *batch, size_t count,
 
 presto_status presto__fill_view(const presto__place *place, const presto_sample *sample,
                                 bool aligned, presto_error *err) {
-    presto__batch *batch = place->batch;
-    presto__part *part = place->part;
+    presto__packet_batch *batch = place->batch;
+    presto__packet_part *part = place->part;
     presto_batch_feature *features;
     if (!is_like(part, sample))
         PRESTO_TRY(make_views(place, sample, err));

@@ -25,7 +25,7 @@ struct presto__scan {
     presto_file_compression compression;
     uint64_t file_bytes;
     uint64_t max_payload_bytes;
-    presto__stream *stream;
+    presto__byte_stream *stream;
     uint64_t offset; /* where the next frame is expected */
     uint64_t record;
     bool told_failure; /* the stream's own error has been returned */
@@ -43,7 +43,7 @@ static presto_status open_scan(presto__scan *scan, const char *path, presto_erro
     scan->file_bytes = (uint64_t)info.st_size;
     PRESTO_TRY(presto__read_at(scan->fd, path, 0, head, sizeof head, &got, err));
     scan->compression = presto__detect_compression(presto_span_of(head, got));
-    return presto__stream_new(scan->fd, scan->path, scan->compression, &scan->stream, err);
+    return presto__byte_stream_new(scan->fd, scan->path, scan->compression, &scan->stream, err);
 }
 
 presto_status presto__scan_new(const char *path, uint64_t max_payload_bytes,
@@ -65,7 +65,7 @@ presto_status presto__scan_new(const char *path, uint64_t max_payload_bytes,
 void presto__scan_free(presto__scan *scan) {
     if (scan == NULL)
         return;
-    presto__stream_free(scan->stream);
+    presto__byte_stream_free(scan->stream);
     if (scan->fd >= 0)
         close(scan->fd);
     free(scan->path);
@@ -73,7 +73,7 @@ void presto__scan_free(presto__scan *scan) {
 }
 
 void presto__scan_ask(presto__scan *scan, presto_stop_fn should_stop, void *user) {
-    presto__stream_ask(scan->stream, should_stop, user);
+    presto__byte_stream_ask(scan->stream, should_stop, user);
 }
 
 presto_file_compression presto__scan_compression(const presto__scan *scan) {
@@ -95,7 +95,7 @@ static presto_status view(presto__scan *scan, uint64_t offset, size_t count, pre
                           presto_error *err) {
     presto_error ignored;
     presto_status status =
-        presto__stream_view(scan->stream, offset, count, out, err != NULL ? err : &ignored);
+        presto__byte_stream_view(scan->stream, offset, count, out, err != NULL ? err : &ignored);
     return status == PRESTO_ERR_MEMORY || status == PRESTO_ERR_STOPPED ? status : PRESTO_OK;
 }
 
@@ -130,14 +130,15 @@ static presto_status lose_until_next(presto__scan *scan, presto_fault_kind kind,
     const presto__frame_search wanted = {.from = scan->offset + 1,
                                          .max_payload_bytes = scan->max_payload_bytes,
                                          .end = file_end(scan)};
-    PRESTO_TRY(presto__stream_find_frame(scan->stream, &wanted, &found, err));
+    PRESTO_TRY(presto__byte_stream_find_frame(scan->stream, &wanted, &found, err));
     return lose(scan, kind, found, item);
 }
 
 /* The stream ended: at its end, or because reading or decompressing failed? */
 static presto_status finish(presto__scan *scan, presto__scan_item *item) {
     presto_span none;
-    presto_status status = presto__stream_view(scan->stream, scan->offset, 1, &none, &scan->fault);
+    presto_status status =
+        presto__byte_stream_view(scan->stream, scan->offset, 1, &none, &scan->fault);
     if (status >= 0 || scan->told_failure)
         return PRESTO_END;
     scan->told_failure = true;
@@ -153,7 +154,7 @@ presto_status presto__scan_next(presto__scan *scan, presto__scan_item *item_out,
                                 presto_error *err) {
     presto_span bytes, payload;
     uint64_t payload_bytes;
-    presto__stream_forget(scan->stream, scan->offset);
+    presto__byte_stream_forget(scan->stream, scan->offset);
     PRESTO_TRY(view(scan, scan->offset, HEADER, &bytes, err));
     presto_status status =
         presto_frame_parse_header(bytes, scan->offset, scan->max_payload_bytes, PRESTO_CHECK_HEADER,

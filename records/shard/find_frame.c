@@ -15,10 +15,10 @@
 
 /* A view that treats a failure of the stream as its end, except for lack of memory and a wish to
  * stop. */
-static presto_status view(presto__stream *stream, uint64_t offset, size_t count, presto_span *out,
-                          presto_error *err) {
+static presto_status view(presto__byte_stream *stream, uint64_t offset, size_t count,
+                          presto_span *out, presto_error *err) {
     presto_error failure;
-    presto_status status = presto__stream_view(stream, offset, count, out, &failure);
+    presto_status status = presto__byte_stream_view(stream, offset, count, out, &failure);
     if (status != PRESTO_ERR_MEMORY && status != PRESTO_ERR_STOPPED)
         return PRESTO_OK;
     if (err != NULL)
@@ -33,8 +33,8 @@ static bool header_holds(presto_span header) {
 }
 
 /* Is there a whole frame at `offset`? Its header is known to be correct. */
-static presto_status frame_holds(presto__stream *stream, uint64_t offset, uint64_t payload_bytes,
-                                 bool *holds, presto_error *err) {
+static presto_status frame_holds(presto__byte_stream *stream, uint64_t offset,
+                                 uint64_t payload_bytes, bool *holds, presto_error *err) {
     presto_span frame, payload;
     PRESTO_TRY(view(stream, offset, (size_t)payload_bytes + OVERHEAD, &frame, err));
     *holds = presto_frame_parse(frame, offset, UINT64_MAX, PRESTO_CHECK_FULL, &payload, NULL) ==
@@ -63,14 +63,15 @@ static size_t zero_positions(presto_span window) {
     return zeros >= HEADER ? zeros - (HEADER - 1) : 0;
 }
 
-presto_status presto__stream_find_frame(presto__stream *stream, const presto__frame_search *wanted,
-                                        uint64_t *found_out, presto_error *err) {
+presto_status presto__byte_stream_find_frame(presto__byte_stream *stream,
+                                             const presto__frame_search *wanted,
+                                             uint64_t *found_out, presto_error *err) {
     const uint64_t end = wanted->end;
     uint64_t from = wanted->from;
     for (;;) {
         presto_span window;
-        presto__stream_forget(stream, from);
-        from = presto__stream_skip_hole(stream, from, HEADER - 1);
+        presto__byte_stream_forget(stream, from);
+        from = presto__byte_stream_skip_hole(stream, from, HEADER - 1);
         PRESTO_TRY(view(stream, from, WINDOW_BYTES + OVERHEAD, &window, err));
         if (window.bytes < OVERHEAD) {
             *found_out = from + window.bytes;

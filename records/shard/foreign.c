@@ -125,19 +125,19 @@ const presto__content *presto__content_of(presto_span bytes) {
  * Is the whole stream something else than records, as far as it is searched? What has no sign of
  * its own is taken for damaged, unless gzip's checksum says that it is as it was written.
  */
-static presto_status search(presto__stream *stream, uint64_t max_payload_bytes, bool is_gzip,
+static presto_status search(presto__byte_stream *stream, uint64_t max_payload_bytes, bool is_gzip,
                             const presto__content **content, presto_error *err) {
     uint64_t found;
     presto_span none;
     const presto__frame_search wanted = {
         .from = 1, .max_payload_bytes = max_payload_bytes, .end = SEARCH_BYTES};
-    presto_status status = presto__stream_find_frame(stream, &wanted, &found, err);
+    presto_status status = presto__byte_stream_find_frame(stream, &wanted, &found, err);
     if (status < 0)
         return status;
     if (status == PRESTO_OK) {
         *content = NULL;
     } else if (*content == NULL && is_gzip) {
-        status = presto__stream_view(stream, found, 1, &none, err);
+        status = presto__byte_stream_view(stream, found, 1, &none, err);
         if (status == PRESTO_ERR_MEMORY || status == PRESTO_ERR_STOPPED)
             return status;
         *content = status == PRESTO_OK ? &gzip_content : NULL;
@@ -145,12 +145,12 @@ static presto_status search(presto__stream *stream, uint64_t max_payload_bytes, 
     return PRESTO_OK;
 }
 
-static presto_status look_at(presto__stream *stream, uint64_t max_payload_bytes, bool is_gzip,
+static presto_status look_at(presto__byte_stream *stream, uint64_t max_payload_bytes, bool is_gzip,
                              const presto__content **content_out, presto_error *err) {
     presto_span head;
     uint64_t bytes;
     *content_out = NULL;
-    presto_status status = presto__stream_view(stream, 0, HEAD_BYTES, &head, err);
+    presto_status status = presto__byte_stream_view(stream, 0, HEAD_BYTES, &head, err);
     if (status == PRESTO_ERR_MEMORY || status == PRESTO_ERR_STOPPED)
         return status;
     if (head.bytes == 0 || presto_frame_parse_header(head, 0, UINT64_MAX, PRESTO_CHECK_HEADER,
@@ -167,12 +167,12 @@ static presto_status look_at(presto__stream *stream, uint64_t max_payload_bytes,
 
 presto_status presto__refuse_foreign(int fd, const char *path, presto_file_compression compression,
                                      uint64_t max_payload_bytes, presto_error *err) {
-    presto__stream *stream;
+    presto__byte_stream *stream;
     const presto__content *content = NULL;
     bool is_gzip = compression == PRESTO_FILE_GZIP;
-    PRESTO_TRY(presto__stream_new(fd, path, compression, &stream, err));
+    PRESTO_TRY(presto__byte_stream_new(fd, path, compression, &stream, err));
     presto_status status = look_at(stream, max_payload_bytes, is_gzip, &content, err);
-    presto__stream_free(stream);
+    presto__byte_stream_free(stream);
     if (status == PRESTO_OK && content != NULL)
         status = presto_fail(
             err, PRESTO_ERR_FOREIGN, PRESTO_NO_OFFSET, "%s%s, not TFRecords: %s", content->shown,

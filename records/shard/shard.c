@@ -93,7 +93,7 @@ void presto_shard_free(presto_shard *shard) {
         close(shard->fd);
     if (shard->mapping != NULL)
         munmap((void *)(uintptr_t)shard->mapping, (size_t)shard->file_bytes);
-    presto__stream_free(shard->stream);
+    presto__byte_stream_free(shard->stream);
     presto__index_done(&shard->index);
     presto__found_free(atomic_load(&shard->found));
     free(atomic_load(&shard->index_fault));

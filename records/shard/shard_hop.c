@@ -18,8 +18,8 @@
 typedef struct hopper {
     presto_shard *shard;
     presto__found *found;
-    presto__stream *stream; /* of a compressed file */
-    presto__stream *search; /* of a plain file: to find the next frame after damage */
+    presto__byte_stream *stream; /* of a compressed file */
+    presto__byte_stream *search; /* of a plain file: to find the next frame after damage */
     int fd;
     uint64_t end;        /* size of a plain file; UINT64_MAX: unknown until the end */
     presto_buffer bytes; /* a plain file's bytes from `start` on */
@@ -32,7 +32,7 @@ typedef struct hopper {
 static presto_status view_header(hopper *hop, uint64_t offset, presto_span *out,
                                  presto_error *err) {
     if (hop->stream != NULL)
-        return presto__stream_view(hop->stream, offset, HEADER, out, err);
+        return presto__byte_stream_view(hop->stream, offset, HEADER, out, err);
     if (offset < hop->start || offset + HEADER > hop->start + hop->bytes.bytes) {
         size_t want = hop->last_payload > HOP_BYTES ? HEADER : PRESTO__PIECE_BYTES;
         size_t got;
@@ -63,8 +63,8 @@ static presto_status check_end(hopper *hop, uint64_t offset, uint64_t payload_by
         while (at < offset + want) {
             size_t step = offset + want - at < PRESTO__PIECE_BYTES ? (size_t)(offset + want - at)
                                                                    : PRESTO__PIECE_BYTES;
-            presto__stream_forget(hop->stream, at);
-            status = presto__stream_view(hop->stream, at, step, &view, err);
+            presto__byte_stream_forget(hop->stream, at);
+            status = presto__byte_stream_view(hop->stream, at, step, &view, err);
             at += view.bytes;
             if (status < 0)
                 return status;
@@ -90,19 +90,20 @@ static presto_status resync(hopper *hop, uint64_t offset, uint64_t *found_out, p
     if (hop->stream != NULL)
         return PRESTO_END; /* the rest of a damaged compressed file is useless */
     if (hop->search == NULL)
-        PRESTO_TRY(presto__stream_new(hop->fd, shard->path, PRESTO_FILE_PLAIN, &hop->search, err));
-    presto__stream_seek(hop->search, offset + 1);
+        PRESTO_TRY(
+            presto__byte_stream_new(hop->fd, shard->path, PRESTO_FILE_PLAIN, &hop->search, err));
+    presto__byte_stream_seek(hop->search, offset + 1);
     const presto__frame_search wanted = {
         .from = offset + 1,
         .max_payload_bytes = shard->options.max_payload_bytes,
         .end = hop->end,
     };
-    presto_status status = presto__stream_find_frame(hop->search, &wanted, found_out, err);
+    presto_status status = presto__byte_stream_find_frame(hop->search, &wanted, found_out, err);
     if (status != PRESTO_END)
         return status;
     /* There is no frame up to the end, or up to where the file cannot be read. */
     presto_span none;
-    status = presto__stream_view(hop->search, *found_out, 1, &none, err);
+    status = presto__byte_stream_view(hop->search, *found_out, 1, &none, err);
     return status < 0 ? status : PRESTO_END;
 }
 
@@ -199,7 +200,7 @@ static presto_status hop_all(hopper *hop, presto_error *err) {
         found->record_count++;
         offset = next;
         if (hop->stream != NULL)
-            presto__stream_forget(hop->stream, offset);
+            presto__byte_stream_forget(hop->stream, offset);
     }
     return add_number(&found->offsets, offset, err);
 }
@@ -210,11 +211,11 @@ presto_status presto__shard_hop(presto_shard *shard, bool tolerate, presto__foun
     PRESTO_TRY(presto__shard_acquire(shard, &hop.fd, err));
     presto_status status = PRESTO_OK;
     if (shard->compression != PRESTO_FILE_PLAIN)
-        status = presto__stream_new(hop.fd, shard->path, shard->compression, &hop.stream, err);
+        status = presto__byte_stream_new(hop.fd, shard->path, shard->compression, &hop.stream, err);
     if (status == PRESTO_OK)
         status = hop_all(&hop, err);
-    presto__stream_free(hop.stream);
-    presto__stream_free(hop.search);
+    presto__byte_stream_free(hop.stream);
+    presto__byte_stream_free(hop.search);
     presto_buffer_done(&hop.bytes);
     presto__shard_release(shard);
     return status;

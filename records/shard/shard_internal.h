@@ -19,15 +19,15 @@
 
 /* ---- the bytes of a file, decompressed if it is gzip or zlib as a whole, through a window ---- */
 
-typedef struct presto__stream presto__stream;
+typedef struct presto__byte_stream presto__byte_stream;
 
 /** Borrows `fd` and `path`. */
-presto_status presto__stream_new(int fd, const char *path, presto_file_compression compression,
-                                 presto__stream **stream_out, presto_error *err);
-void presto__stream_free(presto__stream *stream);
+presto_status presto__byte_stream_new(int fd, const char *path, presto_file_compression compression,
+                                      presto__byte_stream **stream_out, presto_error *err);
+void presto__byte_stream_free(presto__byte_stream *stream);
 
 /** Ask `should_stop` before each read; views then fail with PRESTO_ERR_STOPPED. */
-void presto__stream_ask(presto__stream *stream, presto_stop_fn should_stop, void *user);
+void presto__byte_stream_ask(presto__byte_stream *stream, presto_stop_fn should_stop, void *user);
 
 /**
  * The bytes [offset, offset + count), fewer if the stream ends before. `offset` must not lie before
@@ -36,30 +36,30 @@ void presto__stream_ask(presto__stream *stream, presto_stop_fn should_stop, void
  *          the view short: *view_out then has the bytes before it. PRESTO_ERR_MEMORY and _STOPPED
  *          say nothing about the stream.
  */
-presto_status presto__stream_view(presto__stream *stream, uint64_t offset, size_t count,
-                                  presto_span *view_out, presto_error *err);
+presto_status presto__byte_stream_view(presto__byte_stream *stream, uint64_t offset, size_t count,
+                                       presto_span *view_out, presto_error *err);
 
 /** Bytes before `offset` will not be asked for again. */
-void presto__stream_forget(presto__stream *stream, uint64_t offset);
+void presto__byte_stream_forget(presto__byte_stream *stream, uint64_t offset);
 
-/** First byte that is still kept; to go back further, call presto__stream_rewind. */
-uint64_t presto__stream_base(const presto__stream *stream);
+/** First byte that is still kept; to go back further, call presto__byte_stream_rewind. */
+uint64_t presto__byte_stream_base(const presto__byte_stream *stream);
 /** One past the last byte that has been read. */
-uint64_t presto__stream_reach(const presto__stream *stream);
+uint64_t presto__byte_stream_reach(const presto__byte_stream *stream);
 
 /** Start again from the first byte (of another descriptor of the same file). */
-presto_status presto__stream_rewind(presto__stream *stream, presto_error *err);
-void presto__stream_set_fd(presto__stream *stream, int fd);
+presto_status presto__byte_stream_rewind(presto__byte_stream *stream, presto_error *err);
+void presto__byte_stream_set_fd(presto__byte_stream *stream, int fd);
 
 /** For a plain file: continue at `offset`, anywhere. */
-void presto__stream_seek(presto__stream *stream, uint64_t offset);
+void presto__byte_stream_seek(presto__byte_stream *stream, uint64_t offset);
 
 /**
  * For a plain file: if a large hole (zeros that take no room on the disk) starts at or before
  * `from`, continue `keep` bytes before its end, without reading it. Returns where the stream
  * continues.
  */
-uint64_t presto__stream_skip_hole(presto__stream *stream, uint64_t from, size_t keep);
+uint64_t presto__byte_stream_skip_hole(presto__byte_stream *stream, uint64_t from, size_t keep);
 
 /** Which frame is looked for. */
 typedef struct presto__frame_search {
@@ -74,11 +74,12 @@ typedef struct presto__frame_search {
  * Returns: PRESTO_OK; PRESTO_END if there is none: *found_out is then the end of the stream, or
  *          where it fails (the next view says why); PRESTO_ERR_MEMORY, _STOPPED.
  */
-presto_status presto__stream_find_frame(presto__stream *stream, const presto__frame_search *wanted,
-                                        uint64_t *found_out, presto_error *err);
+presto_status presto__byte_stream_find_frame(presto__byte_stream *stream,
+                                             const presto__frame_search *wanted,
+                                             uint64_t *found_out, presto_error *err);
 
 /** Bytes of the file (not of the stream) read so far. */
-uint64_t presto__stream_file_bytes(const presto__stream *stream);
+uint64_t presto__byte_stream_file_bytes(const presto__byte_stream *stream);
 
 /** The kind of a file by its content; `head` is its beginning (64 bytes or all of it). */
 presto_file_compression presto__detect_compression(presto_span head);

@@ -58,7 +58,7 @@ struct presto_shard {
 
     /* Of a compressed file. Guarded by stream_lock. */
     pthread_mutex_t stream_lock;
-    presto__stream *stream;
+    presto__byte_stream *stream;
 };
 
 /** The shard, just opened, counts from now on; another one is closed if there are too many. */

@@ -11,34 +11,35 @@
 /* The stream, reading from `fd` and no farther than `start`. */
 static presto_status ready_stream(presto_shard *shard, int fd, uint64_t start, presto_error *err) {
     if (shard->stream == NULL)
-        PRESTO_TRY(presto__stream_new(fd, shard->path, shard->compression, &shard->stream, err));
-    presto__stream_set_fd(shard->stream, fd);
-    if (start < presto__stream_base(shard->stream))
-        PRESTO_TRY(presto__stream_rewind(shard->stream, err));
+        PRESTO_TRY(
+            presto__byte_stream_new(fd, shard->path, shard->compression, &shard->stream, err));
+    presto__byte_stream_set_fd(shard->stream, fd);
+    if (start < presto__byte_stream_base(shard->stream))
+        PRESTO_TRY(presto__byte_stream_rewind(shard->stream, err));
     return PRESTO_OK;
 }
 
-static void forget_behind(presto__stream *stream, uint64_t reach) {
-    presto__stream_forget(stream, reach > BEHIND_BYTES ? reach - BEHIND_BYTES : 0);
+static void forget_behind(presto__byte_stream *stream, uint64_t reach) {
+    presto__byte_stream_forget(stream, reach > BEHIND_BYTES ? reach - BEHIND_BYTES : 0);
 }
 
 /* With the stream's lock held. */
 static presto_status copy_records(presto_shard *shard, const uint64_t *offsets, size_t count,
                                   presto_buffer *out, presto_error *err) {
-    presto__stream *stream = shard->stream;
+    presto__byte_stream *stream = shard->stream;
     uint64_t start = offsets[0], reach;
     size_t bytes = (size_t)(offsets[count] - start);
     presto_span view;
     /* What lies before is decompressed and dropped, except for a little. */
-    while ((reach = presto__stream_reach(stream)) < start) {
+    while ((reach = presto__byte_stream_reach(stream)) < start) {
         forget_behind(stream, reach);
         size_t step =
             start - reach < PRESTO__PIECE_BYTES ? (size_t)(start - reach) : PRESTO__PIECE_BYTES;
-        PRESTO_TRY(presto__stream_view(stream, reach, step, &view, err));
+        PRESTO_TRY(presto__byte_stream_view(stream, reach, step, &view, err));
         if (view.bytes < step)
             return presto__shard_fail_short(shard, PRESTO_NO_RECORD, reach + view.bytes, err);
     }
-    PRESTO_TRY(presto__stream_view(stream, start, bytes, &view, err));
+    PRESTO_TRY(presto__byte_stream_view(stream, start, bytes, &view, err));
     if (view.bytes < bytes)
         return presto__shard_fail_short(shard, PRESTO_NO_RECORD, start + view.bytes, err);
     out->bytes = 0;
@@ -55,9 +56,9 @@ presto_status presto__shard_read_stream(presto_shard *shard, const uint64_t *off
     pthread_mutex_lock(&shard->stream_lock);
     presto_status status = ready_stream(shard, fd, offsets[0], err);
     if (status == PRESTO_OK) {
-        uint64_t before = presto__stream_file_bytes(shard->stream);
+        uint64_t before = presto__byte_stream_file_bytes(shard->stream);
         status = copy_records(shard, offsets, count, &block->bytes_, err);
-        block->file_bytes_read = presto__stream_file_bytes(shard->stream) - before;
+        block->file_bytes_read = presto__byte_stream_file_bytes(shard->stream) - before;
     }
     pthread_mutex_unlock(&shard->stream_lock);
     presto__shard_release(shard);

@@ -6,7 +6,7 @@
 
 #include "convert/convert_internal.h"
 
-static void check_shards(const presto__progress *progress) {
+static void check_shards(const presto__progress_file *progress) {
     uint64_t next = 0;
     for (size_t i = 0; i < progress->shard_count; i++) {
         const presto__whole_shard *shard = &progress->shards[i];
@@ -15,8 +15,8 @@ static void check_shards(const presto__progress *progress) {
         FUZZ_HOLDS(shard->described.records <= shard->end - shard->first);
         next = shard->end;
     }
-    FUZZ_HOLDS(presto__progress_next(progress) == next);
-    FUZZ_HOLDS(presto__progress_skipped(progress) <= presto__progress_samples(progress));
+    FUZZ_HOLDS(presto__progress_file_next(progress) == next);
+    FUZZ_HOLDS(presto__progress_file_skipped(progress) <= presto__progress_file_samples(progress));
 }
 
 static void check_features(const presto__schema *schema) {
@@ -32,13 +32,13 @@ static void check_features(const presto__schema *schema) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
-    presto__progress progress = {0};
+    presto__progress_file progress = {0};
     presto_error err;
-    if (presto__progress_parse(presto_span_of(data, bytes), &progress, &err) == PRESTO_OK) {
+    if (presto__progress_file_parse(presto_span_of(data, bytes), &progress, &err) == PRESTO_OK) {
         check_shards(&progress);
         check_features(&progress.schema);
-        FUZZ_HOLDS(presto__progress_compare(&progress, progress.job, &err) == PRESTO_OK);
+        FUZZ_HOLDS(presto__progress_file_compare(&progress, progress.job, &err) == PRESTO_OK);
     }
-    presto__progress_done(&progress);
+    presto__progress_file_done(&progress);
     return 0;
 }

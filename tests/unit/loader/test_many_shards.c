@@ -89,20 +89,20 @@ static bool stands(size_t way, size_t shard) {
 }
 
 static size_t noted_shards(void) {
-    presto__progress progress = {0};
-    ck_assert_ok(presto__progress_read(at("out"), &progress, &err), &err);
+    presto__progress_file progress = {0};
+    ck_assert_ok(presto__progress_file_read(at("out"), &progress, &err), &err);
     size_t count = progress.shard_count;
-    presto__progress_done(&progress);
+    presto__progress_file_done(&progress);
     return count;
 }
 
 /* What a process leaves when it is killed some time after it noted `count` shards. */
 static void let_lag(size_t count) {
-    presto__progress progress = {0};
-    ck_assert_ok(presto__progress_read(at("out"), &progress, &err), &err);
-    presto__progress_keep(&progress, count);
-    ck_assert_ok(presto__progress_write(at("out"), &progress, false, &err), &err);
-    presto__progress_done(&progress);
+    presto__progress_file progress = {0};
+    ck_assert_ok(presto__progress_file_read(at("out"), &progress, &err), &err);
+    presto__progress_file_keep(&progress, count);
+    ck_assert_ok(presto__progress_file_write(at("out"), &progress, false, &err), &err);
+    presto__progress_file_done(&progress);
 }
 
 static uint32_t digest_folder(const char *name) {

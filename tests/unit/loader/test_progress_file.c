@@ -24,8 +24,8 @@ static void write_text(const char *text) {
 }
 
 /* Three shards of five, the second of which left two samples out, and a feature. */
-static presto__progress make(void) {
-    presto__progress progress = {.job = strdup("{\"codec\":\"none\",\"seed\":7}")};
+static presto__progress_file make(void) {
+    presto__progress_file progress = {.job = strdup("{\"codec\":\"none\",\"seed\":7}")};
     static const struct {
         size_t number;
         const char *file;
@@ -40,7 +40,7 @@ static presto__progress make(void) {
                                                    .stored_bytes = 1000 + i,
                                                    .raw_bytes = UINT64_C(1) << 40,
                                                    .crc32c = UINT32_MAX}};
-        ck_assert_ok(presto__progress_add(&progress, shards[i].file, &shard, &err), &err);
+        ck_assert_ok(presto__progress_file_add(&progress, shards[i].file, &shard, &err), &err);
     }
     presto_feature feature = {.name = presto_span_of_text("image"),
                               .encoding = PRESTO_ENCODE_TENSOR};
@@ -62,15 +62,15 @@ static void tear_down(void) {
 
 START_TEST(what_is_written_is_read) {
     set_up();
-    presto__progress written = make(), got = {0};
-    ck_assert_uint_eq(presto__progress_next(&written), 30);
-    ck_assert_uint_eq(presto__progress_samples(&written), 15);
-    ck_assert_uint_eq(presto__progress_skipped(&written), 2);
+    presto__progress_file written = make(), got = {0};
+    ck_assert_uint_eq(presto__progress_file_next(&written), 30);
+    ck_assert_uint_eq(presto__progress_file_samples(&written), 15);
+    ck_assert_uint_eq(presto__progress_file_skipped(&written), 2);
     for (size_t i = 0; i < 3; i++) /* in order, however they came */
         ck_assert_uint_eq(written.shards[i].number, 2 * i);
     for (int sync = 0; sync < 2; sync++) {
-        ck_assert_ok(presto__progress_write(dir, &written, sync, &err), &err);
-        ck_assert_ok(presto__progress_read(dir, &got, &err), &err);
+        ck_assert_ok(presto__progress_file_write(dir, &written, sync, &err), &err);
+        ck_assert_ok(presto__progress_file_read(dir, &got, &err), &err);
         ck_assert_uint_eq(got.shard_count, 3);
         for (size_t i = 0; i < 3; i++) {
             const presto__whole_shard *a = &written.shards[i], *b = &got.shards[i];
@@ -84,48 +84,49 @@ START_TEST(what_is_written_is_read) {
             ck_assert_uint_eq(a->described.crc32c, b->described.crc32c);
         }
         ck_assert(presto__schema_equal(&written.schema, &got.schema));
-        ck_assert_ok(presto__progress_compare(&got, written.job, &err), &err);
-        ck_assert_status(presto__progress_compare(&got, "{\"codec\":\"none\",\"seed\":8}", &err),
-                         PRESTO_ERR_ARGUMENT, &err);
+        ck_assert_ok(presto__progress_file_compare(&got, written.job, &err), &err);
+        ck_assert_status(
+            presto__progress_file_compare(&got, "{\"codec\":\"none\",\"seed\":8}", &err),
+            PRESTO_ERR_ARGUMENT, &err);
         ck_assert_ptr_nonnull(strstr(err.message, "seed"));
-        presto__progress_done(&got);
+        presto__progress_file_done(&got);
     }
-    presto__progress_keep(&written, 1);
-    ck_assert_uint_eq(presto__progress_next(&written), 10);
-    ck_assert_uint_eq(presto__progress_skipped(&written), 0);
-    presto__progress_keep(&written, 0);
-    ck_assert_uint_eq(presto__progress_next(&written), 0);
-    presto__progress_done(&written);
+    presto__progress_file_keep(&written, 1);
+    ck_assert_uint_eq(presto__progress_file_next(&written), 10);
+    ck_assert_uint_eq(presto__progress_file_skipped(&written), 0);
+    presto__progress_file_keep(&written, 0);
+    ck_assert_uint_eq(presto__progress_file_next(&written), 0);
+    presto__progress_file_done(&written);
     tear_down();
 }
 END_TEST
 
 START_TEST(no_file_is_not_found) {
     set_up();
-    presto__progress got = {0};
-    ck_assert_status(presto__progress_read(dir, &got, &err), PRESTO_ERR_NOT_FOUND, &err);
+    presto__progress_file got = {0};
+    ck_assert_status(presto__progress_file_read(dir, &got, &err), PRESTO_ERR_NOT_FOUND, &err);
     tear_down();
 }
 END_TEST
 
 START_TEST(a_long_list_is_not_written_after_each_shard) {
-    presto__progress progress = {0};
+    presto__progress_file progress = {0};
     presto__whole_shard shard = {.end = 0};
     for (size_t i = 1; i <= 100; i++) {
         shard.number = i;
-        ck_assert_ok(presto__progress_add(&progress, "a", &shard, &err), &err);
-        ck_assert_int_eq(presto__progress_is_due(&progress, 0), i <= 64);
-        ck_assert_int_eq(presto__progress_is_due(&progress, 999999999), i <= 64);
-        ck_assert(presto__progress_is_due(&progress, 1000000000));
+        ck_assert_ok(presto__progress_file_add(&progress, "a", &shard, &err), &err);
+        ck_assert_int_eq(presto__progress_file_is_due(&progress, 0), i <= 64);
+        ck_assert_int_eq(presto__progress_file_is_due(&progress, 999999999), i <= 64);
+        ck_assert(presto__progress_file_is_due(&progress, 1000000000));
     }
-    presto__progress_done(&progress);
+    presto__progress_file_done(&progress);
 }
 END_TEST
 
 static void check_refused(const char *text) {
-    presto__progress got = {0};
+    presto__progress_file got = {0};
     write_text(text);
-    ck_assert_status(presto__progress_read(dir, &got, &err), PRESTO_ERR_CORRUPT, &err);
+    ck_assert_status(presto__progress_file_read(dir, &got, &err), PRESTO_ERR_CORRUPT, &err);
     ck_assert_str_eq(err.file, path_of_file());
     ck_assert_ptr_null(got.shards);
     ck_assert_ptr_null(got.job);
@@ -142,12 +143,12 @@ static void check_refused(const char *text) {
 
 START_TEST(what_cannot_be_is_refused) {
     set_up();
-    presto__progress got = {0};
+    presto__progress_file got = {0};
     write_text(FILE_OF("3", SHARD("0", "0", "5", "5") "," SHARD("3", "5", "5", "0") "," SHARD(
                                 "4", "7", "11", "1")));
-    ck_assert_ok(presto__progress_read(dir, &got, &err), &err);
-    ck_assert_uint_eq(presto__progress_skipped(&got), 3);
-    presto__progress_done(&got);
+    ck_assert_ok(presto__progress_file_read(dir, &got, &err), &err);
+    ck_assert_uint_eq(presto__progress_file_skipped(&got), 3);
+    presto__progress_file_done(&got);
     static const char *const bad[] = {
         "",
         "[]",
@@ -202,37 +203,38 @@ START_TEST(more_features_than_a_dataset_may_have_are_refused) {
         ck_assert_ok(presto_buffer_append(&text, presto_span_of_text(item), &err), &err);
     }
     ck_assert_ok(presto_buffer_append(&text, presto_span_of_text("]}"), &err), &err);
-    presto__progress got = {0};
-    ck_assert_status(presto__progress_parse(presto_buffer_span(&text), &got, &err),
+    presto__progress_file got = {0};
+    ck_assert_status(presto__progress_file_parse(presto_buffer_span(&text), &got, &err),
                      PRESTO_ERR_CORRUPT, &err);
-    presto__progress_done(&got);
+    presto__progress_file_done(&got);
     presto_buffer_done(&text);
 }
 END_TEST
 
 START_TEST(a_file_cut_short_is_refused_and_flipped_bits_do_no_harm) {
     set_up();
-    presto__progress written = make();
-    ck_assert_ok(presto__progress_write(dir, &written, false, &err), &err);
-    presto__progress_done(&written);
+    presto__progress_file written = make();
+    ck_assert_ok(presto__progress_file_write(dir, &written, false, &err), &err);
+    presto__progress_file_done(&written);
     size_t bytes;
     uint8_t *text = presto_check_read_file(path_of_file(), &bytes);
     for (size_t cut = 0; cut < bytes; cut++) {
         presto_check_write_file(path_of_file(), presto_span_of(text, cut));
-        presto__progress got = {0};
-        ck_assert_status(presto__progress_read(dir, &got, &err), PRESTO_ERR_CORRUPT, &err);
+        presto__progress_file got = {0};
+        ck_assert_status(presto__progress_file_read(dir, &got, &err), PRESTO_ERR_CORRUPT, &err);
     }
     for (size_t bit = 0; bit < bytes * 8; bit++) {
         text[bit / 8] ^= (uint8_t)(1U << bit % 8);
         presto_check_write_file(path_of_file(), presto_span_of(text, bytes));
         text[bit / 8] ^= (uint8_t)(1U << bit % 8);
-        presto__progress got = {0};
-        presto_status status = presto__progress_read(dir, &got, &err);
+        presto__progress_file got = {0};
+        presto_status status = presto__progress_file_read(dir, &got, &err);
         if (status < 0)
             ck_assert_status(status, PRESTO_ERR_CORRUPT, &err);
         else /* whatever it contains is consistent */
-            ck_assert_uint_le(presto__progress_skipped(&got), presto__progress_samples(&got));
-        presto__progress_done(&got);
+            ck_assert_uint_le(presto__progress_file_skipped(&got),
+                              presto__progress_file_samples(&got));
+        presto__progress_file_done(&got);
     }
     free(text);
     tear_down();

@@ -186,10 +186,10 @@ static void check_failed(const presto_convert_options *options, int first) {
     }
     ck_assert_int_ne(access(at("out/dataset.json"), F_OK), 0);
     ck_assert_uint_eq(count_partial(at("out")), 0);
-    presto__progress progress = {0};
-    ck_assert_ok(presto__progress_read(at("out"), &progress, &err), &err);
+    presto__progress_file progress = {0};
+    ck_assert_ok(presto__progress_file_read(at("out"), &progress, &err), &err);
     ck_assert_uint_eq(progress.shard_count, (size_t)standing);
-    presto__progress_done(&progress);
+    presto__progress_file_done(&progress);
 }
 
 /* Random photos are damaged. They are repaired one by one, and each time the conversion resumes. */
@@ -282,16 +282,16 @@ static void lose(int shard, const presto_convert_options *options, bool is_forgo
         ck_assert_int_eq(unlink(shard_at("out", shard, options, ".index")), 0);
         return;
     }
-    presto__progress progress = {0};
-    ck_assert_ok(presto__progress_read(at("out"), &progress, &err), &err);
+    presto__progress_file progress = {0};
+    ck_assert_ok(presto__progress_file_read(at("out"), &progress, &err), &err);
     size_t i = 0;
     while (progress.shards[i].number != (size_t)shard)
         i++;
     free(progress.shards[i].described.file);
     for (progress.shard_count--; i < progress.shard_count; i++)
         progress.shards[i] = progress.shards[i + 1];
-    ck_assert_ok(presto__progress_write(at("out"), &progress, false, &err), &err);
-    presto__progress_done(&progress);
+    ck_assert_ok(presto__progress_file_write(at("out"), &progress, false, &err), &err);
+    presto__progress_file_done(&progress);
 }
 
 static void resume_with(unsigned whole, presto_convert_options *options, bool is_forgotten) {

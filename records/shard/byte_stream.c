@@ -15,7 +15,7 @@
 #define READ_BYTES ((size_t)256 << 10)
 #define AUTO_GZIP_BITS (15 + 16)
 
-struct presto__stream {
+struct presto__byte_stream {
     int fd;
     const char *path;
     presto_file_compression compression;
@@ -34,9 +34,9 @@ struct presto__stream {
     void *stop_user;
 };
 
-presto_status presto__stream_new(int fd, const char *path, presto_file_compression compression,
-                                 presto__stream **stream_out, presto_error *err) {
-    presto__stream *stream = calloc(1, sizeof *stream);
+presto_status presto__byte_stream_new(int fd, const char *path, presto_file_compression compression,
+                                      presto__byte_stream **stream_out, presto_error *err) {
+    presto__byte_stream *stream = calloc(1, sizeof *stream);
     if (stream == NULL)
         return presto_fail_memory(err, sizeof *stream);
     stream->fd = fd;
@@ -47,7 +47,7 @@ presto_status presto__stream_new(int fd, const char *path, presto_file_compressi
         stream->input = malloc(READ_BYTES);
         stream->zlib_ready = stream->input != NULL && inflateInit2(&stream->zlib, bits) == Z_OK;
         if (!stream->zlib_ready) {
-            presto__stream_free(stream);
+            presto__byte_stream_free(stream);
             return presto_fail_memory(err, READ_BYTES);
         }
     }
@@ -55,7 +55,7 @@ presto_status presto__stream_new(int fd, const char *path, presto_file_compressi
     return PRESTO_OK;
 }
 
-void presto__stream_free(presto__stream *stream) {
+void presto__byte_stream_free(presto__byte_stream *stream) {
     if (stream == NULL)
         return;
     if (stream->zlib_ready)
@@ -65,16 +65,16 @@ void presto__stream_free(presto__stream *stream) {
     free(stream);
 }
 
-void presto__stream_ask(presto__stream *stream, presto_stop_fn should_stop, void *user) {
+void presto__byte_stream_ask(presto__byte_stream *stream, presto_stop_fn should_stop, void *user) {
     stream->should_stop = should_stop;
     stream->stop_user = user;
 }
 
-void presto__stream_set_fd(presto__stream *stream, int fd) {
+void presto__byte_stream_set_fd(presto__byte_stream *stream, int fd) {
     stream->fd = fd;
 }
 
-presto_status presto__stream_rewind(presto__stream *stream, presto_error *err) {
+presto_status presto__byte_stream_rewind(presto__byte_stream *stream, presto_error *err) {
     if (stream->zlib_ready && inflateReset(&stream->zlib) != Z_OK)
         return presto_fail_memory(err, READ_BYTES);
     stream->zlib.avail_in = 0;
@@ -88,20 +88,20 @@ presto_status presto__stream_rewind(presto__stream *stream, presto_error *err) {
     return PRESTO_OK;
 }
 
-uint64_t presto__stream_base(const presto__stream *stream) {
+uint64_t presto__byte_stream_base(const presto__byte_stream *stream) {
     return stream->base;
 }
 
-uint64_t presto__stream_reach(const presto__stream *stream) {
+uint64_t presto__byte_stream_reach(const presto__byte_stream *stream) {
     return stream->base + (stream->window.bytes - stream->head);
 }
 
-uint64_t presto__stream_file_bytes(const presto__stream *stream) {
+uint64_t presto__byte_stream_file_bytes(const presto__byte_stream *stream) {
     return stream->file_offset;
 }
 
-void presto__stream_forget(presto__stream *stream, uint64_t offset) {
-    uint64_t reach = presto__stream_reach(stream);
+void presto__byte_stream_forget(presto__byte_stream *stream, uint64_t offset) {
+    uint64_t reach = presto__byte_stream_reach(stream);
     if (offset > reach)
         offset = reach;
     if (offset <= stream->base)
@@ -118,14 +118,14 @@ void presto__stream_forget(presto__stream *stream, uint64_t offset) {
     }
 }
 
-void presto__stream_seek(presto__stream *stream, uint64_t offset) {
+void presto__byte_stream_seek(presto__byte_stream *stream, uint64_t offset) {
     stream->window.bytes = stream->head = 0;
     stream->base = stream->file_offset = offset;
     stream->ended = false;
     stream->failed = PRESTO_OK;
 }
 
-uint64_t presto__stream_skip_hole(presto__stream *stream, uint64_t from, size_t keep) {
+uint64_t presto__byte_stream_skip_hole(presto__byte_stream *stream, uint64_t from, size_t keep) {
 #ifdef SEEK_DATA
     if (stream->compression != PRESTO_FILE_PLAIN || stream->ended)
         return from;
@@ -136,7 +136,7 @@ uint64_t presto__stream_skip_hole(presto__stream *stream, uint64_t from, size_t 
     if (data < 0 || (uint64_t)data < from + keep + READ_BYTES)
         return from;
     from = (uint64_t)data - keep;
-    presto__stream_seek(stream, from);
+    presto__byte_stream_seek(stream, from);
 #else
     (void)stream;
     (void)keep;
@@ -145,14 +145,14 @@ uint64_t presto__stream_skip_hole(presto__stream *stream, uint64_t from, size_t 
 }
 
 /* The stream ends here, for this reason. */
-static presto_status end_with(presto__stream *stream, presto_status failed) {
+static presto_status end_with(presto__byte_stream *stream, presto_status failed) {
     stream->ended = true;
     stream->failed = failed;
     presto_error_set_file(&stream->failure, stream->path);
     return PRESTO_OK;
 }
 
-static presto_status fill_plain(presto__stream *stream, size_t most, presto_error *err) {
+static presto_status fill_plain(presto__byte_stream *stream, size_t most, presto_error *err) {
     if (most < READ_BYTES)
         most = READ_BYTES;
     PRESTO_TRY(presto_buffer_reserve(&stream->window, most, err));
@@ -168,14 +168,15 @@ static presto_status fill_plain(presto__stream *stream, size_t most, presto_erro
     return PRESTO_OK;
 }
 
-static presto_status fail_inflate(presto__stream *stream, presto_status status, const char *what) {
-    presto_fail(&stream->failure, status, presto__stream_reach(stream), "%s data: %s",
+static presto_status fail_inflate(presto__byte_stream *stream, presto_status status,
+                                  const char *what) {
+    presto_fail(&stream->failure, status, presto__byte_stream_reach(stream), "%s data: %s",
                 presto_file_compression_name(stream->compression), what);
     return end_with(stream, status);
 }
 
 /* More compressed bytes. Sets `ended` if there are none. */
-static presto_status refill_input(presto__stream *stream) {
+static presto_status refill_input(presto__byte_stream *stream) {
     size_t got;
     presto_status status = presto__read_at(stream->fd, stream->path, stream->file_offset,
                                            stream->input, READ_BYTES, &got, &stream->failure);
@@ -192,7 +193,7 @@ static presto_status refill_input(presto__stream *stream) {
 }
 
 /* Another gzip member, padding zeros, or junk. */
-static presto_status start_member(presto__stream *stream) {
+static presto_status start_member(presto__byte_stream *stream) {
     if (stream->compression == PRESTO_FILE_GZIP && *stream->zlib.next_in == 0) {
         stream->zlib.next_in++;
         stream->zlib.avail_in--;
@@ -206,7 +207,7 @@ static presto_status start_member(presto__stream *stream) {
     return fail_inflate(stream, PRESTO_ERR_CORRUPT, "bytes after its end");
 }
 
-static presto_status inflate_some(presto__stream *stream, presto_error *err) {
+static presto_status inflate_some(presto__byte_stream *stream, presto_error *err) {
     PRESTO_TRY(presto_buffer_reserve(&stream->window, READ_BYTES, err));
     size_t room = stream->window.capacity - stream->window.bytes;
     if (room > UINT32_MAX)
@@ -225,7 +226,7 @@ static presto_status inflate_some(presto__stream *stream, presto_error *err) {
     return PRESTO_OK;
 }
 
-static presto_status fill_inflate(presto__stream *stream, presto_error *err) {
+static presto_status fill_inflate(presto__byte_stream *stream, presto_error *err) {
     if (stream->zlib.avail_in == 0) {
         PRESTO_TRY(refill_input(stream));
         if (stream->ended)
@@ -234,19 +235,19 @@ static presto_status fill_inflate(presto__stream *stream, presto_error *err) {
     return stream->between_members ? start_member(stream) : inflate_some(stream, err);
 }
 
-presto_status presto__stream_view(presto__stream *stream, uint64_t offset, size_t count,
-                                  presto_span *view_out, presto_error *err) {
+presto_status presto__byte_stream_view(presto__byte_stream *stream, uint64_t offset, size_t count,
+                                       presto_span *view_out, presto_error *err) {
     if (count > UINT64_MAX - offset)
         count = (size_t)(UINT64_MAX - offset);
-    while (!stream->ended && presto__stream_reach(stream) < offset + count) {
-        uint64_t missing = offset + count - presto__stream_reach(stream);
+    while (!stream->ended && presto__byte_stream_reach(stream) < offset + count) {
+        uint64_t missing = offset + count - presto__byte_stream_reach(stream);
         if (stream->should_stop != NULL && stream->should_stop(stream->stop_user))
             return presto_fail(err, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "stopped");
         PRESTO_TRY(stream->compression == PRESTO_FILE_PLAIN
                        ? fill_plain(stream, (size_t)missing, err)
                        : fill_inflate(stream, err));
     }
-    uint64_t reach = presto__stream_reach(stream);
+    uint64_t reach = presto__byte_stream_reach(stream);
     uint64_t from = offset < reach ? offset : reach;
     size_t there = reach - from < count ? (size_t)(reach - from) : count;
     *view_out =
