@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Image steps beside libjpeg-turbo and libspng, each with the settings that give the same pixels,
+ * and beside the kernels of resizing and centering without a plan around them.
+ */
+#include "steps.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jpeglib.h>
+#if PRESTO_HAVE_SPNG
+#include <spng.h>
+#endif
+
+#include "steps/image/resize_internal.h"
+
+enum { MIN_SIDE = 256 };
+
+/* Photos in one folder, as files in memory. */
+static void make_photos(const steps_settings *set, size_t count, int width, int height,
+                        const char *options, steps_files *photos_out) {
+    char folder[STEPS_PATH_BYTES];
+    snprintf(folder, sizeof folder, "%s/photos", set->work);
+    if (set->quick) {
+        width = 64;
+        height = 48;
+    }
+    steps_shell("rm -rf \"%s\" && \"%s\" -q -c 1 -n %zu --width %d --height %d %s -o \"%s\"",
+                folder, PRESTO_CORPUS_PROGRAM, count, width, height, options, folder);
+    steps_read_files(folder, "", count, photos_out);
+}
+
+/* ---- decode-image beside the codec's library ---- */
+
+typedef struct decoder {
+    const steps_files *photos;
+    presto_buffer pixels;
+} decoder;
+
+static void *decoder_open(const void *user) {
+    decoder *d = calloc(1, sizeof *d);
+    if (d == NULL)
+        bench_die("out of memory");
+    d->photos = user;
+    return d;
+}
+
+static void decoder_close(void *user) {
+    decoder *d = user;
+    presto_buffer_done(&d->pixels);
+    free(d);
+}
+
+static uint8_t *room(decoder *d, size_t bytes) {
+    d->pixels.bytes = 0;
+    bench_need(presto_buffer_reserve(&d->pixels, bytes, NULL), NULL, "memory");
+    return d->pixels.data;
+}
+
+static void bare_jpeg(void *user, size_t number) {
+    decoder *d = user;
+    presto_span file = d->photos->files[number];
+    struct jpeg_decompress_struct cinfo;
+    struct jpeg_error_mgr errors;
+    cinfo.err = jpeg_std_error(&errors);
+    jpeg_create_decompress(&cinfo);
+    jpeg_mem_src(&cinfo, file.data, file.bytes);
+    jpeg_read_header(&cinfo, TRUE);
+    cinfo.out_color_space = JCS_RGB;
+    cinfo.dct_method = JDCT_IFAST;
+    jpeg_start_decompress(&cinfo);
+    size_t stride = (size_t)cinfo.output_width * 3;
+    uint8_t *pixels = room(d, stride * cinfo.output_height);
+    while (cinfo.output_scanline < cinfo.output_height) {
+        JSAMPROW row = pixels + stride * cinfo.output_scanline;
+        jpeg_read_scanlines(&cinfo, &row, 1);
+    }
+    jpeg_finish_decompress(&cinfo);
+    jpeg_destroy_decompress(&cinfo);
+}
+
+static void measure_decoding(const steps_settings *set, const char *row, const steps_files *photos,
+                             void (*bare_run)(void *state, size_t sample)) {
+    steps_plan *plan = steps_plan_new("{name: b, source: {type: files}, steps: [{step: read-file}, "
+                                      "{step: decode-image, channels: 3}]}",
+                                      1, 2, &steps_string_spec, photos->samples);
+    steps_side step = steps_plan_side(plan);
+    steps_side bare = {decoder_open, bare_run, decoder_close, photos};
+    steps_measure(set, row, photos->count, &step, &bare);
+    steps_plan_free(plan);
+}
+
+static void jpeg_row(const steps_settings *set, const char *row, int width, int height,
+                     const char *options) {
+    steps_files photos;
+    if (!steps_wanted(set, row))
+        return;
+    make_photos(set, set->quick ? 2 : width > 1000 ? 4 : 24, width, height, options, &photos);
+    measure_decoding(set, row, &photos, bare_jpeg);
+    steps_free_files(&photos);
+}
+
+#if PRESTO_HAVE_SPNG
+static void need_spng(int code, const char *what) {
+    if (code != SPNG_OK)
+        bench_die("%s: %s", what, spng_strerror(code));
+}
+
+static void bare_png(void *user, size_t number) {
+    decoder *d = user;
+    presto_span file = d->photos->files[number];
+    spng_ctx *context = spng_ctx_new(0);
+    size_t bytes;
+    need_spng(spng_set_png_buffer(context, file.data, file.bytes), "PNG");
+    need_spng(spng_decoded_image_size(context, SPNG_FMT_RGB8, &bytes), "PNG");
+    need_spng(spng_decode_image(context, room(d, bytes), bytes, SPNG_FMT_RGB8, 0), "PNG");
+    spng_ctx_free(context);
+}
+
+static presto_span encode_png8(const uint8_t *pixels, const struct spng_ihdr *header) {
+    spng_ctx *context = spng_ctx_new(SPNG_CTX_ENCODER);
+    size_t bytes;
+    int code;
+    need_spng(spng_set_option(context, SPNG_ENCODE_TO_BUFFER, 1), "PNG");
+    need_spng(spng_set_ihdr(context, (struct spng_ihdr *)(uintptr_t)header), "PNG");
+    need_spng(spng_encode_image(context, pixels, (size_t)header->width * header->height * 3,
+                                SPNG_FMT_PNG, SPNG_ENCODE_FINALIZE),
+              "PNG");
+    void *data = spng_get_png_buffer(context, &bytes, &code);
+    need_spng(code, "PNG");
+    spng_ctx_free(context);
+    return presto_span_of(data, bytes);
+}
+
+/* The same pictures with 8 bits a channel. */
+static void turn_to_8_bits(steps_files *photos) {
+    for (size_t i = 0; i < photos->count; i++) {
+        decoder *d = decoder_open(photos);
+        struct spng_ihdr header;
+        bare_png(d, i);
+        spng_ctx *context = spng_ctx_new(0);
+        need_spng(spng_set_png_buffer(context, photos->files[i].data, photos->files[i].bytes),
+                  "PNG");
+        need_spng(spng_get_ihdr(context, &header), "PNG");
+        spng_ctx_free(context);
+        header.bit_depth = 8;
+        free((void *)(uintptr_t)photos->files[i].data);
+        photos->files[i] = encode_png8(d->pixels.data, &header);
+        decoder_close(d);
+    }
+}
+
+static void png_rows(const steps_settings *set) {
+    const char *deep = "decode-image, PNG of 16 bits, 2592 x 1728";
+    const char *flat = "decode-image, PNG of 8 bits, 2592 x 1728";
+    steps_files photos;
+    if (!steps_wanted(set, deep) && !steps_wanted(set, flat))
+        return;
+    make_photos(set, 2, 2592, 1728, "--format png16", &photos);
+    if (steps_wanted(set, deep))
+        measure_decoding(set, deep, &photos, bare_png);
+    turn_to_8_bits(&photos);
+    if (steps_wanted(set, flat))
+        measure_decoding(set, flat, &photos, bare_png);
+    steps_free_files(&photos);
+}
+#endif
+
+/* ---- resize-image and center-pixels beside their kernels ---- */
+
+typedef struct pixel_set {
+    presto_tensor image;   /* uint8 [height, width, 3] */
+    int64_t height, width; /* after resizing */
+} pixel_set;
+
+typedef struct kernel {
+    const pixel_set *pixels;
+    presto__resizer resizer;
+    uint8_t *out;
+} kernel;
+
+static void *kernel_open(const void *user) {
+    kernel *k = calloc(1, sizeof *k);
+    if (k == NULL)
+        bench_die("out of memory");
+    k->pixels = user;
+    k->resizer.use_avx2 = presto__use_avx2();
+    k->out = malloc((size_t)(k->pixels->height * k->pixels->width) * 3);
+    if (k->out == NULL)
+        bench_die("out of memory");
+    return k;
+}
+
+static void kernel_close(void *user) {
+    kernel *k = user;
+    presto__resizer_done(&k->resizer);
+    free(k->out);
+    free(k);
+}
+
+static void bare_resize(void *user, size_t number) {
+    kernel *k = user;
+    (void)number;
+    presto_part in = presto__part_of_whole(&k->pixels->image);
+    presto_window all = {0, 0, k->pixels->height, k->pixels->width};
+    bench_need(presto__resize(&k->resizer, &in, all.height, all.width, &all, k->out, NULL), NULL,
+               "resize");
+}
+
+static void resize_row(const steps_settings *set, const char *row, int64_t width, int64_t height) {
+    if (!steps_wanted(set, row))
+        return;
+    int64_t least = width < height ? width : height;
+    pixel_set pixels = {.image.spec = {PRESTO_UINT8, 3, {height, width, 3}},
+                        .height = height * MIN_SIDE / least,
+                        .width = width * MIN_SIDE / least};
+    size_t bytes = presto_tensor_bytes(&pixels.image);
+    uint8_t *data = malloc(bytes);
+    if (data == NULL)
+        bench_die("out of memory");
+    for (size_t i = 0; i < bytes; i++)
+        data[i] = (uint8_t)(i * 2654435761u >> 13);
+    pixels.image.data = data;
+    steps_plan *plan = steps_plan_new("{name: b, source: {type: files}, steps: [{step: read-file}, "
+                                      "{step: decode-image}, {step: resize-image, min-side: 256}]}",
+                                      2, 3, &pixels.image.spec, &pixels.image);
+    steps_side step = steps_plan_side(plan);
+    steps_side bare = {kernel_open, bare_resize, kernel_close, &pixels};
+    steps_measure(set, row, 1, &step, &bare);
+    steps_plan_free(plan);
+    free(data);
+}
+
+void steps_image(const steps_settings *set) {
+    jpeg_row(set, "decode-image, JPEG, 500 x 375", 500, 375, "");
+    jpeg_row(set, "decode-image, JPEG, 2592 x 1728", 2592, 1728, "--quality 25");
+#if PRESTO_HAVE_SPNG
+    png_rows(set);
+#endif
+    resize_row(set, "resize-image, 500 x 375 to 341 x 256", 500, 375);
+    resize_row(set, "resize-image, 2592 x 1728 to 384 x 256", 2592, 1728);
+}
