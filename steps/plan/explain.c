@@ -39,6 +39,11 @@ presto_status presto__plan_describe_step(const presto_plan *plan, size_t i,
     return append_named(lines, ", yields ", step->yields, err);
 }
 
+/* When run_stage() in run.c runs the steps of a fused stage one by one. */
+static const char fallback[] =
+    "[fused steps run one by one on an image that is damaged or smaller than the crop; --stats "
+    "counts such samples as unfused]\n";
+
 /* The lines of one stage, each with what fusion does to its step. */
 static presto_status explain_stage(const presto_plan *plan, const presto__stage *group,
                                    const presto_buffer *lines, const size_t *line_ends,
@@ -69,8 +74,13 @@ static presto_status explain(const presto_plan *plan, const presto_tensor_spec *
     snprintf(first, sizeof first, "%-16s    %s\n", "input",
              presto_spec_format(in, shape, sizeof shape));
     PRESTO_TRY(append_text(out, first, NULL));
-    for (size_t s = 0; s < plan->stage_count; s++)
+    bool has_fused = false;
+    for (size_t s = 0; s < plan->stage_count; s++) {
         PRESTO_TRY(explain_stage(plan, &plan->stages[s], lines, line_ends, out));
+        has_fused = has_fused || plan->stages[s].count > 1;
+    }
+    if (has_fused)
+        PRESTO_TRY(append_text(out, fallback, NULL));
     return presto_buffer_append(out, presto_span_of("", 1), NULL);
 }
 

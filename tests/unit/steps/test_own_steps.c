@@ -514,6 +514,7 @@ START_TEST(steps_that_could_not_be_fused_are_counted) {
     ck_assert_ok(rig_open(&r, "{step: center-pixels}, {step: random-crop, height: 50, width: 50}",
                           &unknown, false, &err),
                  &err);
+    ck_assert_ptr_nonnull(strstr(presto_plan_explain(r.plan), "unfused"));
     presto_tensor tensor = {.spec = large, .data = pixels};
     ck_assert_ok(rig_run(&r, &options, &tensor, &err), &err);
     ck_assert_uint_eq(presto_plan_worker_stats(r.worker, 0).unfused, 0);

@@ -62,7 +62,7 @@ START_TEST(the_explanation_names_steps_shapes_and_what_is_fused) {
     size_t lines = 0;
     for (const char *c = text; *c != '\0'; c++)
         lines += *c == '\n';
-    ck_assert_uint_eq(lines, 6);
+    ck_assert_uint_eq(lines, 7);
     presto_plan_free(plan);
     ck_assert_ok(plan_of(cv, 0, 4, &string_spec, &plan, &err), &err);
     ck_assert_ptr_null(strstr(presto_plan_explain(plan), "fused"));
