@@ -155,8 +155,9 @@ typedef struct presto_loader_options {
     presto_output_kind output; /* default batches */
     size_t batch_samples;      /* rows a batch, >= 1. Default 1. Records output: at most so many at
                                   a time, and 0 = as many as come together (the fastest) */
-    /* Batches have these features only; nothing else is parsed if there are no steps (which may ask
-     * for any). Copied. NULL: all. A name that no sample has is not an error: batches lack it. */
+    /* Batches have these features only. Nothing else is parsed but what steps read; if one has the
+     * flag PRESTO_STEP_READS_FEATURES, all. Copied. NULL: all. A name that no sample has is not an
+     * error: batches lack it. */
     const char *const *features;
     size_t feature_count;
     const presto_pad *pads; /* copied; features that are not there are ignored. Default NULL */

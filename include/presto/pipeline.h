@@ -162,11 +162,15 @@ PRESTO_API size_t presto_plan_step_count(const presto_plan *plan);
 PRESTO_API const char *presto_plan_step_name(const presto_plan *plan, size_t i);
 /** Flags (presto_step_flag) of step i; 0 if there is none. */
 PRESTO_API unsigned presto_plan_step_flags(const presto_plan *plan, size_t i);
+/** The feature that step i is told to read (`reads: NAME`); NULL: the main one. Borrowed from the
+ * pipeline. */
+PRESTO_API const char *presto_plan_step_reads(const presto_plan *plan, size_t i);
 /** What comes out of the plan, as far as it is known before any data. */
 PRESTO_API const presto_tensor_spec *presto_plan_output(const presto_plan *plan);
 /** Flags (presto_step_flag) that at least one of its steps has. */
 PRESTO_API unsigned presto_plan_flags(const presto_plan *plan);
-/** The plan as text for --explain, a line a step. Owned by the plan. */
+/** The plan as text for --explain: a line a step, and one about fusion if steps are fused. Owned by
+ * the plan. */
 PRESTO_API const char *presto_plan_explain(const presto_plan *plan);
 
 /**

@@ -109,7 +109,11 @@ PRESTO_API presto_buffer *presto_step_buffer(presto_step_context *context);
 PRESTO_API presto_status presto_step_text(presto_step_context *context, presto_span text,
                                           presto_tensor *out_out, presto_error *err);
 
-/** Another feature of the sample; NULL if it has none of that name. Borrowed until run() ends. */
+/**
+ * Another feature of the sample; NULL if it has none of that name. Borrowed until run() ends. Steps
+ * that call this set the flag PRESTO_STEP_READS_FEATURES; without it they always get NULL, because
+ * loaders parse only the features that somebody reads.
+ */
 PRESTO_API const presto_feature *presto_step_feature(presto_step_context *context,
                                                      const char *name);
 
@@ -188,11 +192,12 @@ typedef struct presto_step_windows {
 
 /** What a step does beside turning a value into another. */
 typedef enum presto_step_flag {
-    PRESTO_STEP_RANDOM = 1 << 0,       /* draws random numbers: never stored */
-    PRESTO_STEP_SERIAL = 1 << 1,       /* its library is not thread-safe: threads take turns */
-    PRESTO_STEP_READS_FILE = 1 << 2,   /* its input is the path of a source file */
-    PRESTO_STEP_DROPS = 1 << 3,        /* run() may return PRESTO_DROP */
-    PRESTO_STEP_SETS_FEATURES = 1 << 4 /* calls presto_step_set_feature() */
+    PRESTO_STEP_RANDOM = 1 << 0,        /* draws random numbers: never stored */
+    PRESTO_STEP_SERIAL = 1 << 1,        /* its library is not thread-safe: threads take turns */
+    PRESTO_STEP_READS_FILE = 1 << 2,    /* its input is the path of a source file */
+    PRESTO_STEP_DROPS = 1 << 3,         /* run() may return PRESTO_DROP */
+    PRESTO_STEP_SETS_FEATURES = 1 << 4, /* calls presto_step_set_feature() */
+    PRESTO_STEP_READS_FEATURES = 1 << 5 /* calls presto_step_feature(), for whatever name */
 } presto_step_flag;
 
 typedef struct presto_step_type {

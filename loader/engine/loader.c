@@ -111,7 +111,11 @@ static void choose_path(presto_loader *loader) {
     const presto__source_ops *ops = loader->source->ops;
     presto_loader_options *options = &loader->options;
     bool has_steps = loader->step_count > 0;
+    const presto_plan *last = loader->plan != NULL ? loader->plan : loader->cache_plan;
     loader->starts_alone = has_unknown_rows(loader);
+    loader->last_step_drops =
+        has_steps &&
+        (presto_plan_step_flags(last, presto_plan_step_count(last) - 1) & PRESTO_STEP_DROPS) != 0;
     /* Of blocks that hold one record each, the tensor can be aligned where it is read. */
     loader->aligns_views = !options->unaligned_views;
     loader->use_views = options->output == PRESTO_OUTPUT_BATCHES && options->batch_samples == 1 &&
@@ -127,8 +131,7 @@ static void choose_path(presto_loader *loader) {
     loader->same_codec =
         loader->pass_through && stored != NULL && same_codec(stored, &loader->codec);
     if (loader->codec.type_bytes == 0 && has_steps)
-        loader->codec.type_bytes = (unsigned)presto_dtype_bytes(
-            presto_plan_output(loader->plan != NULL ? loader->plan : loader->cache_plan)->dtype);
+        loader->codec.type_bytes = (unsigned)presto_dtype_bytes(presto_plan_output(last)->dtype);
 }
 
 /* Where the stream starts: skip_samples become first_epoch and first_sample, and fewer epochs. */
@@ -250,22 +253,6 @@ static presto_status copy_ranges(presto_loader *loader, const presto__ranges *ra
     return PRESTO_OK;
 }
 
-/* Which features samples have, and what batches make of them. */
-static presto_status open_features(presto_loader *loader, presto_error *err) {
-    presto_loader_options *options = &loader->options;
-    const presto_plan *last = loader->plan != NULL ? loader->plan : loader->cache_plan;
-    PRESTO_TRY(presto__selection_make(&loader->shown, loader->source, options, err));
-    loader->selection.is_all = true; /* steps may ask for any feature, by name */
-    if (loader->step_count == 0)
-        PRESTO_TRY(presto__selection_make(&loader->selection, loader->source, options, err));
-    PRESTO_TRY(presto__rules_make(&loader->rules, loader->source, last, options, err));
-    options->features = NULL; /* the caller's, as the pads, and no longer needed */
-    options->feature_count = 0;
-    options->pads = NULL;
-    options->pad_count = 0;
-    return PRESTO_OK;
-}
-
 static presto_status open_loader(presto_loader *loader, presto_error *err) {
     /* A little is kept back for packets that turn out larger than those before them. */
     size_t limit = loader->options.memory.prefetch_bytes;
@@ -276,7 +263,7 @@ static presto_status open_loader(presto_loader *loader, presto_error *err) {
         return presto_fail_memory(err, loader->capacity * sizeof(presto__packet *));
     choose_blocking(loader);
     choose_path(loader);
-    PRESTO_TRY(open_features(loader, err));
+    PRESTO_TRY(presto__loader_open_features(loader, err));
     PRESTO_TRY(open_order(loader, err));
     presto__read_ahead_init(&loader->read_ahead, loader);
     PRESTO_TRY(open_cache(loader, err));

@@ -123,6 +123,7 @@ struct presto_loader {
     bool compresses;         /* records output with a codec other than none */
     size_t cache_step_count; /* of them, before the cache */
     size_t step_count;       /* in all */
+    bool last_step_drops;    /* it may leave samples out */
     uint64_t epoch_samples;  /* positions an epoch */
     uint64_t opened_ns;
     presto__worker *workers;
@@ -187,6 +188,8 @@ static inline size_t presto__worker_home(const presto__worker *worker) {
 /** PRESTO_ERR_ARGUMENT with the reason if the options contradict each other, or the input. */
 presto_status presto__loader_check_options(const presto_source *source, const presto_plan *plan,
                                            const presto_loader_options *options, presto_error *err);
+/** Choose what is parsed and what batches have; forgets the options' features and pads. */
+presto_status presto__loader_open_features(presto_loader *loader, presto_error *err);
 presto_status presto__worker_init(presto__worker *worker, presto_loader *loader, presto_error *err);
 void presto__worker_done(presto__worker *worker);
 
@@ -210,8 +213,7 @@ presto_status presto__worker_put_frame(presto__worker *worker, presto_span store
 
 /* ---- what workers hold: allowance.c ---- */
 
-/** A presto_arena_grow_fn; `worker` is one. Waits for memory; false once the loader is being freed.
- */
+/** A presto_arena_grow_fn: waits for memory; false once the loader is being freed. */
 bool presto__worker_may_grow(void *worker, size_t bytes);
 /** All samples fetched are done: what was more than may be had is given back. */
 void presto__worker_give_back(presto__worker *worker);
@@ -234,11 +236,9 @@ void presto__worker_run(presto__worker *worker, presto__packet *packet, presto__
 
 /** A worker's thread; takes the lock itself. `argument` is the presto__worker. */
 void *presto__worker_main(void *argument);
-/** Wait for a part to run and run it, letting go of the lock meanwhile; false: there is none left.
- */
+/** Wait for a part, and run it without the lock; false: there is none left. */
 bool presto__worker_run_next(presto__worker *worker);
-/** Results are no longer wanted: work under way ends soon, steps that wait are interrupted. Any
- * thread. */
+/** Results are no longer wanted: work ends soon, waiting steps are interrupted. Any thread. */
 void presto__loader_abandon(presto_loader *loader);
 /** The consumer's thread, without the lock: has it been asked to stop, or does it ask now? */
 bool presto__loader_stops(presto_loader *loader);

@@ -43,18 +43,18 @@ static bool includes_all(const presto__selection *selection, const presto_source
 }
 
 presto_status presto__selection_make(presto__selection *selection_out, const presto_source *source,
-                                     const presto_loader_options *options, presto_error *err) {
-    if (options->feature_count == 0) {
+                                     const char *const *names, size_t name_count,
+                                     presto_error *err) {
+    if (name_count == 0) {
         *selection_out = (presto__selection){.is_all = true};
         return PRESTO_OK;
     }
-    size_t most = options->feature_count;
-    presto__selection selection = {.features = calloc(most, sizeof *selection.features)};
+    presto__selection selection = {.features = calloc(name_count, sizeof *selection.features)};
     if (selection.features == NULL)
-        return presto_fail_memory(err, most * sizeof *selection.features);
+        return presto_fail_memory(err, name_count * sizeof *selection.features);
     presto_status status = PRESTO_OK;
-    for (size_t i = 0; i < options->feature_count && status == PRESTO_OK; i++)
-        status = add(&selection, source, options->features[i], err);
+    for (size_t i = 0; i < name_count && status == PRESTO_OK; i++)
+        status = add(&selection, source, names[i], err);
     if (status < 0) {
         presto__selection_done(&selection);
         return status;

@@ -163,8 +163,10 @@ typedef struct presto__selection {
     bool is_all;
 } presto__selection;
 
+/** Of features called `names`; no names: all features. */
 presto_status presto__selection_make(presto__selection *selection_out, const presto_source *source,
-                                     const presto_loader_options *options, presto_error *err);
+                                     const char *const *names, size_t name_count,
+                                     presto_error *err);
 void presto__selection_done(presto__selection *selection);
 bool presto__selection_has(const presto__selection *selection, presto_span name);
 /** Leave out of the sample what is not selected. */

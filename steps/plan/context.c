@@ -78,6 +78,8 @@ presto_status presto_step_text(presto_step_context *context, presto_span text,
 
 const presto_feature *presto_step_feature(presto_step_context *context, const char *name) {
     const presto_sample *sample = &context->worker->sample;
+    if ((context->type->flags & PRESTO_STEP_READS_FEATURES) == 0)
+        return NULL;
     size_t at = presto__plan_find_feature(sample, name, 0);
     return at == SIZE_MAX ? NULL : &sample->features[at];
 }

@@ -151,6 +151,10 @@ unsigned presto_plan_step_flags(const presto_plan *plan, size_t i) {
     return i < plan->step_count ? presto__plan_step(plan, i)->type->flags : 0;
 }
 
+const char *presto_plan_step_reads(const presto_plan *plan, size_t i) {
+    return i < plan->step_count ? presto__plan_step(plan, i)->reads : NULL;
+}
+
 const presto_tensor_spec *presto_plan_output(const presto_plan *plan) {
     return &plan->output;
 }

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which features are parsed, and which of them batches have. Batches have what the options ask for;
+ * steps may need others, which are parsed and then left out.
+ */
+#include <stdlib.h>
+
+#include "workers_internal.h"
+
+/* Append the names of what steps read beside the main feature; false: it may be any feature. */
+static bool list_reads(const presto_plan *plan, const char **names, size_t *count_io) {
+    for (size_t i = 0; plan != NULL && i < presto_plan_step_count(plan); i++) {
+        const char *name = presto_plan_step_reads(plan, i);
+        if ((presto_plan_step_flags(plan, i) & PRESTO_STEP_READS_FEATURES) != 0)
+            return false;
+        if (name != NULL)
+            names[(*count_io)++] = name;
+    }
+    return true;
+}
+
+/* What is asked for, and what the steps work on. */
+static presto_status select_parsed(presto_loader *loader, presto_error *err) {
+    const presto_loader_options *options = &loader->options;
+    const char *main = loader->source->main_feature;
+    size_t count = options->feature_count, most = count + 1 + loader->step_count;
+    const char **names = calloc(most, sizeof *names);
+    if (names == NULL)
+        return presto_fail_memory(err, most * sizeof *names);
+    for (size_t i = 0; i < count; i++)
+        names[i] = options->features[i];
+    if (loader->step_count > 0 && main != NULL && count > 0)
+        names[count++] = main;
+    if (count > 0 &&
+        !(list_reads(loader->cache_plan, names, &count) && list_reads(loader->plan, names, &count)))
+        count = 0;
+    presto_status status =
+        presto__selection_make(&loader->selection, loader->source, names, count, err);
+    free((void *)names);
+    return status;
+}
+
+presto_status presto__loader_open_features(presto_loader *loader, presto_error *err) {
+    presto_loader_options *options = &loader->options;
+    const presto_plan *last = loader->plan != NULL ? loader->plan : loader->cache_plan;
+    PRESTO_TRY(presto__selection_make(&loader->shown, loader->source, options->features,
+                                      options->feature_count, err));
+    PRESTO_TRY(select_parsed(loader, err));
+    PRESTO_TRY(presto__rules_make(&loader->rules, loader->source, last, options, err));
+    options->features = NULL; /* the caller's, as the pads, and no longer needed */
+    options->feature_count = 0;
+    options->pads = NULL;
+    options->pad_count = 0;
+    return PRESTO_OK;
+}
