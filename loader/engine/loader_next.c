@@ -133,45 +133,50 @@ static presto__packet *take_packet(presto_loader *loader) {
 }
 
 /* Too many skipped? Then the packet ends at this sample. */
-static bool exceeds_limit(presto_loader *loader, const presto__left_out *left_out,
+static bool exceeds_limit(presto_loader *loader, const presto__failed_sample *failed,
                           presto_error *err) {
     if (loader->skipped_samples <= loader->options.errors.skip_limit)
         return false;
-    *err = left_out->error;
+    *err = failed->error;
     char message[PRESTO_ERROR_MESSAGE_BYTES];
     snprintf(message, sizeof message,
              "%" PRIu64 " sample%s had to be left out, which is more than the %" PRIu64
              " allowed; the last one: %.300s",
              loader->skipped_samples, presto_plural(loader->skipped_samples),
-             loader->options.errors.skip_limit, left_out->error.message);
+             loader->options.errors.skip_limit, failed->error.message);
     memcpy(err->message, message, sizeof message);
     return true;
 }
 
 /* Report what was left out of the packet because of errors, in order, and hold it against the
- * budget; count what steps left out. */
-static void report_skipped(presto_loader *loader, presto__packet *packet) {
+ * budget. Returns how many samples these are. */
+static size_t report_failed(presto_loader *loader, presto__packet *packet) {
+    size_t reported = 0;
     for (size_t i = 0; i < packet->part_count; i++) {
         const presto__packet_part *part = &packet->parts[i];
-        for (size_t j = 0; j < part->left_out_count; j++) {
-            const presto__left_out *left_out = &part->left_out[j];
-            if (left_out->position >= packet->failed_at)
-                return;
-            if (left_out->error.status == PRESTO_DROP) {
-                loader->dropped_samples++;
-                continue;
-            }
+        for (size_t j = 0; j < part->failed_count; j++) {
+            const presto__failed_sample *failed = &part->failed[j];
+            if (failed->position >= packet->failed_at)
+                return reported;
             loader->skipped_samples++;
-            if (exceeds_limit(loader, left_out, &packet->own_error)) {
-                presto__packet_cut(packet, left_out->position, &packet->own_error,
+            if (exceeds_limit(loader, failed, &packet->own_error)) {
+                presto__packet_cut(packet, failed->position, &packet->own_error,
                                    loader->options.output);
-                return;
+                return reported;
             }
+            reported++;
             if (loader->options.errors.on_skip != NULL)
                 loader->options.errors.on_skip(loader->options.errors.on_skip_user, packet->epoch,
-                                               left_out->number, &left_out->error);
+                                               failed->number, &failed->error);
         }
     }
+    return reported;
+}
+
+static void report_skipped(presto_loader *loader, presto__packet *packet) {
+    size_t failed = report_failed(loader, packet);
+    /* The rest is what steps left out. */
+    loader->dropped_samples += presto__packet_gaps(packet, 0, packet->failed_at) - failed;
 }
 
 /* At the end of an epoch: was more skipped than the part allowed? */

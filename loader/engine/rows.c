@@ -29,7 +29,7 @@ static presto_status begin_fill(presto__worker *worker, const presto__place *pla
         if (status < 0 || !is_laid_out)
             return status;
     }
-    worker->began_here = !is_complete;
+    worker->began_here = true;
     return presto__fill_begin(place, sample, err);
 }
 
@@ -59,14 +59,16 @@ static presto_status find_row(presto__worker *worker, const presto_output_reques
         return PRESTO_OK;
     presto__place place = presto__worker_row(worker);
     const presto__fill *fill = presto__place_fill(&place);
-    if (fill->columns == NULL) {
+    if (!presto__fill_is_begun(fill)) {
+        if (worker->loader->last_step_drops)
+            return PRESTO_OK; /* columns are made for a sample that is kept */
         presto_sample sample;
         PRESTO_TRY(foresee(worker, request, &sample, err));
         PRESTO_TRY(begin_fill(worker, &place, &sample, false, err));
     }
     written.encoding = PRESTO_ENCODE_TENSOR;
     written.tensor.spec = *request->spec;
-    if (fill->columns != NULL)
+    if (presto__fill_is_begun(fill))
         *data_out = presto__fill_slot(&place, &written, request->feature);
     return PRESTO_OK;
 }
@@ -88,13 +90,20 @@ presto_status presto__worker_give_row(void *user, const presto_output_request *r
     return *data_out == NULL ? presto_fail_memory(err, bytes) : PRESTO_OK;
 }
 
+static presto_status put(presto__worker *worker, const presto__place *place, presto_error *err) {
+    if (!presto__fill_is_begun(presto__place_fill(place))) {
+        if (worker->packet->batch_rows == 1) /* columns would hold this row only */
+            return presto__fill_view(place, worker->sample, PRESTO__VIEW_COPY, err);
+        PRESTO_TRY(begin_fill(worker, place, worker->sample, true, err));
+    }
+    return presto__fill_put(place, worker->sample, err);
+}
+
 presto_status presto__worker_put_row(presto__worker *worker, presto_error *err) {
     uint64_t start = worker->time_scale == 0 ? 0 : presto__clock_ns();
     presto__place place = presto__worker_row(worker);
     presto__selection_apply(&worker->loader->shown, worker->sample);
-    if (presto__place_fill(&place)->columns == NULL)
-        PRESTO_TRY(begin_fill(worker, &place, worker->sample, true, err));
-    presto_status status = presto__fill_put(&place, worker->sample, err);
+    presto_status status = put(worker, &place, err);
     if (worker->time_scale != 0)
         worker->account.batch_ns += (presto__clock_ns() - start) * worker->time_scale;
     return status;

@@ -113,8 +113,9 @@ static presto_status find_main(presto__worker *worker, presto_error *err) {
                                  (int)(sample->features[i].name.bytes & 0xff),
                                  (const char *)sample->features[i].name.data);
     return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
-                       "the sample has no feature \"%s\" for the steps to work on, only %s", name,
-                       names[0] == '\0' ? "none at all" : names);
+                       "the sample has no feature \"%s\" for the steps to work on, only %s%s", name,
+                       names[0] == '\0' ? "none at all" : names,
+                       worker->loader->selection.is_all ? "" : " (of those looked for)");
 }
 
 /* PRESTO_DROP: a step does not want the sample. */
@@ -191,8 +192,9 @@ static presto_status run_view(presto__worker *worker, presto_error *err) {
     bool is_ours = worker->index == SIZE_MAX || ops->owned(worker->reader, worker->index);
     if (is_ours && (!loader->aligns_views || presto__batch_may_view(&sample))) {
         presto__place place = presto__worker_row(worker);
-        worker->part->delivered_bytes += presto__sample_bytes(&sample);
-        return presto__fill_view(&place, &sample, loader->aligns_views, err);
+        return presto__fill_view(
+            &place, &sample, loader->aligns_views ? PRESTO__VIEW_ALIGNED : PRESTO__VIEW_UNALIGNED,
+            err);
     }
     /* It is not aligned, or lives in a mapping of the shard, which a batch may outlive. */
     return presto__worker_put_row(worker, err);
@@ -222,6 +224,7 @@ static presto_status run_sample(presto__worker *worker, presto_error *err) {
         return presto__worker_put_frame(worker, (presto_span){0}, (presto_span){0}, err);
     case PRESTO_OUTPUT_COUNT:
     default:
+        presto__selection_apply(&loader->shown, &sample);
         worker->part->delivered_bytes += presto__sample_bytes(&sample);
         return PRESTO_OK;
     }
@@ -249,8 +252,8 @@ static void stop_later_parts(presto__worker *worker) {
 }
 
 static void fail_part(presto__worker *worker, const presto_error *error) {
-    presto__part_leave_out(worker->part, worker->position,
-                           worker->packet->numbers[worker->position], error, true);
+    presto__part_fail(worker->part, worker->position, worker->packet->numbers[worker->position],
+                      error, true);
     stop_later_parts(worker);
 }
 
@@ -304,10 +307,24 @@ static presto_status load_hit(presto__worker *worker, size_t i) {
     return presto__disk_load(worker->disk, i, blocks, worker->time_scale, &worker->reader->stats);
 }
 
-/* The sample that the fill was begun for has failed. */
-static void undo_fill(presto__worker *worker) {
+/* The sample being run does not come; false: nor does any behind it in this part. */
+static bool leave_out(presto__worker *worker, presto_status status, presto_error *error) {
+    presto__packet_part *part = worker->part;
+    uint64_t number = worker->packet->numbers[worker->position];
     presto__place at = presto__worker_row(worker);
-    *presto__place_fill(&at) = (presto__fill){0};
+    if (worker->began_here)
+        presto__place_fill(&at)->is_undone = true;
+    if (status == PRESTO_DROP) {
+        presto__part_drop(part, worker->position, number);
+        return !part->has_failed;
+    }
+    place(worker, status, error);
+    if (!can_skip(worker, status, error)) {
+        fail_part(worker, error);
+        return false;
+    }
+    presto__part_fail(part, worker->position, number, error, false);
+    return !part->has_failed;
 }
 
 /*
@@ -316,7 +333,6 @@ static void undo_fill(presto__worker *worker) {
  */
 static bool run_samples(presto__worker *worker, size_t first, size_t *count_io, uint64_t stride) {
     presto__packet *packet = worker->packet;
-    presto__packet_part *part = worker->part;
     size_t batch_rows = packet->batches[0].positions;
     size_t count = *count_io;
     presto_error error;
@@ -344,21 +360,7 @@ static bool run_samples(presto__worker *worker, size_t first, size_t *count_io, 
         }
         if (status == PRESTO_OK)
             status = run_sample(worker, &error);
-        if (status == PRESTO_OK)
-            continue;
-        if (worker->began_here)
-            undo_fill(worker);
-        if (status == PRESTO_DROP)
-            presto_error_set(&error, PRESTO_DROP, PRESTO_NO_OFFSET, "%s", "");
-        else
-            place(worker, status, &error);
-        if (status != PRESTO_DROP && !can_skip(worker, status, &error)) {
-            fail_part(worker, &error);
-            return false;
-        }
-        presto__part_leave_out(part, worker->position, packet->numbers[worker->position], &error,
-                               false);
-        if (part->has_failed)
+        if (status != PRESTO_OK && !leave_out(worker, status, &error))
             return false;
     }
     return true;

@@ -75,7 +75,8 @@ static const presto__column *find_earlier(const presto__packet *packet, size_t p
                                           const presto__column *column) {
     const presto__column *found = NULL;
     while (part > 0 && found == NULL)
-        found = find(&packet->parts[--part].fill, column);
+        if (packet->parts[--part].fill.rows > 0)
+            found = find(&packet->parts[part].fill, column);
     return found;
 }
 
@@ -84,7 +85,7 @@ size_t presto__batch_conflict(const presto__packet_batch *batch, const presto__c
     const presto__packet *packet = batch->packet;
     size_t found = SIZE_MAX;
     for (size_t p = 1; p < packet->part_count; p++)
-        for (size_t i = 0; i < packet->parts[p].fill.count; i++) {
+        for (size_t i = 0; packet->parts[p].fill.rows > 0 && i < packet->parts[p].fill.count; i++) {
             const presto__column *column = &packet->parts[p].fill.columns[i];
             const presto__column *earlier = find_earlier(packet, p, column);
             if (earlier == NULL || earlier->row.dtype == column->row.dtype ||

@@ -14,29 +14,28 @@ static void find_failure(presto__packet *packet) {
         const presto__packet_part *part = &packet->parts[i];
         if (!part->has_failed)
             continue;
-        const presto__left_out *left_out = &part->left_out[part->left_out_count - 1];
-        packet->failure = &left_out->error;
-        packet->failed_at = left_out->position;
+        const presto__failed_sample *failed = &part->failed[part->failed_count - 1];
+        packet->failure = &failed->error;
+        packet->failed_at = failed->position;
     }
 }
 
-/* Walks the samples left out of all parts in the order of positions. */
-typedef struct left_out_walk {
+/* Walks the positions that all parts have left out, in their order. */
+typedef struct gap_walk {
     const presto__packet *packet;
-    size_t part, left_out;
-} left_out_walk;
+    size_t part, gap;
+} gap_walk;
 
-static size_t next_left_out(const left_out_walk *walk) {
+static size_t next_gap(const gap_walk *walk) {
     const presto__packet_part *part = &walk->packet->parts[walk->part];
-    return walk->part < walk->packet->part_count ? part->left_out[walk->left_out].position
-                                                 : SIZE_MAX;
+    return walk->part < walk->packet->part_count ? part->gaps[walk->gap] : SIZE_MAX;
 }
 
-static void settle(left_out_walk *walk) {
+static void settle(gap_walk *walk) {
     while (walk->part < walk->packet->part_count &&
-           walk->left_out == walk->packet->parts[walk->part].left_out_count) {
+           walk->gap == walk->packet->parts[walk->part].gap_count) {
         walk->part++;
-        walk->left_out = 0;
+        walk->gap = 0;
     }
 }
 
@@ -50,14 +49,14 @@ static void move_row(presto__packet_batch *batch, size_t to, size_t from) {
 }
 
 /* Rows that stay, moved up over those left out. */
-static void close_gaps(presto__packet_batch *batch, left_out_walk *walk) {
+static void close_gaps(presto__packet_batch *batch, gap_walk *walk) {
     size_t rows = 0;
     size_t end = batch->first + batch->positions;
     if (end > batch->packet->failed_at)
         end = batch->packet->failed_at > batch->first ? batch->packet->failed_at : batch->first;
     for (size_t at = batch->first; at < end; at++) {
-        if (next_left_out(walk) == at) {
-            walk->left_out++;
+        if (next_gap(walk) == at) {
+            walk->gap++;
             settle(walk);
             continue;
         }
@@ -119,7 +118,7 @@ void presto__packet_finish(presto__packet *packet, const presto_source *source,
     find_failure(packet);
     if (output == PRESTO_OUTPUT_BATCHES)
         find_conflict(packet, source);
-    left_out_walk walk = {.packet = packet};
+    gap_walk walk = {.packet = packet};
     settle(&walk);
     size_t frame_offset = 0;
     for (size_t i = 0; i < packet->batch_count; i++) {
@@ -158,14 +157,10 @@ void presto__packet_cut(presto__packet *packet, size_t position, const presto_er
         presto_batch *shown = &batch->shown;
         if (batch->first + batch->positions <= position)
             continue;
-        size_t end = position > batch->first ? position : batch->first;
-        size_t left_out = 0;
-        for (size_t j = 0; j < packet->part_count; j++)
-            for (size_t k = 0; k < packet->parts[j].left_out_count; k++)
-                left_out += packet->parts[j].left_out[k].position >= batch->first &&
-                            packet->parts[j].left_out[k].position < end;
-        shown->rows = end - batch->first - left_out;
-        shown->skipped = left_out;
+        size_t kept = position > batch->first ? position - batch->first : 0;
+        shown->skipped =
+            kept == 0 ? 0 : presto__packet_gaps(packet, batch->first, batch->first + kept);
+        shown->rows = kept - shown->skipped;
         for (size_t j = 0; output == PRESTO_OUTPUT_BATCHES && j < batch->feature_count; j++)
             trim(&batch->features[j], shown->rows);
         if (output == PRESTO_OUTPUT_RECORDS)

@@ -199,8 +199,10 @@ static presto_status describe_all(const presto__place *place, const presto_sampl
     if (!is_sorted)
         qsort(fill->columns, fill->count, sizeof *fill->columns, presto__column_compare);
     fill->guess_count = fill->count == 0 ? 0 : sample->feature_count;
-    for (size_t i = 0; i < fill->guess_count; i++)
-        fill->guesses[i] = (uint32_t)(i < fill->count ? i : 0);
+    for (size_t i = 0; i < fill->guess_count; i++) {
+        size_t at = search(fill, sample->features[i].name);
+        fill->guesses[i] = (uint32_t)(at == SIZE_MAX ? 0 : at);
+    }
     return PRESTO_OK;
 }
 
@@ -345,9 +347,22 @@ presto_status presto__batch_layout(presto__packet_batch *batch, const presto_sam
 
 /* ---- fills ---- */
 
+/* The columns of a sample that was left out, for one like it. They have no rows. */
+static bool take_undone(const presto__place *place, const presto_sample *sample,
+                        presto__fill *fill) {
+    if (!fill->is_undone || !is_like(fill, sample))
+        return false;
+    for (size_t i = 0; i < fill->count; i++)
+        fill->columns[i].first_at = place->position;
+    fill->is_undone = false;
+    return true;
+}
+
 presto_status presto__fill_begin(const presto__place *place, const presto_sample *sample,
                                  presto_error *err) {
     presto__fill fill;
+    if (take_undone(place, sample, presto__place_fill(place)))
+        return PRESTO_OK;
     PRESTO_TRY(make_columns(place, sample, &fill, err));
     if (place->batch->packet->part_count > 1) {
         for (size_t i = 0; i < fill.count; i++)

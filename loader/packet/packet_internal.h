@@ -54,6 +54,7 @@ typedef struct presto__fill {
     uint32_t *guesses; /* which column the features of the last sample went to */
     size_t guess_count;
     size_t rows;
+    bool is_undone; /* begun for a sample that was left out: it waits for the next one */
 } presto__fill;
 
 typedef struct presto__packet_batch {
@@ -72,19 +73,21 @@ typedef struct presto__packet_batch {
     size_t feature_count;
 } presto__packet_batch;
 
-/** A sample left out, or the failure. */
-typedef struct presto__left_out {
+/** A sample that failed: it is left out, or the packet ends with it. */
+typedef struct presto__failed_sample {
     size_t position; /* in the packet */
     uint64_t number; /* of the sample */
     presto_error error;
-} presto__left_out;
+} presto__failed_sample;
 
 /** What one worker does of a packet. */
 typedef struct presto__packet_part {
-    size_t first, count;        /* positions in the packet */
-    presto__left_out *left_out; /* rising; the last one is the failure if has_failed */
-    size_t left_out_count, left_out_capacity;
+    size_t first, count;           /* positions in the packet */
+    presto__failed_sample *failed; /* rising; the last one is the failure if has_failed */
+    size_t failed_count, failed_capacity;
     bool has_failed;
+    size_t *gaps; /* rising: positions in the packet that are left out, failed or dropped */
+    size_t gap_count, gap_capacity;
     presto_arena memory;        /* what its fills are made of, but for arrays and tails */
     struct presto__tail *tails; /* two a slot: values, ends of strings */
     size_t slot_count;          /* in use */
@@ -135,7 +138,7 @@ struct presto__packet {
 
     /* Set when finished. */
     bool is_finished;
-    const presto_error *failure; /* in a part's left_out or own_error; NULL: none */
+    const presto_error *failure; /* in a part's `failed` or own_error; NULL: none */
     size_t failed_at;            /* its position; count if none */
     presto_error own_error;
     size_t accounted_bytes; /* what the pool's budget knows of this packet */
@@ -201,40 +204,15 @@ presto_status presto__packet_setup(presto__packet *packet, const presto__packet_
 /** Empty its batches, before anybody works on it; apart from setup, as it takes long for many. */
 void presto__packet_clear(presto__packet *packet);
 
-/** Note that the sample at `position` failed; without memory to note it, the part fails there. */
-void presto__part_leave_out(presto__packet_part *part, size_t position, uint64_t number,
-                            const presto_error *error, bool is_failure);
-
-/** Where the worker is: the row that comes next. */
-typedef struct presto__place {
-    presto__packet_batch *batch;
-    presto__packet_part *part;
-    size_t position; /* in the packet */
-} presto__place;
-
-/** Several parts in one batch, pool's lock held: make the arrays for rows like `sample`. */
-presto_status presto__batch_layout(presto__packet_batch *batch, const presto_sample *sample,
-                                   presto_error *err);
-/** The columns of a fill that has none yet, for rows like `sample`. */
-presto_status presto__fill_begin(const presto__place *place, const presto_sample *sample,
-                                 presto_error *err);
-/** Where the value of a feature may be written before its sample is put; NULL: nowhere. `at` is its
- * position in the sample. */
-void *presto__fill_slot(const presto__place *place, const presto_feature *feature, size_t at);
-/**
- * Put a sample into the next row; a value that stands there already is left alone.
- * PRESTO_ERR_RAGGED: a feature of another dtype than in the rows before; PRESTO_ERR_LIMIT: it is
- * longer than what it is to be padded to, or of too many dimensions. Then no row was put.
+/** The sample at `position` failed: it is left out, or, with `is_failure`, the part ends with it.
+ * Without memory to note it, the part fails there. */
+void presto__part_fail(presto__packet_part *part, size_t position, uint64_t number,
+                       const presto_error *error, bool is_failure);
+/** A step does not want the sample at `position`. Without memory to note it, the part fails there.
  */
-presto_status presto__fill_put(const presto__place *place, const presto_sample *sample,
-                               presto_error *err);
-/** A batch of one row that shows the sample's values; `aligned`: what is not aligned is copied. */
-presto_status presto__fill_view(const presto__place *place, const presto_sample *sample,
-                                bool aligned, presto_error *err);
-/** Are its tensors aligned as those of a batch, or so small that the view may copy them? */
-bool presto__batch_may_view(const presto_sample *sample);
-/** Bytes of the values of all features. */
-uint64_t presto__sample_bytes(const presto_sample *sample);
+void presto__part_drop(presto__packet_part *part, size_t position, uint64_t number);
+/** How many of the positions [first, end) are left out. */
+size_t presto__packet_gaps(const presto__packet *packet, size_t first, size_t end);
 
 /** All parts are done: close the gaps of samples left out, count the rows, make the features. */
 void presto__packet_finish(presto__packet *packet, const presto_source *source,
@@ -243,8 +221,6 @@ void presto__packet_finish(presto__packet *packet, const presto_source *source,
 void presto__packet_cut(presto__packet *packet, size_t position, const presto_error *failure,
                         presto_output_kind output);
 
-static inline presto__fill *presto__place_fill(const presto__place *place) {
-    return place->batch->packet->part_count > 1 ? &place->part->fill : &place->batch->fill;
-}
+#include "rows_internal.h"
 
 #endif

@@ -18,7 +18,8 @@
 /* ---- packets ---- */
 
 static void part_done(presto__packet_part *part) {
-    free(part->left_out);
+    free(part->failed);
+    free(part->gaps);
     presto_arena_done(&part->memory);
     for (size_t i = 0; i < 2 * part->slot_capacity; i++)
         presto__slab_done(&part->tails[i].memory);
@@ -49,35 +50,69 @@ size_t presto__packet_memory(const presto__packet *packet) {
     for (size_t i = 0; i < packet->part_capacity; i++) {
         const presto__packet_part *part = &packet->parts[i];
         bytes += sizeof *part + part->memory.total_bytes +
-                 part->left_out_capacity * sizeof(presto__left_out);
+                 part->failed_capacity * sizeof *part->failed +
+                 part->gap_capacity * sizeof *part->gaps;
         for (size_t j = 0; j < 2 * part->slot_capacity; j++)
             bytes += sizeof *part->tails + part->tails[j].capacity;
     }
     return bytes;
 }
 
-void presto__part_leave_out(presto__packet_part *part, size_t position, uint64_t number,
-                            const presto_error *error, bool is_failure) {
-    presto__left_out *left_out = &part->left_out[part->left_out_count++];
-    left_out->position = position;
-    left_out->number = number;
-    left_out->error = *error;
-    if (is_failure) {
-        part->has_failed = true;
-        return;
+static bool note_gap(presto__packet_part *part, size_t position) {
+    if (part->gap_count == part->gap_capacity) {
+        size_t capacity = part->gap_capacity * 2 + 16;
+        size_t *gaps = realloc(part->gaps, capacity * sizeof *gaps);
+        if (gaps == NULL)
+            return false;
+        part->gaps = gaps;
+        part->gap_capacity = capacity;
     }
-    if (part->left_out_count < part->left_out_capacity)
+    part->gaps[part->gap_count++] = position;
+    return true;
+}
+
+static bool reserve_failed(presto__packet_part *part) {
+    if (part->failed_count < part->failed_capacity)
+        return true;
+    size_t capacity = part->failed_capacity * 2;
+    presto__failed_sample *grown = realloc(part->failed, capacity * sizeof *grown);
+    if (grown == NULL)
+        return false;
+    part->failed = grown;
+    part->failed_capacity = capacity;
+    return true;
+}
+
+void presto__part_fail(presto__packet_part *part, size_t position, uint64_t number,
+                       const presto_error *error, bool is_failure) {
+    presto__failed_sample *failed = &part->failed[part->failed_count++];
+    failed->position = position;
+    failed->number = number;
+    failed->error = *error;
+    part->has_failed = is_failure;
+    if (is_failure)
         return;
-    /* Room for the next one now: a sample left out without a note would pass for a whole one. */
-    size_t capacity = part->left_out_capacity * 2;
-    presto__left_out *grown = realloc(part->left_out, capacity * sizeof *grown);
-    if (grown == NULL) {
-        (void)presto_fail_memory(&left_out->error, capacity * sizeof *grown);
+    /* Room for the next one: a failure that could not be noted would pass for a whole sample. */
+    if (!note_gap(part, position) || !reserve_failed(part)) {
+        (void)presto_fail_memory(&failed->error, sizeof *failed);
         part->has_failed = true;
-        return;
     }
-    part->left_out = grown;
-    part->left_out_capacity = capacity;
+}
+
+void presto__part_drop(presto__packet_part *part, size_t position, uint64_t number) {
+    presto_error error;
+    if (note_gap(part, position))
+        return;
+    (void)presto_fail_memory(&error, sizeof *part->gaps);
+    presto__part_fail(part, position, number, &error, true);
+}
+
+size_t presto__packet_gaps(const presto__packet *packet, size_t first, size_t end) {
+    size_t found = 0;
+    for (size_t i = 0; i < packet->part_count; i++)
+        for (size_t j = 0; j < packet->parts[i].gap_count; j++)
+            found += packet->parts[i].gaps[j] >= first && packet->parts[i].gaps[j] < end;
+    return found;
 }
 
 static presto_status reserve_parts(presto__packet *packet, size_t count, presto_error *err) {
@@ -90,11 +125,11 @@ static presto_status reserve_parts(presto__packet *packet, size_t count, presto_
     packet->parts = parts;
     for (; packet->part_capacity < count; packet->part_capacity++) {
         presto__packet_part *part = &parts[packet->part_capacity];
-        part->left_out = malloc(sizeof *part->left_out);
-        if (part->left_out == NULL)
-            return presto_fail_memory(err, sizeof *part->left_out);
+        part->failed = malloc(sizeof *part->failed);
+        if (part->failed == NULL)
+            return presto_fail_memory(err, sizeof *part->failed);
         presto_arena_init(&part->memory, PART_CHUNK_BYTES);
-        part->left_out_capacity = 1;
+        part->failed_capacity = 1;
     }
     return PRESTO_OK;
 }
@@ -124,7 +159,8 @@ static presto_status reserve_numbers(presto__packet *packet, size_t count, prest
 static void part_setup(presto__packet_part *part, size_t first, size_t end) {
     part->first = first;
     part->count = end - first;
-    part->left_out_count = 0;
+    part->failed_count = 0;
+    part->gap_count = 0;
     part->has_failed = false;
     presto_arena_reset(&part->memory);
     for (size_t i = 0; i < 2 * part->slot_count; i++)

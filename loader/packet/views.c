@@ -9,12 +9,13 @@
 #include "columns_internal.h"
 
 #define SMALL_BYTES 4096 /* a copy costs less than to align it where it is */
+#define MOST_HINT_BYTES ((size_t)1 << 20)
 
 /* What a feature of the last view was like. */
 typedef struct presto__view {
     presto_batch_feature shown; /* but for what depends on values */
     presto_tensor_spec row;
-    size_t row_bytes; /* numeric */
+    size_t row_bytes; /* of the last value */
     size_t name_bytes;
     size_t at; /* in the batch, whose features go by name */
     const presto__rule *rule;
@@ -149,6 +150,21 @@ static presto_status describe(presto__view *view, const presto_feature *feature,
 
 /* ---- values ---- */
 
+/* So much of the slab is wanted by this batch and by those behind it, as far as is known. */
+static size_t slab_hint(const presto__packet_batch *batch, size_t bytes) {
+    const presto__packet *packet = batch->packet;
+    size_t batches_left = packet->batch_count - (size_t)(batch - packet->batches);
+    size_t all;
+    if (!presto__size_multiply(bytes + PRESTO__BATCH_ALIGN, batches_left, &all) ||
+        all > MOST_HINT_BYTES)
+        all = MOST_HINT_BYTES;
+    return all;
+}
+
+static void *take(const presto__packet_batch *batch, size_t bytes) {
+    return presto__slab_alloc(&batch->packet->slab, bytes, slab_hint(batch, bytes));
+}
+
 /* Any number of strings, back to back. */
 static presto_status copy_strings(const presto__place *place, const presto_tensor *tensor,
                                   presto_batch_feature *feature, presto_error *err) {
@@ -162,7 +178,7 @@ static presto_status copy_strings(const presto__place *place, const presto_tenso
             return presto_fail_memory(err, UINT64_MAX);
         ends[i + 1] = (int64_t)bytes;
     }
-    uint8_t *data = presto__slab_alloc(&place->batch->packet->slab, bytes + 1, bytes + 1);
+    uint8_t *data = take(place->batch, bytes + 1);
     if (data == NULL)
         return presto_fail_memory(err, bytes + 1);
     for (size_t i = 0; i < count; i++)
@@ -174,7 +190,7 @@ static presto_status copy_strings(const presto__place *place, const presto_tenso
     return PRESTO_OK;
 }
 
-/* What says which strings are the row's and what shape it has, unless it is one string. */
+/* What says which strings are the row's and what shape it has. */
 static presto_status shape_strings(const presto__place *place, const presto_tensor_spec *row,
                                    presto_batch_feature *feature, presto_error *err) {
     int64_t *numbers = presto__part_take(place->part, 2 + PRESTO_MAX_RANK, sizeof *numbers);
@@ -192,11 +208,13 @@ static presto_status shape_strings(const presto__place *place, const presto_tens
     return PRESTO_OK;
 }
 
-static presto_status view_strings(const presto__place *place, const presto_tensor *tensor,
-                                  presto_batch_feature *feature, presto_error *err) {
-    if (presto_spec_elements(&tensor->spec) != 1 || tensor->spec.rank > 1) {
+static presto_status show_strings(const presto__place *place, const presto_tensor *tensor,
+                                  presto__view_mode mode, presto_batch_feature *feature,
+                                  presto_error *err) {
+    bool is_one = tensor->spec.rank < 2 && presto_spec_elements(&tensor->spec) == 1;
+    if (!is_one || mode == PRESTO__VIEW_COPY) {
         PRESTO_TRY(copy_strings(place, tensor, feature, err));
-        return shape_strings(place, &tensor->spec, feature, err);
+        return is_one ? PRESTO_OK : shape_strings(place, &tensor->spec, feature, err);
     }
     int64_t *ends = presto__part_take(place->part, 2, sizeof *ends);
     if (ends == NULL)
@@ -211,57 +229,64 @@ static presto_status view_strings(const presto__place *place, const presto_tenso
 
 static presto_status copy_numbers(const presto__place *place, size_t bytes,
                                   presto_batch_feature *feature, presto_error *err) {
-    void *copy = presto__slab_alloc(&place->batch->packet->slab, bytes, bytes);
+    void *copy = take(place->batch, bytes);
     if (copy == NULL)
         return presto_fail_memory(err, bytes);
-    memcpy(copy, feature->tensor.data, bytes);
+    if (bytes > 0)
+        memcpy(copy, feature->tensor.data, bytes);
     feature->tensor.data = copy;
     return PRESTO_OK;
 }
 
-/* ---- views ---- */
-
-static presto_status make_features(const presto__packet_batch *batch, size_t count,
-                                   presto_batch_feature **features_out, presto_error *err) {
-    presto__packet *packet = batch->packet;
-    size_t bytes, batches_left = packet->batch_count - (size_t)(batch - packet->batches);
-    if (!presto__size_multiply(count, sizeof **features_out, &bytes))
-        return presto_fail_memory(err, UINT64_MAX);
-    *features_out =
-        presto__slab_alloc(&packet->slab, bytes, (bytes + PRESTO__BATCH_ALIGN) * batches_left);
-    return *features_out == NULL ? presto_fail_memory(err, bytes) : PRESTO_OK;
+/* What a batch shows of one value, described by `view`. */
+static presto_status show(const presto__place *place, presto__view *view,
+                          const presto_feature *feature, presto__view_mode mode,
+                          presto_error *err) {
+    const presto_tensor *tensor = &feature->tensor;
+    presto_batch_feature *shown = &place->batch->features[view->at];
+    *shown = view->shown;
+    if (tensor->spec.dtype == PRESTO_STRING) {
+        PRESTO_TRY(show_strings(place, tensor, mode, shown, err));
+        view->row_bytes = (size_t)shown->tensor.spec.dims[0];
+        return PRESTO_OK;
+    }
+    shown->tensor.data = tensor->data;
+    bool stays =
+        mode == PRESTO__VIEW_UNALIGNED || (mode == PRESTO__VIEW_ALIGNED && is_aligned(feature));
+    return stays ? PRESTO_OK : copy_numbers(place, view->row_bytes, shown, err);
 }
 
+/* ---- views ---- */
+
 presto_status presto__fill_view(const presto__place *place, const presto_sample *sample,
-                                bool aligned, presto_error *err) {
+                                presto__view_mode mode, presto_error *err) {
     presto__packet_batch *batch = place->batch;
     presto__packet_part *part = place->part;
-    presto_batch_feature *features;
+    size_t bytes;
     if (!is_like(part, sample))
         PRESTO_TRY(make_views(place, sample, err));
-    PRESTO_TRY(make_features(batch, part->view_count, &features, err));
+    if (!presto__size_multiply(part->view_count, sizeof *batch->features, &bytes))
+        return presto_fail_memory(err, UINT64_MAX);
+    batch->features = take(batch, bytes);
+    if (batch->features == NULL)
+        return presto_fail_memory(err, bytes);
     presto__view *view = part->views;
+    uint64_t delivered = 0;
     for (size_t i = 0; i < sample->feature_count; i++) {
         const presto_feature *feature = &sample->features[i];
-        const presto_tensor *tensor = &feature->tensor;
         if (!presto__feature_has_value(feature))
             continue;
         PRESTO_TRY(presto__rule_check(view->rule, feature, err));
         if (view->shown.encoding != feature->encoding ||
-            !presto_spec_equal(&view->row, &tensor->spec))
+            !presto_spec_equal(&view->row, &feature->tensor.spec))
             PRESTO_TRY(describe(view, feature, err));
-        presto_batch_feature *shown = &features[view->at];
-        *shown = view->shown;
-        shown->tensor.data = tensor->data;
-        if (tensor->spec.dtype == PRESTO_STRING)
-            PRESTO_TRY(view_strings(place, tensor, shown, err));
-        else if (aligned && !is_aligned(feature))
-            PRESTO_TRY(copy_numbers(place, view->row_bytes, shown, err));
+        PRESTO_TRY(show(place, view, feature, mode, err));
         if (view->is_main)
             batch->shown.main_feature = view->at;
+        delivered += view->row_bytes;
         view++;
     }
-    batch->features = features;
+    part->delivered_bytes += delivered;
     batch->feature_count = part->view_count;
     batch->is_view = true;
     batch->fill.rows = 1;

@@ -7,9 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "presto_check.h"
+#include "made_source.h"
 
 #define FILES 60
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define MANY 100000
+#else
+#define MANY 1000000
+#endif
 
 static char *dir;
 static bool wanted[FILES];
@@ -224,11 +229,131 @@ START_TEST(a_conversion_stores_what_is_left) {
 }
 END_TEST
 
+/* ---- many samples ---- */
+
+/* One sample in ten is kept, or all; the output is asked for before that is known. */
+static presto_status draw(const void *state, presto_step_context *context, const presto_tensor *in,
+                          presto_tensor *out_out, presto_error *err) {
+    void *data;
+    (void)state;
+    PRESTO_TRY(presto_step_output(context, &in->spec, &data, err));
+    memcpy(data, in->data, presto_tensor_bytes(in));
+    *out_out = (presto_tensor){.spec = in->spec, .data = data};
+    return presto_rng_below(presto_step_rng(context), 10) == 0 ? PRESTO_OK : PRESTO_DROP;
+}
+
+static presto_status copy(const void *state, presto_step_context *context, const presto_tensor *in,
+                          presto_tensor *out_out, presto_error *err) {
+    presto_status status = draw(state, context, in, out_out, err);
+    return status == PRESTO_DROP ? PRESTO_OK : status;
+}
+
+static const presto_step_type step_draw = {.abi = PRESTO_STEP_ABI,
+                                           .name = "draw",
+                                           .summary = "Keeps one sample in ten.",
+                                           .flags = PRESTO_STEP_DROPS | PRESTO_STEP_RANDOM,
+                                           .infer = infer_same,
+                                           .run = draw};
+static const presto_step_type step_copy = {.abi = PRESTO_STEP_ABI,
+                                           .name = "copy",
+                                           .summary = "Keeps all samples.",
+                                           .flags = PRESTO_STEP_RANDOM,
+                                           .infer = infer_same,
+                                           .run = copy};
+
+static presto_status fetch_made(presto__reader *reader, const uint64_t *numbers, size_t count,
+                                presto__blocks *blocks, presto_error *err) {
+    (void)count, (void)blocks, (void)err;
+    ((made_reader *)(void *)reader)->numbers = numbers;
+    return PRESTO_OK;
+}
+
+/* With a feature whose length differs from sample to sample. */
+static presto_status sample_varying(presto__reader *reader, size_t i, presto_arena *arena,
+                                    presto_sample *sample_out, presto_error *err) {
+    static const int64_t numbers[50];
+    presto_feature *features =
+        presto_arena_alloc(arena, 2 * sizeof *features, _Alignof(max_align_t));
+    PRESTO_TRY(made_sample(reader, i, arena, sample_out, err));
+    features[0] = sample_out->features[0];
+    features[1] =
+        (presto_feature){.name = presto_span_of_text("tail"), .encoding = PRESTO_ENCODE_INT64};
+    features[1].tensor.spec = (presto_tensor_spec){
+        .dtype = PRESTO_INT64, .rank = 1, .dims = {(int64_t)(sample_out->number % 50 + 1)}};
+    features[1].tensor.data = numbers;
+    sample_out->features = features;
+    sample_out->feature_count = 2;
+    return PRESTO_OK;
+}
+
+/* What happens to `count` samples of 64 bytes and more; the digest of the numbers of those delivered. */
+static uint64_t run_many(const char *step, uint64_t count, unsigned threads,
+                         presto_loader_stats *stats_out) {
+    static const float values[16];
+    const presto_step_type *const steps[] = {&step_draw, &step_copy};
+    const presto_pipeline_options both = {
+        .struct_bytes = sizeof both, .steps = steps, .step_count = 2};
+    const made_source how = {
+        .name = "x", .spec = {.dtype = PRESTO_FLOAT32, .rank = 1, .dims = {16}}, .data = values};
+    char yaml[200];
+    snprintf(yaml, sizeof yaml,
+             "name: p\nsource: {type: files, match: ['*'], feature: x}\nsteps: [{step: %s}]\n",
+             step);
+    presto_error err;
+    presto_pipeline *pipeline;
+    presto_plan *plan;
+    presto_plan_options planning;
+    presto_plan_options_defaults(&planning);
+    planning.in = &how.spec;
+    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(yaml), "p", &both, &pipeline, &err),
+                 &err);
+    ck_assert_ok(presto_plan_new(pipeline, &planning, &plan, &err), &err);
+    presto_source *source = make_source(&how, count, sizeof values, fetch_made, NULL);
+    ((made_source *)(void *)source)->ops.sample = sample_varying;
+    presto_loader_options options;
+    presto_loader_options_defaults(&options);
+    options.threads = threads;
+    options.batch_samples = 64;
+    presto_loader *loader;
+    presto_batch *batch;
+    presto_status status;
+    uint64_t digest = 1469598103934665603u;
+    ck_assert_ok(presto_loader_open(source, plan, &options, &loader, &err), &err);
+    while ((status = presto_loader_next(loader, &batch, &err)) == PRESTO_OK) {
+        for (size_t i = 0; i < batch->rows; i++)
+            digest = (digest ^ batch->sample_numbers[i]) * 1099511628211u;
+        presto_batch_release(batch);
+    }
+    ck_assert_status(status, PRESTO_END, &err);
+    presto_loader_get_stats(loader, stats_out);
+    presto_loader_free(loader);
+    presto_source_free(source);
+    presto_plan_free(plan);
+    presto_pipeline_free(pipeline);
+    return digest;
+}
+
+START_TEST(a_dropped_sample_costs_a_few_bytes) {
+    presto_loader_stats all, few, threaded;
+    (void)run_many("copy", MANY / 10, 0, &all);
+    uint64_t digest = run_many("draw", MANY, 0, &few);
+    ck_assert_uint_eq(all.samples, MANY / 10);
+    ck_assert_uint_eq(few.samples + few.dropped, MANY);
+    ck_assert_uint_gt(few.dropped, MANY / 100 * 89);
+    ck_assert_uint_lt(few.dropped, MANY / 100 * 91);
+    /* Without threads, one packet of 1024 samples is in flight. */
+    ck_assert_uint_le(few.peak_queued_bytes, all.peak_queued_bytes + 1024 * 16);
+    ck_assert_uint_eq(run_many("draw", MANY, 2, &threaded), digest);
+    ck_assert_uint_eq(threaded.dropped, few.dropped);
+}
+END_TEST
+
 int main(void) {
     const TTest *const tests[] = {
         dropped_samples_are_in_no_output_and_no_error,
         dropped_samples_are_in_no_budget,
         a_conversion_stores_what_is_left,
+        a_dropped_sample_costs_a_few_bytes,
     };
     return presto_check_main("drop", tests, sizeof tests / sizeof tests[0], 120);
 }
