@@ -32,6 +32,22 @@ presto_optional(BLOSC blosc)
 presto_optional(JPEG libjpeg)
 presto_optional(SPNG spng)
 
+# libsentencepiece has a C++ interface only; steps/text/sentencepiece.cc is C functions around it.
+presto_optional(SENTENCEPIECE sentencepiece)
+if(PRESTO_HAVE_SENTENCEPIECE)
+  # The C++ compiler of the same family: sanitizers and fuzzers do not mix.
+  if(NOT DEFINED CMAKE_CXX_COMPILER AND NOT DEFINED ENV{CXX} AND CMAKE_C_COMPILER MATCHES "clang(-[0-9]+)?$")
+    string(REGEX REPLACE "clang(-[0-9]+)?$" "clang++\\1" CMAKE_CXX_COMPILER ${CMAKE_C_COMPILER})
+  endif()
+  set(CMAKE_CXX_STANDARD 17)
+  set(CMAKE_CXX_STANDARD_REQUIRED ON)
+  set(CMAKE_CXX_EXTENSIONS OFF)
+  set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+  set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+  enable_language(CXX)
+  string(APPEND PRESTO_PC_LIBS " -lstdc++")
+endif()
+
 # Debian's libsnappy has no pkg-config file; it is C++ behind a C header.
 find_path(SNAPPY_INCLUDE_DIR snappy-c.h)
 find_library(SNAPPY_LIBRARY snappy)

@@ -2,7 +2,7 @@
 add_library(presto_warnings INTERFACE)
 target_compile_options(presto_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wvla -Wundef -Wformat=2
-  -Wswitch-enum -Wstrict-prototypes -Wmissing-prototypes)
+  -Wswitch-enum $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes> $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes>)
 if(PRESTO_WERROR)
   target_compile_options(presto_warnings INTERFACE -Werror)
 endif()

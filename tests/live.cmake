@@ -11,6 +11,10 @@ if(EXISTS ${venv_python})
   add_test(NAME live.tensorflow
            COMMAND ${venv_python} ${live}/tensorflow_both_ways.py ${live_tools} ${CMAKE_CURRENT_SOURCE_DIR}/golden)
   add_test(NAME live.codecs COMMAND ${venv_python} ${live}/codecs.py ${live_tools})
+  if(PRESTO_HAVE_SENTENCEPIECE)
+    add_test(NAME live.tokenizers
+             COMMAND ${venv_python} -B ${live}/tokenizers.py $<TARGET_FILE_DIR:presto-load> ${CMAKE_CURRENT_SOURCE_DIR}/golden)
+  endif()
 else()
   message(STATUS "build/venv is not there (tools/setup --tests makes it): no live tests against TensorFlow")
 endif()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Make the golden files of this folder anew: images and TFRecords, with what TensorFlow reads.
+"""Make the golden files of this folder anew: images and TFRecords, with what TensorFlow reads, and models of tokenizers.
 
-Usage: make_golden.py [images] [tfrecords]     (default: both)
+Usage: make_golden.py [images] [tfrecords] [tokenizers]     (default: all)
 
 Needs the packages of tests/requirements.txt, and for the images cjpeg (Debian's
 libjpeg-turbo-progs) and pnmtopng (netpbm). The tests do not run this; they read what it wrote.
@@ -18,8 +18,8 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 
 def main():
     root = pathlib.Path(__file__).resolve().parent
-    wanted = sys.argv[1:] or ["images", "tfrecords"]
-    if not set(wanted) <= {"images", "tfrecords"}:
+    wanted = sys.argv[1:] or ["images", "tfrecords", "tokenizers"]
+    if not set(wanted) <= {"images", "tfrecords", "tokenizers"}:
         sys.exit(__doc__.strip())
     if "images" in wanted:
         import golden_images
@@ -29,6 +29,10 @@ def main():
         import golden_tfrecords
 
         golden_tfrecords.make(root / "tfrecord")
+    if "tokenizers" in wanted:
+        import golden_tokenizers
+
+        golden_tokenizers.make(root / "tokenizers")
 
 
 if __name__ == "__main__":

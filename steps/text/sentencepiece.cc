@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The thin layer over libsentencepiece: C functions around one processor, no exception leaves.
+ *
+ * The library joins a run of unknown characters into one token by copying what it has of the run
+ * for each character: quadratic time. With byte pieces it does not join anything. So a model
+ * without them gets them, behind its own tokens, and a run of them in the result is the one unknown
+ * token of the model. Self-tests are taken out: the library prints which of them fail.
+ */
+#include "sentencepiece_internal.h"
+
+#include <exception>
+#include <new>
+#include <string_view>
+#include <vector>
+
+#include <sentencepiece_processor.h>
+
+struct presto__sentencepiece {
+    sentencepiece::SentencePieceProcessor processor;
+    presto__sentencepiece_info info;
+};
+
+namespace {
+
+std::string_view view(presto_span span) {
+    return {reinterpret_cast<const char *>(span.data), span.bytes};
+}
+
+presto_status fail(const char *what, const char *reason, presto_error *err) {
+    return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET, "%s: %s", what, reason);
+}
+
+/* The library's exceptions, as a status. */
+template <typename Function>
+presto_status guarded(const char *what, presto_error *err, Function function) noexcept {
+    try {
+        return function();
+    } catch (const std::bad_alloc &) {
+        return presto_fail_memory(err, 0);
+    } catch (const std::exception &e) {
+        return fail(what, e.what(), err);
+    } catch (...) {
+        return fail(what, "libsentencepiece failed", err);
+    }
+}
+
+presto_status load(presto__sentencepiece *loaded, presto_span model, presto_error *err) {
+    static const char what[] = "the SentencePiece model cannot be loaded";
+    return guarded(what, err, [&] {
+        const auto result = loaded->processor.LoadFromSerializedProto(view(model));
+        return result.ok() ? PRESTO_OK : fail(what, result.error_message(), err);
+    });
+}
+
+presto_status rewrite_and_load(presto__sentencepiece *loaded, presto_span model,
+                               presto_error *err) {
+    presto_buffer rewritten = {};
+    const bool add_bytes = !loaded->info.has_byte_pieces && !loaded->info.has_byte_names;
+    presto_status status = presto__sentencepiece_rewrite(model, add_bytes, &rewritten, err);
+    if (status >= 0)
+        status = load(loaded, presto_buffer_span(&rewritten), err);
+    presto_buffer_done(&rewritten);
+    return status;
+}
+
+/* Ids behind the model's own are bytes of unknown characters. */
+size_t join_unknown(const presto__sentencepiece_info &info, std::vector<int> *ids) {
+    const int limit = static_cast<int>(info.token_count);
+    bool is_in_run = false;
+    size_t kept = 0;
+    for (const int id : *ids) {
+        const bool is_byte = id >= limit;
+        if (!is_byte)
+            (*ids)[kept++] = id;
+        else if (!is_in_run)
+            (*ids)[kept++] = static_cast<int>(info.unknown_id);
+        is_in_run = is_byte;
+    }
+    return kept;
+}
+
+} // namespace
+
+presto_status presto__sentencepiece_new(presto_span model, presto__sentencepiece **model_out,
+                                        presto_error *err) {
+    presto__sentencepiece_info info;
+    PRESTO_TRY(presto__sentencepiece_check(model, &info, err));
+    auto *loaded = new (std::nothrow) presto__sentencepiece();
+    if (loaded == nullptr)
+        return presto_fail_memory(err, sizeof *loaded);
+    loaded->info = info;
+    const presto_status status = rewrite_and_load(loaded, model, err);
+    if (status < 0)
+        presto__sentencepiece_free(loaded);
+    else
+        *model_out = loaded;
+    return status;
+}
+
+void presto__sentencepiece_free(presto__sentencepiece *model) {
+    delete model;
+}
+
+presto_status presto__sentencepiece_encode(const presto__sentencepiece *model, presto_span text,
+                                           presto_buffer *ids, presto_error *err) {
+    static const char what[] = "the text cannot be encoded";
+    static_assert(sizeof(int) == sizeof(int32_t), "ids are int32");
+    return guarded(what, err, [&] {
+        std::vector<int> found;
+        const auto result = model->processor.Encode(view(text), &found);
+        if (!result.ok())
+            return fail(what, result.error_message(), err);
+        const size_t count = join_unknown(model->info, &found);
+        return presto_buffer_append(ids, presto_span_of(found.data(), count * sizeof(int)), err);
+    });
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A SentencePiece model before the library sees it. The model is one protobuf message (ModelProto
+ * of sentencepiece_model.proto); only the fields that matter here are read:
+ *
+ *     ModelProto       1 pieces*  2 trainer_spec  3 normalizer_spec  4 self_test_data
+ *                      5 denormalizer_spec
+ *     SentencePiece    1 piece  3 type
+ *     TrainerSpec      35 byte_fallback
+ *     NormalizerSpec   2 precompiled_charsmap
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../../base/bytes_internal.h"
+#include "sentencepiece_internal.h"
+
+enum {
+    PIECES = 1,
+    TRAINER_SPEC = 2,
+    NORMALIZER_SPEC = 3,
+    SELF_TEST_DATA = 4,
+    DENORMALIZER_SPEC = 5
+};
+enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
+enum { PIECE_UNKNOWN = 2, PIECE_USER_DEFINED = 4, PIECE_LAST_TYPE = 6 };
+/* PrefixMatcher::PrefixMatch keeps as many matches on its stack. */
+enum { MAX_NESTED_SYMBOLS = 64 };
+
+/* ---- fields of a message ---- */
+
+typedef struct message {
+    const uint8_t *start; /* of the file */
+    const uint8_t *at;
+    const uint8_t *end;
+} message;
+
+typedef struct field {
+    uint32_t number;
+    uint32_t type;
+    uint64_t value;    /* of a varint */
+    presto_span bytes; /* of WIRE_BYTES */
+    const uint8_t *head;
+} field;
+
+static uint64_t offset_of(const message *m, const uint8_t *at) {
+    return (uint64_t)(at - m->start);
+}
+
+static presto_status fail_cut(const message *m, presto_error *err) {
+    return presto_fail(err, PRESTO_ERR_TRUNCATED, offset_of(m, m->at),
+                       "not a SentencePiece model, or one that is cut short");
+}
+
+static presto_status take_bytes(message *m, uint64_t bytes, field *out, presto_error *err) {
+    if (bytes > (uint64_t)(m->end - m->at))
+        return fail_cut(m, err);
+    out->bytes = presto_span_of(m->at, (size_t)bytes);
+    m->at += bytes;
+    return PRESTO_OK;
+}
+
+/* PRESTO_END behind the last field. */
+static presto_status next_field(message *m, field *out, presto_error *err) {
+    uint64_t tag;
+    if (m->at == m->end)
+        return PRESTO_END;
+    *out = (field){.head = m->at};
+    if (!presto__varint_read(&m->at, m->end, &tag))
+        return fail_cut(m, err);
+    out->number = (uint32_t)(tag >> 3);
+    out->type = (uint32_t)(tag & 7);
+    if (tag > UINT32_MAX || out->number == 0)
+        return presto_fail(err, PRESTO_ERR_CORRUPT, offset_of(m, out->head),
+                           "not a SentencePiece model");
+    switch (out->type) {
+    case WIRE_VARINT:
+        return presto__varint_read(&m->at, m->end, &out->value) ? PRESTO_OK : fail_cut(m, err);
+    case WIRE_FIXED64:
+        return take_bytes(m, 8, out, err);
+    case WIRE_BYTES:
+        if (!presto__varint_read(&m->at, m->end, &out->value))
+            return fail_cut(m, err);
+        return take_bytes(m, out->value, out, err);
+    case WIRE_FIXED32:
+        return take_bytes(m, 4, out, err);
+    default:
+        return presto_fail(err, PRESTO_ERR_CORRUPT, offset_of(m, out->head),
+                           "not a SentencePiece model");
+    }
+}
+
+static message inside(const message *m, const field *f) {
+    return (message){m->start, f->bytes.data, f->bytes.data + f->bytes.bytes};
+}
+
+static bool is_message(const field *f, uint32_t number) {
+    return f->number == number && f->type == WIRE_BYTES;
+}
+
+/* ---- tokens ---- */
+
+typedef struct check {
+    presto__sentencepiece_info info;
+    bool has_unknown;
+    presto_buffer symbols; /* presto_span of each user-defined symbol */
+} check;
+
+static presto_status check_symbol(check *c, const message *m, presto_span text, presto_error *err) {
+    if (memchr(text.data, 0, text.bytes) != NULL)
+        return presto_fail(err, PRESTO_ERR_CORRUPT, offset_of(m, text.data),
+                           "user-defined symbol %ju has a NUL", (uintmax_t)c->info.token_count);
+    return presto_buffer_append(&c->symbols, presto_span_of(&text, sizeof text), err);
+}
+
+static bool is_byte_name(presto_span text) {
+    return text.bytes == 6 && memcmp(text.data, "<0x", 3) == 0 && text.data[5] == '>';
+}
+
+static presto_status check_piece(check *c, const message *m, const field *piece,
+                                 presto_error *err) {
+    message fields = inside(m, piece);
+    field f;
+    presto_status status;
+    presto_span text = {0};
+    uint64_t type = 1;
+    if (c->info.token_count == PRESTO__MODEL_MAX_TOKENS)
+        return presto_fail(err, PRESTO_ERR_LIMIT, offset_of(m, piece->head),
+                           "a model of more than %d tokens", PRESTO__MODEL_MAX_TOKENS);
+    while ((status = next_field(&fields, &f, err)) == PRESTO_OK) {
+        if (is_message(&f, 1))
+            text = f.bytes;
+        else if (f.number == 3 && f.type == WIRE_VARINT && f.value >= 1 &&
+                 f.value <= PIECE_LAST_TYPE)
+            type = f.value;
+    }
+    PRESTO_TRY(status);
+    if (text.bytes == 0)
+        return presto_fail(err, PRESTO_ERR_CORRUPT, offset_of(m, piece->head),
+                           "token %ju of the model is empty", (uintmax_t)c->info.token_count);
+    if (text.bytes > PRESTO__SENTENCEPIECE_MAX_TOKEN_BYTES)
+        return presto_fail(err, PRESTO_ERR_LIMIT, offset_of(m, piece->head),
+                           "token %ju of the model has %zu bytes, limit %d",
+                           (uintmax_t)c->info.token_count, text.bytes,
+                           PRESTO__SENTENCEPIECE_MAX_TOKEN_BYTES);
+    if (type == PIECE_USER_DEFINED)
+        PRESTO_TRY(check_symbol(c, m, text, err));
+    c->info.has_byte_names = c->info.has_byte_names || is_byte_name(text);
+    if (type == PIECE_UNKNOWN) {
+        c->has_unknown = true;
+        c->info.unknown_id = c->info.token_count;
+    }
+    c->info.token_count++;
+    return PRESTO_OK;
+}
+
+static int compare_texts(const void *a, const void *b) {
+    const presto_span *x = a, *y = b;
+    size_t least = x->bytes < y->bytes ? x->bytes : y->bytes;
+    int order = memcmp(x->data, y->data, least);
+    return order != 0 ? order : (x->bytes > y->bytes) - (x->bytes < y->bytes);
+}
+
+static bool begins_with(presto_span text, presto_span start) {
+    return text.bytes >= start.bytes && memcmp(text.data, start.data, start.bytes) == 0;
+}
+
+/* In sorted order, the symbols that another one begins with stand before it, as on a stack. */
+static presto_status check_nesting(check *c, presto_error *err) {
+    presto_span open[MAX_NESTED_SYMBOLS];
+    size_t depth = 0;
+    presto_span *symbols = (presto_span *)(void *)c->symbols.data;
+    size_t count = c->symbols.bytes / sizeof *symbols;
+    if (count > 0)
+        qsort(symbols, count, sizeof *symbols, compare_texts);
+    for (size_t i = 0; i < count; i++) {
+        while (depth > 0 && !begins_with(symbols[i], open[depth - 1]))
+            depth--;
+        if (depth == MAX_NESTED_SYMBOLS)
+            return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
+                               "more than %d user-defined symbols begin alike", MAX_NESTED_SYMBOLS);
+        open[depth++] = symbols[i];
+    }
+    return PRESTO_OK;
+}
+
+/* ---- the model ---- */
+
+static presto_status check_trainer(check *c, const message *m, const field *spec,
+                                   presto_error *err) {
+    message fields = inside(m, spec);
+    field f;
+    presto_status status;
+    while ((status = next_field(&fields, &f, err)) == PRESTO_OK)
+        if (f.number == 35 && f.type == WIRE_VARINT)
+            c->info.has_byte_pieces = f.value != 0;
+    return status < 0 ? status : PRESTO_OK;
+}
+
+static presto_status check_normalizer(const message *m, const field *spec, presto_error *err) {
+    message fields = inside(m, spec);
+    field f;
+    presto_status status;
+    while ((status = next_field(&fields, &f, err)) == PRESTO_OK)
+        if (is_message(&f, 2))
+            PRESTO_TRY(presto__charsmap_check(f.bytes, offset_of(m, f.bytes.data), err));
+    return status < 0 ? status : PRESTO_OK;
+}
+
+static presto_status check_fields(check *c, message *m, presto_error *err) {
+    field f;
+    presto_status status;
+    while ((status = next_field(m, &f, err)) == PRESTO_OK) {
+        if (is_message(&f, PIECES))
+            PRESTO_TRY(check_piece(c, m, &f, err));
+        else if (is_message(&f, TRAINER_SPEC))
+            PRESTO_TRY(check_trainer(c, m, &f, err));
+        else if (is_message(&f, NORMALIZER_SPEC) || is_message(&f, DENORMALIZER_SPEC))
+            PRESTO_TRY(check_normalizer(m, &f, err));
+    }
+    PRESTO_TRY(status);
+    if (c->info.token_count == 0)
+        return presto_fail(err, PRESTO_ERR_CORRUPT, 0,
+                           "not a SentencePiece model: it has no tokens");
+    if (!c->has_unknown)
+        return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                           "the model has no token for unknown characters");
+    return check_nesting(c, err);
+}
+
+presto_status presto__sentencepiece_check(presto_span model, presto__sentencepiece_info *info_out,
+                                          presto_error *err) {
+    check c = {0};
+    message m = {model.data, model.data, model.data + model.bytes};
+    presto_status status = check_fields(&c, &m, err);
+    presto_buffer_done(&c.symbols);
+    if (status >= 0)
+        *info_out = c.info;
+    return status;
+}
+
+/* A token "<0x41>" of the type BYTE (6), as a field of ModelProto. */
+static presto_status append_byte_piece(unsigned byte, presto_buffer *out, presto_error *err) {
+    char piece[16];
+    int bytes = snprintf(piece, sizeof piece, "\n\n\n\006<0x%02X>", byte);
+    PRESTO_TRY(presto_buffer_append(out, presto_span_of(piece, (size_t)bytes), err));
+    return presto_buffer_append(out, presto_span_of("\030\006", 2), err);
+}
+
+static presto_status append_bytes(presto_buffer *out, presto_error *err) {
+    static const uint8_t byte_fallback[] = {0x12, 3, 0x98, 0x02, 1}; /* trainer_spec */
+    for (unsigned byte = 0; byte < 256; byte++)
+        PRESTO_TRY(append_byte_piece(byte, out, err));
+    return presto_buffer_append(out, presto_span_of(byte_fallback, sizeof byte_fallback), err);
+}
+
+presto_status presto__sentencepiece_rewrite(presto_span model, bool add_bytes, presto_buffer *out,
+                                            presto_error *err) {
+    message m = {model.data, model.data, model.data + model.bytes};
+    field f;
+    presto_status status;
+    while ((status = next_field(&m, &f, err)) == PRESTO_OK)
+        if (!is_message(&f, SELF_TEST_DATA))
+            PRESTO_TRY(
+                presto_buffer_append(out, presto_span_of(f.head, (size_t)(m.at - f.head)), err));
+    PRESTO_TRY(status);
+    return add_bytes ? append_bytes(out, err) : PRESTO_OK;
+}

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""bpe-encode against the libraries that models come from: the ids of 1 MB of hard text must be the same.
+
+Runs in the tests' Python environment. Usage: tokenizers.py TOOLS_DIR GOLDEN_DIR
+"""
+import pathlib
+import sys
+
+# The script's own folder would hide the package of the same name.
+sys.path[0] = str(pathlib.Path(sys.argv[2]).resolve())
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "examples"))
+
+import tempfile
+
+import numpy
+import sentencepiece
+
+import npy_stream
+from mixed_text import mixed
+
+PIPELINE = """\
+name: texts
+source: {type: files, match: ["*.txt"], feature: text}
+steps:
+  - {step: read-file,  yields: concatenated}
+  - {step: bpe-encode, yields: bpe-encoded}
+"""
+SENTENCEPIECE = {
+    "unigram, nmt_nfkc": {"model_type": "unigram", "vocab_size": 2000},
+    "unigram, nmt_nfkc_cf": {"model_type": "unigram", "vocab_size": 1500, "normalization_rule_name": "nmt_nfkc_cf", "character_coverage": 0.99},
+    "bpe, nfkc, bytes": {"model_type": "bpe", "vocab_size": 3000, "normalization_rule_name": "nfkc", "byte_fallback": True, "split_digits": True,
+                         "user_defined_symbols": ["<mask>", "\n", "  ", "    "], "remove_extra_whitespaces": False},
+    "bpe, identity": {"model_type": "bpe", "vocab_size": 2500, "normalization_rule_name": "identity", "add_dummy_prefix": False},
+    "char": {"model_type": "char", "vocab_size": 400},
+    "word": {"model_type": "word", "vocab_size": 300},
+}
+
+
+def encode(tools, folder, model):
+    """The ids of each file of the folder, in the order of their names."""
+    rows = []
+    for batch in npy_stream.load("--quiet", "-j", "2", "-b", "4", "-p", folder / "pipeline.yaml", "--set", f"bpe-encode.model={model}", "--features", "text",
+                                 folder / "texts", program=tools / "presto-load"):
+        rows += [batch["text"][row] for row in range(len(batch["text"]))]
+    return rows
+
+
+def compare(name, got, texts, reference):
+    count = 0
+    assert len(got) == len(texts), f"{name}: {len(got)} texts"
+    for number, (ids, text) in enumerate(zip(got, texts)):
+        wanted = numpy.asarray(reference(text), "<i4")
+        assert ids.dtype == wanted.dtype, ids.dtype
+        if not numpy.array_equal(ids, wanted):
+            first = next((i for i, (a, b) in enumerate(zip(ids, wanted)) if a != b), min(len(ids), len(wanted)))
+            sys.exit(f"{name}: text {number}: id {first} of {len(ids)} and {len(wanted)}: {ids[first:first + 5]}, not {wanted[first:first + 5]}")
+        count += len(ids)
+    print(f"{name}: {count} ids equal", flush=True)
+
+
+def check_sentencepiece(tools, folder, train, texts):
+    for name, options in SENTENCEPIECE.items():
+        sentencepiece.SentencePieceTrainer.train(input=str(train), model_prefix=str(folder / "model"), num_threads=1, minloglevel=2, hard_vocab_limit=False,
+                                                 **options)
+        model = sentencepiece.SentencePieceProcessor(model_file=str(folder / "model.model"))
+        compare(name, encode(tools, folder, folder / "model.model"), texts, model.encode)
+
+
+def main():
+    tools, golden = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "texts").mkdir()
+        (folder / "pipeline.yaml").write_text(PIPELINE)
+        texts = [b"", b" ", b"\n", b"a", b"\xff"] + [mixed(50_000, seed) for seed in range(20)]
+        for number, text in enumerate(texts):
+            (folder / "texts" / f"{number:03}.txt").write_bytes(text)
+        check_sentencepiece(tools, folder, golden / "tokenizers" / "train.txt", texts)
+
+
+if __name__ == "__main__":
+    main()

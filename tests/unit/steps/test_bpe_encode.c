@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bpe-encode: ids as those of the library that a model comes from, and models that are none. */
+#include <pthread.h>
+#include <zlib.h>
+
+#include "steps_check.h"
+#include "text/sentencepiece_internal.h"
+
+#define GOLDEN(name) PRESTO_GOLDEN_DIR "/tokenizers/" name
+
+static const char *const models[] = {"unigram", "bpe", "bpe-bytes", "suffix"};
+#define MODEL_COUNT (sizeof models / sizeof models[0])
+
+/* ---- running it ---- */
+
+static presto_status open_with(rig *r, const char *model, presto_error *err) {
+    char step[700];
+    snprintf(step, sizeof step, "{step: bpe-encode, model: \"%s\"}", model);
+    return rig_open(r, step, &string_spec, false, err);
+}
+
+static void open_golden(rig *r, const char *name) {
+    char path[600];
+    presto_error err;
+    snprintf(path, sizeof path, GOLDEN("%s.model"), name);
+    ck_assert_ok(open_with(r, path, &err), &err);
+}
+
+/* The ids of `text`, as they lie in the worker. */
+static presto_span encode(rig *r, presto_span text) {
+    rig_options options = {0};
+    presto_tensor out;
+    presto_error err;
+    ck_assert_ok(rig_run_bytes(r, &options, text, &out, &err), &err);
+    ck_assert_int_eq(out.spec.dtype, PRESTO_INT32);
+    ck_assert_int_eq(out.spec.rank, 1);
+    return presto_span_of(out.data, presto_tensor_bytes(&out));
+}
+
+static presto_span encode_text(rig *r, const char *text) {
+    return encode(r, presto_span_of_text(text));
+}
+
+/* What golden_tokenizers.py wrote: int32, as one zlib stream. */
+static int32_t *golden_ids(const char *name, uLongf *bytes_out) {
+    char path[600];
+    size_t bytes;
+    snprintf(path, sizeof path, GOLDEN("%s.ids.z"), name);
+    uint8_t *packed = presto_check_read_file(path, &bytes);
+    *bytes_out = 4 << 20;
+    int32_t *ids = malloc(*bytes_out);
+    ck_assert_ptr_nonnull(ids);
+    ck_assert_int_eq(uncompress((uint8_t *)ids, bytes_out, packed, bytes), Z_OK);
+    free(packed);
+    return ids;
+}
+
+START_TEST(ids_are_those_of_the_library) {
+    size_t bytes;
+    uint8_t *text = presto_check_read_file(GOLDEN("mixed.txt"), &bytes);
+    for (size_t i = 0; i < MODEL_COUNT; i++) {
+        rig r;
+        uLongf want_bytes;
+        int32_t *want = golden_ids(models[i], &want_bytes);
+        open_golden(&r, models[i]);
+        presto_span got = encode(&r, presto_span_of(text, bytes));
+        const int32_t *ids = (const int32_t *)(const void *)got.data;
+        for (size_t at = 0; at < got.bytes / 4 && at < want_bytes / 4; at++)
+            ck_assert_msg(ids[at] == want[at], "%s: id %zu is %d, not %d", models[i], at, ids[at],
+                          want[at]);
+        ck_assert_uint_eq(got.bytes, want_bytes);
+        rig_close(&r);
+        free(want);
+    }
+    free(text);
+}
+END_TEST
+
+START_TEST(a_text_may_be_bytes_or_empty) {
+    rig r;
+    presto_error err;
+    rig_options options = {0};
+    open_golden(&r, "bpe");
+    ck_assert_uint_eq(encode_text(&r, "").bytes, 0);
+    presto_span text = encode_text(&r, "All human beings");
+    uint8_t *want = presto_check_copy(text);
+    size_t want_bytes = text.bytes;
+    ck_assert_uint_gt(want_bytes, 0);
+    presto_tensor bytes = {.spec = {PRESTO_UINT8, 1, {16}}, .data = "All human beings"};
+    ck_assert_ok(rig_run(&r, &options, &bytes, &err), &err);
+    ck_assert_uint_eq(presto_tensor_bytes(&bytes), want_bytes);
+    ck_assert_mem_eq(bytes.data, want, want_bytes);
+    presto_tensor image = {.spec = {PRESTO_UINT8, 2, {4, 4}}, .data = "All human beings"};
+    ck_assert_status(rig_run(&r, &options, &image, &err), PRESTO_ERR_TYPE, &err);
+    ck_assert_str_eq(err.message, "bpe-encode: needs string or uint8[?], gets uint8[4,4]");
+    free(want);
+    rig_close(&r);
+}
+END_TEST
+
+static void *encode_much(void *user) {
+    rig *shared = user;
+    rig own = *shared;
+    presto_error err;
+    presto_plan_worker_options worker = {.struct_bytes = sizeof worker, .arena = &own.arena};
+    own.arena = (presto_arena){0};
+    ck_assert_ok(presto_plan_worker_new(shared->plan, &worker, &own.worker, &err), &err);
+    for (int i = 0; i < 200; i++) {
+        presto_span text = encode_text(&own, "All human beings are born free \xe4\xba\xba 12");
+        ck_assert_uint_gt(text.bytes, 40);
+    }
+    presto_plan_worker_free(own.worker);
+    presto_arena_done(&own.arena);
+    return NULL;
+}
+
+START_TEST(threads_share_a_model) {
+    for (size_t i = 0; i < MODEL_COUNT; i++) {
+        rig r;
+        pthread_t threads[4];
+        open_golden(&r, models[i]);
+        for (size_t t = 0; t < 4; t++)
+            ck_assert_int_eq(pthread_create(&threads[t], NULL, encode_much, &r), 0);
+        for (size_t t = 0; t < 4; t++)
+            pthread_join(threads[t], NULL);
+        rig_close(&r);
+    }
+}
+END_TEST
+
+/* The library itself takes quadratic time for runs of unknown characters. */
+START_TEST(long_words_and_long_runs_of_unknown_characters_take_linear_time) {
+    static const char *const units[] = {"\xf0\x90\x8c\xb0", "a", " ", "\xe4\xba\xba", "\xff", "aA"};
+    size_t bytes = 256 << 10;
+    char *text = malloc(bytes);
+    ck_assert_ptr_nonnull(text);
+    for (size_t i = 0; i < MODEL_COUNT * (sizeof units / sizeof units[0]); i++) {
+        rig r;
+        const char *unit = units[i / MODEL_COUNT];
+        size_t unit_bytes = strlen(unit);
+        for (size_t at = 0; at < bytes; at++)
+            text[at] = unit[at % unit_bytes];
+        open_golden(&r, models[i % MODEL_COUNT]);
+        presto_span ids = encode(&r, presto_span_of(text, bytes / unit_bytes * unit_bytes));
+        if (i == 0)
+            ck_assert_uint_eq(ids.bytes, 8); /* the dummy prefix, and one unknown token */
+        rig_close(&r);
+    }
+    free(text);
+}
+END_TEST
+
+/* ---- what is refused ---- */
+
+START_TEST(a_missing_model_is_told_with_what_to_do) {
+    rig r;
+    presto_error err;
+    ck_assert_status(rig_open(&r, "{step: bpe-encode}", &string_spec, false, &err),
+                     PRESTO_ERR_ARGUMENT, &err);
+    ck_assert_str_eq(err.message,
+                     "line 3: step bpe-encode: no model: set one, e.g. --set "
+                     "bpe-encode.model=FILE; docs/tokenizers.md says how to get or train one");
+    rig_close(&r);
+    ck_assert_status(open_with(&r, "/nowhere/x.model", &err), PRESTO_ERR_NOT_FOUND, &err);
+    ck_assert_str_eq(err.file, "/nowhere/x.model");
+    rig_close(&r);
+    ck_assert_status(open_with(&r, "/dev", &err), PRESTO_ERR_IO, &err);
+    rig_close(&r);
+    ck_assert_status(open_with(&r, GOLDEN("train.txt"), &err), PRESTO_ERR_CORRUPT, &err);
+    ck_assert_ptr_nonnull(strstr(err.message, "not a SentencePiece model"));
+    ck_assert_str_eq(err.file, GOLDEN("train.txt"));
+    rig_close(&r);
+}
+END_TEST
+
+START_TEST(long_texts_are_refused) {
+    rig r;
+    presto_error err;
+    presto_tensor out;
+    rig_options options = {0};
+    ck_assert_ok(rig_open(&r,
+                          "{step: bpe-encode, max-bytes: 4, model: \"" GOLDEN("bpe.model") "\"}",
+                          &string_spec, false, &err),
+                 &err);
+    ck_assert_uint_gt(encode_text(&r, "abcd").bytes, 0);
+    ck_assert_status(rig_run_bytes(&r, &options, presto_span_of_text("abcde"), &out, &err),
+                     PRESTO_ERR_LIMIT, &err);
+    ck_assert_str_eq(err.message, "bpe-encode: a text of 5 bytes, limit 4 (max-bytes)");
+    rig_close(&r);
+}
+END_TEST
+
+static presto_status try_model(presto_span bytes, presto_error *err) {
+    presto__sentencepiece *model = NULL;
+    uint8_t *copy = presto_check_copy(bytes);
+    presto_buffer ids = {0};
+    presto_status status =
+        presto__sentencepiece_new(presto_span_of(copy, bytes.bytes), &model, err);
+    if (status >= 0)
+        presto__sentencepiece_encode(
+            model, presto_span_of_text("All human \xff\xe4\xba\xba [SEP]x"), &ids, err);
+    presto_buffer_done(&ids);
+    presto__sentencepiece_free(model);
+    free(copy);
+    return status;
+}
+
+/* A cut is refused, unless it falls between two fields; damage never ends the program. */
+START_TEST(models_that_are_cut_or_damaged_are_errors) {
+    static const char *const files[] = {GOLDEN("unigram.model"), GOLDEN("bpe.model")};
+    size_t refused = 0, tried = 0;
+    for (size_t f = 0; f < 2; f++) {
+        size_t bytes;
+        presto_error err;
+        uint8_t *content = presto_check_read_file(files[f], &bytes);
+        ck_assert_ok(try_model(presto_span_of(content, bytes), &err), &err);
+        for (size_t cut = 0; cut < bytes; cut += 397, tried++)
+            refused += try_model(presto_span_of(content, cut), &err) < 0;
+        for (size_t at = 0; at < bytes; at += 131) {
+            content[at] ^= (uint8_t)(1U << at % 8);
+            try_model(presto_span_of(content, bytes), &err);
+            content[at] ^= (uint8_t)(1U << at % 8);
+        }
+        free(content);
+    }
+    ck_assert_uint_gt(refused, tried * 3 / 4);
+}
+END_TEST
+
+/* ---- models made by hand ---- */
+
+static void put_varint(presto_buffer *out, size_t value) {
+    for (; value >= 0x80; value >>= 7)
+        ck_assert_int_eq(
+            presto_buffer_append(out, presto_span_of(&(uint8_t){(uint8_t)(value | 0x80)}, 1), NULL),
+            0);
+    ck_assert_int_eq(presto_buffer_append(out, presto_span_of(&(uint8_t){(uint8_t)value}, 1), NULL),
+                     0);
+}
+
+static void put_field(presto_buffer *out, unsigned number, const void *data, size_t bytes) {
+    put_varint(out, (size_t)number << 3 | 2);
+    put_varint(out, bytes);
+    ck_assert_int_eq(presto_buffer_append(out, presto_span_of(data, bytes), NULL), 0);
+}
+
+static void put_piece(presto_buffer *out, const void *text, size_t bytes, unsigned type) {
+    presto_buffer piece = {0};
+    put_field(&piece, 1, text, bytes);
+    put_varint(&piece, 3 << 3);
+    put_varint(&piece, type);
+    put_field(out, 1, piece.data, piece.bytes);
+    presto_buffer_done(&piece);
+}
+
+static presto_status try_made(presto_buffer *model, presto_error *err) {
+    presto_status status = try_model(presto_buffer_span(model), err);
+    presto_buffer_done(model);
+    return status;
+}
+
+START_TEST(models_that_would_overflow_the_library_are_refused) {
+    presto_buffer model = {0};
+    presto_error err;
+    static char many_a[PRESTO__SENTENCEPIECE_MAX_TOKEN_BYTES + 1];
+    memset(many_a, 'a', sizeof many_a);
+    put_piece(&model, "a", 1, 1);
+    ck_assert_status(try_made(&model, &err), PRESTO_ERR_CORRUPT, &err);
+    ck_assert_ptr_nonnull(strstr(err.message, "no token for unknown"));
+    put_piece(&model, "<unk>", 5, 2);
+    put_piece(&model, many_a, sizeof many_a - 1, 1);
+    ck_assert_ok(try_made(&model, &err), &err);
+    put_piece(&model, "<unk>", 5, 2);
+    put_piece(&model, many_a, sizeof many_a, 1);
+    ck_assert_status(try_made(&model, &err), PRESTO_ERR_LIMIT, &err);
+    put_piece(&model, "<unk>", 5, 2);
+    put_piece(&model, "", 0, 1);
+    ck_assert_status(try_made(&model, &err), PRESTO_ERR_CORRUPT, &err);
+    put_piece(&model, "<unk>", 5, 2);
+    put_piece(&model, "a\0b", 3, 4);
+    ck_assert_status(try_made(&model, &err), PRESTO_ERR_CORRUPT, &err);
+    for (size_t most = 64; most <= 65; most++) {
+        put_piece(&model, "<unk>", 5, 2);
+        put_piece(&model, "b", 1, 1);
+        for (size_t i = 1; i <= most; i++)
+            put_piece(&model, many_a, i, 4);
+        ck_assert_int_eq(try_made(&model, &err), most == 64 ? PRESTO_OK : PRESTO_ERR_LIMIT);
+    }
+    for (size_t i = 0; i <= PRESTO__MODEL_MAX_TOKENS; i++)
+        put_field(&model, 1, "\n\001a", 3);
+    ck_assert_status(try_made(&model, &err), PRESTO_ERR_LIMIT, &err);
+    put_varint(&model, 1 << 3 | 2);
+    put_varint(&model, (size_t)2 << 30); /* claims 2 GiB */
+    ck_assert_status(try_made(&model, &err), PRESTO_ERR_TRUNCATED, &err);
+}
+END_TEST
+
+/* A map of characters whose array has 512 units; unit(i, value) sets one. */
+enum { UNITS = 512 };
+
+static presto_status try_map(const uint32_t *units, const char *texts, size_t text_bytes,
+                             presto_error *err) {
+    uint8_t map[4 + UNITS * 4 + 1024] = {UNITS * 4 & 0xff, UNITS * 4 >> 8};
+    for (size_t i = 0; i < UNITS; i++)
+        for (size_t b = 0; b < 4; b++)
+            map[4 + i * 4 + b] = (uint8_t)(units[i] >> 8 * b);
+    memcpy(map + 4 + sizeof(uint32_t) * UNITS, texts, text_bytes);
+    presto_buffer model = {0}, spec = {0};
+    put_piece(&model, "<unk>", 5, 2);
+    put_piece(&model, "b", 1, 1);
+    put_field(&spec, 2, map, 4 + UNITS * 4 + text_bytes);
+    put_field(&model, 3, spec.data, spec.bytes);
+    presto_buffer_done(&spec);
+    return try_made(&model, err);
+}
+
+/* The unit of a node that byte `label` leads to, with its children at `at ^ offset ^ byte`. */
+static uint32_t unit(uint32_t label, uint32_t offset, bool is_entry) {
+    return offset << 10 | (is_entry ? 0x100U : 0) | label;
+}
+
+START_TEST(maps_of_characters_are_walked_before_they_are_used) {
+    presto_error err;
+    uint32_t units[UNITS];
+    char long_text[256];
+    for (uint32_t i = 0; i < UNITS; i++)
+        units[i] = ~i & 0xff; /* no label fits */
+    memset(long_text, 'x', sizeof long_text - 1);
+    long_text[sizeof long_text - 1] = '\0';
+    units[0] = unit(0, 256, false);          /* children at 256 ^ byte */
+    units[256 ^ 'a'] = unit('a', 'q', true); /* "a" is a key; its value stands at 256 ^ 'a' ^ 'q' */
+    units[256 ^ 'a' ^ 'q'] = UINT32_C(0x80000001);
+    ck_assert_ok(try_map(units, "\0ab", 4, &err), &err);
+    ck_assert_status(try_map(units, "", 1, &err), PRESTO_ERR_CORRUPT, &err);     /* text 1 of 0 */
+    ck_assert_status(try_map(units, "\0ab", 3, &err), PRESTO_ERR_CORRUPT, &err); /* no NUL */
+    ck_assert_status(try_map(units, long_text, sizeof long_text, &err), PRESTO_ERR_LIMIT, &err);
+    units[256 ^ 'a'] = unit('a', 0x1000, true);
+    ck_assert_status(try_map(units, "\0ab", 4, &err), PRESTO_ERR_CORRUPT, &err);
+    ck_assert_ptr_nonnull(strstr(err.message, "points behind its end"));
+    units[256 ^ 'a'] = unit('a', 0, true); /* its children are those of the root: a, aa, aaa, ... */
+    units[256 ^ 'a'] = unit('a', 'a', true);
+    units[256] = UINT32_C(0x80000001);
+    ck_assert_status(try_map(units, "\0ab", 4, &err), PRESTO_ERR_CORRUPT, &err);
+    ck_assert_ptr_nonnull(strstr(err.message, "goes in a circle"));
+}
+END_TEST
+
+int main(void) {
+    const TTest *const tests[] = {
+        ids_are_those_of_the_library,
+        a_text_may_be_bytes_or_empty,
+        threads_share_a_model,
+        long_words_and_long_runs_of_unknown_characters_take_linear_time,
+        a_missing_model_is_told_with_what_to_do,
+        long_texts_are_refused,
+        models_that_are_cut_or_damaged_are_errors,
+        models_that_would_overflow_the_library_are_refused,
+        maps_of_characters_are_walked_before_they_are_used,
+    };
+    if (presto_step_find("bpe-encode")->unsupported != NULL)
+        return 0;
+    return presto_check_main("bpe-encode", tests, sizeof tests / sizeof tests[0], 300);
+}
