@@ -219,8 +219,9 @@ static inline void presto_repair_options_defaults(presto_repair_options *options
 /**
  * Copy every whole record (both CRCs hold) of `path` to the new file `out_path`, in order, with an
  * index. A file that exists is not replaced: PRESTO_ERR_ARGUMENT. The output is compressed as the
- * input is. `options` NULL: none of them. Returns: also PRESTO_ERR_STOPPED, and for a file of
- * another kind as presto_index_build; nothing is left of the new file then, as after any failure.
+ * input is. `options` NULL: none of them. Returns: also PRESTO_ERR_STOPPED, PRESTO_ERR_CORRUPT if a
+ * file that is not empty has no whole record, and for a file of another kind as presto_index_build;
+ * nothing is left of the new file then, as after any failure.
  */
 PRESTO_API presto_status presto_repair_file(const char *path, const char *out_path,
                                             const presto_repair_options *options,

@@ -42,6 +42,9 @@ static presto_status copy_whole(presto__scan *scan, presto_shard_writer *writer,
             !options->on_lost(options->on_lost_user, item.offset, item.bytes, result->records))
             return presto_fail(err, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "repair was stopped");
     }
+    if (status == PRESTO_END && result->records == 0 && result->lost_ranges > 0)
+        status = presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                             "no whole record was found: damaged, or not TFRecords");
     return status < 0 ? status : PRESTO_OK;
 }
 

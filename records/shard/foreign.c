@@ -67,6 +67,8 @@ static const presto__content gzip_content = {"gzip", "a gzip file of something e
                                              "decompress it, then " WRITE, true};
 static const presto__content mpeg_content = {"mp3", "an MP3 file", WRITE, false};
 static const presto__content text_content = {"text", "a text file", WRITE, false};
+static const presto__content json_content = {"text", "a JSON file", WRITE, false};
+static const presto__content csv_content = {"text", "a CSV file", WRITE, false};
 
 static bool stands_at(presto_span bytes, size_t at, const char *want, size_t count) {
     return bytes.bytes >= at + count && memcmp(bytes.data + at, want, count) == 0;
@@ -96,6 +98,76 @@ static bool looks_like_text(presto_span bytes) {
     return bytes.bytes > 0 && (follow == 0 || most < bytes.bytes);
 }
 
+/* ---- which kind of text: named only if there is little doubt ---- */
+
+static size_t skip_space(presto_span text, size_t at) {
+    while (at < text.bytes && memchr(" \t\r\n", text.data[at], 4) != NULL)
+        at++;
+    return at;
+}
+
+static size_t skip_number(presto_span text, size_t at) {
+    while (at < text.bytes && memchr("+-.0123456789eE", text.data[at], 15) != NULL)
+        at++;
+    return at;
+}
+
+/* An object with a name, or an array whose first item is no bare word: "[INFO] ..." is a log. */
+static bool looks_like_json(presto_span text) {
+    size_t at = skip_space(text, 0);
+    if (at == text.bytes || (text.data[at] != '{' && text.data[at] != '['))
+        return false;
+    bool is_object = text.data[at] == '{';
+    at = skip_space(text, at + 1);
+    if (at == text.bytes)
+        return false;
+    if (is_object)
+        return text.data[at] == '"';
+    if (memchr("{[\"", text.data[at], 3) != NULL)
+        return true;
+    size_t end = skip_number(text, at);
+    bool is_number = end > at;
+    at = skip_space(text, end);
+    return is_number && at < text.bytes && memchr(",]", text.data[at], 2) != NULL;
+}
+
+/*
+ * At least two lines, each with the same number of the same separator. In prose, a space follows a
+ * comma. A line that is cut off does not count.
+ */
+static bool has_columns(presto_span text, uint8_t separator) {
+    size_t columns = 0, first_columns = 0, lines = 0;
+    bool is_quoted = false;
+    for (size_t i = 0; i < text.bytes; i++) {
+        uint8_t byte = text.data[i];
+        if (byte == '"')
+            is_quoted = !is_quoted;
+        if (is_quoted)
+            continue;
+        if (byte == separator) {
+            columns++;
+            if (lines == 0 && i + 1 < text.bytes && text.data[i + 1] == ' ')
+                return false;
+        } else if (byte == '\n') {
+            if (lines++ == 0)
+                first_columns = columns;
+            if (columns == 0 || columns != first_columns)
+                return false;
+            columns = 0;
+        }
+    }
+    return lines >= 2;
+}
+
+static const presto__content *kind_of_text(presto_span text) {
+    const presto_span start =
+        presto_span_of(text.data, text.bytes < TEXT_BYTES ? text.bytes : TEXT_BYTES);
+    if (looks_like_json(start))
+        return &json_content;
+    bool is_csv = has_columns(start, ',') || has_columns(start, ';') || has_columns(start, '\t');
+    return is_csv ? &csv_content : &text_content;
+}
+
 /* A zip file whose first entry is an array. */
 static bool is_npz(presto_span bytes) {
     if (!stands_at(bytes, 0, "PK\x03\x04", 4) || bytes.bytes < 30)
@@ -118,7 +190,7 @@ const presto__content *presto__content_of(presto_span bytes) {
     if (bytes.bytes >= 4 && bytes.data[0] == 0xff && (bytes.data[1] & 0xe6) == 0xe2 &&
         (bytes.data[2] & 0xf0) != 0xf0 && (bytes.data[2] & 0x0c) != 0x0c)
         return &mpeg_content;
-    return looks_like_text(bytes) ? &text_content : NULL;
+    return looks_like_text(bytes) ? kind_of_text(bytes) : NULL;
 }
 
 /*

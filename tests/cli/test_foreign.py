@@ -58,11 +58,21 @@ ROWS = "".join(f"a/{i}.jpg,{i % 7}\n" for i in range(2000))
 NOISE = np.random.default_rng(14).integers(0, 256, 20000, np.uint8).tobytes()
 KINDS = {
     # name: (what it is called, content)
-    "a.csv": ("a text file", ROWS.encode()),
+    "a.csv": ("a CSV file", ROWS.encode()),
     "short.csv": ("a text file", b"a,1\n"),
+    "quoted.csv": ("a CSV file", b'name,"remark, free"\na,"one\nand, two"\nb,\n'),
+    "german.csv": ("a CSV file", b"datum;wert\r\n1.1.;1,5\r\n2.1.;3,25\r\n" * 40),
+    "a.tsv": ("a CSV file", b"1\t2\t3\n" * 300),
+    "uneven.csv": ("a text file", b"a,1\nb,2,3\n"),
+    "prose.txt": ("a text file", b"Dear reader, hello\nand, of course, goodbye\n" * 30),
+    "even.txt": ("a text file", b"Well, hello\nnow, then\nso, goodbye\n" * 30),
     "a.txt": ("a text file", "grüße aus köln\n".encode() * 300),
-    "a.jsonl": ("a text file", b'{"text": "a", "label": 1}\n' * 900),
-    "b.json": ("a text file", b'[{"text": "a"},\n {"text": "b"}]'),
+    "a.jsonl": ("a JSON file", b'{"text": "a", "label": 1}\n' * 900),
+    "b.json": ("a JSON file", b'[{"text": "a"},\n {"text": "b"}]'),
+    "c.json": ("a JSON file", b"[\n  1.5e3,\n  2\n]\n"),
+    "a.log": ("a text file", b"[2026-01-02 03:04:05] started\n" * 30),
+    "b.log": ("a text file", b"[INFO] started\n" * 30),
+    "braces.txt": ("a text file", b"{ not a pair of names }\n" * 30),
     "a.html": ("an HTML file", b"<!DOCTYPE html>\n<html><body>no</body></html>\n"),
     "b.html": ("an HTML file", b"<html lang=en>\n<title>404</title>\n"),
     "a.xml": ("an XML file", b'<?xml version="1.0"?>\n<annotation/>\n'),
@@ -160,11 +170,25 @@ class Foreign(Case):
         broken.write_bytes(GOOD[:-5])
         self.assertEqual(run("presto-inspect", "verify", self.made / "a.wav", broken).returncode, 3)
 
+    def test_nothing_is_written_where_no_record_can_be_saved(self):
+        for name, content in (("noise", NOISE), ("cut", GOOD[:20]), ("noise.gz", gzip.compress(GOOD[:20]))):
+            path, out = self.new(name).with_suffix(".tfrecord"), self.new("saved")
+            path.write_bytes(content)
+            for choice in ([], ["--json"]):
+                done = run("presto-inspect", "repair", *choice, path, "-o", out)
+                self.assertEqual((done.returncode, done.stdout), (3, b""), done.stderr)
+                self.assertIn(f"{path}: no whole record was found: damaged, or not TFRecords", done.stderr)
+                self.assertEqual([p.name for p in self.folder.iterdir() if "saved" in p.name], [])
+        path.write_bytes(b"")  # no record, and none lost
+        self.assertEqual(run("presto-inspect", "repair", path, "-o", out).returncode, 0)
+        self.assertEqual(out.read_bytes(), b"")
+
     def test_a_folder_of_nothing_else(self):
+        others = sum(not name.endswith(".json") for name in KINDS)
         for path in (self.made, f"{self.made}/"):
             for program in ("presto-inspect", "presto-load"):
                 done = run(program, path)
-                self.assert_fails(done, 1, f"no TFRecord files in this folder, but {len(KINDS) - 1} others, such as ",
+                self.assert_fails(done, 1, f"no TFRecord files in this folder, but {others} others, such as ",
                                   "/a.arrow', an Arrow (Feather) file: ", '"presto-write -p PIPELINE"')
         one = self.new("one")
         one.mkdir()
