@@ -3,6 +3,9 @@
  * Each line is written at once, by one write() in append mode. So lines survive if the program is
  * killed, lines of several ranks that share the file do not mix, and a run that resumes another one
  * adds to its report.
+ *
+ * A shard that was cut is one line where its samples follow each other, but a line a sample if they
+ * are shuffled. So the lines have a limit; what comes behind it is counted.
  */
 #include "error_report.h"
 
@@ -14,7 +17,12 @@
 
 #include "cli.h"
 
-enum { MOST_TOLD = 20 }; /* on the terminal */
+enum {
+    MOST_TOLD = 20,    /* lines on the terminal */
+    MOST_LINES = 10000 /* in the file, before the rest is counted */
+};
+
+#define NO_SAMPLE UINT64_MAX
 
 int error_report_open(error_report *report, const char *path) {
     *report = (error_report){.path = path, .fd = -1};
@@ -41,7 +49,7 @@ static char *format_line(const error_run *run, size_t *bytes_out) {
         "{s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "file",
         err->file[0] == '\0' ? json_null() : cli_json_text(err->file), "record",
         number_json(record, PRESTO_NO_RECORD), "byte", number_json(err->offset, PRESTO_NO_OFFSET),
-        "sample", json_integer((json_int_t)first), "samples", json_integer((json_int_t)count),
+        "sample", number_json(first, NO_SAMPLE), "samples", json_integer((json_int_t)count),
         "epoch", json_integer((json_int_t)run->epoch), "status", presto_status_name(err->status),
         "reason", cli_json_text(err->message));
     char *text = object == NULL ? NULL : cli_json_dump(object, JSON_COMPACT);
@@ -73,9 +81,7 @@ static void tell_people(error_report *report) {
                     (uintmax_t)(first + count - 1), text);
 }
 
-static void write_line(error_report *report) {
-    size_t bytes = 0;
-    char *line = format_line(&report->run, &bytes);
+static void write_line(error_report *report, char *line, size_t bytes) {
     if (line == NULL && report->reason == 0)
         report->reason = ENOMEM;
     for (size_t done = 0; line != NULL && done < bytes;) {
@@ -91,15 +97,42 @@ static void write_line(error_report *report) {
     free(line);
 }
 
-void error_report_flush(error_report *report) {
+static void count_on(error_report *report) {
+    uint64_t count = report->unlisted - report->unlisted_told;
+    size_t bytes = 0;
+    if (count == 0)
+        return;
+    error_run rest = {.epoch = report->run.epoch, .first = NO_SAMPLE, .count = count};
+    (void)presto_fail(&rest.error, report->run.error.status, PRESTO_NO_OFFSET,
+                      "not listed: there are more than %d lines", MOST_LINES);
+    char *line = format_line(&rest, &bytes);
+    write_line(report, line, bytes);
+    report->unlisted_told = report->unlisted;
+}
+
+/* Tell what of the run was not told yet. */
+static void tell_run(error_report *report) {
     error_run *run = &report->run;
+    size_t bytes = 0;
     if (run->told == run->count)
         return;
-    if (report->path == NULL)
+    if (report->path == NULL) {
         tell_people(report);
-    else
-        write_line(report);
+    } else if (report->lines < MOST_LINES) {
+        char *line = format_line(run, &bytes);
+        write_line(report, line, bytes);
+        report->lines++;
+    } else {
+        report->unlisted += run->count - run->told;
+        if (report->unlisted - report->unlisted_told >= report->unlisted_told)
+            count_on(report);
+    }
     run->told = run->count;
+}
+
+void error_report_flush(error_report *report) {
+    tell_run(report);
+    count_on(report);
 }
 
 /* Does it continue the run, for the same reason? */
@@ -119,13 +152,13 @@ void error_report_add(void *user, uint64_t epoch, uint64_t sample, const presto_
     if (continues(run, epoch, sample, err)) {
         run->count++;
     } else {
-        error_report_flush(report);
+        tell_run(report);
         *run = (error_run){.epoch = epoch, .first = sample, .count = 1, .error = *err};
     }
     /* The first one at once, then as many as before: a run of a billion samples gives thirty
      * lines. */
     if (run->count - run->told >= run->told)
-        error_report_flush(report);
+        tell_run(report);
 }
 
 int error_report_close(error_report *report, int code) {

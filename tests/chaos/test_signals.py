@@ -235,6 +235,22 @@ class Signals(ChaosCase):
             self.assertLessEqual(json.loads(state.read_text())["next"], 2 + lost)
             self.assertGreater(json.loads(state.read_text())["next"], 0)
 
+    def test_the_report_of_shuffled_samples_stays_small_and_counts_them_all(self):
+        dataset, report = self.lying_dataset(40000), self.new("report")
+        process = start("presto-load", "-j", "1", "--shuffle", "full", "--on-error", "skip", "--error-report", report,
+                        "--format", "null", dataset)
+        _, err = self.finish(process)
+        self.assertEqual(process.returncode, 0, err)
+        told = [json.loads(line) for line in report.read_text().splitlines()]
+        listed = [line["sample"] + i for line in told if line["sample"] is not None for i in range(line["samples"])]
+        counted = [line for line in told if line["sample"] is None]
+        self.assertLess(len(told), 10050)
+        self.assertEqual(len(told) - len(counted), 10000)
+        self.assertEqual(len(set(listed)), len(listed))
+        self.assertEqual(sum(line["samples"] for line in told), 40000 - 2)
+        self.assertEqual({(line["file"], line["record"], line["reason"]) for line in counted},
+                         {(None, None, "not listed: there are more than 10000 lines")})
+
 
 def random_form(random):
     return random.choice(["null", "tfrecord", "npy", "raw"])
