@@ -15,10 +15,10 @@
 #include <presto/text.h>
 
 #include "../../base/file_internal.h"
+#include "../../records/dataset/dataset_internal.h"
 #include "convert_internal.h"
 
 #define PROGRESS_FORMAT 3
-#define MOST_BYTES ((uint64_t)256 << 20)
 #define REMEDY "; nothing can be resumed from it: remove the folder and start again"
 #define NOTED_AT_ONCE 64 /* shards */
 #define NOTE_INTERVAL_NS 1000000000
@@ -249,6 +249,10 @@ static presto_status read_root(json_t *root, presto__progress_file *progress, pr
 presto_status presto__progress_file_parse(presto_span text, presto__progress_file *progress,
                                           presto_error *err) {
     json_error_t where;
+    presto_error why;
+    if (presto__json_check_size(text, &why) < 0)
+        return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                           "is no progress file: %s" REMEDY, why.message);
     json_t *root = json_loadb((const char *)text.data, text.bytes, JSON_REJECT_DUPLICATES, &where);
     if (root == NULL && json_error_code(&where) == json_error_out_of_memory)
         return presto_fail_memory(err, text.bytes);
@@ -267,7 +271,7 @@ presto_status presto__progress_file_read(const char *dir, presto__progress_file 
         return presto_fail_memory(err, 1);
     presto__progress_file progress = {0};
     presto_buffer text = {0};
-    presto_status status = presto_file_read(path, MOST_BYTES, &text, err);
+    presto_status status = presto_file_read(path, PRESTO__JSON_MAX_BYTES, &text, err);
     if (status == PRESTO_OK)
         status = presto__progress_file_parse(presto_buffer_span(&text), &progress, err);
     presto_buffer_done(&text);

@@ -14,11 +14,10 @@ static bool is_folder(const char *path) {
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* The path as dataset.json would name it. */
-static const char *name_within(const char *dir, const char *path) {
-    if (strcmp(dir, ".") == 0 && strncmp(path, "./", 2) != 0)
-        return path;
-    return path + strlen(dir) + (path[0] == '/' && dir[1] == '\0' ? 0 : 1);
+/* The file's name in its folder. */
+static const char *name_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
 }
 
 static int compare_shards(const void *a, const void *b) {
@@ -32,10 +31,9 @@ static int compare_to_shard(const void *name, const void *shard) {
 
 /* The listed shard with this path, NULL if there is none. */
 static presto_dataset_shard *find_shard(presto_dataset_shard *const *by_name, size_t count,
-                                        const char *dir, const char *path) {
-    presto_dataset_shard *const *found =
-        bsearch(name_within(dir, path), (const void *)by_name, count,
-                sizeof(presto_dataset_shard *), compare_to_shard);
+                                        const char *path) {
+    presto_dataset_shard *const *found = bsearch(name_of(path), (const void *)by_name, count,
+                                                 sizeof(presto_dataset_shard *), compare_to_shard);
     return found == NULL ? NULL : *found;
 }
 
@@ -43,8 +41,8 @@ static presto_dataset_shard *find_shard(presto_dataset_shard *const *by_name, si
  * Keep only the listed shards of one folder, in the given order. PRESTO_END: one is not listed;
  * then nothing is changed.
  */
-static presto_status keep_shards(presto_dataset_info *info, const char *dir,
-                                 const char *const *paths, size_t count, presto_error *err) {
+static presto_status keep_shards(presto_dataset_info *info, const char *const *paths, size_t count,
+                                 presto_error *err) {
     size_t listed = info->shard_count;
     presto_status status = PRESTO_OK;
     presto_dataset_shard *kept = presto__zeroed_array(count, 1, sizeof *kept);
@@ -59,7 +57,7 @@ static presto_status keep_shards(presto_dataset_info *info, const char *dir,
         by_name[i] = &info->shards[i];
     qsort((void *)by_name, listed, sizeof(presto_dataset_shard *), compare_shards);
     for (size_t i = 0; i < count && status == PRESTO_OK; i++) {
-        const presto_dataset_shard *shard = find_shard(by_name, listed, dir, paths[i]);
+        const presto_dataset_shard *shard = find_shard(by_name, listed, paths[i]);
         if (shard == NULL) {
             status = PRESTO_END;
         } else if (is_kept[shard - info->shards]) {
@@ -107,7 +105,7 @@ presto_status presto__dataset_find_ours(const char *const *paths, size_t path_co
             status = PRESTO_END;
     }
     if (status == PRESTO_OK && !folder)
-        status = keep_shards(info, dir, paths, path_count, err);
+        status = keep_shards(info, paths, path_count, err);
     if (status == PRESTO_OK) {
         *dir_out = dir;
     } else {

@@ -168,7 +168,11 @@ static presto_status write_json(const char *dir, const json_t *json, bool sync, 
         status = presto_fail_memory(err, strlen(dir));
     } else {
         const presto_span pieces[] = {presto_span_of_text(text), presto_span_of_text("\n")};
-        status = presto_file_replace(path, pieces, 2, sync, err);
+        status = presto__json_check_size(pieces[0], err); /* nobody could read it */
+        if (status < 0)
+            presto_error_set_file(err, path);
+        else
+            status = presto_file_replace(path, pieces, 2, sync, err);
         if (status == PRESTO_OK && sync) {
             status = presto__sync_folder_of(path, err);
             if (status < 0)

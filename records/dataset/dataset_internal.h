@@ -14,6 +14,13 @@
 
 #define PRESTO__DATASET_FORMAT "presto-dataset"
 
+/** Of dataset.json and .progress.json: bytes of text, and values (a list or an object counts 8). */
+#define PRESTO__JSON_MAX_BYTES ((uint64_t)64 << 20)
+#define PRESTO__JSON_MAX_WEIGHT ((size_t)4 << 20)
+
+/** PRESTO_ERR_LIMIT if parsing `json` could take more memory than those limits allow. */
+presto_status presto__json_check_size(presto_span json, presto_error *err);
+
 /** Did json_load* fail because memory ran out? Then jansson's error is empty or says so. */
 static inline bool presto__json_ran_out(const json_error_t *where) {
     return where->text[0] == '\0' || json_error_code(where) == json_error_out_of_memory;

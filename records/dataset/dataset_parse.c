@@ -18,8 +18,6 @@
 #include "../../base/file_internal.h"
 #include "dataset_internal.h"
 
-/* A shard takes about 200 bytes of text. */
-#define MOST_BYTES ((uint64_t)256 << 20)
 /* total: each position fits a file */
 #define MOST_RECORDS ((uint64_t)INT64_MAX / PRESTO_FRAME_OVERHEAD_BYTES)
 /* Deflate makes at most 258 bytes out of two bits; rounded up. */
@@ -338,6 +336,9 @@ presto_status presto_dataset_info_parse(presto_span json, const char *file,
                                         presto_dataset_info *info_out, presto_error *err) {
     const json_input input = {file, err};
     json_error_t where = {0};
+    presto_error why;
+    if (presto__json_check_size(json, &why) < 0)
+        return bad(&input, why.message);
     json_t *root = json_loadb((const char *)json.data, json.bytes, JSON_REJECT_DUPLICATES, &where);
     if (root == NULL) {
         if (presto__json_ran_out(&where))
@@ -362,7 +363,7 @@ presto_status presto_dataset_info_read(const char *dir, presto_dataset_info *inf
     if (path == NULL)
         return presto_fail_memory(err, strlen(dir));
     presto_buffer text = {0};
-    presto_status status = presto_file_read(path, MOST_BYTES, &text, err);
+    presto_status status = presto_file_read(path, PRESTO__JSON_MAX_BYTES, &text, err);
     if (status == PRESTO_ERR_NOT_FOUND) {
         status = presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
                              "no " PRESTO_DATASET_FILE " in it");

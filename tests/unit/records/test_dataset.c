@@ -10,6 +10,8 @@
 
 #include <presto/dataset.h>
 
+#include "dataset/dataset_internal.h"
+
 static presto_error err;
 
 static char *text_of(const char *text) {
@@ -259,6 +261,38 @@ START_TEST(features_have_a_limit) {
 }
 END_TEST
 
+/* "[", `piece` as often as it takes to `count`, "0]". */
+static const char *list_refusal(const char *piece, size_t count) {
+    static presto_error why;
+    presto_buffer text = {0};
+    presto_dataset_info info = {0};
+    ck_assert_ok(presto_buffer_append(&text, presto_span_of_text("["), &err), &err);
+    for (size_t i = 0; i < count; i++)
+        ck_assert_ok(presto_buffer_append(&text, presto_span_of_text(piece), &err), &err);
+    ck_assert_ok(presto_buffer_append(&text, presto_span_of_text("0]"), &err), &err);
+    ck_assert_status(presto_dataset_info_parse(presto_buffer_span(&text), "x", &info, &why),
+                     PRESTO_ERR_CORRUPT, &why);
+    presto_buffer_done(&text);
+    return why.message;
+}
+
+START_TEST(values_have_a_limit_before_they_are_parsed) {
+    const size_t most = PRESTO__JSON_MAX_WEIGHT - 8; /* beside the list itself */
+    ck_assert_ptr_nonnull(strstr(list_refusal("0,", most), "is not one of ours"));
+    ck_assert_ptr_nonnull(
+        strstr(list_refusal("0,", most + 1), "more values than any dataset needs"));
+    ck_assert_ptr_nonnull(strstr(list_refusal("{},", most / 9), "is not one of ours"));
+    ck_assert_ptr_nonnull(strstr(list_refusal("{},", most / 9 + 1), "more values"));
+    ck_assert_ptr_nonnull(strstr(list_refusal("[],", most / 9 + 1), "more values"));
+    char blanks[4097] = "";
+    memset(blanks, ' ', sizeof blanks - 1);
+    /* What stands in a text is no value. */
+    ck_assert_ptr_nonnull(strstr(list_refusal("\"[{,\\\"[{,\",", most / 16), "is not one of ours"));
+    ck_assert_ptr_nonnull(strstr(list_refusal(blanks, PRESTO__JSON_MAX_BYTES / 4096),
+                                 "67108867 bytes, limit 67108864"));
+}
+END_TEST
+
 /* A dataset of ours with shards of 5, 0, 7 records. */
 static void make_ours(const char *dir) {
     static const size_t counts[] = {5, 0, 7};
@@ -312,6 +346,22 @@ START_TEST(a_dataset_of_ours_is_opened) {
     ck_assert(presto_dataset_is_ours(dataset));
     ck_assert_uint_eq(presto_dataset_records(dataset), 7);
     presto_dataset_free(dataset);
+    /* However its folder is spelled. */
+    static const char *const spelled[] = {"/data-00002-of-00003.tfrecord",
+                                          "//data-00002-of-00003.tfrecord",
+                                          "./data-00002-of-00003.tfrecord"};
+    for (size_t i = 0; i < 3; i++) {
+        dataset = open_one(path_in(dir, spelled[i]));
+        ck_assert(presto_dataset_is_ours(dataset));
+        ck_assert_uint_eq(presto_dataset_records(dataset), 7);
+        presto_dataset_free(dataset);
+    }
+    char *two = strdup(path_in(dir, "/data-00000-of-00003.tfrecord"));
+    const char *mixed[] = {path_in(dir, "data-00002-of-00003.tfrecord"), two};
+    ck_assert_ok(presto_dataset_open(mixed, 2, NULL, &dataset, &err), &err);
+    ck_assert(presto_dataset_is_ours(dataset));
+    presto_dataset_free(dataset);
+    free(two);
     /* Two of them, in another order; one of them twice. */
     char *last = strdup(path_in(dir, "data-00002-of-00003.tfrecord"));
     const char *paths[] = {last, path_in(dir, "data-00000-of-00003.tfrecord"), last};
@@ -516,6 +566,7 @@ int main(void) {
         a_cut_or_altered_description_is_corrupt,
         more_records_than_the_bytes_hold_are_refused,
         features_have_a_limit,
+        values_have_a_limit_before_they_are_parsed,
         a_dataset_of_ours_is_opened,
         a_shard_other_than_described_is_corrupt,
         folders_of_others_are_read,
