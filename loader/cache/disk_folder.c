@@ -29,6 +29,7 @@
 #include <presto/rng.h>
 
 #include "../../base/clock_internal.h"
+#include "../../base/file_internal.h"
 #include "../../base/philox_internal.h"
 #include "disk_files_internal.h"
 
@@ -162,19 +163,15 @@ static presto_status enter(const char *path, char **path_out, int *fd_out, prest
     bool is_roots = info.st_uid == 0 && (info.st_mode & OTHERS_WRITE) == 0;
     if (!presto__disk_is_ours(&info) && !is_roots)
         snprintf(name, sizeof name, "presto-%ju", (uintmax_t)geteuid());
-    size_t bytes = strlen(path) + 1 + sizeof name;
-    char *entered = malloc(bytes);
+    char *entered = name[0] == '\0' ? strdup(path) : presto__join_path(path, name);
     presto_status status = PRESTO_OK;
     if (entered == NULL) {
-        status = presto_fail_memory(err, bytes);
-    } else {
-        snprintf(entered, bytes, "%s%s%s", path, name[0] == '\0' ? "" : "/", name);
+        status = presto_fail_memory(err, strlen(path));
+    } else if (name[0] != '\0') {
         int outer = fd;
-        if (name[0] != '\0') {
-            status = enter_own(outer, name, entered, &fd, err);
-            if (status == PRESTO_OK)
-                close(outer);
-        }
+        status = enter_own(outer, name, entered, &fd, err);
+        if (status == PRESTO_OK)
+            close(outer);
     }
     if (status < 0) {
         free(entered);

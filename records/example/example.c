@@ -15,14 +15,6 @@
 
 /* ---- the map ---- */
 
-static bool name_less(presto_span a, presto_span b) {
-    size_t least = a.bytes < b.bytes ? a.bytes : b.bytes;
-    if (least > 0 && a.data[0] != b.data[0])
-        return a.data[0] < b.data[0];
-    int order = memcmp(a.data, b.data, least);
-    return order != 0 ? order < 0 : a.bytes < b.bytes;
-}
-
 /* The names are not sorted: from here on, find equal names with a table. */
 static presto_status make_names(presto__example_parser *parser) {
     parser->names = presto__example_name_table(parser, parser->most);
@@ -42,7 +34,7 @@ static presto_status find_namesake(presto__example_parser *parser, presto_span n
     size_t count = parser->count;
     *found_out = SIZE_MAX;
     if (!parser->unsorted) {
-        if (count == 0 || name_less(features[count - 1].name, name))
+        if (count == 0 || presto__name_less(features[count - 1].name, name))
             return PRESTO_OK;
         parser->unsorted = true;
         if (parser->most > PRESTO__FEW_NAMES)
@@ -164,7 +156,7 @@ static presto_status parse_usual(presto__example_parser *parser) {
             at = entry_end;
             continue;
         }
-        if (count > 0 && !name_less(parser->features[count - 1].name, name))
+        if (count > 0 && !presto__name_less(parser->features[count - 1].name, name))
             return PRESTO_END;
         if (count == parser->most)
             status = usual_room(parser, entry, end, &slots);

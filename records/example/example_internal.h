@@ -172,9 +172,18 @@ uint64_t presto__tensor_proto_size(const presto_tensor *tensor);
 /** Write it at `at`; returns the end. */
 uint8_t *presto__tensor_proto_put(uint8_t *at, const presto_tensor *tensor);
 
-/* ---- numbers by name ---- */
+/* ---- names ---- */
 
-/* A table of names that come from outside. Finding a name takes the same time whatever names an
+/** Bytewise order; a name comes before those that it begins. */
+static inline bool presto__name_less(presto_span a, presto_span b) {
+    size_t least = a.bytes < b.bytes ? a.bytes : b.bytes;
+    if (least > 0 && a.data[0] != b.data[0])
+        return a.data[0] < b.data[0];
+    int order = least > 0 ? memcmp(a.data, b.data, least) : 0;
+    return order != 0 ? order < 0 : a.bytes < b.bytes;
+}
+
+/* A table of numbers by names that come from outside. Finding a name takes the same time whatever names an
  * attacker chooses, because the hash is keyed. Lives in an arena. */
 
 typedef struct presto__name {

@@ -148,18 +148,12 @@ static uint8_t *put_entry(uint8_t *at, const presto_feature *feature) {
     return put_list(at, feature);
 }
 
-static bool name_less(presto_span a, presto_span b) {
-    size_t least = a.bytes < b.bytes ? a.bytes : b.bytes;
-    int order = least > 0 ? memcmp(a.data, b.data, least) : 0;
-    return order != 0 ? order < 0 : a.bytes < b.bytes;
-}
-
 static int compare_features(const void *a, const void *b) {
     const presto_feature *first = *(const presto_feature *const *)a;
     const presto_feature *second = *(const presto_feature *const *)b;
-    if (name_less(first->name, second->name))
+    if (presto__name_less(first->name, second->name))
         return -1;
-    return name_less(second->name, first->name) ? 1 : 0;
+    return presto__name_less(second->name, first->name) ? 1 : 0;
 }
 
 /* Insertion sort: features are few and nearly always sorted already. */
@@ -167,7 +161,7 @@ static void sort_few(const presto_feature **order, size_t count) {
     for (size_t i = 1; i < count; i++) {
         const presto_feature *feature = order[i];
         size_t at = i;
-        for (; at > 0 && name_less(feature->name, order[at - 1]->name); at--)
+        for (; at > 0 && presto__name_less(feature->name, order[at - 1]->name); at--)
             order[at] = order[at - 1];
         order[at] = feature;
     }
