@@ -25,18 +25,18 @@
 
 static const char partial_suffix[] = ".partial";
 
-presto_status presto__read_at(int fd, const char *path, uint64_t offset, void *data, size_t bytes,
-                              size_t *got_out, presto_error *err) {
+presto_status presto__read_at(presto__file_place place, void *data, size_t bytes, size_t *got_out,
+                              presto_error *err) {
     size_t got = 0;
     while (got < bytes) {
         size_t want = bytes - got < CALL_BYTES ? bytes - got : CALL_BYTES;
-        ssize_t more = pread(fd, (uint8_t *)data + got, want, (off_t)(offset + got));
+        ssize_t more = pread(place.fd, (uint8_t *)data + got, want, (off_t)(place.offset + got));
         if (more < 0 && errno == EINTR)
             continue;
         if (more < 0) {
-            presto_status status = presto_fail_errno(err, errno, path, "cannot read");
+            presto_status status = presto_fail_errno(err, errno, place.path, "cannot read");
             if (err != NULL)
-                err->offset = offset + got;
+                err->offset = place.offset + got;
             return status;
         }
         if (more == 0)
@@ -135,8 +135,8 @@ static presto_status read_to_end(int fd, const char *path, uint64_t most_bytes, 
     size_t got = READ_BYTES;
     for (uint64_t offset = 0; got == READ_BYTES; offset += got) {
         PRESTO_TRY(presto_buffer_reserve(out, READ_BYTES, err));
-        PRESTO_TRY(
-            presto__read_at(fd, path, offset, out->data + out->bytes, READ_BYTES, &got, err));
+        PRESTO_TRY(presto__read_at((presto__file_place){fd, path, offset}, out->data + out->bytes,
+                                   READ_BYTES, &got, err));
         if (got > most_bytes - offset)
             return fail_large(most_bytes, err);
         out->bytes += got;
@@ -180,6 +180,8 @@ char *presto__folder_of(const char *path) {
     const char *slash = strrchr(path, '/');
     if (slash == NULL)
         return strdup(".");
+    while (slash > path && slash[-1] == '/')
+        slash--;
     return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
 }
 
@@ -252,21 +254,16 @@ presto_status presto__partial_open(const char *path, char **partial_out, int *fd
     return PRESTO_OK;
 }
 
-static presto_status fill(int fd, const char *path, const presto_span *pieces, size_t piece_count,
-                          bool sync, presto_error *err) {
-    for (size_t i = 0; i < piece_count; i++)
-        PRESTO_TRY(presto__write_all(fd, path, pieces[i], err));
-    if (sync && fsync(fd) != 0)
-        return presto_fail_errno(err, errno, path, "cannot sync");
-    return PRESTO_OK;
-}
-
 presto_status presto_file_replace(const char *path, const presto_span *pieces, size_t piece_count,
                                   bool sync, presto_error *err) {
     char *partial;
     int fd;
     PRESTO_TRY(presto__partial_open(path, &partial, &fd, err));
-    presto_status status = fill(fd, path, pieces, piece_count, sync, err);
+    presto_status status = PRESTO_OK;
+    for (size_t i = 0; i < piece_count && status == PRESTO_OK; i++)
+        status = presto__write_all(fd, path, pieces[i], err);
+    if (status == PRESTO_OK && sync && fsync(fd) != 0)
+        status = presto_fail_errno(err, errno, path, "cannot sync");
     if (close(fd) != 0 && status == PRESTO_OK)
         status = presto_fail_errno(err, errno, path, "cannot close");
     if (status == PRESTO_OK && rename(partial, path) != 0)

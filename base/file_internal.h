@@ -10,9 +10,16 @@
 
 #include <presto/file.h>
 
-/** Up to `bytes` bytes from `offset`; fewer only at the end of the file. */
-presto_status presto__read_at(int fd, const char *path, uint64_t offset, void *data, size_t bytes,
-                              size_t *got_out, presto_error *err);
+/** A position in an open file. `path` is for messages. */
+typedef struct presto__file_place {
+    int fd;
+    const char *path;
+    uint64_t offset;
+} presto__file_place;
+
+/** Up to `bytes` bytes from `place` on; fewer only at the end of the file. */
+presto_status presto__read_at(presto__file_place place, void *data, size_t bytes, size_t *got_out,
+                              presto_error *err);
 
 presto_status presto__write_all(int fd, const char *path, presto_span data, presto_error *err);
 
@@ -38,7 +45,8 @@ presto_status presto__open_regular(const char *path, int *fd_out, struct stat *i
 /** "FOLDER/NAME", without a second '/' where FOLDER ends with one; malloc'd, NULL: no memory. */
 char *presto__join_path(const char *folder, const char *name);
 
-/** The folder that `path` stands in; malloc'd, NULL: no memory. */
+/** The folder that `path` stands in, without a '/' at its end unless it is the root; malloc'd, NULL:
+ * no memory. */
 char *presto__folder_of(const char *path);
 
 /** Make renames in the folder durable. */

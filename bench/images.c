@@ -98,10 +98,10 @@ static const uint8_t *resize(scratch *s, const uint8_t *pixels, int64_t dims[2])
     in.window = (presto_window){0, 0, dims[0], dims[1]};
     in.tensor.spec = in.whole;
     in.tensor.data = pixels;
-    presto_window all = {0, 0, height, width};
+    const presto__resized whole = {height, width, {0, 0, height, width}};
     s->resizer.use_avx2 = presto__use_avx2();
     uint8_t *out = room(&s->resized, (size_t)(height * width * 3));
-    bench_need(presto__resize(&s->resizer, &in, height, width, &all, out, NULL), NULL, "resize");
+    bench_need(presto__resize(&s->resizer, &in, &whole, out, NULL), NULL, "resize");
     dims[0] = height;
     dims[1] = width;
     return out;

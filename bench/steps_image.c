@@ -204,9 +204,9 @@ static void bare_resize(void *user, size_t number) {
     kernel *k = user;
     (void)number;
     presto_part in = presto__part_of_whole(&k->pixels->image);
-    presto_window all = {0, 0, k->pixels->height, k->pixels->width};
-    bench_need(presto__resize(&k->resizer, &in, all.height, all.width, &all, k->out, NULL), NULL,
-               "resize");
+    int64_t height = k->pixels->height, width = k->pixels->width;
+    const presto__resized whole = {height, width, {0, 0, height, width}};
+    bench_need(presto__resize(&k->resizer, &in, &whole, k->out, NULL), NULL, "resize");
 }
 
 static void resize_row(const steps_settings *set, const char *row, int64_t width, int64_t height) {

@@ -50,9 +50,10 @@ presto_status presto_sweep_score(presto_sweep *sweep, const presto_weights *weig
     }
     for (size_t i = 0; i < count; i++)
         merits[i] = presto__merit_of(&sweep->trials[i].result);
-    sweep->first = presto__score(merits, count, weights, scores);
-    presto__score_equals(merits, count, weights, scores, sweep->first, is_equal);
-    sweep->best = presto__score_cheapest(merits, count, is_equal);
+    const presto__contest contest = {merits, count, *weights};
+    sweep->first = presto__score(&contest, scores);
+    presto__score_equals(&contest, scores, sweep->first, is_equal);
+    sweep->best = presto__score_cheapest(&contest, is_equal);
     sweep->weights = *weights;
     for (size_t i = 0; i < count; i++) {
         sweep->trials[i].result.score = scores[i];

@@ -22,15 +22,6 @@ presto_status presto__text_add_csv(presto_buffer *text, const char *field, prest
 /** One word of a POSIX shell's command line: quoted where it must be. */
 presto_status presto__text_add_shell(presto_buffer *text, const char *word, presto_error *err);
 
-/* ---- files.c ---- */
-
-/** Make a folder and its parents, if missing. */
-presto_status presto__dir_make(const char *path, presto_error *err);
-/**
- * Remove a folder and its content, without following links. A missing folder is fine.
- */
-presto_status presto__dir_remove(const char *path, presto_error *err);
-
 /* ---- space.c: which strategies there are ---- */
 
 /** Zero-initialise. Owns the strategies' texts. */
@@ -96,26 +87,32 @@ typedef struct presto__merit {
 
 presto__merit presto__merit_of(const presto_strategy_result *result);
 
+/** What is compared, and by which weights. */
+typedef struct presto__contest {
+    const presto__merit *merits;
+    size_t count;
+    presto_weights weights;
+} presto__contest;
+
 /**
  * scores_out[i] = weighted sum of the metrics, each normalized to [0, 1] between the least and the
  * most of all that count (1 is best; if all are equal, 1); NaN for those that do not count. Returns
  * the position of the best, SIZE_MAX if none counts. Ties go to the higher throughput, the smaller
  * storage, the shorter preparation, the earlier place.
  */
-size_t presto__score(const presto__merit *merits, size_t count, const presto_weights *weights,
-                     double *scores_out);
+size_t presto__score(const presto__contest *contest, double *scores_out);
 /**
  * is_equal_out[i]: does its score equal that of `first` (what presto__score returned) within the
  * spread of their runs? `first` equals itself. If throughput has no weight, nothing else does: then
  * scores do not vary, and `first` is the fastest of those with its score.
  */
-void presto__score_equals(const presto__merit *merits, size_t count, const presto_weights *weights,
-                          const double *scores, size_t first, bool *is_equal_out);
+void presto__score_equals(const presto__contest *contest, const double *scores, size_t first,
+                          bool *is_equal_out);
 /**
  * Of the equal ones (at least one), the position of the one that needs least: storage, then
  * threads, then preparation time; then the earlier place.
  */
-size_t presto__score_cheapest(const presto__merit *merits, size_t count, const bool *is_equal);
+size_t presto__score_cheapest(const presto__contest *contest, const bool *is_equal);
 /** What `a` needs less of than `b`; the first difference counts. */
 typedef enum presto__saving {
     PRESTO__SAVES_NOTHING,

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "../base/file_internal.h"
+#include "../base/folder_internal.h"
 
 #define CACHED_EPOCHS_MOST 100
 /* Cached epochs that last this part of the wanted time need no more. */
@@ -86,7 +87,7 @@ static presto_status open_plan(presto__runner *runner, presto_error *err) {
 
 static presto_status make_work_dir(presto__runner *runner, presto_error *err) {
     const char *parent = runner->options->work_dir;
-    PRESTO_TRY(presto__dir_make(parent, err));
+    PRESTO_TRY(presto__folder_make(parent, err));
     char *path = presto__join_path(parent, "presto-sweep-XXXXXX");
     if (path == NULL)
         return presto_fail_memory(err, strlen(parent) + 32);
@@ -169,7 +170,7 @@ presto_status presto__runner_init(presto__runner *runner, const presto_pipeline 
 
 void presto__runner_done(presto__runner *runner) {
     if (runner->work_dir != NULL)
-        (void)presto__dir_remove(runner->work_dir, NULL);
+        (void)presto__folder_remove(runner->work_dir, NULL);
     free(runner->work_dir);
     presto__paths_free(runner->sample_paths, runner->sample_path_count);
     presto__paths_free(runner->notes, runner->note_count);
@@ -287,7 +288,7 @@ presto_status presto__trial_prepare(presto__runner *runner, presto__trial *trial
 
 void presto__trial_remove(presto__trial *trial) {
     if (trial->dir != NULL)
-        (void)presto__dir_remove(trial->dir, NULL);
+        (void)presto__folder_remove(trial->dir, NULL);
     free(trial->dir);
     trial->dir = NULL;
     trial->dir_bytes = 0;
@@ -342,23 +343,31 @@ static presto_status keep_stats(const presto_loader *loader, const presto_plan *
     return PRESTO_OK;
 }
 
+/* What is loaded, and how. */
+typedef struct load {
+    presto__runner *runner;
+    const presto_strategy *strategy;
+    presto_source *source;
+    const presto_plan *plan;
+} load;
+
 /* The clock covers what grows with the data: from the start of the loader to the end of the last
  * epoch. *epochs_out owns nothing unless it succeeds. */
-static presto_status measure_epochs(presto__runner *runner, const presto_strategy *strategy,
-                                    presto_source *source, const presto_plan *plan, uint64_t count,
-                                    presto__epochs *epochs_out, presto_error *err) {
+static presto_status measure_epochs(const load *what, uint64_t count, presto__epochs *epochs_out,
+                                    presto_error *err) {
+    presto__runner *runner = what->runner;
     presto_loader_options options;
-    loader_options(runner, strategy->threads, count, &options);
+    loader_options(runner, what->strategy->threads, count, &options);
     presto__epochs epochs = {.epochs = count};
     presto__watch watch;
     presto__watch_start(&watch);
     presto_loader *loader = NULL;
-    PRESTO_TRY(presto_loader_open(source, plan, &options, &loader, err));
-    presto_status status = drain(runner, strategy, loader, &watch, err);
+    PRESTO_TRY(presto_loader_open(what->source, what->plan, &options, &loader, err));
+    presto_status status = drain(runner, what->strategy, loader, &watch, err);
     uint64_t end_ns = presto__clock_ns();
     presto__watch_stop(&watch, end_ns, &epochs.measure);
     if (status == PRESTO_OK)
-        status = keep_stats(loader, plan, &epochs, err);
+        status = keep_stats(loader, what->plan, &epochs, err);
     presto_loader_free(loader);
     if (status == PRESTO_OK && epochs.samples != count * runner->samples) {
         free(epochs.costs);
@@ -402,14 +411,12 @@ static double epochs_missing(const presto__epochs *epochs, double run_s) {
 
 /* Short epochs are repeated, each with the cache dropped before it. A single one would measure
  * the start of the threads and short disturbances. */
-static presto_status measure_cold(presto__runner *runner, const presto_strategy *strategy,
-                                  presto_source *source, const presto_plan *plan,
-                                  presto__epochs *cold, presto_error *err) {
-    const presto_sweep_options *options = runner->options;
+static presto_status measure_cold(const load *what, presto__epochs *cold, presto_error *err) {
+    const presto_sweep_options *options = what->runner->options;
     do {
         presto__epochs one = {0};
-        PRESTO_TRY(presto_source_drop_cache(source, err));
-        PRESTO_TRY(measure_epochs(runner, strategy, source, plan, 1, &one, err));
+        PRESTO_TRY(presto_source_drop_cache(what->source, err));
+        PRESTO_TRY(measure_epochs(what, 1, &one, err));
         presto__epochs_add(cold, &one);
     } while (cold->epochs < options->cold_epochs && epochs_missing(cold, options->run_s) >= 0.5);
     return PRESTO_OK;
@@ -417,32 +424,27 @@ static presto_status measure_cold(presto__runner *runner, const presto_strategy 
 
 /* Epochs follow each other in one loader. Their number is first estimated from the cold ones,
  * which are slower. If that is too few, more are added. */
-static presto_status measure_cached(presto__runner *runner, const presto_strategy *strategy,
-                                    presto_source *source, const presto_plan *plan,
-                                    const presto__epochs *cold, presto__epochs *cached,
-                                    presto_error *err) {
-    double run_s = runner->options->run_s;
+static presto_status measure_cached(const load *what, const presto__epochs *cold,
+                                    presto__epochs *cached, presto_error *err) {
+    double run_s = what->runner->options->run_s;
     double missing = run_s * (double)cold->epochs / fmax(cold->measure.wall_s, 1e-6);
     do {
         double room = CACHED_EPOCHS_MOST - (double)cached->epochs;
         uint64_t count = (uint64_t)fmin(fmax(round(missing), 1), room);
         presto__epochs some = {0};
-        PRESTO_TRY(measure_epochs(runner, strategy, source, plan, count, &some, err));
+        PRESTO_TRY(measure_epochs(what, count, &some, err));
         presto__epochs_add(cached, &some);
         missing = epochs_missing(cached, run_s);
     } while (cached->epochs < CACHED_EPOCHS_MOST && cached->measure.wall_s < ENOUGH * run_s);
     return PRESTO_OK;
 }
 
-static presto_status measure_run(presto__runner *runner, presto__trial *trial,
-                                 presto_source *source, const presto_plan *plan,
-                                 presto_error *err) {
-    const presto_strategy *strategy = &trial->result.strategy;
+static presto_status measure_run(const load *what, presto__trial *trial, presto_error *err) {
     presto__epochs cold = {0};
     presto__epochs cached = {0};
-    presto_status status = measure_cold(runner, strategy, source, plan, &cold, err);
+    presto_status status = measure_cold(what, &cold, err);
     if (status == PRESTO_OK) /* the last cold epoch has filled the page cache */
-        status = measure_cached(runner, strategy, source, plan, &cold, &cached, err);
+        status = measure_cached(what, &cold, &cached, err);
     if (status != PRESTO_OK) {
         free(cold.costs);
         free(cached.costs);
@@ -454,14 +456,18 @@ static presto_status measure_run(presto__runner *runner, presto__trial *trial,
 }
 
 presto_status presto__trial_load(presto__runner *runner, presto__trial *trial, presto_error *err) {
-    if (trial->result.strategy.codec == NULL)
-        return measure_run(runner, trial, runner->source, runner->plan, err);
+    const presto_strategy *strategy = &trial->result.strategy;
+    if (strategy->codec == NULL) {
+        const load as_it_is = {runner, strategy, runner->source, runner->plan};
+        return measure_run(&as_it_is, trial, err);
+    }
     const char *paths[] = {trial->dir};
     presto_stream_options options;
     presto_stream_options_defaults(&options);
     presto_stream stream = {0};
     PRESTO_TRY(presto_stream_open(paths, 1, &options, &stream, err));
-    presto_status status = measure_run(runner, trial, stream.source, stream.plan, err);
+    const load stored = {runner, strategy, stream.source, stream.plan};
+    presto_status status = measure_run(&stored, trial, err);
     presto_stream_close(&stream);
     return status;
 }

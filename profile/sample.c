@@ -36,35 +36,40 @@ static uint64_t position_of(uint64_t i, uint64_t wanted, uint64_t total) {
     return i * stretch + i * rest / wanted + stretch / 2;
 }
 
-static presto_status pick(const presto_batch *batch, uint64_t wanted, uint64_t total, char **paths,
-                          size_t *count, presto_error *err) {
+/* `wanted` paths out of `total`. */
+typedef struct picking {
+    uint64_t wanted, total;
+    char **paths;
+    size_t count;
+} picking;
+
+static presto_status pick(picking *p, const presto_batch *batch, presto_error *err) {
     const presto_batch_feature *feature =
         batch->main_feature < batch->feature_count ? &batch->features[batch->main_feature] : NULL;
     if (feature == NULL || feature->layout != PRESTO_LAYOUT_BYTES || feature->row_offsets != NULL)
         return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
                            "the source does not give paths");
-    while (*count < wanted) {
-        uint64_t at = position_of(*count, wanted, total);
+    while (p->count < p->wanted) {
+        uint64_t at = position_of(p->count, p->wanted, p->total);
         if (at >= batch->first + batch->rows)
             return PRESTO_OK;
         presto_span path = presto_batch_string(feature, (size_t)(at - batch->first));
         char *copy = presto_span_to_text(path);
         if (copy == NULL)
             return presto_fail_memory(err, path.bytes + 1);
-        paths[(*count)++] = copy;
+        p->paths[p->count++] = copy;
     }
     return PRESTO_OK;
 }
 
-static presto_status list(presto_loader *loader, uint64_t wanted, uint64_t total, char **paths,
-                          size_t *count, presto_error *err) {
-    while (*count < wanted) {
+static presto_status list(picking *p, presto_loader *loader, presto_error *err) {
+    while (p->count < p->wanted) {
         presto_batch *batch = NULL;
         presto_status status = presto_loader_next(loader, &batch, err);
         if (status == PRESTO_END)
             return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET, "the source ended early");
         if (status == PRESTO_OK) {
-            status = pick(batch, wanted, total, paths, count, err);
+            status = pick(p, batch, err);
             presto_batch_release(batch);
         }
         PRESTO_TRY(status);
@@ -78,19 +83,19 @@ presto_status presto__sample_paths(presto_source *source, size_t wanted, char **
     presto_loader_options_defaults(&options);
     options.threads = 0;
     options.batch_samples = LIST_BATCH;
-    char **paths = calloc(wanted, sizeof *paths);
-    if (paths == NULL)
-        return presto_fail_memory(err, wanted * sizeof *paths);
+    picking p = {.wanted = wanted, .total = presto_source_count(source)};
+    p.paths = calloc(wanted, sizeof *p.paths);
+    if (p.paths == NULL)
+        return presto_fail_memory(err, wanted * sizeof *p.paths);
     presto_loader *loader = NULL;
-    size_t count = 0;
     presto_status status = presto_loader_open(source, NULL, &options, &loader, err);
     if (status == PRESTO_OK)
-        status = list(loader, wanted, presto_source_count(source), paths, &count, err);
+        status = list(&p, loader, err);
     presto_loader_free(loader);
     if (status != PRESTO_OK) {
-        presto__paths_free(paths, count);
+        presto__paths_free(p.paths, p.count);
         return status;
     }
-    *paths_out = paths;
+    *paths_out = p.paths;
     return PRESTO_OK;
 }

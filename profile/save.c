@@ -8,6 +8,7 @@
 #include <presto/file.h>
 
 #include "../base/file_internal.h"
+#include "../base/folder_internal.h"
 
 static presto_status write_file(const char *dir, const char *name, presto_span content,
                                 presto_error *err) {
@@ -27,7 +28,7 @@ presto_status presto_sweep_write(const presto_sweep *sweep, const char *dir, pre
                  {"results.json", presto__results_json},
                  {"strategy.yaml", presto__strategy_yaml},
                  {"report.html", presto__report_html}};
-    PRESTO_TRY(presto__dir_make(dir, err));
+    PRESTO_TRY(presto__folder_make(dir, err));
     size_t count = sizeof files / sizeof *files - (presto__report_is_built() ? 0 : 1);
     for (size_t i = 0; i < count; i++) {
         presto_buffer text = {0};

@@ -84,8 +84,10 @@ static range throughput_of(const presto__merit *merits, size_t count) {
     return throughput;
 }
 
-size_t presto__score(const presto__merit *merits, size_t count, const presto_weights *weights,
-                     double *scores_out) {
+size_t presto__score(const presto__contest *contest, double *scores_out) {
+    const presto__merit *merits = contest->merits;
+    const presto_weights *weights = &contest->weights;
+    size_t count = contest->count;
     range preparation = {INFINITY, -INFINITY};
     range storage = preparation;
     range throughput = throughput_of(merits, count);
@@ -131,8 +133,11 @@ presto__saving presto__merit_saving(const presto__merit *a, const presto__merit 
     return PRESTO__SAVES_NOTHING;
 }
 
-void presto__score_equals(const presto__merit *merits, size_t count, const presto_weights *weights,
-                          const double *scores, size_t first, bool *is_equal_out) {
+void presto__score_equals(const presto__contest *contest, const double *scores, size_t first,
+                          bool *is_equal_out) {
+    const presto__merit *merits = contest->merits;
+    const presto_weights *weights = &contest->weights;
+    size_t count = contest->count;
     range throughput = throughput_of(merits, count);
     double span = throughput.most - throughput.least;
     double score_per_rate = span > 0 ? weights->throughput / span : 0;
@@ -155,7 +160,9 @@ static bool fits(const presto__merit *merit, bool is_equal, const needs *most) {
            merit->threads <= most->threads && merit->preparation_s <= most->preparation_s;
 }
 
-size_t presto__score_cheapest(const presto__merit *merits, size_t count, const bool *is_equal) {
+size_t presto__score_cheapest(const presto__contest *contest, const bool *is_equal) {
+    const presto__merit *merits = contest->merits;
+    size_t count = contest->count;
     needs most = {INFINITY, UINT_MAX, INFINITY};
     needs least = most;
     for (size_t i = 0; i < count; i++)

@@ -229,16 +229,16 @@ static presto_status run_trial(presto__runner *runner, presto__trial *trial, wor
     return PRESTO_OK;
 }
 
-/* Convert from `first` on until the next dataset might not fit; at least one strategy per wave. */
+/* Convert from over->first on until the next dataset might not fit; at least one strategy per wave.
+ * Sets over->last. */
 static presto_status prepare_wave(presto_sweep *sweep, presto__runner *runner,
-                                  uint64_t budget_bytes, size_t first, wave *wave_out,
-                                  presto_error *err) {
+                                  uint64_t budget_bytes, wave *over, presto_error *err) {
     uint64_t held = 0;
     uint64_t largest = 0;
-    size_t at = first;
+    size_t at = over->first;
     for (; at < sweep->trial_count; at++) {
         presto__trial *trial = &sweep->trials[at];
-        if (at > first && held + largest > budget_bytes)
+        if (at > over->first && held + largest > budget_bytes)
             break;
         if (trial->result.strategy.codec == NULL)
             PRESTO_TRY(presto__trial_prepare(runner, trial, err));
@@ -247,7 +247,7 @@ static presto_status prepare_wave(presto_sweep *sweep, presto__runner *runner,
         held += trial->dir_bytes;
         largest = trial->dir_bytes > largest ? trial->dir_bytes : largest;
     }
-    *wave_out = (wave){first, at};
+    over->last = at;
     return PRESTO_OK;
 }
 
@@ -282,8 +282,8 @@ static presto_status run_all(presto_sweep *sweep, presto__runner *runner, presto
     if (budget_bytes > free_bytes / 2)
         budget_bytes = free_bytes / 2;
     for (size_t next = 0; next < sweep->trial_count;) {
-        wave current;
-        PRESTO_TRY(prepare_wave(sweep, runner, budget_bytes, next, &current, err));
+        wave current = {.first = next};
+        PRESTO_TRY(prepare_wave(sweep, runner, budget_bytes, &current, err));
         PRESTO_TRY(measure_wave(sweep, runner, current, err));
         next = current.last;
     }

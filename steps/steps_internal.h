@@ -51,6 +51,13 @@ bool presto__spec_complete(const presto_tensor_spec *spec);
 /** Put "PREFIX: " before the message. */
 void presto__error_prefix(presto_error *err, const char *prefix);
 
+/** An encoded image, and how it is wanted. */
+typedef struct presto__encoded_image {
+    presto_span bytes;  /* borrowed until the decoder is closed */
+    int channels;       /* 0: as stored */
+    uint64_t max_bytes; /* of its pixels */
+} presto__encoded_image;
+
 /** Bytes of one pixel, i.e. of the dims after the first two. `spec` is complete, rank >= 2. */
 size_t presto__pixel_bytes(const presto_tensor_spec *spec);
 

@@ -273,15 +273,8 @@ static presto_status add_array(sink *self, column *one, size_t slot, const prest
                                : status;
 }
 
-static presto_status add_numbers(sink *self, column *one, size_t slot, const int64_t *numbers,
-                                 const int64_t dims[2], presto_error *err) {
-    if (numbers == NULL)
-        return PRESTO_OK;
-    presto_tensor tensor = {.spec = {.dtype = PRESTO_INT64, .rank = dims[1] == 0 ? 1 : 2},
-                            .data = numbers};
-    tensor.spec.dims[0] = dims[0];
-    tensor.spec.dims[1] = dims[1];
-    return add_array(self, one, slot, &tensor, err);
+static presto_tensor list_of(const int64_t *numbers, int64_t count) {
+    return (presto_tensor){.spec = {PRESTO_INT64, 1, {count}}, .data = numbers};
 }
 
 /* The arrays of the feature: values, offsets, rows, shapes, as far as it has them. */
@@ -289,15 +282,15 @@ static presto_status add_feature(sink *self, column *one, size_t rows, presto_er
     const presto_batch_feature *feature = one->feature;
     int64_t count = (int64_t)rows;
     int64_t items = feature->row_offsets == NULL ? count : feature->row_offsets[rows];
-    presto_status status = add_array(self, one, 0, &feature->tensor, err);
-    if (status == PRESTO_OK)
-        status = add_numbers(self, one, 1, feature->offsets, (const int64_t[]){items + 1, 0}, err);
-    if (status == PRESTO_OK)
-        status =
-            add_numbers(self, one, 2, feature->row_offsets, (const int64_t[]){count + 1, 0}, err);
-    if (status == PRESTO_OK)
-        status = add_numbers(self, one, 3, feature->shapes,
-                             (const int64_t[]){count, (int64_t)feature->shape_rank}, err);
+    presto_tensor shapes = list_of(feature->shapes, count);
+    shapes.spec.rank = 2;
+    shapes.spec.dims[1] = (int64_t)feature->shape_rank;
+    const presto_tensor arrays[] = {feature->tensor, list_of(feature->offsets, items + 1),
+                                    list_of(feature->row_offsets, count + 1), shapes};
+    presto_status status = add_array(self, one, 0, &arrays[0], err);
+    for (size_t slot = 1; slot < sizeof arrays / sizeof arrays[0] && status == PRESTO_OK; slot++)
+        if (arrays[slot].data != NULL)
+            status = add_array(self, one, slot, &arrays[slot], err);
     return status;
 }
 

@@ -78,7 +78,8 @@ static presto_status read_descriptor(const presto__file_request *request, const 
     uint8_t *data = presto_arena_alloc(arena, wanted > 0 ? wanted : 1, 64);
     if (data == NULL)
         return presto_fail_memory(err, wanted);
-    PRESTO_TRY(presto__read_at(file->fd, request->path, 0, data, wanted, &got, err));
+    PRESTO_TRY(
+        presto__read_at((presto__file_place){file->fd, request->path, 0}, data, wanted, &got, err));
     if (fstat(file->fd, &after) != 0)
         return presto_fail_errno(err, errno, request->path, "cannot stat");
     if (got == wanted)

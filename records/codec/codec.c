@@ -3,6 +3,7 @@
  * Codecs by name: the table, the text form of a spec, and what all codecs share (limits, buffers,
  * the delta before compression). Knows no codec's library.
  */
+#include "../../base/nearest_internal.h"
 #include "codec_internal.h"
 
 #include <errno.h>
@@ -32,24 +33,35 @@ const char *presto_codec_name_at(size_t i, bool *built_out) {
 
 /* ---- text ---- */
 
+static presto_status fail_unknown(presto_span name, presto_error *err) {
+    const char *names[CODEC_COUNT + 1] = {NULL};
+    char word[PRESTO_CODEC_TEXT_BYTES], list[PRESTO_ERROR_MESSAGE_BYTES / 2] = "";
+    int shown = name.bytes < sizeof word ? (int)name.bytes : (int)sizeof word - 1;
+    snprintf(word, sizeof word, "%.*s", shown, (const char *)name.data);
+    for (size_t i = 0; i < CODEC_COUNT; i++) {
+        size_t used = strlen(list);
+        names[i] = codecs[i]->name;
+        snprintf(list + used, sizeof list - used, "%s%s", used > 0 ? ", " : "", names[i]);
+    }
+    const char *near = presto__nearest(word, names);
+    return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
+                       "unknown codec '%s'%s%s%s (known: %s)", word,
+                       near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
+                       near != NULL ? "'?" : "", list);
+}
+
 static presto_status find_codec(presto_span name, const presto_codec_type **type_out,
                                 presto_error *err) {
-    char known[PRESTO_ERROR_MESSAGE_BYTES / 2] = "";
     for (size_t i = 0; i < CODEC_COUNT; i++) {
-        if (!presto_span_is(name, codecs[i]->name)) {
-            size_t used = strlen(known);
-            snprintf(known + used, sizeof known - used, " %s", codecs[i]->name);
+        if (!presto_span_is(name, codecs[i]->name))
             continue;
-        }
         if (codecs[i]->unsupported != NULL)
             return presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET, "codec %s: %s",
                                codecs[i]->name, codecs[i]->unsupported);
         *type_out = codecs[i];
         return PRESTO_OK;
     }
-    return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
-                       "unknown codec '%.*s'; known are%s", (int)name.bytes,
-                       (const char *)name.data, known);
+    return fail_unknown(name, err);
 }
 
 static presto_status parse_level(const char *text, size_t bytes, presto_codec_spec *spec,
@@ -263,10 +275,9 @@ presto_status presto_codec_compress(presto_codec *codec, presto_span in, presto_
         presto__delta_encode(in.data, in.bytes, codec->spec.delta_bytes, codec->filtered.data);
         in.data = codec->filtered.data;
     }
-    size_t room = type->bound(codec, in.bytes);
-    PRESTO_TRY(presto_buffer_reserve(out, room, err));
-    size_t bytes;
-    PRESTO_TRY(type->compress(codec, in, out->data + out->bytes, room, &bytes, err));
+    size_t bytes = type->bound(codec, in.bytes);
+    PRESTO_TRY(presto_buffer_reserve(out, bytes, err));
+    PRESTO_TRY(type->compress(codec, in, out->data + out->bytes, &bytes, err));
     out->bytes += bytes;
     return PRESTO_OK;
 }
@@ -276,7 +287,8 @@ presto_status presto_codec_decompress(presto_codec *codec, presto_span in, uint6
                                       presto_error *err) {
     presto_span out;
     codec->arena = arena;
-    presto_status status = codec->spec.type->decompress(codec, in, max_bytes, arena, &out, err);
+    codec->max_bytes = max_bytes;
+    presto_status status = codec->spec.type->decompress(codec, in, &out, err);
     if (codec->scratch.capacity > MOST_KEPT_SCRATCH_BYTES)
         presto_buffer_done(&codec->scratch);
     PRESTO_TRY(status);

@@ -17,32 +17,23 @@ static size_t bound(const presto_codec *codec, size_t bytes) {
     return bytes + BLOSC_MAX_OVERHEAD;
 }
 
-static presto_status compress_with(presto_codec *codec, const char *compressor, presto_span in,
-                                   uint8_t *out, size_t room, size_t *bytes_out,
-                                   presto_error *err) {
+static presto_status compress(presto_codec *codec, presto_span in, uint8_t *out, size_t *bytes_io,
+                              presto_error *err) {
     const presto_codec_spec *spec = &codec->spec;
+    bool is_lz4 = spec->type == &presto__codec_blosc_lz4;
+    const char *compressor = is_lz4 ? BLOSC_LZ4_COMPNAME : BLOSC_ZSTD_COMPNAME;
     size_t type_bytes = spec->type_bytes != 0 ? spec->type_bytes : 1;
     int shuffle = spec->bitshuffle ? BLOSC_BITSHUFFLE : BLOSC_SHUFFLE;
-    int got = blosc_compress_ctx(spec->level, shuffle, type_bytes, in.bytes, in.data, out, room,
-                                 compressor, 0, 1);
+    int got = blosc_compress_ctx(spec->level, shuffle, type_bytes, in.bytes, in.data, out,
+                                 *bytes_io, compressor, 0, 1);
     if (got <= 0)
         return presto_fail(err, PRESTO_ERR_MEMORY, PRESTO_NO_OFFSET, "blosc failed to compress");
-    *bytes_out = (size_t)got;
+    *bytes_io = (size_t)got;
     return PRESTO_OK;
 }
 
-static presto_status compress_lz4(presto_codec *codec, presto_span in, uint8_t *out, size_t room,
-                                  size_t *bytes_out, presto_error *err) {
-    return compress_with(codec, BLOSC_LZ4_COMPNAME, in, out, room, bytes_out, err);
-}
-
-static presto_status compress_zstd(presto_codec *codec, presto_span in, uint8_t *out, size_t room,
-                                   size_t *bytes_out, presto_error *err) {
-    return compress_with(codec, BLOSC_ZSTD_COMPNAME, in, out, room, bytes_out, err);
-}
-
-static presto_status decompress(presto_codec *codec, presto_span in, uint64_t max_bytes,
-                                presto_arena *arena, presto_span *out_out, presto_error *err) {
+static presto_status decompress(presto_codec *codec, presto_span in, presto_span *out_out,
+                                presto_error *err) {
     if (in.bytes < BLOSC_MIN_HEADER_LENGTH)
         return presto_fail(err, PRESTO_ERR_TRUNCATED, PRESTO_NO_OFFSET,
                            "blosc record of only %zu byte%s", in.bytes, presto_plural(in.bytes));
@@ -53,7 +44,7 @@ static presto_status decompress(presto_codec *codec, presto_span in, uint64_t ma
         bytes > BLOSC_MAX_BUFFERSIZE)
         return presto__codec_corrupt(codec, "bad chunk header", err);
     uint8_t *out;
-    PRESTO_TRY(presto__codec_output(codec, bytes, max_bytes, arena, &out, err));
+    PRESTO_TRY(presto__codec_output(codec, bytes, &out, err));
     if (bytes == 0) {
         *out_out = presto_span_of(out, 0);
         return PRESTO_OK;
@@ -73,7 +64,7 @@ const presto_codec_type presto__codec_blosc_lz4 = {
     .takes_bitshuffle = true,
     .max_input_bytes = BLOSC_MAX_BUFFERSIZE,
     .bound = bound,
-    .compress = compress_lz4,
+    .compress = compress,
     .decompress = decompress,
 };
 
@@ -85,7 +76,7 @@ const presto_codec_type presto__codec_blosc_zstd = {
     .takes_bitshuffle = true,
     .max_input_bytes = BLOSC_MAX_BUFFERSIZE,
     .bound = bound,
-    .compress = compress_zstd,
+    .compress = compress,
     .decompress = decompress,
 };
 

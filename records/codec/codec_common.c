@@ -7,14 +7,14 @@
 /* Room for each step of a streaming decoder. */
 #define STREAM_STEP_BYTES ((size_t)128 << 10)
 
-presto_status presto__codec_output(presto_codec *codec, uint64_t bytes, uint64_t max_bytes,
-                                   presto_arena *arena, uint8_t **out_out, presto_error *err) {
-    if (bytes > max_bytes)
+presto_status presto__codec_output(presto_codec *codec, uint64_t bytes, uint8_t **out_out,
+                                   presto_error *err) {
+    if (bytes > codec->max_bytes)
         return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
                            "%s record decompresses to %ju byte%s, limit %ju",
                            codec->spec.type->name, (uintmax_t)bytes, presto_plural(bytes),
-                           (uintmax_t)max_bytes);
-    uint8_t *out = presto_arena_alloc(arena, (size_t)bytes, 64);
+                           (uintmax_t)codec->max_bytes);
+    uint8_t *out = presto_arena_alloc(codec->arena, (size_t)bytes, 64);
     if (out == NULL)
         return presto_fail_memory(err, bytes);
     *out_out = out;
@@ -33,12 +33,11 @@ presto_status presto__codec_reserve_scratch(presto_codec *codec, size_t bytes, p
     return presto_buffer_reserve(&codec->scratch, bytes, err);
 }
 
-presto_status presto__codec_take_scratch(presto_codec *codec, uint64_t max_bytes,
-                                         presto_arena *arena, presto_span *out_out,
+presto_status presto__codec_take_scratch(presto_codec *codec, presto_span *out_out,
                                          presto_error *err) {
     uint8_t *out;
     size_t bytes = codec->scratch.bytes;
-    PRESTO_TRY(presto__codec_output(codec, bytes, max_bytes, arena, &out, err));
+    PRESTO_TRY(presto__codec_output(codec, bytes, &out, err));
     if (bytes > 0)
         memcpy(out, codec->scratch.data, bytes);
     *out_out = presto_span_of(out, bytes);
@@ -46,8 +45,7 @@ presto_status presto__codec_take_scratch(presto_codec *codec, uint64_t max_bytes
 }
 
 presto_status presto__codec_decode_stream(presto_codec *codec, presto__codec_step *step,
-                                          presto_span in, uint64_t max_bytes, presto_arena *arena,
-                                          presto_span *out_out, presto_error *err) {
+                                          presto_span in, presto_span *out_out, presto_error *err) {
     presto_buffer *scratch = &codec->scratch;
     const char *name = codec->spec.type->name;
     size_t in_bytes = in.bytes;
@@ -60,10 +58,10 @@ presto_status presto__codec_decode_stream(presto_codec *codec, presto__codec_ste
         if (wrong != NULL)
             return presto__codec_corrupt(codec, wrong, err);
         scratch->bytes += room;
-        if (scratch->bytes > max_bytes)
+        if (scratch->bytes > codec->max_bytes)
             return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
                                "%s record decompresses to more than %ju byte%s", name,
-                               (uintmax_t)max_bytes, presto_plural(max_bytes));
+                               (uintmax_t)codec->max_bytes, presto_plural(codec->max_bytes));
         if (!end && room == 0 && in.bytes == left)
             return presto_fail(err, PRESTO_ERR_TRUNCATED, PRESTO_NO_OFFSET,
                                "truncated %s record of %zu byte%s", name, in_bytes,
@@ -71,7 +69,7 @@ presto_status presto__codec_decode_stream(presto_codec *codec, presto__codec_ste
     }
     if (in.bytes != 0)
         return presto__codec_corrupt(codec, "bytes after its end", err);
-    return presto__codec_take_scratch(codec, max_bytes, arena, out_out, err);
+    return presto__codec_take_scratch(codec, out_out, err);
 }
 
 presto_status presto__codec_corrupt(const presto_codec *codec, const char *why, presto_error *err) {

@@ -14,10 +14,6 @@
 #define MAX_RATIO 1032
 #define GZIP_LEAST_BYTES 18
 
-typedef enum libdeflate_result decode_fn(struct libdeflate_decompressor *decompressor,
-                                         const void *in, size_t in_bytes, void *out,
-                                         size_t out_room, size_t *in_used, size_t *out_bytes);
-
 typedef struct deflate_state {
     struct libdeflate_compressor *compressor; /* made at first use: readers need none */
     struct libdeflate_decompressor *decompressor;
@@ -58,19 +54,19 @@ static size_t gzip_bound(const presto_codec *codec, size_t bytes) {
     return libdeflate_gzip_compress_bound(NULL, bytes);
 }
 
-static presto_status zlib_compress(presto_codec *codec, presto_span in, uint8_t *out, size_t room,
-                                   size_t *bytes_out, presto_error *err) {
+static presto_status zlib_compress(presto_codec *codec, presto_span in, uint8_t *out,
+                                   size_t *bytes_io, presto_error *err) {
     PRESTO_TRY(make_compressor(codec, err));
     deflate_state *state = codec->state;
-    *bytes_out = libdeflate_zlib_compress(state->compressor, in.data, in.bytes, out, room);
+    *bytes_io = libdeflate_zlib_compress(state->compressor, in.data, in.bytes, out, *bytes_io);
     return PRESTO_OK;
 }
 
-static presto_status gzip_compress(presto_codec *codec, presto_span in, uint8_t *out, size_t room,
-                                   size_t *bytes_out, presto_error *err) {
+static presto_status gzip_compress(presto_codec *codec, presto_span in, uint8_t *out,
+                                   size_t *bytes_io, presto_error *err) {
     PRESTO_TRY(make_compressor(codec, err));
     deflate_state *state = codec->state;
-    *bytes_out = libdeflate_gzip_compress(state->compressor, in.data, in.bytes, out, room);
+    *bytes_io = libdeflate_gzip_compress(state->compressor, in.data, in.bytes, out, *bytes_io);
     return PRESTO_OK;
 }
 
@@ -92,12 +88,12 @@ static presto_status result_status(const presto_codec *codec, enum libdeflate_re
  * Decode one stream or member that starts at `in`, append it to `scratch` and grow that. *used_out:
  * bytes of `in` that were read.
  */
-static presto_status decode_growing(presto_codec *codec, decode_fn *decode, presto_span in,
-                                    uint64_t max_bytes, size_t *used_out, presto_error *err) {
+static presto_status decode_growing(presto_codec *codec, bool is_gzip, presto_span in,
+                                    size_t *used_out, presto_error *err) {
     deflate_state *state = codec->state;
     presto_buffer *scratch = &codec->scratch;
     uint64_t most = (uint64_t)in.bytes * MAX_RATIO + 64;
-    uint64_t left = max_bytes - scratch->bytes;
+    uint64_t left = codec->max_bytes - scratch->bytes;
     uint64_t ceiling = most < left ? most : left;
     uint64_t room = (uint64_t)in.bytes * 4 + 64;
     if (room < codec->last_bytes)
@@ -111,8 +107,9 @@ static presto_status decode_growing(presto_codec *codec, decode_fn *decode, pres
             space = ceiling;
         size_t got;
         enum libdeflate_result result =
-            decode(state->decompressor, in.data, in.bytes, scratch->data + scratch->bytes,
-                   (size_t)space, used_out, &got);
+            (is_gzip ? libdeflate_gzip_decompress_ex : libdeflate_zlib_decompress_ex)(
+                state->decompressor, in.data, in.bytes, scratch->data + scratch->bytes,
+                (size_t)space, used_out, &got);
         if (result == LIBDEFLATE_SUCCESS) {
             scratch->bytes += got;
             return PRESTO_OK;
@@ -122,8 +119,8 @@ static presto_status decode_growing(presto_codec *codec, decode_fn *decode, pres
         if (space == ceiling && ceiling == left)
             return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
                                "%s record decompresses to more than %ju byte%s",
-                               codec->spec.type->name, (uintmax_t)max_bytes,
-                               presto_plural(max_bytes));
+                               codec->spec.type->name, (uintmax_t)codec->max_bytes,
+                               presto_plural(codec->max_bytes));
         if (space == ceiling)
             return presto__codec_corrupt(codec, "larger than deflate can make it", err);
         room = space * 2;
@@ -131,21 +128,20 @@ static presto_status decode_growing(presto_codec *codec, decode_fn *decode, pres
 }
 
 /* Return a copy of the scratch memory, and remember its size for the next record. */
-static presto_status take_scratch(presto_codec *codec, uint64_t max_bytes, presto_arena *arena,
-                                  presto_span *out_out, presto_error *err) {
-    PRESTO_TRY(presto__codec_take_scratch(codec, max_bytes, arena, out_out, err));
+static presto_status take_scratch(presto_codec *codec, presto_span *out_out, presto_error *err) {
+    PRESTO_TRY(presto__codec_take_scratch(codec, out_out, err));
     codec->steady = out_out->bytes == codec->last_bytes;
     codec->last_bytes = out_out->bytes;
     return PRESTO_OK;
 }
 
-static presto_status zlib_decompress(presto_codec *codec, presto_span in, uint64_t max_bytes,
-                                     presto_arena *arena, presto_span *out_out, presto_error *err) {
+static presto_status zlib_decompress(presto_codec *codec, presto_span in, presto_span *out_out,
+                                     presto_error *err) {
     deflate_state *state = codec->state;
     size_t used, got;
-    if (codec->steady && codec->last_bytes <= max_bytes) {
+    if (codec->steady && codec->last_bytes <= codec->max_bytes) {
         uint8_t *out;
-        PRESTO_TRY(presto__codec_output(codec, codec->last_bytes, max_bytes, arena, &out, err));
+        PRESTO_TRY(presto__codec_output(codec, codec->last_bytes, &out, err));
         enum libdeflate_result result = libdeflate_zlib_decompress_ex(
             state->decompressor, in.data, in.bytes, out, codec->last_bytes, &used, &got);
         if (result == LIBDEFLATE_SUCCESS && used == in.bytes) {
@@ -157,27 +153,27 @@ static presto_status zlib_decompress(presto_codec *codec, presto_span in, uint64
         codec->steady = false;
     }
     codec->scratch.bytes = 0;
-    PRESTO_TRY(decode_growing(codec, libdeflate_zlib_decompress_ex, in, max_bytes, &used, err));
+    PRESTO_TRY(decode_growing(codec, false, in, &used, err));
     if (used != in.bytes)
         return presto__codec_corrupt(codec, "bytes after its end", err);
-    return take_scratch(codec, max_bytes, arena, out_out, err);
+    return take_scratch(codec, out_out, err);
 }
 
 /* Several members in one record are legal gzip; no trailer has the total size then. */
-static presto_status gzip_members(presto_codec *codec, presto_span in, uint64_t max_bytes,
-                                  presto_arena *arena, presto_span *out_out, presto_error *err) {
+static presto_status gzip_members(presto_codec *codec, presto_span in, presto_span *out_out,
+                                  presto_error *err) {
     codec->scratch.bytes = 0;
     while (in.bytes > 0) {
         size_t used;
-        PRESTO_TRY(decode_growing(codec, libdeflate_gzip_decompress_ex, in, max_bytes, &used, err));
+        PRESTO_TRY(decode_growing(codec, true, in, &used, err));
         in.data += used;
         in.bytes -= used;
     }
-    return take_scratch(codec, max_bytes, arena, out_out, err);
+    return take_scratch(codec, out_out, err);
 }
 
-static presto_status gzip_decompress(presto_codec *codec, presto_span in, uint64_t max_bytes,
-                                     presto_arena *arena, presto_span *out_out, presto_error *err) {
+static presto_status gzip_decompress(presto_codec *codec, presto_span in, presto_span *out_out,
+                                     presto_error *err) {
     deflate_state *state = codec->state;
     if (in.bytes < GZIP_LEAST_BYTES)
         return presto_fail(err, PRESTO_ERR_TRUNCATED, PRESTO_NO_OFFSET,
@@ -185,10 +181,10 @@ static presto_status gzip_decompress(presto_codec *codec, presto_span in, uint64
     const uint8_t *trailer = in.data + in.bytes - 4;
     uint32_t says = (uint32_t)trailer[0] | (uint32_t)trailer[1] << 8 | (uint32_t)trailer[2] << 16 |
                     (uint32_t)trailer[3] << 24;
-    if (says <= max_bytes && says <= (uint64_t)in.bytes * MAX_RATIO) {
+    if (says <= codec->max_bytes && says <= (uint64_t)in.bytes * MAX_RATIO) {
         uint8_t *out;
         size_t used, got;
-        PRESTO_TRY(presto__codec_output(codec, says, max_bytes, arena, &out, err));
+        PRESTO_TRY(presto__codec_output(codec, says, &out, err));
         enum libdeflate_result result = libdeflate_gzip_decompress_ex(
             state->decompressor, in.data, in.bytes, out, says, &used, &got);
         if (result == LIBDEFLATE_SUCCESS && used == in.bytes) {
@@ -196,7 +192,7 @@ static presto_status gzip_decompress(presto_codec *codec, presto_span in, uint64
             return PRESTO_OK;
         }
     }
-    return gzip_members(codec, in, max_bytes, arena, out_out, err);
+    return gzip_members(codec, in, out_out, err);
 }
 
 const presto_codec_type presto__codec_zlib = {

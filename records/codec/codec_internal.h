@@ -12,9 +12,11 @@
 
 struct presto_codec {
     presto_codec_spec spec;
-    void *state;            /* the codec's contexts, made by open */
-    presto_buffer scratch;  /* for decoders that learn the size at the end; kept if small */
-    presto_arena *arena;    /* the caller's, during a call to decompress */
+    void *state;           /* the codec's contexts, made by open */
+    presto_buffer scratch; /* for decoders that learn the size at the end; kept if small */
+    /* The caller's, during a call to decompress: where the output goes, and how much at most. */
+    presto_arena *arena;
+    uint64_t max_bytes;
     size_t last_bytes;      /* size of the last record decoded into scratch, and ... */
     bool steady;            /* ... whether the one before it had the same size */
     presto_buffer filtered; /* for delta: the differences to be compressed */
@@ -36,12 +38,13 @@ struct presto_codec_type {
 
     /* Most bytes that compress() writes for `bytes` of input. */
     size_t (*bound)(const presto_codec *codec, size_t bytes);
-    /* Compress into out[0, room); room is at least bound(). */
-    presto_status (*compress)(presto_codec *codec, presto_span in, uint8_t *out, size_t room,
-                              size_t *bytes_out, presto_error *err);
-    /* As presto_codec_decompress. */
-    presto_status (*decompress)(presto_codec *codec, presto_span in, uint64_t max_bytes,
-                                presto_arena *arena, presto_span *out_out, presto_error *err);
+    /* Compress into out[0, *bytes_io), which has room for bound() bytes. Sets *bytes_io to what was
+     * written. */
+    presto_status (*compress)(presto_codec *codec, presto_span in, uint8_t *out, size_t *bytes_io,
+                              presto_error *err);
+    /* As presto_codec_decompress, with codec->arena and codec->max_bytes. */
+    presto_status (*decompress)(presto_codec *codec, presto_span in, presto_span *out_out,
+                                presto_error *err);
     /* As presto_codec_train; NULL unless takes_dictionary. */
     presto_status (*train)(presto_span samples, const size_t *sample_bytes, size_t sample_count,
                            size_t max_bytes, presto_buffer *dictionary_out, presto_error *err);
@@ -58,8 +61,8 @@ extern const presto_codec_type presto__codec_blosc_lz4;
 extern const presto_codec_type presto__codec_blosc_zstd;
 
 /* A frame claims to hold `bytes`: check that against the caller's limit, and allocate it. */
-presto_status presto__codec_output(presto_codec *codec, uint64_t bytes, uint64_t max_bytes,
-                                   presto_arena *arena, uint8_t **out_out, presto_error *err);
+presto_status presto__codec_output(presto_codec *codec, uint64_t bytes, uint8_t **out_out,
+                                   presto_error *err);
 
 /* Zeroed memory of `bytes` as codec->state. */
 presto_status presto__codec_make_state(presto_codec *codec, size_t bytes, presto_error *err);
@@ -67,8 +70,7 @@ presto_status presto__codec_make_state(presto_codec *codec, size_t bytes, presto
 /* Make room for `bytes` more in codec->scratch, within the limit of codec->arena's owner. */
 presto_status presto__codec_reserve_scratch(presto_codec *codec, size_t bytes, presto_error *err);
 /* Return a copy of codec->scratch. */
-presto_status presto__codec_take_scratch(presto_codec *codec, uint64_t max_bytes,
-                                         presto_arena *arena, presto_span *out_out,
+presto_status presto__codec_take_scratch(presto_codec *codec, presto_span *out_out,
                                          presto_error *err);
 
 /*
@@ -82,8 +84,7 @@ typedef const char *presto__codec_step(presto_codec *codec, presto_span *in, uin
 /* Decode a frame of unknown size: call `step` until its end, collect the output in
  * codec->scratch, and return a copy. */
 presto_status presto__codec_decode_stream(presto_codec *codec, presto__codec_step *step,
-                                          presto_span in, uint64_t max_bytes, presto_arena *arena,
-                                          presto_span *out_out, presto_error *err);
+                                          presto_span in, presto_span *out_out, presto_error *err);
 
 /* PRESTO_ERR_CORRUPT with the codec's name. */
 presto_status presto__codec_corrupt(const presto_codec *codec, const char *why, presto_error *err);

@@ -72,8 +72,8 @@ static presto_status fail_compress(size_t code, presto_error *err) {
                        LZ4F_getErrorName(code));
 }
 
-static presto_status compress(presto_codec *codec, presto_span in, uint8_t *out, size_t room,
-                              size_t *bytes_out, presto_error *err) {
+static presto_status compress(presto_codec *codec, presto_span in, uint8_t *out, size_t *bytes_io,
+                              presto_error *err) {
     lz4_state *state = codec->state;
     if (state->compressor == NULL &&
         LZ4F_isError(LZ4F_createCompressionContext(&state->compressor, LZ4F_VERSION)))
@@ -82,6 +82,7 @@ static presto_status compress(presto_codec *codec, presto_span in, uint8_t *out,
     /* LZ4F takes a content size of 0 as "unknown". So the frame of an empty record has no size;
      * it needs none. */
     const LZ4F_compressOptions_t stable = {.stableSrc = 1};
+    const size_t room = *bytes_io;
     size_t used = LZ4F_compressBegin(state->compressor, out, room, &state->preferences);
     if (LZ4F_isError(used))
         return fail_compress(used, err);
@@ -95,7 +96,7 @@ static presto_status compress(presto_codec *codec, presto_span in, uint8_t *out,
     more = LZ4F_compressEnd(state->compressor, out + used, room - used, &stable);
     if (LZ4F_isError(more))
         return fail_compress(more, err);
-    *bytes_out = used + more;
+    *bytes_io = used + more;
     return PRESTO_OK;
 }
 
@@ -151,8 +152,8 @@ static const char *decode_step(presto_codec *codec, presto_span *in, uint8_t *ou
     return NULL;
 }
 
-static presto_status decompress(presto_codec *codec, presto_span in, uint64_t max_bytes,
-                                presto_arena *arena, presto_span *out_out, presto_error *err) {
+static presto_status decompress(presto_codec *codec, presto_span in, presto_span *out_out,
+                                presto_error *err) {
     lz4_state *state = codec->state;
     LZ4F_frameInfo_t info;
     size_t header = in.bytes;
@@ -165,12 +166,12 @@ static presto_status decompress(presto_codec *codec, presto_span in, uint64_t ma
                   info.blockChecksumFlag == LZ4F_noBlockChecksum && info.contentSize != 0;
     if (!simple) {
         LZ4F_resetDecompressionContext(state->decompressor);
-        return presto__codec_decode_stream(codec, decode_step, in, max_bytes, arena, out_out, err);
+        return presto__codec_decode_stream(codec, decode_step, in, out_out, err);
     }
     if (info.contentSize > (uint64_t)in.bytes * MAX_RATIO)
         return presto__codec_corrupt(codec, "says more than lz4 can hold", err);
     uint8_t *out;
-    PRESTO_TRY(presto__codec_output(codec, info.contentSize, max_bytes, arena, &out, err));
+    PRESTO_TRY(presto__codec_output(codec, info.contentSize, &out, err));
     PRESTO_TRY(decode_blocks(codec, presto_span_of(in.data + header, in.bytes - header), out,
                              (size_t)info.contentSize, err));
     *out_out = presto_span_of(out, (size_t)info.contentSize);

@@ -7,25 +7,22 @@ static size_t bound(const presto_codec *codec, size_t bytes) {
     return bytes;
 }
 
-static presto_status compress(presto_codec *codec, presto_span in, uint8_t *out, size_t room,
-                              size_t *bytes_out, presto_error *err) {
+static presto_status compress(presto_codec *codec, presto_span in, uint8_t *out, size_t *bytes_io,
+                              presto_error *err) {
     (void)codec;
-    (void)room;
     (void)err;
     if (in.bytes > 0)
         memcpy(out, in.data, in.bytes);
-    *bytes_out = in.bytes;
+    *bytes_io = in.bytes;
     return PRESTO_OK;
 }
 
-static presto_status decompress(presto_codec *codec, presto_span in, uint64_t max_bytes,
-                                presto_arena *arena, presto_span *out_out, presto_error *err) {
-    (void)codec;
-    (void)arena;
-    if (in.bytes > max_bytes)
+static presto_status decompress(presto_codec *codec, presto_span in, presto_span *out_out,
+                                presto_error *err) {
+    if (in.bytes > codec->max_bytes)
         return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
                            "record of %zu byte%s, limit %ju", in.bytes, presto_plural(in.bytes),
-                           (uintmax_t)max_bytes);
+                           (uintmax_t)codec->max_bytes);
     *out_out = in;
     return PRESTO_OK;
 }

@@ -16,18 +16,16 @@ static size_t bound(const presto_codec *codec, size_t bytes) {
     return snappy_max_compressed_length(bytes);
 }
 
-static presto_status compress(presto_codec *codec, presto_span in, uint8_t *out, size_t room,
-                              size_t *bytes_out, presto_error *err) {
+static presto_status compress(presto_codec *codec, presto_span in, uint8_t *out, size_t *bytes_io,
+                              presto_error *err) {
     (void)codec;
-    size_t bytes = room;
-    if (snappy_compress((const char *)in.data, in.bytes, (char *)out, &bytes) != SNAPPY_OK)
+    if (snappy_compress((const char *)in.data, in.bytes, (char *)out, bytes_io) != SNAPPY_OK)
         return presto_fail(err, PRESTO_ERR_MEMORY, PRESTO_NO_OFFSET, "snappy failed to compress");
-    *bytes_out = bytes;
     return PRESTO_OK;
 }
 
-static presto_status decompress(presto_codec *codec, presto_span in, uint64_t max_bytes,
-                                presto_arena *arena, presto_span *out_out, presto_error *err) {
+static presto_status decompress(presto_codec *codec, presto_span in, presto_span *out_out,
+                                presto_error *err) {
     const uint8_t *at = in.data;
     uint64_t says;
     if (!presto__varint_read(&at, in.data + in.bytes, &says) || says > UINT32_MAX)
@@ -36,7 +34,7 @@ static presto_status decompress(presto_codec *codec, presto_span in, uint64_t ma
     if (bytes > (uint64_t)in.bytes * MAX_RATIO)
         return presto__codec_corrupt(codec, "says more than snappy can hold", err);
     uint8_t *out;
-    PRESTO_TRY(presto__codec_output(codec, bytes, max_bytes, arena, &out, err));
+    PRESTO_TRY(presto__codec_output(codec, bytes, &out, err));
     if (snappy_uncompress((const char *)in.data, in.bytes, (char *)out, &bytes) != SNAPPY_OK)
         return presto__codec_corrupt(codec, "bad block", err);
     *out_out = presto_span_of(out, bytes);

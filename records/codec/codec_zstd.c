@@ -79,16 +79,16 @@ static size_t bound(const presto_codec *codec, size_t bytes) {
     return ZSTD_compressBound(bytes);
 }
 
-static presto_status compress(presto_codec *codec, presto_span in, uint8_t *out, size_t room,
-                              size_t *bytes_out, presto_error *err) {
+static presto_status compress(presto_codec *codec, presto_span in, uint8_t *out, size_t *bytes_io,
+                              presto_error *err) {
     zstd_state *state = codec->state;
     if (state->compressor == NULL)
         PRESTO_TRY(make_compressor(codec, err));
-    size_t result = ZSTD_compress2(state->compressor, out, room, in.data, in.bytes);
+    size_t result = ZSTD_compress2(state->compressor, out, *bytes_io, in.data, in.bytes);
     if (ZSTD_isError(result))
         return presto_fail(err, PRESTO_ERR_MEMORY, PRESTO_NO_OFFSET, "zstd: %s",
                            ZSTD_getErrorName(result));
-    *bytes_out = result;
+    *bytes_io = result;
     return PRESTO_OK;
 }
 
@@ -106,20 +106,20 @@ static const char *decode_step(presto_codec *codec, presto_span *in, uint8_t *ou
     return NULL;
 }
 
-static presto_status decompress(presto_codec *codec, presto_span in, uint64_t max_bytes,
-                                presto_arena *arena, presto_span *out_out, presto_error *err) {
+static presto_status decompress(presto_codec *codec, presto_span in, presto_span *out_out,
+                                presto_error *err) {
     zstd_state *state = codec->state;
     unsigned long long says = ZSTD_getFrameContentSize(in.data, in.bytes);
     if (says == ZSTD_CONTENTSIZE_ERROR)
         return presto__codec_corrupt(codec, "no zstd frame", err);
     if (says == ZSTD_CONTENTSIZE_UNKNOWN) { /* as streaming writers do */
         ZSTD_DCtx_reset(state->decompressor, ZSTD_reset_session_only);
-        return presto__codec_decode_stream(codec, decode_step, in, max_bytes, arena, out_out, err);
+        return presto__codec_decode_stream(codec, decode_step, in, out_out, err);
     }
     if (says > (uint64_t)in.bytes * MAX_RATIO)
         return presto__codec_corrupt(codec, "says more than zstd can hold", err);
     uint8_t *out;
-    PRESTO_TRY(presto__codec_output(codec, says, max_bytes, arena, &out, err));
+    PRESTO_TRY(presto__codec_output(codec, says, &out, err));
     size_t got = ZSTD_decompressDCtx(state->decompressor, out, (size_t)says, in.data, in.bytes);
     if (ZSTD_isError(got))
         return presto__codec_corrupt(codec, ZSTD_getErrorName(got), err);

@@ -106,7 +106,8 @@ static presto_status holds_records(presto__listing *listing, const char *path, c
         return errno == EACCES || errno == EPERM || errno == ENOENT
                    ? PRESTO_OK
                    : presto_fail_errno(err, errno, path, "cannot open");
-    presto_status status = presto__read_at(fd, path, 0, head, sizeof head, &got, err);
+    presto_status status =
+        presto__read_at((presto__file_place){fd, path, 0}, head, sizeof head, &got, err);
     close(fd);
     PRESTO_TRY(status);
     const presto_span start = presto_span_of(head, got);

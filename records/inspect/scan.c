@@ -41,7 +41,8 @@ static presto_status open_scan(presto__scan *scan, const char *path, presto_erro
         return presto_fail_memory(err, strlen(path));
     PRESTO_TRY(presto__open_regular(path, &scan->fd, &info, err));
     scan->file_bytes = (uint64_t)info.st_size;
-    PRESTO_TRY(presto__read_at(scan->fd, path, 0, head, sizeof head, &got, err));
+    PRESTO_TRY(
+        presto__read_at((presto__file_place){scan->fd, path, 0}, head, sizeof head, &got, err));
     scan->compression = presto__detect_compression(presto_span_of(head, got));
     return presto__byte_stream_new(scan->fd, scan->path, scan->compression, &scan->stream, err);
 }

@@ -297,7 +297,7 @@ static presto_status file_crc(const char *path, const presto_verify_options *opt
             status = presto_fail(err, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "stopped");
             break;
         }
-        status = presto__read_at(fd, path, offset, bytes, piece, &got, err);
+        status = presto__read_at((presto__file_place){fd, path, offset}, bytes, piece, &got, err);
         if (status < 0)
             status = PRESTO_END;
         else if (got == 0)
@@ -314,14 +314,12 @@ static presto_status file_crc(const char *path, const presto_verify_options *opt
 }
 
 /* Is the file the one that dataset.json describes? It has `records` whole records. */
-static presto_status check_manifest(const char *path, const presto_dataset_shard *says,
-                                    const presto_verify_options *options, uint64_t records,
-                                    presto_verify_result *result, presto_error *err) {
-    verifier v = {.path = path, .options = options, .result = result};
+static presto_status check_manifest(verifier *v, const presto_dataset_shard *says, uint64_t records,
+                                    presto_error *err) {
     char message[160];
     struct stat info;
     uint32_t crc;
-    if (stat(path, &info) != 0)
+    if (stat(v->path, &info) != 0)
         return PRESTO_OK; /* already reported */
     if ((uint64_t)info.st_size != says->stored_bytes || records != says->records) {
         snprintf(message, sizeof message,
@@ -329,16 +327,16 @@ static presto_status check_manifest(const char *path, const presto_dataset_shard
                  (uintmax_t)records, presto_plural(records), (uintmax_t)info.st_size,
                  presto_plural((uint64_t)info.st_size), (uintmax_t)says->records,
                  (uintmax_t)says->stored_bytes);
-        return report_file(&v, PRESTO_FAULT_MANIFEST, message, err);
+        return report_file(v, PRESTO_FAULT_MANIFEST, message, err);
     }
-    presto_status status = file_crc(path, options, &crc, err);
+    presto_status status = file_crc(v->path, v->options, &crc, err);
     if (status != PRESTO_OK)
         return status < 0 ? status : PRESTO_OK;
     if (crc == says->crc32c)
         return PRESTO_OK;
     snprintf(message, sizeof message, "CRC of the file is %08x, but dataset.json says %08x", crc,
              says->crc32c);
-    return report_file(&v, PRESTO_FAULT_MANIFEST, message, err);
+    return report_file(v, PRESTO_FAULT_MANIFEST, message, err);
 }
 
 static presto_status verify_ours(const presto_dataset *dataset, const presto_verify_options *given,
@@ -355,9 +353,9 @@ static presto_status verify_ours(const presto_dataset *dataset, const presto_ver
         const char *path = presto_dataset_shard_path(dataset, i);
         uint64_t before = result->records, unreadable = result->faults_of[PRESTO_FAULT_IO];
         PRESTO_TRY(presto_verify_file(path, &options, result, err));
+        verifier v = {.path = path, .options = &options, .result = result};
         if (result->faults_of[PRESTO_FAULT_IO] == unreadable)
-            PRESTO_TRY(check_manifest(path, &info->shards[i], &options, result->records - before,
-                                      result, err));
+            PRESTO_TRY(check_manifest(&v, &info->shards[i], result->records - before, err));
     }
     return PRESTO_OK;
 }

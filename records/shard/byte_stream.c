@@ -158,7 +158,7 @@ static presto_status fill_plain(presto__byte_stream *stream, size_t most, presto
     PRESTO_TRY(presto_buffer_reserve(&stream->window, most, err));
     size_t got;
     presto_status status =
-        presto__read_at(stream->fd, stream->path, stream->file_offset,
+        presto__read_at((presto__file_place){stream->fd, stream->path, stream->file_offset},
                         stream->window.data + stream->window.bytes, most, &got, &stream->failure);
     if (status < 0)
         return end_with(stream, status);
@@ -178,8 +178,9 @@ static presto_status fail_inflate(presto__byte_stream *stream, presto_status sta
 /* More compressed bytes. Sets `ended` if there are none. */
 static presto_status refill_input(presto__byte_stream *stream) {
     size_t got;
-    presto_status status = presto__read_at(stream->fd, stream->path, stream->file_offset,
-                                           stream->input, READ_BYTES, &got, &stream->failure);
+    presto_status status =
+        presto__read_at((presto__file_place){stream->fd, stream->path, stream->file_offset},
+                        stream->input, READ_BYTES, &got, &stream->failure);
     if (status < 0)
         return end_with(stream, status);
     stream->file_offset += got;

@@ -141,8 +141,10 @@ static presto_status load_block(int fd, const char *path, presto__index *index, 
     uint64_t crc_at = HEADER_BYTES + (index->count + 1) * 8 + block * CRC_BYTES;
     uint8_t crc[CRC_BYTES];
     uint64_t *offsets = index->offsets + first;
-    PRESTO_TRY(presto__read_at(fd, path, HEADER_BYTES + first * 8, offsets, count * 8, &got, err));
-    PRESTO_TRY(presto__read_at(fd, path, crc_at, crc, sizeof crc, &got_crc, err));
+    PRESTO_TRY(presto__read_at((presto__file_place){fd, path, HEADER_BYTES + first * 8}, offsets,
+                               count * 8, &got, err));
+    PRESTO_TRY(
+        presto__read_at((presto__file_place){fd, path, crc_at}, crc, sizeof crc, &got_crc, err));
     if (got < count * 8 || got_crc < sizeof crc)
         return corrupt(path, "it has become shorter", err);
     if (!presto__crc_matches(presto__load_u32(crc),
@@ -157,7 +159,8 @@ static presto_status open_file(const char *path, int fd, uint64_t file_bytes, pr
                                presto_error *err) {
     uint8_t header[HEADER_BYTES];
     size_t got;
-    PRESTO_TRY(presto__read_at(fd, path, 0, header, sizeof header, &got, err));
+    PRESTO_TRY(
+        presto__read_at((presto__file_place){fd, path, 0}, header, sizeof header, &got, err));
     presto_status status = parse_header(path, presto_span_of(header, got), file_bytes, index, err);
     if (status != PRESTO_OK)
         return status;

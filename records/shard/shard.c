@@ -37,7 +37,8 @@ static presto_status look_at_file(presto_shard *shard, presto_error *err) {
     shard->mtime_ns = presto__mtime_ns(&info);
     shard->device = info.st_dev;
     shard->inode = info.st_ino;
-    PRESTO_TRY(presto__read_at(shard->fd, shard->path, 0, head, sizeof head, &got, err));
+    PRESTO_TRY(presto__read_at((presto__file_place){shard->fd, shard->path, 0}, head, sizeof head,
+                               &got, err));
     shard->compression = presto__detect_compression(presto_span_of(head, got));
     if (!shard->options.map || shard->compression != PRESTO_FILE_PLAIN || shard->file_bytes == 0)
         return PRESTO_OK;

@@ -149,8 +149,8 @@ static presto_status read_more(const fetch *job, size_t i, reading *in) {
     size_t left = in->bytes - in->have, got;
     size_t want =
         left <= PRESTO__PIECE_BYTES + PRESTO__PIECE_BYTES / 4 ? left : PRESTO__PIECE_BYTES;
-    PRESTO_TRY(presto__read_at(in->fd, job->shard->path, in->start + in->have, in->data + in->have,
-                               want, &got, job->err));
+    PRESTO_TRY(presto__read_at((presto__file_place){in->fd, job->shard->path, in->start + in->have},
+                               in->data + in->have, want, &got, job->err));
     in->have += got;
     return got > 0 ? PRESTO_OK
                    : presto__shard_fail_short(job->shard, job->first + i, in->start + in->have,
@@ -251,8 +251,8 @@ static presto_status mark_damaged(fetch *job, size_t i) {
         size_t want = place < HEADER ? (size_t)place : HEADER, got;
         int fd;
         PRESTO_TRY(presto__shard_acquire(shard, &fd, job->err));
-        presto_status status =
-            presto__read_at(fd, shard->path, offset, header, want, &got, job->err);
+        presto_status status = presto__read_at((presto__file_place){fd, shard->path, offset},
+                                               header, want, &got, job->err);
         presto__shard_release(shard);
         PRESTO_TRY(status);
         job->block->file_bytes_read += got;

@@ -38,8 +38,8 @@ static presto_status view_header(hopper *hop, uint64_t offset, presto_span *out,
         size_t got;
         hop->bytes.bytes = 0;
         PRESTO_TRY(presto_buffer_reserve(&hop->bytes, want, err));
-        PRESTO_TRY(
-            presto__read_at(hop->fd, hop->shard->path, offset, hop->bytes.data, want, &got, err));
+        PRESTO_TRY(presto__read_at((presto__file_place){hop->fd, hop->shard->path, offset},
+                                   hop->bytes.data, want, &got, err));
         hop->bytes.bytes = got;
         hop->start = offset;
     }

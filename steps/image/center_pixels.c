@@ -61,8 +61,9 @@ static presto_status run_window(const void *state, presto_step_context *context,
     PRESTO_TRY(presto_step_output(context, &spec, &data, err));
     size_t channels = presto__pixel_bytes(&in->whole) / presto_dtype_bytes(in->whole.dtype);
     size_t row_values = (size_t)wanted->width * channels;
-    presto__pixelwise_rows(in, wanted, presto__pixelwise_kernel(context, in->whole.dtype),
-                           row_values, data, row_values * sizeof(float));
+    const presto__pixelwise_row row = {presto__pixelwise_kernel(context, in->whole.dtype),
+                                       row_values, row_values * sizeof(float)};
+    presto__pixelwise_rows(in, wanted, &row, data);
     out_out->tensor.spec = spec;
     out_out->tensor.data = data;
     out_out->window = *wanted;

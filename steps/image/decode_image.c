@@ -104,19 +104,18 @@ static const char *describe_content(presto_span in) {
 
 static presto_status open_image(const decode_state *state, decode_worker *worker, presto_span in,
                                 presto_error *err) {
+    const presto__encoded_image image = {in, state->channels, state->max_bytes};
     worker->open = FORMAT_NONE;
     if (presto__jpeg_probe(in)) {
         if (state->channels == 4)
             return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
                                "a JPEG has no alpha: 4 channels are for PNG only");
-        PRESTO_TRY(presto__jpeg_open(worker->jpeg, in, state->channels, state->max_bytes,
-                                     &worker->spec, err));
+        PRESTO_TRY(presto__jpeg_open(worker->jpeg, &image, &worker->spec, err));
         worker->open = FORMAT_JPEG;
         return PRESTO_OK;
     }
     if (presto__png_probe(in)) {
-        PRESTO_TRY(presto__png_open(&worker->png, in, state->channels, state->max_bytes,
-                                    &worker->spec, err));
+        PRESTO_TRY(presto__png_open(&worker->png, &image, &worker->spec, err));
         worker->open = FORMAT_PNG;
         return PRESTO_OK;
     }

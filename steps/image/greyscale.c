@@ -58,8 +58,9 @@ static presto_status run_window(const void *state, presto_step_context *context,
     void *data;
     PRESTO_TRY(presto_step_output(context, &spec, &data, err));
     size_t columns = (size_t)wanted->width;
-    presto__pixelwise_rows(in, wanted, presto__pixelwise_kernel(context, in->whole.dtype), columns,
-                           data, columns * presto_dtype_bytes(in->whole.dtype));
+    const presto__pixelwise_row row = {presto__pixelwise_kernel(context, in->whole.dtype), columns,
+                                       columns * presto_dtype_bytes(in->whole.dtype)};
+    presto__pixelwise_rows(in, wanted, &row, data);
     out_out->tensor.spec = spec;
     out_out->tensor.data = data;
     out_out->window = *wanted;

@@ -247,13 +247,12 @@ static presto_status read_header(presto__jpeg *jpeg, uint64_t max_bytes, presto_
     return status;
 }
 
-presto_status presto__jpeg_open(presto__jpeg *jpeg, presto_span in, int channels,
-                                uint64_t max_bytes, presto_tensor_spec *spec_out,
-                                presto_error *err) {
+presto_status presto__jpeg_open(presto__jpeg *jpeg, const presto__encoded_image *image,
+                                presto_tensor_spec *spec_out, presto_error *err) {
     presto__jpeg_close(jpeg);
-    jpeg->in = in;
-    jpeg->channels = channels;
-    PRESTO_TRY(read_header(jpeg, max_bytes, err));
+    jpeg->in = image->bytes;
+    jpeg->channels = image->channels;
+    PRESTO_TRY(read_header(jpeg, image->max_bytes, err));
     *spec_out = (presto_tensor_spec){
         PRESTO_UINT8, 3, {jpeg->cinfo.output_height, jpeg->cinfo.output_width, jpeg->channels}};
     return PRESTO_OK;
@@ -371,10 +370,9 @@ void presto__jpeg_free(presto__jpeg *jpeg) {
     (void)jpeg;
 }
 
-presto_status presto__jpeg_open(presto__jpeg *jpeg, presto_span in, int channels,
-                                uint64_t max_bytes, presto_tensor_spec *spec_out,
-                                presto_error *err) {
-    (void)jpeg, (void)in, (void)channels, (void)max_bytes, (void)spec_out;
+presto_status presto__jpeg_open(presto__jpeg *jpeg, const presto__encoded_image *image,
+                                presto_tensor_spec *spec_out, presto_error *err) {
+    (void)jpeg, (void)image, (void)spec_out;
     return presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
                        "JPEG: this program was built without libjpeg-turbo");
 }

@@ -15,12 +15,11 @@ void presto__jpeg_free(presto__jpeg *jpeg);
 bool presto__jpeg_probe(presto_span in);
 
 /**
- * Read the header of `in` (borrowed until presto__jpeg_close). channels: 0 (as stored), 1 or 3.
- * *spec_out is the decoded image's. Closes an image that is still open.
+ * Read the header of `image`, whose channels are 0, 1 or 3. *spec_out is the decoded image's.
+ * Closes an image that is still open.
  */
-presto_status presto__jpeg_open(presto__jpeg *jpeg, presto_span in, int channels,
-                                uint64_t max_bytes, presto_tensor_spec *spec_out,
-                                presto_error *err);
+presto_status presto__jpeg_open(presto__jpeg *jpeg, const presto__encoded_image *image,
+                                presto_tensor_spec *spec_out, presto_error *err);
 
 /**
  * The window that presto__jpeg_read delivers if `wanted` is asked for. It is at least as wide,

@@ -61,13 +61,15 @@ static inline presto__pixelwise_fn presto__pixelwise_kernel(presto_step_context 
     return dtype == PRESTO_UINT8 ? chosen->bytes : chosen->floats;
 }
 
-/**
- * Run the kernel on the rows of the window `wanted` of the part `in`, which contains it. Each row
- * is `row_count` values or pixels and becomes `row_bytes` bytes of `out`.
- */
+/** What is done with a row: `count` values or pixels become `out_bytes` bytes. */
+typedef struct presto__pixelwise_row {
+    presto__pixelwise_fn kernel;
+    size_t count, out_bytes;
+} presto__pixelwise_row;
+
+/** Do so with the rows of the window `wanted` of the part `in`, which contains it. */
 static inline void presto__pixelwise_rows(const presto_part *in, const presto_window *wanted,
-                                          presto__pixelwise_fn kernel, size_t row_count, void *out,
-                                          size_t row_bytes) {
+                                          const presto__pixelwise_row *row, void *out) {
     size_t pixel_bytes = presto__pixel_bytes(&in->whole);
     size_t in_row = (size_t)in->window.width * pixel_bytes;
     const uint8_t *from = (const uint8_t *)in->tensor.data +
@@ -75,9 +77,9 @@ static inline void presto__pixelwise_rows(const presto_part *in, const presto_wi
                           (size_t)(wanted->x - in->window.x) * pixel_bytes;
     uint8_t *to = out;
     for (int64_t y = 0; y < wanted->height; y++) {
-        kernel(from, to, row_count);
+        row->kernel(from, to, row->count);
         from += in_row;
-        to += row_bytes;
+        to += row->out_bytes;
     }
 }
 

@@ -92,13 +92,14 @@ static presto_status count_channels(spng_ctx *context, const struct spng_ihdr *h
     }
 }
 
-static presto_status open_image(presto__png *png, presto_span in, int channels, uint64_t max_bytes,
+static presto_status open_image(presto__png *png, const presto__encoded_image *image,
                                 presto_error *err) {
     spng_ctx *context = png->context;
+    int channels = image->channels;
     struct spng_ihdr header;
     int code = spng_set_chunk_limits(context, MAX_CHUNK_BYTES, MAX_CHUNK_BYTES);
     if (code == SPNG_OK)
-        code = spng_set_png_buffer(context, in.data, in.bytes);
+        code = spng_set_png_buffer(context, image->bytes.data, image->bytes.bytes);
     if (code == SPNG_OK)
         code = spng_get_ihdr(context, &header);
     if (code != SPNG_OK)
@@ -108,22 +109,22 @@ static presto_status open_image(presto__png *png, presto_span in, int channels, 
     /* 2^31 * 2^31 * 4 fits in 64 bits. */
     png->stored_channels = channels == 3 || channels == 1 ? 3 : 4;
     uint64_t bytes = (uint64_t)header.width * header.height * (uint64_t)png->stored_channels;
-    if (bytes > max_bytes)
+    if (bytes > image->max_bytes)
         return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
                            "image of %u x %u pixels is larger than max-bytes (%ju)", header.width,
-                           header.height, (uintmax_t)max_bytes);
+                           header.height, (uintmax_t)image->max_bytes);
     png->spec = (presto_tensor_spec){PRESTO_UINT8, 3, {header.height, header.width, channels}};
     return PRESTO_OK;
 }
 
-presto_status presto__png_open(presto__png *png, presto_span in, int channels, uint64_t max_bytes,
+presto_status presto__png_open(presto__png *png, const presto__encoded_image *image,
                                presto_tensor_spec *spec_out, presto_error *err) {
     presto__png_close(png);
-    PRESTO_TRY(check_end(in, err));
+    PRESTO_TRY(check_end(image->bytes, err));
     png->context = spng_ctx_new(0);
     if (png->context == NULL)
         return presto_fail_memory(err, 0);
-    presto_status status = open_image(png, in, channels, max_bytes, err);
+    presto_status status = open_image(png, image, err);
     if (status < 0)
         presto__png_close(png);
     else
@@ -179,9 +180,9 @@ presto_status presto__png_read(presto__png *png, uint8_t *out, uint8_t *scratch,
 
 #else
 
-presto_status presto__png_open(presto__png *png, presto_span in, int channels, uint64_t max_bytes,
+presto_status presto__png_open(presto__png *png, const presto__encoded_image *image,
                                presto_tensor_spec *spec_out, presto_error *err) {
-    (void)png, (void)in, (void)channels, (void)max_bytes, (void)spec_out;
+    (void)png, (void)image, (void)spec_out;
     return presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
                        "PNG: this program was built without libspng");
 }

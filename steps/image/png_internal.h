@@ -13,10 +13,8 @@ typedef struct presto__png {
 
 bool presto__png_probe(presto_span in);
 
-/**
- * Read the header of `in` (borrowed until presto__png_close). channels: 0 (as stored), 1, 3 or 4.
- */
-presto_status presto__png_open(presto__png *png, presto_span in, int channels, uint64_t max_bytes,
+/** Read the header of `image`, whose channels are 0, 1, 3 or 4. */
+presto_status presto__png_open(presto__png *png, const presto__encoded_image *image,
                                presto_tensor_spec *spec_out, presto_error *err);
 
 /** Bytes of scratch memory that presto__png_read needs; 0 if none. */

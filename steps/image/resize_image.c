@@ -126,14 +126,14 @@ static presto_status run_window(const void *state, presto_step_context *context,
                                 presto_part *out_out, presto_error *err) {
     presto_tensor_spec whole;
     PRESTO_TRY(infer(state, &in->whole, &whole, err));
+    const presto__resized resized = {whole.dims[0], whole.dims[1], *wanted};
     presto_tensor_spec spec = presto__window_spec(&whole, wanted);
     void *data;
     PRESTO_TRY(presto_step_output(context, &spec, &data, err));
     if (whole.dims[0] == in->whole.dims[0] && whole.dims[1] == in->whole.dims[1])
         presto__window_copy(in, wanted, data);
     else
-        PRESTO_TRY(presto__resize(presto_step_worker(context), in, whole.dims[0], whole.dims[1],
-                                  wanted, data, err));
+        PRESTO_TRY(presto__resize(presto_step_worker(context), in, &resized, data, err));
     out_out->tensor.spec = spec;
     out_out->tensor.data = data;
     out_out->window = *wanted;

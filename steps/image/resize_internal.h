@@ -35,13 +35,18 @@ typedef struct presto__resizer {
 
 void presto__resizer_done(presto__resizer *resizer);
 
+/** A window of a resized image. */
+typedef struct presto__resized {
+    int64_t height, width; /* of the whole image */
+    presto_window window;
+} presto__resized;
+
 /**
- * Resize the window `wanted` of the image `in` to `out_height` x `out_width`, into rows without
- * gaps. `in` holds what presto__resize_need() asks for. uint8 or float32, the same on both sides.
+ * Resize the image `in`, and write the window of `wanted` into rows without gaps. `in` holds what
+ * presto__resize_need() asks for. uint8 or float32, the same on both sides.
  */
-presto_status presto__resize(presto__resizer *resizer, const presto_part *in, int64_t out_height,
-                             int64_t out_width, const presto_window *wanted, void *out,
-                             presto_error *err);
+presto_status presto__resize(presto__resizer *resizer, const presto_part *in,
+                             const presto__resized *wanted, void *out, presto_error *err);
 
 presto_window presto__resize_need(const presto_tensor_spec *in, int64_t out_height,
                                   int64_t out_width, const presto_window *wanted);

@@ -400,9 +400,18 @@ static blend_fn pick_blend(const presto__resizer *resizer, presto_dtype dtype) {
     return dtype == PRESTO_FLOAT32 ? blend_floats : blend_bytes;
 }
 
+typedef struct row_maker {
+    presto__resizer *resizer;
+    const presto_part *in;
+    row_job job;
+    row_fn run;
+} row_maker;
+
 /* Input row `number`, resized horizontally, in rows[slot]; the other slot is not changed. */
-static void make_row(presto__resizer *resizer, int slot, int64_t number, const presto_part *in,
-                     row_job *job, row_fn row) {
+static void make_row(row_maker *maker, int slot, int64_t number) {
+    presto__resizer *resizer = maker->resizer;
+    const presto_part *in = maker->in;
+    row_job *job = &maker->job;
     if (resizer->row_numbers[slot] == number)
         return;
     size_t stride = (size_t)in->window.width * presto__pixel_bytes(&in->whole);
@@ -410,7 +419,7 @@ static void make_row(presto__resizer *resizer, int slot, int64_t number, const p
     job->in = (const uint8_t *)in->tensor.data + above * stride;
     job->in_bytes = ((size_t)in->window.height - above) * stride;
     job->out = resizer->rows[slot];
-    row(job);
+    maker->run(job);
     resizer->row_numbers[slot] = number;
 }
 
@@ -423,32 +432,34 @@ static void swap_rows(presto__resizer *resizer) {
     resizer->row_numbers[1] = number;
 }
 
-presto_status presto__resize(presto__resizer *resizer, const presto_part *in, int64_t out_height,
-                             int64_t out_width, const presto_window *wanted, void *out,
-                             presto_error *err) {
+presto_status presto__resize(presto__resizer *resizer, const presto_part *in,
+                             const presto__resized *wanted, void *out, presto_error *err) {
+    const presto_window *window = &wanted->window;
     presto_dtype dtype = in->whole.dtype;
     bool pairs = dtype == PRESTO_UINT8;
     size_t channels = (size_t)in->whole.dims[2];
-    size_t row_values = (size_t)wanted->width * channels;
-    PRESTO_TRY(set_columns(resizer, in->whole.dims[1], out_width, pairs, err));
+    size_t row_values = (size_t)window->width * channels;
+    PRESTO_TRY(set_columns(resizer, in->whole.dims[1], wanted->width, pairs, err));
     PRESTO_TRY(grow_rows(resizer, row_values, err));
-    row_job job = {.base = in->window.x,
-                   .low = resizer->low + wanted->x,
-                   .high = resizer->high + wanted->x,
-                   .fractions = resizer->fractions + 4 * wanted->x,
-                   .count = (size_t)wanted->width,
-                   .channels = channels};
-    row_fn row = pick_row(resizer, dtype, channels);
+    row_maker maker = {.resizer = resizer,
+                       .in = in,
+                       .job = {.base = in->window.x,
+                               .low = resizer->low + window->x,
+                               .high = resizer->high + window->x,
+                               .fractions = resizer->fractions + 4 * window->x,
+                               .count = (size_t)window->width,
+                               .channels = channels},
+                       .run = pick_row(resizer, dtype, channels)};
     blend_fn blend = pick_blend(resizer, dtype);
     uint8_t *to = out;
     resizer->row_numbers[0] = resizer->row_numbers[1] = -1;
-    for (int64_t y = wanted->y; y < wanted->y + wanted->height; y++) {
-        presto__resize_tap tap = presto__resize_tap_at(in->whole.dims[0], out_height, y);
+    for (int64_t y = window->y; y < window->y + window->height; y++) {
+        presto__resize_tap tap = presto__resize_tap_at(in->whole.dims[0], wanted->height, y);
         if (resizer->row_numbers[1] == tap.low)
             swap_rows(resizer);
-        make_row(resizer, 0, tap.low, in, &job, row);
+        make_row(&maker, 0, tap.low);
         if (tap.high != tap.low)
-            make_row(resizer, 1, tap.high, in, &job, row);
+            make_row(&maker, 1, tap.high);
         blend(resizer->rows[0], resizer->rows[tap.high != tap.low], tap.fraction, row_values, to);
         to += row_values * presto_dtype_bytes(dtype);
     }

@@ -4,6 +4,7 @@
  * line: keys, types, names, and a step whose input does not fit the output of the step before it.
  */
 #define _XOPEN_SOURCE 700 /* realpath */
+#include "../../base/nearest_internal.h"
 #include "../../base/options_internal.h"
 #include "pipeline_internal.h"
 

@@ -105,12 +105,6 @@ presto_status presto__options_check_table(const presto_option_type *table, size_
 /** "text", "whole number", ...: for messages and the reference. */
 const char *presto__option_kind_text(presto_option_kind kind);
 
-/**
- * The word of `words` (NULL-terminated) that is probably meant by `word`, or NULL if none is
- * similar.
- */
-const char *presto__nearest(const char *word, const char *const *words);
-
 /* ---- pipelines ---- */
 
 #define PRESTO__PIPELINE_MAX_STEPS 1000

@@ -80,8 +80,8 @@ static presto_status read_line(const line_place *place, presto_arena *arena, pre
     if (fd < 0)
         return fail_line(
             place, presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET, "cannot open"), err);
-    presto_status status =
-        presto__read_at(fd, place->path, place->offset, data, place->bytes, &got, err);
+    presto_status status = presto__read_at((presto__file_place){fd, place->path, place->offset},
+                                           data, place->bytes, &got, err);
     close(fd);
     if (status == PRESTO_OK && got < place->bytes)
         status = presto_fail(err, PRESTO_ERR_TRUNCATED, place->offset + got, "the line is cut");

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <jansson.h>
 
-#include <presto/file.h>
-
-#include "../base/file_internal.h"
 #include "made_sweep.h"
 
 /* Fields of one CSV line, by RFC 4180; *at moves behind its end. Each on the heap. */
@@ -172,26 +169,6 @@ START_TEST(commands_are_quoted_for_a_shell) {
 }
 END_TEST
 
-START_TEST(folders_are_made_with_their_parents_and_removed_with_all_in_them) {
-    presto_error err;
-    char *dir = presto_check_temp_dir();
-    char *deep = presto__join_path(dir, "a/b");
-    ck_assert_ptr_nonnull(deep);
-    ck_assert_ok(presto__dir_make(deep, &err), &err);
-    ck_assert_ok(presto__dir_make(deep, &err), &err);
-    char *path = presto__join_path(deep, "x");
-    ck_assert_ptr_nonnull(path);
-    const presto_span text = presto_span_of_text("a file");
-    ck_assert_ok(presto_file_replace(path, &text, 1, true, &err), &err);
-    ck_assert_status(presto__dir_make(path, &err), PRESTO_ERR_IO, &err);
-    ck_assert_ok(presto__dir_remove(dir, &err), &err);
-    ck_assert_ok(presto__dir_remove(dir, &err), &err);
-    free(path);
-    free(deep);
-    free(dir);
-}
-END_TEST
-
 START_TEST(facts_of_the_machine_are_found) {
     presto_sweep_facts facts = {0};
     presto__machine_facts("/proc", &facts);
@@ -229,7 +206,6 @@ int main(void) {
         json_holds_every_run_and_null_for_what_is_unknown,
         the_report_holds_everything_and_fetches_nothing,
         commands_are_quoted_for_a_shell,
-        folders_are_made_with_their_parents_and_removed_with_all_in_them,
         facts_of_the_machine_are_found,
         a_watch_sees_processor_time_and_memory,
     };

@@ -10,20 +10,20 @@
 static const presto__merit three[] = {STEADY(0, 100, 10), STEADY(50, 200, 40),
                                       STEADY(100, 400, 30)};
 
-static size_t score(const presto__merit *merits, size_t count, double p, double s, double t,
+static size_t score(const presto__merit *merits, size_t count, presto_weights weights,
                     double *scores_out) {
-    const presto_weights weights = {p, s, t};
-    return presto__score(merits, count, &weights, scores_out);
+    const presto__contest contest = {merits, count, weights};
+    return presto__score(&contest, scores_out);
 }
 
 START_TEST(scores_are_the_ones_worked_out_by_hand) {
     double scores[3];
     /* |p| = 1, 1/2, 0; |s| = 1, 2/3, 0; |t| = 0, 1, 2/3 */
-    ck_assert_uint_eq(score(three, 3, 1, 1, 1, scores), 1);
+    ck_assert_uint_eq(score(three, 3, (presto_weights){1, 1, 1}, scores), 1);
     ck_assert_double_eq_tol(scores[0], 2, 1e-12);
     ck_assert_double_eq_tol(scores[1], 1.0 / 2 + 2.0 / 3 + 1, 1e-12);
     ck_assert_double_eq_tol(scores[2], 2.0 / 3, 1e-12);
-    ck_assert_uint_eq(score(three, 3, 0, 2, 1, scores), 1);
+    ck_assert_uint_eq(score(three, 3, (presto_weights){0, 2, 1}, scores), 1);
     ck_assert_double_eq_tol(scores[0], 2, 1e-12);
     ck_assert_double_eq_tol(scores[1], 4.0 / 3 + 1, 1e-12);
 }
@@ -31,9 +31,9 @@ END_TEST
 
 START_TEST(each_weight_alone_finds_its_own_best) {
     double scores[3];
-    ck_assert_uint_eq(score(three, 3, 1, 0, 0, scores), 0);
-    ck_assert_uint_eq(score(three, 3, 0, 1, 0, scores), 0);
-    ck_assert_uint_eq(score(three, 3, 0, 0, 1, scores), 1);
+    ck_assert_uint_eq(score(three, 3, (presto_weights){1, 0, 0}, scores), 0);
+    ck_assert_uint_eq(score(three, 3, (presto_weights){0, 1, 0}, scores), 0);
+    ck_assert_uint_eq(score(three, 3, (presto_weights){0, 0, 1}, scores), 1);
     ck_assert_double_eq(scores[0], 0);
     ck_assert_double_eq(scores[1], 1);
     ck_assert_double_eq_tol(scores[2], 2.0 / 3, 1e-12);
@@ -43,10 +43,10 @@ END_TEST
 START_TEST(equal_values_count_as_one_and_ties_go_to_the_cheaper) {
     const presto__merit merits[] = {STEADY(5, 300, 7), STEADY(5, 200, 7), STEADY(4, 200, 7)};
     double scores[3];
-    ck_assert_uint_eq(score(merits, 3, 0, 0, 2, scores), 2);
+    ck_assert_uint_eq(score(merits, 3, (presto_weights){0, 0, 2}, scores), 2);
     for (size_t i = 0; i < 3; i++)
         ck_assert_double_eq(scores[i], 2);
-    ck_assert_uint_eq(score(merits, 1, 1, 1, 1, scores), 0);
+    ck_assert_uint_eq(score(merits, 1, (presto_weights){1, 1, 1}, scores), 0);
     ck_assert_double_eq(scores[0], 3);
 }
 END_TEST
@@ -55,11 +55,11 @@ START_TEST(failed_strategies_neither_win_nor_move_the_scale) {
     const presto__merit merits[] = {FAILED(0, 0, 1e9), STEADY(0, 100, 10), STEADY(50, 200, 40),
                                     FAILED(1e9, 1e9, 0)};
     double scores[4];
-    ck_assert_uint_eq(score(merits, 4, 0, 0, 1, scores), 2);
+    ck_assert_uint_eq(score(merits, 4, (presto_weights){0, 0, 1}, scores), 2);
     ck_assert(isnan(scores[0]) && isnan(scores[3]));
     ck_assert_double_eq(scores[1], 0);
     ck_assert_double_eq(scores[2], 1);
-    ck_assert_uint_eq(score(merits, 1, 0, 0, 1, scores), SIZE_MAX);
+    ck_assert_uint_eq(score(merits, 1, (presto_weights){0, 0, 1}, scores), SIZE_MAX);
 }
 END_TEST
 
@@ -94,11 +94,12 @@ static size_t choose(const presto__merit *merits, size_t count, presto_weights w
     double scores[8];
     bool is_equal[8];
     ck_assert_uint_le(count, 8);
-    size_t first = presto__score(merits, count, &weights, scores);
-    presto__score_equals(merits, count, &weights, scores, first, is_equal);
+    const presto__contest contest = {merits, count, weights};
+    size_t first = presto__score(&contest, scores);
+    presto__score_equals(&contest, scores, first, is_equal);
     for (size_t i = 0; i < count; i++)
         ck_assert_msg(is_equal[i] == (equal[i] == '='), "%zu: %s", i, equal);
-    return presto__score_cheapest(merits, count, is_equal);
+    return presto__score_cheapest(&contest, is_equal);
 }
 
 static const presto_weights only_throughput = {0, 0, 1};

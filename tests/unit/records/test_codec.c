@@ -96,9 +96,11 @@ START_TEST(a_wrong_text_says_what_would_be_right) {
         presto_status status;
         const char *hint;
     } wrong[] = {
-        {"brotli", PRESTO_ERR_NOT_FOUND, "known are none zlib"},
+        {"brotli", PRESTO_ERR_NOT_FOUND, "unknown codec 'brotli' (known: none, zlib, "},
         {"", PRESTO_ERR_NOT_FOUND, "zstd"},
-        {"ZSTD", PRESTO_ERR_NOT_FOUND, "unknown codec 'ZSTD'"},
+        {"ZSTD", PRESTO_ERR_NOT_FOUND, "unknown codec 'ZSTD', did you mean 'zstd'? (known: "},
+        {"zst:3", PRESTO_ERR_NOT_FOUND, "did you mean 'zstd'?"},
+        {"blosc-zst", PRESTO_ERR_NOT_FOUND, "did you mean 'blosc-zstd'?"},
         {"zstd:23", PRESTO_ERR_ARGUMENT, "-100 to 22"},
         {"zstd:", PRESTO_ERR_ARGUMENT, "-100 to 22"},
         {"zstd: 3", PRESTO_ERR_ARGUMENT, "-100 to 22"},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes and removes folders. Knows paths, not the content of files. */
-#include "profile_internal.h"
+#include "folder_internal.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -22,7 +22,7 @@ static presto_status make_one(const char *path, presto_error *err) {
     return presto_fail_errno(err, failure, path, "cannot make the folder");
 }
 
-presto_status presto__dir_make(const char *path, presto_error *err) {
+presto_status presto__folder_make(const char *path, presto_error *err) {
     char *partial = strdup(path);
     if (partial == NULL)
         return presto_fail_memory(err, strlen(path) + 1);
@@ -61,7 +61,7 @@ static presto_status empty_folder(int folder, const char *path, presto_error *er
     return status;
 }
 
-presto_status presto__dir_remove(const char *path, presto_error *err) {
+presto_status presto__folder_remove(const char *path, presto_error *err) {
     int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder < 0 && errno == ENOENT)
         return PRESTO_OK;

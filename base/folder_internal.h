@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Folders that are made and removed as a whole. */
+#ifndef PRESTO_FOLDER_INTERNAL_H
+#define PRESTO_FOLDER_INTERNAL_H
+
+#include <presto/status.h>
+
+/** Make a folder and its parents, if missing. */
+presto_status presto__folder_make(const char *path, presto_error *err);
+
+/** Remove a folder and its content, without following links. A missing folder is fine. */
+presto_status presto__folder_remove(const char *path, presto_error *err);
+
+#endif
