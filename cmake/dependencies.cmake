@@ -31,6 +31,7 @@ presto_optional(LZ4 liblz4)
 presto_optional(BLOSC blosc)
 presto_optional(JPEG libjpeg)
 presto_optional(SPNG spng)
+presto_optional(HDF5 hdf5)
 
 # libsentencepiece has a C++ interface only; steps/text/sentencepiece.cc is C functions around it.
 presto_optional(SENTENCEPIECE sentencepiece)

@@ -132,9 +132,10 @@ static presto_status check_continues(const presto_stream *stream, const char *di
     if (continues)
         return PRESTO_OK;
     if (options->pipeline == NULL)
-        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                           "--set changes a step that %s has behind it: it holds '%s'", dir,
-                           info->split);
+        return presto_fail(
+            err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+            "--set changes a step that %s has behind it, or its source: it holds '%s'", dir,
+            info->split);
     return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                        "%s was made by another pipeline than %s; to run that one's steps on it, "
                        "say which representation it holds",
@@ -187,7 +188,7 @@ static presto_status infer_spec(const presto_pipeline *pipeline, const char *fro
     presto_plan_options options = {
         .struct_bytes = sizeof options,
         .last_step = presto_pipeline_representation_steps(pipeline, representation),
-        .in = &presto_pipeline_source(pipeline)->output};
+        .in = presto_pipeline_source_output(pipeline)};
     PRESTO_TRY(presto_plan_new(pipeline, &options, &plan, err));
     *spec_out = *presto_plan_output(plan);
     presto_plan_free(plan);

@@ -3,7 +3,11 @@
 # they may run at once. They need NumPy, which the system's Python has (tools/setup).
 find_program(PRESTO_SYSTEM_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH)
 find_program(PRESTO_SYSTEM_PYTHON python3 REQUIRED)
-foreach(name help write load npy foreign sources state cache hostile bad_input inspect sweep set folders corpora)
+set(cli_tests help write load npy foreign sources state cache hostile bad_input inspect sweep set folders corpora)
+if(PRESTO_HAVE_HDF5)
+  list(APPEND cli_tests hdf5)
+endif()
+foreach(name ${cli_tests})
   add_test(NAME cli.${name}
            COMMAND ${PRESTO_SYSTEM_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/cli/test_${name}.py)
   set_tests_properties(cli.${name} PROPERTIES ENVIRONMENT

@@ -10,6 +10,9 @@ set(venv_python ${PROJECT_SOURCE_DIR}/build/venv/bin/python)
 if(EXISTS ${venv_python})
   add_test(NAME live.tensorflow
            COMMAND ${venv_python} ${live}/tensorflow_both_ways.py ${live_tools} ${CMAKE_CURRENT_SOURCE_DIR}/golden)
+  if(PRESTO_HAVE_HDF5)
+    add_test(NAME live.signals COMMAND ${venv_python} ${live}/signals.py $<TARGET_FILE_DIR:presto-load>)
+  endif()
   add_test(NAME live.codecs COMMAND ${venv_python} ${live}/codecs.py ${live_tools})
   if(PRESTO_HAVE_SENTENCEPIECE)
     add_test(NAME live.tokenizers

@@ -21,9 +21,15 @@ typedef struct presto_source_type {
     const char *summary;
     const presto_option_type *options;
     size_t option_count;
-    presto_tensor_spec output; /* what enters the first step */
+    presto_tensor_spec output; /* what enters the first step, whatever the options */
     /* Check what the table cannot say. NULL: nothing. */
     presto_status (*check)(const presto_option *options, presto_error *err);
+    /* Put into *output_io what the options tell of it. NULL: nothing. */
+    void (*infer)(const presto_option *options, presto_tensor_spec *output_io);
+    /* Its samples are values that can be stored before any step; this is what a pipeline calls
+     * them, unless the source says `yields: NAME`. NULL: its samples are paths. */
+    const char *yields;
+    bool takes_no_paths; /* it makes its samples */
 } presto_source_type;
 
 PRESTO_API const presto_source_type *presto_source_type_at(size_t i);
@@ -92,7 +98,8 @@ PRESTO_API presto_status presto_pipeline_same(const presto_pipeline *pipeline, c
                                               bool *same_out, presto_error *err);
 /**
  * Can this pipeline go on where the one defined by `json` stopped: at its representation `split`?
- * Both must have one name and the same steps up to there. Returns: as presto_pipeline_parse.
+ * Both must have one name and the same steps up to there, and the same source if that yields
+ * values. Returns: as presto_pipeline_parse.
  */
 PRESTO_API presto_status presto_pipeline_continues(const presto_pipeline *pipeline,
                                                    const char *json, const char *split,
@@ -107,8 +114,12 @@ PRESTO_API size_t presto_pipeline_step_count(const presto_pipeline *pipeline);
 PRESTO_API const presto_step_type *presto_pipeline_step_type(const presto_pipeline *pipeline,
                                                              size_t i);
 
+/** What the pipeline's source gives, as far as its options tell. Owned by the pipeline. */
+PRESTO_API const presto_tensor_spec *presto_pipeline_source_output(const presto_pipeline *pipeline);
+
 /**
- * Representations: number 0 is "unprocessed"; then each step with `yields` gives one, in order.
+ * Representations: number 0 is "unprocessed", the source itself; then what a source of values
+ * yields; then each step with `yields` gives one, in order.
  */
 PRESTO_API size_t presto_pipeline_representation_count(const presto_pipeline *pipeline);
 PRESTO_API const char *presto_pipeline_representation_name(const presto_pipeline *pipeline,

@@ -4,6 +4,7 @@
 
 static const presto__source_kind *const kinds[] = {
     &presto__source_files,
+    &presto__source_hdf5,
 };
 #define KIND_COUNT (sizeof kinds / sizeof kinds[0])
 

@@ -3,11 +3,8 @@
  * The raw source `files`: one sample a file, which is read for the step read-file. How files are
  * found stands in source_files_list.c, where labels come from in source_files_labels.c.
  */
-#define _XOPEN_SOURCE 700 /* realpath */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../../base/clock_internal.h"
@@ -98,14 +95,6 @@ static presto_feature text_feature(const char *name, const presto_span *text) {
     return feature;
 }
 
-static presto_dtype label_dtype(const presto__files *source) {
-    return source->has_fractions ? PRESTO_FLOAT32 : PRESTO_INT64;
-}
-
-static presto_encoding label_encoding(const presto__files *source) {
-    return source->has_fractions ? PRESTO_ENCODE_FLOAT : PRESTO_ENCODE_INT64;
-}
-
 static presto_status files_sample(presto__reader *base, size_t i, presto_arena *arena,
                                   presto_sample *sample_out, presto_error *err) {
     const presto__files *source = (const presto__files *)base->source;
@@ -120,10 +109,7 @@ static presto_status files_sample(presto__reader *base, size_t i, presto_arena *
     texts[1] = presto_span_of(entry->path + entry->key_at, entry->path_bytes - entry->key_at);
     features[0] = text_feature(base->source->main_feature, &texts[0]);
     features[1] = text_feature("key", &texts[1]);
-    features[2] =
-        (presto_feature){.name = presto_span_of_text("label"), .encoding = label_encoding(source)};
-    features[2].tensor.spec = (presto_tensor_spec){.dtype = label_dtype(source)};
-    features[2].tensor.data = &entry->label;
+    features[2] = presto__files_label_feature(source, entry);
     *sample_out = (presto_sample){.features = features,
                                   .feature_count = source->has_labels ? 3 : 2,
                                   .number = ((files_reader *)base)->numbers[i]};
@@ -141,74 +127,21 @@ static void files_locate(const presto_source *base, uint64_t number, presto_erro
 /* ---- the source ---- */
 
 static void files_free(presto_source *base) {
-    presto__files *source = (presto__files *)base;
-    presto_arena_done(&source->names);
-    free(source->entries);
-    presto__source_done(base);
-    free(source);
+    presto__files_done((presto__files *)base);
+    free(base);
 }
 
 static presto_status files_drop_cache(presto_source *base, presto_error *err) {
-    const presto__files *source = (const presto__files *)base;
-    for (size_t i = 0; i < base->count; i++) {
-        const char *path = source->entries[i].path;
-        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-        if (fd < 0)
-            continue; /* nobody reads it either, and whoever tries will say so */
-        /* Dirty pages stay in the cache; what cannot be synced (a read-only file system) has none.
-         */
-        (void)fdatasync(fd);
-        int failed = posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-        close(fd);
-        if (failed != 0 && failed != ESPIPE) /* a pipe that has taken the file's place */
-            return presto_fail_errno(err, failed, path, "cannot drop it from the page cache");
-    }
-    return PRESTO_OK;
+    return presto__files_drop_cache((const presto__files *)base, (size_t)base->count, err);
 }
 
 static uint64_t files_digest(const presto_source *base) {
-    const presto__files *source = (const presto__files *)base;
-    uint64_t digest = PRESTO__FNV_START;
-    for (size_t i = 0; i < base->count; i++) {
-        const presto__file *entry = &source->entries[i];
-        digest = presto__fnv_add(digest, entry->path + entry->key_at,
-                                 entry->path_bytes - entry->key_at + 1);
-        digest = presto__fnv_add(digest, &entry->bytes, sizeof entry->bytes);
-        digest = presto__fnv_add(digest, &entry->label, sizeof entry->label);
-    }
-    return digest;
-}
-
-/* The folder of a file, whatever it is called in this run. */
-static presto_status identify_folder(const presto__file *entry, presto__digest *digest,
-                                     presto_error *err) {
-    const char *slash = strrchr(entry->path, '/');
-    size_t bytes = slash == NULL ? 0 : (size_t)(slash - entry->path) + 1;
-    char *folder = bytes == 0 ? strdup(".") : strndup(entry->path, bytes);
-    if (folder == NULL)
-        return presto_fail_memory(err, bytes + 1);
-    char *real = realpath(folder, NULL);
-    const char *name = real == NULL ? folder : real;
-    presto__digest_add(digest, name, strlen(name));
-    free(real);
-    free(folder);
-    return PRESTO_OK;
+    return presto__files_digest((const presto__files *)base, (size_t)base->count);
 }
 
 static presto_status files_identify(const presto_source *base, bool as_named,
                                     presto__digest *digest, presto_error *err) {
-    const presto__files *source = (const presto__files *)base;
-    for (size_t i = 0; i < base->full_count; i++) {
-        const presto__file *entry = &source->entries[i];
-        if (i == 0 || !presto__files_same_folder(entry - 1, entry))
-            PRESTO_TRY(identify_folder(entry, digest, err));
-        const uint64_t facts[] = {entry->stamp, (uint64_t)entry->label};
-        presto__digest_add(digest, facts, sizeof facts);
-        presto__digest_add(digest, entry->path + entry->key_at, entry->path_bytes - entry->key_at);
-        if (as_named)
-            presto__digest_add(digest, entry->path, entry->path_bytes);
-    }
-    return PRESTO_OK;
+    return presto__files_identify((const presto__files *)base, as_named, digest, err);
 }
 
 static const presto__source_ops files_ops = {
@@ -234,12 +167,7 @@ static presto_status declare_features(presto__files *source, const char *feature
     if (base->main_feature == NULL)
         return presto_fail_memory(err, strlen(feature) + 1);
     PRESTO_TRY(presto__source_declare(base, feature, PRESTO_ENCODE_BYTES, &text, err));
-    PRESTO_TRY(presto__source_declare(base, "key", PRESTO_ENCODE_BYTES, &text, err));
-    if (source->has_labels)
-        PRESTO_TRY(presto__source_declare(base, "label", label_encoding(source),
-                                          &(presto_tensor_spec){.dtype = label_dtype(source)},
-                                          err));
-    return PRESTO_OK;
+    return presto__files_declare(source, err);
 }
 
 static presto_status fill(presto__files *source, const presto_pipeline *pipeline,

@@ -24,6 +24,7 @@ typedef struct presto__files {
     presto_arena names;
     presto__file *entries;
     size_t capacity;
+    size_t file_count;
     uint64_t max_bytes; /* larger files are errors */
     bool has_labels;
     bool has_fractions; /* labels are float32 */
@@ -36,15 +37,39 @@ presto_status presto__files_list(presto__files *source, const presto_option *mat
 /** Fill in labels, their names and has_labels as the source option `label` says. */
 presto_status presto__files_label(presto__files *source, const char *label, presto_error *err);
 
+/* For sources whose samples are in such files, one or many in each. */
+
+/** Free everything that presto__files_list and presto__files_label made. */
+void presto__files_done(presto__files *source);
+/** Drop the first `count` files from the page cache. */
+presto_status presto__files_drop_cache(const presto__files *source, size_t count,
+                                       presto_error *err);
+/** A digest of the first `count` files. */
+uint64_t presto__files_digest(const presto__files *source, size_t count);
+/** As presto__source_ops.identify, for all files. */
+presto_status presto__files_identify(const presto__files *source, bool as_named,
+                                     presto__digest *digest, presto_error *err);
+/** The feature `label` of a sample in a file; the source has labels. */
+presto_feature presto__files_label_feature(const presto__files *source, const presto__file *entry);
+/** Declare `key`, and `label` if there are labels. */
+presto_status presto__files_declare(presto__files *source, presto_error *err);
+
 /** Do two files lie in one folder, going by their paths? */
 bool presto__files_same_folder(const presto__file *a, const presto__file *b);
 
-/** What to read. */
+/** What to read, or to open. */
 typedef struct presto__file_request {
     const char *path;
     const presto__file *listed; /* the file must still be like this; NULL: nothing is known of it */
     uint64_t max_bytes;
 } presto__file_request;
+
+/**
+ * Open a regular file that is as it was listed; *fd_out is the caller's. What may pass is not tried
+ * again. Returns: as presto__source_file_read.
+ */
+presto_status presto__source_file_open(const presto__file_request *request, int *fd_out,
+                                       presto_error *err);
 
 /**
  * A whole regular file into `arena`. What may pass (too many open files, ...) is tried again for a

@@ -227,7 +227,8 @@ presto_status presto__files_list(presto__files *source, const presto_option *mat
     char note[NOTE_BYTES];
     for (size_t i = 0; i < path_count; i++)
         PRESTO_TRY(search_root(&search, paths[i], err));
-    if (source->base.full_count == 0)
+    source->file_count = (size_t)source->base.full_count;
+    if (source->file_count == 0)
         return fail_empty(&search, paths[path_count - 1], err);
     if (search.left_out == 0)
         return PRESTO_OK;

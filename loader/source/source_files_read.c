@@ -94,13 +94,28 @@ static presto_status read_descriptor(const presto__file_request *request, const 
     return PRESTO_OK;
 }
 
+static presto_status open_listed(const presto__file_request *request, open_file *file_out,
+                                 presto_error *err) {
+    PRESTO_TRY(presto__open_regular(request->path, &file_out->fd, &file_out->info, err));
+    presto_status status = check_listed(request, &file_out->info, err);
+    if (status < 0)
+        close(file_out->fd);
+    return status;
+}
+
+presto_status presto__source_file_open(const presto__file_request *request, int *fd_out,
+                                       presto_error *err) {
+    open_file file;
+    PRESTO_TRY(open_listed(request, &file, err));
+    *fd_out = file.fd;
+    return PRESTO_OK;
+}
+
 static presto_status read_once(const presto__file_request *request, presto_arena *arena,
                                presto_span *bytes_out, presto_error *err) {
     open_file file;
-    PRESTO_TRY(presto__open_regular(request->path, &file.fd, &file.info, err));
-    presto_status status = check_listed(request, &file.info, err);
-    if (status == PRESTO_OK)
-        status = read_descriptor(request, &file, arena, bytes_out, err);
+    PRESTO_TRY(open_listed(request, &file, err));
+    presto_status status = read_descriptor(request, &file, arena, bytes_out, err);
     close(file.fd);
     return status;
 }

@@ -131,6 +131,7 @@ typedef struct presto__source_kind {
 } presto__source_kind;
 
 extern const presto__source_kind presto__source_files;
+extern const presto__source_kind presto__source_hdf5;
 
 /** NULL: there is no such kind. */
 const presto__source_kind *presto__source_kind_find(const char *name);

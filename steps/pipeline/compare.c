@@ -22,18 +22,29 @@ presto_status presto_pipeline_same(const presto_pipeline *pipeline, const char *
     return PRESTO_OK;
 }
 
-static presto_status same_steps(const presto_pipeline *a, const presto_pipeline *b, size_t count,
-                                bool *same_out, presto_error *err) {
-    char *of_a = presto__steps_to_json(a, 0, count);
-    char *of_b = presto__steps_to_json(b, 0, count);
+/* Compares two texts, which it frees; NULL: there was no memory for one. */
+static presto_status same_texts(char *a, char *b, bool *same_out, presto_error *err) {
     presto_status status = PRESTO_OK;
-    if (of_a == NULL || of_b == NULL)
+    if (a == NULL || b == NULL)
         status = presto_fail_memory(err, 0);
     else
-        *same_out = strcmp(of_a, of_b) == 0;
-    free(of_a);
-    free(of_b);
+        *same_out = strcmp(a, b) == 0;
+    free(a);
+    free(b);
     return status;
+}
+
+/* Values are as their source reads them; which files there were does not matter any more. */
+static presto_status same_up_to(const presto_pipeline *a, const presto_pipeline *b, size_t steps,
+                                bool *same_out, presto_error *err) {
+    bool same = true;
+    if (a->source_yields != NULL)
+        PRESTO_TRY(same_texts(presto__source_to_json(a), presto__source_to_json(b), &same, err));
+    if (same)
+        PRESTO_TRY(same_texts(presto__steps_to_json(a, 0, steps),
+                              presto__steps_to_json(b, 0, steps), &same, err));
+    *same_out = same;
+    return PRESTO_OK;
 }
 
 presto_status presto_pipeline_continues(const presto_pipeline *pipeline, const char *json,
@@ -47,7 +58,7 @@ presto_status presto_pipeline_continues(const presto_pipeline *pipeline, const c
                  there != SIZE_MAX && steps == presto_pipeline_representation_steps(other, there);
     presto_status status = PRESTO_OK;
     if (alike)
-        status = same_steps(pipeline, other, steps, &alike, err);
+        status = same_up_to(pipeline, other, steps, &alike, err);
     presto_pipeline_free(other);
     if (status >= 0)
         *continues_out = alike;

@@ -22,6 +22,10 @@ const presto_option *presto_pipeline_source_option(const presto_pipeline *pipeli
     return NULL;
 }
 
+const presto_tensor_spec *presto_pipeline_source_output(const presto_pipeline *pipeline) {
+    return &pipeline->source_output;
+}
+
 size_t presto_pipeline_step_count(const presto_pipeline *pipeline) {
     return pipeline->step_count;
 }
@@ -37,7 +41,7 @@ size_t presto_pipeline_representation_count(const presto_pipeline *pipeline) {
 const char *presto_pipeline_representation_name(const presto_pipeline *pipeline, size_t r) {
     if (r >= pipeline->representation_count)
         return NULL;
-    return r == 0 ? PRESTO_UNPROCESSED : pipeline->steps[pipeline->representations[r]].yields;
+    return r == 0 ? PRESTO_UNPROCESSED : pipeline->representations[r - 1].name;
 }
 
 size_t presto_pipeline_representation_find(const presto_pipeline *pipeline, const char *name) {
@@ -48,7 +52,7 @@ size_t presto_pipeline_representation_find(const presto_pipeline *pipeline, cons
 }
 
 size_t presto_pipeline_representation_steps(const presto_pipeline *pipeline, size_t r) {
-    return r == 0 ? 0 : pipeline->representations[r] + 1;
+    return r == 0 ? 0 : pipeline->representations[r - 1].steps;
 }
 
 bool presto_pipeline_representation_storable(const presto_pipeline *pipeline, size_t r) {

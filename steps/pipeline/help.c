@@ -89,6 +89,13 @@ presto_status presto_steps_help(presto_buffer *text_out, presto_error *err) {
     for (size_t i = 0; presto_source_type_at(i) != NULL; i++) {
         const presto_source_type *type = presto_source_type_at(i);
         PRESTO_TRY(put_heading(text_out, type->name, type->summary, err));
+        if (type->yields != NULL) {
+            PRESTO_TRY(put(text_out, err,
+                           "\nIts samples are values that can be stored as the "
+                           "representation `"));
+            PRESTO_TRY(put(text_out, err, type->yields));
+            PRESTO_TRY(put(text_out, err, "`; `yields: NAME` gives it another name.\n"));
+        }
         PRESTO_TRY(put_options(text_out, type->options, type->option_count, err));
     }
     PRESTO_TRY(put(text_out, err,

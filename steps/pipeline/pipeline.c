@@ -72,8 +72,25 @@ static presto_status fail_unknown(parse_state *p, const presto__yaml_node *node,
                              near != NULL ? "'?" : "", list);
 }
 
+/* What the pipeline's samples are called before any step, if they are values. */
+static presto_status name_source_output(parse_state *p, const presto__yaml_node *node) {
+    presto_pipeline *pipeline = p->pipeline;
+    const presto_source_type *source = pipeline->source;
+    const presto__yaml_node *yields = presto__yaml_get(node, "yields");
+    pipeline->source_output = source->output;
+    if (source->infer != NULL)
+        source->infer(pipeline->source_options, &pipeline->source_output);
+    pipeline->source_yields = source->yields;
+    if (yields != NULL)
+        PRESTO_TRY(parse_name(p, yields, "yields needs a name", &pipeline->source_yields));
+    if (yields != NULL && strcmp(pipeline->source_yields, PRESTO_UNPROCESSED) == 0)
+        return fail_at(p, yields, "a second representation called", PRESTO_UNPROCESSED);
+    return PRESTO_OK;
+}
+
 static presto_status parse_source(parse_state *p, const presto__yaml_node *node) {
-    static const char *const others[] = {"type", NULL};
+    static const char *const others[] = {"type", "yields", NULL};
+    static const char *const only_type[] = {"type", NULL};
     if (node->kind != PRESTO__YAML_MAPPING)
         return fail_at(p, node, "source must be a mapping such as {type: files}", NULL);
     const presto__yaml_node *type = presto__yaml_get(node, "type");
@@ -90,8 +107,12 @@ static presto_status parse_source(parse_state *p, const presto__yaml_node *node)
     char owner[80];
     snprintf(owner, sizeof owner, "source %s", source->name);
     presto_option *options = NULL;
-    presto__options_request request = {
-        source->options, source->option_count, node, owner, p->folder, others};
+    presto__options_request request = {source->options,
+                                       source->option_count,
+                                       node,
+                                       owner,
+                                       p->folder,
+                                       source->yields != NULL ? others : only_type};
     PRESTO_TRY(presto__options_parse(&request, &p->pipeline->arena, &options, p->err));
     p->pipeline->source_options = options;
     if (source->check != NULL) {
@@ -99,7 +120,7 @@ static presto_status parse_source(parse_state *p, const presto__yaml_node *node)
         if (status < 0)
             return prefix_line(p, node->line, owner, status);
     }
-    return PRESTO_OK;
+    return name_source_output(p, node);
 }
 
 static const presto_step_type *type_of_step(const presto_pipeline *pipeline, const char *name) {
@@ -125,13 +146,18 @@ static presto_status find_step(parse_state *p, const presto__yaml_node *node,
     return fail_unknown(p, name, "step", known);
 }
 
+static void add_representation(presto_pipeline *pipeline, const char *name, size_t steps) {
+    pipeline->representations[pipeline->representation_count++ - 1] =
+        (presto__representation){name, steps};
+}
+
 static presto_status parse_yields(parse_state *p, const presto__yaml_node *node,
                                   presto__pipeline_step *step) {
     presto_pipeline *pipeline = p->pipeline;
     PRESTO_TRY(parse_name(p, node, "yields needs a name", &step->yields));
     if (presto_pipeline_representation_find(pipeline, step->yields) != SIZE_MAX)
         return fail_at(p, node, "a second representation called", step->yields);
-    pipeline->representations[pipeline->representation_count++] = pipeline->step_count;
+    add_representation(pipeline, step->yields, pipeline->step_count + 1);
     return PRESTO_OK;
 }
 
@@ -194,20 +220,23 @@ static presto_status parse_step(parse_state *p, const presto__yaml_node *node,
 
 static presto_status parse_steps(parse_state *p, const presto__yaml_node *node) {
     presto_pipeline *pipeline = p->pipeline;
-    if (node->kind != PRESTO__YAML_SEQUENCE || node->count == 0)
+    bool may_be_empty = pipeline->source_yields != NULL;
+    if (node->kind != PRESTO__YAML_SEQUENCE || (node->count == 0 && !may_be_empty))
         return fail_at(p, node, "steps must be a list with at least one step", NULL);
     if (node->count > PRESTO__PIPELINE_MAX_STEPS)
         return fail_at(p, node, "more than 1000 steps", NULL);
-    size_t steps_bytes = node->count * sizeof *pipeline->steps;
+    size_t steps_bytes = (node->count + 1) * sizeof *pipeline->steps;
     size_t names_bytes = (node->count + 1) * sizeof *pipeline->representations;
     pipeline->steps =
         presto_arena_alloc(&pipeline->arena, steps_bytes, _Alignof(presto__pipeline_step));
-    pipeline->representations = presto_arena_alloc(&pipeline->arena, names_bytes, _Alignof(size_t));
+    pipeline->representations =
+        presto_arena_alloc(&pipeline->arena, names_bytes, _Alignof(presto__representation));
     if (pipeline->steps == NULL || pipeline->representations == NULL)
         return presto_fail_memory(p->err, steps_bytes + names_bytes);
-    pipeline->representations[0] = 0;
     pipeline->representation_count = 1;
-    presto_tensor_spec spec = pipeline->source->output;
+    if (pipeline->source_yields != NULL)
+        add_representation(pipeline, pipeline->source_yields, 0);
+    presto_tensor_spec spec = pipeline->source_output;
     for (const presto__yaml_node *entry = node->first; entry != NULL; entry = entry->next)
         PRESTO_TRY(parse_step(p, entry, &spec));
     return PRESTO_OK;

@@ -120,6 +120,12 @@ typedef struct presto__pipeline_step {
     size_t line;
 } presto__pipeline_step;
 
+/* A representation but `unprocessed`. */
+typedef struct presto__representation {
+    const char *name;
+    size_t steps; /* that have run; 0: what the source yields */
+} presto__representation;
+
 struct presto_pipeline {
     presto_arena arena; /* all texts, options and arrays */
     const char *file;
@@ -129,10 +135,12 @@ struct presto_pipeline {
     char *json;
     const presto_source_type *source;
     const presto_option *source_options;
+    presto_tensor_spec source_output;
+    const char *source_yields; /* NULL: its samples are paths */
     presto__pipeline_step *steps;
     size_t step_count;
-    size_t *representations; /* step representations[r] yields number r > 0 */
-    size_t representation_count;
+    presto__representation *representations; /* number r is representations[r - 1] */
+    size_t representation_count;             /* with `unprocessed` */
 };
 
 /** Apply `options->set` to the tree of a pipeline; new nodes are the arena's. */
@@ -142,6 +150,8 @@ presto_status presto__pipeline_override(presto__yaml_node *root,
 
 /** One JSON object on one line; malloc'ed. NULL: no memory. */
 char *presto__pipeline_to_json(const presto_pipeline *pipeline);
+/** The source with its options as a JSON object; malloc'ed. NULL: no memory. */
+char *presto__source_to_json(const presto_pipeline *pipeline);
 /** The steps [first, last) as a JSON array, without the names of representations; malloc'ed. NULL:
  * no memory. */
 char *presto__steps_to_json(const presto_pipeline *pipeline, size_t first, size_t last);

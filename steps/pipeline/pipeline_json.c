@@ -5,19 +5,20 @@
  */
 #include "pipeline_internal.h"
 
+static bool set_name(json_t *object, const char *key, const char *name) {
+    return name == NULL || json_object_set_new(object, key, json_string(name)) == 0;
+}
+
 static json_t *source_to_json(const presto_pipeline *pipeline) {
     const presto_source_type *source = pipeline->source;
     json_t *object = json_object();
-    if (json_object_set_new(object, "type", json_string(source->name)) == 0 &&
+    if (set_name(object, "type", source->name) &&
+        set_name(object, "yields", pipeline->source_yields) &&
         presto__options_to_json(source->options, source->option_count, pipeline->source_options,
                                 object, NULL) >= 0)
         return object;
     json_decref(object);
     return NULL;
-}
-
-static bool set_name(json_t *object, const char *key, const char *name) {
-    return name == NULL || json_object_set_new(object, key, json_string(name)) == 0;
 }
 
 static json_t *step_to_json(const presto__pipeline_step *step) {
@@ -50,6 +51,13 @@ char *presto__pipeline_to_json(const presto_pipeline *pipeline) {
         json_object_set_new(root, "steps", steps_to_json(pipeline)) == 0)
         text = json_dumps(root, 0);
     json_decref(root);
+    return text;
+}
+
+char *presto__source_to_json(const presto_pipeline *pipeline) {
+    json_t *source = source_to_json(pipeline);
+    char *text = json_dumps(source, JSON_COMPACT);
+    json_decref(source);
     return text;
 }
 

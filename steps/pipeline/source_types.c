@@ -37,8 +37,7 @@ static const presto_option_type files_options[] = {
                                  "read: each is held in memory as a whole"},
 };
 
-static presto_status check_files(const presto_option *options, presto_error *err) {
-    const char *label = options[FILES_LABEL].text;
+static presto_status check_label(const char *label, presto_error *err) {
     bool is_known = strcmp(label, "none") == 0 || strcmp(label, "parent-folder") == 0 ||
                     strcmp(label, "top-folder") == 0;
     for (size_t i = 0; csv_prefixes[i] != NULL && !is_known; i++) {
@@ -50,13 +49,92 @@ static presto_status check_files(const presto_option *options, presto_error *err
                            "option 'label' is '%s', must be none, parent-folder, top-folder, "
                            "csv:FILE or csv-class:FILE",
                            label);
-    const char *feature = options[FILES_FEATURE].text;
+    return PRESTO_OK;
+}
+
+static presto_status check_feature(const char *feature, presto_error *err) {
     if (feature[0] == '\0' || strcmp(feature, "label") == 0 || strcmp(feature, "key") == 0)
         return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
                            "option 'feature' is '%s': 'label' and 'key' are taken, and a name is "
                            "needed",
                            feature);
     return PRESTO_OK;
+}
+
+static presto_status check_files(const presto_option *options, presto_error *err) {
+    PRESTO_TRY(check_label(options[FILES_LABEL].text, err));
+    return check_feature(options[FILES_FEATURE].text, err);
+}
+
+/* ---- hdf5 ---- */
+
+enum {
+    HDF5_MATCH,
+    HDF5_LABEL,
+    HDF5_FEATURE,
+    HDF5_DATASETS,
+    HDF5_SAMPLES,
+    HDF5_MAX_CHUNK_BYTES,
+    HDF5_COUNT
+};
+
+static const presto_option_type hdf5_options[] = {
+    [HDF5_MATCH] = {.name = "match",
+                    .kind = PRESTO_OPTION_TEXT_LIST,
+                    .default_text = "*.h5,*.hdf5",
+                    .help = "as for files"},
+    [HDF5_LABEL] = {.name = "label",
+                    .kind = PRESTO_OPTION_TEXT,
+                    .default_text = "none",
+                    .file_prefixes = csv_prefixes,
+                    .help = "as for files; all windows of a file have its label"},
+    [HDF5_FEATURE] = {.name = "feature",
+                      .kind = PRESTO_OPTION_TEXT,
+                      .default_text = "signal",
+                      .help = "name of the feature that the steps work on"},
+    [HDF5_DATASETS] = {.name = "datasets",
+                       .kind = PRESTO_OPTION_TEXT_LIST,
+                       .default_text = "voltage,current",
+                       .help = "the datasets of each file that become the rows, in this order: "
+                               "[n] or [n,1], of one length, floats of 4 or 8 bytes or integers "
+                               "of up to 4, which all become float64; contiguous, or in chunks "
+                               "with the filters gzip, shuffle and fletcher32"},
+    [HDF5_SAMPLES] = {.name = "samples",
+                      .kind = PRESTO_OPTION_INT,
+                      .default_text = "64000",
+                      .minimum = 1,
+                      .maximum = 268435456,
+                      .unit = "values",
+                      .help = "length of a window; what is left at the end of a file is left out, "
+                              "and told"},
+    [HDF5_MAX_CHUNK_BYTES] = {.name = "max-chunk-bytes",
+                              .kind = PRESTO_OPTION_SIZE,
+                              .default_text = "256MiB",
+                              .minimum = 1,
+                              .maximum = 4294967296.0,
+                              .help = "files with larger chunks are errors: each worker holds a "
+                                      "chunk of every dataset"},
+};
+
+/* As large as the output of a step may be. */
+#define MOST_WINDOW_BYTES ((uint64_t)4 << 30)
+
+static presto_status check_hdf5(const presto_option *options, presto_error *err) {
+    PRESTO_TRY(check_label(options[HDF5_LABEL].text, err));
+    PRESTO_TRY(check_feature(options[HDF5_FEATURE].text, err));
+    size_t rows = options[HDF5_DATASETS].text_count;
+    uint64_t row_bytes = (uint64_t)options[HDF5_SAMPLES].integer * sizeof(double);
+    if (rows == 0 || rows > MOST_WINDOW_BYTES / row_bytes)
+        return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
+                           "%zu datasets with windows of %ju values: at least one dataset, and at "
+                           "most 4 GiB a window",
+                           rows, (uintmax_t)options[HDF5_SAMPLES].integer);
+    return PRESTO_OK;
+}
+
+static void infer_hdf5(const presto_option *options, presto_tensor_spec *output_io) {
+    output_io->dims[0] = (int64_t)options[HDF5_DATASETS].text_count;
+    output_io->dims[1] = options[HDF5_SAMPLES].integer;
 }
 
 static const presto_source_type types[] = {
@@ -68,6 +146,19 @@ static const presto_source_type types[] = {
         .option_count = FILES_COUNT,
         .output = {PRESTO_STRING, 0, {0}},
         .check = check_files,
+    },
+    {
+        .name = "hdf5",
+        .summary = "Windows of one-dimensional HDF5 datasets, such as voltage and current over an "
+                   "hour: float64[datasets, samples]. A file gives as many samples as it has whole "
+                   "windows; `key` is its relative path and the number of the window: "
+                   "`day1/08.h5#17`.",
+        .options = hdf5_options,
+        .option_count = HDF5_COUNT,
+        .output = {PRESTO_FLOAT64, 2, {-1, -1}},
+        .check = check_hdf5,
+        .infer = infer_hdf5,
+        .yields = "decoded",
     },
 };
 #define TYPE_COUNT (sizeof types / sizeof types[0])

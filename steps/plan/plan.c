@@ -102,7 +102,7 @@ presto_status presto_plan_new(const presto_pipeline *pipeline, const presto_plan
     if (options.last_step == SIZE_MAX)
         options.last_step = pipeline->step_count;
     if (options.in == NULL)
-        options.in = &pipeline->source->output;
+        options.in = &pipeline->source_output;
     if (options.first_step > options.last_step || options.last_step > pipeline->step_count)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "steps %zu to %zu of a pipeline with %zu", options.first_step,

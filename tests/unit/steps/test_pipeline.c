@@ -58,7 +58,66 @@ START_TEST(built_in_pipelines_have_the_papers_representations) {
         ck_assert_ptr_null(presto_pipeline_representation_name(p, 5));
         presto_pipeline_free(p);
     }
-    ck_assert_ptr_null(presto_pipeline_builtin_at(3));
+}
+END_TEST
+
+START_TEST(nilm_has_the_papers_representations) {
+    static const char *const want[] = {"unprocessed", "decoded", "aggregated"};
+    static const size_t steps[] = {0, 0, 1};
+    presto_pipeline *p;
+    presto_error err;
+    char text[PRESTO_SPEC_TEXT_BYTES];
+    ck_assert_ok(presto_pipeline_load("nilm", NULL, &p, &err), &err);
+    ck_assert_str_eq(presto_pipeline_source(p)->name, "hdf5");
+    ck_assert_uint_eq(presto_pipeline_representation_count(p), 3);
+    for (size_t r = 0; r < 3; r++) {
+        ck_assert_str_eq(presto_pipeline_representation_name(p, r), want[r]);
+        ck_assert_uint_eq(presto_pipeline_representation_steps(p, r), steps[r]);
+        ck_assert(presto_pipeline_representation_storable(p, r));
+    }
+    presto_spec_format(presto_pipeline_source_output(p), text, sizeof text);
+    ck_assert_str_eq(text, "float64[2,64000]");
+    presto_pipeline_free(p);
+}
+END_TEST
+
+START_TEST(a_source_of_values_names_what_it_yields_and_needs_no_step) {
+    presto_pipeline *p, *again;
+    presto_error err;
+    bool same = false;
+    ck_assert_ok(
+        parse("name: p\nsource: {type: hdf5, yields: windows, samples: 10}\nsteps: []\n", &p, &err),
+        &err);
+    ck_assert_uint_eq(presto_pipeline_step_count(p), 0);
+    ck_assert_uint_eq(presto_pipeline_representation_count(p), 2);
+    ck_assert_str_eq(presto_pipeline_representation_name(p, 1), "windows");
+    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(presto_pipeline_json(p)), "again", NULL,
+                                       &again, &err),
+                 &err);
+    ck_assert_str_eq(presto_pipeline_json(p), presto_pipeline_json(again));
+    ck_assert_ok(presto_pipeline_continues(p, presto_pipeline_json(again), "windows", &same, &err),
+                 &err);
+    ck_assert(same);
+    presto_pipeline_free(again);
+    ck_assert_ok(parse("name: p\nsource: {type: hdf5, yields: windows, samples: 11}\nsteps: []\n",
+                       &again, &err),
+                 &err);
+    ck_assert_ok(presto_pipeline_continues(p, presto_pipeline_json(again), "windows", &same, &err),
+                 &err);
+    ck_assert(!same); /* stored windows have the length that they have */
+    presto_pipeline_free(again);
+    presto_pipeline_free(p);
+    REFUSES("name: p\nsource: {type: files}\nsteps: []\n", "line 3", "at least one step");
+    REFUSES("name: p\nsource: {type: files, yields: x}\nsteps:\n  - {step: read-file}\n", "line 2",
+            "'yields'");
+    REFUSES("name: p\nsource: {type: hdf5, yields: unprocessed}\nsteps: []\n", "line 2",
+            "unprocessed");
+    REFUSES("name: p\nsource: {type: hdf5, yields: a}\nsteps:\n  - {step: aggregate, yields: a}\n",
+            "line 4", "'a'");
+    REFUSES("name: p\nsource: {type: hdf5, samples: 100}\nsteps:\n  - {step: aggregate}\n",
+            "line 4", "whole periods of 128 values, gets float64[2,100]");
+    REFUSES("name: p\nsource: {type: hdf5, datasets: []}\nsteps: []\n", "line 2", "empty list");
+    REFUSES("name: p\nsource: {type: hdf5, label: x}\nsteps: []\n", "line 2", "'label' is 'x'");
 }
 END_TEST
 
@@ -418,6 +477,8 @@ END_TEST
 int main(void) {
     const TTest *const tests[] = {
         built_in_pipelines_have_the_papers_representations,
+        nilm_has_the_papers_representations,
+        a_source_of_values_names_what_it_yields_and_needs_no_step,
         source_options_of_cv_are_its_own,
         defaults_stand_where_nothing_is_given,
         json_is_read_back_to_the_same_json,
