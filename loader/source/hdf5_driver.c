@@ -79,7 +79,8 @@ static herr_t driver_read(H5FD_t *file, H5FD_mem_t kind, hid_t transfer, haddr_t
     if (bytes > view->left_bytes)
         return -1;
     view->left_bytes -= bytes;
-    presto_status status = presto__read_at(view->fd, view->name, at, data, bytes, &got, NULL);
+    presto_status status =
+        presto__read_at((presto__file_place){view->fd, view->name, at}, data, bytes, &got, NULL);
     return status < 0 || got < bytes ? -1 : 0;
 }
 

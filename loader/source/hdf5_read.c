@@ -19,18 +19,18 @@ void presto__hdf5_cursor_done(presto__hdf5_cursor *cursor) {
     *cursor = (presto__hdf5_cursor){0};
 }
 
-static presto_status read_bytes(const presto__hdf5_range *range, uint64_t offset, void *data,
-                                size_t bytes, presto__read_stats *stats, presto_error *err) {
+static presto_status read_bytes(presto__file_place place, void *data, size_t bytes,
+                                presto__read_stats *stats, presto_error *err) {
     size_t got = 0;
     uint64_t start = presto__clock_ns();
-    PRESTO_TRY(presto__read_at(range->fd, range->path, offset, data, bytes, &got, err));
+    PRESTO_TRY(presto__read_at(place, data, bytes, &got, err));
     stats->read_ns += presto__clock_ns() - start;
     stats->read_bytes += got;
     if (got == bytes)
         return PRESTO_OK;
-    presto_status status =
-        presto_fail(err, PRESTO_ERR_TRUNCATED, offset + got, "ends within the values of a dataset");
-    presto_error_set_file(err, range->path);
+    presto_status status = presto_fail(err, PRESTO_ERR_TRUNCATED, place.offset + got,
+                                       "ends within the values of a dataset");
+    presto_error_set_file(err, place.path);
     return status;
 }
 
@@ -48,8 +48,9 @@ static presto_status read_contiguous(presto__hdf5_cursor *cursor, const presto__
         if (data == NULL)
             return presto_fail_memory(err, bytes);
     }
-    uint64_t offset = range->dataset->offset + range->first * value_bytes;
-    PRESTO_TRY(read_bytes(range, offset, data, bytes, stats, err));
+    const presto__file_place place = {range->fd, range->path,
+                                      range->dataset->offset + range->first * value_bytes};
+    PRESTO_TRY(read_bytes(place, data, bytes, stats, err));
     if (!is_same)
         presto__hdf5_widen(number, data, (size_t)range->count, out);
     return PRESTO_OK;
@@ -66,7 +67,8 @@ static presto_status load_chunk(presto__hdf5_cursor *cursor, const presto__hdf5_
     uint8_t *data = presto_arena_alloc(&cursor->arena, chunk->bytes, 64);
     if (data == NULL)
         return presto_fail_memory(err, chunk->bytes);
-    PRESTO_TRY(read_bytes(range, chunk->offset, data, chunk->bytes, stats, err));
+    const presto__file_place place = {range->fd, range->path, chunk->offset};
+    PRESTO_TRY(read_bytes(place, data, chunk->bytes, stats, err));
     const presto__hdf5_stored stored = {range->dataset, i, presto_span_of(data, chunk->bytes)};
     uint64_t start = presto__clock_ns();
     presto_status status = presto__hdf5_unfilter(cursor, &stored, &cursor->values, err);
