@@ -65,25 +65,30 @@ presto_status presto__find_representation(const presto_pipeline *pipeline, const
                        presto_pipeline_name(pipeline), name, names);
 }
 
-/* The steps [first, last): as one plan, or cut before the first random one. */
-static presto_status plan_steps(presto_stream *stream, size_t first, size_t last, bool cut,
+/* Steps [first, last) of the pipeline. */
+typedef struct step_range {
+    size_t first, last;
+} step_range;
+
+/* As one plan, or cut before the first random step. */
+static presto_status plan_steps(presto_stream *stream, step_range steps, bool cut,
                                 const presto_tensor_spec *spec, presto_error *err) {
     const presto_pipeline *pipeline = stream->pipeline;
-    size_t middle = first;
+    size_t middle = steps.first;
     presto_plan_options options;
     presto_plan_options_defaults(&options);
-    options.first_step = first;
+    options.first_step = steps.first;
     options.in = spec;
-    while (cut && middle < last &&
+    while (cut && middle < steps.last &&
            (presto_pipeline_step_type(pipeline, middle)->flags & PRESTO_STEP_RANDOM) == 0)
         middle++;
-    if (middle > first) {
+    if (middle > steps.first) {
         options.last_step = middle;
         PRESTO_TRY(presto_plan_new(pipeline, &options, &stream->cache_plan, err));
         options.in = presto_plan_output(stream->cache_plan);
     }
     options.first_step = middle;
-    options.last_step = last;
+    options.last_step = steps.last;
     return presto_plan_new(pipeline, &options, &stream->plan, err);
 }
 
@@ -105,7 +110,7 @@ static presto_status make_plan(presto_stream *stream, const char *from,
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "'%s' comes before '%s', which is what the input holds", to, from);
     bool cut = options->loader->cache.bytes > 0;
-    return plan_steps(stream, first, last, cut, spec, err);
+    return plan_steps(stream, (step_range){first, last}, cut, spec, err);
 }
 
 static presto_status open_dataset(presto_stream *stream, const char *const *paths,

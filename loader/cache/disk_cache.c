@@ -156,15 +156,21 @@ static bool may_be_read(int fd, uint64_t number, uint64_t at, size_t bytes) {
                                   presto__disk_entry_fits(head, bytes, number));
 }
 
-/* The bytes [at, at + bytes) of the block into memory; *data_out is NULL if there is none. False:
- * they do not hold. */
-static bool read_entries(presto__disk_worker *worker, int fd, uint64_t number, uint64_t at,
-                         size_t bytes, presto__blocks *blocks, uint8_t **data_out) {
+/* Bytes of a block, and the sample whose entry is the first there. */
+typedef struct entry_run {
+    uint64_t number;
+    uint64_t at; /* from the start of the file */
+    size_t bytes;
+} entry_run;
+
+/* The entries into memory; *data_out is NULL if there is none. False: they do not hold. */
+static bool read_entries(presto__disk_worker *worker, int fd, const entry_run *run,
+                         presto__blocks *blocks, uint8_t **data_out) {
     *data_out = NULL;
-    if (!may_be_read(fd, number, at, bytes))
+    if (!may_be_read(fd, run->number, run->at, run->bytes))
         return false;
-    *data_out = run_memory(worker, blocks, bytes);
-    return *data_out == NULL || presto__disk_read_all(fd, *data_out, bytes, at);
+    *data_out = run_memory(worker, blocks, run->bytes);
+    return *data_out == NULL || presto__disk_read_all(fd, *data_out, run->bytes, run->at);
 }
 
 /* PRESTO_END: it cannot be read. */
@@ -184,8 +190,8 @@ static presto_status read_run(presto__disk_worker *worker, size_t i, presto__blo
         return PRESTO_END;
     }
     uint8_t *data;
-    bool holds = read_entries(worker, fd, worker->numbers[i], (uint64_t)at * PRESTO__DISK_ALIGN,
-                              bytes, blocks, &data);
+    const entry_run run = {worker->numbers[i], (uint64_t)at * PRESTO__DISK_ALIGN, bytes};
+    bool holds = read_entries(worker, fd, &run, blocks, &data);
     if (holds && data != NULL)
         touch(block, fd, start);
     if (is_ours)

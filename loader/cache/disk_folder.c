@@ -114,30 +114,34 @@ bool presto__disk_is_ours(const struct stat *info) {
     return info->st_uid == geteuid() && (info->st_mode & OTHERS_WRITE) == 0;
 }
 
-/* Open, and look at. */
-static presto_status open_folder(int at, const char *name, int flags, const char *path, int *fd_out,
-                                 struct stat *info_out, presto_error *err) {
-    int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
+typedef struct open_folder {
+    int fd;
+    struct stat info;
+} open_folder;
+
+/* Take over the open folder `fd` (or the failure to open it), which is closed if this fails. */
+static presto_status look_at_folder(int fd, const char *path, open_folder *folder_out,
+                                    presto_error *err) {
     if (fd < 0)
         return presto_fail_errno(err, errno, path, "cannot open the cache's folder");
-    if (fstat(fd, info_out) != 0) {
+    if (fstat(fd, &folder_out->info) != 0) {
         presto_status status = presto_fail_errno(err, errno, path, "cannot stat");
         close(fd);
         return status;
     }
-    *fd_out = fd;
+    folder_out->fd = fd;
     return PRESTO_OK;
 }
 
 /* A folder of our own in one that others may write to, which may have planted something there. */
 static presto_status enter_own(int outer, const char *name, const char *path, int *fd_out,
                                presto_error *err) {
-    int fd;
-    struct stat info;
+    open_folder own;
     if (mkdirat(outer, name, FOLDER_MODE) != 0 && errno != EEXIST)
         return presto_fail_errno(err, errno, path, "cannot make a folder that is yours alone");
-    PRESTO_TRY(open_folder(outer, name, O_NOFOLLOW, path, &fd, &info, err));
-    if (presto__disk_is_ours(&info)) {
+    int fd = openat(outer, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    PRESTO_TRY(look_at_folder(fd, path, &own, err));
+    if (presto__disk_is_ours(&own.info)) {
         *fd_out = fd;
         return PRESTO_OK;
     }
@@ -146,7 +150,7 @@ static presto_status enter_own(int outer, const char *name, const char *path, in
         presto_fail(err, PRESTO_ERR_IO, PRESTO_NO_OFFSET,
                     "others may write to it (owner %ju, mode %03o), so that what is in it cannot "
                     "be believed; name a folder of your own",
-                    (uintmax_t)info.st_uid, (unsigned)info.st_mode & 0777);
+                    (uintmax_t)own.info.st_uid, (unsigned)own.info.st_mode & 0777);
     presto_error_set_file(err, path);
     return status;
 }
@@ -156,12 +160,12 @@ static presto_status enter_own(int outer, const char *name, const char *path, in
  * *path_out and *fd_out go to the caller.
  */
 static presto_status enter(const char *path, char **path_out, int *fd_out, presto_error *err) {
-    struct stat info;
-    int fd;
-    PRESTO_TRY(open_folder(AT_FDCWD, path, 0, path, &fd, &info, err));
+    open_folder named;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    PRESTO_TRY(look_at_folder(fd, path, &named, err));
     char name[32] = "";
-    bool is_roots = info.st_uid == 0 && (info.st_mode & OTHERS_WRITE) == 0;
-    if (!presto__disk_is_ours(&info) && !is_roots)
+    bool is_roots = named.info.st_uid == 0 && (named.info.st_mode & OTHERS_WRITE) == 0;
+    if (!presto__disk_is_ours(&named.info) && !is_roots)
         snprintf(name, sizeof name, "presto-%ju", (uintmax_t)geteuid());
     char *entered = name[0] == '\0' ? strdup(path) : presto__join_path(path, name);
     presto_status status = PRESTO_OK;

@@ -47,19 +47,17 @@ bool presto__disk_take_warning(presto__disk *disk, presto_error *warning_out) {
     return true;
 }
 
-static presto_status write_all(const presto__disk *disk, int fd, const void *data, size_t bytes,
-                               uint64_t offset, presto_error *err) {
-    const uint8_t *at = data;
-    while (bytes > 0) {
-        ssize_t wrote = pwrite(fd, at, bytes, (off_t)offset);
+static presto_status write_all(const presto__disk *disk, int fd, presto_span data, uint64_t offset,
+                               presto_error *err) {
+    while (data.bytes > 0) {
+        ssize_t wrote = pwrite(fd, data.data, data.bytes, (off_t)offset);
         if (wrote < 0 && errno == EINTR)
             continue;
         if (wrote <= 0)
             return presto_fail_errno(err, wrote < 0 ? errno : ENOSPC, disk->folder.path,
                                      "cannot write to the cache");
-        at += wrote;
+        data = presto_span_of(data.data + wrote, data.bytes - (size_t)wrote);
         offset += (uint64_t)wrote;
-        bytes -= (size_t)wrote;
     }
     return PRESTO_OK;
 }
@@ -75,8 +73,8 @@ static presto_status complete(presto__disk *disk, presto__disk_block *block, pre
     uint8_t header[PRESTO__DISK_HEADER_BYTES];
     presto__disk_head_write(&head, header);
     int fd = atomic_load(&block->fd);
-    PRESTO_TRY(write_all(disk, fd, block->places, table_bytes, head.table_at, err));
-    PRESTO_TRY(write_all(disk, fd, header, sizeof header, 0, err));
+    PRESTO_TRY(write_all(disk, fd, presto_span_of(block->places, table_bytes), head.table_at, err));
+    PRESTO_TRY(write_all(disk, fd, presto_span_of(header, sizeof header), 0, err));
     if (ftruncate(fd, (off_t)head.file_bytes) != 0)
         return presto_fail_errno(err, errno, disk->folder.path, "cannot cut a file in it");
     PRESTO_TRY(presto__disk_folder_rename(&disk->folder, block->name, block->final_name, err));
@@ -254,7 +252,7 @@ static void store(presto__disk_worker *worker) {
     if (block == NULL)
         return;
     presto_error error;
-    if (write_all(disk, atomic_load(&block->fd), worker->put.data, worker->put.bytes,
+    if (write_all(disk, atomic_load(&block->fd), presto_buffer_span(&worker->put),
                   at * PRESTO__DISK_ALIGN, &error) < 0) {
         stop(disk, &error);
     } else {

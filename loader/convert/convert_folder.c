@@ -260,20 +260,14 @@ static void drop_missing(presto__conversion *job) {
     progress->shard_count = kept;
 }
 
-/* A file of shard `shard`, of which the first `whole` are kept: away with it, or back to the name
- * of an unfinished run. */
-static presto_status take_back(const presto__conversion *job, int folder, const char *name,
-                               size_t shard, size_t whole, presto_error *err) {
-    if (shard >= whole) {
-        if (unlinkat(folder, name, 0) != 0)
-            return presto_fail_errno(err, errno, job->dir, "cannot remove %s", name);
-    } else if (name[0] != '.') {
-        char working[PRESTO__SHARD_NAME_BYTES], index[PRESTO__SHARD_NAME_BYTES + 8];
-        presto__conversion_working_name(job, shard, working);
-        snprintf(index, sizeof index, "%s" INDEX, working);
-        if (renameat(folder, name, folder, ends_with(name, INDEX) ? index : working) != 0)
-            return presto_fail_errno(err, errno, job->dir, "cannot rename %s", name);
-    }
+/* Give a file of shard `shard` the name that it has in an unfinished run. */
+static presto_status rename_back(const presto__conversion *job, int folder, const char *name,
+                                 size_t shard, presto_error *err) {
+    char working[PRESTO__SHARD_NAME_BYTES], index[PRESTO__SHARD_NAME_BYTES + 8];
+    presto__conversion_working_name(job, shard, working);
+    snprintf(index, sizeof index, "%s" INDEX, working);
+    if (renameat(folder, name, folder, ends_with(name, INDEX) ? index : working) != 0)
+        return presto_fail_errno(err, errno, job->dir, "cannot rename %s", name);
     return PRESTO_OK;
 }
 
@@ -294,9 +288,14 @@ static presto_status keep_whole_shards(presto__conversion *job, DIR *folder, pre
         return PRESTO_OK;
     rewinddir(folder);
     for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
-        size_t shard = shard_of(job, entry->d_name);
-        if (shard != SIZE_MAX)
-            PRESTO_TRY(take_back(job, dirfd(folder), entry->d_name, shard, whole, err));
+        const char *name = entry->d_name;
+        size_t shard = shard_of(job, name);
+        if (shard == SIZE_MAX)
+            continue;
+        if (shard >= whole && unlinkat(dirfd(folder), name, 0) != 0)
+            return presto_fail_errno(err, errno, job->dir, "cannot remove %s", name);
+        if (shard < whole && name[0] != '.')
+            PRESTO_TRY(rename_back(job, dirfd(folder), name, shard, err));
     }
     presto__progress_file_keep(progress, whole);
     job->shard_count = 0;

@@ -307,14 +307,13 @@ static bool should_stop(void *user) {
 static presto_status load(loop *all, size_t count, presto_error *err) {
     presto__conversion *job = all->job;
     presto_loader_options options;
-    presto__ranges ranges;
+    presto__loader_input input = {.source = job->source, .plan = job->plan};
     all->failed_at = UINT64_MAX;
     loader_options(job, &options);
     options.should_stop = should_stop;
     options.should_stop_user = all;
-    presto__ranges_init(&ranges, all->ranges, count, all->count);
-    PRESTO_TRY(
-        presto__loader_open_ranges(job->source, job->plan, &options, &ranges, &job->loader, err));
+    presto__ranges_init(&input.ranges, all->ranges, count, all->count);
+    PRESTO_TRY(presto__loader_open_input(&input, &options, &job->loader, err));
     for (;;) {
         PRESTO_TRY(make_room(all, err));
         presto_batch *batch;

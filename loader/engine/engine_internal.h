@@ -15,15 +15,21 @@
 presto_status presto__loader_take_options(presto_loader_options *options,
                                           const presto_loader_options *given, presto_error *err);
 
+/** What a loader reads. */
+typedef struct presto__loader_input {
+    presto_source *source;
+    const presto_plan *plan; /* NULL: no steps */
+    presto__ranges ranges;   /* without a list: all samples. The list is copied */
+} presto__loader_input;
+
 /**
- * As presto_loader_open, but only for the positions of `ranges`, in the order of presto__ranges:
- * packets, and so batches, lie within one range. Without shuffle, ranks, first_sample and
- * limit_samples, one epoch. The list is copied.
+ * As presto_loader_open, but, if there are ranges, only for their positions, in the order of
+ * presto__ranges: packets, and so batches, lie within one range. Then without shuffle, ranks,
+ * first_sample and limit_samples, one epoch.
  */
-presto_status presto__loader_open_ranges(presto_source *source, const presto_plan *plan,
-                                         const presto_loader_options *options,
-                                         const presto__ranges *ranges, presto_loader **loader_out,
-                                         presto_error *err);
+presto_status presto__loader_open_input(const presto__loader_input *input,
+                                        const presto_loader_options *options,
+                                        presto_loader **loader_out, presto_error *err);
 /** From now on the loader owns `owned`, which is freed at its end. */
 void presto__loader_own(presto_loader *loader, void *owned, void (*free_owned)(void *owned));
 /** Widen `schema` by the features of all samples run so far (records output with steps or from raw

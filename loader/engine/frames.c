@@ -40,43 +40,41 @@ static presto_status close_frame(presto__worker *worker, size_t start, presto_er
     return PRESTO_OK;
 }
 
-/* The serialized sample of what worker->sample holds. */
-static presto_status serialize(presto__worker *worker, presto_span *raw_out, presto_error *err) {
+/* The payload of the sample that has been run; *raw_bytes_out: its size before the codec. */
+static presto_status append_sample(presto__worker *worker, uint64_t *raw_bytes_out,
+                                   presto_error *err) {
+    presto_buffer *frames = &worker->packet->frames;
+    presto_buffer *raw = worker->codec == NULL ? frames : &worker->raw;
     worker->raw.bytes = 0;
+    size_t start = raw->bytes;
     PRESTO_TRY(presto__schema_merge_sample(&worker->schema, worker->sample, err));
-    PRESTO_TRY(presto_example_append(&worker->raw, worker->sample, err));
-    *raw_out = presto_buffer_span(&worker->raw);
-    return PRESTO_OK;
+    PRESTO_TRY(presto_example_append(raw, worker->sample, err));
+    *raw_bytes_out = raw->bytes - start;
+    if (worker->codec == NULL)
+        return PRESTO_OK;
+    return presto_codec_compress(worker->codec, presto_buffer_span(raw), frames, err);
 }
 
-static presto_status append_frame(presto__worker *worker, presto_span stored, presto_span raw,
+/* The payload of a record, stored as it is or with another codec. */
+static presto_status append_record(presto__worker *worker, const presto__stored_record *record,
+                                   presto_error *err) {
+    presto_buffer *frames = &worker->packet->frames;
+    if (worker->loader->same_codec)
+        return presto_buffer_append(frames, record->stored, err);
+    if (worker->codec == NULL)
+        return presto_buffer_append(frames, record->raw, err);
+    return presto_codec_compress(worker->codec, record->raw, frames, err);
+}
+
+static presto_status append_frame(presto__worker *worker, const presto__stored_record *record,
                                   presto_error *err) {
-    presto_loader *loader = worker->loader;
     presto_buffer *frames = &worker->packet->frames;
     size_t start = frames->bytes;
     static const uint8_t header[PRESTO_FRAME_HEADER_BYTES];
     PRESTO_TRY(presto_buffer_append(frames, presto_span_of(header, sizeof header), err));
-    presto_status status;
-    uint64_t raw_bytes = raw.bytes;
-    if (loader->pass_through && loader->same_codec) {
-        status = presto_buffer_append(frames, stored, err);
-    } else if (worker->codec != NULL) {
-        if (!loader->pass_through) {
-            status = serialize(worker, &raw, err);
-            raw_bytes = worker->raw.bytes;
-        } else {
-            status = PRESTO_OK;
-        }
-        if (status == PRESTO_OK)
-            status = presto_codec_compress(worker->codec, raw, frames, err);
-    } else if (loader->pass_through) {
-        status = presto_buffer_append(frames, raw, err);
-    } else {
-        status = presto__schema_merge_sample(&worker->schema, worker->sample, err);
-        if (status == PRESTO_OK)
-            status = presto_example_append(frames, worker->sample, err);
-        raw_bytes = frames->bytes - start - PRESTO_FRAME_HEADER_BYTES;
-    }
+    uint64_t raw_bytes = record != NULL ? record->raw.bytes : 0;
+    presto_status status = record != NULL ? append_record(worker, record, err)
+                                          : append_sample(worker, &raw_bytes, err);
     if (status == PRESTO_OK)
         status = close_frame(worker, start, err);
     if (status < 0) {
@@ -87,10 +85,10 @@ static presto_status append_frame(presto__worker *worker, presto_span stored, pr
     return PRESTO_OK;
 }
 
-presto_status presto__worker_put_frame(presto__worker *worker, presto_span stored, presto_span raw,
+presto_status presto__worker_put_frame(presto__worker *worker, const presto__stored_record *record,
                                        presto_error *err) {
     uint64_t start = worker->time_scale == 0 ? 0 : presto__clock_ns();
-    presto_status status = append_frame(worker, stored, raw, err);
+    presto_status status = append_frame(worker, record, err);
     if (worker->time_scale != 0)
         worker->account.encode_ns += (presto__clock_ns() - start) * worker->time_scale;
     return status;

@@ -280,14 +280,16 @@ presto_status presto_loader_open(presto_source *source, const presto_plan *plan,
                                  presto_error *err) {
     presto_loader_options taken;
     PRESTO_TRY(presto__loader_take_options(&taken, options, err));
-    return presto__loader_open_ranges(source, plan, &taken, &(presto__ranges){0}, loader_out, err);
+    const presto__loader_input input = {.source = source, .plan = plan};
+    return presto__loader_open_input(&input, &taken, loader_out, err);
 }
 
-presto_status presto__loader_open_ranges(presto_source *source, const presto_plan *plan,
-                                         const presto_loader_options *options,
-                                         const presto__ranges *ranges, presto_loader **loader_out,
-                                         presto_error *err) {
+presto_status presto__loader_open_input(const presto__loader_input *input,
+                                        const presto_loader_options *options,
+                                        presto_loader **loader_out, presto_error *err) {
     presto_loader_options resumed;
+    presto_source *source = input->source;
+    const presto_plan *plan = input->plan;
     if (options->range.state.bytes > 0) {
         resumed = *options;
         PRESTO_TRY(presto_loader_load_state(options->range.state, source, &resumed, err));
@@ -311,7 +313,7 @@ presto_status presto__loader_open_ranges(presto_source *source, const presto_pla
     loader->failed_at = UINT64_MAX;
     loader->end_packet = UINT64_MAX;
     loader->opened_ns = presto__clock_ns();
-    presto_status status = copy_ranges(loader, ranges, err);
+    presto_status status = copy_ranges(loader, &input->ranges, err);
     if (options->codec != NULL)
         loader->codec = *options->codec;
     else if (status == PRESTO_OK)

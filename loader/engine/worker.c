@@ -98,10 +98,12 @@ static void place(presto__worker *worker, presto_status status, presto_error *er
 static presto_status find_main(presto__worker *worker, presto_error *err) {
     const presto_sample *sample = worker->sample;
     const char *name = worker->loader->source->main_feature;
+    if (worker->loader->step_count == 0)
+        return PRESTO_OK;
     worker->main = SIZE_MAX;
     if (name != NULL)
         worker->main = presto_sample_find(sample, presto_span_of_text(name));
-    if (worker->main != SIZE_MAX || worker->loader->step_count == 0)
+    if (worker->main != SIZE_MAX)
         return PRESTO_OK;
     if (name == NULL)
         return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
@@ -207,9 +209,9 @@ static presto_status run_sample(presto__worker *worker, presto_error *err) {
         return run_view(worker, err);
     presto_arena_reset(&worker->arena);
     if (loader->pass_through) {
-        presto_span stored, raw;
-        PRESTO_TRY(ops->record(worker->reader, worker->index, &worker->arena, &stored, &raw, err));
-        return presto__worker_put_frame(worker, stored, raw, err);
+        presto__stored_record record;
+        PRESTO_TRY(ops->record(worker->reader, worker->index, &worker->arena, &record, err));
+        return presto__worker_put_frame(worker, &record, err);
     }
     presto_sample sample;
     presto_status status = get_sample(worker, &worker->arena, &sample, err);
@@ -221,7 +223,7 @@ static presto_status run_sample(presto__worker *worker, presto_error *err) {
     case PRESTO_OUTPUT_BATCHES:
         return presto__worker_put_row(worker, err);
     case PRESTO_OUTPUT_RECORDS:
-        return presto__worker_put_frame(worker, (presto_span){0}, (presto_span){0}, err);
+        return presto__worker_put_frame(worker, NULL, err);
     case PRESTO_OUTPUT_COUNT:
     default:
         presto__selection_apply(&loader->shown, &sample);

@@ -74,7 +74,7 @@ struct presto__worker {
     size_t position; /* in the packet */
     size_t index;    /* in the numbers fetched last; SIZE_MAX: from the cache */
     presto_sample *sample;
-    size_t main;         /* its main feature; SIZE_MAX: none */
+    size_t main;         /* its main feature, if there are steps */
     bool began_here;     /* it began its fill, which must be undone if it fails */
     uint64_t time_scale; /* 0: this sample is not timed; else its times count so often */
 
@@ -207,8 +207,8 @@ presto_status presto__worker_put_row(presto__worker *worker, presto_error *err);
 
 /** Room for the sizes of the packet's frames. */
 presto_status presto__packet_prepare_frames(presto__packet *packet, presto_error *err);
-/** Append the sample that has been run; without steps, `stored` or `raw` are what it was read as. */
-presto_status presto__worker_put_frame(presto__worker *worker, presto_span stored, presto_span raw,
+/** Append the sample that has been run, or `record` if it was read as one. */
+presto_status presto__worker_put_frame(presto__worker *worker, const presto__stored_record *record,
                                        presto_error *err);
 
 /* ---- what workers hold: allowance.c ---- */

@@ -31,9 +31,16 @@ static size_t find(const presto__schema *schema, presto_span name, bool *found_o
     return *found_out ? high : low;
 }
 
-static presto_status insert(presto__schema *schema, size_t at, presto_span name,
-                            presto_encoding encoding, const presto_tensor_spec *spec,
+/* What is known of one feature. */
+typedef struct seen {
+    presto_span name;
+    presto_encoding encoding;
+    const presto_tensor_spec *spec;
+} seen;
+
+static presto_status insert(presto__schema *schema, size_t at, const seen *feature,
                             presto_error *err) {
+    presto_span name = feature->name;
     if (name.bytes > 0 && memchr(name.data, '\0', name.bytes) != NULL)
         return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
                            "a feature's name holds a zero byte");
@@ -45,27 +52,25 @@ static presto_status insert(presto__schema *schema, size_t at, presto_span name,
         schema->features = features;
         schema->capacity = capacity;
     }
-    char *copy = malloc(name.bytes + 1);
+    char *copy = presto_span_to_text(name);
     if (copy == NULL)
         return presto_fail_memory(err, name.bytes + 1);
-    if (name.bytes > 0)
-        memcpy(copy, name.data, name.bytes);
-    copy[name.bytes] = '\0';
     memmove(schema->features + at + 1, schema->features + at,
             (schema->count - at) * sizeof *schema->features);
-    schema->features[at] = (presto_feature_spec){.name = copy, .encoding = encoding, .spec = *spec};
+    schema->features[at] =
+        (presto_feature_spec){.name = copy, .encoding = feature->encoding, .spec = *feature->spec};
     schema->count++;
     return PRESTO_OK;
 }
 
-static void widen(presto_feature_spec *feature, presto_encoding encoding,
-                  const presto_tensor_spec *spec) {
+static void widen(presto_feature_spec *feature, const seen *other) {
+    const presto_tensor_spec *spec = other->spec;
     if (feature->encoding == PRESTO_ENCODE_NONE) {
-        feature->encoding = encoding;
+        feature->encoding = other->encoding;
         feature->spec = *spec;
         return;
     }
-    if (encoding == PRESTO_ENCODE_NONE || presto_spec_equal(&feature->spec, spec))
+    if (other->encoding == PRESTO_ENCODE_NONE || presto_spec_equal(&feature->spec, spec))
         return;
     if (feature->spec.dtype != spec->dtype)
         feature->spec.dtype = PRESTO_DTYPE_UNKNOWN;
@@ -76,17 +81,21 @@ static void widen(presto_feature_spec *feature, presto_encoding encoding,
             feature->spec.dims[i] = -1;
 }
 
+static presto_status merge(presto__schema *schema, const seen *feature, presto_error *err) {
+    bool is_known;
+    size_t at = find(schema, feature->name, &is_known);
+    if (!is_known)
+        return insert(schema, at, feature, err);
+    widen(&schema->features[at], feature);
+    return PRESTO_OK;
+}
+
 presto_status presto__schema_merge_sample(presto__schema *schema, const presto_sample *sample,
                                           presto_error *err) {
     for (size_t i = 0; i < sample->feature_count; i++) {
         const presto_feature *feature = &sample->features[i];
-        bool found;
-        size_t at = find(schema, feature->name, &found);
-        if (found)
-            widen(&schema->features[at], feature->encoding, &feature->tensor.spec);
-        else
-            PRESTO_TRY(
-                insert(schema, at, feature->name, feature->encoding, &feature->tensor.spec, err));
+        PRESTO_TRY(
+            merge(schema, &(seen){feature->name, feature->encoding, &feature->tensor.spec}, err));
     }
     return PRESTO_OK;
 }
@@ -96,12 +105,7 @@ presto_status presto__schema_merge(presto__schema *schema, const presto__schema 
     for (size_t i = 0; i < other->count; i++) {
         const presto_feature_spec *feature = &other->features[i];
         presto_span name = presto_span_of_text(feature->name);
-        bool found;
-        size_t at = find(schema, name, &found);
-        if (found)
-            widen(&schema->features[at], feature->encoding, &feature->spec);
-        else
-            PRESTO_TRY(insert(schema, at, name, feature->encoding, &feature->spec, err));
+        PRESTO_TRY(merge(schema, &(seen){name, feature->encoding, &feature->spec}, err));
     }
     return PRESTO_OK;
 }

@@ -21,8 +21,7 @@ void presto__dataset_will_read(presto__reader *reader, const uint64_t *numbers, 
 presto_status presto__dataset_sample(presto__reader *reader, size_t i, presto_arena *arena,
                                      presto_sample *sample_out, presto_error *err);
 presto_status presto__dataset_record(presto__reader *reader, size_t i, presto_arena *arena,
-                                     presto_span *stored_out, presto_span *raw_out,
-                                     presto_error *err);
+                                     presto__stored_record *record_out, presto_error *err);
 void presto__dataset_place(presto__reader *reader, size_t i, presto_error *err);
 void presto__dataset_locate(const presto_source *source, uint64_t number, presto_error *err);
 bool presto__dataset_owned(const presto__reader *reader, size_t i);

@@ -248,24 +248,23 @@ static uint64_t most_raw_bytes(const dataset_reader *reader, const record_place 
 }
 
 presto_status presto__dataset_record(presto__reader *base, size_t i, presto_arena *arena,
-                                     presto_span *stored_out, presto_span *raw_out,
-                                     presto_error *err) {
+                                     presto__stored_record *record_out, presto_error *err) {
     dataset_reader *reader = (dataset_reader *)base;
     const record_place *place = &reader->places[i];
     const presto_record *record = place->block == SIZE_MAX
                                       ? NULL
                                       : &reader->blocks->items[place->block].records[place->index];
     if (record == NULL || record->status < 0)
-        PRESTO_TRY(read_alone(reader, place, stored_out, err));
+        PRESTO_TRY(read_alone(reader, place, &record_out->stored, err));
     else
-        *stored_out = record->payload;
-    *raw_out = *stored_out;
+        record_out->stored = record->payload;
+    record_out->raw = record_out->stored;
     if (reader->codec == NULL)
         return PRESTO_OK;
     uint64_t start = base->time_scale == 0 ? 0 : presto__clock_ns();
     uint64_t most = most_raw_bytes(reader, place);
-    presto_status status =
-        presto_codec_decompress(reader->codec, *stored_out, most, arena, raw_out, err);
+    presto_status status = presto_codec_decompress(reader->codec, record_out->stored, most, arena,
+                                                   &record_out->raw, err);
     if (status == PRESTO_ERR_LIMIT && most < reader->options.max_record_bytes)
         status = presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
                              "the record decompresses to more than the %ju byte%s that all records "
@@ -299,12 +298,12 @@ static void note_alignment(presto__reader *base, presto_span raw, const presto_s
 presto_status presto__dataset_sample(presto__reader *base, size_t i, presto_arena *arena,
                                      presto_sample *sample_out, presto_error *err) {
     dataset_reader *reader = (dataset_reader *)base;
-    presto_span stored, raw;
-    PRESTO_TRY(presto__dataset_record(base, i, arena, &stored, &raw, err));
+    presto__stored_record record;
+    PRESTO_TRY(presto__dataset_record(base, i, arena, &record, err));
     uint64_t start = base->time_scale == 0 ? 0 : presto__clock_ns();
     const presto__reader_options *options = &reader->options;
     presto_status status = (options->only ? presto_example_parse_some : presto_example_parse)(
-        raw, options->features, options->feature_count, arena, sample_out, err);
+        record.raw, options->features, options->feature_count, arena, sample_out, err);
     if (base->time_scale != 0)
         base->stats.parse_ns += (presto__clock_ns() - start) * base->time_scale;
     if (status < 0) {
@@ -317,7 +316,7 @@ presto_status presto__dataset_sample(presto__reader *base, size_t i, presto_aren
     }
     sample_out->number = reader->places[i].number;
     if (base->aligns)
-        note_alignment(base, raw, sample_out);
+        note_alignment(base, record.raw, sample_out);
     return PRESTO_OK;
 }
 

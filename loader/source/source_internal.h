@@ -54,6 +54,12 @@ typedef struct presto__reader {
     const presto_arena *grower; /* the worker's, which lives as long: ask it before blocks grow */
 } presto__reader;
 
+/** A record as it stands in the file, and the serialized Example that it holds. */
+typedef struct presto__stored_record {
+    presto_span stored;
+    presto_span raw; /* without the codec */
+} presto__stored_record;
+
 /** A kind of source. Everything but `source` calls is per thread. */
 typedef struct presto__source_ops {
     void (*free)(presto_source *source);
@@ -75,10 +81,10 @@ typedef struct presto__source_ops {
     /** Sample i as features. Borrows from `blocks`, `arena` and the source. */
     presto_status (*sample)(presto__reader *reader, size_t i, presto_arena *arena,
                             presto_sample *sample_out, presto_error *err);
-    /** Sample i as the serialized Example it is stored as; `stored` as it stands in the file, `raw`
-     * without the codec. NULL: not a source of records. */
+    /** Sample i as the record that it is stored as. Borrows as `sample`. NULL: not a source of
+     * records. */
     presto_status (*record)(presto__reader *reader, size_t i, presto_arena *arena,
-                            presto_span *stored_out, presto_span *raw_out, presto_error *err);
+                            presto__stored_record *record_out, presto_error *err);
     /** Add file and place of sample i to a failure of a later stage (a step, the batch). */
     void (*place)(presto__reader *reader, size_t i, presto_error *err);
     /** As place, for a sample that was not fetched. */

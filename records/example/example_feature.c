@@ -14,7 +14,7 @@ presto_status presto__example_corrupt(const presto__example_parser *parser, cons
 }
 
 /* Names may hold NUL bytes and are short: compare byte by byte, up to the shorter one's end. */
-static bool name_is(presto_span name, const char *text) {
+static inline bool name_is(presto_span name, const char *text) {
     for (size_t i = 0; i < name.bytes; i++)
         if (text[i] == '\0' || (uint8_t)text[i] != name.data[i])
             return false;
@@ -60,7 +60,8 @@ static const presto_feature_spec *search_spec(presto__example_parser *parser, pr
     return found;
 }
 
-static const presto_feature_spec *find_spec(presto__example_parser *parser, presto_span name) {
+static inline const presto_feature_spec *find_spec(presto__example_parser *parser,
+                                                   presto_span name) {
     size_t at = parser->spec_next < parser->spec_count ? parser->spec_next : 0;
     if (parser->spec_count == 0)
         return NULL;

@@ -35,6 +35,26 @@ MOST_LINES_OF_FILE = 500
 MOST_LINES_OF_HEADER = 250
 MOST_LINES_OF_FUNCTION = 80
 MOST_LINES_AT_P90 = 30
+MOST_PARAMETERS = 5
+# Those that may have more: functions and hooks of the public API, and what passes their parameters on.
+MORE_PARAMETERS = {
+    "presto_codec_decompress": 6,
+    "presto_codec_train": 7,
+    "presto_convert": 7,
+    "presto_convert_sized": 7,
+    "presto_example_parse": 6,
+    "presto_example_parse_some": 6,
+    "presto_frame_parse": 6,
+    "presto_frame_parse_header": 6,
+    "presto_sweep_run": 6,
+    "run_window": 6,
+    "train": 6,
+    "profile/sweep.c keep_input": 6,
+    "profile/sweep.c run": 6,
+    "presto__runner_init": 7,
+    "raw_records_run": 6,
+    "sink_new": 6,
+}
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
@@ -78,9 +98,32 @@ def functions(text):
                 start = head
 
 
+def without_comments(text):
+    """The text with comments and strings blanked, lines kept."""
+    keep_lines = lambda found: re.sub(r"[^\n]", " ", found[0])
+    return re.sub(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"", keep_lines, text, flags=re.DOTALL)
+
+
+def parameters(text):
+    """Name and number of parameters of each function defined in the text, and of each hook: a member that points to a function."""
+    text = without_comments(text)
+    definition = r"^[a-zA-Z_][\w \*]*?[\s\*](\w+)\("
+    hook = r"^    [a-zA-Z_][\w \*]*?\(\*(\w+)\)\("
+    for found in re.finditer(f"{definition}|{hook}", text, re.MULTILINE):
+        end, depth, commas = found.end(), 1, 0
+        while depth > 0:
+            depth += {"(": 1, ")": -1}.get(text[end], 0)
+            commas += text[end] == "," and depth == 1
+            end += 1
+        follows = text[end:].lstrip()[:1]
+        if follows == ("{" if found[1] else ";"):
+            yield found[1] or found[2], commas + 1
+
+
 def sizes(root):
     """What has grown too large."""
     lengths = []
+    counted = 0
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*.[ch]")):
             text = path.read_text()
@@ -88,12 +131,17 @@ def sizes(root):
             most = MOST_LINES_OF_HEADER if path.suffix == ".h" else MOST_LINES_OF_FILE
             if lines > most:
                 yield f"{path.relative_to(root)} has {lines} lines, {most} are enough"
+            for name, count in parameters(text):
+                counted += 1
+                place = path.relative_to(root)
+                if count > MORE_PARAMETERS.get(name, MORE_PARAMETERS.get(f"{place} {name}", MOST_PARAMETERS)):
+                    yield f"{place}: {name} has {count} parameters, {MOST_PARAMETERS} are enough"
             for length, first in functions(text):
                 lengths.append(length)
                 if length > MOST_LINES_OF_FUNCTION:
                     yield f"{path.relative_to(root)}: {first.strip()} has {length} lines, {MOST_LINES_OF_FUNCTION} are enough"
-    if len(lengths) < 1000:
-        yield f"only {len(lengths)} functions found: is this test still reading them?"
+    if len(lengths) < 1000 or counted < 1000:
+        yield f"only {len(lengths)} functions found, {counted} with parameters: is this test still reading them?"
     p90 = statistics.quantiles(lengths, n=10)[-1]
     print(f"{len(lengths)} functions, median {statistics.median(lengths):.0f} lines, p90 {p90:.0f}, longest {max(lengths)}")
     if p90 > MOST_LINES_AT_P90:

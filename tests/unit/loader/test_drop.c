@@ -11,9 +11,9 @@
 
 #define FILES 60
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define MANY 100000
+#define MANY UINT64_C(100000)
 #else
-#define MANY 1000000
+#define MANY UINT64_C(1000000)
 #endif
 
 static char *dir;
