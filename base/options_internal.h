@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Options of programs that were compiled with another version of a header. Fields are only ever
+ * Options and results of programs that were compiled with another version of a header. Fields are only ever
  * added at the end, and struct_bytes, the first one, says how many of them the program knows. A
  * struct within the options cannot grow: it has reserved words, which fields may take.
  */
@@ -22,6 +22,21 @@ void presto__options_give(void *theirs, size_t their_bytes, const void *mine, si
  */
 presto_status presto__options_take(void *mine, size_t my_bytes, const void *theirs,
                                    presto_error *err);
+
+/* ---- results: structs of the program that the library fills ---- */
+
+/** PRESTO_ERR_ARGUMENT if struct_bytes of a result (not NULL) is not set. */
+presto_status presto__result_check(const void *theirs, presto_error *err);
+/** Fill `theirs` as presto__options_give; NULL, or not sized: nothing is done. */
+void presto__result_give(void *theirs, const void *mine, size_t my_bytes);
+/** As presto__result_give. What `theirs` has now is 0 in `mine`: free what is left there. */
+void presto__result_move(void *theirs, void *mine, size_t my_bytes);
+/** The other way: `mine` is what `theirs` says, and 0 where it says nothing. */
+void presto__result_copy(void *mine, size_t my_bytes, const void *theirs);
+/** As presto__result_copy. `theirs` is empty afterwards. */
+void presto__result_take(void *mine, size_t my_bytes, void *theirs);
+
+/* ---- groups of options ---- */
 
 /** PRESTO_ERR_UNSUPPORTED if the program has set an option in the reserved room of a group. */
 presto_status presto__options_check_room(const void *room, size_t bytes, presto_error *err);

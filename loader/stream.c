@@ -20,15 +20,18 @@ void presto_stream_options_init(presto_stream_options *options, size_t struct_by
     presto__options_give(options, struct_bytes, &defaults, sizeof defaults);
 }
 
-void presto_stream_close(presto_stream *stream) {
-    if (stream == NULL)
-        return;
+static void close_all(presto_stream *stream) {
     presto_plan_free(stream->plan);
     presto_plan_free(stream->cache_plan);
     presto_source_free(stream->source);
     presto_dataset_free(stream->dataset);
     presto_pipeline_free(stream->pipeline);
-    *stream = (presto_stream){0};
+}
+
+void presto_stream_close_sized(presto_stream *stream) {
+    presto_stream taken;
+    presto__result_take(&taken, sizeof taken, stream);
+    close_all(&taken);
 }
 
 presto_status presto__path_is_dataset(const char *path, bool *is_dataset_out, presto_error *err) {
@@ -250,33 +253,34 @@ static presto_status open_stream(presto_stream *stream, const char *const *paths
     return open_foreign(stream, paths, path_count, options, err);
 }
 
-presto_status presto_stream_open(const char *const *paths, size_t path_count,
-                                 const presto_stream_options *options, presto_stream *stream_out,
-                                 presto_error *err) {
+presto_status presto_stream_open_sized(const char *const *paths, size_t path_count,
+                                       const presto_stream_options *options,
+                                       presto_stream *stream_out, presto_error *err) {
     presto_stream stream = {0};
     presto_loader_options loader;
     presto_stream_options taken;
     presto_stream_options_defaults(&taken);
     PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
     PRESTO_TRY(presto__loader_take_options(&loader, taken.loader, err));
+    PRESTO_TRY(presto__result_check(stream_out, err));
     taken.loader = &loader;
     presto_status status = open_stream(&stream, paths, path_count, &taken, err);
-    if (status < 0) {
-        presto_stream_close(&stream);
-        return status;
-    }
-    *stream_out = stream;
-    return PRESTO_OK;
+    if (status >= 0)
+        presto__result_move(stream_out, &stream, sizeof stream);
+    close_all(&stream);
+    return status < 0 ? status : PRESTO_OK;
 }
 
 presto_status presto_loader_open_stream(const presto_stream *stream,
                                         const presto_loader_options *options,
                                         presto_loader **loader_out, presto_error *err) {
     presto_loader_options mine;
+    presto_stream opened;
     PRESTO_TRY(presto__loader_take_options(&mine, options, err));
-    if (stream->cache_plan != NULL)
-        mine.cache.plan = stream->cache_plan;
-    return presto_loader_open(stream->source, stream->plan, &mine, loader_out, err);
+    presto__result_copy(&opened, sizeof opened, stream);
+    if (opened.cache_plan != NULL)
+        mine.cache.plan = opened.cache_plan;
+    return presto_loader_open(opened.source, opened.plan, &mine, loader_out, err);
 }
 
 static void free_stream(void *owned) {

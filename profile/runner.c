@@ -135,7 +135,7 @@ static presto_status drain(presto__runner *runner, const presto_strategy *strate
  * found here, before anything is written.
  */
 static presto_status probe(presto__runner *runner, presto_error *err) {
-    const presto_strategy strategy = {PRESTO_UNPROCESSED, NULL, presto__cpu_count(), 0};
+    const presto_strategy strategy = {.split = PRESTO_UNPROCESSED, .threads = presto__cpu_count()};
     presto_loader_options options;
     loader_options(runner, strategy.threads, 1, &options);
     presto_loader *loader = NULL;

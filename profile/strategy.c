@@ -17,6 +17,8 @@
 
 #include <presto/file.h>
 
+#include "../base/options_internal.h"
+
 #define SCHEMA 1
 #define MOST_BYTES ((uint64_t)1 << 20)
 
@@ -462,20 +464,29 @@ presto_status presto__strategy_parse(presto_span yaml, const char *file, presto_
     return PRESTO_OK;
 }
 
-presto_status presto_strategy_load(const char *path, presto_strategy_file *out, presto_error *err) {
-    presto_buffer text = {0};
-    PRESTO_TRY(presto_file_read(path, MOST_BYTES, &text, err));
-    presto_status status = presto__strategy_parse(presto_buffer_span(&text), path, out, err);
-    presto_buffer_done(&text);
-    return status;
-}
-
-void presto_strategy_file_done(presto_strategy_file *strategy) {
-    if (strategy == NULL)
-        return;
+static void free_strategy(presto_strategy_file *strategy) {
     free(strategy->pipeline);
     free_texts(strategy->set, strategy->set_count);
     free(strategy->split);
     free(strategy->codec);
-    memset(strategy, 0, sizeof *strategy);
+}
+
+presto_status presto_strategy_load_sized(const char *path, presto_strategy_file *out,
+                                         presto_error *err) {
+    presto_buffer text = {0};
+    presto_strategy_file strategy = {0};
+    PRESTO_TRY(presto__result_check(out, err));
+    PRESTO_TRY(presto_file_read(path, MOST_BYTES, &text, err));
+    presto_status status = presto__strategy_parse(presto_buffer_span(&text), path, &strategy, err);
+    presto_buffer_done(&text);
+    if (status == PRESTO_OK)
+        presto__result_move(out, &strategy, sizeof strategy);
+    free_strategy(&strategy);
+    return status;
+}
+
+void presto_strategy_file_done_sized(presto_strategy_file *strategy) {
+    presto_strategy_file taken;
+    presto__result_take(&taken, sizeof taken, strategy);
+    free_strategy(&taken);
 }

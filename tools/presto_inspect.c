@@ -371,7 +371,7 @@ static bool on_lost(void *user, uint64_t offset, uint64_t bytes, uint64_t record
 
 static int run_repair(const inspect *in, const char *path) {
     presto_error err;
-    presto_repair_result result = {0, 0, 0};
+    presto_repair_result result = {0};
     repair r = {in, path, json_array()};
     const presto_repair_options repairing = {.struct_bytes = sizeof repairing,
                                              .on_lost = on_lost,

@@ -64,6 +64,7 @@ static inline void presto_convert_options_defaults(presto_convert_options *optio
 }
 
 typedef struct presto_convert_result {
+    size_t struct_bytes; /* what the program knows of it; set by the function that fills it */
     uint64_t samples;
     uint64_t skipped; /* because of errors, or by a step */
     uint64_t source_bytes;
@@ -98,10 +99,18 @@ typedef struct presto_convert_result {
  *          PRESTO_ERR_LIMIT (more than PRESTO_MAX_SHARDS of shard_bytes), PRESTO_ERR_STOPPED, what
  *          source, steps and files fail with.
  */
-PRESTO_API presto_status presto_convert(const presto_pipeline *pipeline, const char *const *paths,
-                                        size_t path_count, const char *dir,
-                                        const presto_convert_options *options,
-                                        presto_convert_result *result_out, presto_error *err);
+PRESTO_API presto_status presto_convert_sized(const presto_pipeline *pipeline,
+                                              const char *const *paths, size_t path_count,
+                                              const char *dir,
+                                              const presto_convert_options *options,
+                                              presto_convert_result *result_out, presto_error *err);
+static inline presto_status presto_convert(const presto_pipeline *pipeline,
+                                           const char *const *paths, size_t path_count,
+                                           const char *dir, const presto_convert_options *options,
+                                           presto_convert_result *result_out, presto_error *err) {
+    result_out->struct_bytes = sizeof *result_out;
+    return presto_convert_sized(pipeline, paths, path_count, dir, options, result_out, err);
+}
 
 #ifdef __cplusplus
 }

@@ -26,6 +26,7 @@ typedef struct presto_dataset_shard {
     uint64_t stored_bytes;
     uint64_t raw_bytes; /* sum of the serialized samples before the record codec */
     uint32_t crc32c;
+    uint64_t reserved[2]; /* 0 */
 } presto_dataset_shard;
 
 /**
@@ -34,6 +35,7 @@ typedef struct presto_dataset_shard {
  * them. Zero-initialise.
  */
 typedef struct presto_dataset_info {
+    size_t struct_bytes; /* what the program knows of it; set by the function that fills it */
     char *id; /* hex digest over the shards' crcs and counts: changes when the data does */
     char *pipeline_json; /* the pipeline's definition, one JSON object; NULL if unknown */
     char *split;         /* the stored representation; NULL if unknown */
@@ -52,27 +54,49 @@ typedef struct presto_dataset_info {
     char *input;        /* 16 hex digits: digest of what the conversion read; NULL if unknown */
 } presto_dataset_info;
 
-PRESTO_API void presto_dataset_info_done(presto_dataset_info *info);
+PRESTO_API void presto_dataset_info_done_sized(presto_dataset_info *info);
+static inline void presto_dataset_info_done(presto_dataset_info *info) {
+    if (info != NULL)
+        info->struct_bytes = sizeof *info;
+    presto_dataset_info_done_sized(info);
+}
 
 /**
  * Write `dir`/dataset.json: temporary name, fsync, rename, fsync of the folder (both only with
  * `sync`, without which a crash of the machine may lose it). Fills info->id.
  */
-PRESTO_API presto_status presto_dataset_info_write(const char *dir, presto_dataset_info *info,
-                                                   bool sync, presto_error *err);
+PRESTO_API presto_status presto_dataset_info_write_sized(const char *dir, presto_dataset_info *info,
+                                                         bool sync, presto_error *err);
+static inline presto_status presto_dataset_info_write(const char *dir, presto_dataset_info *info,
+                                                      bool sync, presto_error *err) {
+    info->struct_bytes = sizeof *info;
+    return presto_dataset_info_write_sized(dir, info, sync, err);
+}
 
 /**
  * Read `dir`/dataset.json. Returns PRESTO_ERR_NOT_FOUND if there is none, PRESTO_ERR_CORRUPT if it
  * is not ours, not whole, or says what cannot be: more records than a shard's bytes can hold, the
  * same feature or shard twice, more than PRESTO_MAX_FEATURES.
  */
-PRESTO_API presto_status presto_dataset_info_read(const char *dir, presto_dataset_info *info_out,
-                                                  presto_error *err);
+PRESTO_API presto_status presto_dataset_info_read_sized(const char *dir,
+                                                        presto_dataset_info *info_out,
+                                                        presto_error *err);
+static inline presto_status presto_dataset_info_read(const char *dir, presto_dataset_info *info_out,
+                                                     presto_error *err) {
+    info_out->struct_bytes = sizeof *info_out;
+    return presto_dataset_info_read_sized(dir, info_out, err);
+}
 
 /** Parse the text of a dataset.json (`file` only for messages). */
-PRESTO_API presto_status presto_dataset_info_parse(presto_span json, const char *file,
-                                                   presto_dataset_info *info_out,
-                                                   presto_error *err);
+PRESTO_API presto_status presto_dataset_info_parse_sized(presto_span json, const char *file,
+                                                         presto_dataset_info *info_out,
+                                                         presto_error *err);
+static inline presto_status presto_dataset_info_parse(presto_span json, const char *file,
+                                                      presto_dataset_info *info_out,
+                                                      presto_error *err) {
+    info_out->struct_bytes = sizeof *info_out;
+    return presto_dataset_info_parse_sized(json, file, info_out, err);
+}
 
 typedef struct presto_dataset presto_dataset;
 

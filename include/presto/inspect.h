@@ -34,6 +34,8 @@ typedef enum presto_fault_kind {
 #undef PRESTO_FAULT_ENUM
 } presto_fault_kind;
 #define PRESTO_FAULT_KINDS 11
+/** Kinds that a result has room for; later versions may have more. */
+#define PRESTO_FAULT_ROOM 32
 
 /** "damaged header", ...; "?" for a value that is not in the list. */
 PRESTO_API const char *presto_fault_name(presto_fault_kind kind);
@@ -75,12 +77,13 @@ static inline void presto_verify_options_defaults(presto_verify_options *options
 }
 
 typedef struct presto_verify_result {
+    size_t struct_bytes; /* what the program knows of it; set by the function that fills it */
     uint64_t files;
     uint64_t records;       /* whole ones: both CRCs hold */
     uint64_t bytes;         /* on disk */
     uint64_t payload_bytes; /* of the whole records */
     uint64_t faults;
-    uint64_t faults_of[PRESTO_FAULT_KINDS];
+    uint64_t faults_of[PRESTO_FAULT_ROOM]; /* by presto_fault_kind */
     uint64_t lost_bytes;
 } presto_verify_result;
 
@@ -92,8 +95,15 @@ typedef struct presto_verify_result {
  * cannot be read is a fault too, and so is one of another kind, such as a WAV file, which has no
  * other fault.
  */
-PRESTO_API presto_status presto_verify_file(const char *path, const presto_verify_options *options,
-                                            presto_verify_result *result, presto_error *err);
+PRESTO_API presto_status presto_verify_file_sized(const char *path,
+                                                  const presto_verify_options *options,
+                                                  presto_verify_result *result, presto_error *err);
+static inline presto_status presto_verify_file(const char *path,
+                                               const presto_verify_options *options,
+                                               presto_verify_result *result, presto_error *err) {
+    result->struct_bytes = sizeof *result;
+    return presto_verify_file_sized(path, options, result, err);
+}
 
 /**
  * The same for every file of a dataset, and for one of ours also against dataset.json (records,
@@ -101,9 +111,15 @@ PRESTO_API presto_status presto_verify_file(const char *path, const presto_verif
  * presto_dataset_open. Returns: also what listing the paths returns (PRESTO_ERR_NOT_FOUND,
  * PRESTO_ERR_CORRUPT for dataset.json, ...).
  */
-PRESTO_API presto_status presto_verify_paths(const char *const *paths, size_t path_count,
-                                             const presto_verify_options *options,
-                                             presto_verify_result *result, presto_error *err);
+PRESTO_API presto_status presto_verify_paths_sized(const char *const *paths, size_t path_count,
+                                                   const presto_verify_options *options,
+                                                   presto_verify_result *result, presto_error *err);
+static inline presto_status presto_verify_paths(const char *const *paths, size_t path_count,
+                                                const presto_verify_options *options,
+                                                presto_verify_result *result, presto_error *err) {
+    result->struct_bytes = sizeof *result;
+    return presto_verify_paths_sized(paths, path_count, options, result, err);
+}
 
 /* ---- info ---- */
 
@@ -119,6 +135,7 @@ typedef struct presto_feature_info {
     uint64_t least_bytes, most_bytes; /* of one value list, as stored */
     const char
         *content; /* "jpeg", "png", "flac", "text", ... by signature; NULL if unknown or mixed */
+    uint64_t reserved[2];
 } presto_feature_info;
 
 typedef struct presto_file_info {
@@ -129,6 +146,7 @@ typedef struct presto_file_info {
     uint64_t file_bytes;
     uint64_t records;
     uint64_t lost_ranges; /* > 0: damaged, see verify */
+    uint64_t reserved[2];
 } presto_file_info;
 
 /* Sizes are counted in classes of powers of two: class i holds 2^(i-1) <= bytes < 2^i, class 0
@@ -136,6 +154,7 @@ typedef struct presto_file_info {
 #define PRESTO_SIZE_CLASSES 40
 
 typedef struct presto_info {
+    size_t struct_bytes; /* what the program knows of it; set by the function that fills it */
     presto_file_info *files;
     size_t file_count;
     uint64_t records;
@@ -148,10 +167,10 @@ typedef struct presto_info {
     uint64_t size_classes[PRESTO_SIZE_CLASSES];
     char codec[PRESTO_CODEC_TEXT_BYTES]; /* known from dataset.json, else guessed */
     bool codec_guessed;
-    const char *record_kind; /* "Example", "SequenceExample", "bytes", "empty" (no records) */
-    uint64_t sampled;
+    const char *record_kind;       /* "Example", "SequenceExample", "bytes", "empty" (no records) */
     presto_feature_info *features; /* by name */
     size_t feature_count;
+    uint64_t sampled; /* records looked into */
 } presto_info;
 
 typedef struct presto_info_options {
@@ -169,10 +188,21 @@ static inline void presto_info_options_defaults(presto_info_options *options) {
  * Look at a dataset or foreign files (paths as presto_dataset_open; damage is tolerated and
  * counted). Returns: also PRESTO_ERR_FOREIGN for a file of another kind that is no listed shard.
  */
-PRESTO_API presto_status presto_info_collect(const char *const *paths, size_t path_count,
-                                             const presto_info_options *options,
-                                             presto_info *info_out, presto_error *err);
-PRESTO_API void presto_info_done(presto_info *info);
+PRESTO_API presto_status presto_info_collect_sized(const char *const *paths, size_t path_count,
+                                                   const presto_info_options *options,
+                                                   presto_info *info_out, presto_error *err);
+static inline presto_status presto_info_collect(const char *const *paths, size_t path_count,
+                                                const presto_info_options *options,
+                                                presto_info *info_out, presto_error *err) {
+    info_out->struct_bytes = sizeof *info_out;
+    return presto_info_collect_sized(paths, path_count, options, info_out, err);
+}
+PRESTO_API void presto_info_done_sized(presto_info *info);
+static inline void presto_info_done(presto_info *info) {
+    if (info != NULL)
+        info->struct_bytes = sizeof *info;
+    presto_info_done_sized(info);
+}
 
 /**
  * Name of a file format by its first bytes ("jpeg", "wav", "parquet", "zip", "text", ...; the table
@@ -198,7 +228,8 @@ typedef bool (*presto_lost_fn)(void *user, uint64_t offset, uint64_t bytes,
                                uint64_t records_before);
 
 typedef struct presto_repair_result {
-    uint64_t records; /* copied */
+    size_t struct_bytes; /* what the program knows of it; set by the function that fills it */
+    uint64_t records;    /* copied */
     uint64_t lost_bytes;
     uint64_t lost_ranges;
 } presto_repair_result;
@@ -223,9 +254,18 @@ static inline void presto_repair_options_defaults(presto_repair_options *options
  * file that is not empty has no whole record, and for a file of another kind as presto_index_build;
  * nothing is left of the new file then, as after any failure.
  */
-PRESTO_API presto_status presto_repair_file(const char *path, const char *out_path,
-                                            const presto_repair_options *options,
-                                            presto_repair_result *result_out, presto_error *err);
+PRESTO_API presto_status presto_repair_file_sized(const char *path, const char *out_path,
+                                                  const presto_repair_options *options,
+                                                  presto_repair_result *result_out,
+                                                  presto_error *err);
+static inline presto_status presto_repair_file(const char *path, const char *out_path,
+                                               const presto_repair_options *options,
+                                               presto_repair_result *result_out,
+                                               presto_error *err) {
+    if (result_out != NULL)
+        result_out->struct_bytes = sizeof *result_out;
+    return presto_repair_file_sized(path, out_path, options, result_out, err);
+}
 
 #ifdef __cplusplus
 }

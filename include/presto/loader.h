@@ -213,6 +213,7 @@ typedef struct presto_batch_feature {
                                    dims, -1 behind the last one (0, -1, ... if the row lacks the
                                    feature). Else NULL */
     size_t shape_rank;
+    uint64_t reserved[2];
 } presto_batch_feature;
 
 /** String `string` of a feature with PRESTO_LAYOUT_BYTES; that of row `string` if there are no
@@ -315,6 +316,7 @@ PRESTO_API presto_status presto_loader_load_state(presto_span json, const presto
 
 /** What has happened so far. Times are summed over the workers; wall is since open. */
 typedef struct presto_loader_stats {
+    size_t struct_bytes; /* what the program knows of it; set by the function that fills it */
     uint64_t wall_ns;
     uint64_t samples; /* delivered */
     uint64_t skipped; /* because of errors */
@@ -349,10 +351,22 @@ typedef struct presto_loader_stats {
 } presto_loader_stats;
 
 /** Any thread, at any time; the figures are a consistent enough snapshot for display. */
-PRESTO_API void presto_loader_get_stats(const presto_loader *loader,
-                                        presto_loader_stats *stats_out);
+PRESTO_API void presto_loader_get_stats_sized(const presto_loader *loader,
+                                              presto_loader_stats *stats_out);
+static inline void presto_loader_get_stats(const presto_loader *loader,
+                                           presto_loader_stats *stats_out) {
+    stats_out->struct_bytes = sizeof *stats_out;
+    presto_loader_get_stats_sized(loader, stats_out);
+}
 /** Steps are counted from the first of cache.plan on, through those of the plan. */
-PRESTO_API presto_step_stats presto_loader_step_stats(const presto_loader *loader, size_t step);
+PRESTO_API void presto_loader_step_stats_sized(const presto_loader *loader, size_t step,
+                                               presto_step_stats *stats_out);
+static inline presto_step_stats presto_loader_step_stats(const presto_loader *loader, size_t step) {
+    presto_step_stats stats;
+    stats.struct_bytes = sizeof stats;
+    presto_loader_step_stats_sized(loader, step, &stats);
+    return stats;
+}
 PRESTO_API size_t presto_loader_step_count(const presto_loader *loader);
 /** NULL if there is no such step. Borrowed from the plan. */
 PRESTO_API const char *presto_loader_step_name(const presto_loader *loader, size_t step);
@@ -374,6 +388,7 @@ PRESTO_API const char *presto_stage_name(presto_stage stage);
 
 /** What limits the stream. */
 typedef struct presto_verdict {
+    size_t struct_bytes; /* what the program knows of it; set by the function that fills it */
     presto_stage stage;
     size_t step;           /* which one, for PRESTO_STAGE_STEP; else SIZE_MAX */
     const char *step_name; /* its name, borrowed from the plan; else NULL */
@@ -383,7 +398,12 @@ typedef struct presto_verdict {
 } presto_verdict;
 
 /** As of now, from all that has happened since open. Any thread. */
-PRESTO_API void presto_loader_verdict(const presto_loader *loader, presto_verdict *verdict_out);
+PRESTO_API void presto_loader_verdict_sized(const presto_loader *loader,
+                                            presto_verdict *verdict_out);
+static inline void presto_loader_verdict(const presto_loader *loader, presto_verdict *verdict_out) {
+    verdict_out->struct_bytes = sizeof *verdict_out;
+    presto_loader_verdict_sized(loader, verdict_out);
+}
 
 /** Samples in one epoch for this rank (after limit and world). */
 PRESTO_API uint64_t presto_loader_epoch_samples(const presto_loader *loader);

@@ -209,6 +209,7 @@ typedef presto_status (*presto_output_fn)(void *user, const presto_output_reques
 
 /** Time and volume of one step in one worker, summed over its samples. */
 typedef struct presto_step_stats {
+    size_t struct_bytes; /* what the program knows of it; set by the function that fills it */
     uint64_t samples;
     uint64_t busy_ns;   /* wall time in run(), scaled up where only every n-th sample was timed */
     uint64_t out_bytes; /* size of the outputs */
@@ -279,7 +280,15 @@ PRESTO_API presto_status presto_plan_run(presto_plan_worker *worker,
                                          presto_sample *sample, presto_error *err);
 
 /** Statistics of step i of this worker, as of now. Any thread. */
-PRESTO_API presto_step_stats presto_plan_worker_stats(const presto_plan_worker *worker, size_t i);
+PRESTO_API void presto_plan_worker_stats_sized(const presto_plan_worker *worker, size_t i,
+                                               presto_step_stats *stats_out);
+static inline presto_step_stats presto_plan_worker_stats(const presto_plan_worker *worker,
+                                                         size_t i) {
+    presto_step_stats stats;
+    stats.struct_bytes = sizeof stats;
+    presto_plan_worker_stats_sized(worker, i, &stats);
+    return stats;
+}
 
 #ifdef __cplusplus
 }

@@ -155,6 +155,7 @@ static inline void presto_shard_writer_options_defaults(presto_shard_writer_opti
 
 /** What a finished shard amounts to. */
 typedef struct presto_shard_summary {
+    size_t struct_bytes; /* what the program knows of it; set by the function that fills it */
     uint64_t records;
     uint64_t stored_bytes;  /* size of the file */
     uint64_t payload_bytes; /* sum of the payloads as framed (after the record codec) */
@@ -187,9 +188,16 @@ PRESTO_API presto_status presto_shard_writer_append_frames(presto_shard_writer *
  * Flush, write the index, fsync, rename, fsync the folder. On failure nothing is left under
  * `path`.
  */
-PRESTO_API presto_status presto_shard_writer_finish(presto_shard_writer *writer,
-                                                    presto_shard_summary *summary_out,
-                                                    presto_error *err);
+PRESTO_API presto_status presto_shard_writer_finish_sized(presto_shard_writer *writer,
+                                                          presto_shard_summary *summary_out,
+                                                          presto_error *err);
+static inline presto_status presto_shard_writer_finish(presto_shard_writer *writer,
+                                                       presto_shard_summary *summary_out,
+                                                       presto_error *err) {
+    if (summary_out != NULL)
+        summary_out->struct_bytes = sizeof *summary_out;
+    return presto_shard_writer_finish_sized(writer, summary_out, err);
+}
 
 /** Free; if not finished, remove the temporary file. NULL is fine. */
 PRESTO_API void presto_shard_writer_free(presto_shard_writer *writer);

@@ -18,6 +18,7 @@ extern "C" {
  * which owns what it points to until presto_stream_close.
  */
 typedef struct presto_stream {
+    size_t struct_bytes;       /* what the program knows of it; set by the function that fills it */
     presto_dataset *dataset;   /* NULL for a raw source */
     presto_pipeline *pipeline; /* NULL: foreign records, delivered as they are */
     presto_source *source;
@@ -58,11 +59,22 @@ static inline void presto_stream_options_defaults(presto_stream_options *options
  * after `from`; anything else with `pipeline`: its raw source, all steps. Fills the caller's
  * struct; presto_stream_close frees what it holds. `options` NULL: the defaults.
  */
-PRESTO_API presto_status presto_stream_open(const char *const *paths, size_t path_count,
-                                            const presto_stream_options *options,
-                                            presto_stream *stream_out, presto_error *err);
+PRESTO_API presto_status presto_stream_open_sized(const char *const *paths, size_t path_count,
+                                                  const presto_stream_options *options,
+                                                  presto_stream *stream_out, presto_error *err);
+static inline presto_status presto_stream_open(const char *const *paths, size_t path_count,
+                                               const presto_stream_options *options,
+                                               presto_stream *stream_out, presto_error *err) {
+    stream_out->struct_bytes = sizeof *stream_out;
+    return presto_stream_open_sized(paths, path_count, options, stream_out, err);
+}
 /** Free what the struct holds, and empty it. */
-PRESTO_API void presto_stream_close(presto_stream *stream);
+PRESTO_API void presto_stream_close_sized(presto_stream *stream);
+static inline void presto_stream_close(presto_stream *stream) {
+    if (stream != NULL)
+        stream->struct_bytes = sizeof *stream;
+    presto_stream_close_sized(stream);
+}
 
 /**
  * Open a loader over the stream, which is borrowed and must outlive it, with the options that the

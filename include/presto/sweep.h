@@ -31,6 +31,7 @@ typedef struct presto_strategy {
     const char *codec; /* canonical text; NULL with "unprocessed", where nothing is stored */
     unsigned threads;
     size_t shards; /* 0 with "unprocessed" */
+    uint64_t reserved[2];
 } presto_strategy;
 
 /** Minimum, median and maximum over the runs; all the same, and no spread, where there was one. */
@@ -52,6 +53,7 @@ typedef struct presto_epoch_result {
     double context_switches_per_s;       /* voluntary and not */
     double disk_read_bytes; /* delivered by storage, not the page cache; NaN if it cannot be told */
     double peak_rss_bytes;  /* of the process; NaN if it cannot be told */
+    uint64_t reserved[2];
 } presto_epoch_result;
 
 typedef struct presto_strategy_result {
@@ -205,8 +207,9 @@ PRESTO_API const char *presto_sweep_load_command(const presto_sweep *sweep);
  * presto_strategy_file_done frees them.
  */
 typedef struct presto_strategy_file {
-    char *pipeline; /* name of a built-in one, or an absolute path */
-    char **set;     /* changes to it, for presto_pipeline_options.set */
+    size_t struct_bytes; /* what the program knows of it; set by the function that fills it */
+    char *pipeline;      /* name of a built-in one, or an absolute path */
+    char **set;          /* changes to it, for presto_pipeline_options.set */
     size_t set_count;
     char *split;
     char *codec;   /* canonical text; NULL with "unprocessed" */
@@ -227,9 +230,19 @@ typedef struct presto_strategy_file {
  * types and values out of range included), PRESTO_ERR_NOT_FOUND or PRESTO_ERR_UNSUPPORTED (the
  * codec). Whether the pipeline has the split is not checked here.
  */
-PRESTO_API presto_status presto_strategy_load(const char *path, presto_strategy_file *out,
-                                              presto_error *err);
-PRESTO_API void presto_strategy_file_done(presto_strategy_file *strategy);
+PRESTO_API presto_status presto_strategy_load_sized(const char *path, presto_strategy_file *out,
+                                                    presto_error *err);
+static inline presto_status presto_strategy_load(const char *path, presto_strategy_file *out,
+                                                 presto_error *err) {
+    out->struct_bytes = sizeof *out;
+    return presto_strategy_load_sized(path, out, err);
+}
+PRESTO_API void presto_strategy_file_done_sized(presto_strategy_file *strategy);
+static inline void presto_strategy_file_done(presto_strategy_file *strategy) {
+    if (strategy != NULL)
+        strategy->struct_bytes = sizeof *strategy;
+    presto_strategy_file_done_sized(strategy);
+}
 
 #ifdef __cplusplus
 }

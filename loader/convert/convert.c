@@ -189,20 +189,21 @@ static presto_status prepare(presto__conversion *job, const char *const *paths, 
 
 /* ---- the job ---- */
 
-static void fill_result(const presto__conversion *job, presto_convert_result *result) {
-    *result = (presto_convert_result){
-        .skipped = presto__progress_file_skipped(&job->progress),
-        .source_bytes = job->stats.read_bytes,
-        .wall_ns = presto__clock_ns() - job->started_ns,
-        .cpu_ns = presto__clock_process_cpu_ns() - job->cpu_started_ns,
-        .shards = job->shard_count,
-        .threads = job->is_finished ? job->options->threads : job->stats.threads};
+static void fill_result(const presto__conversion *job, presto_convert_result *result_out) {
+    presto_convert_result result = {.skipped = presto__progress_file_skipped(&job->progress),
+                                    .source_bytes = job->stats.read_bytes,
+                                    .wall_ns = presto__clock_ns() - job->started_ns,
+                                    .cpu_ns = presto__clock_process_cpu_ns() - job->cpu_started_ns,
+                                    .shards = job->shard_count,
+                                    .threads = job->is_finished ? job->options->threads
+                                                                : job->stats.threads};
     for (size_t i = 0; i < job->progress.shard_count; i++) {
         const presto_dataset_shard *shard = &job->progress.shards[i].described;
-        result->samples += shard->records;
-        result->stored_bytes += shard->stored_bytes;
-        result->raw_bytes += shard->raw_bytes;
+        result.samples += shard->records;
+        result.stored_bytes += shard->stored_bytes;
+        result.raw_bytes += shard->raw_bytes;
     }
+    presto__result_give(result_out, &result, sizeof result);
 }
 
 static void tell_notes(const presto__conversion *job) {
@@ -224,14 +225,15 @@ static presto_status run(presto__conversion *job, const char *const *paths, size
     return presto__conversion_conclude(job, err);
 }
 
-presto_status presto_convert(const presto_pipeline *pipeline, const char *const *paths,
-                             size_t path_count, const char *dir,
-                             const presto_convert_options *options,
-                             presto_convert_result *result_out, presto_error *err) {
+presto_status presto_convert_sized(const presto_pipeline *pipeline, const char *const *paths,
+                                   size_t path_count, const char *dir,
+                                   const presto_convert_options *options,
+                                   presto_convert_result *result_out, presto_error *err) {
     presto_convert_options taken;
     presto_convert_options_defaults(&taken);
     PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
     PRESTO__CHECK_ROOM(&taken.errors, err);
+    PRESTO_TRY(presto__result_check(result_out, err));
     options = &taken;
     presto__conversion job = {.options = options,
                               .pipeline = pipeline,

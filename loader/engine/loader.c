@@ -382,7 +382,7 @@ const presto_source *presto_loader_source(const presto_loader *loader) {
 
 /* ---- figures ---- */
 
-void presto_loader_get_stats(const presto_loader *loader, presto_loader_stats *stats_out) {
+void presto_loader_get_stats_sized(const presto_loader *loader, presto_loader_stats *stats_out) {
     presto__pool *pool = loader->pool;
     uint64_t now = presto__clock_ns();
     pthread_mutex_lock(&pool->lock);
@@ -421,7 +421,7 @@ void presto_loader_get_stats(const presto_loader *loader, presto_loader_stats *s
         stats.cache_evicted_blocks = disk.evicted_blocks;
     }
     stats.wall_ns = now - loader->opened_ns;
-    *stats_out = stats;
+    presto__result_give(stats_out, &stats, sizeof stats);
 }
 
 uint64_t presto_loader_epoch_samples(const presto_loader *loader) {

@@ -6,6 +6,7 @@
  */
 #include <stdio.h>
 
+#include "../../base/options_internal.h"
 #include "workers_internal.h"
 
 static const struct {
@@ -37,7 +38,8 @@ const char *presto_loader_step_name(const presto_loader *loader, size_t step) {
                          : presto_plan_step_name(loader->plan, step - cached);
 }
 
-presto_step_stats presto_loader_step_stats(const presto_loader *loader, size_t step) {
+void presto_loader_step_stats_sized(const presto_loader *loader, size_t step,
+                                    presto_step_stats *stats_out) {
     presto_step_stats sum = {0};
     pthread_mutex_lock(&loader->pool->lock);
     for (size_t i = 0; step < loader->step_count && i < loader->worker_count; i++) {
@@ -49,7 +51,7 @@ presto_step_stats presto_loader_step_stats(const presto_loader *loader, size_t s
         sum.unfused += worker->unfused;
     }
     pthread_mutex_unlock(&loader->pool->lock);
-    return sum;
+    presto__result_give(stats_out, &sum, sizeof sum);
 }
 
 static unsigned step_flags(const presto_loader *loader, size_t step) {
@@ -103,7 +105,7 @@ static void find_stage(const presto_loader *loader, const presto_loader_stats *s
     verdict->share = all > 0 ? largest / all : 0;
 }
 
-void presto_loader_verdict(const presto_loader *loader, presto_verdict *verdict_out) {
+void presto_loader_verdict_sized(const presto_loader *loader, presto_verdict *verdict_out) {
     presto_loader_stats stats;
     presto_loader_get_stats(loader, &stats);
     presto_verdict verdict = {.stage = PRESTO_STAGE_READ, .step = SIZE_MAX};
@@ -122,5 +124,5 @@ void presto_loader_verdict(const presto_loader *loader, presto_verdict *verdict_
                  stages[verdict.stage].text, verdict.step_name != NULL ? " " : "",
                  verdict.step_name != NULL ? verdict.step_name : "", verdict.share * 100);
     }
-    *verdict_out = verdict;
+    presto__result_give(verdict_out, &verdict, sizeof verdict);
 }

@@ -13,14 +13,13 @@
 
 #include "../../base/digest_internal.h"
 #include "../../base/file_internal.h"
+#include "../../base/options_internal.h"
 #include "dataset_internal.h"
 
 /* Not every JSON reader keeps larger numbers exact, so they are written as text. */
 #define EXACT_MAX ((uint64_t)1 << 53)
 
-void presto_dataset_info_done(presto_dataset_info *info) {
-    if (info == NULL)
-        return;
+void presto__dataset_info_free(presto_dataset_info *info) {
     for (size_t i = 0; i < info->feature_count; i++)
         free(info->features[i].name);
     for (size_t i = 0; i < info->shard_count; i++)
@@ -39,6 +38,12 @@ void presto_dataset_info_done(presto_dataset_info *info) {
     free(info->tool_version);
     free(info->input);
     *info = (presto_dataset_info){0};
+}
+
+void presto_dataset_info_done_sized(presto_dataset_info *info) {
+    presto_dataset_info taken;
+    presto__result_take(&taken, sizeof taken, info);
+    presto__dataset_info_free(&taken);
 }
 
 /* ---- writing ---- */
@@ -202,14 +207,19 @@ static presto_status write_info(const char *dir, const presto_dataset_info *info
     return status;
 }
 
-presto_status presto_dataset_info_write(const char *dir, presto_dataset_info *info, bool sync,
-                                        presto_error *err) {
+presto_status presto_dataset_info_write_sized(const char *dir, presto_dataset_info *info, bool sync,
+                                              presto_error *err) {
     char text[20];
-    snprintf(text, sizeof text, "%016" PRIx64, digest(info));
+    presto_dataset_info mine;
+    PRESTO_TRY(presto__result_check(info, err));
+    presto__result_copy(&mine, sizeof mine, info);
+    for (size_t i = 0; i < mine.shard_count; i++)
+        PRESTO__CHECK_ROOM(&mine.shards[i], err);
+    snprintf(text, sizeof text, "%016" PRIx64, digest(&mine));
     char *id = strdup(text);
     if (id == NULL)
         return presto_fail_memory(err, sizeof text);
-    presto_status status = write_info(dir, info, id, sync, err);
+    presto_status status = write_info(dir, &mine, id, sync, err);
     if (status < 0) {
         free(id);
         return status;

@@ -16,6 +16,7 @@
 
 #include "../../base/checked_internal.h"
 #include "../../base/file_internal.h"
+#include "../../base/options_internal.h"
 #include "dataset_internal.h"
 
 /* total: each position fits a file */
@@ -332,11 +333,12 @@ static presto_status get_info(const json_input *input, const json_t *json,
     return check_totals(input, json_object_get(json, "totals"), info);
 }
 
-presto_status presto_dataset_info_parse(presto_span json, const char *file,
-                                        presto_dataset_info *info_out, presto_error *err) {
+presto_status presto_dataset_info_parse_sized(presto_span json, const char *file,
+                                              presto_dataset_info *info_out, presto_error *err) {
     const json_input input = {file, err};
     json_error_t where = {0};
     presto_error why;
+    PRESTO_TRY(presto__result_check(info_out, err));
     if (presto__json_check_size(json, &why) < 0)
         return bad(&input, why.message);
     json_t *root = json_loadb((const char *)json.data, json.bytes, JSON_REJECT_DUPLICATES, &where);
@@ -350,15 +352,14 @@ presto_status presto_dataset_info_parse(presto_span json, const char *file,
     presto_dataset_info info = {0};
     presto_status status = get_info(&input, root, &info);
     json_decref(root);
-    if (status < 0)
-        presto_dataset_info_done(&info);
-    else
-        *info_out = info;
+    if (status >= 0)
+        presto__result_move(info_out, &info, sizeof info);
+    presto__dataset_info_free(&info);
     return status;
 }
 
-presto_status presto_dataset_info_read(const char *dir, presto_dataset_info *info_out,
-                                       presto_error *err) {
+presto_status presto_dataset_info_read_sized(const char *dir, presto_dataset_info *info_out,
+                                             presto_error *err) {
     char *path = presto__join_path(dir, PRESTO_DATASET_FILE);
     if (path == NULL)
         return presto_fail_memory(err, strlen(dir));
@@ -370,7 +371,7 @@ presto_status presto_dataset_info_read(const char *dir, presto_dataset_info *inf
         presto_error_set_file(err, dir);
     }
     if (status == PRESTO_OK)
-        status = presto_dataset_info_parse(presto_buffer_span(&text), path, info_out, err);
+        status = presto_dataset_info_parse_sized(presto_buffer_span(&text), path, info_out, err);
     presto_buffer_done(&text);
     free(path);
     return status;

@@ -24,16 +24,19 @@ void presto_info_options_init(presto_info_options *options, size_t struct_bytes)
     presto__options_give(options, struct_bytes, &defaults, sizeof defaults);
 }
 
-void presto_info_done(presto_info *info) {
-    if (info == NULL)
-        return;
+static void free_info(presto_info *info) {
     for (size_t i = 0; i < info->file_count; i++)
         free(info->files[i].path);
     for (size_t i = 0; i < info->feature_count; i++)
         free(info->features[i].name);
     free(info->files);
     free(info->features);
-    *info = (presto_info){0};
+}
+
+void presto_info_done_sized(presto_info *info) {
+    presto_info taken;
+    presto__result_take(&taken, sizeof taken, info);
+    free_info(&taken);
 }
 
 const char *presto_content_name(presto_span bytes) {
@@ -383,9 +386,9 @@ static void take_known_sizes(collector *c) {
     c->info->raw_bytes_exact = true;
 }
 
-presto_status presto_info_collect(const char *const *paths, size_t path_count,
-                                  const presto_info_options *options, presto_info *info_out,
-                                  presto_error *err) {
+presto_status presto_info_collect_sized(const char *const *paths, size_t path_count,
+                                        const presto_info_options *options, presto_info *info_out,
+                                        presto_error *err) {
     presto_info_options mine;
     presto_shard_options shard_options;
     presto_info info = {0};
@@ -393,6 +396,7 @@ presto_status presto_info_collect(const char *const *paths, size_t path_count,
     collector c = {.info = &info};
     presto_info_options_defaults(&mine);
     PRESTO_TRY(presto__options_take(&mine, sizeof mine, options, err));
+    PRESTO_TRY(presto__result_check(info_out, err));
     presto_shard_options_defaults(&shard_options);
     shard_options.tolerate = true;
     PRESTO_TRY(presto_dataset_open(paths, path_count, &shard_options, &c.dataset, err));
@@ -410,9 +414,8 @@ presto_status presto_info_collect(const char *const *paths, size_t path_count,
     presto_arena_done(&c.arena);
     presto_arena_done(&c.names);
     presto_dataset_free(c.dataset);
-    if (status < 0)
-        presto_info_done(&info);
-    else
-        *info_out = info;
+    if (status >= 0)
+        presto__result_move(info_out, &info, sizeof info);
+    free_info(&info);
     return status;
 }

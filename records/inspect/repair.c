@@ -53,12 +53,13 @@ void presto_repair_options_init(presto_repair_options *options, size_t struct_by
     presto__options_give(options, struct_bytes, &defaults, sizeof defaults);
 }
 
-presto_status presto_repair_file(const char *path, const char *out_path,
-                                 const presto_repair_options *options,
-                                 presto_repair_result *result_out, presto_error *err) {
+presto_status presto_repair_file_sized(const char *path, const char *out_path,
+                                       const presto_repair_options *options,
+                                       presto_repair_result *result_out, presto_error *err) {
     presto_repair_options taken;
     presto_repair_options_defaults(&taken);
     PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
+    PRESTO_TRY(presto__result_check(result_out, err));
     presto__scan *scan = NULL;
     presto_shard_writer *writer = NULL;
     presto_repair_result result = {0};
@@ -83,8 +84,8 @@ presto_status presto_repair_file(const char *path, const char *out_path,
     status = judge_foreign(path, status, err);
     if (status < 0)
         presto_error_set_file(err, path);
-    else if (result_out != NULL)
-        *result_out = result;
+    else
+        presto__result_give(result_out, &result, sizeof result);
     return status;
 }
 

@@ -258,12 +258,9 @@ static presto_status verify_records(verifier *v, presto_error *err) {
     return v->options->check_index ? check_index(v, err) : PRESTO_OK;
 }
 
-presto_status presto_verify_file(const char *path, const presto_verify_options *options,
+static presto_status verify_file(const char *path, const presto_verify_options *options,
                                  presto_verify_result *result, presto_error *err) {
-    presto_verify_options taken;
-    presto_verify_options_defaults(&taken);
-    PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
-    verifier v = {.path = path, .options = &taken, .result = result};
+    verifier v = {.path = path, .options = options, .result = result};
     presto_error fault;
     result->files++;
     presto_status status = verify_records(&v, &fault);
@@ -277,6 +274,25 @@ presto_status presto_verify_file(const char *path, const presto_verify_options *
     if (status < 0 && err != NULL)
         *err = fault;
     return status < 0 ? status : PRESTO_OK;
+}
+
+static presto_status take_options(const presto_verify_options *options,
+                                  presto_verify_options *taken_out,
+                                  const presto_verify_result *result, presto_error *err) {
+    presto_verify_options_defaults(taken_out);
+    PRESTO_TRY(presto__options_take(taken_out, sizeof *taken_out, options, err));
+    return presto__result_check(result, err);
+}
+
+presto_status presto_verify_file_sized(const char *path, const presto_verify_options *options,
+                                       presto_verify_result *result, presto_error *err) {
+    presto_verify_options taken;
+    presto_verify_result sum;
+    PRESTO_TRY(take_options(options, &taken, result, err));
+    presto__result_copy(&sum, sizeof sum, result);
+    presto_status status = verify_file(path, &taken, &sum, err);
+    presto__result_give(result, &sum, sizeof sum);
+    return status;
 }
 
 /* ---- datasets ---- */
@@ -352,7 +368,7 @@ static presto_status verify_ours(const presto_dataset *dataset, const presto_ver
     for (size_t i = 0; i < info->shard_count; i++) {
         const char *path = presto_dataset_shard_path(dataset, i);
         uint64_t before = result->records, unreadable = result->faults_of[PRESTO_FAULT_IO];
-        PRESTO_TRY(presto_verify_file(path, &options, result, err));
+        PRESTO_TRY(verify_file(path, &options, result, err));
         verifier v = {.path = path, .options = &options, .result = result};
         if (result->faults_of[PRESTO_FAULT_IO] == unreadable)
             PRESTO_TRY(check_manifest(&v, &info->shards[i], result->records - before, err));
@@ -360,16 +376,13 @@ static presto_status verify_ours(const presto_dataset *dataset, const presto_ver
     return PRESTO_OK;
 }
 
-presto_status presto_verify_paths(const char *const *paths, size_t path_count,
+static presto_status verify_paths(const char *const *paths, size_t path_count,
                                   const presto_verify_options *options,
                                   presto_verify_result *result, presto_error *err) {
-    presto_verify_options taken;
-    presto_verify_options_defaults(&taken);
-    PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
     presto_dataset *dataset = NULL;
     presto_status status = presto__dataset_open_ours(paths, path_count, &dataset, err);
     if (status == PRESTO_OK) {
-        status = verify_ours(dataset, &taken, result, err);
+        status = verify_ours(dataset, options, result, err);
         presto_dataset_free(dataset);
         return status;
     }
@@ -378,7 +391,19 @@ presto_status presto_verify_paths(const char *const *paths, size_t path_count,
     presto__listing listing = {0};
     status = presto__listing_of(paths, path_count, &listing, err);
     for (size_t i = 0; i < listing.count && status == PRESTO_OK; i++)
-        status = presto_verify_file(listing.paths[i], &taken, result, err);
+        status = verify_file(listing.paths[i], options, result, err);
     presto__listing_done(&listing);
+    return status;
+}
+
+presto_status presto_verify_paths_sized(const char *const *paths, size_t path_count,
+                                        const presto_verify_options *options,
+                                        presto_verify_result *result, presto_error *err) {
+    presto_verify_options taken;
+    presto_verify_result sum;
+    PRESTO_TRY(take_options(options, &taken, result, err));
+    presto__result_copy(&sum, sizeof sum, result);
+    presto_status status = verify_paths(paths, path_count, &taken, &sum, err);
+    presto__result_give(result, &sum, sizeof sum);
     return status;
 }

@@ -294,10 +294,12 @@ static void remove_index(const char *path) {
     free(index);
 }
 
-presto_status presto_shard_writer_finish(presto_shard_writer *writer,
-                                         presto_shard_summary *summary_out, presto_error *err) {
+presto_status presto_shard_writer_finish_sized(presto_shard_writer *writer,
+                                               presto_shard_summary *summary_out,
+                                               presto_error *err) {
     if (writer->failed < 0)
         return refuse(writer, err);
+    PRESTO_TRY(presto__result_check(summary_out, err));
     presto_status status = complete(writer, err);
     bool named = false;
     /* An index of an earlier file of this name would not fit, but should not stay here. */
@@ -321,8 +323,7 @@ presto_status presto_shard_writer_finish(presto_shard_writer *writer,
     free(writer->partial);
     writer->partial = NULL; /* nothing to remove any more */
     writer->failed = PRESTO_ERR_STOPPED;
-    if (summary_out != NULL)
-        *summary_out = writer->summary;
+    presto__result_give(summary_out, &writer->summary, sizeof writer->summary);
     return PRESTO_OK;
 }
 

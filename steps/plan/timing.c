@@ -6,6 +6,7 @@
  */
 
 #include "../../base/clock_internal.h"
+#include "../../base/options_internal.h"
 #include "plan_internal.h"
 
 #define OVERHEAD_DIVISOR 50
@@ -63,15 +64,16 @@ static uint64_t read_counter(const _Atomic uint64_t *counter) {
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-presto_step_stats presto_plan_worker_stats(const presto_plan_worker *worker, size_t i) {
+void presto_plan_worker_stats_sized(const presto_plan_worker *worker, size_t i,
+                                    presto_step_stats *stats_out) {
+    static const presto__step_counters none;
     presto_step_stats stats = {0};
-    if (i >= worker->plan->step_count)
-        return stats;
-    const presto__step_counters *counters = &worker->counters[i];
+    const presto__step_counters *counters =
+        i < worker->plan->step_count ? &worker->counters[i] : &none;
     stats.samples = read_counter(&counters->samples);
     stats.busy_ns = read_counter(&counters->busy_ns);
     stats.out_bytes = read_counter(&counters->out_bytes);
     stats.dropped = read_counter(&counters->dropped);
     stats.unfused = read_counter(&counters->unfused);
-    return stats;
+    presto__result_give(stats_out, &stats, sizeof stats);
 }

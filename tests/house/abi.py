@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program that was compiled with other headers runs with this library.
 
-Older headers are made from those of today: the last field of every options struct is taken away, so that the library's structs
-have grown by it. Newer ones get a field more. In a group of options, which must not change its size, the room that is reserved gets
-what the last field had, or gives a word to the new one. tests/abi/layout.txt keeps the place of each field; fields may only be added
-behind the others, in a group at the start of its room (write them down with --update, and count PRESTO_VERSION_MINOR up).
+Older headers are made from those of today: the last field of every struct with struct_bytes (options, results) is taken away, so
+that the library's structs have grown by it. Newer ones get a field more. In a struct with reserved room (groups of options, elements of
+arrays), which must not change its size, the room gets what the last field had, or gives a word to the new one. tests/abi/layout.txt
+keeps the place of each field and the values of constants; fields may only be added behind the others, in reserved room at its start (write them down with --update,
+and count PRESTO_VERSION_MINOR up). All other structs of the public headers stay as they are.
 
 Usage: abi.py ROOT BUILD_DIR LIBRARY CC [--update]
 """
@@ -18,9 +19,14 @@ import sys
 import tempfile
 
 STRUCT = re.compile(r"typedef struct (presto_\w+) \{\n(.*?)\n\} \1;", re.DOTALL)
-NAMES = re.compile(r"(?:\(\*(\w+)\)\(.*\)|(\w+)(?:\[\w+\])*)\s*(?:,|$)")
+NAMES = re.compile(r"(\w+)(?:\[\w+\])*\s*(?:,|$)")
 ROOM = re.compile(r"uint64_t reserved\[(\d+)\]")
+# Enumerators, and what programs size their buffers by.
+CONSTANT = re.compile(r"^(?: +(?:X\()?|#define )(PRESTO_\w+)(?= = |, -?\d+,|(?<=_BYTES) \d)", re.MULTILINE)
 WORD = 8
+# The library makes them, one at a time, and programs get a pointer: they may grow at their end.
+HANDED_OUT = {"presto_batch", "presto_fault", "presto_output_request", "presto_progress", "presto_source_type",
+              "presto_strategy_result", "presto_sweep_facts"}
 
 
 def declarations(body):
@@ -36,19 +42,19 @@ def is_group(body):
     return bool(ROOM.fullmatch(body[-1]))
 
 
+def may_grow(name, body):
+    return is_sized(body) or is_group(body) or name in HANDED_OUT
+
+
 def structs(root):
-    """Those that may grow: with struct_bytes at their start, or with room at their end."""
-    found = {}
-    for header in sorted((root / "include" / "presto").glob("*.h")):
-        for match in STRUCT.finditer(header.read_text()):
-            body = declarations(match.group(2))
-            if is_sized(body) or is_group(body):
-                found[match.group(1)] = body
-    return found
+    return {match.group(1): declarations(match.group(2)) for header in sorted((root / "include" / "presto").glob("*.h"))
+            for match in STRUCT.finditer(header.read_text())}
 
 
 def fields(declaration):
-    return [a or b for a, b in NAMES.findall(declaration.replace("*", " "))]
+    if "(*" in declaration:
+        return re.findall(r"\(\*(\w+)\)", declaration)[:1]
+    return NAMES.findall(declaration)
 
 
 def older(name, body, places):
@@ -96,10 +102,15 @@ class Compiler:
 
 
 def layout(compiler, root, found):
-    lines = ["#include <presto/presto.h>\n#include <stddef.h>\n#include <stdio.h>\nint main(void) {\n"]
+    headers = sorted((root / "include" / "presto").glob("*.h"))
+    lines = [f"#include <presto/{header.name}>\n" for header in headers] + ["#include <stdio.h>\nint main(void) {\n"]
+    for name in sorted({name for header in headers for name in CONSTANT.findall(header.read_text())}):
+        lines.append(f'printf("constant {name} 0 %lld\\n", (long long){name});\n')
     for name, body in sorted(found.items()):
         for field in (f for declaration in body for f in fields(declaration)):
             lines.append(f'printf("{name} {field} %zu %zu\\n", offsetof({name}, {field}), sizeof((({name} *)0)->{field}));\n')
+        if not may_grow(name, body):
+            lines.append(f'printf("{name} sizeof 0 %zu\\n", sizeof({name}));\n')
     source = compiler.work / "layout.c"
     source.write_text("".join(lines) + "return 0;\n}\n")
     return run([compiler.build(source, root / "include", "layout")], capture_output=True).stdout.splitlines()
@@ -118,9 +129,13 @@ def check_layout(now, kept):
         if now.get((name, field)) != place and not is_room_used:
             faults.append(f"{name}.{field}: moved, changed or gone")
     for (name, field), (offset, _) in now.items():
+        if name == "constant":  # new ones harm nobody
+            continue
         first_free = kept.get((name, "reserved"), (max((p[0] + 1 for (n, _), p in kept.items() if n == name), default=0), 0))[0]
         if (name, field) not in kept and offset < first_free:
             faults.append(f"{name}.{field} is new and not behind the others")
+        elif (name, field) not in kept and (name, "sizeof") in kept:
+            faults.append(f"{name}.{field} is new: this struct cannot grow")
         elif now[name, field] != kept.get((name, field)):
             faults.append(f"{name}.{field} is new: write it down with --update")
     return faults

@@ -52,9 +52,11 @@ static char *make_dataset(char *base) {
     ck_assert_ok(presto_shard_writer_finish(writer, &summary, &err), &err);
     presto_shard_writer_free(writer);
     info.shards = calloc(1, sizeof *info.shards);
-    info.shards[0] =
-        (presto_dataset_shard){strdup("data-00000-of-00001.tfrecord"), RECORDS,
-                               summary.stored_bytes, summary.payload_bytes, summary.crc32c};
+    info.shards[0] = (presto_dataset_shard){.file = strdup("data-00000-of-00001.tfrecord"),
+                                            .records = RECORDS,
+                                            .stored_bytes = summary.stored_bytes,
+                                            .raw_bytes = summary.payload_bytes,
+                                            .crc32c = summary.crc32c};
     info.features = calloc(2, sizeof *info.features);
     info.features[0] =
         (presto_feature_spec){strdup("image"), PRESTO_ENCODE_TENSOR, {PRESTO_UINT8, 3, {8, 8, 3}}};

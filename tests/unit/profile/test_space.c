@@ -153,13 +153,13 @@ END_TEST
 
 START_TEST(strategies_read_as_words) {
     char text[PRESTO__STRATEGY_TEXT_BYTES];
-    const presto_strategy a = {"resized", "zstd:1", 2, 2};
+    const presto_strategy a = {.split = "resized", .codec = "zstd:1", .threads = 2, .shards = 2};
     ck_assert_str_eq(presto__strategy_format(&a, text, sizeof text),
                      "resized with zstd:1 on 2 threads");
-    const presto_strategy b = {"decoded", "none", 1, 1};
+    const presto_strategy b = {.split = "decoded", .codec = "none", .threads = 1, .shards = 1};
     ck_assert_str_eq(presto__strategy_format(&b, text, sizeof text),
                      "decoded uncompressed on 1 thread");
-    const presto_strategy c = {PRESTO_UNPROCESSED, NULL, 0, 0};
+    const presto_strategy c = {.split = PRESTO_UNPROCESSED};
     ck_assert_str_eq(presto__strategy_format(&c, text, sizeof text),
                      "the unprocessed files without threads");
 }

@@ -41,10 +41,16 @@ static presto_dataset_info make_info(void) {
     info.label_names[0] = text_of("cat");
     info.label_names[1] = text_of("d\xc3\xb6g");
     info.shards = calloc(2, sizeof *info.shards);
-    info.shards[0] =
-        (presto_dataset_shard){text_of("data-00000-of-00002.tfrecord"), 10, 1000, 5000, 0x01234567};
-    info.shards[1] = (presto_dataset_shard){text_of("data-00001-of-00002.tfrecord"), 11, 1100,
-                                            (uint64_t)1 << 60, 0xffffffff};
+    info.shards[0] = (presto_dataset_shard){.file = text_of("data-00000-of-00002.tfrecord"),
+                                            .records = 10,
+                                            .stored_bytes = 1000,
+                                            .raw_bytes = 5000,
+                                            .crc32c = 0x01234567};
+    info.shards[1] = (presto_dataset_shard){.file = text_of("data-00001-of-00002.tfrecord"),
+                                            .records = 11,
+                                            .stored_bytes = 1100,
+                                            .raw_bytes = (uint64_t)1 << 60,
+                                            .crc32c = 0xffffffff};
     return info;
 }
 
@@ -303,9 +309,11 @@ static void make_ours(const char *dir) {
         presto_shard_summary summary;
         snprintf(name, sizeof name, "data-%05zu-of-00003.tfrecord", i);
         write_records(path_in(dir, name), counts[i], PRESTO_FILE_PLAIN, true, &summary);
-        info.shards[i] =
-            (presto_dataset_shard){text_of(name), summary.records, summary.stored_bytes,
-                                   summary.payload_bytes, summary.crc32c};
+        info.shards[i] = (presto_dataset_shard){.file = text_of(name),
+                                                .records = summary.records,
+                                                .stored_bytes = summary.stored_bytes,
+                                                .raw_bytes = summary.payload_bytes,
+                                                .crc32c = summary.crc32c};
     }
     ck_assert_ok(presto_dataset_info_write(dir, &info, true, &err), &err);
     presto_dataset_info_done(&info);

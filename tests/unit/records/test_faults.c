@@ -254,8 +254,11 @@ static void make_inputs(void) {
         snprintf(path, sizeof path, "%s/data.tfrecord", folder);
         ck_assert_ok(write_shard(path, (presto_file_compression)i, &summary), &err);
         char name[] = "data.tfrecord", feature_name[] = "x";
-        presto_dataset_shard shard = {name, summary.records, summary.stored_bytes,
-                                      summary.payload_bytes, summary.crc32c};
+        presto_dataset_shard shard = {.file = name,
+                                      .records = summary.records,
+                                      .stored_bytes = summary.stored_bytes,
+                                      .raw_bytes = summary.payload_bytes,
+                                      .crc32c = summary.crc32c};
         presto_feature_spec feature = {feature_name, PRESTO_ENCODE_INT64, {PRESTO_INT64, 0, {0}}};
         presto_dataset_info info = {.shards = &shard,
                                     .shard_count = 1,
