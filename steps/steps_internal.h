@@ -20,6 +20,7 @@ extern const presto_step_type presto__step_random_crop;
 extern const presto_step_type presto__step_greyscale;
 extern const presto_step_type presto__step_bpe_encode;
 extern const presto_step_type presto__step_aggregate;
+extern const presto_step_type presto__step_embed;
 
 /* A built-in pipeline: the text of pipelines/NAME.yaml; the table ends with a NULL name. */
 typedef struct presto__builtin {

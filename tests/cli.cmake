@@ -13,3 +13,8 @@ foreach(name ${cli_tests})
   set_tests_properties(cli.${name} PROPERTIES ENVIRONMENT
     "PRESTO_TOOLS=$<TARGET_FILE_DIR:presto-load>;PRESTO_PHOTOS=$<TARGET_FILE:presto-make-photos>;PRESTO_SANITIZE=${PRESTO_SANITIZE}")
 endforeach()
+if(PRESTO_HAVE_SENTENCEPIECE)
+  add_test(NAME cli.text_steps COMMAND ${PRESTO_SYSTEM_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/cli/test_text_steps.py)
+  set_tests_properties(cli.text_steps PROPERTIES ENVIRONMENT
+    "PRESTO_TOOLS=$<TARGET_FILE_DIR:presto-load>;PRESTO_SANITIZE=${PRESTO_SANITIZE}")
+endif()

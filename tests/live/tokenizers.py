@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""bpe-encode against the libraries that models come from: the ids of 1 MB of hard text must be the same.
+"""bpe-encode against the libraries that models come from: the ids of 1 MB of hard text must be the same. embed against NumPy.
 
 Runs in the tests' Python environment. Usage: tokenizers.py TOOLS_DIR GOLDEN_DIR
 """
@@ -14,6 +14,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "examples"))
 import tempfile
 
 import numpy
+import safetensors.numpy
 import sentencepiece
 
 import npy_stream
@@ -25,6 +26,7 @@ source: {type: files, match: ["*.txt"], feature: text}
 steps:
   - {step: read-file,  yields: concatenated}
   - {step: bpe-encode, yields: bpe-encoded}
+  - {step: embed,      yields: embedded}
 """
 SENTENCEPIECE = {
     "unigram, nmt_nfkc": {"model_type": "unigram", "vocab_size": 2000},
@@ -37,13 +39,17 @@ SENTENCEPIECE = {
 }
 
 
-def encode(tools, folder, model):
-    """The ids of each file of the folder, in the order of their names."""
+def load(tools, folder, *options):
+    """The result of each file of the folder, in the order of their names."""
     rows = []
-    for batch in npy_stream.load("--quiet", "-j", "2", "-b", "4", "-p", folder / "pipeline.yaml", "--set", f"bpe-encode.model={model}", "--features", "text",
-                                 folder / "texts", program=tools / "presto-load"):
+    for batch in npy_stream.load("--quiet", "-j", "2", "-b", "4", "-p", folder / "pipeline.yaml", *options, "--features", "text", folder / "texts",
+                                 program=tools / "presto-load"):
         rows += [batch["text"][row] for row in range(len(batch["text"]))]
     return rows
+
+
+def encode(tools, folder, model):
+    return load(tools, folder, "--to", "bpe-encoded", "--set", f"bpe-encode.model={model}")
 
 
 def compare(name, got, texts, reference):
@@ -67,6 +73,36 @@ def check_sentencepiece(tools, folder, train, texts):
         compare(name, encode(tools, folder, folder / "model.model"), texts, model.encode)
 
 
+def made_table(rows, columns, seed):
+    """As docs/tokenizers.md has it."""
+    raw = numpy.random.Philox(key=[seed, 0]).random_raw((rows * columns + 1) // 2)
+    bits = raw.view(numpy.uint32)[:rows * columns]
+    table = ((bits >> 8).astype("f4") * numpy.float32(2**-24) - numpy.float32(0.5)) * numpy.float32(0.1)
+    return table.reshape(rows, columns)
+
+
+def check_embed(tools, folder, golden):
+    model = ["--set", f"bpe-encode.model={golden / 'tokenizers' / 'bpe.model'}"]
+    ids = load(tools, folder, "--to", "bpe-encoded", *model)
+    table = numpy.random.default_rng(1).standard_normal((1300, 17)).astype("<f4")
+    table[5] = numpy.nan
+    numpy.save(folder / "table.npy", table)
+    safetensors.numpy.save_file({"other": table[:3].astype("f2"), "table": table}, folder / "two.safetensors")
+    safetensors.numpy.save_file({"table": table}, folder / "one.safetensors", metadata={"format": "np"})
+    for options, wanted in (
+        (["embed.table=table.npy"], table),
+        (["embed.table=one.safetensors"], table),
+        (["embed.table=two.safetensors", "embed.tensor=table"], table),
+        (["embed.rows=1300", "embed.columns=5", "embed.seed=2147483647"], made_table(1300, 5, 2147483647)),
+        ([], made_table(50001, 768, 0)),
+    ):
+        sets = [word for option in options for word in ("--set", option.replace("embed.table=", f"embed.table={folder}/"))]
+        rows = load(tools, folder, *model, *sets)
+        for number, row in enumerate(rows):
+            assert row.tobytes() == wanted[ids[number]].tobytes(), f"embed {options}: text {number}"
+        print(f"embed {options}: {sum(map(len, rows))} rows equal", flush=True)
+
+
 def main():
     tools, golden = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
     with tempfile.TemporaryDirectory() as name:
@@ -77,6 +113,9 @@ def main():
         for number, text in enumerate(texts):
             (folder / "texts" / f"{number:03}.txt").write_bytes(text)
         check_sentencepiece(tools, folder, golden / "tokenizers" / "train.txt", texts)
+        for path in sorted((folder / "texts").iterdir())[7:]:
+            path.unlink()
+        check_embed(tools, folder, golden)
 
 
 if __name__ == "__main__":

@@ -43,9 +43,11 @@ static inline presto_status rig_open(rig *r, const char *steps, const presto_ten
     *r = (rig){0};
     /* Values that are no files enter behind steps that only complete the pipeline. */
     bool is_bytes = in->dtype == PRESTO_STRING;
+    const char *before =
+        in->dtype == PRESTO_INT32 ? "{step: bpe-encode}, " : "{step: decode-image, channels: 0}, ";
     snprintf(yaml, sizeof yaml,
              "name: t\nsource: {type: files}\nsteps: [{step: read-file}, %s%s]\n",
-             is_bytes ? "" : "{step: decode-image, channels: 0}, ", steps);
+             is_bytes ? "" : before, steps);
     PRESTO_TRY(presto_pipeline_parse(presto_span_of_text(yaml), "t", NULL, &r->pipeline, err));
     presto_plan_options options = {.struct_bytes = sizeof options,
                                    .first_step = is_bytes ? 1 : 2,
