@@ -10,6 +10,8 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -254,8 +256,19 @@ presto_status presto__partial_open(const char *path, char **partial_out, int *fd
     return PRESTO_OK;
 }
 
-presto_status presto_file_replace(const char *path, const presto_span *pieces, size_t piece_count,
-                                  bool sync, presto_error *err) {
+/* Signals that end the process. They wait while a file has a temporary name, so that a program of
+ * one thread that catches none leaves nothing behind. */
+static void hold_signals(sigset_t *before) {
+    sigset_t ending;
+    sigemptyset(&ending);
+    sigaddset(&ending, SIGINT);
+    sigaddset(&ending, SIGTERM);
+    sigaddset(&ending, SIGHUP);
+    (void)pthread_sigmask(SIG_BLOCK, &ending, before);
+}
+
+static presto_status replace(const char *path, const presto_span *pieces, size_t piece_count,
+                             bool sync, presto_error *err) {
     char *partial;
     int fd;
     PRESTO_TRY(presto__partial_open(path, &partial, &fd, err));
@@ -271,6 +284,15 @@ presto_status presto_file_replace(const char *path, const presto_span *pieces, s
     if (status < 0)
         unlink(partial);
     free(partial);
+    return status;
+}
+
+presto_status presto_file_replace(const char *path, const presto_span *pieces, size_t piece_count,
+                                  bool sync, presto_error *err) {
+    sigset_t before;
+    hold_signals(&before);
+    presto_status status = replace(path, pieces, piece_count, sync, err);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return status;
 }
 

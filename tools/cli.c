@@ -349,7 +349,11 @@ static void on_signal(int number) {
 }
 
 void cli_catch_signals(void) {
+    static bool is_done;
     struct sigaction action;
+    if (is_done)
+        return;
+    is_done = true;
     memset(&action, 0, sizeof action);
     sigemptyset(&action.sa_mask);
     action.sa_handler = on_alarm;

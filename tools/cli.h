@@ -206,7 +206,7 @@ uint64_t cli_now_ns(void);
 /**
  * From here on SIGINT and SIGTERM only set a flag, so that files can be cleaned up; a second signal
  * ends the program at once. After the first, blocking calls are interrupted at least once a second.
- */
+ * Further calls have no effect. */
 void cli_catch_signals(void);
 bool cli_interrupted(void); /* any thread */
 /** A presto_stop_fn that says cli_interrupted(). */

@@ -7,6 +7,7 @@
 static bool on_progress(void *user, const presto_progress *progress) {
     cli_progress_state state = {"records", progress->samples_done, progress->samples_total,
                                 progress->bytes_written, ""};
+    cli_catch_signals(); /* nothing to clean up until here */
     cli_progress_show(user, &state);
     return !cli_interrupted();
 }
@@ -39,7 +40,6 @@ int inspect_recode(recode_options *options, const char *output, const char *cons
     presto_error err;
     presto_convert_result result;
     cli_progress progress;
-    cli_catch_signals();
     cli_progress_start(&progress, options->quiet);
     options->convert.errors.on_warning = cli_warning;
     options->convert.on_progress = on_progress;

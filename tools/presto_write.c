@@ -344,6 +344,7 @@ typedef struct watch {
 
 static bool on_progress(void *user, const presto_progress *progress) {
     watch *w = user;
+    cli_catch_signals(); /* nothing to clean up until here */
     char note[64] = "";
     if (progress->skipped > 0)
         snprintf(note, sizeof note, "%ju skipped", (uintmax_t)progress->skipped);
@@ -409,7 +410,6 @@ static int run(write_job *w, const presto_pipeline *pipeline, const char *const 
     presto_error err;
     presto_convert_result result;
     watch watching;
-    cli_catch_signals();
     cli_progress_start(&watching.progress, w->quiet);
     w->convert.on_note = on_note;
     w->convert.on_note_user = w;

@@ -21,8 +21,8 @@ typedef struct presto_progress {
 } presto_progress;
 
 /**
- * Called now and then from the calling thread; return false to stop (the job ends with
- * PRESTO_ERR_STOPPED).
+ * Called from the calling thread: first when the input has been listed and nothing is written yet,
+ * then now and then. Return false to stop (the job ends with PRESTO_ERR_STOPPED).
  */
 typedef bool (*presto_progress_fn)(void *user, const presto_progress *progress);
 

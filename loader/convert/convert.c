@@ -213,10 +213,21 @@ static void tell_notes(const presto__conversion *job) {
         job->options->on_note(job->options->on_note_user, notes[i]);
 }
 
+/* Until here there is nothing to clean up. Whoever catches signals may begin now. */
+static presto_status tell_start(const presto__conversion *job, presto_error *err) {
+    const presto_convert_options *options = job->options;
+    const presto_progress progress = {.samples_total = job->sample_count,
+                                      .elapsed_ns = presto__clock_ns() - job->started_ns};
+    if (options->on_progress == NULL || options->on_progress(options->on_progress_user, &progress))
+        return PRESTO_OK;
+    return presto_fail(err, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "stopped");
+}
+
 static presto_status run(presto__conversion *job, const char *const *paths, size_t path_count,
                          presto_error *err) {
     PRESTO_TRY(prepare(job, paths, path_count, err));
     tell_notes(job);
+    PRESTO_TRY(tell_start(job, err));
     PRESTO_TRY(presto__conversion_open_folder(job, err));
     if (!job->is_finished) {
         PRESTO_TRY(presto__conversion_make_dictionary(job, err));

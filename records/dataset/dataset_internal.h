@@ -34,8 +34,10 @@ const char *presto__find_double(const char **names, size_t count);
 
 /* ---- the TFRecord files that paths mean ---- */
 
-/** Paths, in order. Zero-initialise. */
+/** Paths, in order. Zero-initialise, but for the caller's hook. */
 typedef struct presto__listing {
+    presto_stop_fn should_stop; /* asked for each name; NULL: never */
+    void *should_stop_user;
     char **paths;
     size_t count;
     size_t capacity;
@@ -50,7 +52,7 @@ typedef struct presto__listing {
  * below it is entered once (base/walk_internal.h).
  * Returns: PRESTO_ERR_NOT_FOUND (no such path, no TFRecord file in it); PRESTO_ERR_BUSY (a folder
  *          in it is an unfinished dataset of ours); PRESTO_ERR_ARGUMENT (one is a dataset with a
- *          dataset.json of its own); PRESTO_ERR_IO; PRESTO_ERR_MEMORY.
+ *          dataset.json of its own); PRESTO_ERR_IO; PRESTO_ERR_MEMORY; PRESTO_ERR_STOPPED.
  */
 presto_status presto__listing_of(const char *const *paths, size_t path_count,
                                  presto__listing *listing, presto_error *err);

@@ -117,7 +117,9 @@ static presto_status holds_records(presto__listing *listing, const char *path, c
 
 static presto_status want_name(void *user, const char *folder, const char *name, bool *wanted_out,
                                presto_error *err) {
-    (void)user;
+    const presto__listing *listing = user;
+    if (listing->should_stop != NULL && listing->should_stop(listing->should_stop_user))
+        return presto_fail(err, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "stopped");
     if (strcmp(name, PRESTO_DATASET_FILE) == 0) {
         presto_status status =
             presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,

@@ -388,7 +388,8 @@ static presto_status verify_paths(const char *const *paths, size_t path_count,
     }
     if (status < 0)
         return status;
-    presto__listing listing = {0};
+    presto__listing listing = {.should_stop = options->should_stop,
+                               .should_stop_user = options->should_stop_user};
     status = presto__listing_of(paths, path_count, &listing, err);
     for (size_t i = 0; i < listing.count && status == PRESTO_OK; i++)
         status = verify_file(listing.paths[i], options, result, err);

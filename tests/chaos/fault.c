@@ -7,6 +7,7 @@
  *   an errno and +  the K-th and all later ones fail with it ("28+")
  *   short           the K-th moves one byte (read, write and similar calls)
  *   kill, term, int the signal arrives just before the K-th call
+ *   stuck           SIGINT arrives just before the K-th call, which then never returns
  * PRESTO_FAULT_COUNTS=FILE: at exit, the number of calls of each kind, one "CALL N" a line.
  *
  * Calls of the same kind count together (malloc, calloc, realloc and aligned_alloc; open, openat
@@ -62,7 +63,7 @@ static int chosen = -1;
 static long chosen_number;
 static bool from_then_on;
 static int fault_errno, fault_signal;
-static bool one_byte;
+static bool one_byte, is_stuck;
 
 /* The address range of jansson's code; set before there are threads. */
 static uintptr_t jansson_begin, jansson_end;
@@ -96,6 +97,8 @@ __attribute__((constructor)) static void start(void) {
         fault_signal = SIGTERM;
     else if (strcmp(what, "int") == 0)
         fault_signal = SIGINT;
+    else if ((is_stuck = strcmp(what, "stuck") == 0))
+        fault_signal = SIGINT;
     else {
         char *end;
         fault_errno = (int)strtol(what, &end, 10);
@@ -124,6 +127,8 @@ static enum what next(enum call call) {
         return NOTHING;
     if (fault_signal != 0) {
         kill(getpid(), fault_signal);
+        while (is_stuck)
+            pause();
         return SIGNAL;
     }
     if (one_byte)

@@ -198,6 +198,21 @@ class Faults(FaultCase):
                 names = {p.name for p in out.iterdir()} if out.exists() else set()
                 self.assertEqual([n for n in names if n.endswith(".partial")], [], fault)
 
+    def test_listing_that_is_stuck_ends_at_once(self):
+        source, foreign = self.make_photos(), self.new("foreign")
+        shutil.copytree(self.dataset, foreign, ignore=shutil.ignore_patterns("*.json", "*.index"))
+        for program, words, output in (
+                ("presto-write", ["-q", "-p", self.pipeline, "-u", "resized", source, source], True),
+                ("presto-inspect", ["recode", foreign], True),
+                ("presto-inspect", ["info", foreign], False),
+                ("presto-load", ["-q", "--format", "null", foreign], False)):
+            for fault in ("folder:1:stuck", "stat:3:stuck"):
+                with self.subTest(program=program, words=words[:1], fault=fault):
+                    out = self.new()
+                    done = self.run_with(fault, program, *words, *(["-o", out] if output else []))
+                    self.assertEqual((done.returncode, done.stderr), (-signal.SIGINT, ""))
+                    self.assertFalse(out.exists())
+
     # ---- presto-load ----
 
     def check_failed_load(self, fault, arguments, whole):
@@ -329,6 +344,26 @@ class Faults(FaultCase):
         folder.mkdir()
         output = folder / "out.tfrecord"
         self.check_inspections("repair", shards(self.dataset)[0], "-o", output, output=output)
+
+    def test_interrupted_indexing_leaves_the_index_or_nothing(self):
+        folder = self.new("foreign")
+        folder.mkdir()
+        shard = shutil.copy(shards(self.dataset)[0], folder / "a.tfrecord")
+        for choice, output in (([], folder / "a.tfrecord.index"), (["--dali"], folder / "a.tfrecord.idx")):
+            command = ["index", *choice, shard]
+            self.assertEqual(run("presto-inspect", *command).returncode, 0)
+            whole, counts = output.read_bytes(), self.count("presto-inspect", *command)
+            for call in ("open", "write", "sync", "rename", "close"):
+                self.assertGreater(counts[call], 0)
+                for number in range(1, counts[call] + 1):
+                    output.unlink(missing_ok=True)
+                    fault = f"{call}:{number}:int"
+                    done = self.run_with(fault, "presto-inspect", *command)
+                    self.assertEqual(done.returncode, -signal.SIGINT, f"{fault}: {done.stderr}")
+                    self.assertLessEqual({p.name for p in folder.iterdir()}, {"a.tfrecord", output.name}, fault)
+                    if output.exists():
+                        self.assertEqual(output.read_bytes(), whole, fault)
+            output.unlink(missing_ok=True)
 
     # ---- full disks ----
 
