@@ -19,16 +19,13 @@
 enum { MIN_SIDE = 256 };
 
 /* Photos in one folder, as files in memory. */
-static void make_photos(const steps_settings *set, size_t count, int width, int height,
-                        const char *options, steps_files *photos_out) {
+static void make_photos(const steps_settings *set, size_t count, const char *options,
+                        steps_files *photos_out) {
     char folder[STEPS_PATH_BYTES];
     snprintf(folder, sizeof folder, "%s/photos", set->work);
-    if (set->quick) {
-        width = 64;
-        height = 48;
-    }
-    steps_shell("rm -rf \"%s\" && \"%s\" -q -c 1 -n %zu --width %d --height %d %s -o \"%s\"",
-                folder, PRESTO_CORPUS_PROGRAM, count, width, height, options, folder);
+    steps_shell("rm -rf \"%s\" && \"%s\" -q -c 1 -n %zu %s %s -o \"%s\"", folder,
+                PRESTO_CORPUS_PROGRAM, count, options, set->quick ? "--width 64 --height 48" : "",
+                folder);
     steps_read_files(folder, "", count, photos_out);
 }
 
@@ -92,12 +89,12 @@ static void measure_decoding(const steps_settings *set, const char *row, const s
     steps_plan_free(plan);
 }
 
-static void jpeg_row(const steps_settings *set, const char *row, int width, int height,
+static void jpeg_row(const steps_settings *set, const char *row, size_t count,
                      const char *options) {
     steps_files photos;
     if (!steps_wanted(set, row))
         return;
-    make_photos(set, set->quick ? 2 : width > 1000 ? 4 : 24, width, height, options, &photos);
+    make_photos(set, set->quick ? 2 : count, options, &photos);
     measure_decoding(set, row, &photos, bare_jpeg);
     steps_free_files(&photos);
 }
@@ -158,7 +155,7 @@ static void png_rows(const steps_settings *set) {
     steps_files photos;
     if (!steps_wanted(set, deep) && !steps_wanted(set, flat))
         return;
-    make_photos(set, 2, 2592, 1728, "--format png16", &photos);
+    make_photos(set, 2, "--width 2592 --height 1728 --format png16", &photos);
     if (steps_wanted(set, deep))
         measure_decoding(set, deep, &photos, bare_png);
     turn_to_8_bits(&photos);
@@ -234,8 +231,8 @@ static void resize_row(const steps_settings *set, const char *row, int64_t width
 }
 
 void steps_image(const steps_settings *set) {
-    jpeg_row(set, "decode-image, JPEG, 500 x 375", 500, 375, "");
-    jpeg_row(set, "decode-image, JPEG, 2592 x 1728", 2592, 1728, "--quality 25");
+    jpeg_row(set, "decode-image, JPEG, 500 x 375", 24, "");
+    jpeg_row(set, "decode-image, JPEG, 2592 x 1728", 4, "--width 2592 --height 1728 --quality 25");
 #if PRESTO_HAVE_SPNG
     png_rows(set);
 #endif

@@ -30,8 +30,8 @@ void scene_compose(scene *s, int seed, int number, int class_number, int classes
 uint8_t *scene_expose_row(scene *s, int y);
 
 /**
- * The same row as a sensor of 10 bits delivers it: R, G, B of 16 bits each [width, SCENE_CHANNELS],
- * the low six of them 0. In place of scene_expose_row, under the same rules.
+ * The same row as a sensor of 9 bits delivers it: R, G, B of 16 bits each [width, SCENE_CHANNELS],
+ * the low seven of them 0. In place of scene_expose_row, under the same rules.
  */
 uint16_t *scene_expose_row16(scene *s, int y);
 

@@ -76,6 +76,7 @@ static presto_status open_worker(const void *state, const void *model, void **wo
         free(worker);
         return presto_fail_memory(err, 0);
     }
+    worker->png.use_simd = presto__use_avx2();
     *worker_out = worker;
     return PRESTO_OK;
 }

@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PNG decoding in two halves, header and pixels. */
+/* PNG decoding in two halves, header and pixels: by the fast way if the image allows it, else by
+ * libspng. The results are the same. */
 #ifndef PRESTO_STEPS_PNG_INTERNAL_H
 #define PRESTO_STEPS_PNG_INTERNAL_H
 
-#include "../steps_internal.h"
+#include "png_fast_internal.h"
 
+/* The state of one thread. Zero-initialise, set the first two; presto__png_close frees. */
 typedef struct presto__png {
-    void *context; /* spng_ctx while an image is open, else NULL */
+    bool use_simd;
+    bool only_libspng; /* never the fast way: tests compare the two */
+    void *context;     /* spng_ctx while an image is open, else NULL */
+    presto_span in;    /* the open image */
     presto_tensor_spec spec;
-    int stored_channels; /* of libspng's image: 3 or 4; cut to spec's if more */
+    int stored_channels; /* of the decoded image: 3 or 4; cut to spec's if more */
+    bool is_fast;        /* layout is set */
+    presto__png_layout layout;
 } presto__png;
 
 bool presto__png_probe(presto_span in);

@@ -8,6 +8,7 @@ import hashlib
 import json
 import struct
 import sys
+import zlib
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent.parent
@@ -180,8 +181,29 @@ def put_text_files():
     put("strategy", b"{schema: 1, pipeline: &p cv, split: *p, codec: blosc-lz4:5, threads: 1, expected: {}}")
 
 
+def png_description(flags, depth, colour, chunks, width=5, height=4):
+    """What fuzz_png.c makes a file of; chunks are (number of the type, content)."""
+    body = b"".join(struct.pack(">BH", kind, len(content)) + content for kind, content in chunks)
+    return bytes([flags, width, height, depth, colour, 0]) + body
+
+
+def put_pngs():
+    channels = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
+    palette = (1, bytes(range(30)))
+    for number, (colour, depth) in enumerate([(0, 8), (0, 16), (2, 8), (2, 16), (3, 8), (4, 8), (4, 16), (6, 8), (6, 16), (0, 2)]):
+        row = (5 * channels[colour] * depth + 7) // 8
+        rows = b"".join(bytes([y % 5]) + bytes((y * 7 + x * x) % 10 for x in range(row)) for y in range(4))
+        chunks = [palette] if colour == 3 else [(10, b"Title\0text"), (3, b"\0\0\xb1\x8f")]
+        put("png", png_description(1 | number % 4 * 4 | number % 3 * 16, depth, colour, [*chunks, (0, rows), (9, bytes(7))]))
+        for level, strategy in ((0, zlib.Z_DEFAULT_STRATEGY), (9, zlib.Z_DEFAULT_STRATEGY), (9, zlib.Z_FIXED), (9, zlib.Z_HUFFMAN_ONLY)):
+            deflate = zlib.compressobj(level, zlib.DEFLATED, -15, 9, strategy)
+            packed = deflate.compress(rows) + deflate.flush()
+            put("png", png_description(8 | number % 2 * 2, depth, colour, [*chunks, (0, packed)]))
+
+
 def main():
     put_text_files()
+    put_pngs()
     label = (b"label", 9, 1, (), struct.pack("<q", 3))
     image = (b"image", 4, 3, (4, 6, 3), bytes(range(72)))
     texts = (b"words", 7, 0, (3,), [b"a", b"", b"three"])
