@@ -3,7 +3,7 @@
  * Room cache: samples that need not be computed again: in memory, or in files of a folder that
  * several processes share (format: docs/format.md).
  * May see: base, records, room source. Must not know: packets, who asks.
- * What is handed out stays as it is until its holder lets go. Locks: of the memory cache in
+ * A returned sample does not change until its holder releases it. Locks: of the memory cache in
  * cache.c; of the disk cache index_lock before write_lock, see disk_internal.h.
  */
 #ifndef PRESTO_LOADER_CACHE_INTERNAL_H
@@ -102,10 +102,11 @@ bool presto__disk_has(const presto__disk_worker *worker, size_t i);
 /** Keep of `numbers` those that the cache does not hold, in their order; returns how many. */
 size_t presto__disk_missing(presto__disk *disk, uint64_t *numbers, size_t count);
 /**
- * Read and check entry i, unless that has been done: into `blocks` behind what is in use there, or,
- * if NULL, into memory that is valid until the next load. What it costs is added to `stats`,
- * checking only if time_scale is not 0, so often. Returns: PRESTO_OK; PRESTO_END (it is gone or
- * damaged, or there is no memory for it: a miss after all).
+ * Read and check entry i, unless that has been done: into `blocks`, after those in use there, or,
+ * if NULL, into memory that is valid until the next load. The cost is added to `stats`; checking is
+ * timed only if time_scale is not 0, and scaled by it.
+ * Returns: PRESTO_OK; PRESTO_END (it is gone or damaged, or there is no memory for it: a miss after
+ *          all).
  */
 presto_status presto__disk_load(presto__disk_worker *worker, size_t i, presto__blocks *blocks,
                                 uint64_t time_scale, presto__read_stats *stats);

@@ -116,7 +116,7 @@ static void touch(presto__disk_block *block, int fd, uint64_t now) {
     (void)futimens(fd, NULL);
 }
 
-/* How far may one read go: the entries that are asked for next and stand right behind this one. */
+/* The length of one read: the entries that are asked for next and follow this one directly. */
 static uint32_t end_of_run(const presto__disk_worker *worker, size_t first) {
     const presto__disk_hit *start = &worker->hits[first];
     uint32_t end = start->at + start->units;

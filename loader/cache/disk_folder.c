@@ -2,16 +2,15 @@
 /*
  * The folder of a disk cache, shared by any number of processes and streams: names, room, eviction.
  *
- * presto-KEY-RANDOM.block is whole; .presto-KEY-RANDOM.partial is being written by whoever holds
- * its flock. There is no lock file: making room is serialized by a flock on the folder itself,
- * which ends with the process that holds it. It is held over calls that look at files, rename and
- * remove them (whoever counts must not miss one that changes its name), never over reading or
- * writing their content. Whoever does not get it in a while (a stopped process has it, or the file
- * system has no locks) goes on without: the limit may be overrun by a block then, nothing else is
- * lost.
+ * presto-KEY-RANDOM.block is whole; .presto-KEY-RANDOM.partial is being written by the process that
+ * holds its flock. There is no lock file: a flock on the folder itself serializes making room, and
+ * ends with its process. It is held while files are listed, renamed and removed (a count must not
+ * miss a file that changes its name), never while content is read or written. A process that does
+ * not get it for a while (its holder is stopped, or the file system has no locks) continues
+ * without. Then the limit may be overrun by a block; nothing else is lost.
  *
- * What is read back is believed, so that nobody else may have written it: a folder that others may
- * write to gets one of our own in it, and files of others are left alone.
+ * What is read is trusted, so nobody else may have written it: in a folder that others may write
+ * to, a private folder is made, and files of others are left alone.
  *
  * Other files are never touched. Must not know: what is in a block.
  */

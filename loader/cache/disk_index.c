@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which sample stands in which block: blocks, the index over them, and what other processes and
- * earlier runs have left in the folder.
+ * Which sample is in which block: blocks, the index over them, and blocks of other processes and
+ * earlier runs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -235,7 +235,7 @@ static size_t compare_listing(presto__disk *disk, const presto__disk_listing *li
     return gone_count;
 }
 
-/* Somebody has removed these: their room is not free before nobody has them open. */
+/* Other processes have removed these files; their room is free only when nobody has them open. */
 static void drop_gone(presto__disk *disk, const uint32_t *gone, size_t count) {
     for (size_t i = 0; i < count; i++) {
         pthread_rwlock_wrlock(&disk->index_lock);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writing blocks. All workers write into one block, each into the room that it was given; when it
- * is full, or an epoch ends, whoever writes last into it completes it.
+ * Writes blocks. All workers write into one block, each into its reserved room. When the block is
+ * full, or an epoch ends, the last writer completes it.
  *
- * What is kept: a stream asks for each of its samples once an epoch, so that evicting one for
- * another of the same stream gains nothing. Its own blocks therefore stay, and when they fill the
- * room it stops storing until the next epoch; what is evicted, least recently used first, are the
- * blocks of other streams: of datasets and pipelines that are no longer in use. So are blocks of
- * the same samples that somebody else stored as well. He sees ours alike: only the one whose name
- * comes last goes, so that never both do; a later run takes the first ones, and any other can go.
+ * Eviction: a stream needs each of its samples once an epoch, so evicting one of them for another
+ * gains nothing. So a stream never evicts its own blocks. When they fill the room, it stops storing
+ * until the next epoch. It evicts blocks of other streams, the least recently used first: of
+ * datasets and pipelines that are no longer in use. It also evicts blocks of the same samples that
+ * another process stored as well. That process sees ours in the same way: only the block whose name
+ * sorts last is evicted, so never both.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -100,7 +100,7 @@ static presto_status complete(presto__disk *disk, presto__disk_block *block, pre
     return PRESTO_OK;
 }
 
-/* A block that is closed and into which nobody writes any more: its writer's reference goes. */
+/* A closed block that nobody writes into any more: drops its writer's reference. */
 static void finish_block(presto__disk *disk, presto__disk_block *block) {
     presto_error error;
     presto_status status = PRESTO_OK;
@@ -110,7 +110,7 @@ static void finish_block(presto__disk *disk, presto__disk_block *block) {
     if (!is_wanted || status < 0) {
         presto__disk_folder_remove(&disk->folder, block->name);
         presto__disk_block_drop(disk, block);
-        /* Taken for abandoned and tidied away by a process that had no locks: a pity, no more. */
+        /* A process without locks took it for abandoned and removed it; no harm is done. */
         if (status < 0 && error.sys_errno != ENOENT)
             stop(disk, &error);
     }
@@ -221,7 +221,7 @@ static presto__disk_block *reserve(presto__disk *disk, uint64_t units, size_t co
     }
 }
 
-/* The entries stand in the block: let them be found. */
+/* The entries are in the block: make them visible. */
 static void add_places(presto__disk *disk, presto__disk_block *block,
                        const presto__disk_worker *worker, uint64_t at) {
     pthread_rwlock_wrlock(&disk->index_lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The folder of a conversion: may it be written to, what of an earlier run stands there and is of
- * the same job, and what is taken away again when nothing came of it.
+ * The folder of a conversion: may it be written to; which shards of an earlier run belong to the
+ * same job; what is removed if the conversion fails.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -177,8 +177,8 @@ static presto_status take_shards(presto__conversion *job, const presto_dataset_i
 }
 
 /*
- * To resume what is whole is to do nothing: whoever was killed between dataset.json and the exit
- * cannot know. Takes the figures from there.
+ * Resuming a whole dataset does nothing: a process killed between dataset.json and its exit cannot
+ * know. Takes the figures from dataset.json.
  */
 static presto_status take_finished(presto__conversion *job, presto_error *err) {
     presto_dataset_info info = {0};

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loop of a conversion: batches of encoded records from the loader to the writers of their
- * shards, whole shards into the progress file.
+ * The loop of a conversion: batches of encoded records go from the loader to the writers of their
+ * shards; whole shards are noted in the progress file.
  *
- * Where the samples of each shard are known before, several shards are made at once: the loader
- * hands out stretches of their ranges in turn, each writer has one of them. All threads of the
- * loader work on whatever is next, so that they stay busy until the last shard.
+ * If the samples of each shard are known in advance, several shards are made at once: the loader
+ * delivers stretches of their ranges in turn, and each writer has one range. All threads of the
+ * loader work on the next stretch, whatever its shard, so they stay busy until the last shard.
  *
- * Which failure is reported does not depend on how many shards were under way: when a sample fails,
- * its shard and those behind it are given up, those before it are brought to their end, and what
- * fails on that way is reported instead. So in the end it is the first failure in the order of the
- * samples, and all shards before it are whole.
+ * The reported failure does not depend on how many shards are made at once. If a sample fails, its
+ * shard and the later ones are given up; the earlier ones are completed. If one of those fails, its
+ * failure is reported instead. So the first failure in the order of the samples is reported, and
+ * all shards before it are whole.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -99,7 +99,7 @@ static presto_status collect(loop *all, presto_error *err) {
 
 /* ---- handing over ---- */
 
-/* Whoever asked for progress, or to stop, is heard meanwhile. */
+/* Meanwhile progress is reported, and a request to stop is noticed. */
 static presto_status make_room(loop *all, presto_error *err) {
     while (!presto__writers_have_room(all->writers)) {
         PRESTO_TRY(presto__writers_wait(all->writers, PRESTO__WANTS_ROOM, err));
@@ -216,8 +216,8 @@ static presto_status end_by_size(loop *all, presto_error *err) {
 
 /* ---- shards by number ---- */
 
-/* A writer that has nothing open. There is one when a shard begins: the loader begins a range only
- * when another one is used up. */
+/* A writer without an open shard. When a shard begins there is one, because the loader begins a
+ * range only when another one has ended. */
 static size_t free_writer(const loop *all) {
     size_t which = 0;
     while (which + 1 < all->count && all->open[which].is_open)
@@ -226,9 +226,9 @@ static size_t free_writer(const loop *all) {
 }
 
 /*
- * Nothing more will come for shards before `number`, but for those that several writers have open.
- * One writer's shard may lack samples that were left out; of those that were not even begun, all
- * were, or there are none.
+ * No more samples come for shards before `number`, except for those that several writers have open.
+ * One writer's shard may lack samples that were left out. Of a shard that was not begun, all
+ * samples were left out, or it has none.
  */
 static presto_status settle_before(loop *all, size_t number, presto_error *err) {
     const open_shard *first = &all->open[0];
@@ -298,7 +298,7 @@ static void loader_options(const presto__conversion *job, presto_loader_options 
     *loader_out = loader;
 }
 
-/* A presto_stop_fn: whoever wants progress is asked also while no sample comes. */
+/* A presto_stop_fn: progress is also reported while no sample comes. */
 static bool should_stop(void *user) {
     return tell(user, NULL) == PRESTO_ERR_STOPPED;
 }
@@ -365,7 +365,8 @@ static size_t list_rests(const loop *all) {
     return count;
 }
 
-/* The loader has failed at a sample: the shards before it. PRESTO_END: they have all they need. */
+/* The loader has failed at a sample: deliver the shards before it. PRESTO_END: they have all
+ * samples. */
 static presto_status load_rests(loop *all, presto_error *err) {
     presto__conversion *job = all->job;
     uint64_t sample = all->failed_at;
@@ -381,7 +382,7 @@ static presto_status load_rests(loop *all, presto_error *err) {
 
 /* ---- all of it ---- */
 
-/* Until the writers have done all that they were handed. */
+/* Wait until the writers have finished all their tasks. */
 static presto_status drain(loop *all, presto_error *err) {
     for (;;) {
         presto_status status = presto__writers_wait(all->writers, PRESTO__WANTS_END, err);
@@ -450,7 +451,8 @@ static size_t writers_wanted(const presto__conversion *job, size_t range_count) 
     const presto_convert_options *options = job->options;
     const presto_source *source = job->source;
     presto_error err;
-    /* Samples left out are counted and told in the order of the samples, over all shards. */
+    /* Samples that are left out are counted and reported in the order of the samples, over all
+     * shards. */
     if (presto__conversion_by_size(job) || presto__conversion_leaves_out(job) ||
         (source->ops->check_random_access != NULL &&
          source->ops->check_random_access(job->source, &err) < 0))

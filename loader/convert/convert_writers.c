@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The writers of a conversion. Each has one shard at a time: it appends what it is handed,
- * compresses, and brings the file to its name. With threads, each writer is one, so that a shard
- * that is synced or compressed holds up none of the others; without, all is done by the caller.
+ * The writers of a conversion. Each has one shard at a time: it compresses and appends records, and
+ * gives the file its name. With threads, each writer has its own, so syncing or compressing one
+ * shard does not delay the others. Without threads, the caller does all.
  *
- * What waits in the queues is bounded in bytes and in tasks: the loader always makes one more
- * packet for a consumer that waits for it, so that its own limit does not hold for what the
- * consumer keeps. It is the caller who waits for room, and who can give up meanwhile.
+ * The queues are bounded in bytes and in tasks. The loader's own limit does not cover them: it
+ * always makes one more packet for a waiting consumer. The caller waits for room, and can give up
+ * meanwhile.
  *
- * The first failure stops all writers: none of them begins anything more, what waits is let go of,
- * shards that are not whole lose their temporary files.
+ * The first failure stops all writers: they begin nothing new, queued tasks are dropped, and
+ * unfinished shards lose their temporary files.
  */
 #include <signal.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The progress file of a conversion: what is being made, which shards are whole and which samples
- * they took, what these look like. Written anew under a temporary name and renamed once shards are
- * whole, so that it never claims more than what stands on disk.
+ * The progress file of a conversion: what is being made, which shards are whole, which samples they
+ * have, and the features. It is replaced (temporary name, rename) after shards are whole, so it
+ * never lists a shard that is not on disk.
  *
- * It knows nothing of sources and steps: what must be equal to go on is a JSON object of the
- * conversion's making.
+ * It knows nothing of sources and steps: what must be equal to resume is a JSON object made by the
+ * conversion.
  */
 #include <stdio.h>
 #include <stdlib.h>

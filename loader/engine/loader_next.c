@@ -12,10 +12,10 @@
 #include "workers_internal.h"
 
 /*
- * The consumer that finds nothing looks again after so long, whatever comes ready meanwhile: that
- * bounds its context switches, however fast samples come. The shorter, the more of what is ready is
- * still in the cache. With several workers it is longer, because there the consumer is likely to
- * push one of them aside: two switches.
+ * A consumer that finds nothing looks again after this time, whatever becomes ready meanwhile. This
+ * bounds its context switches for any rate of samples. With a shorter time, more of the ready data
+ * is still in the cache. With several workers it is longer, because the consumer is then likely to
+ * preempt one of them: two switches.
  */
 #define NAP_NS 800000
 #define NAP_AMONG_SEVERAL_NS 1200000
@@ -68,8 +68,9 @@ static bool sleep_and_stop(presto_loader *loader) {
 }
 
 /*
- * The consumer found nothing. It naps once: what comes ready meanwhile comes together, which saves
- * context switches when packets are small. Is there still nothing, the next packet wakes it.
+ * The consumer found nothing. It naps once, so that packets that become ready meanwhile are taken
+ * together; this saves context switches when packets are small. If there is still nothing, the next
+ * packet wakes it.
  */
 static void wait_for_packet(presto_loader *loader) {
     presto__pool *pool = loader->pool;

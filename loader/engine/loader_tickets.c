@@ -2,14 +2,14 @@
 /*
  * Tickets: which worker does what next, and what becomes of it.
  *
- * Who waits for what: a worker waits for room (a free slot of the ring and bytes within the
- * budget), the consumer for the next packet. A new packet is always admitted when nothing is ready
- * and nobody works, so that one of the two can always go on. Both sleep until it is worth waking:
- * the consumer for a moment at first, unless the workers run out of room before, a worker until
- * half of what was queued is gone. Nobody is woken into the lock that the waker still holds: that
- * would cost two more context switches.
+ * A worker waits for room (a free slot of the ring, and bytes within the budget). The consumer
+ * waits for the next packet. If nothing is ready and nobody works, a new packet is always admitted,
+ * so one of the two can always continue. Both sleep until waking them is worth it: the consumer
+ * sleeps for a moment first, unless the workers run out of room before; a worker sleeps until half
+ * of the queue is gone. A thread is woken after the lock is released; otherwise it would cost two
+ * more context switches.
  *
- * The lock is the pool's, and all here runs with it held but for the work itself.
+ * The lock is the pool's. Everything here runs with it held, except the work itself.
  */
 
 #include "../../base/clock_internal.h"

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Telling the system what will be read next, where it cannot guess that: shuffled records, every
- * W-th record, a file for each sample. (A shard that is read from its start to its end it reads
- * ahead by itself.) The order is known in advance, so that storage can work on many reads at once
- * although each worker waits for one.
+ * Tells the kernel what will be read next, where it cannot predict it: shuffled records, every W-th
+ * record, one file per sample. (It predicts a shard that is read from start to end.) The order is
+ * known in advance, so storage can work on many reads at once, although each worker waits for one.
  *
- * How far ahead goes by how long reads take: while they take as long as storage does, further;
- * otherwise less far, down to nothing where everything is in the page cache anyway. Hints change
- * nothing but time.
+ * The distance depends on how long reads take. It grows while they take as long as storage does;
+ * otherwise it shrinks, down to zero if everything is in the page cache. Hints change only the
+ * time.
  */
 
 #include "../../base/checked_internal.h"
@@ -28,7 +27,7 @@ void presto__read_ahead_init(presto__read_ahead *ahead, const presto_loader *loa
     const presto_source *source = loader->source;
     bool is_guessed = source->ops->read_file == NULL && order->shuffle == PRESTO_SHUFFLE_NONE &&
                       order->world == 1;
-    /* Which of its buffer's records a rank takes is known to its buffer alone. */
+    /* Only the buffer knows which of its records a rank takes. */
     bool is_unknown = order->shuffle == PRESTO_SHUFFLE_BUFFER && order->world > 1;
     uint64_t mean = source->count == 0 ? 1 : presto_source_bytes(source) / source->count + 1;
     size_t bytes = loader->options.memory.prefetch_bytes / 2;
@@ -60,7 +59,7 @@ static uint64_t end_position(const presto_loader *loader) {
     return end;
 }
 
-/* What stands at `count` positions of an epoch from `first` on; returns how many there are. */
+/* The samples at `count` positions of an epoch from `first` on; returns how many there are. */
 static size_t numbers_at(presto_loader *loader, uint64_t epoch, uint64_t first, size_t count,
                          uint64_t *numbers) {
     presto__order *order = &loader->order;
@@ -78,7 +77,7 @@ static size_t numbers_at(presto_loader *loader, uint64_t epoch, uint64_t first, 
     return known;
 }
 
-/* What a cache holds is not read; returns how many are left. */
+/* Samples in the cache are not read; returns how many are left. */
 static size_t drop_cached(presto_loader *loader, uint64_t *numbers, size_t count) {
     const presto__cache *cache = loader->pool->cache;
     size_t left = count;
@@ -111,7 +110,7 @@ static void tell(presto__worker *worker, uint64_t first, uint64_t end) {
     }
 }
 
-/* In the order of the ranges, as they will be begun: so many samples ahead of the packets. */
+/* In the order of the ranges, as they will be begun: this many samples ahead of the packets. */
 static void tell_ranges(presto__worker *worker, uint64_t samples) {
     presto_loader *loader = worker->loader;
     presto__ranges *ahead = &loader->read_ahead.ranges;

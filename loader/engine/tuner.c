@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How many of the workers are worth their keep: a hill climb on T4, the bytes handed out a second.
+ * Finds the number of workers that is worth it: a hill climb on T4, the bytes delivered per second.
  *
- * One worker more or less is tried at a time, for a window that is measured after one that is not
- * (what was in flight belongs to the number before). More must gain clearly, fewer may lose a
- * little: the band between the two keeps noise from moving the number to and fro, and an idle
- * worker is better than one that gains nothing. When neither way helps it rests, longer each time.
+ * It tries one worker more or less at a time. A window without measuring comes first (data in
+ * flight belongs to the previous number), then a measured one. More workers must gain clearly;
+ * fewer may lose a little. The band between the two keeps noise from moving the number, and an idle
+ * worker is better than one that gains nothing. If neither direction helps, it waits, longer each
+ * time.
  */
 #include "workers_internal.h"
 
@@ -30,7 +31,7 @@ unsigned presto__tuner_chosen(const presto__tuner *tuner) {
 static void judge(presto__tuner *tuner, double rate) {
     if (tuner->trial > 0 && rate > tuner->base_rate * GAIN) {
         tuner->base_rate = rate;
-        tuner->down_failed = true; /* from there it comes */
+        tuner->down_failed = true; /* the trial came from the lower number */
     } else if (tuner->trial > 0) {
         tuner->active--;
         tuner->up_failed = true;

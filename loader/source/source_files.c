@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The raw source `files`: one sample a file, which is read for the step read-file. How files are
- * found stands in source_files_list.c, where labels come from in source_files_labels.c.
+ * The raw source `files`: one sample per file, which is read for the step read-file.
+ * source_files_list.c finds the files, source_files_labels.c makes the labels.
  */
 #include <fcntl.h>
 #include <stdlib.h>

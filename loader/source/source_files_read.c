@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading one source file whole. What comes out is the file that was listed: a file that was cut,
- * has grown or was replaced meanwhile is an error of its sample, and so is one that changes while
- * it is read. Anything but a regular file is refused before it is waited for.
+ * Reads one source file as a whole. The content is that of the listed file: if it was cut, has
+ * grown or was replaced meanwhile, or changes while it is read, its sample is an error. Anything
+ * but a regular file is refused without waiting for it.
  */
 #include <errno.h>
 #include <inttypes.h>
