@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the words of a command line mean: which kind of input the paths are, which pipeline goes
- * with them, which of its steps remain.
+ * What a list of paths means: the kind of input, its pipeline, and the steps that remain.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -41,8 +40,8 @@ presto_status presto__path_is_dataset(const char *path, bool *is_dataset_out, pr
     struct stat info;
     presto_status status = PRESTO_OK;
     bool found = stat(file, &info) == 0;
-    /* What may not be looked at, or is no folder, fails where it is opened; a fault here would hide
-     * the dataset. */
+    /* A path that may not be read, or is no folder, fails where it is opened. A failing disk
+     * must fail here: it would hide the dataset. */
     if (!found && (errno == EIO || errno == ENOMEM || errno == ESTALE))
         status = presto_fail_errno(err, errno, file, "cannot stat");
     *is_dataset_out = found && S_ISREG(info.st_mode);
@@ -95,7 +94,7 @@ static presto_status plan_steps(presto_stream *stream, step_range steps, bool cu
     return presto_plan_new(pipeline, &options, &stream->plan, err);
 }
 
-/* The steps from representation `from` to the one asked for, for inputs of `spec`. */
+/* Plan the steps from representation `from` to the one asked for, for inputs of `spec`. */
 static presto_status make_plan(presto_stream *stream, const char *from,
                                const presto_stream_options *options, const presto_tensor_spec *spec,
                                presto_error *err) {
@@ -129,7 +128,7 @@ static presto_status open_dataset(presto_stream *stream, const char *const *path
     return presto_source_open_dataset(stream->dataset, &stream->source, err);
 }
 
-/* What is stored has been through the steps before the split: those must be the same. */
+/* The stored samples have run through the steps before the split: these must be the same. */
 static presto_status check_continues(const presto_stream *stream, const char *dir,
                                      const presto_stream_options *options, presto_error *err) {
     const presto_dataset_info *info = presto_dataset_get_info(stream->dataset);
@@ -150,8 +149,8 @@ static presto_status check_continues(const presto_stream *stream, const char *di
                        dir, options->pipeline);
 }
 
-/* The pipeline of a dataset: its own, or the one named, which must be the same as far as it is
- * stored unless `from` says what it starts from. */
+/* The pipeline of a dataset: its own, or the named one. Up to the split, both must be the same,
+ * unless `from` says what the dataset holds. */
 static presto_status load_own_pipeline(presto_stream *stream, const char *dir,
                                        const presto_stream_options *options, presto_error *err) {
     const presto_dataset_info *info = presto_dataset_get_info(stream->dataset);
@@ -187,7 +186,7 @@ static presto_status open_own(presto_stream *stream, const char *const *paths, s
     return make_plan(stream, from, options, &spec, err);
 }
 
-/* What enters the step after `from`, as far as the pipeline alone tells. */
+/* The spec at `from`, as far as the pipeline alone tells. */
 static presto_status infer_spec(const presto_pipeline *pipeline, const char *from,
                                 presto_tensor_spec *spec_out, presto_error *err) {
     size_t representation = 0;

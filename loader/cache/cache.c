@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The memory cache: samples as they are after the last deterministic step, by number. It takes
- * samples until it is full and keeps them; where every sample comes once an epoch, evicting one for
- * another gains nothing.
+ * samples until it is full and then keeps them. Each sample is needed once an epoch, so evicting
+ * one for another gains nothing.
  *
- * No lock: an entry is made aside, then published by one compare-and-swap; it is never changed or
- * freed before the cache is. Batches may be views of entries, hence references are counted: one is
- * the loader's, one that of the pool of its batches.
+ * There is no lock. An entry is built first, then published by one compare-and-swap, and does not
+ * change or disappear before the cache is freed. Batches may show entries in place, so references
+ * are counted: the loader has one, the pool of its batches has another.
  */
 #include <stdlib.h>
 
@@ -155,7 +155,7 @@ void presto__cache_put(presto__cache *cache, const presto_sample *sample) {
     presto__cached *expected = NULL;
     if (!atomic_compare_exchange_strong_explicit(&cache->entries[sample->number], &expected, entry,
                                                  memory_order_release, memory_order_relaxed)) {
-        /* Another worker had the same sample: padding of ranks, or two epochs at once. */
+        /* Another worker stored the same sample: ranks were padded, or two epochs overlap. */
         free(entry);
         atomic_fetch_sub(&cache->used_bytes, bytes);
     }

@@ -79,12 +79,12 @@ void presto__disk_free(presto__disk *disk);
 typedef struct presto__disk_stats {
     uint64_t held_bytes; /* of the blocks that this stream can use */
     uint64_t written_bytes;
-    uint64_t damaged_blocks; /* removed, because something in them did not hold */
+    uint64_t damaged_blocks; /* removed, because a check failed */
     uint64_t evicted_blocks; /* by this process, of any stream */
 } presto__disk_stats;
 
 void presto__disk_get_stats(const presto__disk *disk, presto__disk_stats *stats_out);
-/** True once, if writing has failed: nothing more is stored, what is there is still read. */
+/** True once, if writing has failed: nothing more is stored, stored samples are still read. */
 bool presto__disk_take_warning(presto__disk *disk, presto_error *warning_out);
 
 /** `most`: samples looked up at a time. */
@@ -93,13 +93,13 @@ presto_status presto__disk_worker_new(presto__disk *disk, size_t most,
 void presto__disk_worker_free(presto__disk_worker *worker);
 size_t presto__disk_worker_memory(const presto__disk_worker *worker);
 
-/** What comes now belongs to this epoch. */
+/** Samples from here on belong to this epoch. */
 void presto__disk_epoch(presto__disk *disk, uint64_t epoch);
 /** Look up samples; all calls below take positions in `numbers`, which is borrowed until the next
  * call. */
 void presto__disk_find(presto__disk_worker *worker, const uint64_t *numbers, size_t count);
 bool presto__disk_has(const presto__disk_worker *worker, size_t i);
-/** Keep of `numbers` those that the cache does not hold, in their order; returns how many. */
+/** Leave only those `numbers` that the cache lacks, in their order; returns how many. */
 size_t presto__disk_missing(presto__disk *disk, uint64_t *numbers, size_t count);
 /**
  * Read and check entry i, unless that has been done: into `blocks`, after those in use there, or,
@@ -115,7 +115,7 @@ presto_status presto__disk_sample(presto__disk_worker *worker, presto_arena *are
                                   presto_sample *sample_out, presto_error *err);
 /** Keep a copy, unless there is no room. Stored with the next flush, or before. */
 void presto__disk_put(presto__disk_worker *worker, const presto_sample *sample);
-/** Store what was put, and let go of what was found. */
+/** Store what was put, and release what was found. */
 void presto__disk_flush(presto__disk_worker *worker);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * The disk cache as workers see it: looking up and reading entries; its life.
  *
- * A block that does not hold what it should is removed and its samples are computed again; nothing
- * that is wrong with the cache ever fails a stream.
+ * A block that fails a check is removed, and its samples are computed again. No fault of the cache
+ * ever fails a stream.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #include "disk_internal.h"
 
 #define LEAST_LIMIT_BYTES ((uint64_t)64 << 10)
-#define LIMIT_BLOCKS 64 /* a block is this part of the limit, within bounds: */
+#define LIMIT_BLOCKS 64 /* a block takes limit / LIMIT_BLOCKS, within these bounds: */
 #define LEAST_BLOCK_BYTES ((uint64_t)64 << 10)
 #define RUN_BYTES ((size_t)256 << 10) /* read at a time: stays in the second-level cache */
 #define TOUCH_NS UINT64_C(10000000000)
@@ -83,7 +83,7 @@ size_t presto__disk_missing(presto__disk *disk, uint64_t *numbers, size_t count)
     return missing;
 }
 
-/* An open file of the block. *is_ours_out: to be closed by the caller. */
+/* An open file of the block; the caller closes it if *is_ours_out. -1: it cannot be opened. */
 static int open_block(presto__disk *disk, presto__disk_block *block, bool *is_ours_out) {
     *is_ours_out = false;
     int fd = atomic_load_explicit(&block->fd, memory_order_acquire);
@@ -94,7 +94,7 @@ static int open_block(presto__disk *disk, presto__disk_block *block, bool *is_ou
         return -1;
     struct stat info;
     if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || !presto__disk_is_ours(&info)) {
-        close(fd); /* another one took its place */
+        close(fd); /* another file has this name now */
         return -1;
     }
     if (atomic_fetch_add(&disk->open_files, 1) < disk->most_open) {
@@ -107,7 +107,7 @@ static int open_block(presto__disk *disk, presto__disk_block *block, bool *is_ou
     return fd;
 }
 
-/* It was used: that is what eviction goes by, in this and in other processes. */
+/* Mark the block as used: this and other processes evict the blocks least recently used. */
 static void touch(presto__disk_block *block, int fd, uint64_t now) {
     uint64_t touched = atomic_load_explicit(&block->touched_ns, memory_order_relaxed);
     if ((touched != 0 && now - touched < TOUCH_NS) || block->is_writing)
@@ -149,7 +149,8 @@ static uint8_t *run_memory(presto__disk_worker *worker, presto__blocks *blocks, 
     return data + (-(uintptr_t)data & (PRESTO__DISK_ALIGN - 1));
 }
 
-/* Is it worth memory? A run of small entries always is; a large entry says first what it is. */
+/* Should memory be taken for it? Always for a run of small entries; a large entry must first
+ * show that it is the right one. */
 static bool may_be_read(int fd, uint64_t number, uint64_t at, size_t bytes) {
     uint8_t head[PRESTO__DISK_ENTRY_HEAD_BYTES];
     return bytes <= RUN_BYTES || (presto__disk_read_all(fd, head, sizeof head, at) &&
@@ -163,7 +164,8 @@ typedef struct entry_run {
     size_t bytes;
 } entry_run;
 
-/* The entries into memory; *data_out is NULL if there is none. False: they do not hold. */
+/* Read entries into memory. *data_out is NULL if there is no memory. False: they cannot be read,
+ * or are other entries. */
 static bool read_entries(presto__disk_worker *worker, int fd, const entry_run *run,
                          presto__blocks *blocks, uint8_t **data_out) {
     *data_out = NULL;
@@ -186,7 +188,7 @@ static presto_status read_run(presto__disk_worker *worker, size_t i, presto__blo
     bool is_ours;
     int fd = open_block(disk, block, &is_ours);
     if (fd < 0) {
-        presto__disk_block_drop(disk, block); /* evicted by somebody */
+        presto__disk_block_drop(disk, block); /* evicted by a process */
         return PRESTO_END;
     }
     uint8_t *data;
@@ -201,7 +203,7 @@ static presto_status read_run(presto__disk_worker *worker, size_t i, presto__blo
         return PRESTO_END;
     }
     if (data == NULL) {
-        presto__disk_block_drop(disk, block); /* nothing is wrong with it, but it is too much now */
+        presto__disk_block_drop(disk, block); /* it is whole, but there is no memory for it now */
         return PRESTO_END;
     }
     stats->read_bytes += bytes;
@@ -283,7 +285,7 @@ static bool may_evict_any(void *user, const presto__disk_file *file) {
     return !file->is_partial;
 }
 
-/* Bring what earlier runs left within the limit, then see what of it is of use. */
+/* Bring the files of earlier runs within the limit, then find the useful ones. */
 static presto_status take_stock(presto__disk *disk, presto_error *err) {
     presto__disk_room room = {.may_evict = may_evict_any};
     PRESTO_TRY(presto__disk_folder_make(&disk->folder, &room, err));
@@ -375,7 +377,7 @@ void presto__disk_free(presto__disk *disk) {
 }
 
 void presto__disk_get_stats(const presto__disk *disk, presto__disk_stats *stats_out) {
-    presto__disk *shared = (presto__disk *)disk; /* locks are no part of what it says */
+    presto__disk *shared = (presto__disk *)disk; /* a lock changes nothing that a reader sees */
     pthread_rwlock_rdlock(&shared->index_lock);
     uint64_t held = disk->held_bytes;
     pthread_rwlock_unlock(&shared->index_lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the disk cache has on the disk: disk_format.c packs samples into blocks, disk_folder.c has
- * the files, one a block. Neither knows which samples are wanted. For this room alone.
+ * The files of the disk cache: disk_format.c packs samples into blocks, disk_folder.c manages the
+ * files, one per block. Neither knows which samples are wanted. For this room alone.
  */
 #ifndef PRESTO_LOADER_DISK_FILES_INTERNAL_H
 #define PRESTO_LOADER_DISK_FILES_INTERNAL_H
@@ -16,7 +16,7 @@
 #define PRESTO__DISK_HEADER_BYTES 64
 #define PRESTO__DISK_ALIGN 64 /* entries start at multiples; the unit of places */
 #define PRESTO__DISK_ENTRY_HEAD_BYTES 24
-/* Of a block, unless a single sample is larger: then it holds that and what came just before. */
+/* Most bytes of a block. A single larger sample makes its block larger. */
 #define PRESTO__DISK_MOST_BLOCK_BYTES ((uint64_t)64 << 20)
 
 /** Where an entry stands, as the table has it. */
@@ -36,11 +36,11 @@ typedef struct presto__disk_head {
 
 void presto__disk_head_write(const presto__disk_head *head,
                              uint8_t bytes_out[PRESTO__DISK_HEADER_BYTES]);
-/** PRESTO_ERR_CORRUPT, also for another version: such a file goes by another key; and for a table
- * larger than any block has, so that nobody asks for memory for it. */
+/** PRESTO_ERR_CORRUPT. Also for another version (its files have another key), and for a table
+ * larger than any block can have, so that no memory is taken for it. */
 presto_status presto__disk_head_read(presto_span bytes, presto__disk_head *head_out,
                                      presto_error *err);
-/** Do CRC and places hold? `places` has head->count of them. */
+/** Are the CRC and all places right? `places` has head->count of them. */
 presto_status presto__disk_table_check(const presto__disk_head *head,
                                        const presto__disk_place *places, presto_error *err);
 
@@ -64,14 +64,14 @@ presto_status presto__disk_entry_read(presto_span entry, uint64_t number, presto
 
 #define PRESTO__DISK_NAME_BYTES 72
 
-/** A file of the cache as the folder has it. */
+/** A file of the cache, as the folder lists it. */
 typedef struct presto__disk_file {
     char name[PRESTO__DISK_NAME_BYTES];
     uint64_t bytes; /* that it takes, in whole pages; 0 until it is looked at */
     int64_t used_ns;
     bool is_same_key;
     bool is_partial;
-    bool is_known; /* for whoever compares listings */
+    bool is_known; /* a mark for comparing listings */
 } presto__disk_file;
 
 /** Sorted by name once it is filled. Zero-initialise. */
@@ -88,22 +88,23 @@ typedef struct presto__disk_folder {
     int fd;
     uint64_t limit_bytes;
     presto__disk_key key;
-    pthread_mutex_t lock;       /* what the flock is between processes, among our threads */
+    pthread_mutex_t lock;       /* among our threads, as the flock among processes */
     atomic_uint_fast64_t names; /* made so far */
 } presto__disk_folder;
 
-/** Was it made by us, and by nobody else who may write to it? A file or a folder. */
+/** Is this file or folder ours, and can nobody else write to it? */
 bool presto__disk_is_ours(const struct stat *info);
 
-/** Make the folder if need be and see that files can be made in it. If others may write to it, that
- * is done in presto-UID in it, which nobody else may write to. On failure nothing is held.
- * PRESTO_ERR_IO names the folder. A full disk shows when blocks are written. */
+/** Make the folder if it is missing, and check that files can be made in it. If others may write
+ * to it, the cache is in its subfolder presto-UID, which nobody else may write to. On failure
+ * nothing is held. PRESTO_ERR_IO names the folder. A full disk is noticed only when blocks are
+ * written. */
 presto_status presto__disk_folder_open(presto__disk_folder *folder, const char *path,
                                        uint64_t limit_bytes, const presto__disk_key *key,
                                        presto_error *err);
 void presto__disk_folder_close(presto__disk_folder *folder);
 
-/** The names of all files of this and other caches; nothing else of them is looked at. */
+/** The names of all files of all caches in this folder, without their sizes and times. */
 presto_status presto__disk_folder_list(const presto__disk_folder *folder,
                                        presto__disk_listing *listing, presto_error *err);
 
@@ -122,13 +123,13 @@ typedef struct presto__disk_room {
 } presto__disk_room;
 
 /**
- * Make a partial file of at most room->want_bytes, all of which count as used from now on; evict
- * what was not used for longest until it fits. Also removes partial files of dead processes. With
- * want_bytes 0 nothing is made.
+ * Make a partial file of at most room->want_bytes; all of them count as used from now on. Evicts
+ * the least recently used files until it fits, and removes partial files of dead processes. With
+ * want_bytes 0 no file is made.
  */
 presto_status presto__disk_folder_make(presto__disk_folder *folder, presto__disk_room *room,
                                        presto_error *err);
-/** What a partial file is called when it is whole. */
+/** The name of a partial file once it is whole. */
 void presto__disk_final_name(const char *partial, char name_out[PRESTO__DISK_NAME_BYTES]);
 presto_status presto__disk_folder_rename(presto__disk_folder *folder, const char *from,
                                          const char *to, presto_error *err);

@@ -35,7 +35,7 @@
 #define PAGE_BYTES 4096 /* what a file takes is counted in these */
 #define LOCK_TRIES 100
 #define LOCK_PAUSE_NS 10000000
-#define ABANDONED_S 3600 /* where there are no locks: a partial file so old has no writer */
+#define ABANDONED_S 3600 /* without locks: a partial file this old has no writer */
 #define KEY_DIGITS 32
 #define RANDOM_DIGITS 16
 #define FOLDER_MODE 0700
@@ -56,7 +56,7 @@ static void format_key(const presto__disk_key *key, char text_out[KEY_DIGITS + 1
     snprintf(text_out, KEY_DIGITS + 1, "%016" PRIx64 "%016" PRIx64, key->words[0], key->words[1]);
 }
 
-/* Is it the name of a file of a cache? Then fill what it tells. */
+/* Is it the name of a cache file? Then fill in what it says. */
 static bool parse_name(const presto__disk_folder *folder, const char *name,
                        presto__disk_file *file_out) {
     bool is_partial = name[0] == '.';
@@ -79,7 +79,7 @@ static bool parse_name(const presto__disk_folder *folder, const char *name,
     return true;
 }
 
-/* A name that nobody else has made: of the clocks, the process and a count. */
+/* A new name: from the clocks, the process and a count. */
 static void make_name(presto__disk_folder *folder, char name_out[PRESTO__DISK_NAME_BYTES]) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -96,7 +96,7 @@ static void make_name(presto__disk_folder *folder, char name_out[PRESTO__DISK_NA
 
 /* ---- opening ---- */
 
-/* May files be made here, and removed? Somebody who tidies up may be the one to remove it. */
+/* Can files be made and removed here? Another process may remove this one first. */
 static presto_status probe(presto__disk_folder *folder, presto_error *err) {
     char name[PRESTO__DISK_NAME_BYTES];
     make_name(folder, name);
@@ -132,7 +132,8 @@ static presto_status look_at_folder(int fd, const char *path, open_folder *folde
     return PRESTO_OK;
 }
 
-/* A folder of our own in one that others may write to, which may have planted something there. */
+/* A private folder in one that others may write to. Another user may have made something by that
+ * name. */
 static presto_status enter_own(int outer, const char *name, const char *path, int *fd_out,
                                presto_error *err) {
     open_folder own;
@@ -155,8 +156,8 @@ static presto_status enter_own(int outer, const char *name, const char *path, in
 }
 
 /*
- * The folder, or one of our own in it; root's that nobody else may write to is as good as ours.
- * *path_out and *fd_out go to the caller.
+ * Open the folder, or our private one in it. A folder of root that only root may write to is as
+ * good as a private one. *path_out and *fd_out are the caller's.
  */
 static presto_status enter(const char *path, char **path_out, int *fd_out, presto_error *err) {
     open_folder named;
@@ -292,7 +293,7 @@ static void unlock_folder(presto__disk_folder *folder) {
     pthread_mutex_unlock(&folder->lock);
 }
 
-/* Has its writer died? Its lock went with it. */
+/* Has its writer died? Then its lock is free. */
 static bool is_abandoned(const presto__disk_folder *folder, const char *name,
                          const struct stat *info) {
     int fd = openat(folder->fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -310,8 +311,8 @@ static uint64_t in_pages(uint64_t bytes) {
                                            : (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 }
 
-/* Sizes and times; files that are gone, abandoned or of others, and what is no file, leave the
- * list. Returns the sum of sizes. */
+/* Fill in sizes and times. Files that are gone, abandoned, other users', or not regular leave
+ * the list. Returns the sum of sizes. */
 static uint64_t look_at_files(const presto__disk_folder *folder, presto__disk_listing *listing) {
     uint64_t total = 0;
     size_t kept = 0;
@@ -340,7 +341,7 @@ static int compare_use(const void *a, const void *b) {
     return left->used_ns < right->used_ns ? -1 : left->used_ns > right->used_ns;
 }
 
-/* Remove what was not used for longest until `total` and what is wanted are within the limit. */
+/* Remove the least recently used files until `total` and what is wanted are within the limit. */
 static uint64_t evict(const presto__disk_folder *folder, presto__disk_listing *listing,
                       uint64_t total, presto__disk_room *room) {
     uint64_t wanted = in_pages(room->want_bytes);
@@ -360,7 +361,8 @@ static uint64_t evict(const presto__disk_folder *folder, presto__disk_listing *l
     return total;
 }
 
-/* A partial file, locked from its start: whoever looks for abandoned ones waits for the folder. */
+/* A partial file, locked from the start: processes that look for abandoned files wait for the
+ * folder's lock. */
 static presto_status make_file(presto__disk_folder *folder, presto__disk_room *room,
                                presto_error *err) {
     make_name(folder, room->name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bytes of a block: header, entries, table. What is read may be damaged or made up: every
- * position is checked before it is followed. Must not know: files, threads.
+ * The bytes of a block: header, entries, table. They may be damaged or forged: each position is
+ * checked before it is used. Must not know: files, threads.
  */
 #include <presto/crc32c.h>
 
@@ -91,7 +91,7 @@ presto_status presto__disk_head_read(presto_span bytes, presto__disk_head *head_
         stored.table_at + table_bytes != stored.file_bytes ||
         stored.table_at / PRESTO__DISK_ALIGN > UINT32_MAX)
         return corrupt("its table does not end where it ends", err);
-    /* An entry takes a unit at least. */
+    /* An entry takes at least one unit. */
     if (stored.count > stored.table_at / PRESTO__DISK_ALIGN - 1 ||
         stored.count >
             PRESTO__DISK_MOST_BLOCK_BYTES / (PRESTO__DISK_ALIGN + sizeof(presto__disk_place)))
@@ -119,7 +119,7 @@ presto_status presto__disk_table_check(const presto__disk_head *head,
 
 /* ---- entries ---- */
 
-/* Values that batches may show where they stand are aligned; small ones are copied anyway. */
+/* Values that batches may show in place are aligned; small ones are copied anyway. */
 static size_t value_align(bool is_string, uint64_t bytes) {
     return is_string || bytes <= PRESTO__DISK_ALIGN ? sizeof(uint64_t) : PRESTO__DISK_ALIGN;
 }
@@ -171,7 +171,8 @@ static presto_status value_bytes(const presto_feature *feature, size_t *bytes_ou
     return presto_spec_bytes(&tensor->spec, bytes_out, err);
 }
 
-/* The next `bytes` bytes of the entry, aligned; the gap is cleared if there is memory yet. */
+/* Places the next `bytes` bytes of the entry, aligned. If there is memory already, the gap is
+ * cleared. */
 static size_t place(uint8_t *entry, size_t *at, size_t bytes, size_t align) {
     size_t start = (*at + align - 1) & ~(align - 1);
     if (entry != NULL && start > *at)
@@ -194,7 +195,7 @@ static presto_status entry_bytes(const presto_sample *sample, size_t *bytes_out,
         if (feature->name.bytes > UINT32_MAX)
             return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET, "a name is too long");
         at += sizeof(stored_feature) + dims_of(feature) * sizeof(int64_t) + feature->name.bytes;
-        /* Nothing is that large; with this left over, no sum below can overflow. */
+        /* No real sample is this large; below this limit, no sum can overflow. */
         if (bytes > (SIZE_MAX >> 2) || at > (SIZE_MAX >> 2))
             return presto_fail_memory(err, UINT64_MAX);
         at += bytes + PRESTO__DISK_ALIGN;
@@ -232,7 +233,7 @@ static size_t write_features(uint8_t *entry, const presto_sample *sample) {
         const presto_tensor_spec *spec = &feature->tensor.spec;
         bool has_value = presto__feature_has_value(feature);
         size_t bytes = 0;
-        (void)value_bytes(feature, &bytes, NULL); /* did not fail before */
+        (void)value_bytes(feature, &bytes, NULL); /* it succeeded before */
         stored_feature stored = {.name_bytes = (uint32_t)feature->name.bytes,
                                  .encoding = (uint8_t)feature->encoding,
                                  .dtype = has_value ? (uint16_t)spec->dtype : 0,
@@ -278,7 +279,7 @@ static bool is_within(uint64_t at, uint64_t bytes, uint64_t end) {
     return at <= end && bytes <= end - at;
 }
 
-/* The strings of a value, as spans of `arena` (NULL: only checked). */
+/* Reads the strings of a value as spans of `arena`; NULL: only checks them. */
 static presto_status read_strings(presto_span value, uint64_t count, presto_arena *arena,
                                   const presto_span **strings_out, presto_error *err) {
     if (count > value.bytes / sizeof(uint64_t))
@@ -306,7 +307,7 @@ static presto_status read_strings(presto_span value, uint64_t count, presto_aren
     return PRESTO_OK;
 }
 
-/* The feature whose descriptor stands at *at; moves on to the next. */
+/* Reads the feature whose descriptor is at *at, and moves *at to the next. */
 static presto_status read_feature(presto_span entry, uint64_t *at, presto_arena *arena,
                                   presto_feature *feature_out, presto_error *err) {
     stored_feature stored;
@@ -367,7 +368,7 @@ presto_status presto__disk_entry_read(presto_span entry, uint64_t number, presto
     if (!fills(&stored, entry.bytes))
         return corrupt("an entry does not fill its place", err);
     entry.bytes = (size_t)stored.bytes;
-    /* Checked when it is loaded; the sample is made of what has been checked. */
+    /* The CRC is checked once, when the entry is loaded. */
     if (arena == NULL &&
         !presto__crc_matches(stored.crc, presto_crc32c(0, entry.data + sizeof stored.crc,
                                                        entry.bytes - sizeof stored.crc)))

@@ -11,7 +11,7 @@
 #include "../../base/clock_internal.h"
 #include "disk_internal.h"
 
-#define LOOK_NS UINT64_C(1000000000) /* other processes' blocks are looked for so often */
+#define LOOK_NS UINT64_C(1000000000) /* time between looks for other processes' blocks */
 #define STAT_BLOCK_BYTES 512
 #define MOST_COMPRESSION 16
 
@@ -46,7 +46,7 @@ void presto__disk_block_release(presto__disk *disk, presto__disk_block *block) {
     free(block);
 }
 
-/* With index_lock held for writing. The index's reference goes to the caller. */
+/* With index_lock held for writing. The caller gets the index's reference. */
 static presto__disk_block *take_out_locked(presto__disk *disk, uint32_t id) {
     presto__disk_block *block = disk->blocks[id];
     disk->blocks[id] = NULL;
@@ -114,9 +114,10 @@ bool presto__disk_read_all(int fd, void *data, size_t bytes, uint64_t offset) {
 }
 
 /*
- * A block's size is what it says, and may be made up: it decides how much memory its entries take.
- * A larger one than those made here may come from a cache with a higher limit, or hold one large
- * sample; then its bytes are on the disk (some file systems compress them) and not a hole.
+ * The size of a block comes from the file, may be forged, and decides how much memory its entries
+ * take. A block larger than ours may come from a cache with a higher limit, or hold one large
+ * sample. Then its bytes are really on the disk (compressed by some file systems), and are not a
+ * hole.
  */
 static bool is_sane(const presto__disk *disk, const presto__disk_head *head,
                     const struct stat *info) {
@@ -132,9 +133,9 @@ static presto_status read_table(const presto__disk *disk, int fd, presto__disk_h
     uint8_t header[PRESTO__DISK_HEADER_BYTES];
     struct stat info;
     if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))
-        return PRESTO_ERR_NOT_FOUND; /* somebody else's folder or pipe by that name */
+        return PRESTO_ERR_NOT_FOUND; /* a folder or pipe with that name */
     if (info.st_uid != geteuid())
-        return PRESTO_ERR_NOT_FOUND; /* another user's: not to be believed, nor ours to remove */
+        return PRESTO_ERR_NOT_FOUND; /* another user's: not trusted, and not ours to remove */
     if (!presto__disk_is_ours(&info))
         return PRESTO_ERR_CORRUPT; /* others may have written to it */
     if (!presto__disk_read_all(fd, header, sizeof header, 0) ||
@@ -154,7 +155,7 @@ static presto_status read_table(const presto__disk *disk, int fd, presto__disk_h
     return PRESTO_OK;
 }
 
-/* Point the index to what is not there yet. */
+/* Add the samples that the index does not have yet. */
 static void index_block(presto__disk *disk, presto__disk_block *block) {
     pthread_rwlock_wrlock(&disk->index_lock);
     bool is_added = presto__disk_block_add_locked(disk, block);
@@ -174,7 +175,7 @@ static void index_block(presto__disk *disk, presto__disk_block *block) {
         block->live++;
     }
     if (is_added && block->live == 0) {
-        /* Others have it all: known, so that it is not read again, but of no use. */
+        /* Other blocks have all its samples: keep the block known, so that it is not read again. */
         free(block->places);
         block->places = NULL;
         block->place_count = 0;
@@ -189,7 +190,7 @@ static void index_block(presto__disk *disk, presto__disk_block *block) {
 static void load_block(presto__disk *disk, const char *name) {
     int fd = openat(disk->folder.fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
-        return; /* just gone, or not ours to read: as if it were not there */
+        return; /* just removed, or not readable: as if it were not there */
     presto__disk_head head;
     presto__disk_place *places = NULL;
     presto_status status = read_table(disk, fd, &head, &places);
@@ -213,7 +214,7 @@ static int compare_name(const void *name, const void *file) {
     return strcmp(name, ((const presto__disk_file *)file)->name);
 }
 
-/* Mark what of the listing is known, and list the ids of blocks that are no longer there. */
+/* Mark the known files of the listing. List the ids of blocks that are gone. */
 static size_t compare_listing(presto__disk *disk, const presto__disk_listing *listing,
                               uint64_t start_ns, uint32_t *gone, size_t most) {
     size_t gone_count = 0;

@@ -17,9 +17,9 @@ typedef struct presto__disk_block {
     uint64_t added_ns;
     uint64_t file_bytes;
     char name[PRESTO__DISK_NAME_BYTES];
-    char final_name[PRESTO__DISK_NAME_BYTES]; /* what it is or will be called */
+    char final_name[PRESTO__DISK_NAME_BYTES]; /* its name now or when it is whole */
 
-    atomic_size_t refs; /* the index and everyone who found something in it */
+    atomic_size_t refs; /* of the index, and of all who found something in it */
     atomic_int fd;      /* -1: not open */
     atomic_bool is_gone;
     _Atomic uint64_t touched_ns;
@@ -27,13 +27,13 @@ typedef struct presto__disk_block {
     presto__disk_place *places; /* guarded by index_lock */
     uint32_t place_count;
     uint32_t live; /* places that the index pointed to when it was added; 0: superfluous */
-    bool is_last;  /* all blocks that held its samples then have names before its own */
+    bool is_last;  /* at that time, all other blocks of its samples had smaller names */
 
     /* While it is written; guarded by write_lock. */
     uint32_t place_capacity;
-    uint32_t reserved; /* places given out */
-    uint64_t next;     /* unit; where the next entries go */
-    unsigned pending;  /* workers that write into it */
+    uint32_t reserved; /* places handed out */
+    uint64_t next;     /* unit where the next entries go */
+    unsigned pending;  /* workers that are writing into it */
     bool is_closed;    /* no more comes */
 } presto__disk_block;
 
@@ -53,8 +53,8 @@ struct presto__disk {
 
     pthread_mutex_t write_lock;
     pthread_cond_t rolled;
-    presto__disk_block *current; /* NULL: the next flush makes one */
-    bool is_rolling;             /* somebody is about to replace it */
+    presto__disk_block *current; /* NULL: the next flush makes a block */
+    bool is_rolling;             /* a worker is replacing it */
     presto_error stop_error;
 
     atomic_uint_fast64_t epoch;
@@ -79,11 +79,11 @@ struct presto__disk_worker {
     size_t most;
     presto__disk_hit *hits;
     size_t count;
-    presto__disk_block **held; /* counted: those of the hits, each run of equal ones once */
+    presto__disk_block **held; /* references: the blocks of the hits, each run of equal ones once */
     size_t held_count;
 
     /* The entries read last. */
-    presto_block run_block; /* their memory, unless they went into somebody else's */
+    presto_block run_block; /* their memory, unless they are in the caller's blocks */
     presto__disk_block *run_of;
     uint32_t run_at, run_end; /* units */
     const uint8_t *run_data;
@@ -104,9 +104,9 @@ presto__disk_block *presto__disk_block_new(int fd, const char *name);
 void presto__disk_block_release(presto__disk *disk, presto__disk_block *block);
 /** With index_lock held for writing: give it an id. False: no memory. */
 bool presto__disk_block_add_locked(presto__disk *disk, presto__disk_block *block);
-/** Take it out of the index, if it is there; its entries are misses from now on. */
+/** Take it out of the index, if it is there. Its entries are misses from then on. */
 void presto__disk_block_drop(presto__disk *disk, presto__disk_block *block);
-/** Something in it does not hold: drop, remove, count. */
+/** A check of it failed: drop it, remove its file, count it. */
 void presto__disk_block_discard(presto__disk *disk, presto__disk_block *block);
 
 static inline presto__disk_block *presto__disk_block_of(const presto__disk *disk, uint64_t entry) {
@@ -116,9 +116,9 @@ static inline presto__disk_block *presto__disk_block_of(const presto__disk *disk
 /** All of `bytes`, or false. */
 bool presto__disk_read_all(int fd, void *data, size_t bytes, uint64_t offset);
 
-/** See what others have added and removed since the last time. One thread at a time. */
+/** Find blocks that other processes have added or removed. One thread at a time. */
 void presto__disk_look(presto__disk *disk);
-/** Samples are missing: has somebody else stored them? One worker looks, now and then. */
+/** Samples are missing: another process may have stored them. One worker looks, now and then. */
 void presto__disk_look_now_and_then(presto__disk *disk);
 
 /* ---- writing: disk_write.c ---- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What samples in a disk cache depend on, as 128 bits. Whatever changes a sample must change its
- * key; what only may change it (a file's times) changes the key as well: a cold cache costs time, a
- * stale one is wrong.
+ * What the samples of a disk cache depend on, as 128 bits. Whatever changes a sample must change
+ * its key. What may change it (the times of a file) also changes the key: a cold cache costs time,
+ * a stale one gives wrong samples.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 
 static void add_text(presto__digest *digest, const char *text) {
     if (text == NULL)
-        presto__digest_add(digest, "", 1); /* as no text: texts have no NUL */
+        presto__digest_add(digest, "", 1); /* differs from every text, as texts have no NUL */
     else
         presto__digest_add(digest, text, strlen(text));
 }
@@ -25,7 +25,7 @@ static void add_number(presto__digest *digest, uint64_t number) {
     presto__digest_add(digest, &number, sizeof number);
 }
 
-/* What foreign records mean is not told by their files. */
+/* The files of foreign records do not say what the records mean. */
 static void add_features(presto__digest *digest, const presto_source *source) {
     add_number(digest, source->feature_count);
     for (size_t i = 0; i < source->feature_count; i++) {
@@ -38,7 +38,7 @@ static void add_features(presto__digest *digest, const presto_source *source) {
     add_text(digest, source->main_feature);
 }
 
-/* Options that name files (a model, a program): what counts is what is in them. */
+/* Options may name files (a model, a program): the key depends on the files. */
 static void add_named_files(presto__digest *digest, const json_t *value) {
     const char *key;
     json_t *item;
@@ -74,7 +74,7 @@ static presto_status add_plan(presto__digest *digest, const presto_plan *plan, p
     return PRESTO_OK;
 }
 
-/* Samples of which only some features were asked for are others. */
+/* A sample with some of its features is another sample. */
 static void add_selection(presto__digest *digest, const presto__selection *selection) {
     if (selection->is_all)
         return;

@@ -62,7 +62,7 @@ static presto_status write_all(const presto__disk *disk, int fd, presto_span dat
     return PRESTO_OK;
 }
 
-/* Table, header, name: from here on it is a block. */
+/* Write table and header, then rename: now it is a block. */
 static presto_status complete(presto__disk *disk, presto__disk_block *block, presto_error *err) {
     size_t table_bytes = (size_t)block->place_count * sizeof *block->places;
     presto__disk_head head = {.key = disk->folder.key,
@@ -78,10 +78,11 @@ static presto_status complete(presto__disk *disk, presto__disk_block *block, pre
     if (ftruncate(fd, (off_t)head.file_bytes) != 0)
         return presto_fail_errno(err, errno, disk->folder.path, "cannot cut a file in it");
     PRESTO_TRY(presto__disk_folder_rename(&disk->folder, block->name, block->final_name, err));
-    /* Its successor is opened again when something is read from it; readers of this one go on. */
+    /* The block that replaces it is opened when something is read from it; readers of this one
+     * continue. */
     presto__disk_block *whole = presto__disk_block_new(-1, block->final_name);
     if (whole == NULL)
-        return PRESTO_OK; /* it can be read as it is */
+        return PRESTO_OK; /* this one can still be read */
     whole->file_bytes = head.file_bytes;
     whole->live = head.count;
     pthread_rwlock_wrlock(&disk->index_lock);
@@ -132,7 +133,7 @@ static bool may_evict(void *user, const presto__disk_file *file) {
     return is_superfluous;
 }
 
-/* A new block with room for `least_bytes`; NULL: there is none, and why is noted. */
+/* A new block with room for `least_bytes`. NULL: there is none, and the reason is noted. */
 static presto__disk_block *make_block(presto__disk *disk, uint64_t least_bytes) {
     presto_error error;
     presto__disk_room room = {.want_bytes =
@@ -173,7 +174,8 @@ static bool has_room_for(const presto__disk_block *block, uint64_t units, size_t
     return bytes <= block->file_bytes && count <= UINT32_MAX - block->reserved;
 }
 
-/* With write_lock held: no more into it. True: the caller must finish it, without the lock. */
+/* With write_lock held: nothing more is written into it. True: the caller must finish it,
+ * without the lock. */
 static bool close_block_locked(presto__disk_block *block) {
     if (block == NULL)
         return false;
@@ -181,13 +183,13 @@ static bool close_block_locked(presto__disk_block *block) {
     return block->pending == 0;
 }
 
-/* Room for entries in the current block, or in a new one; NULL: nothing is stored. */
+/* Reserve room for entries in the current block or in a new one. NULL: nothing is stored. */
 static presto__disk_block *reserve(presto__disk *disk, uint64_t units, size_t count,
                                    uint64_t *at_out) {
     uint64_t least_bytes =
         PRESTO__DISK_HEADER_BYTES + units * PRESTO__DISK_ALIGN + count * sizeof(presto__disk_place);
     if (least_bytes > disk->folder.limit_bytes)
-        return NULL; /* which does not mean that others do not fit */
+        return NULL; /* smaller ones may still fit */
     pthread_mutex_lock(&disk->write_lock);
     for (;;) {
         if (atomic_load(&disk->is_stopped) || atomic_load(&disk->is_full)) {
@@ -284,7 +286,7 @@ void presto__disk_epoch(presto__disk *disk, uint64_t epoch) {
             break;
     if (seen >= epoch)
         return;
-    /* Others may use what the last epoch has stored, and may have made room. */
+    /* Other processes may use what the last epoch stored, or may have made room. */
     atomic_store(&disk->is_full, false);
     presto__disk_finish(disk);
 }

@@ -2,16 +2,14 @@
 /*
  * The conversion: samples -> steps up to the split -> encoded records -> shards -> dataset.json.
  *
- * What stands on disk at any moment: whole shards under their names, a partial file under a
- * temporary name for each that is being written, and the progress file, which claims no more than
- * the whole shards; where there are many, it may be a moment late. dataset.json comes last. Hence a
- * run that dies anywhere can be resumed with the shards that are not whole, and the result is
- * byte-equal: shards are contiguous ranges of the sample order, and records do not depend on
- * threads.
+ * At any moment the folder has whole shards under their names, a temporary file for each shard that
+ * is being written, and the progress file. The progress file never lists a shard that is not whole;
+ * with many shards it may be a moment late. dataset.json is written last. So a run that dies at any
+ * moment can be resumed with the missing shards, and the result has the same bytes: shards are
+ * contiguous ranges of the sample order, and records do not depend on threads.
  *
- * Shards that end by their size are numbered before anybody knows how many there will be. Until
- * then they have hidden names, and when the last one is whole all are renamed, the index before its
- * shard.
+ * If shards end by their size, their number is known only at the end. Until then they have hidden
+ * names. When the last one is whole, all are renamed, each index before its shard.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,7 +19,7 @@
 #include "../../base/options_internal.h"
 #include "convert_internal.h"
 
-/* Of data in flight: for each thread, and for the writers. */
+/* Memory for data in flight: for each thread, and for the writers. */
 #define PREFETCH_BYTES_EACH ((size_t)32 << 20)
 
 void presto_convert_options_init(presto_convert_options *options, size_t struct_bytes) {
@@ -34,8 +32,9 @@ void presto_convert_options_init(presto_convert_options *options, size_t struct_
 }
 
 /*
- * Threads that are ahead of the writers would fill all that they may have with memory that is new,
- * and that the writers then find in no cache: 256 MiB took 1.2 times as long as 64 (2 threads).
+ * Threads that are ahead of the writers would fill all their memory. It would be fresh memory, and
+ * no longer in the processor's cache when the writers read it: 256 MiB took 1.2 times as long as 64
+ * MiB (2 threads).
  */
 static size_t choose_prefetch(const presto_convert_options *options) {
     if (options->prefetch_bytes != 0)
@@ -120,7 +119,7 @@ static presto_status make_plan(presto__conversion *job, size_t first_step, size_
     return presto_plan_new(job->pipeline, &options, &job->plan, err);
 }
 
-/* Samples through steps: what comes out of the last one into *stored_out. */
+/* Prepares to run steps. *stored_out is the output of the last one. */
 static presto_status prepare_steps(presto__conversion *job, const char *const *paths,
                                    size_t path_count, presto_tensor_spec *stored_out,
                                    presto_error *err) {
@@ -136,7 +135,7 @@ static presto_status prepare_steps(presto__conversion *job, const char *const *p
     return PRESTO_OK;
 }
 
-/* Records as they are: what is known of them stays. */
+/* Prepares to store records as they are, with all that is known of them. */
 static presto_status prepare_records(presto__conversion *job, const char *const *paths,
                                      size_t path_count, presto_tensor_spec *stored_out,
                                      presto_error *err) {
@@ -144,7 +143,7 @@ static presto_status prepare_records(presto__conversion *job, const char *const 
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "'%s' is a representation of which pipeline?", job->options->split);
     const char *codec = job->options->codec;
-    if (codec != NULL) /* a codec that there is not is known before the input is looked for */
+    if (codec != NULL) /* an unknown codec is reported before a missing input */
         PRESTO_TRY(presto_codec_parse(codec, &job->codec, err));
     PRESTO_TRY(open_dataset(job, paths, path_count, err));
     const presto_dataset_info *info = presto_dataset_get_info(job->dataset);

@@ -41,7 +41,7 @@ static presto_status add_training(training *set, const presto_batch *batch, pres
     return PRESTO_OK;
 }
 
-/* A presto_stop_fn: there is nothing to show yet, but a wish to stop is heard. */
+/* A presto_stop_fn: there is no progress yet, but a request to stop is noticed. */
 static bool should_stop(void *user) {
     presto__conversion *job = user;
     const presto_convert_options *options = job->options;
@@ -65,7 +65,7 @@ static presto_status collect_training(presto__conversion *job, training *set, pr
     if (options.range.limit_samples > job->sample_count)
         options.range.limit_samples = job->sample_count;
     options.memory.prefetch_bytes = job->prefetch_bytes;
-    options.errors.policy = PRESTO_ON_ERROR_SKIP; /* the conversion itself will report them */
+    options.errors.policy = PRESTO_ON_ERROR_SKIP; /* the conversion itself reports them */
     options.should_stop = should_stop;
     options.should_stop_user = job;
     if (job->dataset == NULL ||

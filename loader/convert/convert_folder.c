@@ -21,7 +21,7 @@
 #define INDEX ".index"
 #define LOCK_TRIES 100
 
-/* What must be equal for shards of another run to be kept. */
+/* The settings that must be equal for shards of another run to be kept. */
 static char *job_text(const presto__conversion *job) {
     json_t *root = json_pack(
         "{s:s?, s:s?, s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:s}", "pipeline", job->pipeline_json,
@@ -48,7 +48,8 @@ static bool ends_with(const char *text, const char *ending) {
     return bytes >= wanted && strcmp(text + bytes - wanted, ending) == 0;
 }
 
-/* Which shard, under which of its names, is this file of, or the index of? SIZE_MAX: of none. */
+/* The number of the shard that this file is, or is the index of, under either of its names.
+ * SIZE_MAX: none. */
 static size_t shard_of(const presto__conversion *job, const char *name) {
     size_t shard, count;
     char shown[PRESTO__SHARD_NAME_BYTES];
@@ -64,7 +65,7 @@ static size_t shard_of(const presto__conversion *job, const char *name) {
     return is_its ? shard : SIZE_MAX;
 }
 
-/* The names that a conversion gives to files, whole ones and temporary ones. */
+/* Does a conversion give this name to a whole file? */
 static bool is_whole_name(const presto__conversion *job, const char *name) {
     return strcmp(name, PRESTO_PROGRESS_FILE) == 0 || strcmp(name, PRESTO__DICTIONARY_FILE) == 0 ||
            strcmp(name, PRESTO_DATASET_FILE) == 0 || shard_of(job, name) != SIZE_MAX;
@@ -81,7 +82,7 @@ static bool is_temporary_name(const presto__conversion *job, const char *name, b
     return is_whole_name(job, stem);
 }
 
-/* Look at what is in the folder; temporary files of a run that died are removed. */
+/* Check what is in the folder. Temporary files of a run that died are removed. */
 static presto_status check_entries(const presto__conversion *job, DIR *folder, presto_error *err) {
     for (;;) {
         errno = 0;
@@ -93,7 +94,7 @@ static presto_status check_entries(const presto__conversion *job, DIR *folder, p
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
             strcmp(name, PRESTO_LOCK_FILE) == 0)
             continue;
-        /* All that a run leaves which dies before it has a progress file. */
+        /* A run that dies before it has a progress file leaves only its temporary file. */
         bool is_first = false;
         bool is_temporary = is_temporary_name(job, name, &is_first);
         if (!job->has_progress_file && !is_first)
@@ -119,7 +120,7 @@ static bool shards_fit(const presto__conversion *job, const presto_dataset_info 
         return info->shard_count == job->shard_count;
     }
     if (info->file_compression != PRESTO_FILE_PLAIN)
-        return true; /* how large they were before cannot be seen */
+        return true; /* their sizes before compression are unknown */
     uint64_t most = job->options->shard_bytes;
     for (size_t i = 0; i < info->shard_count; i++) {
         bool is_too_large = shards[i].records > 1 && shards[i].stored_bytes > most;
@@ -136,7 +137,7 @@ static bool same_text(const char *a, const char *b) {
     return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-/* What a finished dataset was made with that this job would do otherwise; NULL: nothing. */
+/* The first setting in which a finished dataset differs from this job; NULL: none. */
 static const char *finished_difference(const presto__conversion *job,
                                        const presto_dataset_info *info, bool same_pipeline,
                                        uint64_t samples) {
@@ -156,12 +157,12 @@ static const char *finished_difference(const presto__conversion *job,
                                                     : samples <= job->sample_count;
     if (!fits)
         return "samples";
-    /* Who wrote the dataset may not have known it. */
+    /* It may have been written by a version without this field. */
     return info->input == NULL || same_text(info->input, job->input_text) ? NULL : "input";
 }
 
-/* The shards of a whole dataset. Which has which samples is not known, nor needed: the first passes
- * for the one that had them all. */
+/* The shards of a whole dataset. Which samples each shard has is unknown and not needed: the
+ * first one gets the whole range. */
 static presto_status take_shards(presto__conversion *job, const presto_dataset_info *info,
                                  presto_error *err) {
     for (size_t i = 0; i < info->shard_count; i++) {
@@ -202,7 +203,7 @@ static presto_status take_finished(presto__conversion *job, presto_error *err) {
 
 /* ---- what an interrupted run left ---- */
 
-/* Is there such a file, of that size unless it is 0? */
+/* Is there a file of this name, of `bytes` bytes (0: any size)? */
 static bool stands(const presto__conversion *job, const char *name, const char *suffix,
                    uint64_t bytes) {
     char file[PRESTO__SHARD_NAME_BYTES + 8];
@@ -216,8 +217,8 @@ static bool stands(const presto__conversion *job, const char *name, const char *
 }
 
 /*
- * Is the i-th shard as the progress file lists it? Under the name that it has while others are
- * missing, or, with `named`, under its last one; its index may have that already.
+ * Is shard i on the disk as the progress file lists it? While others are missing, it has its
+ * working name. With `named`, it may also have its final name; its index may have that already.
  */
 static bool shard_stands(const presto__conversion *job, size_t i, bool named) {
     const presto__whole_shard *whole = &job->progress.shards[i];
@@ -232,7 +233,7 @@ static bool shard_stands(const presto__conversion *job, size_t i, bool named) {
                          (named && stands(job, name, "", shard->stored_bytes)));
 }
 
-/* By size: how many of the first shards stand; none counts behind one that does not. */
+/* By size: the number of the first shards that are on the disk, up to the first that is not. */
 static size_t count_standing(const presto__conversion *job) {
     const presto__progress_file *progress = &job->progress;
     size_t count = 0;
@@ -243,7 +244,7 @@ static size_t count_standing(const presto__conversion *job) {
     return count;
 }
 
-/* By number each shard stands for itself. */
+/* By number, each shard is kept or not independently. */
 static void drop_missing(presto__conversion *job) {
     presto__progress_file *progress = &job->progress;
     size_t kept = 0;
@@ -272,9 +273,9 @@ static presto_status rename_back(const presto__conversion *job, int folder, cons
 }
 
 /*
- * Of the shards that the progress file lists, keep those that stand; by size, the first ones that
- * do: where they end depends on what they hold, so that others must not stay around, as who knows
- * how many there will be now. If all stand, all that may be missing is their names.
+ * Keep the listed shards that are on the disk. By size, keep only those before the first missing
+ * one: the end of a shard depends on its content, so later shards are removed. If all are there,
+ * only their names may be missing.
  */
 static presto_status keep_whole_shards(presto__conversion *job, DIR *folder, presto_error *err) {
     presto__progress_file *progress = &job->progress;
@@ -302,7 +303,7 @@ static presto_status keep_whole_shards(presto__conversion *job, DIR *folder, pre
     return PRESTO_OK;
 }
 
-/* The progress file, if it is of this job. */
+/* Read the progress file and check that it belongs to this job. */
 static presto_status read_progress(presto__conversion *job, const char *text, presto_error *err) {
     presto_status status = presto__progress_file_read(job->dir, &job->progress, err);
     if (status == PRESTO_ERR_NOT_FOUND)
@@ -317,7 +318,7 @@ static presto_status read_progress(presto__conversion *job, const char *text, pr
         presto_error_set_file(err, job->dir);
         return status;
     }
-    /* By size all shards are there once the last one ends with the last sample. */
+    /* By size, the shards are complete when the last one ends with the last sample. */
     if (presto__conversion_by_size(job) &&
         presto__progress_file_next(&job->progress) == job->sample_count)
         job->shard_count = job->progress.shard_count;
@@ -346,7 +347,7 @@ static presto_status check_is_folder(const presto__conversion *job, presto_error
                : fail_folder(job, "is not a folder; a dataset is written into one", "", "", err);
 }
 
-/* The folder stands: what is in it? */
+/* The folder exists: check what is in it. */
 static presto_status take_folder(presto__conversion *job, const char *text, presto_error *err) {
     bool is_dataset = false;
     PRESTO_TRY(presto__path_is_dataset(job->dir, &is_dataset, err));
@@ -358,8 +359,8 @@ static presto_status take_folder(presto__conversion *job, const char *text, pres
 }
 
 /*
- * A whole dataset is left as it is, but for what a process leaves that was killed at its very end:
- * its lock. One that has not come to its end yet is let end.
+ * A whole dataset is left as it is. Only the lock of a process that was killed at its very end is
+ * removed. A conversion that is still running is waited for.
  */
 static presto_status lock_finished(presto__conversion *job, presto_error *err) {
     char *path = presto__join_path(job->dir, PRESTO_LOCK_FILE);
@@ -372,7 +373,7 @@ static presto_status lock_finished(presto__conversion *job, presto_error *err) {
     return status == PRESTO_ERR_BUSY ? status : PRESTO_OK;
 }
 
-/* The folder may be removed by its last owner between the two. */
+/* The folder's last owner may remove it between the two calls. */
 static presto_status make_and_lock(presto__conversion *job, presto_error *err) {
     presto_status status = PRESTO_ERR_NOT_FOUND;
     for (int i = 0; status == PRESTO_ERR_NOT_FOUND && i < LOCK_TRIES; i++) {
@@ -383,7 +384,7 @@ static presto_status make_and_lock(presto__conversion *job, presto_error *err) {
         status = presto_folder_lock_take(job->dir, &job->lock, err);
     }
     if (status < 0 && job->made_dir)
-        (void)rmdir(job->dir); /* unless another process has begun there */
+        (void)rmdir(job->dir); /* unless another process has started there */
     return status;
 }
 
@@ -433,7 +434,7 @@ presto_status presto__conversion_note(presto__conversion *job, presto_error *err
     return is_due ? presto__conversion_catch_up(job, err) : PRESTO_OK;
 }
 
-/* Is there anything in the folder but what goes along with shards? */
+/* Does the folder hold anything but the files beside shards? */
 static bool holds_shards(const presto__conversion *job) {
     DIR *folder = opendir(job->dir);
     bool found = folder == NULL;
@@ -448,8 +449,8 @@ static bool holds_shards(const presto__conversion *job) {
 }
 
 /*
- * Nothing whole was written: leave no trace. An earlier run may have been killed after it named a
- * shard and before it noted that: without the progress file such a folder could not be resumed.
+ * No shard is whole: leave no trace. But an earlier run may have been killed between naming a shard
+ * and noting it: without the progress file, that folder could not be resumed.
  */
 static void clear_folder(presto__conversion *job) {
     if (holds_shards(job))
@@ -470,5 +471,6 @@ void presto__conversion_leave_folder(presto__conversion *job) {
     if (job->progress.shard_count == 0)
         clear_folder(job);
     else
-        (void)presto__conversion_catch_up(job, NULL); /* else what it lacks is made again */
+        (void)presto__conversion_catch_up(job, NULL); /* on failure, the shards that it lacks are
+                                                       * made again */
 }

@@ -21,7 +21,7 @@ static presto_status copy_features(const presto__conversion *job, presto_dataset
     const presto_feature_spec *features = job->progress.schema.features;
     size_t count = job->progress.schema.count;
     if (count == 0) {
-        /* Nothing was run on the samples: they are what they were. */
+        /* No steps ran: the features are those of the source. */
         features = job->source->features;
         count = job->source->feature_count;
     }
@@ -38,7 +38,7 @@ static presto_status copy_features(const presto__conversion *job, presto_dataset
     return PRESTO_OK;
 }
 
-/* A source that knows no names leaves the list out. */
+/* A source without label names has no list. */
 static presto_status copy_label_names(const presto__conversion *job, presto_dataset_info *info,
                                       presto_error *err) {
     size_t count;
@@ -100,7 +100,7 @@ static presto_status write_info(presto__conversion *job, presto_error *err) {
     return status;
 }
 
-/* dataset.json last of all; then the progress file, which is not needed any more. */
+/* Writes dataset.json, the last file; then removes the progress file. */
 presto_status presto__conversion_conclude(presto__conversion *job, presto_error *err) {
     char *path = presto__join_path(job->dir, PRESTO_PROGRESS_FILE);
     if (path == NULL)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Room convert: source -> loader -> shard writers: one conversion, its folder, its progress.
- * May see: base, records, steps, stream_internal.h, room engine's public face and the sources.
- * convert.c runs it, convert_folder.c takes the folder, convert_shards.c and convert_loop.c write
- * the shards through convert_writers.c, convert_info.c tells what came out. Lock: of the writers.
+ * May see: base, records, steps, stream_internal.h, the header of room engine, room source.
+ * convert.c runs a conversion; convert_folder.c owns the folder; convert_shards.c and
+ * convert_loop.c write the shards through convert_writers.c; convert_info.c writes dataset.json.
+ * Lock: the writers' own.
  */
 #ifndef PRESTO_LOADER_CONVERT_INTERNAL_H
 #define PRESTO_LOADER_CONVERT_INTERNAL_H
@@ -20,14 +21,14 @@
 /** A shard that is whole. */
 typedef struct presto__whole_shard {
     size_t number;                  /* in the dataset, from 0 */
-    uint64_t first, end;            /* its samples: [first, end), some of them may be left out */
-    presto_dataset_shard described; /* `file` is the name that it stands under */
+    uint64_t first, end;            /* its samples: [first, end); some may be left out */
+    presto_dataset_shard described; /* `file` is its name on the disk */
 } presto__whole_shard;
 
 /** How far a conversion has come. Zero-initialise. */
 typedef struct presto__progress_file {
-    char *job;                   /* a JSON object: what must be equal to go on */
-    presto__whole_shard *shards; /* by number; others may be missing between them */
+    char *job;                   /* a JSON object: what must be equal to resume */
+    presto__whole_shard *shards; /* by number; there may be gaps */
     size_t shard_count;
     presto__schema schema; /* of the samples so far */
 } presto__progress_file;
@@ -47,9 +48,8 @@ uint64_t presto__progress_file_skipped(const presto__progress_file *progress);
 presto_status presto__progress_file_write(const char *dir, const presto__progress_file *progress,
                                           bool sync, presto_error *err);
 /**
- * Is it time to write the file? `since_ns` is the time since it was written last. Each writing
- * takes as long as there are shards: the first ones are noted at once, those of a long list in
- * groups.
+ * Is it time to write the file? `since_ns` is the time since the last write. Each write takes time
+ * for every shard in the list, so a long list is written less often.
  */
 bool presto__progress_file_is_due(const presto__progress_file *progress, uint64_t since_ns);
 /** Into a zeroed `progress`, which the caller frees, also on failure. */
@@ -77,16 +77,16 @@ typedef struct presto__conversion {
     const presto_pipeline *pipeline; /* NULL: records are stored as they are */
     const char *dir;
     size_t prefetch_bytes;    /* for data in flight */
-    presto_folder_lock *lock; /* NULL: the folder is not ours to write to */
+    presto_folder_lock *lock; /* NULL: another process owns the folder */
     bool made_dir;
-    bool took_dir; /* nothing in it is anybody else's */
+    bool took_dir; /* all files in it are ours */
     bool is_left_empty;
     /* input */
     presto_dataset *dataset; /* NULL: raw */
     presto_source *source;
     presto_plan *plan;                         /* NULL: no steps */
     char input_text[PRESTO__INPUT_TEXT_BYTES]; /* digest of the source */
-    /* what the description says; NULL: nothing */
+    /* as in dataset.json; NULL: unknown */
     const char *pipeline_json;
     const char *split;
     uint64_t seed;
@@ -94,48 +94,48 @@ typedef struct presto__conversion {
     presto_codec_spec codec;
     char codec_text[PRESTO_CODEC_TEXT_BYTES];
     presto_buffer dictionary;
-    size_t shard_count; /* with shard_bytes 0 until all are whole */
+    size_t shard_count; /* 0 until all are whole, if shards end by size */
     uint64_t sample_count;
     presto__progress_file progress;
     bool has_progress_file;
-    bool is_behind;   /* the progress file lacks something of `progress` */
+    bool is_behind;   /* the progress file is older than */
     bool is_finished; /* an earlier run of the same job wrote all of it */
     presto_loader *loader;
-    uint64_t skipped_before; /* by the runs before this one */
+    uint64_t skipped_before; /* by earlier runs */
     /* figures */
     uint64_t started_ns, cpu_started_ns, told_ns, noted_ns;
     presto_loader_stats stats;
 } presto__conversion;
 
-/** Are shards to end by their size, so that their number is known only at the end? */
+/** Do shards end by their size? Then their number is known only at the end. */
 bool presto__conversion_by_size(const presto__conversion *job);
-/** May shards lack samples of theirs: those with errors, those that a step does not want? */
+/** May samples of a shard be left out: damaged ones, or ones that a step drops? */
 bool presto__conversion_leaves_out(const presto__conversion *job);
 /** The first sample of a shard, by number, and one past its last one. */
 uint64_t presto__conversion_first(const presto__conversion *job, size_t shard);
 uint64_t presto__conversion_end(const presto__conversion *job, size_t shard);
-/** What a shard is called in the dataset; job->shard_count is known. */
+/** The name of a shard in the dataset; job->shard_count is known. */
 void presto__conversion_shard_name(const presto__conversion *job, size_t shard,
                                    char name_out[PRESTO__SHARD_NAME_BYTES]);
-/** What it is called until then: by size a hidden name, which lacks the number of shards. */
+/** Its name until then: by size, a hidden name without the number of shards. */
 void presto__conversion_working_name(const presto__conversion *job, size_t shard,
                                      char name_out[PRESTO__SHARD_NAME_BYTES]);
 
-/** Make the folder, or take over what an interrupted run of the same job left in it. */
+/** Make the folder, or take over the files of an interrupted run of the same job. */
 presto_status presto__conversion_open_folder(presto__conversion *job, presto_error *err);
-/** `progress` has changed: write the progress file, now or, if there are many shards, some time. */
+/** `progress` has changed: write the progress file now, or later if there are many shards. */
 presto_status presto__conversion_note(presto__conversion *job, presto_error *err);
-/** Write the progress file if it has fallen behind. */
+/** Write the progress file if it is older than `progress`. */
 presto_status presto__conversion_catch_up(presto__conversion *job, presto_error *err);
-/** Is the folder still ours alone? Asked before anything takes its name in it. Any thread. */
+/** Do we still own the folder? Checked before a file gets its name there. Any thread. */
 presto_status presto__conversion_check_folder(const presto__conversion *job, presto_error *err);
-/** After a failure: if nothing whole was written, leave no trace; otherwise note all that was. */
+/** After a failure: leave no trace if no shard is whole; else note all whole ones. */
 void presto__conversion_leave_folder(presto__conversion *job);
 /** The dictionary of the codec, if it wants one: read from the folder, else trained. */
 presto_status presto__conversion_make_dictionary(presto__conversion *job, presto_error *err);
-/** All shards that are not whole yet; at the end all of them have the names of the dataset. */
+/** Write all missing shards; at the end all have their names in the dataset. */
 presto_status presto__conversion_write_shards(presto__conversion *job, presto_error *err);
-/** All samples that are in no whole shard yet, into shards; in the end all of these are noted. */
+/** Write all samples that are in no whole shard; at the end all shards are noted. */
 presto_status presto__conversion_run_loop(presto__conversion *job, presto_error *err);
 /** dataset.json last of all; then the progress file, which is not needed any more. */
 presto_status presto__conversion_conclude(presto__conversion *job, presto_error *err);
@@ -164,13 +164,13 @@ typedef struct presto__writers presto__writers;
 presto_status presto__writers_new(const presto__conversion *job, size_t count, bool has_threads,
                                   presto__writers **writers_out, presto_error *err);
 /**
- * Append rows to the shard `shard` of writer `which`, which opens it if that is the first of it.
- * Only if there is room. What fails, here or in a thread, stops all writers: it is reported now or
- * by what is called next; the failure of the first shard if there are several.
+ * Append rows to shard `shard` of writer `which`; the first rows open it. Only if there is room. A
+ * failure, here or in a thread, stops all writers. It is reported now or by the next call; of
+ * several, that of the first shard.
  */
 presto_status presto__writers_append(presto__writers *writers, size_t which, size_t shard,
                                      const presto__rows *rows, presto_error *err);
-/** All its samples have been appended: bring the shard to its name. Only if there is room. */
+/** All its samples have been appended: give the shard its name. Only if there is room. */
 presto_status presto__writers_finish(presto__writers *writers, size_t which,
                                      const presto__shard_range *shard, presto_error *err);
 /** Give up the shard that is open. Only if there is room. */
@@ -179,16 +179,16 @@ presto_status presto__writers_drop(presto__writers *writers, size_t which, prest
 bool presto__writers_have_room(presto__writers *writers);
 typedef enum presto__wanted { PRESTO__WANTS_ROOM, PRESTO__WANTS_END } presto__wanted;
 /**
- * Wait for much room, or until all has been done, or for a whole shard; a tenth of a second at
- * most. PRESTO_END: all has been done.
+ * Wait until half of the room is free, all tasks are done, or a shard is whole; at most a tenth of
+ * a second. PRESTO_END: all tasks are done.
  */
 presto_status presto__writers_wait(presto__writers *writers, presto__wanted wanted,
                                    presto_error *err);
-/** A shard that has become whole, without its name; false: there is none for now. */
+/** Take a shard that has become whole, without its name; false: there is none now. */
 bool presto__writers_take(presto__writers *writers, presto__whole_shard *whole_out);
-/** End them: shards that are not whole are given up. Whole ones can still be taken. */
+/** Stop them: unfinished shards are given up. Whole ones can still be taken. */
 void presto__writers_stop(presto__writers *writers);
-/** They have been stopped. */
+/** Free stopped writers. */
 void presto__writers_free(presto__writers *writers);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which samples stand in which shard of a conversion, and what the shards are called. */
+/* Which samples are in which shard of a conversion, and the names of shards. */
 #include <stdio.h>
 
 #include "convert_internal.h"

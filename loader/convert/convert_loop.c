@@ -22,19 +22,19 @@
 
 #define PROGRESS_INTERVAL_NS 100000000
 
-/* What a writer has open. */
+/* The open shard of a writer. */
 typedef struct open_shard {
     bool is_open;
     presto__shard_range shard;     /* by size its end is not known */
     uint64_t next;                 /* one past the last sample that has come */
-    uint64_t records, frame_bytes; /* handed over */
+    uint64_t records, frame_bytes; /* given to the writer */
 } open_shard;
 
 typedef struct loop {
     presto__conversion *job;
     presto__writers *writers;
     size_t count; /* of writers */
-    /* By number: what is to be made, and from which on it has not been begun. */
+    /* Shards to be made, by number; those from next_missing on have not been begun. */
     presto__shard_range *missing;
     size_t missing_count, next_missing;
     presto__range *ranges; /* for the loader; as many as are missing, and one at least */
@@ -45,7 +45,7 @@ typedef struct loop {
 
 /* ---- progress ---- */
 
-/* Call on_progress, if it is time to; PRESTO_ERR_STOPPED if it says so. */
+/* Call on_progress, if it is time; PRESTO_ERR_STOPPED if it asks to stop. */
 static presto_status tell(loop *all, presto_error *err) {
     presto__conversion *job = all->job;
     uint64_t now = presto__clock_ns();
@@ -66,14 +66,14 @@ static presto_status tell(loop *all, presto_error *err) {
     return presto_fail(err, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "stopped");
 }
 
-/* What the samples look like that have come so far. */
+/* Merge what is known of the features of all samples so far. */
 static presto_status merge_schema(presto__conversion *job, presto_error *err) {
     if (job->loader == NULL)
         return PRESTO_OK;
     return presto__loader_schema_into(job->loader, &job->progress.schema, err);
 }
 
-/* The schema first: a shard that is listed must not lack it. */
+/* Merge the schema first: the features of a listed shard must be in it. */
 static presto_status take_whole(loop *all, presto_error *err) {
     presto__conversion *job = all->job;
     presto__whole_shard whole;
@@ -119,7 +119,7 @@ static presto_status append(loop *all, size_t which, const presto__rows *rows, p
     return presto__writers_append(all->writers, which, open->shard.number, rows, err);
 }
 
-/* The open shard has all of its samples, those before `end`. */
+/* The open shard has all its samples, those before `end`. */
 static presto_status finish(loop *all, size_t which, uint64_t end, presto_error *err) {
     open_shard *open = &all->open[which];
     PRESTO_TRY(make_room(all, err));
@@ -134,7 +134,7 @@ static void begin(loop *all, size_t which, const presto__shard_range *shard) {
     all->open[which] = (open_shard){.is_open = true, .shard = *shard, .next = shard->first};
 }
 
-/* Samples before `next` have come for the open shard. */
+/* The open shard has all samples before `next`. */
 static void advance(loop *all, size_t which, uint64_t next) {
     all->done += next - all->open[which].next;
     all->open[which].next = next;
@@ -160,7 +160,7 @@ static presto_status begin_by_size(loop *all, presto_error *err) {
     return PRESTO_OK;
 }
 
-/* The rows from `row` on that go into the open shard; how many they are says what is returned. */
+/* The rows from `row` on that fit into the open shard. */
 static presto__rows rows_that_fit(const loop *all, presto_batch *batch, size_t row,
                                   const uint8_t *at) {
     const presto__packet_batch *inner = (const presto__packet_batch *)(const void *)batch;
@@ -197,7 +197,7 @@ static presto_status take_by_size(loop *all, presto_batch *batch, presto_error *
     return PRESTO_OK;
 }
 
-/* There is one at least, and the last one ends with the last sample. */
+/* There is at least one shard, and the last one ends with the last sample. */
 static presto_status end_by_size(loop *all, presto_error *err) {
     presto__conversion *job = all->job;
     presto__progress_file *progress = &job->progress;
@@ -244,7 +244,7 @@ static presto_status settle_before(loop *all, size_t number, presto_error *err) 
     return PRESTO_OK;
 }
 
-/* The writer of the shard that the position belongs to, which may begin with it. */
+/* Find the writer of the shard that has this position; the shard may begin with it. */
 static presto_status find_writer(loop *all, uint64_t position, size_t *which_out,
                                  presto_error *err) {
     for (size_t i = 0; i < all->count; i++) {
@@ -303,7 +303,7 @@ static bool should_stop(void *user) {
     return tell(user, NULL) == PRESTO_ERR_STOPPED;
 }
 
-/* All samples of the first `count` ranges; PRESTO_END when they have been handed over. */
+/* Load all samples of the first `count` ranges and give them to the writers. PRESTO_END: done. */
 static presto_status load(loop *all, size_t count, presto_error *err) {
     presto__conversion *job = all->job;
     presto_loader_options options;
@@ -333,7 +333,7 @@ static presto_status load(loop *all, size_t count, presto_error *err) {
 
 /* ---- after a failure ---- */
 
-/* The shard of this sample and those behind it are not made. */
+/* Give up the shard of this sample and all later ones. */
 static presto_status give_up_from(loop *all, uint64_t sample, size_t *number_out,
                                   presto_error *err) {
     size_t kept = 0;
@@ -350,7 +350,7 @@ static presto_status give_up_from(loop *all, uint64_t sample, size_t *number_out
     return PRESTO_OK;
 }
 
-/* What the open shards lack, in order; returns of how many. */
+/* List the ranges that the open shards lack, in order; returns how many. */
 static size_t list_rests(const loop *all) {
     size_t count = 0;
     for (size_t i = 0; i < all->count; i++) {
@@ -371,7 +371,7 @@ static presto_status load_rests(loop *all, presto_error *err) {
     presto__conversion *job = all->job;
     uint64_t sample = all->failed_at;
     size_t number;
-    all->failed_at = UINT64_MAX; /* what fails here is no sample */
+    all->failed_at = UINT64_MAX; /* this failure is not of a sample */
     PRESTO_TRY(give_up_from(all, sample, &number, err));
     PRESTO_TRY(settle_before(all, number, err));
     PRESTO_TRY(merge_schema(job, err));
@@ -416,7 +416,7 @@ static presto_status run(loop *all, size_t range_count, presto_error *err) {
     return status;
 }
 
-/* Which shards are to be made, and which samples the loader is to hand out for that. */
+/* List the shards to be made, and the samples that the loader must deliver for them. */
 static presto_status list_missing(loop *all, size_t *range_count_out, presto_error *err) {
     const presto__conversion *job = all->job;
     const presto__progress_file *progress = &job->progress;
@@ -468,7 +468,7 @@ static presto_status run_with_writers(loop *all, size_t range_count, presto_erro
     presto_status status = run(all, range_count, err);
     presto__writers_stop(all->writers);
     if (status < 0)
-        (void)take_whole(all, NULL); /* what it cannot note is made again */
+        (void)take_whole(all, NULL); /* a shard that is not noted is made again */
     presto__writers_free(all->writers);
     if (job->loader != NULL)
         presto_loader_get_stats(job->loader, &job->stats);

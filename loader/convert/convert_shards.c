@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The shards of a conversion: which samples stand in which, how they are called and when.
+ * Writes the shards of a conversion, then gives them their names.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 /* ---- giving shards their names ---- */
 
-/* From `from` to `to`, unless an earlier run has done so. */
+/* Rename a file, unless an earlier run has done so. */
 static presto_status rename_file(const presto__conversion *job, const char *from, const char *to,
                                  const char *suffix, presto_error *err) {
     char names[2][PRESTO__SHARD_NAME_BYTES + 8];
@@ -34,10 +34,11 @@ static presto_status rename_file(const presto__conversion *job, const char *from
 static presto_status name_shards(presto__conversion *job, presto_error *err) {
     if (!presto__conversion_by_size(job))
         return PRESTO_OK;
-    /* From here on shards are found by what the progress file says. */
+    /* From here on, shards are found by the progress file. */
     PRESTO_TRY(presto__conversion_catch_up(job, err));
     if (job->options->sync)
-        PRESTO_TRY(presto__sync_folder(job->dir, err)); /* the progress file must not fall behind */
+        PRESTO_TRY(presto__sync_folder(job->dir, err)); /* the progress file must be on the disk
+                                                         * first */
     for (size_t i = 0; i < job->shard_count; i++) {
         presto_dataset_shard *shard = &job->progress.shards[i].described;
         char name[PRESTO__SHARD_NAME_BYTES];

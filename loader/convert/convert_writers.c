@@ -18,7 +18,7 @@
 #include "../../base/file_internal.h"
 #include "convert_internal.h"
 
-/* The writer of a shard, under the name that shards have for now. */
+/* Open a shard under its working name. */
 static presto_status open_writer(const presto__conversion *job, size_t shard,
                                  presto_shard_writer **writer_out, presto_error *err) {
     presto_shard_writer_options options;
@@ -37,7 +37,7 @@ static presto_status open_writer(const presto__conversion *job, size_t shard,
 }
 
 #define MOST_TASKS 64 /* of one writer */
-#define MOST_ENDS 256 /* shards handed over as complete, until they are taken */
+#define MOST_ENDS 256 /* complete shards that are not taken yet */
 #define WAIT_NS 100000000
 
 typedef enum task_kind { TASK_APPEND, TASK_FINISH, TASK_DROP } task_kind;
@@ -77,7 +77,7 @@ struct presto__writers {
     presto_error error; /* of the shard `failed`; SIZE_MAX: none has */
     size_t failed;
     size_t queued_bytes, tasks_left;
-    size_t ends; /* complete shards that were handed over and not taken */
+    size_t ends; /* complete shards that are not taken yet */
     presto__whole_shard whole[MOST_ENDS];
     size_t whole_count;
     writer items[PRESTO__MOST_OPEN];
@@ -136,7 +136,7 @@ static presto_status run_task(writer *one, const task *work, presto__whole_shard
     return status;
 }
 
-/* With the lock held: what became of a task. */
+/* With the lock held: note the result of a task. */
 static void note_task(presto__writers *all, const task *work, const presto__whole_shard *whole,
                       const presto_error *error) {
     all->queued_bytes -= work->rows.frames.bytes;
@@ -154,7 +154,7 @@ static void note_task(presto__writers *all, const task *work, const presto__whol
 
 /* ---- threads: all but run_writer with the lock held ---- */
 
-/* Is there what the caller waits for? Room only if it is worth waking for. */
+/* Has what the caller waits for happened? A little room is not worth waking it. */
 static bool has_news(const presto__writers *all) {
     if (all->is_stopped || all->whole_count > 0 || all->tasks_left == 0)
         return true;
@@ -173,7 +173,7 @@ static void tell_caller(presto__writers *all) {
     pthread_cond_signal(&all->changed);
 }
 
-/* Waits; false: there will be none. */
+/* Waits for a task; false: there will be none. */
 static bool next_task(writer *one, task *work_out) {
     presto__writers *all = one->all;
     while (!all->is_stopped && one->count == 0) {
@@ -208,7 +208,7 @@ static void *run_writer(void *argument) {
 }
 
 static presto_status start_threads(presto__writers *all, presto_error *err) {
-    /* Signals are the program's: its main thread takes them. */
+    /* The main thread of the program handles signals. */
     sigset_t every, before;
     sigfillset(&every);
     pthread_sigmask(SIG_SETMASK, &every, &before);
@@ -259,7 +259,7 @@ static presto_status failure(const presto__writers *all, presto_error *err) {
     return all->error.status;
 }
 
-/* Without threads it is done when this returns. */
+/* Give a task to a writer. Without threads it is run here. */
 static presto_status hand_over(presto__writers *all, size_t which, const task *work,
                                presto_error *err) {
     writer *one = &all->items[which];
@@ -280,7 +280,7 @@ static presto_status hand_over(presto__writers *all, size_t which, const task *w
         } else {
             one->tasks[(one->first + one->count++) % MOST_TASKS] = *work;
             was_idle = one->is_idle;
-            one->is_idle = false; /* once is enough */
+            one->is_idle = false; /* it is woken only once */
         }
     } else {
         presto_batch_release(work->rows.batch);
@@ -314,7 +314,7 @@ bool presto__writers_have_room(presto__writers *writers) {
                     (writers->tasks_left == 0 || writers->queued_bytes < writers->most_bytes);
     for (size_t i = 0; i < writers->count; i++)
         has_room = has_room && writers->items[i].count < MOST_TASKS;
-    has_room = has_room || writers->is_stopped; /* whoever hands anything over will be told */
+    has_room = has_room || writers->is_stopped; /* the next call reports the failure */
     pthread_mutex_unlock(&writers->lock);
     return has_room;
 }

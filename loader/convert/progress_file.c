@@ -41,7 +41,7 @@ presto_status presto__progress_file_add(presto__progress_file *progress, const c
     char *copy = strdup(file);
     if (copy == NULL)
         return presto_fail_memory(err, strlen(file) + 1);
-    size_t at = count; /* most come in order, or nearly */
+    size_t at = count; /* most shards come nearly in order */
     while (at > 0 && shards[at - 1].number > shard->number)
         at--;
     memmove(shards + at + 1, shards + at, (count - at) * sizeof *shards);
@@ -180,7 +180,7 @@ static presto_status read_shards(const json_t *list, presto__progress_file *prog
     return PRESTO_OK;
 }
 
-/* What is no encoding, dtype or dimension stays out: others take these for checked. */
+/* Refuse unknown encodings, dtypes and dimensions: later code does not check them. */
 static bool is_spec(int encoding, int dtype, int rank, const json_t *dims) {
     bool holds =
         encoding >= PRESTO_ENCODE_BYTES && encoding <= PRESTO_ENCODE_NONE &&

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The order of samples: position of an epoch -> sample number, a function of the number of samples,
- * seed and epoch alone.
+ * The order of samples: from a position of an epoch to a sample number. It depends only on the
+ * number of samples, the seed and the epoch.
  *
- * The global order is cut into ranks by dealing: position p belongs to rank p % world, so that it
- * is the same for any world. An incomplete last round is padded from the start of the epoch's
- * order, or left out.
+ * Ranks share the global order: position p belongs to rank p % world, so the global order is the
+ * same for any world. An incomplete last round is padded from the start of the epoch's order, or
+ * left out.
  */
 #include <stdlib.h>
 
@@ -83,7 +83,7 @@ static void buffer_numbers(presto__order *order, uint64_t epoch, uint64_t first,
     for (size_t i = 0; i < count; i++) {
         uint64_t position = (first + i) * options->world + options->rank;
         if (position >= options->count) {
-            /* Only the last round is padded; by then the head is complete. */
+            /* Only the last round is padded, and the head is complete by then. */
             position %= options->count;
             while (order->next_out < order->head_count)
                 buffer_draw(order);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Room order: which sample stands at which position of which epoch.
+ * Room order: which sample is at which position of which epoch.
  * May see: base, the public options of loaders. Must not know: sources, threads.
- * Plain values; whoever shares one brings the lock. The sequence is a function of count, seed,
- * epoch and options and nothing else.
+ * Plain values: whoever shares one needs a lock. The sequence depends only on count, seed, epoch
+ * and options.
  */
 #ifndef PRESTO_LOADER_ORDER_INTERNAL_H
 #define PRESTO_LOADER_ORDER_INTERNAL_H
@@ -35,7 +35,7 @@ typedef struct presto__order_options {
     bool drop_last; /* leave out an incomplete last round of ranks instead of padding it */
 } presto__order_options;
 
-/** Which sample stands at which position of which epoch. */
+/** Which sample is at which position of which epoch. */
 typedef struct presto__order {
     presto__order_options options; /* read-only */
     uint64_t epoch_samples;        /* of this rank; read-only */
@@ -54,7 +54,7 @@ typedef struct presto__order {
 presto_status presto__order_init(presto__order *order, const presto__order_options *options,
                                  presto_error *err);
 void presto__order_done(presto__order *order);
-/** Must the numbers be asked for in sequence, under the lock? */
+/** Must the numbers be asked for in sequence, with the lock held? */
 bool presto__order_is_sequential(const presto__order *order);
 /** Sample numbers of positions [first, first + count) of this rank in `epoch`. Sequential orders:
  * rising positions only. */
@@ -71,16 +71,16 @@ typedef struct presto__range {
 } presto__range;
 
 /**
- * Goes through ranges so that up to `most_open` are under way: a stretch of each of these in turn;
- * when one is used up, the next in the list takes its place. A plain value: a function of the list,
+ * Goes through ranges, up to `most_open` at a time: a stretch of each open range in turn. When a
+ * range ends, the next one of the list takes its place. A plain value: it depends only on the list,
  * most_open and the stretches asked for.
  */
 typedef struct presto__ranges {
     const presto__range *list; /* borrowed; NULL: there are none, not even an empty list */
     size_t count;
-    size_t next; /* in the list: not begun */
+    size_t next; /* in the list: the first not begun */
     size_t most_open;
-    presto__range open[PRESTO__MOST_OPEN]; /* what is left of those under way */
+    presto__range open[PRESTO__MOST_OPEN]; /* what is left of the open ranges */
     size_t turn;
     uint64_t passed; /* positions so far */
 } presto__ranges;

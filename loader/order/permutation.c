@@ -14,8 +14,7 @@
  */
 #include "order_internal.h"
 
-/* Keeps the draws of the orders apart from those of steps, whose streams are positions in a
- * pipeline. */
+/* Separates the draws of orders from those of steps, whose streams are positions in a pipeline. */
 #define ORDER_STREAM ((uint64_t)1 << 63)
 
 void presto__permutation_init(presto__permutation *permutation, uint64_t count, uint64_t seed,

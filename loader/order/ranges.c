@@ -2,8 +2,8 @@
 /*
  * Several ranges of samples at once, a stretch of each in turn.
  *
- * A range is begun when its first stretch is asked for and no sooner, so that ranges begin in the
- * order of the list and never more of them are under way than were wanted.
+ * A range begins when its first stretch is asked for. So ranges begin in the order of the list, and
+ * never more of them are open than wanted.
  */
 #include "order_internal.h"
 
