@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How much workers hold: blocks read, decompressed records, images and what steps need beside them.
- * A worker whose memory is about to grow asks. It may have what is left of the workers' half of the
- * limit, as far as batches leave it; beyond that one worker at a time goes on with as much as its
- * samples take, and gives back all it has when they are done. The others wait, however many they
- * are.
+ * How much memory workers hold: blocks read, decompressed records, images and what steps need. A
+ * worker asks before its memory grows. All workers together may have half of the limit, as far as
+ * batches leave it. Beyond that, one worker at a time continues with as much as its samples take,
+ * and gives all of it back when they are done. The others wait.
  *
- * Nobody waits for ever: the one that may go on waits for nothing but storage until it gives back.
+ * No worker waits forever: the one that continues waits only for storage until it gives its memory
+ * back.
  */
 #include "workers_internal.h"
 
-/* So much a worker takes without asking: small samples never come here twice. */
+/* A worker takes this much without asking, so small samples ask only once. */
 #define FREE_BYTES ((size_t)1 << 20)
 
 static bool fits(const presto__pool *pool, size_t bytes) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Room engine: the loader itself: workers that read, run steps and fill packets; the ring that puts
- * them in order; the consumer; how many workers, how far ahead, what limits.
- * May see: base, records, steps and all rooms before it: order, source, cache, packet.
- * Fields are grouped by owner. Lock: the pool's (room packet) guards what says so.
+ * Room engine: the loader itself: workers read, run steps and fill packets; a ring puts the packets
+ * in order; the consumer takes them. It also chooses the number of workers and the read-ahead, and
+ * tells what limits the stream.
+ * May see: base, records, steps, and the rooms order, source, cache, packet.
+ * Fields are grouped by owner. Lock: the pool's (room packet) guards the fields that say so.
  */
 #ifndef PRESTO_LOADER_ENGINE_INTERNAL_H
 #define PRESTO_LOADER_ENGINE_INTERNAL_H
@@ -11,7 +12,8 @@
 #include "../order/order_internal.h"
 #include "../packet/packet_internal.h"
 
-/** The defaults, and what `given` (NULL: nothing) says over them. Fails as presto__options_take. */
+/** The defaults, overwritten by what `given` (NULL: nothing) sets. Fails as
+ * presto__options_take. */
 presto_status presto__loader_take_options(presto_loader_options *options,
                                           const presto_loader_options *given, presto_error *err);
 
@@ -32,8 +34,8 @@ presto_status presto__loader_open_input(const presto__loader_input *input,
                                         presto_loader **loader_out, presto_error *err);
 /** From now on the loader owns `owned`, which is freed at its end. */
 void presto__loader_own(presto_loader *loader, void *owned, void (*free_owned)(void *owned));
-/** Widen `schema` by the features of all samples run so far (records output with steps or from raw
- * sources). PRESTO_ERR_MEMORY, now and later, if what is known of them is not all. */
+/** Widen `schema` by the features of all samples run so far (records output with steps or from
+ * raw sources). PRESTO_ERR_MEMORY, now and later, if some features could not be noted. */
 presto_status presto__loader_schema_into(presto_loader *loader, presto__schema *schema,
                                          presto_error *err);
 /** Position of the sample that the stream failed at; UINT64_MAX: none. The consumer's thread. */

@@ -7,7 +7,8 @@
 
 #include "workers_internal.h"
 
-/* Append the names of what steps read beside the main feature; false: it may be any feature. */
+/* Append the names of the features that steps read beside the main one; false: it may be any
+ * feature. */
 static bool list_reads(const presto_plan *plan, const char **names, size_t *count_io) {
     for (size_t i = 0; plan != NULL && i < presto_plan_step_count(plan); i++) {
         const char *name = presto_plan_step_reads(plan, i);
@@ -47,7 +48,7 @@ presto_status presto__loader_open_features(presto_loader *loader, presto_error *
                                       options->feature_count, err));
     PRESTO_TRY(select_parsed(loader, err));
     PRESTO_TRY(presto__rules_make(&loader->rules, loader->source, last, options, err));
-    options->features = NULL; /* the caller's, as the pads, and no longer needed */
+    options->features = NULL; /* the caller's, like the pads, and no longer needed */
     options->feature_count = 0;
     options->pads = NULL;
     options->pad_count = 0;

@@ -22,7 +22,7 @@ presto_status presto__packet_prepare_frames(presto__packet *packet, presto_error
     return PRESTO_OK;
 }
 
-/* Frame what stands in `frames` from `start` + header on. */
+/* Make a frame of what is in `frames` from `start` + header on. */
 static presto_status close_frame(presto__worker *worker, size_t start, presto_error *err) {
     presto__packet *packet = worker->packet;
     presto_buffer *frames = &packet->frames;
@@ -78,7 +78,7 @@ static presto_status append_frame(presto__worker *worker, const presto__stored_r
     if (status == PRESTO_OK)
         status = close_frame(worker, start, err);
     if (status < 0) {
-        frames->bytes = start; /* nothing of a sample that failed stays */
+        frames->bytes = start; /* remove what the failed sample has written */
         return status;
     }
     worker->packet->raw_bytes[worker->position] = (uint32_t)raw_bytes;

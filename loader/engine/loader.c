@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loader's life, open to free, and its figures. What its workers and its consumer do meanwhile
- * is in loader_tickets.c and loader_next.c. */
+/* Opening and freeing a loader, and its statistics. loader_tickets.c has what its workers do
+ * meanwhile, loader_next.c what its consumer does. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "../../base/options_internal.h"
 #include "workers_internal.h"
 
-#define FETCH_BYTES ((size_t)256 << 10) /* stays in the second-level cache from CRC to copy */
+#define FETCH_BYTES ((size_t)256 << 10) /* fits into the second-level cache from CRC to copy */
 #define RING_PACKETS 256
 #define EXPECTED_BATCH_BYTES 1536
 #define EXPECTED_PACKET_BYTES ((size_t)16 << 10)
@@ -26,7 +26,7 @@ static size_t clamp(uint64_t value, uint64_t least, uint64_t most) {
     return (size_t)(value < least ? least : value > most ? most : value);
 }
 
-/* Shapes and sizes come from outside; a guess above this is of no use. */
+/* Shapes and sizes come from outside; a larger estimate is of no use. */
 #define MOST_EXPECTED_BYTES ((uint64_t)1 << 40)
 
 /* Bytes that one sample is expected to take in a batch. */
@@ -42,8 +42,8 @@ static uint64_t expected_row_bytes(const presto_loader *loader, uint64_t stored_
     return stored_bytes * 4; /* unknown until the first packet is there */
 }
 
-/* How much is done at a time: by stored bytes, samples, and what a packet will take of the budget.
- */
+/* Choose how much is done at a time, by stored bytes, samples, and the memory that a packet will
+ * take. */
 static void choose_blocking(presto_loader *loader) {
     const presto_loader_options *options = &loader->options;
     presto__blocking *blocking = &loader->blocking;
@@ -72,13 +72,13 @@ static void choose_blocking(presto_loader *loader) {
     }
     size_t fetch_bytes = clamp(options->memory.prefetch_bytes / (16 * workers), 1, FETCH_BYTES);
     blocking->fetch_samples = clamp(fetch_bytes / mean, 1, blocking->packet_samples);
-    /* What to reserve until the first packet and the first part have shown what they take. */
+    /* Estimates until the first packet and the first part show the real sizes. */
     size_t batches = blocking->packet_samples / blocking->batch_rows;
     uint64_t packet_bytes = UINT64_MAX;
     (void)presto__u64_multiply(blocking->packet_samples, row_bytes + 256, &packet_bytes);
     loader->pool->packet_bytes = clamp(packet_bytes, 1, MOST_EXPECTED_BYTES) +
                                  batches * EXPECTED_BATCH_BYTES + EXPECTED_PACKET_BYTES;
-    /* Buffers grow by halves. What is more than this, workers ask for. */
+    /* Buffers grow by halves. Workers ask for what is more than this. */
     uint64_t fetch = UINT64_MAX;
     (void)presto__u64_multiply(blocking->fetch_samples, mean * 3 / 2, &fetch);
     loader->worker_bytes = clamp(fetch, 1, MOST_EXPECTED_WORKER_BYTES) + EXPECTED_WORKER_BYTES;
@@ -96,7 +96,7 @@ static bool is_stored_plain(const presto_source *source) {
     return codec == NULL || strcmp(presto_codec_format(codec, text), "none") == 0;
 }
 
-/* Is all that is known of a row's size its stored one, which steps and codecs change? */
+/* Is only the stored size of a row known, which steps and codecs change? */
 static bool has_unknown_rows(const presto_loader *loader) {
     if (loader->options.output == PRESTO_OUTPUT_COUNT)
         return false;
@@ -116,7 +116,7 @@ static void choose_path(presto_loader *loader) {
     loader->last_step_drops =
         has_steps &&
         (presto_plan_step_flags(last, presto_plan_step_count(last) - 1) & PRESTO_STEP_DROPS) != 0;
-    /* Of blocks that hold one record each, the tensor can be aligned where it is read. */
+    /* If a block holds one record, its tensor can be aligned where it is read. */
     loader->aligns_views = !options->unaligned_views;
     loader->use_views = options->output == PRESTO_OUTPUT_BATCHES && options->batch_samples == 1 &&
                         !has_steps && ops->owned != NULL &&
@@ -198,12 +198,12 @@ static presto_status start_workers(presto_loader *loader, presto_error *err) {
         presto_status status =
             presto__worker_init(&loader->workers[loader->worker_count], loader, err);
         if (status < 0) {
-            loader->worker_count++; /* half built: to be undone as well */
+            loader->worker_count++; /* half built: it must be freed, too */
             return status;
         }
         presto__worker_settle_locked(&loader->workers[loader->worker_count], loader->worker_bytes);
     }
-    /* Signals are the program's: its main thread takes them. */
+    /* The main thread of the program handles signals. */
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -238,7 +238,7 @@ static presto_status open_cache(presto_loader *loader, presto_error *err) {
     return PRESTO_OK;
 }
 
-/* Workers go through the list until they are joined, whatever becomes of the caller's. */
+/* Workers use the list until they are joined, so it is copied. */
 static presto_status copy_ranges(presto_loader *loader, const presto__ranges *ranges,
                                  presto_error *err) {
     loader->ranges = *ranges;
@@ -254,7 +254,7 @@ static presto_status copy_ranges(presto_loader *loader, const presto__ranges *ra
 }
 
 static presto_status open_loader(presto_loader *loader, presto_error *err) {
-    /* A little is kept back for packets that turn out larger than those before them. */
+    /* A little is reserved for packets that are larger than the earlier ones. */
     size_t limit = loader->options.memory.prefetch_bytes;
     PRESTO_TRY(presto__pool_new(limit - limit / 32, &loader->pool, err));
     loader->capacity = RING_PACKETS;

@@ -54,7 +54,7 @@ static struct timespec after(uint64_t ns) {
                              .tv_nsec = (long)(until % 1000000000)};
 }
 
-/* Until a worker wakes the consumer, or it is time to ask whether to stop: does it? */
+/* Sleep until a worker wakes the consumer, or until it is time to ask should_stop. True: stop. */
 static bool sleep_and_stop(presto_loader *loader) {
     presto__pool *pool = loader->pool;
     loader->consumer_waiting = true;
@@ -77,7 +77,7 @@ static void wait_for_packet(presto_loader *loader) {
     loader->consumer_asleep = true;
     loader->consumer_waiting = true;
     loader->consumer_naps = true;
-    /* Workers may have waited for it to let go of what it keeps; now it waits for them. */
+    /* Workers may be waiting for the packets that the consumer held until now. */
     if (loader->active_parts == 0 && pool->workers_waiting > 0)
         pthread_cond_broadcast(&pool->room);
     struct timespec deadline = after(loader->options.threads > 1 ? NAP_AMONG_SEVERAL_NS : NAP_NS);
@@ -111,7 +111,7 @@ static presto__packet *take_packet(presto_loader *loader) {
             stops = atomic_load(&loader->is_abandoned);
         }
     }
-    if (stops) /* what has come ready meanwhile may have been left unfinished */
+    if (stops) /* a packet that is ready may be unfinished after an abort */
         packet = NULL;
     loader->consumer_inside = false;
     uint64_t left = presto__clock_ns();
@@ -149,8 +149,8 @@ static bool exceeds_limit(presto_loader *loader, const presto__failed_sample *fa
     return true;
 }
 
-/* Report what was left out of the packet because of errors, in order, and hold it against the
- * budget. Returns how many samples these are. */
+/* Report the failed samples of the packet, in order, and count them in the budget. Returns how
+ * many they are. */
 static size_t report_failed(presto_loader *loader, presto__packet *packet) {
     size_t reported = 0;
     for (size_t i = 0; i < packet->part_count; i++) {
@@ -176,11 +176,11 @@ static size_t report_failed(presto_loader *loader, presto__packet *packet) {
 
 static void report_skipped(presto_loader *loader, presto__packet *packet) {
     size_t failed = report_failed(loader, packet);
-    /* The rest is what steps left out. */
+    /* The others were dropped by steps. */
     loader->dropped_samples += presto__packet_gaps(packet, 0, packet->failed_at) - failed;
 }
 
-/* At the end of an epoch: was more skipped than the part allowed? */
+/* At the end of an epoch: were more samples skipped than the allowed part? */
 static presto_status check_fraction(presto_loader *loader, presto_error *err) {
     double allowed = loader->options.errors.skip_fraction * (double)loader->seen_samples;
     if (loader->skipped_samples == 0 || (double)loader->skipped_samples <= allowed)
@@ -233,7 +233,8 @@ static presto_status next_packet(presto_loader *loader, presto_error *err) {
     if (packet == NULL && atomic_load(&loader->is_abandoned))
         return fail_stopped(loader, err);
     if (packet == NULL && loader->disk != NULL)
-        presto__disk_finish(loader->disk); /* whoever looks at the end finds all that was stored */
+        presto__disk_finish(loader->disk); /* at the end of the stream, all stored samples are on
+                                            * the disk */
     warn(loader);
     if (packet == NULL) {
         if (loader->unstarted != NULL)
@@ -242,7 +243,7 @@ static presto_status next_packet(presto_loader *loader, presto_error *err) {
         if (loader->has_start_error)
             return final_failure(loader, &loader->start_error, err);
         PRESTO_TRY(check_fraction(loader, err));
-        /* All is consumed, samples left out after the last batch included. */
+        /* All is consumed, also samples left out after the last batch. */
         loader->state_epoch = loader->next_epoch;
         loader->state_next = loader->next_offset;
         loader->final_status = PRESTO_END;
@@ -297,7 +298,7 @@ presto_status presto_loader_next(presto_loader *loader, presto_batch **batch_out
                 status = final_failure(loader, done->failure, err);
                 loader->failed_at = done->first + done->failed_at;
             } else {
-                /* Samples left out behind its last batch are passed as well. */
+                /* Samples left out after its last batch count as passed. */
                 loader->state_epoch = done->epoch;
                 loader->state_next = done->first + done->count;
             }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A loader's options: the defaults, and what contradicts itself. */
+/* A loader's options: the defaults, and contradictions. */
 #include "../../base/options_internal.h"
 #include "workers_internal.h"
 

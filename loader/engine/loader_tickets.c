@@ -15,8 +15,9 @@
 #include "../../base/clock_internal.h"
 #include "workers_internal.h"
 
-#define AHEAD_BYTES ((size_t)32 << 20) /* enough for a consumer that naps, or has not come yet */
-/* Large batches may exceed the limit by so much to be made while the consumer has the last one. */
+#define AHEAD_BYTES ((size_t)32 << 20) /* enough while the consumer naps, or has not come yet */
+/* Large batches may exceed the limit by this much, so that one is made while the consumer has
+ * the last one. */
 #define OVERRUN_BYTES ((size_t)40 << 20)
 
 bool presto__loader_has_ended(const presto_loader *loader) {
@@ -32,8 +33,8 @@ presto__packet *presto__loader_ready_packet(const presto_loader *loader) {
 }
 
 /*
- * Must the consumer be woken? `force`: this worker is about to sleep or to end. Otherwise it goes
- * on to the next part, so that somebody will come by here again.
+ * Must the consumer be woken? `force`: this worker is about to sleep or to end. Otherwise it
+ * continues with the next part, and will be here again.
  */
 static bool must_wake(const presto_loader *loader, bool force) {
     if (!loader->consumer_waiting)
@@ -48,8 +49,8 @@ static void wake_consumer(presto_loader *loader) {
 }
 
 /*
- * Is there enough for a consumer that has nothing to do but has not come yet? More would only be
- * written to memory that is not in the cache, and keep the processor from the consumer.
+ * Is there enough ready data for a consumer that sleeps? More data would not stay in the
+ * processor's cache, and would take processor time from the consumer.
  */
 static bool is_far_ahead(const presto_loader *loader) {
     const presto__pool *pool = loader->pool;
@@ -62,7 +63,7 @@ static bool has_room(const presto_loader *loader) {
     const presto__pool *pool = loader->pool;
     if (loader->slots[loader->next_packet % loader->capacity] != NULL || is_far_ahead(loader))
         return false;
-    /* The first packet shows how large they are; until then several could be anything. */
+    /* The first packet shows the size of packets; until then only one is made. */
     if (loader->starts_alone && !loader->knows_packet_bytes && pool->refs > 1)
         return false;
     size_t limit = pool->limit_bytes;
@@ -70,7 +71,8 @@ static bool has_room(const presto_loader *loader) {
         bool is_only_one = pool->refs == 1;
         if (is_only_one || loader->consumer_inside)
             return true;
-        /* Beside what the consumer holds, one may be under way, even if that is a bit too much. */
+        /* While the consumer holds a packet, one may be made, even if it exceeds the limit a
+         * little. */
         limit = limit > SIZE_MAX - OVERRUN_BYTES ? SIZE_MAX : limit + OVERRUN_BYTES;
     }
     size_t known = pool->free == NULL ? 0 : pool->free->accounted_bytes;
@@ -78,7 +80,7 @@ static bool has_room(const presto_loader *loader) {
     return pool->held_bytes <= limit && more <= limit - pool->held_bytes;
 }
 
-/* A stream that starts within an epoch may have less than a batch to leave out at its end. */
+/* If the stream starts within an epoch, the epoch's last, incomplete batch is left out here. */
 static uint64_t left_in_epoch(const presto_loader *loader) {
     const presto_loader_options *options = &loader->options;
     uint64_t left = loader->epoch_samples - loader->next_offset;
@@ -113,7 +115,7 @@ static size_t next_count(presto_loader *loader) {
     return count;
 }
 
-/* The place of the next packet; false if there is none. */
+/* Where the next packet starts, and its size; false: there is none. */
 static bool next_shape(presto_loader *loader, presto__packet_shape *shape_out) {
     const presto__blocking *blocking = &loader->blocking;
     size_t count = next_count(loader);
@@ -148,7 +150,7 @@ static void start_packet(presto__worker *worker) {
     if (status < 0) {
         loader->has_start_error = true;
         loader->end_packet = loader->next_packet;
-        loader->unstarted = packet; /* released without the lock */
+        loader->unstarted = packet; /* released later, without the lock */
         return;
     }
     if (packet->accounted_bytes < pool->packet_bytes) {
@@ -156,7 +158,7 @@ static void start_packet(presto__worker *worker) {
         packet->accounted_bytes = pool->packet_bytes;
     }
     packet->home = presto__worker_home(worker);
-    if (shape.parts > 1) /* for whoever comes first; there is one batch */
+    if (shape.parts > 1) /* several workers share it, and it has one batch */
         presto__packet_clear(packet);
     loader->slots[loader->next_packet % loader->capacity] = packet;
     loader->next_packet++;
@@ -166,13 +168,13 @@ static void start_packet(presto__worker *worker) {
     loader->filling = packet;
 }
 
-/* Does the tuner do without this worker for now? */
+/* Is this worker not needed at the moment, as the tuner says? */
 static bool is_spare(const presto__worker *worker) {
     const presto_loader *loader = worker->loader;
     return loader->tuner.most > 0 && presto__worker_home(worker) > (size_t)loader->tuner.active;
 }
 
-/* The next part to work on; NULL: there is nothing more to do. Waits for room. */
+/* Wait for room, and take the next part. NULL: there is nothing more to do. */
 static presto__packet_part *take_part(presto__worker *worker, presto__packet **packet_out) {
     presto_loader *loader = worker->loader;
     presto__pool *pool = loader->pool;
@@ -199,7 +201,7 @@ static presto__packet_part *take_part(presto__worker *worker, presto__packet **p
             continue;
         }
         if (spare) {
-            /* Whatever it leaves undone is for those who work, who may be asleep. */
+            /* The workers that stay active may be asleep, and must do its work. */
             pthread_cond_broadcast(&pool->room);
             pthread_cond_wait(&loader->spare, &pool->lock);
             continue;
@@ -217,7 +219,7 @@ static presto__packet_part *take_part(presto__worker *worker, presto__packet **p
         presto__packet_take_part_locked(packet, presto__worker_home(worker), in_order);
     if (packet->first_untaken == packet->part_count)
         loader->filling = NULL;
-    /* A packet that is being filled has its parts; the analyzer thinks that they may be none. */
+    /* A packet that is being filled has parts, which the analyzer does not know. */
     if (in_order)
         // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
         presto__order_numbers(&loader->order, packet->epoch, packet->first + part->first,
@@ -278,7 +280,7 @@ static void packet_is_ready(presto_loader *loader, presto__packet *packet, size_
     loader->done_last = packet;
 }
 
-/* Run a part that was taken. The lock is held on entry and on return, but not in between. */
+/* Run a part. The lock is held on entry and on return, but not in between. */
 static void run_part(presto__worker *worker, presto__packet *packet, presto__packet_part *part) {
     presto_loader *loader = worker->loader;
     presto__pool *pool = loader->pool;
@@ -287,7 +289,7 @@ static void run_part(presto__worker *worker, presto__packet *packet, presto__pac
         wake_consumer(loader);
     worker->wakes_consumer = false;
 
-    if (packet->part_count == 1) /* nobody else has it: not while the lock is held */
+    if (packet->part_count == 1) /* no other worker has it, so the lock is not needed */
         presto__packet_clear(packet);
     presto__worker_run(worker, packet, part);
     bool has_failed = part->has_failed;
@@ -315,7 +317,7 @@ static void run_part(presto__worker *worker, presto__packet *packet, presto__pac
         packet_is_ready(loader, packet, bytes);
     if (must_wake(loader, false)) {
         loader->consumer_waiting = false; /* once is enough */
-        worker->wakes_consumer = true;    /* as soon as it does not hold the lock */
+        worker->wakes_consumer = true;    /* after it has released the lock */
     }
 }
 

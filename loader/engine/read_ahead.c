@@ -12,10 +12,10 @@
 #include "../../base/checked_internal.h"
 #include "workers_internal.h"
 
-/* A part whose reads took longer than this came from storage. */
+/* Reads that took longer than this came from storage. */
 #define SLOW_SAMPLE_NS 15000
 #define SLOW_BYTES_PER_10_NS 14
-/* One such part may be an accident. */
+/* A single slow part may be an accident. */
 #define SLOW_PARTS 2
 
 #define MOST_BYTES ((size_t)32 << 20)
@@ -39,7 +39,7 @@ void presto__read_ahead_init(presto__read_ahead *ahead, const presto_loader *loa
     ahead->most_samples = most < MOST_SAMPLES ? most : MOST_SAMPLES;
 }
 
-/* Positions are counted on from the first epoch of the loader. */
+/* Positions count from the start of the loader's first epoch. */
 static uint64_t position_of(const presto_loader *loader, const presto__packet *packet,
                             const presto__packet_part *part) {
     return (packet->epoch - loader->options.range.first_epoch) * loader->epoch_samples +
@@ -67,7 +67,7 @@ static size_t numbers_at(presto_loader *loader, uint64_t epoch, uint64_t first, 
         presto__order_numbers(order, epoch, first, count, numbers);
         return count;
     }
-    /* What goes into the buffer then. */
+    /* The numbers that enter the buffer then. */
     size_t known = 0;
     for (size_t i = 0; i < count; i++) {
         uint64_t number = first + i + order->buffer_capacity;
@@ -154,14 +154,14 @@ void presto__read_ahead_before(presto__worker *worker, const presto__packet *pac
     tell(worker, first, to);
 }
 
-/* Did the part's reads take as long as storage takes? Those of a cache do not count. */
+/* Did the part's reads take as long as reads from storage? Reads from a cache do not count. */
 static bool was_slow(const presto__worker *worker, const presto__packet_part *part) {
     const presto_loader *loader = worker->loader;
     const presto__read_stats *stats = &worker->reader->stats;
     bool has_cache = loader->pool->cache != NULL || loader->disk != NULL;
     uint64_t samples = has_cache ? worker->account.missed_samples : part->count;
     if (loader->disk != NULL && samples < part->count)
-        return false; /* its own reads are among those that were timed */
+        return false; /* the timed reads include those from the cache */
     uint64_t fair_ns = samples * SLOW_SAMPLE_NS + stats->read_bytes * 10 / SLOW_BYTES_PER_10_NS;
     return stats->read_ns > fair_ns;
 }

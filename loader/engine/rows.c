@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Batches output: the row of the sample that a worker runs. Its last step may write straight into
- * it, once the shape is known; the rest is copied there.
+ * Batches output: the row of the sample that a worker runs. The last step may write straight into
+ * it, once the shape is known. Everything else is copied there.
  */
 
 #include "../../base/clock_internal.h"
@@ -13,8 +13,8 @@ presto__place presto__worker_row(const presto__worker *worker) {
 }
 
 /*
- * The first row of the part in the batch. Parts share arrays, which only a sample that has come
- * through all steps may lay out: the shape of a damaged one must not bind the others.
+ * The first row of the part in the batch. Parts share arrays. Only a sample that has passed all
+ * steps may define them, because the shape of a damaged sample must not bind the others.
  */
 static presto_status begin_fill(presto__worker *worker, const presto__place *place,
                                 const presto_sample *sample, bool is_complete, presto_error *err) {
@@ -33,7 +33,7 @@ static presto_status begin_fill(presto__worker *worker, const presto__place *pla
     return presto__fill_begin(place, sample, err);
 }
 
-/* The sample as it will be when its last step has written; its values are not there yet. */
+/* The sample as it will be after its last step; the values of that step are missing. */
 static presto_status foresee(presto__worker *worker, const presto_output_request *request,
                              presto_sample *sample_out, presto_error *err) {
     *sample_out = *request->sample;
@@ -49,7 +49,7 @@ static presto_status foresee(presto__worker *worker, const presto_output_request
     return PRESTO_OK;
 }
 
-/* Where in the batch the output of the last step belongs; NULL: nowhere yet. */
+/* Where the output of the last step goes in the batch; NULL: nowhere yet. */
 static presto_status find_row(presto__worker *worker, const presto_output_request *request,
                               void **data_out, presto_error *err) {
     presto_feature written = request->sample->features[request->feature];

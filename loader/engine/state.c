@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of a stream as a line of JSON: what is being streamed in which order, and the next
- * position of the global order. As every order is a function of (source, seed, epoch), this is all
- * that exact resumption needs; there are no buffers to save. Positions count samples that were left
- * out as well.
+ * The state of a stream as a line of JSON: what is streamed, in which order, and the next position
+ * of the global order. Orders depend only on source, seed and epoch, so nothing else is needed to
+ * resume exactly. Positions count samples that were left out, too.
  */
 #include <inttypes.h>
 #include <stdio.h>

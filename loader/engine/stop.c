@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Giving up: nobody wants results any more. */
+/* Giving up: results are no longer wanted. */
 #include "workers_internal.h"
 
 void presto__loader_abandon(presto_loader *loader) {

@@ -12,8 +12,8 @@
 
 #define WINDOW_NS 100000000
 #define WINDOW_PACKETS 4
-#define GAIN 1.05 /* one more worker is worth it from here on */
-#define LOSS 0.97 /* and one fewer down to here */
+#define GAIN 1.05 /* one more worker must gain this much */
+#define LOSS 0.97 /* one fewer may lose this much */
 #define FIRST_REST 8
 #define LAST_REST 256
 
@@ -82,7 +82,7 @@ bool presto__tuner_add(presto__tuner *tuner, uint64_t bytes, uint64_t now_ns) {
     if (tuner->most == 0)
         return false;
     if (tuner->window_ns == 0) {
-        tuner->window_ns = now_ns; /* these bytes were made before */
+        tuner->window_ns = now_ns; /* these bytes belong to the time before the window */
         return false;
     }
     tuner->window_bytes += bytes;

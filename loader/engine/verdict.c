@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What limits a stream. It follows from where the consumer's time went: more of it between pulls
- * than waiting for data means the consumer (workers may never wait, if all they make fits the
- * prefetch memory); else it is what the workers spent most time on.
+ * What limits a stream. If the consumer spends more time between pulls than waiting for data, it is
+ * the consumer. (If all data fits the prefetch memory, workers never wait.) Otherwise it is the
+ * stage that takes most of the workers' time.
  */
 #include <stdio.h>
 
@@ -60,7 +60,7 @@ static unsigned step_flags(const presto_loader *loader, size_t step) {
                          : presto_plan_step_flags(loader->plan, step - cached);
 }
 
-/* A step's own time. What read-file spends on reading is the reader's, who counts it as well. */
+/* A step's own time. The time that read-file reads is counted as reading. */
 static uint64_t step_ns(const presto_loader *loader, size_t step, uint64_t read_ns) {
     uint64_t busy = presto_loader_step_stats(loader, step).busy_ns;
     if (loader->source->ops->read_file == NULL ||

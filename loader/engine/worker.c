@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a worker does with one part: read, decompress, parse, run the steps, and put the result
- * where it belongs. No lock is taken per sample; the one exception is the first row of a part of a
- * shared batch, which may have to lay the batch out.
+ * What a worker does with one part: read, decompress, parse, run the steps, and store the result.
+ * It takes no lock per sample. One exception: for the first row of a part of a shared batch, it may
+ * have to lay the batch out.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "../../base/retry_internal.h"
 #include "workers_internal.h"
 
-/* With many samples in a part, stages are timed on every so many-th. */
+/* In a part of many samples, only one in TIMED_STRIDE is timed. */
 #define TIMED_STRIDE 16
 #define TIMED_ALL_BELOW 64
 
@@ -83,8 +83,8 @@ void presto__worker_done(presto__worker *worker) {
     free(worker->step_stats);
 }
 
-/* Where the sample being run stands. Of one that does not go with others that is not told to the
- * byte: which worker sees it, with what at hand, is chance. */
+/* Add the place of the sample being run. If it does not fit the rows before it, the byte is left
+ * out: which worker notices that, and from where it read the sample, is chance. */
 static void place(presto__worker *worker, presto_status status, presto_error *err) {
     const presto_source *source = worker->loader->source;
     if (worker->index != SIZE_MAX && status != PRESTO_ERR_RAGGED)
@@ -156,7 +156,7 @@ static void put_in_cache(presto__worker *worker, const presto_sample *sample) {
         worker->account.cache_ns += (presto__clock_ns() - start) * worker->time_scale;
 }
 
-/* The sample as it is behind the cache: from there, or read, processed and put there. PRESTO_DROP
+/* The sample after the cache: from the cache, or read, processed and stored there. PRESTO_DROP
  * as run_steps. */
 static presto_status get_sample(presto__worker *worker, presto_arena *arena,
                                 presto_sample *sample_out, presto_error *err) {
@@ -198,7 +198,7 @@ static presto_status run_view(presto__worker *worker, presto_error *err) {
             &place, &sample, loader->aligns_views ? PRESTO__VIEW_ALIGNED : PRESTO__VIEW_UNALIGNED,
             err);
     }
-    /* It is not aligned, or lives in a mapping of the shard, which a batch may outlive. */
+    /* It is not aligned, or is in a mapping of the shard, which a batch may outlive. */
     return presto__worker_put_row(worker, err);
 }
 
@@ -235,8 +235,8 @@ static presto_status run_sample(presto__worker *worker, presto_error *err) {
 /* ---- a part ---- */
 
 /*
- * Can leaving out this sample mend it? Whatever is wrong with one sample, yes: damage, what a step
- * cannot do with it, a file that has gone. No, if the next one would fail alike.
+ * Does leaving out this sample help? Yes if only this sample is wrong: damaged, refused by a step,
+ * its file gone. No if the next one would fail in the same way.
  */
 static bool can_skip(const presto__worker *worker, presto_status status, const presto_error *err) {
     return worker->loader->options.errors.policy == PRESTO_ON_ERROR_SKIP &&
@@ -259,7 +259,8 @@ static void fail_part(presto__worker *worker, const presto_error *error) {
     stop_later_parts(worker);
 }
 
-/* Is what this part does still wanted? Without threads the consumer, who is asked, is here. */
+/* Is the result of this part still wanted? Without threads this is the consumer's thread, which
+ * must ask. */
 static bool is_wanted(const presto__worker *worker) {
     const presto__packet *packet = worker->packet;
     size_t self = (size_t)(worker->part - packet->parts);
@@ -268,7 +269,7 @@ static bool is_wanted(const presto__worker *worker) {
     return self <= atomic_load(&packet->failing_part) && !stops;
 }
 
-/* Of the samples looked up last. */
+/* Was sample i of those looked up last found? */
 static bool is_hit(const presto__worker *worker, size_t i) {
     if (worker->disk != NULL)
         return presto__disk_has(worker->disk, i);
@@ -299,7 +300,7 @@ static presto_status fetch(presto__worker *worker, const uint64_t *numbers, size
                       : loader->source->ops->fetch(worker->reader, numbers, count, blocks, err);
 }
 
-/* Bring a hit within reach. PRESTO_END: it is none after all. */
+/* Load a hit. PRESTO_END: it is a miss after all. */
 static presto_status load_hit(presto__worker *worker, size_t i) {
     if (worker->disk == NULL) {
         worker->hit = worker->hits[i];
@@ -309,7 +310,7 @@ static presto_status load_hit(presto__worker *worker, size_t i) {
     return presto__disk_load(worker->disk, i, blocks, worker->time_scale, &worker->reader->stats);
 }
 
-/* The sample being run does not come; false: nor does any behind it in this part. */
+/* Leave out the sample being run; false: the part ends with it. */
 static bool leave_out(presto__worker *worker, presto_status status, presto_error *error) {
     presto__packet_part *part = worker->part;
     uint64_t number = worker->packet->numbers[worker->position];
@@ -330,8 +331,8 @@ static bool leave_out(presto__worker *worker, presto_status status, presto_error
 }
 
 /*
- * Samples [first, first + *count) of the packet; false if the part ends here. When what was looked
- * up no longer holds, *count is how many of them are done.
+ * Run samples [first, first + *count_io) of the packet; false: the part ends here. If samples that
+ * were found are gone, *count_io is the number done.
  */
 static bool run_samples(presto__worker *worker, size_t first, size_t *count_io, uint64_t stride) {
     presto__packet *packet = worker->packet;
@@ -357,7 +358,7 @@ static bool run_samples(presto__worker *worker, size_t first, size_t *count_io, 
         worker->began_here = false;
         status = from_cache ? load_hit(worker, i) : PRESTO_OK;
         if (status == PRESTO_END) {
-            *count_io = i; /* from here on, look again */
+            *count_io = i; /* the rest is looked up again */
             return true;
         }
         if (status == PRESTO_OK)

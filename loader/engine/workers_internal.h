@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Behind the loader: its workers, the ring of their packets, the consumer's side. For this room
- * alone. */
+/* Inside room engine: the loader's workers, the ring of their packets, the consumer's side. */
 #ifndef PRESTO_LOADER_WORKERS_INTERNAL_H
 #define PRESTO_LOADER_WORKERS_INTERNAL_H
 
@@ -13,12 +12,12 @@ typedef struct presto__worker presto__worker;
 
 /** Finds how many of `most` workers are worth it. A plain value. */
 typedef struct presto__tuner {
-    unsigned most;   /* 0: it does nothing, all work */
-    unsigned active; /* so many may work now, 1 to most */
-    int trial;       /* `active` is one more, or one fewer, than what is known to be good */
-    bool settling;   /* the window that runs says nothing about `active` yet */
+    unsigned most;   /* 0: no tuning, all workers are active */
+    unsigned active; /* this many may work now */
+    int trial;       /* `active` is one above or below the number known to be good */
+    bool settling;   /* the current window does not measure `active` */
     bool up_failed, down_failed;
-    unsigned resting, rest; /* windows to wait, and how many the next time */
+    unsigned resting, rest; /* windows to wait now, and the next time */
     double base_rate;
     uint64_t window_ns; /* when the window began; 0: not yet */
     uint64_t window_bytes;
@@ -26,9 +25,9 @@ typedef struct presto__tuner {
 } presto__tuner;
 
 void presto__tuner_init(presto__tuner *tuner, unsigned most);
-/** A window has ended: choose what the next one runs with. */
+/** A window has ended: choose the number for the next one. */
 void presto__tuner_step(presto__tuner *tuner, double rate);
-/** So much was handed out. Are there more workers to wake? */
+/** `bytes` more were delivered. Must more workers be woken? */
 bool presto__tuner_add(presto__tuner *tuner, uint64_t bytes, uint64_t now_ns);
 /** The number that is best as far as is known; `active` may be on trial. */
 unsigned presto__tuner_chosen(const presto__tuner *tuner);
@@ -40,11 +39,11 @@ typedef struct presto__account {
     uint64_t read_bytes, read_ns, decompress_ns, parse_ns;
     uint64_t steps_ns, encode_ns, batch_ns;
     uint64_t cache_ns, cached_samples, missed_samples;
-    uint64_t told_samples; /* to storage, ahead */
+    uint64_t told_samples; /* that storage was told of in advance */
 } presto__account;
 
 struct presto__worker {
-    /* Neighbours share no line. The loader joins its workers before it goes. */
+    /* No two workers share a cache line. The loader joins its workers before it goes. */
     _Alignas(PRESTO__APART_BYTES) presto_loader *loader;
     pthread_t thread;
     bool is_started;
@@ -53,16 +52,16 @@ struct presto__worker {
     presto__reader *reader;
     presto_plan_worker *cache_worker; /* of the steps before the cache */
     presto_plan_worker *plan_worker;
-    const presto__cached **hits; /* of the numbers being run; NULL entries: fetched. The pool keeps
-                                    its cache until the last batch is released */
+    const presto__cached **hits; /* for the numbers being run; NULL entries are fetched. The pool
+                                  * keeps its cache until the last batch is released */
     uint64_t *missing;           /* those to fetch */
-    const presto__cached *hit;   /* the sample being run, if index is SIZE_MAX */
+    const presto__cached *hit;   /* the sample being run, if it is from the cache */
     presto__disk_worker *disk;   /* NULL: no disk cache */
     presto_codec *codec;         /* records output */
     presto_buffer raw;
     presto__schema schema; /* records output: all samples so far */
     presto__account account;
-    size_t held_bytes;             /* as the budget knows it */
+    size_t held_bytes;             /* as counted in the budget */
     size_t free_bytes;             /* that it may still take without asking, until the part ends */
     bool is_over;                  /* pool->over is this worker */
     presto_step_stats *step_stats; /* guarded by the pool's lock: as of the last part */
@@ -75,14 +74,14 @@ struct presto__worker {
     size_t index;    /* in the numbers fetched last; SIZE_MAX: from the cache */
     presto_sample *sample;
     size_t main;         /* its main feature, if there are steps */
-    bool began_here;     /* it began its fill, which must be undone if it fails */
-    uint64_t time_scale; /* 0: this sample is not timed; else its times count so often */
+    bool began_here;     /* it began its fill, which is undone if it fails */
+    uint64_t time_scale; /* 0: this sample is not timed; else its times are multiplied by this */
 
-    bool wakes_consumer; /* once it has let go of the lock */
-    unsigned slow_parts; /* in a row: their reads took as long as storage does */
+    bool wakes_consumer; /* after it has released the lock */
+    unsigned slow_parts; /* slow parts in a row */
 };
 
-/** The limits of blocks, worked out once from options and source. */
+/** The sizes of blocks, computed once from options and source. */
 typedef struct presto__blocking {
     size_t fetch_samples;  /* read at a time */
     size_t packet_samples; /* positions a full packet; a multiple of batch_rows */
@@ -90,13 +89,13 @@ typedef struct presto__blocking {
     size_t batch_rows;
 } presto__blocking;
 
-/** How far ahead of the workers storage is told what to read; see read_ahead.c. */
+/** How far ahead storage is told what to read; see read_ahead.c. */
 typedef struct presto__read_ahead {
     uint64_t most_samples; /* 0: never */
     _Atomic uint64_t samples;
     _Atomic uint64_t told; /* all before this position has been told, or read */
-    presto__ranges ranges; /* where telling has come to, in their order; guarded by the lock. Its
-                              list is the loader's range_list */
+    presto__ranges ranges; /* how far storage was told, in their order; guarded by the lock. The
+                            * list is the loader's range_list */
 } presto__read_ahead;
 
 struct presto_loader {
@@ -111,9 +110,9 @@ struct presto_loader {
     presto_loader_options options;
     presto_codec_spec codec; /* and its dictionary, which workers' codecs borrow */
     presto__blocking blocking;
-    size_t worker_bytes; /* what a worker is expected to hold */
-    bool starts_alone;   /* how large packets are is not known before the first one is there */
-    bool use_views;      /* batches are views of what was read, if possible */
+    size_t worker_bytes;         /* what a worker is expected to hold */
+    bool starts_alone;           /* the size of packets is unknown until the first one is made */
+    bool use_views;              /* batches are views of what was read, if possible */
     presto__selection selection; /* of what is parsed */
     presto__selection shown;     /* of what batches have */
     presto__rules rules;
@@ -134,14 +133,14 @@ struct presto_loader {
     presto__disk *disk;       /* NULL: no disk cache */
     atomic_bool is_abandoned; /* results are no longer wanted */
     presto__read_ahead read_ahead;
-    presto__range *range_list; /* owned; what all ranges below and in read_ahead go through */
+    presto__range *range_list; /* owned; the list of all ranges below and in read_ahead */
 
     /* Guarded by the pool's lock. */
     presto__packet **slots; /* packet m lives in slots[m % capacity] until it is handed out */
     presto__order order;
     uint64_t next_packet; /* the next to start, and its place: */
     uint64_t next_epoch, next_offset;
-    presto__ranges ranges; /* of one epoch: they say where the next packet is */
+    presto__ranges ranges; /* of one epoch: where the next packet is */
     uint64_t epochs_left;
     uint64_t samples_left;   /* until the limit; UINT64_MAX: none */
     uint64_t end_packet;     /* no packet from this one on is started; UINT64_MAX until known */
@@ -149,17 +148,17 @@ struct presto_loader {
     size_t active_parts;
     bool is_stopped;
     bool knows_packet_bytes;                /* pool->packet_bytes is measured, not guessed */
-    bool consumer_inside;                   /* waits for a packet, or is about to */
-    bool consumer_asleep;                   /* it has found nothing and has not come back */
-    bool consumer_waiting;                  /* and nobody has set about waking it */
-    bool consumer_naps;                     /* and looks again by itself before long */
+    bool consumer_inside;                   /* it waits for a packet, or is about to */
+    bool consumer_asleep;                   /* it found nothing and has not come back */
+    bool consumer_waiting;                  /* and no worker is waking it */
+    bool consumer_naps;                     /* and looks again by itself soon */
     presto__packet *done_first, *done_last; /* completion order: finished packets */
     uint64_t next_out;                      /* strict order: the next to hand out */
     uint64_t packets_out;
-    presto__packet *unstarted; /* could not be set up */
-    presto_error start_error;  /* why; delivered after all that was started */
+    presto__packet *unstarted; /* a packet that could not be set up */
+    presto_error start_error;  /* why; reported after all packets that were started */
     bool has_start_error;
-    bool lacks_schema; /* there was no memory to take over what a worker has seen */
+    bool lacks_schema; /* there was no memory to merge a worker's schema */
     presto__tuner tuner;
     pthread_cond_t spare; /* workers beyond tuner.active wait here; set up if tuner.most > 0 */
     presto__account account;
@@ -170,7 +169,7 @@ struct presto_loader {
     /* The consumer's alone. */
     presto__packet *current;
     size_t current_batch;
-    uint64_t state_epoch, state_next; /* behind the batch handed out last */
+    uint64_t state_epoch, state_next; /* the position after the last batch handed out */
     uint64_t current_epoch;
     uint64_t last_exit_ns;
     presto_status final_status; /* PRESTO_OK until the end or a failure was reported */
@@ -180,7 +179,7 @@ struct presto_loader {
     uint64_t skipped_samples, dropped_samples;
 };
 
-/** By which packets remember who filled them: its number and one; 0 is nobody. */
+/** The number by which packets remember who filled them; 0 is nobody. */
 static inline size_t presto__worker_home(const presto__worker *worker) {
     return (size_t)(worker - worker->loader->workers) + 1;
 }
@@ -195,7 +194,7 @@ void presto__worker_done(presto__worker *worker);
 
 /* ---- batches output: rows.c ---- */
 
-/** Where the sample being run belongs. */
+/** The place of the sample being run. */
 presto__place presto__worker_row(const presto__worker *worker);
 /** A presto_output_fn: the memory for the output of the last step; `user` is the worker. */
 presto_status presto__worker_give_row(void *user, const presto_output_request *request,
@@ -215,21 +214,21 @@ presto_status presto__worker_put_frame(presto__worker *worker, const presto__sto
 
 /** A presto_arena_grow_fn: waits for memory; false once the loader is being freed. */
 bool presto__worker_may_grow(void *worker, size_t bytes);
-/** All samples fetched are done: what was more than may be had is given back. */
+/** All fetched samples are done: give back memory beyond the allowance. */
 void presto__worker_give_back(presto__worker *worker);
-/** With the pool's lock held: what the worker holds now, at the end of a part. */
+/** With the pool's lock held, at the end of a part: set what the worker holds. */
 void presto__worker_settle_locked(presto__worker *worker, size_t held_bytes);
 
 size_t presto__worker_memory(const presto__worker *worker);
 /** The order is known. */
 void presto__read_ahead_init(presto__read_ahead *ahead, const presto_loader *loader);
-/** The part is about to be read: tell what comes after it. */
+/** Before a part is read: tell storage what comes after it. */
 void presto__read_ahead_before(presto__worker *worker, const presto__packet *packet,
                                const presto__packet_part *part);
-/** It has been: see how long that took. */
+/** After it was read: adapt the distance. */
 void presto__read_ahead_after(presto__worker *worker, const presto__packet_part *part);
 
-/** Run one part: everything but the bookkeeping. */
+/** Run one part, without the bookkeeping. */
 void presto__worker_run(presto__worker *worker, presto__packet *packet, presto__packet_part *part);
 
 /* ---- tickets: with the pool's lock held ---- */
@@ -240,11 +239,11 @@ void *presto__worker_main(void *argument);
 bool presto__worker_run_next(presto__worker *worker);
 /** Results are no longer wanted: work ends soon, waiting steps are interrupted. Any thread. */
 void presto__loader_abandon(presto_loader *loader);
-/** The consumer's thread, without the lock: has it been asked to stop, or does it ask now? */
+/** The consumer's thread, without the lock: must the loader stop? Asks should_stop. */
 bool presto__loader_stops(presto_loader *loader);
 /** The packet to hand out next; NULL: it is not finished. */
 presto__packet *presto__loader_ready_packet(const presto_loader *loader);
-/** Has all been handed out that there is? */
+/** Has everything been handed out? */
 bool presto__loader_has_ended(const presto_loader *loader);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The features of a batch, made out of what its parts have put.
+ * Makes the features of a batch out of the rows that its parts have put.
  *
- * With one part, or with several whose rows share the batch's array, that is a matter of pointers.
- * Rows of several parts that stand in tails are put together here, which is the one copy more that
- * values of differing size cost in batches so large that several workers make them.
+ * With one part, or if all rows are in the batch's shared array, only pointers are set. Rows of
+ * several parts in tails are copied together here: one extra copy for values of differing size, in
+ * batches so large that several workers make them.
  *
- * How a feature is shown is a function of its rule and of the rows alone: strings as bytes; numbers
- * dense, unless the rule says ragged or the rows differ.
+ * How a feature is shown depends only on its rule and on the rows: strings as bytes; numbers dense,
+ * unless the rule says ragged or the rows differ.
  */
 #include <stdlib.h>
 
@@ -27,7 +27,7 @@ typedef struct joined {
 typedef struct share {
     const presto__packet_part *part;
     presto__fill *fill;
-    size_t rows; /* of them, that are shown */
+    size_t rows; /* of them that are shown */
 } share;
 
 /* The shares of a batch one after the other, over as many rows as are shown. */
@@ -70,7 +70,7 @@ static presto__column *find(const presto__fill *fill, const presto__column *like
     return NULL;
 }
 
-/* The column of the same feature in the parts before, the last of them that has it. */
+/* The column of the same feature in the nearest earlier part that has it. */
 static const presto__column *find_earlier(const presto__packet *packet, size_t part,
                                           const presto__column *column) {
     const presto__column *found = NULL;
@@ -100,7 +100,7 @@ size_t presto__batch_conflict(const presto__packet_batch *batch, const presto__c
 
 /* ---- one part ---- */
 
-/* Where its rows stand: tails no longer move. */
+/* Set where its rows are, now that tails no longer move. */
 static void resolve(const presto__packet_part *part, presto__column *column) {
     if (column->is_dense)
         return;
@@ -110,7 +110,7 @@ static void resolve(const presto__packet_part *part, presto__column *column) {
             (int64_t *)(void *)(part->tails[2 * column->slot + 1].data + column->item_start);
 }
 
-/* The dims of all rows, PRESTO_MAX_RANK each, as an array as narrow as their ranks allow. */
+/* Show the dims of all rows, PRESTO_MAX_RANK each, in an array as narrow as their ranks allow. */
 static void show_shapes(int64_t *shapes, size_t rows, presto_batch_feature *feature) {
     size_t rank = 1;
     for (size_t i = 0; i < rows; i++)
@@ -186,7 +186,7 @@ static joined join(presto__packet_batch *batch, const presto__column *like) {
     return all;
 }
 
-/* All rows are in the batch's array: move those behind a gap up. */
+/* All rows are in the batch's array: close the gaps between the parts. */
 static void close_array(presto__packet_batch *batch, presto__column *whole) {
     size_t rows = 0;
     share next;
@@ -204,7 +204,7 @@ static void close_array(presto__packet_batch *batch, presto__column *whole) {
     whole->is_dense = true;
 }
 
-/* How much the first `rows` rows of a column hold: values, or bytes and strings. */
+/* The bytes, and strings, of the first `rows` rows of a column. */
 static void measure(const presto__column *column, size_t rows, size_t *bytes_out,
                     size_t *items_out) {
     *items_out = 0;
@@ -314,7 +314,7 @@ static presto_status gather(presto__packet_batch *batch, const joined *all, pres
 static presto_status show_joined(presto__packet_batch *batch, const presto__column *like,
                                  presto_batch_feature *feature, presto_error *err) {
     joined all = join(batch, like);
-    presto__column whole = all.first == NULL ? *like : *all.first; /* it is in some part */
+    presto__column whole = all.first == NULL ? *like : *all.first; /* some part has it */
     whole.varies = all.varies;
     if (all.is_dense && !all.varies) {
         close_array(batch, &whole);
@@ -338,7 +338,7 @@ static size_t list_columns(presto__packet_batch *batch, const presto__column **l
     for (shares walk = begin_shares(batch); next_share(&walk, &next);)
         for (size_t i = 0; i < next.fill->count; i++) {
             const presto__column *column = &next.fill->columns[i];
-            size_t at = i < count ? i : count; /* mostly all parts have the same */
+            size_t at = i < count ? i : count; /* mostly all parts have the same columns */
             while (at < count && presto__column_compare(list[at], column) < 0)
                 at++;
             while (at > 0 && presto__column_compare(list[at - 1], column) >= 0)
@@ -388,7 +388,7 @@ static presto_status assemble_joined(presto__packet_batch *batch, presto_error *
     return PRESTO_OK;
 }
 
-/* Workers stop anywhere when nobody wants the batch any more. */
+/* After an abort, workers stop anywhere: rows may be missing. */
 static bool is_abandoned(const presto__packet_batch *batch) {
     const presto__packet *packet = batch->packet;
     size_t rows = batch->fill.rows;

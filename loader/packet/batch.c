@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The end of a packet: where it failed, which rows were left out, and its batches as they are
- * shown.
+ * Finishes a packet: finds where it failed, closes gaps, and makes its batches.
  */
 #include <stdlib.h>
 
@@ -48,7 +47,7 @@ static void move_row(presto__packet_batch *batch, size_t to, size_t from) {
     packet->numbers[batch->first + to] = packet->numbers[batch->first + from];
 }
 
-/* Rows that stay, moved up over those left out. */
+/* Move rows up over those left out. */
 static void close_gaps(presto__packet_batch *batch, gap_walk *walk) {
     size_t rows = 0;
     size_t end = batch->first + batch->positions;
@@ -78,7 +77,7 @@ static void sum_frames(presto__packet_batch *batch) {
     }
 }
 
-/* Features of different types cannot stand in one batch, nor can the rows before them. */
+/* If a feature has another type than before, the whole batch fails, also the rows before. */
 static void find_conflict(presto__packet *packet, const presto_source *source) {
     presto__packet_batch *batch = &packet->batches[0];
     if (packet->part_count > 1) {
@@ -98,7 +97,7 @@ static void find_conflict(presto__packet *packet, const presto_source *source) {
     packet->failed_at = batch->first;
 }
 
-/* What the batch shows of its rows. If it cannot be made, the packet ends before it. */
+/* Make the features of the batch. If that fails, the packet ends before it. */
 static void show_features(presto__packet_batch *batch) {
     presto__packet *packet = batch->packet;
     presto_error error;
@@ -137,7 +136,7 @@ void presto__packet_finish(presto__packet *packet, const presto_source *source,
     }
 }
 
-/* Only the first `rows` rows of a feature. */
+/* Keep only the first `rows` rows of a feature. */
 static void trim(presto_batch_feature *feature, size_t rows) {
     int64_t *first = &feature->tensor.spec.dims[0];
     *first = (int64_t)rows;

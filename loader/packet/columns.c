@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Columns of rows: made for the first row of a fill, mostly as those of the fill before, found by
- * name, and turned from an array with a slot a row into a tail where rows do not stay alike.
+ * Columns of rows: made for the first row of a fill, mostly like those of the fill before, and
+ * found by name. A column turns from an array with a slot per row into a tail if rows are not
+ * alike.
  */
 #include <stdlib.h>
 
@@ -15,7 +16,7 @@ int presto__column_compare(const void *a, const void *b) {
                                  presto_span_of(right->name, right->name_bytes));
 }
 
-/* Names stand in order. */
+/* The names are sorted. */
 static size_t search(const presto__fill *fill, presto_span name) {
     size_t low = 0, high = fill->count;
     while (low < high) {
@@ -73,7 +74,7 @@ static presto_status begin_items(const presto__place *place, presto__column *col
     return presto__tail_append(items, &zero, sizeof zero, err);
 }
 
-/* The column's values will be appended to a tail. */
+/* Begin to append the column's values to a tail. */
 static presto_status begin_tail(const presto__place *place, presto__column *column,
                                 presto_error *err) {
     if (column->slot == SIZE_MAX)
@@ -140,7 +141,7 @@ presto_status presto__column_leave_array(const presto__place *place, presto__col
 
 /* ---- making columns ---- */
 
-/* A column of this name in the fill before: its name and its tails serve here as well. */
+/* The column of this name in the fill before: its name and tails are used again. */
 static const presto__column *find_model(const presto__packet_part *part, size_t at,
                                         presto_span name) {
     const presto__fill *model = part->model;
@@ -152,7 +153,7 @@ static const presto__column *find_model(const presto__packet_part *part, size_t 
     return NULL;
 }
 
-/* What does not depend on where its rows will stand. */
+/* Fill in what does not depend on where its rows will be. */
 static presto_status describe(const presto__place *place, size_t at, const presto_feature *feature,
                               presto__column *column, presto_error *err) {
     const presto_tensor_spec *row = &feature->tensor.spec;
@@ -182,7 +183,7 @@ static presto_status describe(const presto__place *place, size_t at, const prest
     return PRESTO_OK;
 }
 
-/* One column, described, for each feature of the sample that has a value; by name. */
+/* One column for each feature of the sample that has a value, by name. */
 static presto_status describe_all(const presto__place *place, const presto_sample *sample,
                                   presto__fill *fill, presto_error *err) {
     fill->count = 0;
@@ -206,7 +207,7 @@ static presto_status describe_all(const presto__place *place, const presto_sampl
     return PRESTO_OK;
 }
 
-/* Does the sample have the features of the fill before, as its first rows were? */
+/* Does the sample have the same features as the first row of the fill before? */
 static bool is_like(const presto__fill *model, const presto_sample *sample) {
     size_t found = 0;
     if (model == NULL || model->guess_count != sample->feature_count)
@@ -224,7 +225,7 @@ static bool is_like(const presto__fill *model, const presto_sample *sample) {
     return found == model->count;
 }
 
-/* Its columns, without their rows. */
+/* Copy its columns, without their rows. */
 static void copy_columns(const presto__place *place, const presto__fill *model,
                          presto__fill *fill) {
     memcpy(fill->guesses, model->guesses, model->guess_count * sizeof *fill->guesses);
@@ -243,7 +244,7 @@ static void copy_columns(const presto__place *place, const presto__fill *model,
     }
 }
 
-/* Columns for rows like `sample`, of which nothing is known but what they hold. */
+/* Columns for rows like `sample`; where the rows will be is not set. */
 static presto_status make_columns(const presto__place *place, const presto_sample *sample,
                                   presto__fill *fill, presto_error *err) {
     size_t most = sample->feature_count, each = sizeof *fill->columns + sizeof *fill->guesses;
@@ -264,7 +265,7 @@ static bool begins_dense(const presto__column *column, const presto__packet_batc
     return !column->is_bytes && !(is_declared_ragged && batch->packet->batch_rows > 1);
 }
 
-/* Several parts: the batch's array, if rows of this column fit there. */
+/* Several parts: use the batch's array, if rows of this column fit there. */
 static void share_array(const presto__place *place, presto__column *column) {
     const presto__packet_batch *batch = place->batch;
     for (size_t i = 0; i < batch->array_count; i++) {
@@ -278,7 +279,7 @@ static void share_array(const presto__place *place, presto__column *column) {
     }
 }
 
-/* Arrays for the rows of `batch`, of those columns that begin with one. */
+/* Make arrays for the rows of `batch`, for those columns that begin with one. */
 static presto_status make_arrays(presto__packet_batch *batch, presto__column *columns, size_t count,
                                  presto_error *err) {
     size_t all = 0;
@@ -307,7 +308,7 @@ static presto_status make_arrays(presto__packet_batch *batch, presto__column *co
     return PRESTO_OK;
 }
 
-/* Columns of the first rows, in memory that all parts may read: names included. */
+/* Copy the columns of the first rows to memory that all parts may read, with their names. */
 static presto_status share_columns(presto__packet_batch *batch, const presto__fill *fill,
                                    presto_error *err) {
     size_t names = 0, bytes = fill->count * sizeof *fill->columns;
@@ -331,7 +332,7 @@ static presto_status share_columns(presto__packet_batch *batch, const presto__fi
 
 presto_status presto__batch_layout(presto__packet_batch *batch, const presto_sample *sample,
                                    presto_error *err) {
-    /* The parts' memory is their workers' own. */
+    /* The memory of a part belongs to its worker. */
     presto__packet_part part = {.memory = {0}};
     presto__place place = {.batch = batch, .part = &part};
     presto__fill fill;
@@ -347,7 +348,7 @@ presto_status presto__batch_layout(presto__packet_batch *batch, const presto_sam
 
 /* ---- fills ---- */
 
-/* The columns of a sample that was left out, for one like it. They have no rows. */
+/* Reuse the columns of a sample that was left out, for one like it. They have no rows. */
 static bool take_undone(const presto__place *place, const presto_sample *sample,
                         presto__fill *fill) {
     if (!fill->is_undone || !is_like(fill, sample))

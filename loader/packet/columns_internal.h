@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside room packet, for nobody else: how rows become the features of a batch.
+ * Inside room packet: how rows become the features of a batch.
  *
- * Rows are put into columns (columns.c, fill.c), which stand in slabs and tails (slab.c); a finished
+ * Rows are put into columns (columns.c, fill.c), which are in slabs and tails (slab.c). A finished
  * batch shows them as features (assemble.c, pad.c). A batch of one row may show the sample's own
  * values instead (views.c).
  */
@@ -19,7 +19,7 @@
 
 /* ---- memory ---- */
 
-/** 64-byte aligned; `hint` is how much will be asked for in all from now on, `bytes` included. */
+/** 64-byte aligned; `hint` is the total that will be needed from now on, with `bytes`. */
 void *presto__slab_alloc(presto__slab *slab, size_t bytes, size_t hint);
 void presto__slab_reset(presto__slab *slab);
 void presto__slab_done(presto__slab *slab);
@@ -54,7 +54,7 @@ static inline int presto__compare_names(presto_span a, presto_span b) {
     return order != 0 ? order : (a.bytes > b.bytes) - (a.bytes < b.bytes);
 }
 
-/** What is settled of a feature before there is any row. */
+/** What is known of a feature before there is any row. */
 typedef struct presto__rule {
     char *name;     /* owned */
     bool is_ragged; /* its declared shape has unknown dims */
@@ -65,16 +65,16 @@ typedef struct presto__rule {
 
 /** NULL if there is none for this name. */
 const presto__rule *presto__rules_find(const presto__rules *rules, presto_span name);
-/** May the value stand in a batch? `rule` NULL: none. PRESTO_ERR_LIMIT: it has too many dimensions
- * or is longer than what it is to be padded to. */
+/** May the value be in a batch? `rule` NULL: none. PRESTO_ERR_LIMIT: it has too many dimensions,
+ * or is longer than its padded length. */
 presto_status presto__rule_check(const presto__rule *rule, const presto_feature *feature,
                                  presto_error *err);
 
 /* ---- columns ---- */
 
 /**
- * One feature of the rows of a fill. Rows of one shape stand in the batch's array. Others, and all
- * strings, stand back to back in a tail of the part.
+ * One feature of the rows of a fill. Rows of one shape are in the batch's array. Others, and all
+ * strings, are back to back in a tail of the part.
  */
 typedef struct presto__column {
     const char *name;
@@ -86,8 +86,9 @@ typedef struct presto__column {
     size_t first_at;  /* position of that row in the packet */
     size_t rows;      /* so far */
     bool is_bytes;    /* strings */
-    bool is_dense;    /* in the batch's array, each row `row_bytes` */
-    bool varies;      /* numeric: rows differ in shape or lack it; strings: not one in each row */
+    bool is_dense;    /* rows are in the batch's array, `row_bytes` each */
+    bool varies;      /* numeric: rows differ in shape or lack it; strings: a row has not exactly
+                       * one */
     uint8_t *array;   /* of the first row; in a tail, known once all rows are there */
     int64_t *items;   /* strings: where each ends in the bytes, from item 1 on; likewise */
     size_t slot;      /* tails 2 * slot (values) and 2 * slot + 1 (items); SIZE_MAX: none */
@@ -104,13 +105,13 @@ static inline bool presto__column_is(const presto__column *column, presto_span n
 int presto__column_compare(const void *a, const void *b);
 /** The column for the feature of this name, `at` of its sample; NULL: there is none. */
 presto__column *presto__column_find(presto__fill *fill, presto_span name, size_t at);
-/** A column more, for a feature that the rows of the fill do not have. */
+/** Add a column, for a feature that the earlier rows do not have. */
 presto_status presto__column_add(const presto__place *place, const presto_feature *feature,
                                  presto__column **column_out, presto_error *err);
 /** Move rows of one shape out of the batch's array into a tail. */
 presto_status presto__column_leave_array(const presto__place *place, presto__column *column,
                                          presto_error *err);
-/** Note the shapes of rows from here on; those before have what `ends` says. */
+/** Note the shapes of rows from here on; the earlier rows have the lengths in `ends`. */
 presto_status presto__column_begin_shapes(const presto__place *place, presto__column *column,
                                           presto_error *err);
 /** Note the shape of the row that comes next, if shapes are noted. */
@@ -126,14 +127,14 @@ static inline presto__tail *presto__column_items(const presto__packet_part *part
     return &part->tails[2 * column->slot + 1];
 }
 
-/** The failure of a sample whose feature `column` is no `dtype` there. */
+/** Fail for a sample whose feature `column` is not `dtype`. */
 presto_status presto__fail_dtype(const presto__column *column, presto_dtype dtype,
                                  presto_error *err);
 
 /* ---- finished batches ---- */
 
-/** All rows of the batch are there: make its features out of what the parts have put. Where a
- * failure ends the batch early, `shown.rows` says so. */
+/** All rows of the batch are there: make its features. If a failure ends the batch early,
+ * `shown.rows` says so. */
 presto_status presto__batch_assemble(presto__packet_batch *batch, presto_error *err);
 /** The first row whose feature has another dtype than before in the batch: its position, or
  * SIZE_MAX; *column_out and *dtype_out say what it should have been. */

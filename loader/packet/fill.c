@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows put into batches, by one part at a time and without gaps.
+ * Puts rows into batches, one part at a time and without gaps.
  *
- * A feature begins as an array with a slot a row, into which steps and copies write. Where rows
- * cannot have one size (strings, a declared shape with unknown dims) or turn out not to (a row of
- * another shape, or without the feature) its values are appended to a tail instead, and `ends` says
- * where each row ends. Rows of one shape look the same in both: assemble.c decides what they are
- * shown as.
+ * A feature begins as an array with a slot per row, into which steps and copies write. If rows
+ * cannot have one size (strings, a declared shape with unknown dims) or turn out to differ (another
+ * shape, or no such feature), its values are appended to a tail, and `ends` says where each row
+ * ends. assemble.c shows rows of one shape in the same way in both cases.
  */
 #include "columns_internal.h"
 
@@ -34,8 +33,8 @@ presto_status presto__fail_dtype(const presto__column *column, presto_dtype dtyp
 }
 
 /*
- * Whatever refuses the sample does so before any of it is put. *is_alike_out: it has all columns of
- * the fill and no others, its values are like the first ones, and the guesses say where they go.
+ * A sample is refused before any of it is put. *is_alike_out: it has exactly the columns of the
+ * fill, its values are like the first ones, and the guesses are right.
  */
 static presto_status check(const presto__place *place, const presto_sample *sample,
                            bool *is_alike_out, presto_error *err) {
@@ -65,7 +64,7 @@ static presto_status check(const presto__place *place, const presto_sample *samp
     return PRESTO_OK;
 }
 
-/* Its place in the batch's array, where it may stand already. */
+/* Copy it to its place in the batch's array, unless it is there already. */
 static void put_dense(const presto__place *place, presto__column *column,
                       const presto_tensor *tensor) {
     size_t bytes = column->row_bytes;
@@ -133,7 +132,7 @@ static presto_status put_nothing(const presto__place *place, presto__column *col
     return PRESTO_OK;
 }
 
-/* Every value goes where the guess says. */
+/* Put every value where the guess says. */
 static presto_status put_alike(const presto__place *place, const presto_sample *sample,
                                presto_error *err) {
     const presto__fill *fill = presto__place_fill(place);

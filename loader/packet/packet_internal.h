@@ -3,14 +3,13 @@
  * Room packet: what workers fill and consumers get: slabs, columns, batches, packets and their
  * pool. May see: base, records, steps, rooms source and cache. Must not know: workers, order.
  *
- * Words: a packet is a stretch of consecutive positions of the sequence and the unit that travels
- * through the ring; it holds whole batches. A part is the piece of a packet that one worker fills:
- * a packet of several small batches has one part, a packet that is one large batch has several. How
- * rows become features is this room's own: columns_internal.h.
+ * Words: a packet is a stretch of consecutive positions of the sequence, and travels through the
+ * ring; it holds whole batches. A part is the piece of a packet that one worker fills. A packet of
+ * several small batches has one part; a packet of one large batch has several. How rows become
+ * features is in columns_internal.h.
  *
- * One mutex, the pool's, guards everything that is taken or given: free packets and budget here;
- * tickets and ring in room engine. It is taken a few times a part, never per sample, and never held
- * over I/O or callbacks.
+ * One mutex, the pool's, guards free packets and the budget, and tickets and ring in room engine.
+ * It is taken a few times per part, never per sample, and never held during I/O or callbacks.
  */
 #ifndef PRESTO_LOADER_PACKET_INTERNAL_H
 #define PRESTO_LOADER_PACKET_INTERNAL_H
@@ -26,14 +25,15 @@
 typedef struct presto__pool presto__pool;
 typedef struct presto__packet presto__packet;
 
-/** Memory of a packet: hands out pieces of a chunk as large as the packet's last life needed. */
+/** Memory of a packet: hands out pieces of one chunk, as large as the packet needed the last
+ * time. */
 typedef struct presto__slab {
     struct presto__slab_chunk *chunks; /* newest first */
     size_t total_bytes;                /* held */
     size_t used_bytes;                 /* handed out since the last reset */
 } presto__slab;
 
-/** What is settled of features before there is any row. Of a loader; read-only once it is open. */
+/** What is known of features before there is any row. Of a loader; read-only once it is open. */
 typedef struct presto__rules {
     struct presto__rule *list; /* by name */
     size_t count;
@@ -54,11 +54,11 @@ typedef struct presto__fill {
     uint32_t *guesses; /* which column the features of the last sample went to */
     size_t guess_count;
     size_t rows;
-    bool is_undone; /* begun for a sample that was left out: it waits for the next one */
+    bool is_undone; /* begun for a sample that was left out; the next sample may use it */
 } presto__fill;
 
 typedef struct presto__packet_batch {
-    presto_batch shown;     /* first: what the caller sees */
+    presto_batch shown;     /* must be first: what the caller sees */
     presto__packet *packet; /* that it is part of; alive while the caller holds the batch */
     size_t first;           /* position in the packet */
     size_t positions;       /* rows if nothing is skipped */
@@ -80,7 +80,7 @@ typedef struct presto__failed_sample {
     presto_error error;
 } presto__failed_sample;
 
-/** What one worker does of a packet. */
+/** The share of a packet that one worker fills. */
 typedef struct presto__packet_part {
     size_t first, count;           /* positions in the packet */
     presto__failed_sample *failed; /* rising; the last one is the failure if has_failed */
@@ -88,7 +88,7 @@ typedef struct presto__packet_part {
     bool has_failed;
     size_t *gaps; /* rising: positions in the packet that are left out, failed or dropped */
     size_t gap_count, gap_capacity;
-    presto_arena memory;        /* what its fills are made of, but for arrays and tails */
+    presto_arena memory;        /* memory of its fills, without arrays and tails */
     struct presto__tail *tails; /* two a slot: values, ends of strings */
     size_t slot_count;          /* in use */
     size_t slot_capacity;
@@ -97,14 +97,14 @@ typedef struct presto__packet_part {
     size_t view_count;
     presto__fill fill;        /* of a packet with several parts: all its rows */
     uint64_t delivered_bytes; /* BATCHES and COUNT: of the rows */
-    size_t home;              /* who filled it in the packet's last life, or does now; 0: nobody */
+    size_t home;              /* who filled it last, or is filling it; 0: nobody */
     bool is_taken;            /* guarded by the pool's lock */
 } presto__packet_part;
 
 struct presto__packet {
     presto__pool *pool;         /* alive: each packet that is not free holds a reference */
     presto__packet *next;       /* in the free list or the list of finished ones */
-    atomic_size_t refs;         /* batches out plus the loader */
+    atomic_size_t refs;         /* batches handed out, and the loader */
     size_t home;                /* who started it last, 0: nobody; guarded by the lock */
     const presto__rules *rules; /* the loader's, while it is filled */
 
@@ -112,7 +112,7 @@ struct presto__packet {
     uint64_t epoch;
     uint64_t first; /* position in the epoch */
     size_t count;
-    uint64_t *numbers; /* sample number a position; compacted at the end */
+    uint64_t *numbers; /* the sample number of each position; compacted at the end */
     size_t number_capacity;
 
     presto__packet_part *parts;
@@ -128,7 +128,7 @@ struct presto__packet {
 
     /* PRESTO_OUTPUT_RECORDS */
     presto_buffer frames;
-    uint32_t *frame_bytes; /* a position; rows in the end */
+    uint32_t *frame_bytes; /* of each position; of each row at the end */
     uint32_t *raw_bytes;   /* serialized samples before the codec, likewise */
     size_t frame_capacity;
 
@@ -161,31 +161,31 @@ struct presto__pool {
     size_t packets_ready;
     size_t workers_waiting;
     size_t working_bytes;   /* workers alone */
-    size_t over;            /* home of the worker that has more than may be had; 0: nobody has */
+    size_t over;            /* home of the worker beyond its allowance; 0: none is */
     size_t growers_waiting; /* for memory */
-    size_t resume_at;       /* workers go on when so few packets are ready */
-    presto__cache *cache;   /* what batches may be views of: a reference; NULL: none */
-    size_t packet_bytes;    /* largest packet so far: what the next one is expected to need */
+    size_t resume_at;       /* workers continue when so few packets are ready */
+    presto__cache *cache;   /* batches may show its entries: a reference; NULL: none */
+    size_t packet_bytes;    /* the largest packet so far, as an estimate for the next */
 };
 
 presto_status presto__pool_new(size_t limit_bytes, presto__pool **pool_out, presto_error *err);
 /** The loader lets go: free packets are freed, the pool goes with the last batch. */
 void presto__pool_close(presto__pool *pool);
 /**
- * With the lock held: the packet taken next is one that `home` has filled before, if one is free.
- * What another processor has written last has to be fetched from its cache, line by line, before it
- * can be written here.
+ * With the lock held: the next packet taken is one that `home` has filled before, if one is free.
+ * What another processor has written must be fetched from its cache, line by line, before it can be
+ * overwritten here.
  */
 void presto__pool_prefer_locked(presto__pool *pool, size_t home);
 /**
- * With the lock held: the next part of a packet that has parts to take, where possible one that
- * `home` has filled before, for the same reason.
+ * With the lock held: take the next part of a packet, if possible one that `home` has filled
+ * before, for the same reason.
  */
 presto__packet_part *presto__packet_take_part_locked(presto__packet *packet, size_t home,
                                                      bool in_order);
 /** With the lock held: a packet with refs 1. NULL: no memory. */
 presto__packet *presto__pool_take_locked(presto__pool *pool);
-/** With the lock held: change what is held. */
+/** With the lock held: change the number of bytes held. */
 void presto__pool_account_locked(presto__pool *pool, size_t before, size_t after);
 /** Give up `count` references; the last one puts the packet back. */
 void presto__packet_release(presto__packet *packet, size_t count);
@@ -201,7 +201,8 @@ typedef struct presto__packet_shape {
 } presto__packet_shape;
 presto_status presto__packet_setup(presto__packet *packet, const presto__packet_shape *shape,
                                    presto_error *err);
-/** Empty its batches, before anybody works on it; apart from setup, as it takes long for many. */
+/** Empty its batches, before work begins. Apart from setup, because it takes long for many
+ * batches. */
 void presto__packet_clear(presto__packet *packet);
 
 /** The sample at `position` failed: it is left out, or, with `is_failure`, the part ends with it.
@@ -217,7 +218,7 @@ size_t presto__packet_gaps(const presto__packet *packet, size_t first, size_t en
 /** All parts are done: close the gaps of samples left out, count the rows, make the features. */
 void presto__packet_finish(presto__packet *packet, const presto_source *source,
                            presto_output_kind output);
-/** A finished packet fails at `position` after all: rows from there on are not handed out. */
+/** A finished packet turns out to fail at `position`: later rows are not handed out. */
 void presto__packet_cut(presto__packet *packet, size_t position, const presto_error *failure,
                         presto_output_kind output);
 

@@ -82,8 +82,7 @@ static presto_status fail_shape(const char *name, const char *why, presto_error 
                        "feature \"%.100s\" cannot be padded: %s", name, why);
 }
 
-/* Dims behind the first, which all rows must share; those of a row without values count for
- * nothing. */
+/* The dims after the first, which all rows must share. Rows without values are ignored. */
 static presto_status find_inner(const presto_batch_feature *feature, size_t rows,
                                 presto_tensor_spec *inner_out, presto_error *err) {
     const presto_tensor_spec *spec = &feature->tensor.spec;
@@ -112,7 +111,7 @@ static presto_status find_inner(const presto_batch_feature *feature, size_t rows
     return PRESTO_OK;
 }
 
-/* Elements of row `row`, and where they start. */
+/* The number of elements of row `row`, and where they start. */
 static size_t row_elements(const presto_batch_feature *feature, size_t row, size_t *start_out) {
     if (feature->layout != PRESTO_LAYOUT_DENSE) {
         *start_out = (size_t)feature->offsets[row];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packets and their pool. A packet goes round: free -> filled by workers -> handed out as batches
- * -> back when the last batch is released, from whatever thread. Its memory stays with it, so that
+ * Packets and their pool. A packet goes round: it is free, filled by workers, handed out as
+ * batches, and free again when the last batch is released, on any thread. It keeps its memory, so
  * after the first rounds nothing is allocated and no fresh page is touched.
  *
- * The pool outlives the loader by as long as batches are out.
+ * The pool lives until the loader is gone and all batches are released.
  */
 #define _GNU_SOURCE /* PTHREAD_MUTEX_ADAPTIVE_NP */
 #include <stdlib.h>
@@ -92,7 +92,8 @@ void presto__part_fail(presto__packet_part *part, size_t position, uint64_t numb
     part->has_failed = is_failure;
     if (is_failure)
         return;
-    /* Room for the next one: a failure that could not be noted would pass for a whole sample. */
+    /* Room for the next one is made now: a failure that is not noted would count as a whole
+     * sample. */
     if (!note_gap(part, position) || !reserve_failed(part)) {
         (void)presto_fail_memory(&failed->error, sizeof *failed);
         part->has_failed = true;
@@ -220,7 +221,7 @@ presto_status presto__packet_setup(presto__packet *packet, const presto__packet_
 
 /* ---- pool ---- */
 
-/* A condition whose timeouts go by presto__clock_ns. */
+/* A condition whose timeouts use the clock of presto__clock_ns. */
 static bool init_timed(pthread_cond_t *condition) {
     pthread_condattr_t attributes;
     if (pthread_condattr_init(&attributes) != 0)
@@ -231,7 +232,7 @@ static bool init_timed(pthread_cond_t *condition) {
     return is_done;
 }
 
-/* Held for less than a microsecond: whoever finds it taken looks again before it sleeps. */
+/* The lock is held for less than a microsecond, so a thread spins before it sleeps. */
 static bool init_lock(pthread_mutex_t *lock) {
     pthread_mutexattr_t attributes;
     if (pthread_mutexattr_init(&attributes) != 0)
@@ -334,9 +335,10 @@ void presto__packet_release(presto__packet *packet, size_t count) {
         return;
     presto__pool *pool = packet->pool;
     pthread_mutex_lock(&pool->lock);
-    /* Memory that is over the limit goes back to the system instead of waiting for its next use. */
+    /* Memory over the limit goes back to the system now. */
     if (pool->is_closed || pool->held_bytes > pool->limit_bytes) {
-        /* Before workers hear of it, or they would take new memory while this is still there. */
+        /* It is freed before workers are told, or they would take new memory while it is still
+         * there. */
         size_t accounted = packet->accounted_bytes;
         pthread_mutex_unlock(&pool->lock);
         packet_free(packet);

@@ -26,13 +26,13 @@ presto_status presto__batch_layout(presto__packet_batch *batch, const presto_sam
 /** The columns of a fill that has none yet, for rows like `sample`. */
 presto_status presto__fill_begin(const presto__place *place, const presto_sample *sample,
                                  presto_error *err);
-/** Where the value of a feature may be written before its sample is put; NULL: nowhere. `at` is its
- * position in the sample. */
+/** Where a step may write the value of a feature before the sample is put; NULL: nowhere. `at`
+ * is the feature's position in the sample. */
 void *presto__fill_slot(const presto__place *place, const presto_feature *feature, size_t at);
 /**
- * Put a sample into the next row; a value that stands there already is left alone.
- * PRESTO_ERR_RAGGED: a feature of another dtype than in the rows before; PRESTO_ERR_LIMIT: it is
- * longer than what it is to be padded to, or of too many dimensions. Then no row was put.
+ * Put a sample into the next row; a value that is there already is not copied. PRESTO_ERR_RAGGED: a
+ * feature has another dtype than in the rows before; PRESTO_ERR_LIMIT: it is longer than its padded
+ * length, or has too many dimensions. Then no row was put.
  */
 presto_status presto__fill_put(const presto__place *place, const presto_sample *sample,
                                presto_error *err);
@@ -41,10 +41,10 @@ typedef enum presto__view_mode {
     PRESTO__VIEW_ALIGNED,   /* those that are not aligned are copied */
     PRESTO__VIEW_COPY       /* all are copied */
 } presto__view_mode;
-/** A batch of one row, straight from the sample, without columns. */
+/** Make a batch of one row straight from the sample, without columns. */
 presto_status presto__fill_view(const presto__place *place, const presto_sample *sample,
                                 presto__view_mode mode, presto_error *err);
-/** Are its tensors aligned as those of a batch, or so small that the view may copy them? */
+/** Are its tensors aligned like those of a batch, or so small that the view may copy them? */
 bool presto__batch_may_view(const presto_sample *sample);
 /** Bytes of the values of all features. */
 uint64_t presto__sample_bytes(const presto_sample *sample);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is settled of features before there is any row: which are ragged by declaration, which are
- * padded. */
+/* What is known of features before there is any row: which are ragged by declaration, and which
+ * are padded. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ presto_status presto__rule_check(const presto__rule *rule, const presto_feature 
     uint64_t length = rank > 0 ? (uint64_t)tensor->spec.dims[0] : 1;
     if (tensor->spec.dtype == PRESTO_STRING) {
         if (presto_spec_elements(&tensor->spec) != 1)
-            return PRESTO_OK; /* cannot be padded: the batch will say so */
+            return PRESTO_OK; /* cannot be padded: presto__batch_pad reports it */
         length = tensor->strings[0].bytes;
     }
     if (length <= rule->pad_length)
@@ -58,7 +58,7 @@ presto_status presto__rule_check(const presto__rule *rule, const presto_feature 
                        rule->name, length, rule->pad_length);
 }
 
-/* The rule of this name, new if there is none. There is room. */
+/* Find or add the rule of this name. There is room. */
 static presto_status get(presto__rules *rules, const char *name, presto__rule **rule_out,
                          presto_error *err) {
     for (size_t i = 0; i < rules->count; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the features of samples look like: names, encodings, shapes; of one sample, or widened until
- * all seen fit. Widening is commutative and idempotent, so that the order in which threads see
- * samples does not show.
+ * The features of samples: names, encodings, shapes; of one sample, or widened until all samples
+ * fit. Widening is commutative and idempotent, so the result does not depend on the order in which
+ * threads see samples.
  */
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ void presto__schema_done(presto__schema *schema) {
     *schema = (presto__schema){0};
 }
 
-/* Position of the name; *found_out says whether it is there or where it belongs. */
+/* The position of the name, or the position where it belongs if *found_out is false. */
 static size_t find(const presto__schema *schema, presto_span name, bool *found_out) {
     size_t low = 0, high = schema->count;
     *found_out = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the features of samples look like, without their values. Part of room packet's header. */
+/* The features of samples, without their values. Part of room packet's header. */
 #ifndef PRESTO_LOADER_SCHEMA_INTERNAL_H
 #define PRESTO_LOADER_SCHEMA_INTERNAL_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of packets that stays with them: slabs, which hand out pieces, and tails, which grow. */
+/* Memory that stays with a packet: slabs, which hand out pieces, and tails, which grow. */
 #include <stdlib.h>
 
 #include "../../base/memory_internal.h"
@@ -8,8 +8,8 @@
 /* ---- slab ---- */
 
 /*
- * Chunks from this size on are mapped, because malloc may keep tens of megabytes that were freed,
- * in each of its arenas; what is given back because of the limit must be gone.
+ * Chunks from this size on are mapped. malloc may keep tens of megabytes that were freed, in each
+ * of its arenas, but memory given back because of the limit must really be gone.
  */
 #define MAPPED_CHUNK_BYTES ((size_t)4 << 20)
 
@@ -74,7 +74,8 @@ void presto__slab_done(presto__slab *slab) {
 
 void presto__slab_reset(presto__slab *slab) {
     if (slab->chunks != NULL && slab->chunks->next != NULL) {
-        /* One chunk of what was needed; if it cannot be had, the next life makes its own. */
+        /* One chunk of the size that was needed. Without memory for it, chunks are made as
+         * needed. */
         size_t used = slab->used_bytes;
         presto__slab_done(slab);
         slab->chunks = slab_chunk_new(used);

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Batches of one row that show the sample's own values. One view of a part is mostly like the one
- * before it: what features are called and look like is kept, and only where the values stand is
- * filled in.
+ * Batches of one row, made straight from the sample: they show its own values or copies. Mostly
+ * each sample is like the one before, so names and shapes are kept, and only the values are filled
+ * in.
  */
 #include <stdlib.h>
 
 #include "columns_internal.h"
 
-#define SMALL_BYTES 4096 /* a copy costs less than to align it where it is */
+#define SMALL_BYTES 4096 /* copying this much costs less than aligning it in place */
 #define MOST_HINT_BYTES ((size_t)1 << 20)
 
-/* What a feature of the last view was like. */
+/* What is kept of a feature of the last batch. */
 typedef struct presto__view {
-    presto_batch_feature shown; /* but for what depends on values */
+    presto_batch_feature shown; /* without the values */
     presto_tensor_spec row;
     size_t row_bytes; /* of the last value */
     size_t name_bytes;
-    size_t at; /* in the batch, whose features go by name */
+    size_t at; /* position in the batch, whose features are sorted */
     const presto__rule *rule;
     bool is_main;
 } presto__view;
 
-/* Strings have no alignment to keep. */
+/* Strings need no alignment. */
 static bool is_aligned(const presto_feature *feature) {
     return feature->tensor.spec.dtype == PRESTO_STRING ||
            ((uintptr_t)feature->tensor.data & (PRESTO__BATCH_ALIGN - 1)) == 0;
@@ -45,7 +45,7 @@ static bool is_named(const presto__view *view, presto_span name) {
            (name.bytes == 0 || memcmp(view->shown.name, name.data, name.bytes) == 0);
 }
 
-/* Are its features called as those of the last view? */
+/* Do its features have the names of the last batch? */
 static bool is_like(const presto__packet_part *part, const presto_sample *sample) {
     size_t found = 0;
     for (size_t i = 0; i < sample->feature_count; i++) {
@@ -82,7 +82,7 @@ static presto_status set_places(presto__packet_part *part, presto__view *views, 
     return PRESTO_OK;
 }
 
-/* The name as text: that of the last view, if it is the `at`th there or near it. */
+/* The name as text. Taken from the last batch, if it is there, `at` or near it. */
 static const char *name_of(presto__packet_part *part, size_t at, presto_span name) {
     for (size_t i = 0; i < part->view_count; i++) {
         const presto__view *view = &part->views[(at + i) % part->view_count];
@@ -98,7 +98,7 @@ static const char *name_of(presto__packet_part *part, size_t at, presto_span nam
     return copy;
 }
 
-/* Views of features that are called so; they are described when values come. */
+/* Views of features with these names. They are described when values come. */
 static presto_status make_views(const presto__place *place, const presto_sample *sample,
                                 presto_error *err) {
     presto__packet_part *part = place->part;
@@ -150,7 +150,7 @@ static presto_status describe(presto__view *view, const presto_feature *feature,
 
 /* ---- values ---- */
 
-/* So much of the slab is wanted by this batch and by those behind it, as far as is known. */
+/* What this batch and the later ones will take of the slab, as far as is known. */
 static size_t slab_hint(const presto__packet_batch *batch, size_t bytes) {
     const presto__packet *packet = batch->packet;
     size_t batches_left = packet->batch_count - (size_t)(batch - packet->batches);
@@ -190,7 +190,7 @@ static presto_status copy_strings(const presto__place *place, const presto_tenso
     return PRESTO_OK;
 }
 
-/* What says which strings are the row's and what shape it has. */
+/* Set which strings the row has, and its shape. */
 static presto_status shape_strings(const presto__place *place, const presto_tensor_spec *row,
                                    presto_batch_feature *feature, presto_error *err) {
     int64_t *numbers = presto__part_take(place->part, 2 + PRESTO_MAX_RANK, sizeof *numbers);
@@ -238,7 +238,7 @@ static presto_status copy_numbers(const presto__place *place, size_t bytes,
     return PRESTO_OK;
 }
 
-/* What a batch shows of one value, described by `view`. */
+/* Show one value, described by `view`. */
 static presto_status show(const presto__place *place, presto__view *view,
                           const presto_feature *feature, presto__view_mode mode,
                           presto_error *err) {

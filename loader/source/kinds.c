@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All kinds of raw source. Their options stand in steps/pipeline/source_types.c. */
+/* All kinds of raw source. Their options are in steps/pipeline/source_types.c. */
 #include "source_internal.h"
 
 static const presto__source_kind *const kinds[] = {

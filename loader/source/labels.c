@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Label files: CSV of two columns, path and label, as RFC 4180 quotes it (a quoted field may hold
- * commas, line ends and doubled quotes), with or without a header line. Labels are all numbers or
- * all names: one name among numbers is more likely a mistake than the wish to number them anew.
- * Names, and whatever is declared to be classes, are numbered in bytewise order.
+ * Label files: CSV with two columns, path and label, with or without a header line. Quoting as in
+ * RFC 4180: a quoted field may hold commas, line ends and doubled quotes. Labels are all numbers or
+ * all names: one name among numbers is probably a mistake. Names, and declared classes, are
+ * numbered in bytewise order.
  */
 #define _XOPEN_SOURCE 700 /* uselocale, strcasecmp */
 #include <errno.h>
@@ -201,7 +201,7 @@ static presto_status take_fractions(presto__labels *labels, presto_error *err) {
     locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
     if (plain == (locale_t)0)
         return presto_fail_memory(err, 0);
-    locale_t before = uselocale(plain); /* the decimal sign is a point, whoever calls */
+    locale_t before = uselocale(plain); /* the decimal sign is a point in any locale */
     presto_status status = PRESTO_OK;
     for (size_t i = 0; i < labels->count && status == PRESTO_OK; i++) {
         presto__label_row *row = &labels->rows[i];
@@ -231,7 +231,7 @@ static presto_status take_names(presto__labels *labels, presto_error *err) {
     return PRESTO_OK;
 }
 
-/* Numbers for labels: those that stand there, or positions among the names. */
+/* Set the numbers of labels: as written, or positions among the names. */
 static presto_status number_labels(presto__labels *labels, bool are_classes, presto_error *err) {
     const presto__label_row *first = &labels->rows[0];
     bool has_fractions = false;
@@ -261,7 +261,7 @@ static int compare_rows(const void *a, const void *b) {
     return strcmp(left->path, right->path);
 }
 
-/* What a first line says that names the columns. */
+/* Does the line name the columns? */
 static bool is_header(const presto__label_row *row) {
     static const char *const words[] = {"path",  "file",     "filename",   "file_name",
                                         "image", "image_id", "image_path", "key"};

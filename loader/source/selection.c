@@ -11,7 +11,7 @@ void presto__selection_done(presto__selection *selection) {
     *selection = (presto__selection){0};
 }
 
-/* Names come once, however often they were asked for. */
+/* A name is added once, however often it was asked for. */
 static presto_status add(presto__selection *selection, const presto_source *source,
                          const char *name, presto_error *err) {
     presto_feature_spec *feature = &selection->features[selection->count];
@@ -61,7 +61,7 @@ presto_status presto__selection_make(presto__selection *selection_out, const pre
     }
     if (source->declares_all && includes_all(&selection, source)) {
         presto__selection_done(&selection);
-        selection.is_all = true; /* not another selection, for those who share a disk cache */
+        selection.is_all = true; /* all features: the key of a disk cache stays the same */
     }
     if (selection.count > 0)
         qsort(selection.features, selection.count, sizeof *selection.features, compare);

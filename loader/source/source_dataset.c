@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The source of a dataset's records: what is declared of them, and what identifies them. How they
- * are read stands in source_dataset_read.c.
+ * The source of a dataset's records: their features, and what identifies them.
+ * source_dataset_read.c reads them.
  */
 #define _XOPEN_SOURCE 700 /* realpath */
 #include <errno.h>
@@ -89,7 +89,7 @@ static uint64_t dataset_digest(const presto_source *base) {
         digest = presto__fnv_mix(digest, shard->records);
         digest = presto__fnv_mix(digest, shard->stored_bytes);
         digest = presto__fnv_mix(digest, shard->crc32c);
-        /* Nobody has summed up files of others: records of one size would make them all alike. */
+        /* Foreign files have no checksum: records of one size would make them all alike. */
         const char *slash = is_ours ? NULL : strrchr(shard->file, '/');
         const char *name = is_ours ? "" : slash != NULL ? slash + 1 : shard->file;
         digest = presto__fnv_add(digest, name, strlen(name));
@@ -98,9 +98,9 @@ static uint64_t dataset_digest(const presto_source *base) {
 }
 
 /*
- * Which record has which number, where the file alone does not tell: past damage it depends on
- * whether there is an index file, with which records keep their numbers, or not, when a damaged
- * range counts as one. A shard that is numbered as it was written adds the same in both cases.
+ * Which record has which number, if the file alone does not say it. After damage, the numbers
+ * depend on the index file: with one, records keep their numbers; without, a damaged range counts
+ * as one record. A shard without damage adds the same in both cases.
  */
 static presto_status identify_numbers(presto_dataset *dataset, size_t i, presto__digest *digest,
                                       presto_error *err) {
@@ -130,7 +130,7 @@ static presto_status identify_numbers(presto_dataset *dataset, size_t i, presto_
 
 static presto_status dataset_identify(const presto_source *base, bool as_named,
                                       presto__digest *digest, presto_error *err) {
-    (void)as_named; /* no sample knows */
+    (void)as_named; /* samples do not depend on it */
     presto_dataset *dataset = ((const presto__dataset_source *)base)->dataset;
     char text[PRESTO_CODEC_TEXT_BYTES];
     const presto_codec_spec *codec = presto_dataset_codec(dataset);
@@ -142,7 +142,7 @@ static presto_status dataset_identify(const presto_source *base, bool as_named,
     for (size_t i = 0; i < presto_dataset_shard_count(dataset); i++) {
         const char *path = presto_dataset_shard_path(dataset, i);
         struct stat info = {0};
-        (void)stat(path, &info); /* of what is not there, nothing will be cached */
+        (void)stat(path, &info); /* nothing of a missing file is cached */
         char *real = realpath(path, NULL);
         const char *name = real == NULL ? path : real;
         presto__digest_add(digest, name, strlen(name));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading the records of a dataset as samples: one thread's reader. Knows which record stands where
- * and how damage is reported; the bytes are records/' business.
+ * Reads the records of a dataset as samples: one thread's reader. Knows where each record is and
+ * how damage is reported; records/ knows the bytes.
  *
- * A block of sample numbers is read as runs of records that follow one another in a shard: one run
- * for a sequential block, many for a shuffled one. If a run cannot be read as a whole, its records
- * are tried one by one, so that a failure belongs to exactly one sample.
+ * A block of sample numbers is read in runs of records that are adjacent in a shard: one run for a
+ * sequential block, many for a shuffled one. If a run cannot be read as a whole, its records are
+ * read one by one, so that a failure belongs to exactly one sample.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #include "../../base/retry_internal.h"
 #include "source_dataset_internal.h"
 
-/* Where one sample of the block stands. */
+/* Where one sample of the block is. */
 typedef struct record_place {
     uint64_t number; /* in the dataset */
     uint64_t record; /* in the shard */
@@ -63,7 +63,7 @@ static int compare_places(const void *a, const void *b) {
     return left->number < right->number ? -1 : left->number > right->number;
 }
 
-/* Places of all numbers, and the order in which to read them. */
+/* Find the places of all numbers, and the order in which to read them. */
 static void find_places(dataset_reader *reader, const uint64_t *numbers, size_t count) {
     const presto_dataset *dataset = reader->dataset;
     bool is_rising = true;
@@ -99,15 +99,15 @@ static bool may_fetch(const dataset_reader *reader, presto_shard *shard, uint64_
     if (presto_shard_index(shard, false, NULL, NULL) < 0 ||
         record + count > presto_shard_records(shard) ||
         presto_shard_offsets(shard, record, count, &offsets, NULL) < 0)
-        return true; /* it will not be read */
+        return true; /* it cannot be read */
     uint64_t start = offsets[0], end = offsets[count];
     size_t has = block->bytes_.capacity;
     return end < start || end - start <= has || end - start > presto_shard_file_bytes(shard) ||
            presto_arena_may_grow(reader->base.grower, (size_t)(end - start) - has);
 }
 
-/* One run, sorted[first..end), whose records are [record, record + count) of one shard, into the
- * next block. */
+/* Read one run, sorted[first..end), into the next block: the records [record, record + count) of
+ * one shard. */
 static presto_status fetch_run(dataset_reader *reader, presto__blocks *blocks, size_t first,
                                size_t end, presto_error *err) {
     record_place *const *sorted = reader->sorted;
@@ -132,7 +132,7 @@ static presto_status fetch_run(dataset_reader *reader, presto__blocks *blocks, s
     }
     if (count == 1 || is_fatal(status))
         return status;
-    /* Behind the end of a shard that was cut there is nothing to try. */
+    /* A shard that was cut has no more records. */
     uint64_t records = presto_shard_records(shard);
     for (size_t i = first; i < end && sorted[i]->record < records; i++) {
         status = fetch_run(reader, blocks, i, i + 1, NULL);
@@ -164,7 +164,7 @@ presto_status presto__dataset_fetch(presto__reader *base, const uint64_t *number
     return PRESTO_OK;
 }
 
-/* Runs of numbers that follow each other are told together. */
+/* Adjacent numbers are told together. */
 void presto__dataset_will_read(presto__reader *base, const uint64_t *numbers, size_t count) {
     presto_dataset *dataset = ((dataset_reader *)base)->dataset;
     for (size_t i = 0, end; i < count; i = end) {
@@ -201,12 +201,12 @@ void presto__dataset_locate(const presto_source *base, uint64_t number, presto_e
     presto_error_set_file(err, presto_dataset_shard_path(dataset, shard));
 }
 
-/* One record into reader->single. */
+/* Read one record into reader->single. */
 static presto_status fetch_alone(dataset_reader *reader, const record_place *place,
                                  presto_error *err) {
     presto_shard *shard;
     presto_status status = presto_dataset_shard_at(reader->dataset, place->shard, &shard, err);
-    /* A shard that cannot be opened is not damage: nothing of it could be saved by skipping. */
+    /* A shard that cannot be opened is no damage: skipping would save none of its samples. */
     reader->base.lost_shard = status == PRESTO_ERR_IO || status == PRESTO_ERR_NOT_FOUND;
     if (status < 0)
         return status;
@@ -219,7 +219,7 @@ static presto_status fetch_alone(dataset_reader *reader, const record_place *pla
     return reader->single.records[0].status;
 }
 
-/* The sample could not be read with its neighbours: read it alone, at least to learn why. */
+/* The sample could not be read with its neighbours: read it alone, to get it or to learn why. */
 static presto_status read_alone(dataset_reader *reader, const record_place *place,
                                 presto_span *payload_out, presto_error *err) {
     presto_error found;
@@ -239,7 +239,7 @@ static presto_status read_alone(dataset_reader *reader, const record_place *plac
     return status;
 }
 
-/* To which a record may decompress: no more than its whole shard does. */
+/* The most bytes that a record may decompress to: not more than its whole shard. */
 static uint64_t most_raw_bytes(const dataset_reader *reader, const record_place *place) {
     if (!presto_dataset_is_ours(reader->dataset))
         return reader->options.max_record_bytes;
@@ -277,8 +277,8 @@ presto_status presto__dataset_record(presto__reader *base, size_t i, presto_aren
     return status;
 }
 
-/* Records of one dataset are alike: where the largest tensor of this one starts, that of the next
- * one is expected. */
+/* Records of a dataset are alike: the largest tensor of the next one is expected where it is in
+ * this one. */
 static void note_alignment(presto__reader *base, presto_span raw, const presto_sample *sample) {
     uint64_t largest = 0;
     for (size_t i = 0; i < sample->feature_count; i++) {
@@ -309,7 +309,7 @@ presto_status presto__dataset_sample(presto__reader *base, size_t i, presto_aren
     if (status < 0) {
         uint64_t within = err != NULL ? err->offset : PRESTO_NO_OFFSET;
         presto__dataset_place(base, i, err);
-        /* Of a record that is stored as it is, the very byte is known. */
+        /* In a record without a codec, the byte is known. */
         if (err != NULL && reader->codec == NULL && within != PRESTO_NO_OFFSET)
             err->offset += PRESTO_FRAME_HEADER_BYTES + within;
         return status;

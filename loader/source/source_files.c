@@ -11,7 +11,7 @@
 #include "../../base/memory_internal.h"
 #include "source_files_internal.h"
 
-/* Of a file that will be read, so much at most is asked for ahead. */
+/* Most bytes of a file that are read ahead. */
 #define TELL_BYTES (8 << 20)
 
 typedef struct files_reader {
@@ -22,7 +22,7 @@ typedef struct files_reader {
 
 /* ---- reading ---- */
 
-/* What a step asks for is almost always the path that it was given: of that file more is known. */
+/* A step almost always asks for the path that it was given. More is known of that file. */
 static presto_status files_read_file(void *user, presto_span path, presto_arena *arena,
                                      presto_span *bytes_out, presto_error *err) {
     files_reader *reader = user;
@@ -77,7 +77,7 @@ static void files_will_read(presto__reader *base, const uint64_t *numbers, size_
     for (size_t i = 0; i < count; i++) {
         int fd = open(source->entries[numbers[i]].path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         if (fd < 0)
-            continue; /* whoever reads it will tell */
+            continue; /* the failure is reported when it is read */
         (void)posix_fadvise(fd, 0, TELL_BYTES, POSIX_FADV_WILLNEED);
         close(fd);
     }

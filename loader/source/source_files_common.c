@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What sources have in common whose samples are in a list of files, one or many in each. */
+/* What sources of files share, with one or many samples per file. */
 #define _XOPEN_SOURCE 700 /* realpath */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,9 +45,9 @@ presto_status presto__files_drop_cache(const presto__files *source, size_t count
         const char *path = source->entries[i].path;
         int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         if (fd < 0)
-            continue; /* nobody reads it either, and whoever tries will say so */
-        /* Dirty pages stay in the cache; what cannot be synced (a read-only file system) has none.
-         */
+            continue; /* the failure is reported when it is read */
+        /* Dirty pages stay in the cache, so they are written first. A read-only file system has
+         * none. */
         (void)fdatasync(fd);
         int failed = posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
         close(fd);
@@ -69,7 +69,7 @@ uint64_t presto__files_digest(const presto__files *source, size_t count) {
     return digest;
 }
 
-/* The folder of a file, whatever it is called in this run. */
+/* The real path of a file's folder, however it was named. */
 static presto_status identify_folder(const presto__file *entry, presto__digest *digest,
                                      presto_error *err) {
     const char *slash = strrchr(entry->path, '/');

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The raw source `files`: the list of its files, and how one of them is read. */
+/* The raw source `files`: its list of files, and reading one of them. */
 #ifndef PRESTO_SOURCE_FILES_INTERNAL_H
 #define PRESTO_SOURCE_FILES_INTERNAL_H
 

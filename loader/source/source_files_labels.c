@@ -14,8 +14,8 @@
 #define MOST_CSV_BYTES ((uint64_t)1 << 30)
 #define NOTE_BYTES 700
 
-/* Where the path of the labelling folder ends: the innermost one, or the outermost below the root.
- * A file right below the root has the root itself. NULL: the working folder. */
+/* The end of the path of the folder that is the label: the innermost one, or the outermost one
+ * below the root. For a file directly in the root, it is the root. NULL: the working folder. */
 static const char *folder_end(const presto__file *entry, bool is_top) {
     const char *end = is_top ? strchr(entry->path + entry->key_at, '/') : NULL;
     return end != NULL ? end : strrchr(entry->path, '/');
@@ -33,7 +33,7 @@ static presto_status folder_name(const presto__file *entry, bool is_top, char **
     char *slash = strrchr(folder, '/');
     const char *name = slash == NULL ? folder : slash + 1;
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || name[0] == '\0') {
-        /* The words of the command line name no folder; the file system does. */
+        /* A path such as "." has no name: ask the file system. */
         char *real = realpath(folder, NULL);
         free(folder);
         if (real == NULL)
@@ -59,7 +59,7 @@ bool presto__files_same_folder(const presto__file *a, const presto__file *b) {
     return same_until(a, folder_end(a, false), b, folder_end(b, false));
 }
 
-/* Neighbours in the list that share the folder share its name, without looking it up. */
+/* Files of one folder are neighbours in the list and share its name. */
 static presto_status collect_folders(presto__files *source, bool is_top, char **names,
                                      size_t *count, presto_error *err) {
     for (size_t i = 0; i < source->base.full_count; i++) {
@@ -67,7 +67,7 @@ static presto_status collect_folders(presto__files *source, bool is_top, char **
         if (i == 0 ||
             !same_until(entry - 1, folder_end(entry - 1, is_top), entry, folder_end(entry, is_top)))
             PRESTO_TRY(folder_name(entry, is_top, &names[(*count)++], err));
-        entry->label = (int64_t)*count - 1; /* position before sorting, for now */
+        entry->label = (int64_t)*count - 1; /* for now the position before sorting */
     }
     return PRESTO_OK;
 }
@@ -98,7 +98,7 @@ static presto_status label_by_folder(presto__files *source, bool is_top, presto_
     for (size_t i = 0; i < count; i++)
         free(names[i]);
     free(names);
-    /* Also on failure: freed with the source. */
+    /* Freed with the source, also on failure. */
     source->base.label_names = sorted;
     source->base.label_count = sorted_count;
     return status;
@@ -140,12 +140,11 @@ static presto_status note_depths(presto__files *source, presto_error *err) {
 
 /* ---- label files ---- */
 
-/* The folder of the label file and the root of the file looked at last, as the system names them.
- */
+/* The real paths of the label file's folder, and of the root of the file looked up last. */
 typedef struct csv_places {
     char *folder;
     char *root;
-    const presto__file *of; /* whose root that is */
+    const presto__file *of; /* of that root */
 } csv_places;
 
 static presto_status real_folder(const char *path, size_t bytes, char **real_out,
@@ -162,7 +161,8 @@ static presto_status real_folder(const char *path, size_t bytes, char **real_out
     return status;
 }
 
-/* The row of a file: by its path below the source, or else by that from the label file's folder. */
+/* Find the row of a file: by its path below the source, else by its path from the label file's
+ * folder. */
 static presto_status find_row(presto__labels *labels, const presto__file *entry, csv_places *places,
                               presto__label_row **row_out, presto_error *err) {
     const char *key = entry->path + entry->key_at;
@@ -211,7 +211,7 @@ static presto_status take_rows(presto__files *source, presto__labels *labels, co
     return PRESTO_OK;
 }
 
-/* A label file may be of more files than these; a misspelt name shows as well. */
+/* A label file may list more files than these. Rows without a file also show misspelt names. */
 static presto_status note_unused(presto__files *source, const presto__labels *labels,
                                  const char *file, presto_error *err) {
     const presto__label_row *first = NULL;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which files a source of files consists of, and what is said of those that it leaves out.
+ * Lists the files of a source, and reports those left out.
  *
- * Invariant: the list is a function of the names below the roots; the order is bytewise by relative
- * path, root by root. Below a root no folder is entered twice (base/walk_internal.h); a file with
- * several names there is a sample of each.
+ * Invariant: the list depends only on the names below the roots. The order is bytewise by relative
+ * path, root by root. Below a root no folder is entered twice (base/walk_internal.h). A file with
+ * several names is a sample of each.
  */
 #define _GNU_SOURCE /* FNM_CASEFOLD */
 #include <errno.h>
@@ -49,7 +49,7 @@ static bool name_matches(const file_search *search, const char *name) {
 
 /* ---- what is left out ---- */
 
-/* The ending in lower case; what is long or odd is no ending. */
+/* The ending in lower case; a long or odd one counts as none. */
 static void kind_of(const char *name, char text_out[KIND_BYTES]) {
     const char *ending = strrchr(name, '.');
     size_t bytes = ending == NULL ? 0 : strlen(ending);
@@ -147,8 +147,8 @@ static presto_status add_found(void *user, const presto__walked *found, presto_e
     bool matches = name_matches(search, found->name);
     char text[KIND_BYTES];
     if (found->info == NULL) {
-        /* A link that leads nowhere, or to where we may not look: a sample that cannot be read, if
-         * its name says that it is meant to be one. Its own failure comes when it is read. */
+        /* A link to nothing, or to a place that may not be read. If its name matches, it is a
+         * sample that fails when it is read. */
         int code = found->sys_errno;
         if (code == ENOMEM || (!matches && code != ENOENT && code != ELOOP && code != ENOTDIR))
             return presto_fail_errno(err, code, found->path, "cannot stat");
@@ -170,7 +170,7 @@ static int compare_entries(const void *a, const void *b) {
     return strcmp(left->path + left->key_at, right->path + right->key_at);
 }
 
-/* Everything at one path: a folder, or a file that the user names and that need not match. */
+/* List everything at one path: a folder, or a named file, which need not match. */
 static presto_status search_root(file_search *search, const char *path, presto_error *err) {
     presto__files *source = search->source;
     size_t before = (size_t)source->base.full_count;

@@ -20,14 +20,14 @@ static presto_status fail_file(const presto__file_request *request, presto_statu
     return status;
 }
 
-/* How the file was at an earlier time. */
+/* The size and time of the file at an earlier moment. */
 typedef struct earlier {
     uint64_t bytes;
     int64_t mtime_ns;
     const char *since; /* "since it was listed": for messages */
 } earlier;
 
-/* Is it still as it was: of that size, and not written to since? */
+/* Does it still have that size and time? */
 static presto_status check_unchanged(const presto__file_request *request, const struct stat *info,
                                      const earlier *was, presto_error *err) {
     uint64_t found = (uint64_t)info->st_size;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Room source: where samples come from: a numbered sequence of samples, read in blocks.
+ * Room source: a numbered sequence of samples, read in blocks.
  * May see: base, records, steps. Must not know: order, caches, batches.
- * One file a kind of source, behind presto__source_ops; kinds.c lists those that a pipeline may
- * name. A source never changes once it is open, all that changes is each thread's reader. No lock.
+ * One file per kind of source, behind presto__source_ops; kinds.c lists those that a pipeline may
+ * name. A source does not change once it is open; only each thread's reader does. No lock.
  */
 #ifndef PRESTO_LOADER_SOURCE_INTERNAL_H
 #define PRESTO_LOADER_SOURCE_INTERNAL_H
@@ -12,8 +12,7 @@
 
 #include "../../base/digest_internal.h"
 
-/** What the blocks read hold: an array of record blocks, reused from fetch to fetch.
- * Zero-initialise. */
+/** The blocks that were read: an array of record blocks, reused by each fetch. Zero-initialise. */
 typedef struct presto__blocks {
     presto_block *items;
     size_t count; /* in use */
@@ -25,7 +24,7 @@ size_t presto__blocks_memory(const presto__blocks *blocks);
 /** Room for `count` blocks in all. */
 presto_status presto__blocks_reserve(presto__blocks *blocks, size_t count, presto_error *err);
 
-/** What reading cost, summed by a reader; stages timed on every n-th sample are scaled up. */
+/** What reading cost, summed by a reader. Stages timed on every n-th sample are scaled up. */
 typedef struct presto__read_stats {
     uint64_t read_bytes;
     uint64_t read_ns;
@@ -46,12 +45,12 @@ typedef struct presto__reader_options {
 typedef struct presto__reader {
     const presto_source *source;
     presto__read_stats stats;
-    uint64_t time_scale; /* 0: do not time this sample; else: count its times so often */
-    bool lost_shard;     /* set by the kind: the failure is not this sample's alone */
+    uint64_t time_scale; /* 0: do not time this sample; else: multiply its times by this */
+    bool lost_shard;     /* set by the kind: the failure is not only of this sample */
     bool is_selective;   /* set by the kind: samples have only what was asked for */
     bool aligns;         /* set by the worker: tensors are to be aligned in the blocks read */
     size_t align_at;     /* where in a record the largest tensor starts, as seen so far */
-    const presto_arena *grower; /* the worker's, which lives as long: ask it before blocks grow */
+    const presto_arena *grower; /* the worker's, which lives as long; asked before blocks grow */
 } presto__reader;
 
 /** A record as it stands in the file, and the serialized Example that it holds. */
@@ -72,9 +71,8 @@ typedef struct presto__source_ops {
                                 presto__reader **reader_out, presto_error *err);
     void (*reader_free)(presto__reader *reader);
     /**
-     * Bring the samples `numbers` within reach, in `blocks` behind those that are in use there; all
-     * calls below take positions in `numbers`. What is damaged is reported by them, per sample; a
-     * failure here is out of memory.
+     * Read the samples `numbers` into `blocks`, after those in use there. The calls below take
+     * positions in `numbers`, and report damage, per sample. This call fails only without memory.
      */
     presto_status (*fetch)(presto__reader *reader, const uint64_t *numbers, size_t count,
                            presto__blocks *blocks, presto_error *err);
@@ -85,21 +83,20 @@ typedef struct presto__source_ops {
      * records. */
     presto_status (*record)(presto__reader *reader, size_t i, presto_arena *arena,
                             presto__stored_record *record_out, presto_error *err);
-    /** Add file and place of sample i to a failure of a later stage (a step, the batch). */
+    /** Add the file and place of sample i to a failure of a later stage (a step, the batch). */
     void (*place)(presto__reader *reader, size_t i, presto_error *err);
     /** As place, for a sample that was not fetched. */
     void (*locate)(const presto_source *source, uint64_t number, presto_error *err);
-    /** These will be read before long: start that, without waiting. A hint: nothing can fail. NULL:
-     * there is nothing to start. */
+    /** These will be read soon: start reading, without waiting. Only a hint. NULL: nothing can
+     * be started. */
     void (*will_read)(presto__reader *reader, const uint64_t *numbers, size_t count);
     /** For the step read-file; NULL: there are no files. user is the reader. */
     presto_read_file_fn read_file;
-    /** Does the payload of sample i live in `blocks` (and not in a mapping of the shard)? NULL: no.
-     */
+    /** Is the payload of sample i in `blocks`, and not in a mapping of the shard? NULL: no. */
     bool (*owned)(const presto__reader *reader, size_t i);
     const presto_codec_spec *(*codec)(const presto_source *source); /* NULL: none */
     uint64_t (*digest)(const presto_source *source);                /* of presto__source_digest */
-    /** Add what samples depend on: names, sizes and times of all files, and how they are read;
+    /** Add what samples depend on: names, sizes and times of all files, and how they are read.
      * `as_named`: also the paths as the user wrote them. */
     presto_status (*identify)(const presto_source *source, bool as_named, presto__digest *digest,
                               presto_error *err);
@@ -121,16 +118,16 @@ struct presto_source {
 };
 
 /**
- * A kind of source that a pipeline may name. Adding one = a file with its descriptor, a line here
+ * A kind of source that a pipeline may name. To add one: a file with its descriptor, a line here
  * and in kinds.c, and its options in steps/pipeline/source_types.c.
  */
 typedef struct presto__source_kind {
     const char *name; /* as in the pipeline's `source: {type: ...}` */
     /**
      * Find the samples below `paths` (at least one), as the pipeline's source options say
-     * (presto_pipeline_source_option). A sample is whatever has a number below `count`: a file,
-     * or one of many in a file; all are known after this call. Errors name the file. Owner:
-     * caller (presto_source_free); on failure nothing is held.
+     * (presto_pipeline_source_option). A sample is anything with a number below `count`: a file, or
+     * one of many in a file. All are known after this call. Errors name the file. Owner: caller
+     * (presto_source_free); on failure nothing is held.
      */
     presto_status (*open)(const presto_pipeline *pipeline, const char *const *paths,
                           size_t path_count, presto_source **source_out, presto_error *err);
@@ -151,14 +148,14 @@ presto_status presto__source_declare(presto_source *source, const char *name,
                                      presto_encoding encoding, const presto_tensor_spec *spec,
                                      presto_error *err);
 /**
- * Foreign records say neither which feature the steps work on nor whether its bytes are a
- * TensorProto: set both. Before any reader is made.
+ * Foreign records do not say which feature the steps work on, nor whether its bytes are a
+ * TensorProto: set both, before any reader is made.
  */
 presto_status presto__source_set_main(presto_source *source, const char *name,
                                       const presto_tensor_spec *spec, presto_error *err);
 
-/** A digest over what the source consists of: names and sizes, not contents. Changes when files
- * come or go. */
+/** A digest of the names and sizes of the source's files, not of their content. Changes when
+ * files come or go. */
 uint64_t presto__source_digest(const presto_source *source);
 
 /* ---- which features of a sample are wanted ---- */
@@ -210,7 +207,7 @@ presto_status presto__labels_parse(presto_span csv, const char *file, bool are_c
 void presto__labels_done(presto__labels *labels);
 presto__label_row *presto__labels_find(presto__labels *labels, const char *path);
 
-/** Sort and make distinct in place, by strcmp; frees the doubles. Returns the new count. */
+/** Sort by strcmp and free duplicates, in place. Returns the new count. */
 size_t presto__names_distinct(char **names, size_t count);
 /** Position of `name` among sorted names; SIZE_MAX if it is not there. */
 size_t presto__names_find(char *const *names, size_t count, const char *name);
