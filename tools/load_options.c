@@ -97,7 +97,7 @@ static const cli_option options[] = {
      "pipe: a trainer that stops has not seen the last of them and goes on with --skip instead, "
      "for which FILE is only checked and written. --limit counts this run alone"},
     {OPT_STATE_INTERVAL, "state-interval", "SECONDS",
-     "how often: a run that is killed delivers again what came after [default: 30]"},
+     "how often; after a kill, samples since the last saved state are repeated [default: 30]"},
 
     {0, "Output", NULL, NULL},
     {OPT_FORMAT, "format", "FORMAT",

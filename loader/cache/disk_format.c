@@ -26,8 +26,7 @@ typedef struct stored_head {
     uint64_t file_bytes;
     uint64_t table_at;
     uint32_t table_crc;
-    uint32_t zero;
-    uint32_t zero_too;
+    uint32_t zero[2];
     uint32_t crc;
 } stored_head;
 
@@ -90,7 +89,7 @@ presto_status presto__disk_head_read(presto_span bytes, presto__disk_head *head_
         stored.table_at > UINT64_MAX - table_bytes ||
         stored.table_at + table_bytes != stored.file_bytes ||
         stored.table_at / PRESTO__DISK_ALIGN > UINT32_MAX)
-        return corrupt("its table does not end where it ends", err);
+        return corrupt("its table does not end with the file", err);
     /* An entry takes at least one unit. */
     if (stored.count > stored.table_at / PRESTO__DISK_ALIGN - 1 ||
         stored.count >

@@ -60,9 +60,9 @@ static size_t shard_of(const presto__conversion *job, const char *name) {
     else
         return SIZE_MAX;
     size_t bytes = strlen(shown);
-    bool is_its = strncmp(name, shown, bytes) == 0 &&
-                  (name[bytes] == '\0' || strcmp(name + bytes, INDEX) == 0);
-    return is_its ? shard : SIZE_MAX;
+    bool has_name = strncmp(name, shown, bytes) == 0 &&
+                    (name[bytes] == '\0' || strcmp(name + bytes, INDEX) == 0);
+    return has_name ? shard : SIZE_MAX;
 }
 
 /* Does a conversion give this name to a whole file? */
@@ -250,10 +250,10 @@ static void drop_missing(presto__conversion *job) {
     size_t kept = 0;
     for (size_t i = 0; i < progress->shard_count; i++) {
         const presto__whole_shard shard = progress->shards[i];
-        bool is_its = shard.number < job->shard_count &&
-                      shard.first == presto__conversion_first(job, shard.number) &&
-                      shard.end == presto__conversion_end(job, shard.number);
-        if (is_its && shard_stands(job, i, false))
+        bool has_range = shard.number < job->shard_count &&
+                         shard.first == presto__conversion_first(job, shard.number) &&
+                         shard.end == presto__conversion_end(job, shard.number);
+        if (has_range && shard_stands(job, i, false))
             progress->shards[kept++] = shard;
         else
             free(shard.described.file);

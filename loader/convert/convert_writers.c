@@ -48,8 +48,8 @@ typedef struct task {
     presto__rows rows;         /* APPEND; its batch is held */
 } task;
 
-typedef struct writer {
-    presto__writers *all;
+typedef struct shard_writer {
+    presto__writers *writers;
     pthread_t thread;
     bool is_started;
     /* Guarded by the lock. */
@@ -60,7 +60,7 @@ typedef struct writer {
     /* Its thread's alone. */
     presto_shard_writer *out; /* NULL: no shard is open */
     uint64_t raw_bytes;       /* of the open shard */
-} writer;
+} shard_writer;
 
 struct presto__writers {
     /* On the stack of presto_convert, which stops the writers before it returns; read-only while
@@ -80,143 +80,143 @@ struct presto__writers {
     size_t ends; /* complete shards that are not taken yet */
     presto__whole_shard whole[MOST_ENDS];
     size_t whole_count;
-    writer items[PRESTO__MOST_OPEN];
+    shard_writer items[PRESTO__MOST_OPEN];
 };
 
 /* ---- a task ---- */
 
-static presto_status open_shard(writer *one, size_t shard, presto_error *err) {
-    if (one->out != NULL)
+static presto_status open_shard(shard_writer *writer, size_t shard, presto_error *err) {
+    if (writer->out != NULL)
         return PRESTO_OK;
-    one->raw_bytes = 0;
-    return open_writer(one->all->job, shard, &one->out, err);
+    writer->raw_bytes = 0;
+    return open_writer(writer->writers->job, shard, &writer->out, err);
 }
 
-static void drop_shard(writer *one) {
-    presto_shard_writer_free(one->out);
-    one->out = NULL;
+static void drop_shard(shard_writer *writer) {
+    presto_shard_writer_free(writer->out);
+    writer->out = NULL;
 }
 
-static presto_status append(writer *one, const task *work, presto_error *err) {
+static presto_status append(shard_writer *writer, const task *work, presto_error *err) {
     const presto__rows *rows = &work->rows;
-    PRESTO_TRY(open_shard(one, work->shard.number, err));
-    one->raw_bytes += rows->raw_bytes;
-    return presto_shard_writer_append_frames(one->out, rows->frames, rows->frame_bytes, rows->count,
-                                             err);
+    PRESTO_TRY(open_shard(writer, work->shard.number, err));
+    writer->raw_bytes += rows->raw_bytes;
+    return presto_shard_writer_append_frames(writer->out, rows->frames, rows->frame_bytes,
+                                             rows->count, err);
 }
 
-static presto_status finish(writer *one, const task *work, presto__whole_shard *whole_out,
+static presto_status finish(shard_writer *writer, const task *work, presto__whole_shard *whole_out,
                             presto_error *err) {
     presto_shard_summary summary = {0};
-    PRESTO_TRY(open_shard(one, work->shard.number, err));
-    presto_status status = presto__conversion_check_folder(one->all->job, err);
+    PRESTO_TRY(open_shard(writer, work->shard.number, err));
+    presto_status status = presto__conversion_check_folder(writer->writers->job, err);
     if (status == PRESTO_OK)
-        status = presto_shard_writer_finish(one->out, &summary, err);
-    drop_shard(one);
+        status = presto_shard_writer_finish(writer->out, &summary, err);
+    drop_shard(writer);
     *whole_out = (presto__whole_shard){.number = work->shard.number,
                                        .first = work->shard.first,
                                        .end = work->shard.end,
                                        .described = {.records = summary.records,
                                                      .stored_bytes = summary.stored_bytes,
-                                                     .raw_bytes = one->raw_bytes,
+                                                     .raw_bytes = writer->raw_bytes,
                                                      .crc32c = summary.crc32c}};
     return status;
 }
 
-static presto_status run_task(writer *one, const task *work, presto__whole_shard *whole_out,
-                              presto_error *err) {
+static presto_status run_task(shard_writer *writer, const task *work,
+                              presto__whole_shard *whole_out, presto_error *err) {
     presto_status status = PRESTO_OK;
     if (work->kind == TASK_FINISH)
-        status = finish(one, work, whole_out, err);
+        status = finish(writer, work, whole_out, err);
     else if (work->kind == TASK_APPEND)
-        status = append(one, work, err);
+        status = append(writer, work, err);
     else
-        drop_shard(one);
+        drop_shard(writer);
     presto_batch_release(work->rows.batch);
     return status;
 }
 
 /* With the lock held: note the result of a task. */
-static void note_task(presto__writers *all, const task *work, const presto__whole_shard *whole,
+static void note_task(presto__writers *writers, const task *work, const presto__whole_shard *whole,
                       const presto_error *error) {
-    all->queued_bytes -= work->rows.frames.bytes;
-    all->tasks_left--;
+    writers->queued_bytes -= work->rows.frames.bytes;
+    writers->tasks_left--;
     if (error->status < 0) {
-        all->is_stopped = true;
-        if (work->shard.number < all->failed) {
-            all->failed = work->shard.number;
-            all->error = *error;
+        writers->is_stopped = true;
+        if (work->shard.number < writers->failed) {
+            writers->failed = work->shard.number;
+            writers->error = *error;
         }
     } else if (work->kind == TASK_FINISH) {
-        all->whole[all->whole_count++] = *whole;
+        writers->whole[writers->whole_count++] = *whole;
     }
 }
 
 /* ---- threads: all but run_writer with the lock held ---- */
 
 /* Has what the caller waits for happened? A little room is not worth waking it. */
-static bool has_news(const presto__writers *all) {
-    if (all->is_stopped || all->whole_count > 0 || all->tasks_left == 0)
+static bool has_news(const presto__writers *writers) {
+    if (writers->is_stopped || writers->whole_count > 0 || writers->tasks_left == 0)
         return true;
-    if (all->waits_for_end)
+    if (writers->waits_for_end)
         return false;
-    bool has_room = all->queued_bytes <= all->most_bytes / 2;
-    for (size_t i = 0; i < all->count; i++)
-        has_room = has_room && all->items[i].count <= MOST_TASKS / 2;
+    bool has_room = writers->queued_bytes <= writers->most_bytes / 2;
+    for (size_t i = 0; i < writers->count; i++)
+        has_room = has_room && writers->items[i].count <= MOST_TASKS / 2;
     return has_room;
 }
 
-static void tell_caller(presto__writers *all) {
-    if (!all->is_waited_for || !has_news(all))
+static void tell_caller(presto__writers *writers) {
+    if (!writers->is_waited_for || !has_news(writers))
         return;
-    all->is_waited_for = false;
-    pthread_cond_signal(&all->changed);
+    writers->is_waited_for = false;
+    pthread_cond_signal(&writers->changed);
 }
 
 /* Waits for a task; false: there will be none. */
-static bool next_task(writer *one, task *work_out) {
-    presto__writers *all = one->all;
-    while (!all->is_stopped && one->count == 0) {
-        one->is_idle = true;
-        pthread_cond_wait(&one->has_task, &all->lock);
+static bool next_task(shard_writer *writer, task *work_out) {
+    presto__writers *writers = writer->writers;
+    while (!writers->is_stopped && writer->count == 0) {
+        writer->is_idle = true;
+        pthread_cond_wait(&writer->has_task, &writers->lock);
     }
-    one->is_idle = false;
-    if (all->is_stopped)
+    writer->is_idle = false;
+    if (writers->is_stopped)
         return false;
-    *work_out = one->tasks[one->first];
-    one->first = (one->first + 1) % MOST_TASKS;
-    one->count--;
+    *work_out = writer->tasks[writer->first];
+    writer->first = (writer->first + 1) % MOST_TASKS;
+    writer->count--;
     return true;
 }
 
 static void *run_writer(void *argument) {
-    writer *one = argument;
-    presto__writers *all = one->all;
+    shard_writer *writer = argument;
+    presto__writers *writers = writer->writers;
     task work;
-    pthread_mutex_lock(&all->lock);
-    while (next_task(one, &work)) {
-        pthread_mutex_unlock(&all->lock);
+    pthread_mutex_lock(&writers->lock);
+    while (next_task(writer, &work)) {
+        pthread_mutex_unlock(&writers->lock);
         presto__whole_shard whole = {0};
         presto_error error = {0};
-        error.status = run_task(one, &work, &whole, &error);
-        pthread_mutex_lock(&all->lock);
-        note_task(all, &work, &whole, &error);
-        tell_caller(all);
+        error.status = run_task(writer, &work, &whole, &error);
+        pthread_mutex_lock(&writers->lock);
+        note_task(writers, &work, &whole, &error);
+        tell_caller(writers);
     }
-    pthread_mutex_unlock(&all->lock);
+    pthread_mutex_unlock(&writers->lock);
     return NULL;
 }
 
-static presto_status start_threads(presto__writers *all, presto_error *err) {
+static presto_status start_threads(presto__writers *writers, presto_error *err) {
     /* The main thread of the program handles signals. */
     sigset_t every, before;
     sigfillset(&every);
     pthread_sigmask(SIG_SETMASK, &every, &before);
     int failed = 0;
-    for (size_t i = 0; i < all->count && failed == 0; i++) {
-        writer *one = &all->items[i];
-        failed = pthread_create(&one->thread, NULL, run_writer, one);
-        one->is_started = failed == 0;
+    for (size_t i = 0; i < writers->count && failed == 0; i++) {
+        shard_writer *writer = &writers->items[i];
+        failed = pthread_create(&writer->thread, NULL, run_writer, writer);
+        writer->is_started = failed == 0;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return failed == 0 ? PRESTO_OK
@@ -227,67 +227,67 @@ static presto_status start_threads(presto__writers *all, presto_error *err) {
 
 presto_status presto__writers_new(const presto__conversion *job, size_t count, bool has_threads,
                                   presto__writers **writers_out, presto_error *err) {
-    presto__writers *all = calloc(1, sizeof *all);
-    if (all == NULL)
-        return presto_fail_memory(err, sizeof *all);
-    all->job = job;
-    all->count = count;
-    all->has_threads = has_threads;
-    all->most_bytes = job->prefetch_bytes / 4;
-    all->failed = SIZE_MAX;
-    pthread_mutex_init(&all->lock, NULL);
-    pthread_cond_init(&all->changed, NULL);
+    presto__writers *writers = calloc(1, sizeof *writers);
+    if (writers == NULL)
+        return presto_fail_memory(err, sizeof *writers);
+    writers->job = job;
+    writers->count = count;
+    writers->has_threads = has_threads;
+    writers->most_bytes = job->prefetch_bytes / 4;
+    writers->failed = SIZE_MAX;
+    pthread_mutex_init(&writers->lock, NULL);
+    pthread_cond_init(&writers->changed, NULL);
     for (size_t i = 0; i < count; i++) {
-        all->items[i].all = all;
-        pthread_cond_init(&all->items[i].has_task, NULL);
+        writers->items[i].writers = writers;
+        pthread_cond_init(&writers->items[i].has_task, NULL);
     }
-    presto_status status = has_threads ? start_threads(all, err) : PRESTO_OK;
+    presto_status status = has_threads ? start_threads(writers, err) : PRESTO_OK;
     if (status < 0) {
-        presto__writers_stop(all);
-        presto__writers_free(all);
+        presto__writers_stop(writers);
+        presto__writers_free(writers);
         return status;
     }
-    *writers_out = all;
+    *writers_out = writers;
     return PRESTO_OK;
 }
 
-static presto_status failure(const presto__writers *all, presto_error *err) {
-    if (all->failed == SIZE_MAX)
+static presto_status failure(const presto__writers *writers, presto_error *err) {
+    if (writers->failed == SIZE_MAX)
         return presto_fail(err, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "stopped");
     if (err != NULL)
-        *err = all->error;
-    return all->error.status;
+        *err = writers->error;
+    return writers->error.status;
 }
 
 /* Give a task to a writer. Without threads it is run here. */
-static presto_status hand_over(presto__writers *all, size_t which, const task *work,
+static presto_status hand_over(presto__writers *writers, size_t which, const task *work,
                                presto_error *err) {
-    writer *one = &all->items[which];
+    shard_writer *writer = &writers->items[which];
     presto__whole_shard whole = {0};
     presto_error error = {0};
-    if (!all->has_threads && !all->is_stopped)
-        error.status = run_task(one, work, &whole, &error);
-    pthread_mutex_lock(&all->lock);
-    presto_status status = all->is_stopped ? failure(all, err) : PRESTO_OK;
+    if (!writers->has_threads && !writers->is_stopped)
+        error.status = run_task(writer, work, &whole, &error);
+    pthread_mutex_lock(&writers->lock);
+    presto_status status = writers->is_stopped ? failure(writers, err) : PRESTO_OK;
     bool was_idle = false;
     if (status == PRESTO_OK) {
-        all->queued_bytes += work->rows.frames.bytes;
-        all->tasks_left++;
-        all->ends += work->kind == TASK_FINISH;
-        if (!all->has_threads) {
-            note_task(all, work, &whole, &error);
-            status = all->is_stopped ? failure(all, err) : PRESTO_OK;
+        writers->queued_bytes += work->rows.frames.bytes;
+        writers->tasks_left++;
+        writers->ends += work->kind == TASK_FINISH;
+        if (!writers->has_threads) {
+            note_task(writers, work, &whole, &error);
+            status = writers->is_stopped ? failure(writers, err) : PRESTO_OK;
         } else {
-            one->tasks[(one->first + one->count++) % MOST_TASKS] = *work;
-            was_idle = one->is_idle;
-            one->is_idle = false; /* it is woken only once */
+            writer->tasks[(writer->first + writer->count++) % MOST_TASKS] = *work;
+            was_idle = writer->is_idle;
+            writer->is_idle = false; /* it is woken only once */
         }
     } else {
         presto_batch_release(work->rows.batch);
     }
-    pthread_mutex_unlock(&all->lock);
+    pthread_mutex_unlock(&writers->lock);
     if (was_idle)
-        pthread_cond_signal(&one->has_task);
+        pthread_cond_signal(&writer->has_task);
     return status;
 }
 
@@ -351,10 +351,10 @@ bool presto__writers_take(presto__writers *writers, presto__whole_shard *whole_o
     return is_any;
 }
 
-static void release_tasks(writer *one) {
-    for (; one->count > 0; one->count--) {
-        presto_batch_release(one->tasks[one->first].rows.batch);
-        one->first = (one->first + 1) % MOST_TASKS;
+static void release_tasks(shard_writer *writer) {
+    for (; writer->count > 0; writer->count--) {
+        presto_batch_release(writer->tasks[writer->first].rows.batch);
+        writer->first = (writer->first + 1) % MOST_TASKS;
     }
 }
 
@@ -365,12 +365,12 @@ void presto__writers_stop(presto__writers *writers) {
         pthread_cond_signal(&writers->items[i].has_task);
     pthread_mutex_unlock(&writers->lock);
     for (size_t i = 0; i < writers->count; i++) {
-        writer *one = &writers->items[i];
-        if (one->is_started)
-            pthread_join(one->thread, NULL);
-        one->is_started = false;
-        release_tasks(one);
-        drop_shard(one);
+        shard_writer *writer = &writers->items[i];
+        if (writer->is_started)
+            pthread_join(writer->thread, NULL);
+        writer->is_started = false;
+        release_tasks(writer);
+        drop_shard(writer);
     }
 }
 

@@ -92,17 +92,17 @@ static void find_stage(const presto_loader *loader, const presto_loader_stats *s
         [PRESTO_STAGE_CACHE] = stats->cache_ns,
     };
     double largest = 0;
-    double all = 0;
+    double total = 0;
     for (size_t i = 0; i < sizeof busy_ns / sizeof busy_ns[0]; i++) {
-        all += (double)busy_ns[i];
+        total += (double)busy_ns[i];
         weigh(verdict, &largest, (presto_stage)i, SIZE_MAX, busy_ns[i]);
     }
     for (size_t i = 0; i < loader->step_count; i++) {
         uint64_t ns = step_ns(loader, i, stats->read_ns);
-        all += (double)ns;
+        total += (double)ns;
         weigh(verdict, &largest, PRESTO_STAGE_STEP, i, ns);
     }
-    verdict->share = all > 0 ? largest / all : 0;
+    verdict->share = total > 0 ? largest / total : 0;
 }
 
 void presto_loader_verdict_sized(const presto_loader *loader, presto_verdict *verdict_out) {

@@ -14,14 +14,14 @@
 #include "columns_internal.h"
 
 /* One feature of the batch: its column in each fill. */
-typedef struct joined {
+typedef struct joined_column {
     const presto__column *first; /* the first that has a row with the feature */
     bool varies;                 /* over all fills */
     bool is_dense;               /* all rows stand in the batch's array */
     bool has_shapes;
     size_t fills;                    /* with at least one row */
     const presto__packet_part *part; /* of `first` */
-} joined;
+} joined_column;
 
 /* What a part has of a batch of several parts. */
 typedef struct share {
@@ -163,27 +163,27 @@ static void show(const presto__packet_batch *batch, const presto__column *column
 
 /* ---- several parts ---- */
 
-static joined join(presto__packet_batch *batch, const presto__column *like) {
-    joined all = {.is_dense = true};
+static joined_column join(presto__packet_batch *batch, const presto__column *like) {
+    joined_column joined = {.is_dense = true};
     share next;
     for (shares walk = begin_shares(batch); next_share(&walk, &next);) {
         const presto__column *column = find(next.fill, like);
-        all.fills++;
+        joined.fills++;
         if (column == NULL) {
-            all.varies = true;
-            all.is_dense = false;
+            joined.varies = true;
+            joined.is_dense = false;
             continue;
         }
-        if (all.first == NULL) {
-            all.first = column;
-            all.part = next.part;
+        if (joined.first == NULL) {
+            joined.first = column;
+            joined.part = next.part;
         }
-        all.varies = all.varies || column->varies ||
-                     (!column->is_bytes && !presto_spec_equal(&column->row, &all.first->row));
-        all.is_dense = all.is_dense && column->is_dense;
-        all.has_shapes = all.has_shapes || column->shapes != NULL || column->row.rank > 1;
+        joined.varies = joined.varies || column->varies ||
+                        (!column->is_bytes && !presto_spec_equal(&column->row, &joined.first->row));
+        joined.is_dense = joined.is_dense && column->is_dense;
+        joined.has_shapes = joined.has_shapes || column->shapes != NULL || column->row.rank > 1;
     }
-    return all;
+    return joined;
 }
 
 /* All rows are in the batch's array: close the gaps between the parts. */
@@ -219,7 +219,7 @@ static void measure(const presto__column *column, size_t rows, size_t *bytes_out
 }
 
 /* Room for the values of all shares, and for what says where they end. */
-static presto_status make_room(presto__packet_batch *batch, const joined *all,
+static presto_status make_room(presto__packet_batch *batch, const joined_column *joined,
                                presto__column *whole, presto_error *err) {
     size_t bytes = 0, items = 0, rows = batch->shown.rows;
     share next;
@@ -235,7 +235,7 @@ static presto_status make_room(presto__packet_batch *batch, const joined *all,
     }
     presto__slab *slab = &batch->packet->slab;
     size_t widths = rows + 1 + (whole->is_bytes ? items + 1 : 0) +
-                    (all->has_shapes ? rows * PRESTO_MAX_RANK : 0);
+                    (joined->has_shapes ? rows * PRESTO_MAX_RANK : 0);
     size_t more = widths * sizeof(int64_t);
     whole->array = presto__slab_alloc(slab, bytes, bytes + more + 128);
     int64_t *numbers = presto__slab_alloc(slab, more, more);
@@ -250,7 +250,7 @@ static presto_status make_room(presto__packet_batch *batch, const joined *all,
         whole->items[0] = 0;
         numbers += items + 1;
     }
-    whole->shapes = all->has_shapes ? numbers : NULL;
+    whole->shapes = joined->has_shapes ? numbers : NULL;
     return PRESTO_OK;
 }
 
@@ -295,11 +295,11 @@ static void add_rows(const presto__column *column, const share *from, size_t row
             before + (column->is_dense ? (int64_t)i * elements : column->ends[i]);
 }
 
-static presto_status gather(presto__packet_batch *batch, const joined *all, presto__column *whole,
-                            presto_error *err) {
+static presto_status gather(presto__packet_batch *batch, const joined_column *joined,
+                            presto__column *whole, presto_error *err) {
     size_t row = 0;
     share next;
-    PRESTO_TRY(make_room(batch, all, whole, err));
+    PRESTO_TRY(make_room(batch, joined, whole, err));
     whole->is_dense = false;
     for (shares walk = begin_shares(batch); next_share(&walk, &next);) {
         const presto__column *column = find(next.fill, whole);
@@ -313,17 +313,17 @@ static presto_status gather(presto__packet_batch *batch, const joined *all, pres
 
 static presto_status show_joined(presto__packet_batch *batch, const presto__column *like,
                                  presto_batch_feature *feature, presto_error *err) {
-    joined all = join(batch, like);
-    presto__column whole = all.first == NULL ? *like : *all.first; /* some part has it */
-    whole.varies = all.varies;
-    if (all.is_dense && !all.varies) {
+    joined_column joined = join(batch, like);
+    presto__column whole = joined.first == NULL ? *like : *joined.first; /* some part has it */
+    whole.varies = joined.varies;
+    if (joined.is_dense && !joined.varies) {
         close_array(batch, &whole);
-    } else if (all.fills == 1 && all.first != NULL) {
+    } else if (joined.fills == 1 && joined.first != NULL) {
         presto__column alone = whole;
-        resolve(all.part, &alone);
+        resolve(joined.part, &alone);
         whole = alone;
     } else {
-        PRESTO_TRY(gather(batch, &all, &whole, err));
+        PRESTO_TRY(gather(batch, &joined, &whole, err));
     }
     show(batch, &whole, batch->shown.rows, feature);
     return PRESTO_OK;

@@ -282,20 +282,20 @@ static void share_array(const presto__place *place, presto__column *column) {
 /* Make arrays for the rows of `batch`, for those columns that begin with one. */
 static presto_status make_arrays(presto__packet_batch *batch, presto__column *columns, size_t count,
                                  presto_error *err) {
-    size_t all = 0;
+    size_t total = 0;
     for (size_t i = 0; i < count; i++) {
         size_t bytes;
         columns[i].is_dense = begins_dense(&columns[i], batch);
         if (columns[i].is_dense &&
             (!presto__size_multiply(columns[i].row_bytes, batch->positions, &bytes) ||
-             !presto__size_add(all, bytes + PRESTO__BATCH_ALIGN, &all)))
+             !presto__size_add(total, bytes + PRESTO__BATCH_ALIGN, &total)))
             return presto_fail_memory(err, UINT64_MAX);
     }
     presto__packet *packet = batch->packet;
     size_t batches_left = packet->batch_count - (size_t)(batch - packet->batches);
     size_t hint, features = count * sizeof *batch->features + PRESTO__BATCH_ALIGN;
-    if (!presto__size_multiply(all + features, batches_left, &hint))
-        hint = all;
+    if (!presto__size_multiply(total + features, batches_left, &hint))
+        hint = total;
     for (size_t i = 0; i < count; i++) {
         if (!columns[i].is_dense)
             continue;

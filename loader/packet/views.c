@@ -154,11 +154,11 @@ static presto_status describe(presto__view *view, const presto_feature *feature,
 static size_t slab_hint(const presto__packet_batch *batch, size_t bytes) {
     const presto__packet *packet = batch->packet;
     size_t batches_left = packet->batch_count - (size_t)(batch - packet->batches);
-    size_t all;
-    if (!presto__size_multiply(bytes + PRESTO__BATCH_ALIGN, batches_left, &all) ||
-        all > MOST_HINT_BYTES)
-        all = MOST_HINT_BYTES;
-    return all;
+    size_t total;
+    if (!presto__size_multiply(bytes + PRESTO__BATCH_ALIGN, batches_left, &total) ||
+        total > MOST_HINT_BYTES)
+        total = MOST_HINT_BYTES;
+    return total;
 }
 
 static void *take(const presto__packet_batch *batch, size_t bytes) {

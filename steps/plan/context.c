@@ -13,7 +13,7 @@ static bool goes_to_row(const presto_step_context *context, const presto_tensor_
     return context->is_last && worker->run->output != NULL && !worker->is_wide &&
            (context->type->flags & PRESTO_STEP_SETS_FEATURES) == 0 &&
            context->target == worker->run->main && spec->dtype != PRESTO_STRING &&
-           (context->hooked == NULL || presto_spec_equal(context->hooked, spec));
+           (context->row_spec == NULL || presto_spec_equal(context->row_spec, spec));
 }
 
 presto_status presto_step_output(presto_step_context *context, const presto_tensor_spec *spec,

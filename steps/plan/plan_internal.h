@@ -69,9 +69,10 @@ struct presto_step_context {
 
     /* Of the sample being run: */
     size_t target; /* position of the feature that the output goes to; SIZE_MAX: a new one */
-    const presto_tensor_spec *hooked; /* the output with this spec goes to run->output; NULL: any */
-    bool is_last;                     /* may run->output be used at all? */
-    bool rng_ready;                   /* rng is keyed for this sample */
+    const presto_tensor_spec
+        *row_spec;  /* run->output is asked for an output of this spec; NULL: of any */
+    bool is_last;   /* may run->output be used at all? */
+    bool rng_ready; /* rng is keyed for this sample */
     presto_rng rng;
 };
 

@@ -97,7 +97,7 @@ static presto_status start_sample(presto_plan_worker *worker,
     for (size_t i = 0; i < count; i++) {
         worker->contexts[i].rng_ready = false;
         worker->contexts[i].is_last = i + 1 == count;
-        worker->contexts[i].hooked = NULL;
+        worker->contexts[i].row_spec = NULL;
     }
     presto__timing_start(worker);
     return PRESTO_OK;

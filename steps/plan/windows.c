@@ -125,7 +125,7 @@ presto_status presto__windows_run(presto_plan_worker *worker, const presto__stag
         presto_part out = {.whole = worker->specs[i]};
         /* The step before the crop writes the stage's output if its window is the crop's. */
         context->is_last = i + 1 == crop && worker->contexts[crop].is_last;
-        context->hooked = &worker->specs[crop];
+        context->row_spec = &worker->specs[crop];
         presto_status status = step->type->windows->run_window(step->state, context, &part,
                                                                &worker->wanted[i], &out, err);
         presto__timing_mark(worker, i);
