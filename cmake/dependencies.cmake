@@ -32,10 +32,30 @@ presto_optional(BLOSC blosc)
 presto_optional(JPEG libjpeg)
 presto_optional(SPNG spng)
 presto_optional(HDF5 hdf5)
+presto_optional(SOXR soxr)
+
+# Debian's libsndfile names libraries that its package does not depend on: for static linking they would be missing.
+pkg_check_modules(SNDFILE IMPORTED_TARGET sndfile)
+set(PRESTO_HAVE_SNDFILE 0)
+if(SNDFILE_FOUND)
+  set(PRESTO_HAVE_SNDFILE 1)
+  string(APPEND PRESTO_PC_LIBS " -lsndfile")
+else()
+  message(STATUS "sndfile not found: what needs it is left out")
+endif()
+
+# Eigen is C++ headers: they hold the FFT of mel-spectrogram and are no part of presto.pc.
+pkg_check_modules(EIGEN IMPORTED_TARGET eigen3)
+set(PRESTO_HAVE_EIGEN 0)
+if(EIGEN_FOUND)
+  set(PRESTO_HAVE_EIGEN 1)
+else()
+  message(STATUS "eigen3 not found: what needs it is left out")
+endif()
 
 # libsentencepiece has a C++ interface only; steps/text/sentencepiece.cc is C functions around it.
 presto_optional(SENTENCEPIECE sentencepiece)
-if(PRESTO_HAVE_SENTENCEPIECE)
+if(PRESTO_HAVE_SENTENCEPIECE OR PRESTO_HAVE_EIGEN)
   # The C++ compiler of the same family: sanitizers and fuzzers do not mix.
   if(NOT DEFINED CMAKE_CXX_COMPILER AND NOT DEFINED ENV{CXX} AND CMAKE_C_COMPILER MATCHES "clang(-[0-9]+)?$")
     string(REGEX REPLACE "clang(-[0-9]+)?$" "clang++\\1" CMAKE_CXX_COMPILER ${CMAKE_C_COMPILER})

@@ -12,6 +12,9 @@ foreach(kind STATIC SHARED)
                                               $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   set_target_properties(${target} PROPERTIES OUTPUT_NAME presto)
 endforeach()
+# C++ templates of the standard library are never hidden by the compiler.
+target_link_options(presto_shared PRIVATE LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/presto.map)
+set_target_properties(presto_shared PROPERTIES LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/presto.map)
 set_target_properties(presto_shared PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 0)
 
 # presto.pc tells where it is by its own place, so that an installation may be moved; folders that were configured as absolute

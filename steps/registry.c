@@ -3,9 +3,10 @@
 #include "steps_internal.h"
 
 static const presto_step_type *const steps[] = {
-    &presto__step_read_file,     &presto__step_decode_image, &presto__step_resize_image,
-    &presto__step_center_pixels, &presto__step_random_crop,  &presto__step_greyscale,
-    &presto__step_bpe_encode,    &presto__step_embed,        &presto__step_aggregate,
+    &presto__step_read_file,     &presto__step_decode_image,    &presto__step_resize_image,
+    &presto__step_center_pixels, &presto__step_random_crop,     &presto__step_greyscale,
+    &presto__step_bpe_encode,    &presto__step_embed,           &presto__step_aggregate,
+    &presto__step_decode_audio,  &presto__step_mel_spectrogram,
 };
 #define STEP_COUNT (sizeof steps / sizeof steps[0])
 

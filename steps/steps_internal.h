@@ -21,6 +21,8 @@ extern const presto_step_type presto__step_greyscale;
 extern const presto_step_type presto__step_bpe_encode;
 extern const presto_step_type presto__step_aggregate;
 extern const presto_step_type presto__step_embed;
+extern const presto_step_type presto__step_decode_audio;
+extern const presto_step_type presto__step_mel_spectrogram;
 
 /* A built-in pipeline: the text of pipelines/NAME.yaml; the table ends with a NULL name. */
 typedef struct presto__builtin {

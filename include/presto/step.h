@@ -119,8 +119,9 @@ PRESTO_API const presto_feature *presto_step_feature(presto_step_context *contex
 
 /**
  * Set another feature of the sample, or add it. `name` must live as long as the step's state; the
- * value's data until this sample's last step has run. Steps that call this set the flag
- * PRESTO_STEP_SETS_FEATURES. Returns: PRESTO_ERR_ARGUMENT (that flag is missing, or it is the
+ * value's data until this sample's last step has run. An int64 scalar is stored as an int64_list,
+ * other numbers as a TensorProto. Steps that call this set the flag PRESTO_STEP_SETS_FEATURES.
+ * Returns: PRESTO_ERR_ARGUMENT (that flag is missing, or it is the
  * feature that the step's output goes to), PRESTO_ERR_MEMORY.
  */
 PRESTO_API presto_status presto_step_set_feature(presto_step_context *context, const char *name,

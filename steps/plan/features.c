@@ -23,6 +23,14 @@ static presto_status reserve_features(presto_plan_worker *worker, size_t count, 
     return PRESTO_OK;
 }
 
+/* A number beside the main feature is stored as those that came with the sample are. */
+static presto_encoding encoding_of(const presto_tensor_spec *spec, bool is_main) {
+    if (spec->dtype == PRESTO_STRING)
+        return PRESTO_ENCODE_BYTES;
+    bool is_number = spec->dtype == PRESTO_INT64 && spec->rank == 0;
+    return is_number && !is_main ? PRESTO_ENCODE_INT64 : PRESTO_ENCODE_TENSOR;
+}
+
 presto_status presto__plan_put_feature(presto_plan_worker *worker, size_t at, const char *name,
                                        const presto_tensor *value, presto_error *err) {
     if (at == SIZE_MAX) {
@@ -33,8 +41,7 @@ presto_status presto__plan_put_feature(presto_plan_worker *worker, size_t at, co
     }
     presto_feature *feature = &worker->features[at];
     feature->tensor = *value;
-    feature->encoding =
-        value->spec.dtype == PRESTO_STRING ? PRESTO_ENCODE_BYTES : PRESTO_ENCODE_TENSOR;
+    feature->encoding = encoding_of(&value->spec, at == worker->run->main);
     worker->is_wide = worker->is_wide || at != worker->run->main;
     return PRESTO_OK;
 }

@@ -23,6 +23,7 @@ ROOMS = {
     "records/inspect": ["frame", "codec", "example", "shard", "dataset"],
     "steps/pipeline": [],
     "steps/plan": ["pipeline"],
+    "steps/audio": [],
     "loader/order": [],
     "loader/source": [],
     "loader/cache": ["source"],

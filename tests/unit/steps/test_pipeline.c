@@ -81,6 +81,24 @@ START_TEST(nilm_has_the_papers_representations) {
 }
 END_TEST
 
+START_TEST(mp3_and_flac_have_the_papers_representations) {
+    static const char *const names[] = {"mp3", "flac"};
+    static const char *const want[] = {"unprocessed", "concatenated", "decoded",
+                                       "spectrogram-encoded"};
+    for (size_t i = 0; i < 2; i++) {
+        presto_pipeline *p;
+        presto_error err;
+        ck_assert_ok(presto_pipeline_load(names[i], NULL, &p, &err), &err);
+        ck_assert_uint_eq(presto_pipeline_representation_count(p), 4);
+        for (size_t r = 0; r < 4; r++) {
+            ck_assert_str_eq(presto_pipeline_representation_name(p, r), want[r]);
+            ck_assert(presto_pipeline_representation_storable(p, r));
+        }
+        presto_pipeline_free(p);
+    }
+}
+END_TEST
+
 START_TEST(a_source_of_values_names_what_it_yields_and_needs_no_step) {
     presto_pipeline *p, *again;
     presto_error err;
@@ -208,7 +226,7 @@ START_TEST(an_unknown_pipeline_lists_those_there_are) {
     presto_pipeline *p;
     presto_error err;
     ck_assert_status(presto_pipeline_load("cv3", NULL, &p, &err), PRESTO_ERR_NOT_FOUND, &err);
-    ck_assert_ptr_nonnull(strstr(err.message, "cv, cv2-jpg, cv2-png"));
+    ck_assert_ptr_nonnull(strstr(err.message, "cv, cv2-jpg, cv2-png, nilm, mp3, flac"));
 }
 END_TEST
 
@@ -478,6 +496,7 @@ int main(void) {
     const TTest *const tests[] = {
         built_in_pipelines_have_the_papers_representations,
         nilm_has_the_papers_representations,
+        mp3_and_flac_have_the_papers_representations,
         a_source_of_values_names_what_it_yields_and_needs_no_step,
         source_options_of_cv_are_its_own,
         defaults_stand_where_nothing_is_given,
