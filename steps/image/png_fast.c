@@ -9,7 +9,8 @@
  * Data goes through in pieces that stay in the second-level cache.
  *
  * Invariant: what is accepted here, libspng accepts with the same pixels. Chunks that could make a
- * difference end the attempt.
+ * difference end the attempt. One exception is known: ISA-L reads deflate data whose set of codes
+ * is incomplete, which zlib refuses. No encoder makes such data, and its checksum must match, too.
  */
 #include "png_fast_internal.h"
 

@@ -149,10 +149,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     presto__png fast = {.use_simd = (data[0] & IS_PORTABLE) == 0 && presto__use_avx2()};
     presto__png only_libspng = {.only_libspng = true};
     result got = decode(&fast, in, channels), want = decode(&only_libspng, in, channels);
-    FUZZ_HOLDS(got.status == want.status);
-    if (want.status < 0)
+    /* The exception that png_fast.c names. */
+    bool is_refused_by_zlib = want.status < 0 && (data[0] & IS_ROWS) == 0 &&
+                              strstr(want.err.message, "IDAT stream error") != NULL;
+    FUZZ_HOLDS(got.status == want.status || (is_refused_by_zlib && got.status == PRESTO_OK));
+    if (got.status < 0)
         FUZZ_HOLDS(strcmp(got.err.message, want.err.message) == 0);
-    else
+    else if (want.status >= 0)
         FUZZ_HOLDS(presto_spec_equal(&got.spec, &want.spec) &&
                    memcmp(got.pixels, want.pixels, want.bytes) == 0);
     free(got.pixels);
