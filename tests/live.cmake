@@ -13,6 +13,7 @@ if(EXISTS ${venv_python})
   if(PRESTO_HAVE_HDF5)
     add_test(NAME live.signals COMMAND ${venv_python} ${live}/signals.py $<TARGET_FILE_DIR:presto-load>)
   endif()
+  add_test(NAME live.pipelines COMMAND ${venv_python} ${live}/pipelines.py ${live_tools})
   add_test(NAME live.codecs COMMAND ${venv_python} ${live}/codecs.py ${live_tools})
   if(PRESTO_HAVE_SENTENCEPIECE)
     add_test(NAME live.tokenizers
