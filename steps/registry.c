@@ -2,12 +2,27 @@
 /* All steps, in the order of the help. */
 #include "steps_internal.h"
 
+/* clang-format off: one line a step */
 static const presto_step_type *const steps[] = {
-    &presto__step_read_file,     &presto__step_decode_image,    &presto__step_resize_image,
-    &presto__step_center_pixels, &presto__step_random_crop,     &presto__step_greyscale,
-    &presto__step_bpe_encode,    &presto__step_embed,           &presto__step_aggregate,
-    &presto__step_decode_audio,  &presto__step_mel_spectrogram,
+    &presto__step_read_file,
+    &presto__step_decode_image,
+    &presto__step_resize_image,
+    &presto__step_center_pixels,
+    &presto__step_random_crop,
+    &presto__step_greyscale,
+    &presto__step_horizontal_flip,
+    &presto__step_crop_or_pad,
+    &presto__step_pad,
+    &presto__step_normalize,
+    &presto__step_to_layout,
+    &presto__step_cast,
+    &presto__step_bpe_encode,
+    &presto__step_embed,
+    &presto__step_aggregate,
+    &presto__step_decode_audio,
+    &presto__step_mel_spectrogram,
 };
+/* clang-format on */
 #define STEP_COUNT (sizeof steps / sizeof steps[0])
 
 const presto_step_type *presto_step_at(size_t i) {

@@ -36,7 +36,8 @@ typedef enum presto_option_kind {
     PRESTO_OPTION_TEXT,
     PRESTO_OPTION_CHOICE,    /* one of `choices` */
     PRESTO_OPTION_TEXT_LIST, /* a YAML sequence of texts */
-    PRESTO_OPTION_FILE       /* a path; in a pipeline file relative to that file's folder */
+    PRESTO_OPTION_FILE,      /* a path; in a pipeline file relative to that file's folder */
+    PRESTO_OPTION_FLOAT_LIST /* a YAML sequence of numbers */
 } presto_option_kind;
 
 typedef struct presto_option_type {
@@ -44,8 +45,9 @@ typedef struct presto_option_type {
     presto_option_kind kind;
     bool required;
     const char *default_text;         /* as it would stand in YAML; NULL: not set unless given. A
-                                         TEXT_LIST's default is comma-separated */
-    double minimum, maximum;          /* inclusive, for INT, FLOAT and SIZE; both 0: no bounds */
+                                         list's default is comma-separated */
+    double minimum, maximum;          /* inclusive, for INT, FLOAT, SIZE, each of FLOAT_LIST;
+                                         both 0: no bounds */
     const char *const *choices;       /* NULL-terminated, for CHOICE */
     const char *const *file_prefixes; /* NULL-terminated, for TEXT: what follows one of them is a
                                          path, as for FILE. NULL: none */
@@ -61,8 +63,14 @@ typedef struct presto_option {
     bool truth;
     const char *text; /* TEXT; FILE, as it can be opened; CHOICE, one of the table's pointers */
     int choice;       /* position in `choices` */
-    const char *const *texts;
-    size_t text_count;
+    union {
+        const char *const *texts; /* TEXT_LIST */
+        const double *numbers;    /* FLOAT_LIST */
+    };
+    union {
+        size_t text_count;
+        size_t number_count;
+    };
 } presto_option;
 
 /* ---- what a running step may ask of its surroundings ---- */

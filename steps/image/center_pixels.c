@@ -8,13 +8,15 @@
 #include "pixelwise_internal.h"
 
 PRESTO__PIXELWISE_BODY center_bytes_body(const uint8_t *restrict in, float *restrict out,
-                                         size_t count) {
+                                         size_t count, const void *parameters) {
+    (void)parameters;
     for (size_t i = 0; i < count; i++)
         out[i] = (float)in[i] / 127.5f - 1.0f;
 }
 
 PRESTO__PIXELWISE_BODY center_floats_body(const uint8_t *restrict in, float *restrict out,
-                                          size_t count) {
+                                          size_t count, const void *parameters) {
+    (void)parameters;
     for (size_t i = 0; i < count; i++) {
         float value; /* the input need not be aligned */
         memcpy(&value, in + i * sizeof value, sizeof value);
@@ -45,7 +47,7 @@ static presto_status run(const void *state, presto_step_context *context, const 
     PRESTO_TRY(infer(state, &in->spec, &spec, err));
     PRESTO_TRY(presto_step_output(context, &spec, &data, err));
     presto__pixelwise_kernel(context, in->spec.dtype)(in->data, data,
-                                                      (size_t)presto_spec_elements(&spec));
+                                                      (size_t)presto_spec_elements(&spec), NULL);
     out_out->spec = spec;
     out_out->data = data;
     return PRESTO_OK;
@@ -62,7 +64,7 @@ static presto_status run_window(const void *state, presto_step_context *context,
     size_t channels = presto__pixel_bytes(&in->whole) / presto_dtype_bytes(in->whole.dtype);
     size_t row_values = (size_t)wanted->width * channels;
     const presto__pixelwise_row row = {presto__pixelwise_kernel(context, in->whole.dtype),
-                                       row_values, row_values * sizeof(float)};
+                                       row_values, row_values * sizeof(float), NULL};
     presto__pixelwise_rows(in, wanted, &row, data);
     out_out->tensor.spec = spec;
     out_out->tensor.data = data;

@@ -11,7 +11,8 @@
 #define WEIGHT_BLUE 0.114f
 
 PRESTO__PIXELWISE_BODY grey_bytes_body(const uint8_t *restrict in, uint8_t *restrict out,
-                                       size_t pixels) {
+                                       size_t pixels, const void *parameters) {
+    (void)parameters;
     const float scale = 1.0f / 255.0f;
     for (size_t i = 0; i < pixels; i++) {
         float red = (float)in[3 * i] * scale * WEIGHT_RED;
@@ -22,7 +23,8 @@ PRESTO__PIXELWISE_BODY grey_bytes_body(const uint8_t *restrict in, uint8_t *rest
 }
 
 PRESTO__PIXELWISE_BODY grey_floats_body(const uint8_t *restrict in, float *restrict out,
-                                        size_t pixels) {
+                                        size_t pixels, const void *parameters) {
+    (void)parameters;
     for (size_t i = 0; i < pixels; i++) {
         float rgb[3]; /* the input need not be aligned */
         memcpy(rgb, in + i * sizeof rgb, sizeof rgb);
@@ -59,7 +61,7 @@ static presto_status run_window(const void *state, presto_step_context *context,
     PRESTO_TRY(presto_step_output(context, &spec, &data, err));
     size_t columns = (size_t)wanted->width;
     const presto__pixelwise_row row = {presto__pixelwise_kernel(context, in->whole.dtype), columns,
-                                       columns * presto_dtype_bytes(in->whole.dtype)};
+                                       columns * presto_dtype_bytes(in->whole.dtype), NULL};
     presto__pixelwise_rows(in, wanted, &row, data);
     out_out->tensor.spec = spec;
     out_out->tensor.data = data;

@@ -5,8 +5,10 @@
 
 #include "../steps_internal.h"
 
-/** `count` values or pixels, whichever the step counts in; `in` need not be aligned. */
-typedef void (*presto__pixelwise_fn)(const uint8_t *in, void *out, size_t count);
+/** `count` values or pixels, whichever the step counts in; `in` need not be aligned. What
+ * `parameters` are is the step's. */
+typedef void (*presto__pixelwise_fn)(const uint8_t *in, void *out, size_t count,
+                                     const void *parameters);
 
 typedef struct presto__pixelwise_kernels {
     presto__pixelwise_fn bytes, floats; /* by the dtype of the input */
@@ -16,11 +18,13 @@ typedef struct presto__pixelwise_kernels {
 
 /* Functions PREFIX_bytes and PREFIX_floats, of the target given, out of the two bodies. */
 #define PRESTO__PIXELWISE_PAIR(prefix, suffix, target)                                             \
-    target static void prefix##_bytes##suffix(const uint8_t *in, void *out, size_t count) {        \
-        prefix##_bytes_body(in, out, count);                                                       \
+    target static void prefix##_bytes##suffix(const uint8_t *in, void *out, size_t count,          \
+                                              const void *parameters) {                            \
+        prefix##_bytes_body(in, out, count, parameters);                                           \
     }                                                                                              \
-    target static void prefix##_floats##suffix(const uint8_t *in, void *out, size_t count) {       \
-        prefix##_floats_body(in, out, count);                                                      \
+    target static void prefix##_floats##suffix(const uint8_t *in, void *out, size_t count,         \
+                                               const void *parameters) {                           \
+        prefix##_floats_body(in, out, count, parameters);                                          \
     }                                                                                              \
     static const presto__pixelwise_kernels prefix##_kernels##suffix = {prefix##_bytes##suffix,     \
                                                                        prefix##_floats##suffix}
@@ -65,6 +69,7 @@ static inline presto__pixelwise_fn presto__pixelwise_kernel(presto_step_context 
 typedef struct presto__pixelwise_row {
     presto__pixelwise_fn kernel;
     size_t count, out_bytes;
+    const void *parameters;
 } presto__pixelwise_row;
 
 /** Do so with the rows of the window `wanted` of the part `in`, which contains it. */
@@ -77,7 +82,7 @@ static inline void presto__pixelwise_rows(const presto_part *in, const presto_wi
                           (size_t)(wanted->x - in->window.x) * pixel_bytes;
     uint8_t *to = out;
     for (int64_t y = 0; y < wanted->height; y++) {
-        row->kernel(from, to, row->count);
+        row->kernel(from, to, row->count, row->parameters);
         from += in_row;
         to += row->out_bytes;
     }

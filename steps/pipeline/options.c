@@ -30,6 +30,8 @@ const char *presto__option_kind_text(presto_option_kind kind) {
         return "a list of texts";
     case PRESTO_OPTION_FILE:
         return "a file's path";
+    case PRESTO_OPTION_FLOAT_LIST:
+        return "a list of numbers";
     }
     return "?";
 }
@@ -131,10 +133,8 @@ static presto_status parse_choice(const value_place *place, const presto__yaml_n
                              place->owner, place->type->name, node->text, list);
 }
 
-static presto_status parse_list(const value_place *place, const presto__yaml_node *node,
-                                presto_option *value) {
-    if (node->kind != PRESTO__YAML_SEQUENCE)
-        return fail_kind(place, node);
+static presto_status parse_texts(const value_place *place, const presto__yaml_node *node,
+                                 presto_option *value) {
     const char **texts =
         presto_arena_alloc(place->arena, (node->count + 1) * sizeof *texts, _Alignof(const char *));
     if (texts == NULL)
@@ -146,12 +146,38 @@ static presto_status parse_list(const value_place *place, const presto__yaml_nod
         texts[used++] = entry->text;
     }
     texts[used] = NULL;
-    if (used == 0)
-        return presto__yaml_fail(node, place->err, "%s: option '%s' is an empty list", place->owner,
-                                 place->type->name);
     value->texts = texts;
     value->text_count = used;
     return PRESTO_OK;
+}
+
+static presto_status parse_numbers(const value_place *place, const presto__yaml_node *node,
+                                   presto_option *value) {
+    double *numbers =
+        presto_arena_alloc(place->arena, (node->count + 1) * sizeof *numbers, _Alignof(double));
+    if (numbers == NULL)
+        return presto_fail_memory(place->err, (node->count + 1) * sizeof *numbers);
+    size_t used = 0;
+    for (const presto__yaml_node *entry = node->first; entry != NULL; entry = entry->next) {
+        if (!presto__yaml_number(entry, &numbers[used]))
+            return fail_kind(place, entry);
+        PRESTO_TRY(check_bounds(place, entry, numbers[used]));
+        used++;
+    }
+    value->numbers = numbers;
+    value->number_count = used;
+    return PRESTO_OK;
+}
+
+static presto_status parse_list(const value_place *place, const presto__yaml_node *node,
+                                presto_option *value) {
+    if (node->kind != PRESTO__YAML_SEQUENCE)
+        return fail_kind(place, node);
+    if (node->first == NULL)
+        return presto__yaml_fail(node, place->err, "%s: option '%s' is an empty list", place->owner,
+                                 place->type->name);
+    return place->type->kind == PRESTO_OPTION_TEXT_LIST ? parse_texts(place, node, value)
+                                                        : parse_numbers(place, node, value);
 }
 
 /* Paths in a pipeline file are relative to its folder, those of --set to the working folder. The
@@ -220,6 +246,7 @@ static presto_status parse_value(const value_place *place, const presto__yaml_no
     case PRESTO_OPTION_CHOICE:
         return parse_choice(place, node, value);
     case PRESTO_OPTION_TEXT_LIST:
+    case PRESTO_OPTION_FLOAT_LIST:
         return parse_list(place, node, value);
     case PRESTO_OPTION_FILE:
         return parse_file(place, node, value);
@@ -230,8 +257,9 @@ static presto_status parse_value(const value_place *place, const presto__yaml_no
 /* A default is parsed like a YAML value; lists are split at commas. */
 static presto_status parse_default(const value_place *place, presto_option *value) {
     const char *text = place->type->default_text;
+    bool is_numbers = place->type->kind == PRESTO_OPTION_FLOAT_LIST;
     presto__yaml_node node = {.kind = PRESTO__YAML_SCALAR, .text = text, .is_plain = true};
-    if (place->type->kind != PRESTO_OPTION_TEXT_LIST) {
+    if (place->type->kind != PRESTO_OPTION_TEXT_LIST && !is_numbers) {
         node.is_plain = place->type->kind != PRESTO_OPTION_TEXT;
         return parse_value(place, &node, value);
     }
@@ -247,7 +275,8 @@ static presto_status parse_default(const value_place *place, presto_option *valu
             return presto_fail_memory(place->err, length + 1);
         memcpy(word, text, length);
         word[length] = '\0';
-        *entry = (presto__yaml_node){.kind = PRESTO__YAML_SCALAR, .text = word};
+        *entry =
+            (presto__yaml_node){.kind = PRESTO__YAML_SCALAR, .text = word, .is_plain = is_numbers};
         *tail = entry;
         tail = &entry->next;
         list.count++;
@@ -316,11 +345,14 @@ static json_t *option_to_json(const presto_option_type *type, const presto_optio
     case PRESTO_OPTION_CHOICE:
         return json_string(value->text);
     case PRESTO_OPTION_TEXT_LIST:
+    case PRESTO_OPTION_FLOAT_LIST:
         break;
     }
+    bool is_texts = type->kind == PRESTO_OPTION_TEXT_LIST;
     json_t *list = json_array();
-    for (size_t i = 0; i < value->text_count; i++) {
-        if (json_array_append_new(list, json_string(value->texts[i])) != 0) {
+    for (size_t i = 0; i < (is_texts ? value->text_count : value->number_count); i++) {
+        json_t *entry = is_texts ? json_string(value->texts[i]) : json_real(value->numbers[i]);
+        if (json_array_append_new(list, entry) != 0) {
             json_decref(list);
             return NULL;
         }
