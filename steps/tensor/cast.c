@@ -109,7 +109,7 @@ typedef void (*write_fn)(const block *wide, uint8_t *out, size_t count);
 
 READER(bool, uint8_t, i32, SAME)
 READER(uint8, uint8_t, i32, SAME)
-READER(int8, int8_t, i32, SAME)
+READER(int8, int8_t, i32, (int32_t))
 READER(uint16, uint16_t, i32, SAME)
 READER(int16, int16_t, i32, SAME)
 READER(int32, int32_t, i32, SAME)

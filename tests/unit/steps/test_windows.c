@@ -148,6 +148,15 @@ START_TEST(resizing_floats_and_grey_give_the_same_fused) {
 }
 END_TEST
 
+START_TEST(normalizing_gives_the_same_fused) {
+    load_images();
+    check_order("{step: decode-image}, {step: resize-image, min-side: 90}, "
+                "{step: normalize, mean: [0.5, 0.4, 0.3], std: [0.2, 0.3, 0.4]}, "
+                "{step: random-crop, height: %d, width: %d}",
+                10);
+}
+END_TEST
+
 START_TEST(images_as_stored_give_the_same_fused) {
     load_images();
     check_order("{step: decode-image, channels: 0}, {step: resize-image, min-side: 100}, "
@@ -219,8 +228,9 @@ int main(void) {
     const TTest *const tests[] = {
         decode_and_crop_give_the_same_fused,          grey_decoding_and_crop_give_the_same_fused,
         decode_resize_and_crop_give_the_same_fused,   the_paper_order_gives_the_same_fused,
-        resizing_floats_and_grey_give_the_same_fused, images_as_stored_give_the_same_fused,
-        damaged_images_fail_the_same_way_fused,       a_fused_plan_starts_at_stored_tensors_too,
+        resizing_floats_and_grey_give_the_same_fused, normalizing_gives_the_same_fused,
+        images_as_stored_give_the_same_fused,         damaged_images_fail_the_same_way_fused,
+        a_fused_plan_starts_at_stored_tensors_too,
     };
     return presto_check_main("windows", tests, sizeof tests / sizeof tests[0], 240);
 }
