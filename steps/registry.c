@@ -2,7 +2,8 @@
 /* All steps, in the order of the help. */
 #include "steps_internal.h"
 
-/* clang-format off: one line a step */
+/* One line a step. */
+/* clang-format off */
 static const presto_step_type *const steps[] = {
     &presto__step_read_file,
     &presto__step_decode_image,

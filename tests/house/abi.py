@@ -122,7 +122,8 @@ def places_of(lines):
 
 
 def check_layout(now, kept):
-    """What was there stands where it stood; what is new stands behind it, or in the room of a group, which ends where it ended."""
+    """What was there stands where it stood. What is new stands behind it, shares its place, or uses the room of a group, which
+    ends where it ended."""
     faults = []
     for (name, field), place in kept.items():
         is_room_used = field == "reserved" and sum(now.get((name, field), (0, 0))) == sum(place) and now[name, field] > place
@@ -132,9 +133,10 @@ def check_layout(now, kept):
         if name == "constant":  # new ones harm nobody
             continue
         first_free = kept.get((name, "reserved"), (max((p[0] + 1 for (n, _), p in kept.items() if n == name), default=0), 0))[0]
-        if (name, field) not in kept and offset < first_free:
+        is_shared = now[name, field] in [p for (n, _), p in kept.items() if n == name]  # a union with what was there
+        if (name, field) not in kept and offset < first_free and not is_shared:
             faults.append(f"{name}.{field} is new and not behind the others")
-        elif (name, field) not in kept and (name, "sizeof") in kept:
+        elif (name, field) not in kept and (name, "sizeof") in kept and not is_shared:
             faults.append(f"{name}.{field} is new: this struct cannot grow")
         elif now[name, field] != kept.get((name, field)):
             faults.append(f"{name}.{field} is new: write it down with --update")
