@@ -342,7 +342,7 @@ START_TEST(a_dropped_sample_costs_a_few_bytes) {
     ck_assert_uint_gt(few.dropped, MANY / 100 * 89);
     ck_assert_uint_lt(few.dropped, MANY / 100 * 91);
     /* Without threads, one packet of 1024 samples is in flight. */
-    ck_assert_uint_le(few.peak_queued_bytes, all.peak_queued_bytes + 1024 * 16);
+    ck_assert_uint_le(few.peak_queued_bytes, all.peak_queued_bytes + (size_t)1024 * 16);
     ck_assert_uint_eq(run_many("draw", MANY, 2, &threaded), digest);
     ck_assert_uint_eq(threaded.dropped, few.dropped);
 }
