@@ -143,8 +143,9 @@ static double convert(const task *t) {
         options.shards = SHARDS;
     else /* of frames: codecs make the last one smaller, never more of them */
         options.shard_bytes = bytes / SHARDS + bytes / t->m->records;
+    options.dir = t->m->out;
     const char *path = t->m->in;
-    bench_need(presto_convert(NULL, &path, 1, t->m->out, &options, &result, &err), &err, path);
+    bench_need(presto_convert(&path, 1, &options, &result, &err), &err, path);
     return (double)bytes;
 }
 

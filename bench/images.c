@@ -321,8 +321,10 @@ static void prepare_dataset(const settings *set, const char *split, const char *
     options.shards = 1;
     options.limit_samples = set->photos;
     options.sync = false;
+    options.pipeline = pipeline;
+    options.dir = dir;
     presto_convert_result result;
-    bench_need(presto_convert(pipeline, &set->source, 1, dir, &options, &result, &err), &err, dir);
+    bench_need(presto_convert(&set->source, 1, &options, &result, &err), &err, dir);
     presto_pipeline_free(pipeline);
 }
 
@@ -345,8 +347,10 @@ static void list_items(work *w) {
         presto_sample sample;
         bench_need(presto_shard_fetch(shard, i, 1, &block, &err), &err, "fetch");
         presto_span payload = block.records[0].payload;
-        bench_need(presto_example_parse(payload, info->features, info->feature_count, &arena,
-                                        &sample, &err),
+        bench_need(presto_example_parse(payload,
+                                        &(presto_example_specs){.list = info->features,
+                                                                .count = info->feature_count},
+                                        &arena, &sample, &err),
                    &err, "parse");
         size_t at = presto_sample_find(&sample, presto_span_of_text(info->main_feature));
         const presto_tensor *tensor = &sample.features[at].tensor;
@@ -385,7 +389,7 @@ static void list_files(work *w, const char *concatenated, const char *photos) {
     for (size_t i = 0; i < w->item_count; i++) {
         presto_sample sample;
         bench_need(presto_shard_fetch(shard, i, 1, &block, &err), &err, "fetch");
-        bench_need(presto_example_parse(block.records[0].payload, NULL, 0, &arena, &sample, &err),
+        bench_need(presto_example_parse(block.records[0].payload, NULL, &arena, &sample, &err),
                    &err, "parse");
         size_t at = presto_sample_find(&sample, presto_span_of_text("key"));
         presto_span key = sample.features[at].tensor.strings[0];

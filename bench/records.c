@@ -466,7 +466,8 @@ static void bench_parse(size_t tensor_bytes) {
             presto_arena_reset(&arena);
             for (size_t i = 0; i < records; i++) {
                 MUST(presto_example_parse(presto_span_of(all.data + i * one.bytes, one.bytes),
-                                          specs, 2, &arena, &sample, &err));
+                                          &(presto_example_specs){.list = specs, .count = 2},
+                                          &arena, &sample, &err));
                 sum += *(const uint8_t *)sample.features[0].tensor.data;
             }
         }
@@ -776,8 +777,8 @@ static void their_compress(codec_case *c) {
 
 static void our_decompress(codec_case *c) {
     presto_span out;
-    MUST(presto_codec_decompress(c->codec, presto_buffer_span(&c->packed), c->bytes, &c->arena,
-                                 &out, &err));
+    MUST(presto_codec_decompress(c->codec, presto_buffer_span(&c->packed),
+                                 &(presto_codec_room){&c->arena, c->bytes}, &out, &err));
     presto_arena_reset(&c->arena);
     c->out = (uint8_t *)(uintptr_t)out.data;
 }

@@ -151,17 +151,14 @@ static presto_status probe(presto__runner *runner, presto_error *err) {
     return status;
 }
 
-presto_status presto__runner_init(presto__runner *runner, const presto_pipeline *pipeline,
-                                  const char *const *paths, size_t path_count,
-                                  const presto_sweep_options *options, size_t total,
+presto_status presto__runner_init(presto__runner *runner, const char *const *paths,
+                                  size_t path_count, const presto_sweep_options *options,
                                   presto_error *err) {
-    memset(runner, 0, sizeof *runner);
-    runner->pipeline = pipeline;
+    runner->pipeline = options->pipeline;
     runner->paths = paths;
     runner->path_count = path_count;
     runner->options = options;
     runner->batch_samples = options->batch_samples;
-    runner->total = total;
     PRESTO_TRY(open_source(runner, err));
     PRESTO_TRY(open_plan(runner, err));
     PRESTO_TRY(make_work_dir(runner, err));
@@ -248,12 +245,13 @@ static presto_status convert(presto__runner *runner, presto__trial *trial,
     options.seed = runner->options->seed;
     options.on_progress = on_progress;
     options.on_progress_user = &job;
+    options.pipeline = runner->pipeline;
+    options.dir = trial->dir;
     presto_convert_result result;
     PRESTO_TRY(presto_source_drop_cache(runner->source, err));
     uint64_t start_ns = presto__clock_ns();
     uint64_t start_cpu_ns = presto__clock_process_cpu_ns();
-    PRESTO_TRY(presto_convert(runner->pipeline, runner->paths, runner->path_count, trial->dir,
-                              &options, &result, err));
+    PRESTO_TRY(presto_convert(runner->paths, runner->path_count, &options, &result, err));
     preparation_out->wall_s = seconds(presto__clock_ns() - start_ns);
     preparation_out->cpu_s = seconds(presto__clock_process_cpu_ns() - start_cpu_ns);
     preparation_out->error_s_per_sample = presto__marks_error_s(&job.marks);

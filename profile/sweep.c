@@ -38,6 +38,8 @@ void presto_sweep_options_init(presto_sweep_options *options, size_t struct_byte
 }
 
 static presto_status check_options(const presto_sweep_options *options, presto_error *err) {
+    if (options->pipeline == NULL)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "a sweep needs a pipeline");
     if (options->work_dir == NULL || options->work_dir[0] == '\0')
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "a sweep needs a work folder on the storage to be judged");
@@ -55,8 +57,8 @@ static presto_status check_options(const presto_sweep_options *options, presto_e
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "%u cold epochs a run: 1 to %d are possible", options->cold_epochs,
                            COLD_EPOCHS_MOST);
-    if (options->pipeline != NULL)
-        PRESTO_TRY(presto__strategy_check_pipeline(options->pipeline, err));
+    if (options->pipeline_name != NULL)
+        PRESTO_TRY(presto__strategy_check_pipeline(options->pipeline_name, err));
     if (options->batch_samples < 1)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "batches of 0 samples: at least 1 is needed");
@@ -315,14 +317,13 @@ static presto_status copy_texts(const char *const *texts, size_t count, char ***
     return PRESTO_OK;
 }
 
-static presto_status keep_input(presto_sweep *sweep, const presto_pipeline *pipeline,
-                                const char *const *paths, size_t path_count,
+static presto_status keep_input(presto_sweep *sweep, const char *const *paths, size_t path_count,
                                 const presto_sweep_options *options, presto_error *err) {
-    const char *name = presto_pipeline_name(pipeline);
+    const char *name = presto_pipeline_name(options->pipeline);
     PRESTO_TRY(copy_text(name, &sweep->pipeline_name, err));
-    PRESTO_TRY(
-        copy_text(options->pipeline != NULL ? options->pipeline : name, &sweep->pipeline, err));
-    PRESTO_TRY(copy_text(presto_pipeline_json(pipeline), &sweep->pipeline_json, err));
+    PRESTO_TRY(copy_text(options->pipeline_name != NULL ? options->pipeline_name : name,
+                         &sweep->pipeline, err));
+    PRESTO_TRY(copy_text(presto_pipeline_json(options->pipeline), &sweep->pipeline_json, err));
     PRESTO_TRY(copy_text(options->dataset_dir, &sweep->dataset_dir, err));
     PRESTO_TRY(copy_text(options->work_dir, &sweep->work_dir, err));
     PRESTO_TRY(copy_texts(paths, path_count, &sweep->paths, &sweep->path_count, err));
@@ -355,16 +356,13 @@ static presto_status make_trials(presto_sweep *sweep, presto_error *err) {
     return PRESTO_OK;
 }
 
-static presto_status run(presto_sweep *sweep, const presto_pipeline *pipeline,
-                         const char *const *paths, size_t path_count,
+static presto_status run(presto_sweep *sweep, const char *const *paths, size_t path_count,
                          const presto_sweep_options *options, presto_error *err) {
     uint64_t start_ns = presto__clock_ns();
-    presto__runner runner;
-    size_t total = 0;
+    presto__runner runner = {.total = 0};
     for (size_t i = 0; i < sweep->trial_count; i++)
-        total += trials_of(options, &sweep->trials[i]);
-    presto_status status =
-        presto__runner_init(&runner, pipeline, paths, path_count, options, total, err);
+        runner.total += trials_of(options, &sweep->trials[i]);
+    presto_status status = presto__runner_init(&runner, paths, path_count, options, err);
     if (status == PRESTO_OK) {
         presto__machine_facts(runner.work_dir, &sweep->facts);
         status = run_all(sweep, &runner, err);
@@ -382,9 +380,9 @@ static presto_status run(presto_sweep *sweep, const presto_pipeline *pipeline,
     return status;
 }
 
-presto_status presto_sweep_run(const presto_pipeline *pipeline, const char *const *paths,
-                               size_t path_count, const presto_sweep_options *options,
-                               presto_sweep **sweep_out, presto_error *err) {
+presto_status presto_sweep_run(const char *const *paths, size_t path_count,
+                               const presto_sweep_options *options, presto_sweep **sweep_out,
+                               presto_error *err) {
     presto_sweep_options taken;
     presto_sweep_options_defaults(&taken);
     PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
@@ -393,13 +391,13 @@ presto_status presto_sweep_run(const presto_pipeline *pipeline, const char *cons
     presto_sweep *sweep = calloc(1, sizeof *sweep);
     if (sweep == NULL)
         return presto_fail_memory(err, sizeof *sweep);
-    presto_status status = presto__space_init(pipeline, options, &sweep->space, err);
+    presto_status status = presto__space_init(options->pipeline, options, &sweep->space, err);
     if (status == PRESTO_OK)
-        status = keep_input(sweep, pipeline, paths, path_count, options, err);
+        status = keep_input(sweep, paths, path_count, options, err);
     if (status == PRESTO_OK)
         status = make_trials(sweep, err);
     if (status == PRESTO_OK)
-        status = run(sweep, pipeline, paths, path_count, options, err);
+        status = run(sweep, paths, path_count, options, err);
     if (status == PRESTO_OK)
         status = presto_sweep_score(sweep, &options->weights, err);
     if (status == PRESTO_OK)

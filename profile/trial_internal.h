@@ -187,12 +187,11 @@ typedef struct presto__runner {
 } presto__runner;
 
 /**
- * Open source and plan, make the work folder, find the batch size. `total`: number of trials. The
- * caller calls presto__runner_done in any case.
+ * Open source and plan, make the work folder, find the batch size. `runner` is zero but for
+ * `total`, the number of trials. The caller calls presto__runner_done in any case.
  */
-presto_status presto__runner_init(presto__runner *runner, const presto_pipeline *pipeline,
-                                  const char *const *paths, size_t path_count,
-                                  const presto_sweep_options *options, size_t total,
+presto_status presto__runner_init(presto__runner *runner, const char *const *paths,
+                                  size_t path_count, const presto_sweep_options *options,
                                   presto_error *err);
 /** Removes the work folder. */
 void presto__runner_done(presto__runner *runner);

@@ -219,7 +219,7 @@ static json_t *record_json(cat *c, uint64_t number, uint64_t offset, presto_span
     cli_json_set(object, "record", json_integer((json_int_t)number));
     cli_json_set(object, "offset", json_integer((json_int_t)offset));
     cli_json_set(object, "bytes", json_integer((json_int_t)payload.bytes));
-    if (fine(c, presto_example_parse(payload, NULL, 0, &c->arena, &sample, NULL)))
+    if (fine(c, presto_example_parse(payload, NULL, &c->arena, &sample, NULL)))
         cli_json_set(object, "features", features_json(c, &sample));
     else
         cli_json_set(object, "payload", bytes_json(payload, c->options));
@@ -233,7 +233,7 @@ static presto_span undo_guess(cat *c, presto_span stored) {
     presto_span payload = stored;
     const char *name = presto_codec_guess(stored);
     if (strcmp(name, "none") == 0 || strlen(name) >= sizeof c->guessed_name ||
-        fine(c, presto_example_parse(stored, NULL, 0, &c->arena, &sample, NULL)))
+        fine(c, presto_example_parse(stored, NULL, &c->arena, &sample, NULL)))
         return stored;
     if (strcmp(name, c->guessed_name) != 0) {
         presto_codec_free(c->guessed);
@@ -243,8 +243,10 @@ static presto_span undo_guess(cat *c, presto_span stored) {
             return stored;
         snprintf(c->guessed_name, sizeof c->guessed_name, "%s", name);
     }
-    if (!fine(c, presto_codec_decompress(c->guessed, stored, PRESTO_CODEC_MAX_RECORD_BYTES,
-                                         &c->arena, &payload, NULL)))
+    if (!fine(c,
+              presto_codec_decompress(
+                  c->guessed, stored,
+                  &(presto_codec_room){&c->arena, PRESTO_CODEC_MAX_RECORD_BYTES}, &payload, NULL)))
         return stored;
     return payload;
 }
@@ -254,8 +256,9 @@ static presto_status print_record(cat *c, uint64_t number, const presto_record *
     presto_span payload = record->payload;
     presto_arena_reset(&c->arena);
     if (c->codec != NULL)
-        PRESTO_TRY(presto_codec_decompress(c->codec, record->payload, PRESTO_CODEC_MAX_RECORD_BYTES,
-                                           &c->arena, &payload, err));
+        PRESTO_TRY(presto_codec_decompress(
+            c->codec, record->payload,
+            &(presto_codec_room){&c->arena, PRESTO_CODEC_MAX_RECORD_BYTES}, &payload, err));
     else
         payload = undo_guess(c, payload);
     if (c->ran_out)

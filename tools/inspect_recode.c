@@ -41,11 +41,11 @@ int inspect_recode(recode_options *options, const char *output, const char *cons
     presto_convert_result result;
     cli_progress progress;
     cli_progress_start(&progress, options->quiet);
+    options->convert.dir = output;
     options->convert.errors.on_warning = cli_warning;
     options->convert.on_progress = on_progress;
     options->convert.on_progress_user = &progress;
-    presto_status status =
-        presto_convert(NULL, paths, path_count, output, &options->convert, &result, &err);
+    presto_status status = presto_convert(paths, path_count, &options->convert, &result, &err);
     cli_progress_end(&progress);
     if (status == PRESTO_ERR_STOPPED)
         return cli_stopped_conversion(output);

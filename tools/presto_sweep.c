@@ -222,7 +222,7 @@ static void parse_command_line(sweep_job *s, int argc, char **argv) {
         sizeof s->work_dir)
         cli_usage("--output: the name is too long");
     s->sweep.work_dir = s->work_dir;
-    s->sweep.pipeline = s->pipeline_name;
+    s->sweep.pipeline_name = s->pipeline_name;
     s->sweep.set = s->settings.texts;
     s->sweep.set_count = s->settings.count;
 }
@@ -274,7 +274,8 @@ static int run(sweep_job *s, const presto_pipeline *pipeline, const char *const 
     cli_progress_start(&s->progress, s->quiet);
     s->sweep.on_trial = on_trial;
     s->sweep.on_trial_user = s;
-    presto_status status = presto_sweep_run(pipeline, paths, path_count, &s->sweep, &sweep, &err);
+    s->sweep.pipeline = pipeline;
+    presto_status status = presto_sweep_run(paths, path_count, &s->sweep, &sweep, &err);
     cli_progress_end(&s->progress);
     (void)rmdir(s->work_dir); /* the sweep has removed its own files; others stay */
     if (status >= 0)

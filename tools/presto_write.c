@@ -411,13 +411,14 @@ static int run(write_job *w, const presto_pipeline *pipeline, const char *const 
     presto_convert_result result;
     watch watching;
     cli_progress_start(&watching.progress, w->quiet);
+    w->convert.pipeline = pipeline;
+    w->convert.dir = w->output;
     w->convert.on_note = on_note;
     w->convert.on_note_user = w;
     w->notes = json_array();
     w->convert.on_progress = on_progress;
     w->convert.on_progress_user = &watching;
-    presto_status status =
-        presto_convert(pipeline, paths, path_count, w->output, &w->convert, &result, &err);
+    presto_status status = presto_convert(paths, path_count, &w->convert, &result, &err);
     cli_progress_end(&watching.progress);
     error_report_flush(&w->errors);
     if (status >= 0 && !w->quiet)

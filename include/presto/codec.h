@@ -64,22 +64,29 @@ PRESTO_API char *presto_codec_format(const presto_codec_spec *spec,
 /**
  * Fit the spec to the tensors that will be stored: type_bytes from the dtype, and for "+delta"
  * without a number the distance of neighbours along a row (of the last dimension where that looks
- * like channels, else of one element). Returns: PRESTO_ERR_ARGUMENT if "+delta" is asked for and
- * `tensor` (NULL: encoded bytes) holds no integers.
+ * like channels, else of one element).
+ * Returns: PRESTO_ERR_ARGUMENT if "+delta" is asked for and `tensor` (NULL: encoded bytes) holds no
+ *          integers.
  */
 PRESTO_API presto_status presto_codec_spec_fit(presto_codec_spec *spec,
                                                const presto_tensor_spec *tensor, presto_error *err);
 
+/** Serialized samples, back to back. Borrowed. */
+typedef struct presto_codec_samples {
+    presto_span bytes;
+    const size_t *sample_bytes; /* of each */
+    size_t count;
+} presto_codec_samples;
+
 /**
- * Train a dictionary for a spec with wants_dictionary on `sample_count` serialized samples that
- * stand back to back in `samples`. Appended to dictionary_out, at most max_bytes (0: 112640, the
- * zstd tool's default). The same samples give the same bytes. Returns: PRESTO_ERR_ARGUMENT (too few
- * or too small samples to learn from; the codec takes none), PRESTO_ERR_MEMORY.
+ * Train a dictionary for a spec with wants_dictionary. Appended to dictionary_out, at most
+ * max_bytes (0: 112640, the zstd tool's default). The same samples give the same bytes.
+ * Returns: PRESTO_ERR_ARGUMENT (too few or too small samples to learn from; the codec takes none),
+ *          PRESTO_ERR_MEMORY.
  */
-PRESTO_API presto_status presto_codec_train(const presto_codec_spec *spec, presto_span samples,
-                                            const size_t *sample_bytes, size_t sample_count,
-                                            size_t max_bytes, presto_buffer *dictionary_out,
-                                            presto_error *err);
+PRESTO_API presto_status presto_codec_train(const presto_codec_spec *spec,
+                                            const presto_codec_samples *samples, size_t max_bytes,
+                                            presto_buffer *dictionary_out, presto_error *err);
 
 /**
  * Name of the i-th codec of this design, NULL past the last; *built_out (may be NULL): in this
@@ -90,7 +97,8 @@ PRESTO_API const char *presto_codec_name_at(size_t i, bool *built_out);
 /**
  * Working state for one thread. The spec is copied; its dictionary must outlive the codec.
  * Returns: PRESTO_ERR_ARGUMENT if the spec still lacks its dictionary or its delta's distance.
- * Owner: caller, presto_codec_free. Threads: one at a time.
+ * Owner:   caller, presto_codec_free.
+ * Threads: one at a time.
  */
 PRESTO_API presto_status presto_codec_new(const presto_codec_spec *spec, presto_codec **codec_out,
                                           presto_error *err);
@@ -104,16 +112,24 @@ PRESTO_API void presto_codec_free(presto_codec *codec);
 PRESTO_API presto_status presto_codec_compress(presto_codec *codec, presto_span in,
                                                presto_buffer *out, presto_error *err);
 
+/** Where a decompressed record goes. */
+typedef struct presto_codec_room {
+    presto_arena *arena;
+    uint64_t max_bytes; /* a larger record is PRESTO_ERR_LIMIT */
+} presto_codec_room;
+
 /**
  * Decompress one frame that fills `in` exactly.
  *
- * Owner:   *out_out is memory of `arena` (valid until its reset), or borrows from `in` (codec
- * none). Limit:   a record that says or turns out to be larger than max_bytes gives
- * PRESTO_ERR_LIMIT before that much memory is asked for. Returns: PRESTO_OK, PRESTO_ERR_CORRUPT,
- * PRESTO_ERR_TRUNCATED, PRESTO_ERR_LIMIT, PRESTO_ERR_MEMORY.
+ * Owner:   *out_out is memory of room->arena (valid until its reset), or borrows from `in` (codec
+ *          none).
+ * Limit:   a record that says or turns out to be larger than room->max_bytes gives PRESTO_ERR_LIMIT
+ *          before that much memory is asked for.
+ * Returns: PRESTO_OK, PRESTO_ERR_CORRUPT, PRESTO_ERR_TRUNCATED, PRESTO_ERR_LIMIT,
+ *          PRESTO_ERR_MEMORY.
  */
 PRESTO_API presto_status presto_codec_decompress(presto_codec *codec, presto_span in,
-                                                 uint64_t max_bytes, presto_arena *arena,
+                                                 const presto_codec_room *room,
                                                  presto_span *out_out, presto_error *err);
 
 /**

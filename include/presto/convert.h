@@ -34,7 +34,10 @@ typedef void (*presto_note_fn)(void *user, const char *note);
 
 typedef struct presto_convert_options {
     size_t struct_bytes; /* set by presto_convert_options_defaults */
-    const char *split;   /* representation to store; NULL: the last one that can be stored */
+    const char *dir;     /* where the dataset goes. Required */
+    /* Whose steps run. Borrowed during the call. NULL: records are stored again as they are. */
+    const presto_pipeline *pipeline;
+    const char *split; /* representation to store; NULL: the last one that can be stored */
     const char *codec; /* text. Default "none"; NULL: that too, or without a pipeline the input's */
     presto_file_compression file_compression;
     size_t shards;        /* default 0: as many as threads, at least 1 */
@@ -64,7 +67,7 @@ static inline void presto_convert_options_defaults(presto_convert_options *optio
 }
 
 typedef struct presto_convert_result {
-    size_t struct_bytes; /* what the program knows of it; set by the function that fills it */
+    size_t struct_bytes; /* as the program knows it; set by the function that fills it */
     uint64_t samples;
     uint64_t skipped; /* because of errors, or by a step */
     uint64_t source_bytes;
@@ -77,18 +80,19 @@ typedef struct presto_convert_result {
 } presto_convert_result;
 
 /**
- * Run the pipeline up to the split over the raw source at `paths` and write the dataset into `dir`
- * (made if missing; a folder that holds a whole dataset, or anything else, is refused with
- * PRESTO_ERR_ARGUMENT). Sample k stands at the same place whatever the number of threads: shard i
- * has samples [i*n/shards, (i+1)*n/shards), or, with shard_bytes, those that follow the shard
- * before it and fit. On failure finished shards stay, there is no dataset.json, and a sample
- * that fails is the first in the order of the samples: all shards before its own are finished.
+ * Run the pipeline up to the split over the raw source at `paths` and write the dataset into
+ * options->dir. The folder is made if it is missing; one that holds a whole dataset, or anything
+ * else, is refused with PRESTO_ERR_ARGUMENT. Sample k stands at the same place whatever the number
+ * of threads: shard i has samples [i*n/shards, (i+1)*n/shards), or, with shard_bytes, those that
+ * follow the shard before it and fit. On failure finished shards stay and there is no dataset.json.
+ * The failure reported is that of the first sample that fails; all shards before its own are
+ * finished.
  *
- * Up to four shards, as many as threads, are made at once: all threads work on the samples of
- * each in turn, and each is written by a thread of its own. They are made one after the other, by
- * the calling thread, where samples may be left out (these are told in order), where shards end by
- * their size, and where the input can only be read from its start. What is lost when the process is
- * killed are the shards that were under way: the more shards, the less that is.
+ * Up to four shards, as many as threads, are made at once: all threads work on the samples of each
+ * in turn, and each shard is written by a thread of its own. The calling thread makes one shard
+ * after the other in three cases: samples may be left out (they are reported in order), shards end
+ * by their size, or the input can only be read from its start. If the process is killed, the shards
+ * that are not finished are lost: with more shards, that is less work.
  *
  * Without a pipeline (NULL) the records of a dataset, or of foreign files, are stored again as they
  * are, in their order: in another codec, another number of files. What dataset.json says of
@@ -99,17 +103,14 @@ typedef struct presto_convert_result {
  *          PRESTO_ERR_LIMIT (more than PRESTO_MAX_SHARDS of shard_bytes), PRESTO_ERR_STOPPED, what
  *          source, steps and files fail with.
  */
-PRESTO_API presto_status presto_convert_sized(const presto_pipeline *pipeline,
-                                              const char *const *paths, size_t path_count,
-                                              const char *dir,
+PRESTO_API presto_status presto_convert_sized(const char *const *paths, size_t path_count,
                                               const presto_convert_options *options,
                                               presto_convert_result *result_out, presto_error *err);
-static inline presto_status presto_convert(const presto_pipeline *pipeline,
-                                           const char *const *paths, size_t path_count,
-                                           const char *dir, const presto_convert_options *options,
+static inline presto_status presto_convert(const char *const *paths, size_t path_count,
+                                           const presto_convert_options *options,
                                            presto_convert_result *result_out, presto_error *err) {
     result_out->struct_bytes = sizeof *result_out;
-    return presto_convert_sized(pipeline, paths, path_count, dir, options, result_out, err);
+    return presto_convert_sized(paths, path_count, options, result_out, err);
 }
 
 #ifdef __cplusplus

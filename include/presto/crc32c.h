@@ -12,7 +12,8 @@ extern "C" {
 /**
  * CRC-32C of `bytes` bytes at `data`, continuing from `crc` (0 to start): crc(ab) ==
  * presto_crc32c(presto_crc32c(0, a), b). presto_crc32c(0, "123456789", 9) == 0xe3069283.
- * Threads: any. Source: RFC 3720 B.4.
+ * Threads: any.
+ * Source:  RFC 3720 B.4.
  */
 PRESTO_API uint32_t presto_crc32c(uint32_t crc, const void *data, size_t bytes);
 

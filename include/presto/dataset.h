@@ -31,11 +31,11 @@ typedef struct presto_dataset_shard {
 
 /**
  * The content of dataset.json. Names are any bytes; how the file keeps those that are not UTF-8 is
- * told in presto/text.h. Owner: all pointers are this struct's; presto_dataset_info_done frees
- * them. Zero-initialise.
+ * described in presto/text.h.
+ * Owner:   all pointers are this struct's; presto_dataset_info_done frees them. Zero-initialise.
  */
 typedef struct presto_dataset_info {
-    size_t struct_bytes; /* what the program knows of it; set by the function that fills it */
+    size_t struct_bytes; /* as the program knows it; set by the function that fills it */
     char *id; /* hex digest over the shards' crcs and counts: changes when the data does */
     char *pipeline_json; /* the pipeline's definition, one JSON object; NULL if unknown */
     char *split;         /* the stored representation; NULL if unknown */
@@ -74,9 +74,10 @@ static inline presto_status presto_dataset_info_write(const char *dir, presto_da
 }
 
 /**
- * Read `dir`/dataset.json. Returns PRESTO_ERR_NOT_FOUND if there is none, PRESTO_ERR_CORRUPT if it
- * is not ours, not whole, or says what cannot be: more records than a shard's bytes can hold, the
- * same feature or shard twice, more than PRESTO_MAX_FEATURES.
+ * Read `dir`/dataset.json.
+ * Returns: PRESTO_ERR_NOT_FOUND if there is none; PRESTO_ERR_CORRUPT if it is not ours, not whole,
+ *          or contradicts itself: more records than a shard's bytes can hold, the same feature or
+ *          shard twice, more than PRESTO_MAX_FEATURES.
  */
 PRESTO_API presto_status presto_dataset_info_read_sized(const char *dir,
                                                         presto_dataset_info *info_out,
@@ -107,7 +108,8 @@ typedef struct presto_dataset presto_dataset;
  * shards are indexed (from their .index or by header hops) to know the counts. A folder that a
  * conversion has not finished is PRESTO_ERR_BUSY; its shards may be named. A file that is something
  * else, such as a WAV file, is PRESTO_ERR_FOREIGN; in the place of a listed shard it is damage, as
- * presto_dataset_shard_at says. Owner: caller, presto_dataset_free.
+ * presto_dataset_shard_at says.
+ * Owner:   caller, presto_dataset_free.
  */
 PRESTO_API presto_status presto_dataset_open(const char *const *paths, size_t path_count,
                                              const presto_shard_options *options,
@@ -136,15 +138,18 @@ PRESTO_API uint64_t presto_dataset_shard_first(const presto_dataset *dataset, si
 
 /**
  * Shard i, opened and indexed at the first call and kept open (files beyond the process's
- * descriptor limit are closed, least recently used first). Borrowed; any thread. Returns
- * PRESTO_ERR_CORRUPT if the shard does not hold what dataset.json says (count or size).
+ * descriptor limit are closed, least recently used first). Borrowed.
+ * Returns: PRESTO_ERR_CORRUPT if the shard does not hold what dataset.json says (count or size).
+ * Threads: any.
  */
 PRESTO_API presto_status presto_dataset_shard_at(presto_dataset *dataset, size_t i,
                                                  presto_shard **shard_out, presto_error *err);
 
 /**
- * What has been found wrong since, and did no harm: index files that do not hold, each told once.
- * False: nothing more. Cheap while there is nothing. Threads: any.
+ * The next problem that did no harm, such as a damaged index file. Each is reported once. Cheap
+ * while there is none.
+ * Returns: false if there is none.
+ * Threads: any.
  */
 PRESTO_API bool presto_dataset_take_warning(presto_dataset *dataset, presto_error *warning_out);
 

@@ -12,6 +12,14 @@
 extern "C" {
 #endif
 
+/** What is known of the features of an Example. Borrowed. */
+typedef struct presto_example_specs {
+    const presto_feature_spec *list;
+    size_t count;
+    bool only_these; /* the values of other features are passed over, whatever they hold; a spec
+                        with PRESTO_ENCODE_NONE and rank -1 says no more than the name */
+} presto_example_specs;
+
 /**
  * Parse a serialized tf.train.Example into a sample.
  *
@@ -25,27 +33,19 @@ extern "C" {
  * Accepts: packed and unpacked numbers, any map order, duplicate keys (the last wins), unknown
  *          fields (skipped).
  * Owner:   names, strings and tensor data borrow from `in`; the features array, the strings arrays
- * and decoded numbers are `arena`'s. sample_out->number is set to 0. Returns: PRESTO_OK;
- * PRESTO_ERR_CORRUPT with the offset within `in`; PRESTO_ERR_MEMORY. Source:  protobuf encoding
- * guide; tensorflow/core/example/{example,feature}.proto.
+ *          and decoded numbers are `arena`'s. sample_out->number is set to 0.
+ * Returns: PRESTO_OK; PRESTO_ERR_CORRUPT with the offset within `in`; PRESTO_ERR_MEMORY.
+ * Source:  protobuf encoding guide; tensorflow/core/example/{example,feature}.proto.
  */
-PRESTO_API presto_status presto_example_parse(presto_span in, const presto_feature_spec *specs,
-                                              size_t spec_count, presto_arena *arena,
-                                              presto_sample *sample_out, presto_error *err);
-
-/**
- * As presto_example_parse, but only the features that `specs` names: the values of others are
- * passed over, whatever they hold. A spec with PRESTO_ENCODE_NONE and rank -1 says no more than the
- * name.
- */
-PRESTO_API presto_status presto_example_parse_some(presto_span in, const presto_feature_spec *specs,
-                                                   size_t spec_count, presto_arena *arena,
-                                                   presto_sample *sample_out, presto_error *err);
+PRESTO_API presto_status presto_example_parse(presto_span in, const presto_example_specs *specs,
+                                              presto_arena *arena, presto_sample *sample_out,
+                                              presto_error *err);
 
 /**
  * Append the serialized Example of `sample` to `out`: features sorted by name (bytewise), so that
- * equal samples give equal bytes. Returns: PRESTO_OK, PRESTO_ERR_MEMORY, PRESTO_ERR_LIMIT (over 2
- * GiB - 1), PRESTO_ERR_TYPE (a feature whose dtype does not go with its encoding).
+ * equal samples give equal bytes.
+ * Returns: PRESTO_OK, PRESTO_ERR_MEMORY, PRESTO_ERR_LIMIT (over 2 GiB - 1), PRESTO_ERR_TYPE (a
+ *          feature whose dtype does not go with its encoding).
  */
 PRESTO_API presto_status presto_example_append(presto_buffer *out, const presto_sample *sample,
                                                presto_error *err);
@@ -55,8 +55,8 @@ PRESTO_API presto_status presto_example_append(presto_buffer *out, const presto_
  * fields (float_val, int_val, ..., with TensorFlow's rule that the last value fills the rest) are
  * unpacked into `arena`.
  * Returns: PRESTO_OK; PRESTO_ERR_CORRUPT (bytes do not match dtype and shape, negative dim, bad
- * wire data); PRESTO_ERR_UNSUPPORTED (a dtype we do not carry). Source:
- * tensorflow/core/framework/{tensor,tensor_shape,types}.proto.
+ *          wire data); PRESTO_ERR_UNSUPPORTED (a dtype we do not carry).
+ * Source:  tensorflow/core/framework/{tensor,tensor_shape,types}.proto.
  */
 PRESTO_API presto_status presto_tensor_proto_parse(presto_span in, presto_arena *arena,
                                                    presto_tensor *tensor_out, presto_error *err);

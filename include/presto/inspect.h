@@ -77,7 +77,7 @@ static inline void presto_verify_options_defaults(presto_verify_options *options
 }
 
 typedef struct presto_verify_result {
-    size_t struct_bytes; /* what the program knows of it; set by the function that fills it */
+    size_t struct_bytes; /* as the program knows it; set by the function that fills it */
     uint64_t files;
     uint64_t records;       /* whole ones: both CRCs hold */
     uint64_t bytes;         /* on disk */
@@ -90,10 +90,10 @@ typedef struct presto_verify_result {
 /**
  * Check one TFRecord file from end to end and go on after damage: at a damaged length the next
  * whole record is searched for. Records that are not Examples are fine as long as the file's first
- * record is not one either. Adds to *result (zero-initialise it once for all files). Returns:
- * PRESTO_OK however many faults there are; PRESTO_ERR_MEMORY; PRESTO_ERR_STOPPED. A file that
- * cannot be read is a fault too, and so is one of another kind, such as a WAV file, which has no
- * other fault.
+ * record is not one either. Adds to *result (zero-initialise it once for all files). A file that
+ * cannot be read is a fault, and so is one of another kind, such as a WAV file, which has no other
+ * fault.
+ * Returns: PRESTO_OK however many faults there are; PRESTO_ERR_MEMORY; PRESTO_ERR_STOPPED.
  */
 PRESTO_API presto_status presto_verify_file_sized(const char *path,
                                                   const presto_verify_options *options,
@@ -108,8 +108,9 @@ static inline presto_status presto_verify_file(const char *path,
 /**
  * The same for every file of a dataset, and for one of ours also against dataset.json (records,
  * sizes, CRCs). Codec and features are taken from there unless the options name them. Paths as
- * presto_dataset_open. Returns: also what listing the paths returns (PRESTO_ERR_NOT_FOUND,
- * PRESTO_ERR_CORRUPT for dataset.json, ...).
+ * presto_dataset_open.
+ * Returns: also what listing the paths returns (PRESTO_ERR_NOT_FOUND, PRESTO_ERR_CORRUPT for
+ *          dataset.json, ...).
  */
 PRESTO_API presto_status presto_verify_paths_sized(const char *const *paths, size_t path_count,
                                                    const presto_verify_options *options,
@@ -154,7 +155,7 @@ typedef struct presto_file_info {
 #define PRESTO_SIZE_CLASSES 40
 
 typedef struct presto_info {
-    size_t struct_bytes; /* what the program knows of it; set by the function that fills it */
+    size_t struct_bytes; /* as the program knows it; set by the function that fills it */
     presto_file_info *files;
     size_t file_count;
     uint64_t records;
@@ -186,7 +187,8 @@ static inline void presto_info_options_defaults(presto_info_options *options) {
 
 /**
  * Look at a dataset or foreign files (paths as presto_dataset_open; damage is tolerated and
- * counted). Returns: also PRESTO_ERR_FOREIGN for a file of another kind that is no listed shard.
+ * counted).
+ * Returns: also PRESTO_ERR_FOREIGN for a file of another kind that is no listed shard.
  */
 PRESTO_API presto_status presto_info_collect_sized(const char *const *paths, size_t path_count,
                                                    const presto_info_options *options,
@@ -213,8 +215,9 @@ PRESTO_API const char *presto_content_name(presto_span bytes);
 /* ---- index, repair ---- */
 
 /**
- * (Re)build <path>.index from the headers. PRESTO_ERR_CORRUPT or _TRUNCATED if the file is
- * damaged; PRESTO_ERR_FOREIGN if it is of another kind, _CORRUPT if a dataset.json lists it.
+ * (Re)build <path>.index from the headers.
+ * Returns: PRESTO_ERR_CORRUPT or _TRUNCATED if the file is damaged; PRESTO_ERR_FOREIGN if it is of
+ *          another kind, _CORRUPT if a dataset.json lists it.
  */
 PRESTO_API presto_status presto_index_build(const char *path, uint64_t *records_out,
                                             presto_error *err);
@@ -228,7 +231,7 @@ typedef bool (*presto_lost_fn)(void *user, uint64_t offset, uint64_t bytes,
                                uint64_t records_before);
 
 typedef struct presto_repair_result {
-    size_t struct_bytes; /* what the program knows of it; set by the function that fills it */
+    size_t struct_bytes; /* as the program knows it; set by the function that fills it */
     uint64_t records;    /* copied */
     uint64_t lost_bytes;
     uint64_t lost_ranges;
@@ -250,9 +253,10 @@ static inline void presto_repair_options_defaults(presto_repair_options *options
 /**
  * Copy every whole record (both CRCs hold) of `path` to the new file `out_path`, in order, with an
  * index. A file that exists is not replaced: PRESTO_ERR_ARGUMENT. The output is compressed as the
- * input is. `options` NULL: none of them. Returns: also PRESTO_ERR_STOPPED, PRESTO_ERR_CORRUPT if a
- * file that is not empty has no whole record, and for a file of another kind as presto_index_build;
- * nothing is left of the new file then, as after any failure.
+ * input is. `options` NULL: none of them.
+ * Returns: also PRESTO_ERR_STOPPED, PRESTO_ERR_CORRUPT if a file that is not empty has no whole
+ *          record, and for a file of another kind as presto_index_build; nothing is left of the new
+ *          file then, as after any failure.
  */
 PRESTO_API presto_status presto_repair_file_sized(const char *path, const char *out_path,
                                                   const presto_repair_options *options,

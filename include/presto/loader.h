@@ -57,7 +57,7 @@ typedef void (*presto_skip_fn)(void *user, uint64_t epoch, uint64_t sample,
 /**
  * Something went wrong that does not harm the stream: the disk cache cannot be written any more (at
  * most once a loader); an index file does not hold (at most once a shard;
- * presto_dataset_take_warning gives what has not been told when the loader ends). `warning` is
+ * presto_dataset_take_warning gives what is not reported when the loader ends). `warning` is
  * borrowed during the call.
  */
 typedef void (*presto_warning_fn)(void *user, const presto_error *warning);
@@ -89,9 +89,9 @@ typedef struct presto_loader_range {
     uint64_t epochs;        /* >= 1. Default 1 */
     uint64_t first_epoch;   /* number of the first epoch, for random steps and shuffle. Default 0 */
     uint64_t first_sample;  /* start at this position of the first epoch. Default 0 */
-    uint64_t skip_samples;  /* start so many positions of the sequence behind that, over all epochs,
-                               samples left out included; UINT64_MAX: behind the last, so that the
-                               stream ends at once. Default 0 */
+    uint64_t skip_samples;  /* then skip so many positions of the sequence, over all epochs, samples
+                               left out included; UINT64_MAX: all, so that the stream ends at once.
+                               Default 0 */
     uint64_t limit_samples; /* stop after so many positions of the sequence (samples left out
                                included) over all epochs, counted from where the stream starts;
                                0 = no limit. Default 0 */
@@ -115,11 +115,11 @@ typedef struct presto_loader_cache {
                                 system must have it to itself or have room for that much. Copied.
                                 NULL: in memory. Default NULL */
     const presto_plan *plan; /* deterministic steps that run before the cache, once a sample; the
-                                plan given to open runs behind it. NULL: none */
+                                plan given to open runs after it. NULL: none */
     uint64_t reserved[4];
 } presto_loader_cache;
 
-/** What becomes of samples that fail, and who is told. */
+/** How samples that fail are handled, and who hears of it. */
 typedef struct presto_loader_errors {
     presto_error_policy policy; /* default PRESTO_ON_ERROR_FAIL */
     uint64_t skip_limit;        /* most samples skipped before it fails; UINT64_MAX = any number.
@@ -265,11 +265,12 @@ PRESTO_API presto_status presto_loader_open(presto_source *source, const presto_
 /**
  * The next batch, in order; waits for it.
  * Returns: PRESTO_OK; PRESTO_END after the last; a failure at the place in the sequence where it
- * happened (everything before it has been delivered); the same failure again when called again.
- * Features that differ in length are no failure (see presto_layout). PRESTO_ERR_RAGGED: a feature
- * of another dtype than in the samples before it of the same batch, which is named; rows that
- * cannot be padded, as they differ in more than the first dimension. Threads: one consumer at a
- * time.
+ *          happened (everything before it has been delivered); the same failure again when called
+ *          again. Features that differ in length are no failure (see presto_layout).
+ *          PRESTO_ERR_RAGGED: a feature of another dtype than in the samples before it of the same
+ *          batch, which is named; rows that cannot be padded, as they differ in more than the first
+ *          dimension.
+ * Threads: one consumer at a time.
  */
 PRESTO_API presto_status presto_loader_next(presto_loader *loader, presto_batch **batch_out,
                                             presto_error *err);
@@ -279,12 +280,15 @@ PRESTO_API void presto_batch_release(presto_batch *batch);
 
 /**
  * As presto_batch_release, for the batch handed out last, but it was not consumed: the state is the
- * one before it. presto_loader_next goes on behind it all the same. NULL is fine. Threads: the
- * consumer's.
+ * one before it. presto_loader_next continues after it all the same. NULL is fine.
+ * Threads: the consumer's.
  */
 PRESTO_API void presto_loader_give_back(presto_loader *loader, presto_batch *batch);
 
-/** What it reads: its labels, notes, numbers. Borrowed. Threads: the consumer's. */
+/**
+ * What it reads: its labels, notes, numbers. Borrowed.
+ * Threads: the consumer's.
+ */
 PRESTO_API const presto_source *presto_loader_source(const presto_loader *loader);
 
 /** Stop the workers and free. Batches still held stay valid. NULL is fine. */
@@ -292,8 +296,8 @@ PRESTO_API void presto_loader_free(presto_loader *loader);
 
 /**
  * Append the state of the stream after the batch handed out last to `json_out`: one short line of
- * JSON that presto_loader_load_state reads. Samples left out behind it, of which on_skip has been
- * told, may count as passed.
+ * JSON that presto_loader_load_state reads. Samples left out after it may count as
+ * passed once on_skip was called for them.
  *
  * Returns: PRESTO_OK, PRESTO_ERR_ARGUMENT (completion order has no state), PRESTO_ERR_MEMORY.
  * Threads: the consumer's.
@@ -302,13 +306,13 @@ PRESTO_API presto_status presto_loader_save_state(const presto_loader *loader,
                                                   presto_buffer *json_out, presto_error *err);
 
 /**
- * Set options->range (the options are filled for a stream from its beginning: epochs, first_epoch,
- * rank, world, ...) so that a loader opened with them delivers exactly the rest. Another world is fine between
- * epochs, and within one where the position can be shared out evenly.
+ * Set options->range so that a loader opened with the options delivers exactly the rest. They are
+ * filled for a stream from its beginning: epochs, first_epoch, rank, world, ... Another world is
+ * fine between epochs, and within one where the position can be shared out evenly.
  *
  * Returns: PRESTO_OK; PRESTO_END if nothing remains (a loader opened with the options ends at
- * once); PRESTO_ERR_ARGUMENT (another input, seed or shuffle: the message says which),
- * PRESTO_ERR_CORRUPT (no state, or a position that its input does not have).
+ *          once); PRESTO_ERR_ARGUMENT (another input, seed or shuffle: the message says which),
+ *          PRESTO_ERR_CORRUPT (no state, or a position that its input does not have).
  */
 PRESTO_API presto_status presto_loader_load_state(presto_span json, const presto_source *source,
                                                   presto_loader_options *options,
@@ -316,7 +320,7 @@ PRESTO_API presto_status presto_loader_load_state(presto_span json, const presto
 
 /** What has happened so far. Times are summed over the workers; wall is since open. */
 typedef struct presto_loader_stats {
-    size_t struct_bytes; /* what the program knows of it; set by the function that fills it */
+    size_t struct_bytes; /* as the program knows it; set by the function that fills it */
     uint64_t wall_ns;
     uint64_t samples; /* delivered */
     uint64_t skipped; /* because of errors */
@@ -329,15 +333,15 @@ typedef struct presto_loader_stats {
     uint64_t parse_ns;           /* Example and TensorProto */
     uint64_t steps_ns;           /* all steps; per step see presto_loader_step_stats */
     uint64_t encode_ns;          /* serialize, compress, frame (records output) */
-    uint64_t batch_ns;           /* copying into batches what no step wrote there */
+    uint64_t batch_ns;           /* copying into batches */
     uint64_t worker_wait_ns;     /* workers waiting for room: the consumer is the limit */
     uint64_t consumer_wait_ns;   /* presto_loader_next waiting for data: the loader is the limit */
     uint64_t consumer_busy_ns;   /* between calls of presto_loader_next */
     uint64_t cache_ns;           /* putting samples into the cache; reading them from disk is
                                     read_ns and read_bytes */
-    uint64_t read_ahead_samples; /* that storage was told of before they were read */
+    uint64_t read_ahead_samples; /* prefetched: storage was asked for them in advance */
     uint64_t cached_samples;     /* that came from the cache */
-    uint64_t missed_samples;     /* looked for there and not found; 0 without a cache */
+    uint64_t missed_samples;     /* looked up in the cache and not found; 0 without one */
     uint64_t cache_bytes;        /* that it holds for this stream */
     /* Of a cache on disk, by this loader: */
     uint64_t cache_written_bytes;
@@ -388,7 +392,7 @@ PRESTO_API const char *presto_stage_name(presto_stage stage);
 
 /** What limits the stream. */
 typedef struct presto_verdict {
-    size_t struct_bytes; /* what the program knows of it; set by the function that fills it */
+    size_t struct_bytes; /* as the program knows it; set by the function that fills it */
     presto_stage stage;
     size_t step;           /* which one, for PRESTO_STAGE_STEP; else SIZE_MAX */
     const char *step_name; /* its name, borrowed from the plan; else NULL */

@@ -92,14 +92,16 @@ PRESTO_API const char *presto_pipeline_json(const presto_pipeline *pipeline);
 
 /**
  * Is `json`, as presto_pipeline_json() writes it, the definition of this pipeline? White space and
- * the order of keys do not count. Returns: as presto_pipeline_parse.
+ * the order of keys do not count.
+ * Returns: as presto_pipeline_parse.
  */
 PRESTO_API presto_status presto_pipeline_same(const presto_pipeline *pipeline, const char *json,
                                               bool *same_out, presto_error *err);
 /**
  * Can this pipeline go on where the one defined by `json` stopped: at its representation `split`?
  * Both must have one name and the same steps up to there, and the same source if that yields
- * values. Returns: as presto_pipeline_parse.
+ * values.
+ * Returns: as presto_pipeline_parse.
  */
 PRESTO_API presto_status presto_pipeline_continues(const presto_pipeline *pipeline,
                                                    const char *json, const char *split,
@@ -187,7 +189,8 @@ PRESTO_API const char *presto_plan_explain(const presto_plan *plan);
 /**
  * Append what the plan computes as a JSON array, an object a step with all options that have a
  * value, defaults too; not NUL-terminated. Plans with equal text give equal outputs, as long as the
- * files that FILE options name hold the same. Returns: PRESTO_OK, PRESTO_ERR_MEMORY.
+ * files that FILE options name hold the same.
+ * Returns: PRESTO_OK, PRESTO_ERR_MEMORY.
  */
 PRESTO_API presto_status presto_plan_json(const presto_plan *plan, presto_buffer *text_out,
                                           presto_error *err);
@@ -209,7 +212,7 @@ typedef presto_status (*presto_output_fn)(void *user, const presto_output_reques
 
 /** Time and volume of one step in one worker, summed over its samples. */
 typedef struct presto_step_stats {
-    size_t struct_bytes; /* what the program knows of it; set by the function that fills it */
+    size_t struct_bytes; /* as the program knows it; set by the function that fills it */
     uint64_t samples;
     uint64_t busy_ns;   /* wall time in run(), scaled up where only every n-th sample was timed */
     uint64_t out_bytes; /* size of the outputs */

@@ -32,11 +32,12 @@
  *             or in the reserved room of a group (a struct within the options, whose size never
  *             changes). So a program runs with a later library without being compiled again. One
  *             that sets a field which an older library lacks gets PRESTO_ERR_UNSUPPORTED.
- *   Results   A struct of the caller's that a function fills has struct_bytes, too, and grows in the
- *             same way. The function sets it: it is inline, so that it knows the program's size, and
- *             calls its twin presto_..._sized() in the library, where struct_bytes is an input. The
- *             caller has nothing to do. Elements of arrays have reserved room, which is 0. What the
- *             library hands out by a pointer may have more fields than the program knows.
+ *   Results   A struct of the caller's that a function fills has struct_bytes, too, and grows in
+ *             the same way. The function sets it: it is inline, so that it knows the program's
+ *             size, and calls its twin presto_..._sized() in the library, where struct_bytes is an
+ *             input. The caller has nothing to do. Elements of arrays have reserved room, which is
+ *             0. What the library hands out by a pointer may have more fields than the program
+ *             knows.
  *   Ends      presto_..._free(), _done(), _close() and _release() take NULL and cannot fail.
  *             _free() is for what the library allocated; _done() and _close() are for what the
  *             caller's struct holds, which is empty and usable afterwards; _release() gives back.

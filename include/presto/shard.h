@@ -79,9 +79,10 @@ PRESTO_API uint64_t presto_shard_records(const presto_shard *shard);
 /**
  * Offsets of the frames of records [first, first + count) and, as one more value, where the last of
  * them ends, in bytes of the (decompressed) file. first + count <= presto_shard_records.
- * Owner: borrowed, valid as long as the shard. Threads: any.
+ * Owner:   borrowed, valid as long as the shard.
+ * Threads: any.
  * Returns: PRESTO_OK; PRESTO_ERR_ARGUMENT; where an index does not hold and has to be replaced,
- * also what presto_shard_index returns.
+ *          also what presto_shard_index returns.
  */
 PRESTO_API presto_status presto_shard_offsets(presto_shard *shard, uint64_t first, uint64_t count,
                                               const uint64_t **offsets_out, presto_error *err);
@@ -119,11 +120,13 @@ PRESTO_API void presto_block_done(presto_block *block);
  * Owner:   payloads borrow from the block (or from the shard's mapping): valid until the next fetch
  *          into this block, presto_block_done, or presto_shard_free.
  * Damage:  a record whose CRC differs has status PRESTO_ERR_CORRUPT and `err` (if not NULL)
- * describes the first such one (file, record, byte); the function still returns PRESTO_OK, so that
- * callers can skip. Returns: PRESTO_OK; PRESTO_ERR_IO; PRESTO_ERR_TRUNCATED (the file has become
- * shorter); PRESTO_ERR_MEMORY. Threads: any number at once on one shard, each with its own block.
- * Of a compressed file, fetches must be called with rising `first`; concurrent calls wait for their
- * turn only if their ranges follow one another, going back restarts the decompression.
+ *          describes the first such one (file, record, byte); the function still returns PRESTO_OK,
+ *          so that callers can skip.
+ * Returns: PRESTO_OK; PRESTO_ERR_IO; PRESTO_ERR_TRUNCATED (the file has become shorter);
+ *          PRESTO_ERR_MEMORY.
+ * Threads: any number at once on one shard, each with its own block. Of a compressed file, fetches
+ *          must be called with rising `first`; concurrent calls wait for their turn only if their
+ *          ranges follow one another, going back restarts the decompression.
  */
 PRESTO_API presto_status presto_shard_fetch(presto_shard *shard, uint64_t first, size_t count,
                                             presto_block *block, presto_error *err);
@@ -131,7 +134,8 @@ PRESTO_API presto_status presto_shard_fetch(presto_shard *shard, uint64_t first,
 /**
  * Ask the system to read records [first, first + count) into the page cache, without waiting: where
  * the next reads are known but do not follow each other. A hint: nothing can fail. Does nothing to
- * compressed files. presto_shard_index must have succeeded. Threads: any number at once.
+ * compressed files. presto_shard_index must have succeeded.
+ * Threads: any number at once.
  */
 PRESTO_API void presto_shard_will_read(presto_shard *shard, uint64_t first, uint64_t count);
 
@@ -155,7 +159,7 @@ static inline void presto_shard_writer_options_defaults(presto_shard_writer_opti
 
 /** What a finished shard amounts to. */
 typedef struct presto_shard_summary {
-    size_t struct_bytes; /* what the program knows of it; set by the function that fills it */
+    size_t struct_bytes; /* as the program knows it; set by the function that fills it */
     uint64_t records;
     uint64_t stored_bytes;  /* size of the file */
     uint64_t payload_bytes; /* sum of the payloads as framed (after the record codec) */
@@ -171,7 +175,10 @@ PRESTO_API presto_status presto_shard_writer_open(const char *path,
                                                   presto_shard_writer **writer_out,
                                                   presto_error *err);
 
-/** Frame and append one payload. Threads: one at a time. */
+/**
+ * Frame and append one payload.
+ * Threads: one at a time.
+ */
 PRESTO_API presto_status presto_shard_writer_append(presto_shard_writer *writer,
                                                     presto_span payload, presto_error *err);
 

@@ -18,9 +18,10 @@ typedef struct presto_source presto_source;
 /**
  * The raw source that a pipeline describes, over `paths` (folders or single files; several are
  * taken in the given order, each sorted). Samples: the main feature (a PRESTO_STRING with the path
- * for read-file), `label` (int64 or float32), `key` (string). Returns: PRESTO_ERR_NOT_FOUND (no
- * path, or nothing in it matches: the message says what was looked for), PRESTO_ERR_IO,
- * PRESTO_ERR_SYNTAX (label csv). Owner: caller.
+ * for read-file), `label` (int64 or float32), `key` (string).
+ * Returns: PRESTO_ERR_NOT_FOUND (no path, or nothing in it matches: the message says what was
+ *          looked for), PRESTO_ERR_IO, PRESTO_ERR_SYNTAX (label csv).
+ * Owner:   caller.
  */
 PRESTO_API presto_status presto_source_open_raw(const presto_pipeline *pipeline,
                                                 const char *const *paths, size_t path_count,

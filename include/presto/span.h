@@ -42,8 +42,9 @@ static inline bool presto_span_is(presto_span span, const char *text) {
 PRESTO_API char *presto_span_to_text(presto_span span);
 
 /**
- * A growable byte buffer. Zero-initialise; presto_buffer_done() frees. Owner: the caller's struct
- * owns `data`. Threads: one at a time.
+ * A growable byte buffer. Zero-initialise; presto_buffer_done() frees.
+ * Owner:   the caller's struct owns `data`.
+ * Threads: one at a time.
  */
 typedef struct presto_buffer {
     uint8_t *data;
@@ -53,7 +54,7 @@ typedef struct presto_buffer {
 
 /**
  * Make room for `extra` bytes after `bytes`; contents stay, `data` may move, growth is geometric.
- * Returns PRESTO_OK or PRESTO_ERR_MEMORY.
+ * Returns: PRESTO_OK, PRESTO_ERR_MEMORY.
  */
 PRESTO_API presto_status presto_buffer_reserve(presto_buffer *buffer, size_t extra,
                                                presto_error *err);
@@ -73,7 +74,8 @@ static inline presto_span presto_buffer_span(const presto_buffer *buffer) {
  * Bump allocator: many small or large pieces, freed together. Chunks are kept over
  * presto_arena_reset(), so that a loop that resets per sample or block stops calling malloc after
  * its first rounds. Chunks of 4 MiB and more go back to the system when they are freed.
- * Zero-initialise or use presto_arena_init. Threads: one at a time.
+ * Zero-initialise or use presto_arena_init.
+ * Threads: one at a time.
  */
 typedef struct presto_arena_chunk presto_arena_chunk;
 /** The arena is about to take `bytes` more: wait until they may be had. False: they may not, the

@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-#define PRESTO_STEP_ABI 2
+#define PRESTO_STEP_ABI 3
 
 /* ---- typed options ---- */
 
@@ -129,8 +129,8 @@ PRESTO_API const presto_feature *presto_step_feature(presto_step_context *contex
  * Set another feature of the sample, or add it. `name` must live as long as the step's state; the
  * value's data until this sample's last step has run. An int64 scalar is stored as an int64_list,
  * other numbers as a TensorProto. Steps that call this set the flag PRESTO_STEP_SETS_FEATURES.
- * Returns: PRESTO_ERR_ARGUMENT (that flag is missing, or it is the
- * feature that the step's output goes to), PRESTO_ERR_MEMORY.
+ * Returns: PRESTO_ERR_ARGUMENT (that flag is missing, or it is the feature that the step's output
+ *          goes to), PRESTO_ERR_MEMORY.
  */
 PRESTO_API presto_status presto_step_set_feature(presto_step_context *context, const char *name,
                                                  const presto_tensor *value, presto_error *err);
@@ -188,13 +188,12 @@ typedef struct presto_step_windows {
                           const presto_window *wanted);
 
     /**
-     * As run(), for the window `wanted` of the output. `in` holds at least what need() asked for.
-     * Sets out_out->tensor and ->window (->whole is set already); the window may be larger than
-     * wanted where that is cheaper. NULL only where select is set.
+     * As run(), for a window of the output: out_io->window, of out_io->whole. `in` holds at least
+     * what need() asked for. Sets out_io->tensor, and ->window if that is larger, where it is
+     * cheaper. NULL only where select is set.
      */
     presto_status (*run_window)(const void *state, presto_step_context *context,
-                                const presto_part *in, const presto_window *wanted,
-                                presto_part *out_out, presto_error *err);
+                                const presto_part *in, presto_part *out_io, presto_error *err);
 } presto_step_windows;
 
 /* ---- the descriptor ---- */
@@ -233,7 +232,7 @@ typedef struct presto_step_type {
 
     /**
      * Read what the step needs to run: models, tables. Once a plan, after infer(), whose answer
-     * `out_io` holds: what only the model tells of it may be filled in. Immutable afterwards. NULL:
+     * `out_io` holds: it may fill in what only the model knows. Immutable afterwards. NULL:
      * there is nothing to read.
      */
     presto_status (*load)(const void *state, presto_tensor_spec *out_io, void **model_out,

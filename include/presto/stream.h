@@ -18,13 +18,13 @@ extern "C" {
  * which owns what it points to until presto_stream_close.
  */
 typedef struct presto_stream {
-    size_t struct_bytes;       /* what the program knows of it; set by the function that fills it */
+    size_t struct_bytes;       /* as the program knows it; set by the function that fills it */
     presto_dataset *dataset;   /* NULL for a raw source */
     presto_pipeline *pipeline; /* NULL: foreign records, delivered as they are */
     presto_source *source;
     presto_plan *plan;       /* NULL: no steps */
     presto_plan *cache_plan; /* for a loader with a cache: the deterministic steps, before it;
-                                `plan` are those behind them. Else NULL */
+                                `plan` has those after them. Else NULL */
 } presto_stream;
 
 typedef struct presto_stream_options {
@@ -37,8 +37,8 @@ typedef struct presto_stream_options {
      */
     const presto_loader_options *loader;
     const char *pipeline; /* name or path; NULL: from dataset.json, or none */
-    /* How it is read; `set` applies to the one of dataset.json, too, behind its split. NULL: the
-     * defaults */
+    /* How the pipeline is read. `set` applies to that of dataset.json, too: to the steps after its
+     * split. NULL: the defaults */
     const presto_pipeline_options *pipeline_options;
     const char *from; /* representation that the input holds; NULL: from dataset.json, or the raw
                          source if a pipeline is named */
@@ -78,7 +78,8 @@ static inline void presto_stream_close(presto_stream *stream) {
 
 /**
  * Open a loader over the stream, which is borrowed and must outlive it, with the options that the
- * stream was opened for. Returns: as presto_loader_open.
+ * stream was opened for.
+ * Returns: as presto_loader_open.
  */
 PRESTO_API presto_status presto_loader_open_stream(const presto_stream *stream,
                                                    const presto_loader_options *options,

@@ -51,8 +51,8 @@ typedef struct presto_epoch_result {
     double cpu_user_s, cpu_system_s;     /* of the process */
     double cpu_s_per_sample;             /* user + system */
     double context_switches_per_s;       /* voluntary and not */
-    double disk_read_bytes; /* delivered by storage, not the page cache; NaN if it cannot be told */
-    double peak_rss_bytes;  /* of the process; NaN if it cannot be told */
+    double disk_read_bytes; /* delivered by storage, not the page cache; NaN if unknown */
+    double peak_rss_bytes;  /* of the process; NaN if unknown */
     uint64_t reserved[2];
 } presto_epoch_result;
 
@@ -67,7 +67,7 @@ typedef struct presto_strategy_result {
     uint64_t stored_bytes; /* shards with their framing, without indexes */
     uint64_t raw_bytes;    /* serialized samples before the codec */
     /*
-     * Extrapolated to the whole source. Error: half of the 95 % interval, NaN if it cannot be told.
+     * Extrapolated to the whole source. Error: half of the 95 % interval, NaN if unknown.
      */
     double total_preparation_s, total_preparation_error_s;
     double total_stored_bytes, total_stored_error_bytes;
@@ -88,6 +88,8 @@ typedef bool (*presto_trial_fn)(void *user, const presto_strategy *strategy, siz
 
 typedef struct presto_sweep_options {
     size_t struct_bytes; /* set by presto_sweep_options_defaults */
+    /* Whose strategies are measured. Borrowed during the call. Required. */
+    const presto_pipeline *pipeline;
     /* None: every representation that can be stored, and "unprocessed". */
     const char *const *splits;
     size_t split_count;
@@ -116,8 +118,8 @@ typedef struct presto_sweep_options {
     /* How much of them is kept side by side, so that their epochs can take turns. Default 4 GiB */
     uint64_t work_bytes;
     /* Only for strategy.yaml and the command lines: */
-    const char *pipeline;   /* as the user named it (-p); NULL: the pipeline's name */
-    const char *const *set; /* the changes it was read with (presto_pipeline_options.set) */
+    const char *pipeline_name; /* as the user named it (-p); NULL: the pipeline's name */
+    const char *const *set;    /* the changes it was read with (presto_pipeline_options.set) */
     size_t set_count;
     const char *dataset_dir;  /* folder for the dataset; NULL: "PIPELINE-SPLIT": "cv-resized" */
     presto_trial_fn on_trial; /* may be NULL */
@@ -143,10 +145,10 @@ typedef struct presto_sweep presto_sweep;
  * Threads: one sweep at a time in a process, and nothing else running in it: CPU, disk and memory
  *          are the process's.
  *
- * Owner:   caller, presto_sweep_free. `pipeline` and the options' texts may go once it returns.
+ * Owner:   caller, presto_sweep_free. what the options point to may go once it returns.
  */
-PRESTO_API presto_status presto_sweep_run(const presto_pipeline *pipeline, const char *const *paths,
-                                          size_t path_count, const presto_sweep_options *options,
+PRESTO_API presto_status presto_sweep_run(const char *const *paths, size_t path_count,
+                                          const presto_sweep_options *options,
                                           presto_sweep **sweep_out, presto_error *err);
 PRESTO_API void presto_sweep_free(presto_sweep *sweep);
 
@@ -203,11 +205,11 @@ PRESTO_API const char *presto_sweep_write_command(const presto_sweep *sweep);
 PRESTO_API const char *presto_sweep_load_command(const presto_sweep *sweep);
 
 /**
- * A strategy as strategy.yaml holds it. Owner: all pointers are this struct's;
- * presto_strategy_file_done frees them.
+ * A strategy as strategy.yaml holds it.
+ * Owner:   all pointers are this struct's; presto_strategy_file_done frees them.
  */
 typedef struct presto_strategy_file {
-    size_t struct_bytes; /* what the program knows of it; set by the function that fills it */
+    size_t struct_bytes; /* as the program knows it; set by the function that fills it */
     char *pipeline;      /* name of a built-in one, or an absolute path */
     char **set;          /* changes to it, for presto_pipeline_options.set */
     size_t set_count;

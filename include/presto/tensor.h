@@ -62,9 +62,10 @@ typedef struct presto_tensor_spec {
  * A tensor: row-major, little-endian, contiguous.
  *
  * Numeric dtypes: `data` has presto_tensor_bytes() bytes. PRESTO_STRING: `strings` has one span an
- * element (a scalar, rank 0, has one). `spec` has no -1 here. Owner: data is borrowed; whoever made
- * the tensor says until when. Alignment: element size is NOT promised (records are parsed in
- * place): read with memcpy or unaligned loads unless the maker promises more.
+ * element (a scalar, rank 0, has one). `spec` has no -1 here.
+ * Owner:   data is borrowed; whoever made the tensor says until when.
+ * Alignment: element size is NOT promised (records are parsed in place): read with memcpy or
+ *          unaligned loads unless the maker promises more.
  */
 typedef struct presto_tensor {
     presto_tensor_spec spec;
@@ -88,7 +89,8 @@ PRESTO_API presto_status presto_spec_bytes(const presto_tensor_spec *spec, size_
 PRESTO_API bool presto_spec_equal(const presto_tensor_spec *a, const presto_tensor_spec *b);
 
 /**
- * Text such as "uint8[375,500,3]", "-1" printed as "?"; always NUL-terminated. Returns text_out.
+ * Text such as "uint8[375,500,3]", "-1" printed as "?"; always NUL-terminated.
+ * Returns: text_out.
  */
 PRESTO_API char *presto_spec_format(const presto_tensor_spec *spec, char *text_out, size_t bytes);
 
@@ -119,8 +121,9 @@ typedef struct presto_feature {
 } presto_feature;
 
 /**
- * A sample: its features (names distinct) and its place. Owner: the array is the maker's, usually
- * an arena's. Steps change features[main] and leave the others alone.
+ * A sample: its features (names distinct) and its place.
+ * Owner:   the array is the maker's, usually an arena's. Steps change features[main] and leave the
+ *          others alone.
  */
 typedef struct presto_sample {
     presto_feature *features;

@@ -235,8 +235,7 @@ static presto_status run(presto__conversion *job, const char *const *paths, size
     return presto__conversion_conclude(job, err);
 }
 
-presto_status presto_convert_sized(const presto_pipeline *pipeline, const char *const *paths,
-                                   size_t path_count, const char *dir,
+presto_status presto_convert_sized(const char *const *paths, size_t path_count,
                                    const presto_convert_options *options,
                                    presto_convert_result *result_out, presto_error *err) {
     presto_convert_options taken;
@@ -244,10 +243,13 @@ presto_status presto_convert_sized(const presto_pipeline *pipeline, const char *
     PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
     PRESTO__CHECK_ROOM(&taken.errors, err);
     PRESTO_TRY(presto__result_check(result_out, err));
+    if (taken.dir == NULL || taken.dir[0] == '\0')
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "a conversion needs a folder to write to");
     options = &taken;
     presto__conversion job = {.options = options,
-                              .pipeline = pipeline,
-                              .dir = dir,
+                              .pipeline = options->pipeline,
+                              .dir = options->dir,
                               .prefetch_bytes = choose_prefetch(options)};
     job.started_ns = presto__clock_ns();
     job.cpu_started_ns = presto__clock_process_cpu_ns();
@@ -259,7 +261,7 @@ presto_status presto_convert_sized(const presto_pipeline *pipeline, const char *
         presto__conversion_leave_folder(&job);
     presto_folder_lock_release(job.lock);
     if (job.is_left_empty)
-        (void)rmdir(dir);
+        (void)rmdir(options->dir);
     presto_plan_free(job.plan);
     presto_source_free(job.source);
     presto_dataset_free(job.dataset);

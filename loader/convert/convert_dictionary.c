@@ -99,8 +99,10 @@ presto_status presto__conversion_make_dictionary(presto__conversion *job, presto
         training set = {0};
         status = collect_training(job, &set, err);
         if (status == PRESTO_OK)
-            status = presto_codec_train(&job->codec, presto_buffer_span(&set.samples),
-                                        set.sample_bytes, set.count, 0, &job->dictionary, err);
+            status = presto_codec_train(&job->codec,
+                                        &(presto_codec_samples){presto_buffer_span(&set.samples),
+                                                                set.sample_bytes, set.count},
+                                        0, &job->dictionary, err);
         if (status == PRESTO_OK)
             status =
                 presto__replace_file(job->dir, PRESTO__DICTIONARY_FILE,

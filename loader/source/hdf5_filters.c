@@ -124,8 +124,9 @@ static presto_status undo(presto__hdf5_cursor *cursor, const presto__hdf5_filter
         return check_sum(bytes_io, err);
     case PRESTO__HDF5_DEFLATE:
         PRESTO_TRY(open_inflate(cursor, err));
-        return presto_codec_decompress(cursor->inflate, *bytes_io, most_bytes, &cursor->arena,
-                                       bytes_io, err);
+        return presto_codec_decompress(cursor->inflate, *bytes_io,
+                                       &(presto_codec_room){&cursor->arena, most_bytes}, bytes_io,
+                                       err);
     case PRESTO__HDF5_SHUFFLE:
         if (filter->item_bytes == 1)
             return PRESTO_OK;

@@ -263,8 +263,9 @@ presto_status presto__dataset_record(presto__reader *base, size_t i, presto_aren
         return PRESTO_OK;
     uint64_t start = base->time_scale == 0 ? 0 : presto__clock_ns();
     uint64_t most = most_raw_bytes(reader, place);
-    presto_status status = presto_codec_decompress(reader->codec, record_out->stored, most, arena,
-                                                   &record_out->raw, err);
+    presto_status status =
+        presto_codec_decompress(reader->codec, record_out->stored,
+                                &(presto_codec_room){arena, most}, &record_out->raw, err);
     if (status == PRESTO_ERR_LIMIT && most < reader->options.max_record_bytes)
         status = presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
                              "the record decompresses to more than the %ju byte%s that all records "
@@ -302,8 +303,8 @@ presto_status presto__dataset_sample(presto__reader *base, size_t i, presto_aren
     PRESTO_TRY(presto__dataset_record(base, i, arena, &record, err));
     uint64_t start = base->time_scale == 0 ? 0 : presto__clock_ns();
     const presto__reader_options *options = &reader->options;
-    presto_status status = (options->only ? presto_example_parse_some : presto_example_parse)(
-        record.raw, options->features, options->feature_count, arena, sample_out, err);
+    const presto_example_specs specs = {options->features, options->feature_count, options->only};
+    presto_status status = presto_example_parse(record.raw, &specs, arena, sample_out, err);
     if (base->time_scale != 0)
         base->stats.parse_ns += (presto__clock_ns() - start) * base->time_scale;
     if (status < 0) {

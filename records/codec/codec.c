@@ -217,14 +217,13 @@ presto_status presto_codec_spec_fit(presto_codec_spec *spec, const presto_tensor
     return PRESTO_OK;
 }
 
-presto_status presto_codec_train(const presto_codec_spec *spec, presto_span samples,
-                                 const size_t *sample_bytes, size_t sample_count, size_t max_bytes,
-                                 presto_buffer *dictionary_out, presto_error *err) {
+presto_status presto_codec_train(const presto_codec_spec *spec, const presto_codec_samples *samples,
+                                 size_t max_bytes, presto_buffer *dictionary_out,
+                                 presto_error *err) {
     if (spec->type->train == NULL)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "codec %s takes no dictionary", spec->type->name);
-    return spec->type->train(samples, sample_bytes, sample_count,
-                             max_bytes != 0 ? max_bytes : 112640, dictionary_out, err);
+    return spec->type->train(samples, max_bytes != 0 ? max_bytes : 112640, dictionary_out, err);
 }
 
 /* ---- use ---- */
@@ -282,12 +281,12 @@ presto_status presto_codec_compress(presto_codec *codec, presto_span in, presto_
     return PRESTO_OK;
 }
 
-presto_status presto_codec_decompress(presto_codec *codec, presto_span in, uint64_t max_bytes,
-                                      presto_arena *arena, presto_span *out_out,
+presto_status presto_codec_decompress(presto_codec *codec, presto_span in,
+                                      const presto_codec_room *room, presto_span *out_out,
                                       presto_error *err) {
     presto_span out;
-    codec->arena = arena;
-    codec->max_bytes = max_bytes;
+    codec->arena = room->arena;
+    codec->max_bytes = room->max_bytes;
     presto_status status = codec->spec.type->decompress(codec, in, &out, err);
     if (codec->scratch.capacity > MOST_KEPT_SCRATCH_BYTES)
         presto_buffer_done(&codec->scratch);

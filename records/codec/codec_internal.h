@@ -46,8 +46,8 @@ struct presto_codec_type {
     presto_status (*decompress)(presto_codec *codec, presto_span in, presto_span *out_out,
                                 presto_error *err);
     /* As presto_codec_train; NULL unless takes_dictionary. */
-    presto_status (*train)(presto_span samples, const size_t *sample_bytes, size_t sample_count,
-                           size_t max_bytes, presto_buffer *dictionary_out, presto_error *err);
+    presto_status (*train)(const presto_codec_samples *samples, size_t max_bytes,
+                           presto_buffer *dictionary_out, presto_error *err);
 };
 
 extern const presto_codec_type presto__codec_none;

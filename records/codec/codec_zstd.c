@@ -129,19 +129,18 @@ static presto_status decompress(presto_codec *codec, presto_span in, presto_span
     return PRESTO_OK;
 }
 
-static presto_status train(presto_span samples, const size_t *sample_bytes, size_t sample_count,
-                           size_t max_bytes, presto_buffer *dictionary_out, presto_error *err) {
+static presto_status train(const presto_codec_samples *samples, size_t max_bytes,
+                           presto_buffer *dictionary_out, presto_error *err) {
     size_t start = dictionary_out->bytes;
-    if (sample_count > UINT32_MAX)
-        sample_count = UINT32_MAX;
+    size_t count = samples->count < UINT32_MAX ? samples->count : UINT32_MAX;
     PRESTO_TRY(presto_buffer_reserve(dictionary_out, max_bytes, err));
-    size_t got = ZDICT_trainFromBuffer(dictionary_out->data + start, max_bytes, samples.data,
-                                       sample_bytes, (unsigned)sample_count);
+    size_t got = ZDICT_trainFromBuffer(dictionary_out->data + start, max_bytes, samples->bytes.data,
+                                       samples->sample_bytes, (unsigned)count);
     if (ZDICT_isError(got))
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "no zstd dictionary can be learnt from %zu sample%s of %zu byte%s: %s",
-                           sample_count, presto_plural(sample_count), samples.bytes,
-                           presto_plural(samples.bytes), ZDICT_getErrorName(got));
+                           count, presto_plural(count), samples->bytes.bytes,
+                           presto_plural(samples->bytes.bytes), ZDICT_getErrorName(got));
     dictionary_out->bytes = start + got;
     return PRESTO_OK;
 }

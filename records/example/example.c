@@ -210,22 +210,14 @@ static presto_status parse(presto__example_parser *parser, presto_sample *sample
     return PRESTO_OK;
 }
 
-presto_status presto_example_parse(presto_span in, const presto_feature_spec *specs,
-                                   size_t spec_count, presto_arena *arena,
-                                   presto_sample *sample_out, presto_error *err) {
-    presto__example_parser parser = {
-        .in = in, .specs = specs, .spec_count = spec_count, .arena = arena, .err = err};
-    return parse(&parser, sample_out);
-}
-
-presto_status presto_example_parse_some(presto_span in, const presto_feature_spec *specs,
-                                        size_t spec_count, presto_arena *arena,
-                                        presto_sample *sample_out, presto_error *err) {
-    presto__example_parser parser = {.in = in,
-                                     .specs = specs,
-                                     .spec_count = spec_count,
-                                     .only_specs = true,
-                                     .arena = arena,
-                                     .err = err};
+presto_status presto_example_parse(presto_span in, const presto_example_specs *specs,
+                                   presto_arena *arena, presto_sample *sample_out,
+                                   presto_error *err) {
+    presto__example_parser parser = {.in = in, .arena = arena, .err = err};
+    if (specs != NULL) {
+        parser.specs = specs->list;
+        parser.spec_count = specs->count;
+        parser.only_specs = specs->only_these;
+    }
     return parse(&parser, sample_out);
 }

@@ -17,32 +17,30 @@ static bool payload_holds(const uint8_t *payload, size_t bytes) {
     return presto__crc_matches(presto__load_u32(payload + bytes), crc);
 }
 
-presto_status presto_frame_parse_header(presto_span in, uint64_t offset, uint64_t max_payload_bytes,
-                                        presto_checks verify, uint64_t *payload_bytes_out,
-                                        presto_error *err) {
+presto_status presto_frame_parse_header(presto_span in, uint64_t offset,
+                                        const presto_frame_rules *rules,
+                                        uint64_t *payload_bytes_out, presto_error *err) {
     if (in.bytes == 0)
         return PRESTO_END;
     if (in.bytes < HEADER)
         return presto_fail(err, PRESTO_ERR_TRUNCATED, offset,
                            "truncated record: %zu of the 12 bytes of its header", in.bytes);
     uint64_t payload_bytes = presto__load_u64(in.data);
-    if (verify != PRESTO_CHECK_NONE && !header_holds(in.data))
+    if (rules->verify != PRESTO_CHECK_NONE && !header_holds(in.data))
         return presto_fail(err, PRESTO_ERR_CORRUPT, offset, "CRC of the record's length differs%s",
                            offset == 0 ? " (is this a TFRecord file?)" : "");
-    if (payload_bytes > max_payload_bytes)
+    if (payload_bytes > rules->max_payload_bytes)
         return presto_fail(err, PRESTO_ERR_LIMIT, offset, "record of %ju byte%s, limit %ju",
                            (uintmax_t)payload_bytes, presto_plural(payload_bytes),
-                           (uintmax_t)max_payload_bytes);
+                           (uintmax_t)rules->max_payload_bytes);
     *payload_bytes_out = payload_bytes;
     return PRESTO_OK;
 }
 
-presto_status presto_frame_parse(presto_span in, uint64_t offset, uint64_t max_payload_bytes,
-                                 presto_checks verify, presto_span *payload_out,
-                                 presto_error *err) {
+presto_status presto_frame_parse(presto_span in, uint64_t offset, const presto_frame_rules *rules,
+                                 presto_span *payload_out, presto_error *err) {
     uint64_t payload_bytes;
-    presto_status status =
-        presto_frame_parse_header(in, offset, max_payload_bytes, verify, &payload_bytes, err);
+    presto_status status = presto_frame_parse_header(in, offset, rules, &payload_bytes, err);
     if (status != PRESTO_OK)
         return status;
     size_t rest = in.bytes - HEADER;
@@ -50,7 +48,8 @@ presto_status presto_frame_parse(presto_span in, uint64_t offset, uint64_t max_p
         return presto_fail(err, PRESTO_ERR_TRUNCATED, offset,
                            "truncated record: %zu of %ju bytes after its header", rest,
                            (uintmax_t)payload_bytes + FOOTER);
-    if (verify == PRESTO_CHECK_FULL && !payload_holds(in.data + HEADER, (size_t)payload_bytes))
+    if (rules->verify == PRESTO_CHECK_FULL &&
+        !payload_holds(in.data + HEADER, (size_t)payload_bytes))
         return presto_fail(err, PRESTO_ERR_CORRUPT, offset,
                            "CRC of the record's %ju byte%s differs", (uintmax_t)payload_bytes,
                            presto_plural(payload_bytes));

@@ -335,7 +335,7 @@ static presto_status look_at_record(collector *c, presto_span record, presto__re
     else if (*kind != this_kind)
         *kind = PRESTO__KIND_BYTES; /* no one kind for all */
     if (this_kind == PRESTO__KIND_BYTES ||
-        presto_example_parse(record, NULL, 0, &c->arena, &sample, err) < 0)
+        presto_example_parse(record, NULL, &c->arena, &sample, err) < 0)
         return PRESTO_OK;
     for (size_t i = 0; i < sample.feature_count; i++)
         PRESTO_TRY(add_value(c, &sample.features[i], err));
@@ -355,7 +355,8 @@ static presto_status look_at_sample(collector *c, const sampler *taken, presto_e
         presto_span record, payload = sampled(taken, i);
         presto_arena_reset(&c->arena);
         presto_status decoded = presto_codec_decompress(
-            codec, payload, PRESTO_CODEC_MAX_RECORD_BYTES, &c->arena, &record, err);
+            codec, payload, &(presto_codec_room){&c->arena, PRESTO_CODEC_MAX_RECORD_BYTES}, &record,
+            err);
         if (decoded == PRESTO_ERR_MEMORY)
             status = decoded;
         if (decoded < 0)

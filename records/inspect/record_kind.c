@@ -54,7 +54,7 @@ static presto_status check_list_entry(presto_span in, presto_span entry, presto_
 presto_status presto__sequence_check(presto_span in, presto_arena *arena, presto_error *err) {
     presto_sample sample;
     /* The context is field 1, like an Example's features; an Example does not know field 2. */
-    PRESTO_TRY(presto_example_parse(in, NULL, 0, arena, &sample, err));
+    PRESTO_TRY(presto_example_parse(in, NULL, arena, &sample, err));
     presto__wire wire = presto__wire_of(in);
     while (wire.at != wire.end) {
         presto__wire_field field;
@@ -117,8 +117,9 @@ static presto_status try_codec(const guess *job, const presto_codec_spec *spec, 
     presto_status status = PRESTO_OK;
     for (size_t i = 0; i < job->count && status == PRESTO_OK && !fits; i++) {
         presto_span record;
-        presto_status result = presto_codec_decompress(codec, job->payloads[i], (uint64_t)256 << 20,
-                                                       job->arena, &record, job->err);
+        presto_status result = presto_codec_decompress(
+            codec, job->payloads[i], &(presto_codec_room){job->arena, (uint64_t)256 << 20}, &record,
+            job->err);
         if (result == PRESTO_ERR_MEMORY)
             status = result;
         else if (result == PRESTO_OK)

@@ -157,9 +157,9 @@ presto_status presto__scan_next(presto__scan *scan, presto__scan_item *item_out,
     uint64_t payload_bytes;
     presto__byte_stream_forget(scan->stream, scan->offset);
     PRESTO_TRY(view(scan, scan->offset, HEADER, &bytes, err));
-    presto_status status =
-        presto_frame_parse_header(bytes, scan->offset, scan->max_payload_bytes, PRESTO_CHECK_HEADER,
-                                  &payload_bytes, &scan->fault);
+    presto_status status = presto_frame_parse_header(
+        bytes, scan->offset, &(presto_frame_rules){scan->max_payload_bytes, PRESTO_CHECK_HEADER},
+        &payload_bytes, &scan->fault);
     if (status == PRESTO_END)
         return finish(scan, item_out);
     if (status < 0 && scan->offset == 0)
@@ -180,7 +180,8 @@ presto_status presto__scan_next(presto__scan *scan, presto__scan_item *item_out,
                     want - HEADER);
         return lose_until_next(scan, PRESTO_FAULT_TRUNCATED, item_out, err);
     }
-    status = presto_frame_parse(bytes, scan->offset, scan->max_payload_bytes, PRESTO_CHECK_FULL,
+    status = presto_frame_parse(bytes, scan->offset,
+                                &(presto_frame_rules){scan->max_payload_bytes, PRESTO_CHECK_FULL},
                                 &payload, &scan->fault);
     if (status < 0) {
         status = lose_until_next(scan, PRESTO_FAULT_PAYLOAD, item_out, err);

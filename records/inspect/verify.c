@@ -85,7 +85,9 @@ static presto_status check_content(verifier *v, presto_span record, presto_error
                                                 : presto__record_kind_of(record, &v->arena);
     switch (v->kind) {
     case PRESTO__KIND_EXAMPLE:
-        return presto_example_parse(record, v->options->features, v->options->feature_count,
+        return presto_example_parse(record,
+                                    &(presto_example_specs){.list = v->options->features,
+                                                            .count = v->options->feature_count},
                                     &v->arena, &sample, fault);
     case PRESTO__KIND_SEQUENCE:
         return presto__sequence_check(record, &v->arena, fault);
@@ -102,7 +104,8 @@ static presto_status check_record(verifier *v, const presto__scan_item *item, pr
     presto_fault_kind kind = PRESTO_FAULT_CODEC;
     presto_arena_reset(&v->arena);
     presto_status status = presto_codec_decompress(
-        v->codec, item->payload, v->options->max_record_bytes, &v->arena, &record, &fault);
+        v->codec, item->payload, &(presto_codec_room){&v->arena, v->options->max_record_bytes},
+        &record, &fault);
     if (status == PRESTO_OK) {
         kind = PRESTO_FAULT_EXAMPLE;
         status = check_content(v, record, &fault);

@@ -28,8 +28,9 @@ static presto_status view(presto__byte_stream *stream, uint64_t offset, size_t c
 
 static bool header_holds(presto_span header) {
     uint64_t bytes;
-    return presto_frame_parse_header(header, 0, UINT64_MAX, PRESTO_CHECK_HEADER, &bytes, NULL) ==
-           PRESTO_OK;
+    return presto_frame_parse_header(header, 0,
+                                     &(presto_frame_rules){UINT64_MAX, PRESTO_CHECK_HEADER}, &bytes,
+                                     NULL) == PRESTO_OK;
 }
 
 /* Is there a whole frame at `offset`? Its header is known to be correct. */
@@ -37,8 +38,8 @@ static presto_status frame_holds(presto__byte_stream *stream, uint64_t offset,
                                  uint64_t payload_bytes, bool *holds, presto_error *err) {
     presto_span frame, payload;
     PRESTO_TRY(view(stream, offset, (size_t)payload_bytes + OVERHEAD, &frame, err));
-    *holds = presto_frame_parse(frame, offset, UINT64_MAX, PRESTO_CHECK_FULL, &payload, NULL) ==
-             PRESTO_OK;
+    *holds = presto_frame_parse(frame, offset, &(presto_frame_rules){UINT64_MAX, PRESTO_CHECK_FULL},
+                                &payload, NULL) == PRESTO_OK;
     return PRESTO_OK;
 }
 

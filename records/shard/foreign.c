@@ -225,8 +225,9 @@ static presto_status look_at(presto__byte_stream *stream, uint64_t max_payload_b
     presto_status status = presto__byte_stream_view(stream, 0, HEAD_BYTES, &head, err);
     if (status == PRESTO_ERR_MEMORY || status == PRESTO_ERR_STOPPED)
         return status;
-    if (head.bytes == 0 || presto_frame_parse_header(head, 0, UINT64_MAX, PRESTO_CHECK_HEADER,
-                                                     &bytes, NULL) == PRESTO_OK)
+    if (head.bytes == 0 ||
+        presto_frame_parse_header(head, 0, &(presto_frame_rules){UINT64_MAX, PRESTO_CHECK_HEADER},
+                                  &bytes, NULL) == PRESTO_OK)
         return PRESTO_OK;
     const presto__content *content = presto__content_of(head);
     if (content == &text_content && head.bytes < LEAST_TEXT_BYTES)

@@ -75,8 +75,9 @@ static presto_status check_header(fetch *job, presto_span header, uint64_t offse
                                   uint64_t place_bytes, presto_error *err) {
     const presto_shard_options *options = &job->shard->options;
     uint64_t payload_bytes = 0;
-    presto_status status = presto_frame_parse_header(header, offset, options->max_payload_bytes,
-                                                     options->verify, &payload_bytes, err);
+    presto_status status = presto_frame_parse_header(
+        header, offset, &(presto_frame_rules){options->max_payload_bytes, options->verify},
+        &payload_bytes, err);
     if (status == PRESTO_OK && payload_bytes + OVERHEAD != place_bytes)
         status =
             presto_fail(err, PRESTO_ERR_CORRUPT, offset,
@@ -94,8 +95,9 @@ static void parse_record(fetch *job, size_t i, presto_span frame) {
     uint64_t offset = job->offsets[i];
     presto_status status = check_header(job, frame, offset, frame.bytes, err);
     if (status == PRESTO_OK)
-        status = presto_frame_parse(frame, offset, options->max_payload_bytes, options->verify,
-                                    &payload, err);
+        status = presto_frame_parse(
+            frame, offset, &(presto_frame_rules){options->max_payload_bytes, options->verify},
+            &payload, err);
     mark(job, i, status, payload);
 }
 
@@ -259,9 +261,10 @@ static presto_status mark_damaged(fetch *job, size_t i) {
         if (got < want)
             status = presto__shard_fail_short(shard, job->first + i, offset + got, &why);
         else
-            status = presto_frame_parse_header(presto_span_of(header, got), offset,
-                                               shard->options.max_payload_bytes,
-                                               PRESTO_CHECK_HEADER, &payload_bytes, &why);
+            status = presto_frame_parse_header(
+                presto_span_of(header, got), offset,
+                &(presto_frame_rules){shard->options.max_payload_bytes, PRESTO_CHECK_HEADER},
+                &payload_bytes, &why);
         if (status >= 0)
             (void)presto_fail(&why, PRESTO_ERR_TRUNCATED, offset,
                               "truncated record: %ju of %ju bytes after its header",

@@ -112,9 +112,10 @@ static presto_status hop_once(hopper *hop, uint64_t offset, uint64_t *next_out, 
     uint64_t payload_bytes;
     PRESTO_TRY(view_header(hop, offset, &header, err));
     /* Lengths are followed here, so they are checked at any verify level. */
-    presto_status status =
-        presto_frame_parse_header(header, offset, hop->shard->options.max_payload_bytes,
-                                  PRESTO_CHECK_HEADER, &payload_bytes, err);
+    presto_status status = presto_frame_parse_header(
+        header, offset,
+        &(presto_frame_rules){hop->shard->options.max_payload_bytes, PRESTO_CHECK_HEADER},
+        &payload_bytes, err);
     /* A record larger than the rest of the file is cut, or no record, whatever the limit. */
     if (status == PRESTO_ERR_LIMIT && hop->stream == NULL &&
         presto__load_u64(header.data) > hop->end - offset)

@@ -54,8 +54,8 @@ static presto_status run(const void *state, presto_step_context *context, const 
 }
 
 static presto_status run_window(const void *state, presto_step_context *context,
-                                const presto_part *in, const presto_window *wanted,
-                                presto_part *out_out, presto_error *err) {
+                                const presto_part *in, presto_part *out_io, presto_error *err) {
+    const presto_window *wanted = &out_io->window;
     (void)state;
     presto_tensor_spec spec = presto__window_spec(&in->whole, wanted);
     spec.dtype = PRESTO_FLOAT32;
@@ -66,9 +66,8 @@ static presto_status run_window(const void *state, presto_step_context *context,
     const presto__pixelwise_row row = {presto__pixelwise_kernel(context, in->whole.dtype),
                                        row_values, row_values * sizeof(float), NULL};
     presto__pixelwise_rows(in, wanted, &row, data);
-    out_out->tensor.spec = spec;
-    out_out->tensor.data = data;
-    out_out->window = *wanted;
+    out_io->tensor.spec = spec;
+    out_io->tensor.data = data;
     return PRESTO_OK;
 }
 

@@ -197,10 +197,10 @@ static presto_status measure(const void *state, presto_step_context *context,
 }
 
 static presto_status run_window(const void *state, presto_step_context *context,
-                                const presto_part *in, const presto_window *wanted,
-                                presto_part *out_out, presto_error *err) {
+                                const presto_part *in, presto_part *out_io, presto_error *err) {
     (void)state, (void)in;
-    return read_image(presto_step_worker(context), context, wanted, out_out, err);
+    const presto_window wanted = out_io->window;
+    return read_image(presto_step_worker(context), context, &wanted, out_io, err);
 }
 
 static const presto_step_windows windows = {.measure = measure, .run_window = run_window};

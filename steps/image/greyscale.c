@@ -52,8 +52,8 @@ static presto_status infer(const void *state, const presto_tensor_spec *in,
 }
 
 static presto_status run_window(const void *state, presto_step_context *context,
-                                const presto_part *in, const presto_window *wanted,
-                                presto_part *out_out, presto_error *err) {
+                                const presto_part *in, presto_part *out_io, presto_error *err) {
+    const presto_window *wanted = &out_io->window;
     presto_tensor_spec spec;
     PRESTO_TRY(infer(state, &in->whole, &spec, err));
     spec = presto__window_spec(&spec, wanted);
@@ -63,9 +63,8 @@ static presto_status run_window(const void *state, presto_step_context *context,
     const presto__pixelwise_row row = {presto__pixelwise_kernel(context, in->whole.dtype), columns,
                                        columns * presto_dtype_bytes(in->whole.dtype), NULL};
     presto__pixelwise_rows(in, wanted, &row, data);
-    out_out->tensor.spec = spec;
-    out_out->tensor.data = data;
-    out_out->window = *wanted;
+    out_io->tensor.spec = spec;
+    out_io->tensor.data = data;
     return PRESTO_OK;
 }
 
@@ -74,8 +73,8 @@ static presto_status run(const void *state, presto_step_context *context, const 
     presto_tensor_spec spec;
     PRESTO_TRY(infer(state, &in->spec, &spec, err));
     presto_part whole = presto__part_of_whole(in);
-    presto_part out;
-    PRESTO_TRY(run_window(state, context, &whole, &whole.window, &out, err));
+    presto_part out = {.whole = spec, .window = whole.window};
+    PRESTO_TRY(run_window(state, context, &whole, &out, err));
     *out_out = out.tensor;
     return PRESTO_OK;
 }

@@ -112,8 +112,8 @@ static presto_status infer(const void *state, const presto_tensor_spec *in,
 }
 
 static presto_status run_window(const void *state, presto_step_context *context,
-                                const presto_part *in, const presto_window *wanted,
-                                presto_part *out_out, presto_error *err) {
+                                const presto_part *in, presto_part *out_io, presto_error *err) {
+    const presto_window *wanted = &out_io->window;
     const normalize_state *normalize = state;
     presto_tensor_spec spec;
     PRESTO_TRY(infer(state, &in->whole, &spec, err));
@@ -125,9 +125,8 @@ static presto_status run_window(const void *state, presto_step_context *context,
     const presto__pixelwise_row row = {presto__pixelwise_kernel(context, in->whole.dtype), values,
                                        values * sizeof(float), &normalize->patterns[channels]};
     presto__pixelwise_rows(in, wanted, &row, data);
-    out_out->tensor.spec = spec;
-    out_out->tensor.data = data;
-    out_out->window = *wanted;
+    out_io->tensor.spec = spec;
+    out_io->tensor.data = data;
     return PRESTO_OK;
 }
 
@@ -135,8 +134,8 @@ static presto_status run(const void *state, presto_step_context *context, const 
                          presto_tensor *out_out, presto_error *err) {
     PRESTO_TRY(infer(state, &in->spec, &out_out->spec, err));
     presto_part whole = presto__part_of_whole(in);
-    presto_part out;
-    PRESTO_TRY(run_window(state, context, &whole, &whole.window, &out, err));
+    presto_part out = {.whole = out_out->spec, .window = whole.window};
+    PRESTO_TRY(run_window(state, context, &whole, &out, err));
     *out_out = out.tensor;
     return PRESTO_OK;
 }

@@ -122,8 +122,8 @@ static presto_window need(const void *state, const presto_tensor_spec *in,
 }
 
 static presto_status run_window(const void *state, presto_step_context *context,
-                                const presto_part *in, const presto_window *wanted,
-                                presto_part *out_out, presto_error *err) {
+                                const presto_part *in, presto_part *out_io, presto_error *err) {
+    const presto_window *wanted = &out_io->window;
     presto_tensor_spec whole;
     PRESTO_TRY(infer(state, &in->whole, &whole, err));
     const presto__resized resized = {whole.dims[0], whole.dims[1], *wanted};
@@ -134,9 +134,8 @@ static presto_status run_window(const void *state, presto_step_context *context,
         presto__window_copy(in, wanted, data);
     else
         PRESTO_TRY(presto__resize(presto_step_worker(context), in, &resized, data, err));
-    out_out->tensor.spec = spec;
-    out_out->tensor.data = data;
-    out_out->window = *wanted;
+    out_io->tensor.spec = spec;
+    out_io->tensor.data = data;
     return PRESTO_OK;
 }
 
@@ -145,9 +144,8 @@ static presto_status run(const void *state, presto_step_context *context, const 
     presto_tensor_spec spec;
     PRESTO_TRY(infer(state, &in->spec, &spec, err));
     presto_part whole = presto__part_of_whole(in);
-    presto_window wanted = {0, 0, spec.dims[0], spec.dims[1]};
-    presto_part out;
-    PRESTO_TRY(run_window(state, context, &whole, &wanted, &out, err));
+    presto_part out = {.whole = spec, .window = {0, 0, spec.dims[0], spec.dims[1]}};
+    PRESTO_TRY(run_window(state, context, &whole, &out, err));
     *out_out = out.tensor;
     return PRESTO_OK;
 }

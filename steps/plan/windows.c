@@ -122,12 +122,12 @@ presto_status presto__windows_run(presto_plan_worker *worker, const presto__stag
     for (size_t i = group->first; i < crop; i++) {
         const presto__pipeline_step *step = presto__plan_step(worker->plan, i);
         presto_step_context *context = &worker->contexts[i];
-        presto_part out = {.whole = worker->specs[i]};
+        presto_part out = {.whole = worker->specs[i], .window = worker->wanted[i]};
         /* The step before the crop writes the stage's output if its window is the crop's. */
         context->is_last = i + 1 == crop && worker->contexts[crop].is_last;
         context->row_spec = &worker->specs[crop];
-        presto_status status = step->type->windows->run_window(step->state, context, &part,
-                                                               &worker->wanted[i], &out, err);
+        presto_status status =
+            step->type->windows->run_window(step->state, context, &part, &out, err);
         presto__timing_mark(worker, i);
         if (status < 0)
             return presto__plan_fail(worker, i, status, err);

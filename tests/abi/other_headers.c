@@ -133,9 +133,10 @@ static void check_records(const char *const *paths, const char *copy) {
     presto_dataset *dataset;
     MAKE(presto_convert_options, convert);
     MAKE(presto_verify_options, verify);
+    convert->dir = copy;
     MAKE(presto_info_options, looking);
     MAKE(presto_shard_options, shard);
-    need_ok(presto_convert(NULL, paths, 1, copy, convert, converted, &err), &err);
+    need_ok(presto_convert(paths, 1, convert, converted, &err), &err);
     CHECK_FILLED(presto_convert_result, converted);
     NEED(converted->samples == 20, "%ju samples", (uintmax_t)converted->samples);
     memset(verified, 0, sizeof *verified);

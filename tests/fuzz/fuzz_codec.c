@@ -22,13 +22,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
         FUZZ_HOLDS(presto_codec_new(&spec, &codec, NULL) == PRESTO_OK);
     }
     presto_arena_reset(&arena);
-    if (presto_codec_decompress(codec, in, LIMIT, &arena, &out, NULL) == PRESTO_OK)
+    if (presto_codec_decompress(codec, in, &(presto_codec_room){&arena, LIMIT}, &out, NULL) ==
+        PRESTO_OK)
         FUZZ_HOLDS(out.bytes <= LIMIT);
     FUZZ_HOLDS(arena.total_bytes < 16 * LIMIT);
     if (bytes > 0 && bytes <= 65536) {
         presto_buffer packed = {0};
         FUZZ_HOLDS(presto_codec_compress(codec, in, &packed, NULL) == PRESTO_OK);
-        FUZZ_HOLDS(presto_codec_decompress(codec, presto_buffer_span(&packed), LIMIT, &arena, &out,
+        FUZZ_HOLDS(presto_codec_decompress(codec, presto_buffer_span(&packed),
+                                           &(presto_codec_room){&arena, LIMIT}, &out,
                                            NULL) == PRESTO_OK);
         FUZZ_HOLDS(presto_span_equal(in, out));
         presto_buffer_done(&packed);

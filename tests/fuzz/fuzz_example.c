@@ -15,20 +15,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     presto_buffer first = {0}, second = {0};
     presto_sample sample;
     presto_error err;
-    if (presto_example_parse(presto_span_of(data, bytes), specs, 2, &arena, &sample, &err) ==
-        PRESTO_OK) {
+    if (presto_example_parse(presto_span_of(data, bytes),
+                             &(presto_example_specs){.list = specs, .count = 2}, &arena, &sample,
+                             &err) == PRESTO_OK) {
         /* A tensor with fewer values than elements ("the last value fills the rest") may be too
          * large to write. */
         if (presto_example_append(&first, &sample, &err) == PRESTO_OK) {
-            FUZZ_HOLDS(presto_example_parse(presto_buffer_span(&first), specs, 2, &arena, &sample,
-                                            &err) == PRESTO_OK);
+            FUZZ_HOLDS(presto_example_parse(presto_buffer_span(&first),
+                                            &(presto_example_specs){.list = specs, .count = 2},
+                                            &arena, &sample, &err) == PRESTO_OK);
             FUZZ_HOLDS(presto_example_append(&second, &sample, &err) == PRESTO_OK);
             FUZZ_HOLDS(presto_span_equal(presto_buffer_span(&first), presto_buffer_span(&second)));
         }
     } else {
         FUZZ_HOLDS(err.offset == PRESTO_NO_OFFSET || err.offset <= bytes);
     }
-    presto_example_parse(presto_span_of(data, bytes), NULL, 0, &arena, &sample, NULL);
+    presto_example_parse(presto_span_of(data, bytes), NULL, &arena, &sample, NULL);
     presto_buffer_done(&first);
     presto_buffer_done(&second);
     presto_arena_done(&arena);

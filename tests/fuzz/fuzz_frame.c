@@ -8,9 +8,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     presto_buffer again = {0};
     for (size_t at = 0; at < bytes;) {
         presto_span payload;
-        if (presto_frame_parse(presto_span_of(data + at, bytes - at), at,
-                               PRESTO_FRAME_MAX_PAYLOAD_BYTES, PRESTO_CHECK_FULL, &payload,
-                               NULL) != PRESTO_OK)
+        if (presto_frame_parse(
+                presto_span_of(data + at, bytes - at), at,
+                &(presto_frame_rules){PRESTO_FRAME_MAX_PAYLOAD_BYTES, PRESTO_CHECK_FULL}, &payload,
+                NULL) != PRESTO_OK)
             break;
         again.bytes = 0;
         FUZZ_HOLDS(presto_frame_append(&again, payload, NULL) == PRESTO_OK);

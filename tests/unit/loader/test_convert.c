@@ -57,7 +57,10 @@ static presto_status convert(const char *from, const char *to,
                              const presto_convert_options *options, presto_convert_result *result,
                              presto_error *err) {
     const char *paths[] = {at(from)};
-    return presto_convert(pipeline, paths, 1, at(to), options, result, err);
+    presto_convert_options with = *options;
+    with.pipeline = pipeline;
+    with.dir = at(to);
+    return presto_convert(paths, 1, &with, result, err);
 }
 
 static uint32_t digest_folder(const char *name) {
@@ -497,7 +500,8 @@ START_TEST(names_of_labels_come_along) {
     options.split = NULL;
     options.codec = "zstd:1";
     const char *paths[] = {at("second")};
-    ck_assert_ok(presto_convert(NULL, paths, 1, at("third"), &options, &result, &err), &err);
+    options.dir = at("third");
+    ck_assert_ok(presto_convert(paths, 1, &options, &result, &err), &err);
     check_labels("third", folders, 4);
     tear_down();
 }

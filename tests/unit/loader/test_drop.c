@@ -213,8 +213,10 @@ START_TEST(a_conversion_stores_what_is_left) {
         options.threads = threads;
         options.shards = 3;
         options.sync = false;
+        options.pipeline = pipeline;
+        options.dir = out;
         const char *paths[] = {dir};
-        ck_assert_ok(presto_convert(pipeline, paths, 1, out, &options, &result, &err), &err);
+        ck_assert_ok(presto_convert(paths, 1, &options, &result, &err), &err);
         ck_assert_uint_eq(result.samples, wanted_count);
         const char *datasets[] = {out};
         presto_dataset *dataset;

@@ -48,7 +48,9 @@ static presto_status convert(int round, presto_progress_fn on_progress) {
     options.sync = false;
     options.on_progress = on_progress;
     snprintf(out, sizeof out, "%s/out-%d", dir, round);
-    presto_status status = presto_convert(pipeline, paths, COPIES, out, &options, &result, &err);
+    options.pipeline = pipeline;
+    options.dir = out;
+    presto_status status = presto_convert(paths, COPIES, &options, &result, &err);
     presto_check_remove_tree(out);
     return status;
 }

@@ -49,8 +49,9 @@ static presto_status convert(const char *to, bool resume) {
     options.file_compression = file_compression;
     options.threads = threads;
     options.resume = resume;
-    return presto_convert(recodes ? NULL : pipeline, paths, 1, in_base(to), &options, &result,
-                          &err);
+    options.pipeline = recodes ? NULL : pipeline;
+    options.dir = in_base(to);
+    return presto_convert(paths, 1, &options, &result, &err);
 }
 
 static void set_up(unsigned with_threads) {

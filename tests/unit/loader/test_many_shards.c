@@ -64,7 +64,9 @@ static presto_convert_options options_of(size_t way) {
 
 static presto_status convert(const char *to, const presto_convert_options *options) {
     const char *paths[] = {at("in")};
-    return presto_convert(NULL, paths, 1, at(to), options, &result, &err);
+    presto_convert_options with = *options;
+    with.dir = at(to);
+    return presto_convert(paths, 1, &with, &result, &err);
 }
 
 /* A bit of sample DAMAGED, before its key: there and back. */

@@ -81,7 +81,8 @@ static presto_status recode(const char *in, const char *out, const char *codec,
     options.shards = shards;
     options.threads = 3;
     options.sync = false;
-    presto_status status = presto_convert(NULL, &in, 1, out, &options, &result, &err);
+    options.dir = out;
+    presto_status status = presto_convert(&in, 1, &options, &result, &err);
     if (status == PRESTO_OK)
         ck_assert_uint_eq(result.samples, RECORDS);
     return status;
@@ -101,9 +102,9 @@ static void check_records(presto_dataset *dataset) {
         size_t at = presto_dataset_locate(dataset, i, &record);
         ck_assert_ok(presto_dataset_shard_at(dataset, at, &shard, &err), &err);
         ck_assert_ok(presto_shard_fetch(shard, record, 1, &block, &err), &err);
-        ck_assert_ok(
-            presto_codec_decompress(codec, block.records[0].payload, 1 << 20, &arena, &raw, &err),
-            &err);
+        ck_assert_ok(presto_codec_decompress(codec, block.records[0].payload,
+                                             &(presto_codec_room){&arena, 1 << 20}, &raw, &err),
+                     &err);
         want.bytes = 0;
         append_example(&want, i);
         ck_assert(presto_span_equal(raw, presto_buffer_span(&want)));
@@ -226,7 +227,8 @@ static presto_status resume(const char *in, const char *out, presto_convert_resu
     presto_convert_options_defaults(&options);
     options.resume = true;
     options.sync = false;
-    return presto_convert(NULL, &in, 1, out, &options, result, &err);
+    options.dir = out;
+    return presto_convert(&in, 1, &options, result, &err);
 }
 
 START_TEST(a_dataset_made_of_another_input_is_not_taken_for_this_one) {

@@ -77,7 +77,10 @@ static presto_convert_options by_size(uint64_t shard_bytes) {
 
 static presto_status convert(const char *to, const presto_convert_options *options) {
     const char *paths[] = {at("source")};
-    return presto_convert(pipeline, paths, 1, at(to), options, &result, &err);
+    presto_convert_options with = *options;
+    with.pipeline = pipeline;
+    with.dir = at(to);
+    return presto_convert(paths, 1, &with, &result, &err);
 }
 
 /* The bytes of all shards in a row, and the size of each. */
@@ -141,8 +144,9 @@ static void read_frames(const char *name, uint64_t frames_out[FILES]) {
     size_t left = all.bytes.bytes;
     for (int i = 0; i < FILES; i++) {
         presto_span payload;
-        ck_assert_ok(presto_frame_parse(presto_span_of(from, left), 0, left, PRESTO_CHECK_FULL,
-                                        &payload, &err),
+        ck_assert_ok(presto_frame_parse(presto_span_of(from, left), 0,
+                                        &(presto_frame_rules){left, PRESTO_CHECK_FULL}, &payload,
+                                        &err),
                      &err);
         frames_out[i] = payload.bytes + PRESTO_FRAME_OVERHEAD_BYTES;
         from += frames_out[i];

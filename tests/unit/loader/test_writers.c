@@ -68,7 +68,10 @@ static presto_convert_options defaults(presto_file_compression compression, size
 static presto_status convert(const char *from, const char *to,
                              const presto_convert_options *options) {
     const char *paths[] = {at(from)};
-    return presto_convert(pipeline, paths, 1, at(to), options, &result, &err);
+    presto_convert_options with = *options;
+    with.pipeline = pipeline;
+    with.dir = at(to);
+    return presto_convert(paths, 1, &with, &result, &err);
 }
 
 static uint32_t digest_folder(const char *name) {

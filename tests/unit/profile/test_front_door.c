@@ -37,7 +37,11 @@ static void tear_down(void) {
 static void convert(presto_convert_result *result) {
     presto_error err;
     const char *paths[] = {photos};
-    ck_assert_ok(presto_convert(pipeline, paths, 1, dataset_dir, NULL, result, &err), &err);
+    presto_convert_options options;
+    presto_convert_options_defaults(&options);
+    options.pipeline = pipeline;
+    options.dir = dataset_dir;
+    ck_assert_ok(presto_convert(paths, 1, &options, result, &err), &err);
 }
 
 START_TEST(version_macros_are_those_of_the_library) {
@@ -270,10 +274,14 @@ END_TEST
 START_TEST(sweep_takes_null_options) {
     presto_error err;
     presto_sweep *sweep = NULL;
+    presto_sweep_options options;
     set_up();
+    ck_assert_status(presto_sweep_run(NULL, 0, NULL, &sweep, &err), PRESTO_ERR_ARGUMENT, &err);
+    ck_assert_ptr_nonnull(strstr(err.message, "needs a pipeline"));
+    presto_sweep_options_defaults(&options);
+    options.pipeline = pipeline;
     const char *paths[] = {photos};
-    ck_assert_status(presto_sweep_run(pipeline, paths, 1, NULL, &sweep, &err), PRESTO_ERR_ARGUMENT,
-                     &err);
+    ck_assert_status(presto_sweep_run(paths, 1, &options, &sweep, &err), PRESTO_ERR_ARGUMENT, &err);
     ck_assert_ptr_nonnull(strstr(err.message, "work folder"));
     ck_assert_ptr_null(sweep);
     tear_down();

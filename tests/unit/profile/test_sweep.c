@@ -101,7 +101,9 @@ static presto_sweep *run(const place *at, const presto_sweep_options *options) {
     const char *paths[] = {at->photos};
     presto_sweep *sweep = NULL;
     presto_error err;
-    ck_assert_ok(presto_sweep_run(pipeline, paths, 1, options, &sweep, &err), &err);
+    presto_sweep_options with = *options;
+    with.pipeline = pipeline;
+    ck_assert_ok(presto_sweep_run(paths, 1, &with, &sweep, &err), &err);
     presto_pipeline_free(pipeline);
     return sweep;
 }
@@ -208,7 +210,8 @@ START_TEST(labels_from_a_csv_file_make_it_the_first_samples) {
     options.samples = 3;
     options.split_count = 2;
     presto_sweep *sweep = NULL;
-    ck_assert_ok(presto_sweep_run(pipeline, paths, 1, &options, &sweep, &err), &err);
+    options.pipeline = pipeline;
+    ck_assert_ok(presto_sweep_run(paths, 1, &options, &sweep, &err), &err);
     ck_assert_ptr_nonnull(strstr(presto_sweep_note(sweep, 0), "the first 3 of 8"));
     ck_assert_uint_eq(presto_sweep_get_facts(sweep)->samples, 3);
     presto_sweep_free(sweep);
@@ -290,8 +293,9 @@ START_TEST(a_sweep_that_is_stopped_leaves_nothing_behind) {
         options.on_trial_user = &seen;
         presto_sweep *sweep = NULL;
         presto_error err;
-        ck_assert_status(presto_sweep_run(pipeline, paths, 1, &options, &sweep, &err),
-                         PRESTO_ERR_STOPPED, &err);
+        options.pipeline = pipeline;
+        ck_assert_status(presto_sweep_run(paths, 1, &options, &sweep, &err), PRESTO_ERR_STOPPED,
+                         &err);
         ck_assert_ptr_null(sweep);
         ck_assert_uint_eq(seen.calls, stop_at);
         ck_assert_uint_eq(count_entries(at.work), 0);
@@ -311,7 +315,8 @@ START_TEST(a_photo_that_cannot_be_decoded_ends_the_sweep_by_its_name) {
     presto_sweep_options options = small_options(&at);
     presto_sweep *sweep = NULL;
     presto_error err;
-    presto_status status = presto_sweep_run(pipeline, paths, 1, &options, &sweep, &err);
+    options.pipeline = pipeline;
+    presto_status status = presto_sweep_run(paths, 1, &options, &sweep, &err);
     ck_assert_int_lt(status, 0);
     char text[2048];
     presto_error_format(&err, text, sizeof text);
@@ -344,7 +349,8 @@ START_TEST(samples_of_different_shapes_are_measured_in_batches) {
     presto_sweep_options options = small_options(&at);
     options.batch_samples = 5; /* eight wide ones and four tall ones: the second batch is mixed */
     presto_sweep *sweep = NULL;
-    ck_assert_ok(presto_sweep_run(pipeline, paths, 2, &options, &sweep, &err), &err);
+    options.pipeline = pipeline;
+    ck_assert_ok(presto_sweep_run(paths, 2, &options, &sweep, &err), &err);
     ck_assert_uint_eq(presto_sweep_get_facts(sweep)->batch_samples, 5);
     ck_assert_uint_eq(presto_sweep_result_count(sweep), 1 + 2 * 2);
     for (size_t i = 0; i < presto_sweep_result_count(sweep); i++)
@@ -426,8 +432,9 @@ START_TEST(options_that_make_no_sense_are_refused_before_anything_is_made) {
         options.cold_epochs = i == 9 ? 0 : i == 10 ? 1001 : 1;
         presto_sweep *sweep = NULL;
         presto_error err;
-        ck_assert_status(presto_sweep_run(pipeline, paths, 1, &options, &sweep, &err),
-                         PRESTO_ERR_ARGUMENT, &err);
+        options.pipeline = pipeline;
+        ck_assert_status(presto_sweep_run(paths, 1, &options, &sweep, &err), PRESTO_ERR_ARGUMENT,
+                         &err);
     }
     ck_assert_int_ne(access(at.work, F_OK), 0);
     presto_pipeline_free(pipeline);

@@ -62,8 +62,8 @@ static void round_trip(presto_codec *codec, presto_span in, presto_arena *arena)
     ck_assert_mem_eq(packed.data, "head", 4);
     uint8_t *copy = presto_check_copy(presto_span_of(packed.data + 4, packed.bytes - 4));
     presto_span out;
-    ck_assert_ok(presto_codec_decompress(codec, presto_span_of(copy, packed.bytes - 4), LIMIT,
-                                         arena, &out, &err),
+    ck_assert_ok(presto_codec_decompress(codec, presto_span_of(copy, packed.bytes - 4),
+                                         &(presto_codec_room){arena, LIMIT}, &out, &err),
                  &err);
     ck_assert(presto_span_equal(in, out));
     free(copy);
@@ -216,10 +216,15 @@ START_TEST(the_limit_on_the_decompressed_size_is_exact) {
                      &err);
         presto_span in = presto_buffer_span(&packed);
         for (int round = 0; round < 3; round++) {
-            ck_assert_ok(presto_codec_decompress(codec, in, 100001, &arena, &out, &err), &err);
-            ck_assert_ok(presto_codec_decompress(codec, in, 100000, &arena, &out, &err), &err);
-            ck_assert_status(presto_codec_decompress(codec, in, 99999, &arena, &out, &err),
-                             PRESTO_ERR_LIMIT, &err);
+            ck_assert_ok(presto_codec_decompress(codec, in, &(presto_codec_room){&arena, 100001},
+                                                 &out, &err),
+                         &err);
+            ck_assert_ok(presto_codec_decompress(codec, in, &(presto_codec_room){&arena, 100000},
+                                                 &out, &err),
+                         &err);
+            ck_assert_status(
+                presto_codec_decompress(codec, in, &(presto_codec_room){&arena, 99999}, &out, &err),
+                PRESTO_ERR_LIMIT, &err);
         }
         presto_buffer_done(&packed);
         presto_arena_done(&arena);
@@ -240,8 +245,8 @@ START_TEST(a_bomb_does_not_get_its_memory) {
         presto_span out;
         ck_assert_ok(presto_codec_compress(codec, presto_span_of(zeros, bytes), &packed, &err),
                      &err);
-        ck_assert_status(presto_codec_decompress(codec, presto_buffer_span(&packed), 1 << 20,
-                                                 &arena, &out, &err),
+        ck_assert_status(presto_codec_decompress(codec, presto_buffer_span(&packed),
+                                                 &(presto_codec_room){&arena, 1 << 20}, &out, &err),
                          PRESTO_ERR_LIMIT, &err);
         ck_assert_uint_lt(arena.total_bytes, 2 << 20);
         presto_buffer_done(&packed);
@@ -266,8 +271,9 @@ START_TEST(damage_never_reads_outside) {
         ck_assert_ok(presto_codec_compress(codec, presto_span_of(data, 3000), &packed, &err), &err);
         for (size_t cut = 0; cut < packed.bytes; cut++) {
             uint8_t *copy = presto_check_copy(presto_span_of(packed.data, cut));
-            presto_status status = presto_codec_decompress(codec, presto_span_of(copy, cut),
-                                                           1 << 20, &arena, &out, &err);
+            presto_status status =
+                presto_codec_decompress(codec, presto_span_of(copy, cut),
+                                        &(presto_codec_room){&arena, 1 << 20}, &out, &err);
             ck_assert_msg(status < 0, "%s cut to %zu of %zu bytes passes", texts[i], cut,
                           packed.bytes);
             free(copy);
@@ -278,8 +284,9 @@ START_TEST(damage_never_reads_outside) {
             for (uint64_t flips = 1 + presto_rng_below(&rng, 4); flips > 0; flips--)
                 copy[presto_rng_below(&rng, packed.bytes)] ^=
                     (uint8_t)(1U << presto_rng_below(&rng, 8));
-            if (presto_codec_decompress(codec, presto_span_of(copy, packed.bytes), 1 << 20, &arena,
-                                        &out, &err) == PRESTO_OK)
+            if (presto_codec_decompress(codec, presto_span_of(copy, packed.bytes),
+                                        &(presto_codec_room){&arena, 1 << 20}, &out,
+                                        &err) == PRESTO_OK)
                 ck_assert_uint_le(out.bytes, 1 << 20);
             free(copy);
             presto_arena_reset(&arena);
@@ -304,9 +311,9 @@ START_TEST(bytes_after_the_frame_are_corruption) {
         presto_span out;
         ck_assert_ok(presto_codec_compress(codec, presto_span_of(data, 3000), &packed, &err), &err);
         ck_assert_ok(presto_buffer_append(&packed, presto_span_of("junk", 4), &err), &err);
-        ck_assert_status(
-            presto_codec_decompress(codec, presto_buffer_span(&packed), LIMIT, &arena, &out, &err),
-            PRESTO_ERR_CORRUPT, &err);
+        ck_assert_status(presto_codec_decompress(codec, presto_buffer_span(&packed),
+                                                 &(presto_codec_room){&arena, LIMIT}, &out, &err),
+                         PRESTO_ERR_CORRUPT, &err);
         presto_buffer_done(&packed);
         presto_arena_done(&arena);
         presto_codec_free(codec);
@@ -323,13 +330,13 @@ START_TEST(gzip_records_of_several_members_are_read) {
     ck_assert_ok(presto_codec_compress(codec, presto_span_of_text("one "), &packed, &err), &err);
     ck_assert_ok(presto_codec_compress(codec, presto_span_of_text(""), &packed, &err), &err);
     ck_assert_ok(presto_codec_compress(codec, presto_span_of_text("two"), &packed, &err), &err);
-    ck_assert_ok(
-        presto_codec_decompress(codec, presto_buffer_span(&packed), LIMIT, &arena, &out, &err),
-        &err);
+    ck_assert_ok(presto_codec_decompress(codec, presto_buffer_span(&packed),
+                                         &(presto_codec_room){&arena, LIMIT}, &out, &err),
+                 &err);
     ck_assert(presto_span_is(out, "one two"));
-    ck_assert_status(
-        presto_codec_decompress(codec, presto_buffer_span(&packed), 6, &arena, &out, &err),
-        PRESTO_ERR_LIMIT, &err);
+    ck_assert_status(presto_codec_decompress(codec, presto_buffer_span(&packed),
+                                             &(presto_codec_room){&arena, 6}, &out, &err),
+                     PRESTO_ERR_LIMIT, &err);
     presto_buffer_done(&packed);
     presto_arena_done(&arena);
     presto_codec_free(codec);
@@ -357,12 +364,14 @@ START_TEST(frames_of_other_writers_are_read) {
         presto_codec *codec = open_codec(frames[i].codec);
         presto_arena arena = {0};
         presto_span out;
-        ck_assert_ok(presto_codec_decompress(codec, frames[i].in, LIMIT, &arena, &out, &err), &err);
+        ck_assert_ok(presto_codec_decompress(codec, frames[i].in,
+                                             &(presto_codec_room){&arena, LIMIT}, &out, &err),
+                     &err);
         ck_assert(presto_span_equal(out, want));
         for (size_t cut = 0; cut < frames[i].in.bytes; cut++) {
             uint8_t *copy = presto_check_copy(presto_span_of(frames[i].in.data, cut));
-            presto_status status = presto_codec_decompress(codec, presto_span_of(copy, cut), LIMIT,
-                                                           &arena, &out, &err);
+            presto_status status = presto_codec_decompress(
+                codec, presto_span_of(copy, cut), &(presto_codec_room){&arena, LIMIT}, &out, &err);
             ck_assert_msg(status < 0, "%s cut to %zu passes", frames[i].codec, cut);
             free(copy);
         }
@@ -390,12 +399,17 @@ START_TEST(a_dictionary_makes_small_records_smaller) {
         ck_assert_ok(presto_buffer_append(&samples, presto_span_of(text, sizes[i]), &err), &err);
     }
     presto_span all = presto_buffer_span(&samples);
-    ck_assert_ok(presto_codec_train(&spec, all, sizes, 2000, 4096, &dictionary, &err), &err);
-    ck_assert_ok(presto_codec_train(&spec, all, sizes, 2000, 4096, &again, &err), &err);
+    ck_assert_ok(presto_codec_train(&spec, &(presto_codec_samples){all, sizes, 2000}, 4096,
+                                    &dictionary, &err),
+                 &err);
+    ck_assert_ok(
+        presto_codec_train(&spec, &(presto_codec_samples){all, sizes, 2000}, 4096, &again, &err),
+        &err);
     ck_assert(presto_span_equal(presto_buffer_span(&dictionary), presto_buffer_span(&again)));
     ck_assert_uint_le(dictionary.bytes, 4096);
-    ck_assert_status(presto_codec_train(&spec, all, sizes, 1, 0, &again, &err), PRESTO_ERR_ARGUMENT,
-                     &err);
+    ck_assert_status(
+        presto_codec_train(&spec, &(presto_codec_samples){all, sizes, 1}, 0, &again, &err),
+        PRESTO_ERR_ARGUMENT, &err);
     spec.dictionary = presto_buffer_span(&dictionary);
     ck_assert_ok(presto_codec_new(&spec, &codec, &err), &err);
     presto_codec *plain = open_codec("zstd:3");
@@ -405,12 +419,13 @@ START_TEST(a_dictionary_makes_small_records_smaller) {
     ck_assert_ok(presto_codec_compress(codec, first, &with, &err), &err);
     ck_assert_ok(presto_codec_compress(plain, first, &without, &err), &err);
     ck_assert_uint_lt(with.bytes * 2, without.bytes);
-    ck_assert_ok(
-        presto_codec_decompress(codec, presto_buffer_span(&with), LIMIT, &arena, &out, &err), &err);
+    ck_assert_ok(presto_codec_decompress(codec, presto_buffer_span(&with),
+                                         &(presto_codec_room){&arena, LIMIT}, &out, &err),
+                 &err);
     ck_assert(presto_span_equal(out, first));
-    ck_assert_status(
-        presto_codec_decompress(plain, presto_buffer_span(&with), LIMIT, &arena, &out, &err),
-        PRESTO_ERR_CORRUPT, &err);
+    ck_assert_status(presto_codec_decompress(plain, presto_buffer_span(&with),
+                                             &(presto_codec_room){&arena, LIMIT}, &out, &err),
+                     PRESTO_ERR_CORRUPT, &err);
     presto_codec_free(codec);
     presto_codec_free(plain);
     presto_buffer_done(&with);

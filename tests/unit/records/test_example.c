@@ -54,7 +54,7 @@ static uint8_t *parse(const char *hex, presto_arena *arena, presto_sample *sampl
     presto_buffer buffer = from_hex(hex);
     uint8_t *copy = presto_check_copy(presto_buffer_span(&buffer));
     ck_assert_ok(
-        presto_example_parse(presto_span_of(copy, buffer.bytes), NULL, 0, arena, sample_out, &err),
+        presto_example_parse(presto_span_of(copy, buffer.bytes), NULL, arena, sample_out, &err),
         &err);
     presto_buffer_done(&buffer);
     return copy;
@@ -77,8 +77,7 @@ START_TEST(the_golden_example_is_written_and_read) {
     ck_assert_uint_eq(got.bytes, want.bytes);
     ck_assert_mem_eq(got.data, want.data, want.bytes);
     presto_arena arena = {0};
-    ck_assert_ok(presto_example_parse(presto_buffer_span(&got), NULL, 0, &arena, &sample, &err),
-                 &err);
+    ck_assert_ok(presto_example_parse(presto_buffer_span(&got), NULL, &arena, &sample, &err), &err);
     ck_assert_uint_eq(sample.feature_count, 3);
     ck_assert(presto_span_is(find(&sample, "b")->tensor.strings[0], "hi"));
     ck_assert_int_eq(find(&sample, "b")->tensor.spec.rank, 0);
@@ -87,7 +86,9 @@ START_TEST(the_golden_example_is_written_and_read) {
     ck_assert_int_eq(find(&sample, "x")->tensor.spec.rank, 0);
     presto_feature_spec specs[] = {
         {(char *)(uintptr_t) "x", PRESTO_ENCODE_INT64, {PRESTO_INT64, 1, {-1}}}};
-    ck_assert_ok(presto_example_parse(presto_buffer_span(&got), specs, 1, &arena, &sample, &err),
+    ck_assert_ok(presto_example_parse(presto_buffer_span(&got),
+                                      &(presto_example_specs){.list = specs, .count = 1}, &arena,
+                                      &sample, &err),
                  &err);
     ck_assert_int_eq(find(&sample, "x")->tensor.spec.rank, 1);
     ck_assert_int_eq(find(&sample, "x")->tensor.spec.dims[0], 1);
@@ -105,8 +106,7 @@ END_TEST
 START_TEST(the_smallest_examples_are_read) {
     presto_arena arena = {0};
     presto_sample sample;
-    ck_assert_ok(presto_example_parse(presto_span_of(NULL, 0), NULL, 0, &arena, &sample, &err),
-                 &err);
+    ck_assert_ok(presto_example_parse(presto_span_of(NULL, 0), NULL, &arena, &sample, &err), &err);
     ck_assert_uint_eq(sample.feature_count, 0);
     free(parse("0a00", &arena, &sample));
     ck_assert_uint_eq(sample.feature_count, 0);
@@ -261,8 +261,8 @@ START_TEST(ill_formed_bytes_are_corrupt) {
         uint8_t *copy = presto_check_copy(presto_buffer_span(&buffer));
         presto_arena arena = {0};
         presto_sample sample = {NULL, 77, 0};
-        presto_status status = presto_example_parse(presto_span_of(copy, buffer.bytes), NULL, 0,
-                                                    &arena, &sample, &err);
+        presto_status status =
+            presto_example_parse(presto_span_of(copy, buffer.bytes), NULL, &arena, &sample, &err);
         ck_assert_msg(status == PRESTO_ERR_CORRUPT, "'%s' gives %s", bad[i],
                       presto_status_name(status));
         ck_assert_uint_eq(sample.feature_count, 77);
@@ -401,7 +401,7 @@ START_TEST(protobuf_reads_what_we_write_and_writes_it_the_same) {
         presto_arena arena = {0};
         presto_sample ours;
         ck_assert_ok(
-            presto_example_parse(presto_span_of(again, bytes.bytes), NULL, 0, &arena, &ours, &err),
+            presto_example_parse(presto_span_of(again, bytes.bytes), NULL, &arena, &ours, &err),
             &err);
         ck_assert_uint_eq(ours.feature_count, theirs->features->n_feature);
         for (size_t i = 0; i < ours.feature_count; i++)
@@ -428,7 +428,7 @@ START_TEST(many_unsorted_names_with_repeats_are_found) {
         ck_assert_ok(presto_example_append(&bytes, &one, &err), &err);
     }
     presto_sample sample;
-    ck_assert_ok(presto_example_parse(presto_buffer_span(&bytes), NULL, 0, &arena, &sample, &err),
+    ck_assert_ok(presto_example_parse(presto_buffer_span(&bytes), NULL, &arena, &sample, &err),
                  &err);
     ck_assert_uint_eq(sample.feature_count, 1000);
     for (int64_t i = 2000; i < 3000; i++) {
@@ -475,7 +475,7 @@ START_TEST(names_made_to_collide_take_no_longer_than_others) {
             ck_assert_ok(presto_example_append(&bytes, &one, &err), &err);
         }
     presto_sample sample;
-    ck_assert_ok(presto_example_parse(presto_buffer_span(&bytes), NULL, 0, &arena, &sample, &err),
+    ck_assert_ok(presto_example_parse(presto_buffer_span(&bytes), NULL, &arena, &sample, &err),
                  &err);
     ck_assert_uint_eq(sample.feature_count, COUNT);
     for (size_t i = 0; i < COUNT; i++)
@@ -506,9 +506,11 @@ START_TEST(specs_may_come_in_another_order_than_the_features) {
     ck_assert_ok(presto_example_append(&bytes, &sample, &err), &err);
     for (size_t round = 0; round < ROUNDS; round++) {
         presto_arena_reset(&arena);
-        ck_assert_ok(presto_example_parse(presto_buffer_span(&bytes), specs, COUNT - round, &arena,
-                                          &sample, &err),
-                     &err);
+        ck_assert_ok(
+            presto_example_parse(presto_buffer_span(&bytes),
+                                 &(presto_example_specs){.list = specs, .count = COUNT - round},
+                                 &arena, &sample, &err),
+            &err);
         ck_assert_uint_eq(sample.feature_count, COUNT);
         for (size_t i = 0; i < COUNT; i++) {
             bool has_spec = i >= round;
@@ -533,7 +535,7 @@ START_TEST(a_hundred_features_are_written_sorted) {
     presto_buffer bytes = {0};
     presto_arena arena = {0};
     ck_assert_ok(presto_example_append(&bytes, &sample, &err), &err);
-    ck_assert_ok(presto_example_parse(presto_buffer_span(&bytes), NULL, 0, &arena, &sample, &err),
+    ck_assert_ok(presto_example_parse(presto_buffer_span(&bytes), NULL, &arena, &sample, &err),
                  &err);
     ck_assert_uint_eq(sample.feature_count, 100);
     for (size_t i = 1; i < 100; i++) {
@@ -562,7 +564,9 @@ START_TEST(a_tensor_feature_points_into_the_record) {
     presto_feature_spec specs[] = {
         {(char *)(uintptr_t) "image", PRESTO_ENCODE_TENSOR, {PRESTO_UINT8, 3, {-1, -1, 3}}},
         {(char *)(uintptr_t) "label", PRESTO_ENCODE_INT64, {PRESTO_INT64, 0, {0}}}};
-    ck_assert_ok(presto_example_parse(presto_buffer_span(&bytes), specs, 2, &arena, &sample, &err),
+    ck_assert_ok(presto_example_parse(presto_buffer_span(&bytes),
+                                      &(presto_example_specs){.list = specs, .count = 2}, &arena,
+                                      &sample, &err),
                  &err);
     const presto_feature *image = find(&sample, "image");
     ck_assert(presto_spec_equal(&image->tensor.spec, &features[0].tensor.spec));
@@ -570,7 +574,7 @@ START_TEST(a_tensor_feature_points_into_the_record) {
     const uint8_t *at = image->tensor.data;
     ck_assert(at > bytes.data && at < bytes.data + bytes.bytes);
     /* Without the spec it is a string. */
-    ck_assert_ok(presto_example_parse(presto_buffer_span(&bytes), NULL, 0, &arena, &sample, &err),
+    ck_assert_ok(presto_example_parse(presto_buffer_span(&bytes), NULL, &arena, &sample, &err),
                  &err);
     image = find(&sample, "image");
     ck_assert_int_eq(image->encoding, PRESTO_ENCODE_BYTES);
@@ -621,7 +625,9 @@ START_TEST(cut_and_flipped_examples_never_read_outside) {
             for (int flips = variant % 5; flips > 0 && cut > 0; flips--)
                 copy[presto_rng_below(&rng, cut)] ^= (uint8_t)(1U << presto_rng_below(&rng, 8));
             presto_sample sample;
-            presto_example_parse(presto_span_of(copy, cut), specs, 40, &arena, &sample, &err);
+            presto_example_parse(presto_span_of(copy, cut),
+                                 &(presto_example_specs){.list = specs, .count = 40}, &arena,
+                                 &sample, &err);
             presto_arena_reset(&arena);
             free(copy);
         }

@@ -89,7 +89,7 @@ static presto_status read_all(const char *folder) {
     if (status == PRESTO_OK)
         status = presto_shard_fetch(shard, 0, RECORDS, &block, &err);
     for (size_t i = 0; i < block.record_count && status == PRESTO_OK; i++)
-        status = presto_example_parse(block.records[i].payload, NULL, 0, &arena, &sample, &err);
+        status = presto_example_parse(block.records[i].payload, NULL, &arena, &sample, &err);
     presto_block_done(&block);
     presto_arena_done(&arena);
     presto_dataset_free(dataset);
@@ -177,8 +177,8 @@ static presto_status try_codecs(void) {
         if (status == PRESTO_OK)
             status = presto_codec_compress(codec, presto_span_of(data, sizeof data), &packed, &err);
         if (status == PRESTO_OK)
-            status = presto_codec_decompress(codec, presto_buffer_span(&packed), 1 << 20, &arena,
-                                             &out, &err);
+            status = presto_codec_decompress(codec, presto_buffer_span(&packed),
+                                             &(presto_codec_room){&arena, 1 << 20}, &out, &err);
         presto_codec_free(codec);
         presto_buffer_done(&packed);
         presto_arena_done(&arena);

@@ -26,7 +26,9 @@ static void check_bytes(const char *payload, const char *hex) {
         ck_assert_mem_eq(pair, hex + 2 * i, 2);
     }
     presto_span got;
-    ck_assert_ok(presto_frame_parse(frame, 0, MAX, PRESTO_CHECK_FULL, &got, &err), &err);
+    ck_assert_ok(
+        presto_frame_parse(frame, 0, &(presto_frame_rules){MAX, PRESTO_CHECK_FULL}, &got, &err),
+        &err);
     ck_assert(presto_span_is(got, payload));
     presto_buffer_done(&buffer);
 }
@@ -40,9 +42,10 @@ END_TEST
 
 START_TEST(nothing_is_the_end) {
     presto_span payload;
-    ck_assert_status(
-        presto_frame_parse(presto_span_of(NULL, 0), 5, MAX, PRESTO_CHECK_FULL, &payload, &err),
-        PRESTO_END, &err);
+    ck_assert_status(presto_frame_parse(presto_span_of(NULL, 0), 5,
+                                        &(presto_frame_rules){MAX, PRESTO_CHECK_FULL}, &payload,
+                                        &err),
+                     PRESTO_END, &err);
 }
 END_TEST
 
@@ -53,8 +56,9 @@ START_TEST(every_cut_is_truncation_and_nothing_is_read_past_it) {
         uint8_t *copy = presto_check_copy(presto_span_of(buffer.data, cut));
         presto_span payload;
         for (int verify = PRESTO_CHECK_FULL; verify <= PRESTO_CHECK_NONE; verify++) {
-            ck_assert_status(presto_frame_parse(presto_span_of(copy, cut), 77, MAX,
-                                                (presto_checks)verify, &payload, &err),
+            ck_assert_status(presto_frame_parse(presto_span_of(copy, cut), 77,
+                                                &(presto_frame_rules){MAX, (presto_checks)verify},
+                                                &payload, &err),
                              PRESTO_ERR_TRUNCATED, &err);
             ck_assert_uint_eq(err.offset, 77);
         }
@@ -75,10 +79,10 @@ START_TEST(messages_say_one_byte_and_two_bytes) {
         presto_buffer buffer = {0};
         append(&buffer, cases[i].payload);
         presto_span frame = presto_span_of(buffer.data, buffer.bytes), payload;
-        presto_frame_parse(frame, 0, 0, PRESTO_CHECK_FULL, &payload, &err);
+        presto_frame_parse(frame, 0, &(presto_frame_rules){0, PRESTO_CHECK_FULL}, &payload, &err);
         ck_assert_str_eq(err.message, cases[i].limit);
         buffer.data[buffer.bytes - 1] ^= 1;
-        presto_frame_parse(frame, 0, MAX, PRESTO_CHECK_FULL, &payload, &err);
+        presto_frame_parse(frame, 0, &(presto_frame_rules){MAX, PRESTO_CHECK_FULL}, &payload, &err);
         ck_assert_str_eq(err.message, cases[i].crc);
         presto_buffer_done(&buffer);
     }
@@ -92,8 +96,9 @@ START_TEST(every_flipped_bit_is_noticed) {
         uint8_t *copy = presto_check_copy(presto_buffer_span(&buffer));
         copy[bit / 8] ^= (uint8_t)(1U << (bit % 8));
         presto_span payload;
-        ck_assert_status(presto_frame_parse(presto_span_of(copy, buffer.bytes), 3, MAX,
-                                            PRESTO_CHECK_FULL, &payload, &err),
+        ck_assert_status(presto_frame_parse(presto_span_of(copy, buffer.bytes), 3,
+                                            &(presto_frame_rules){MAX, PRESTO_CHECK_FULL}, &payload,
+                                            &err),
                          PRESTO_ERR_CORRUPT, &err);
         free(copy);
     }
@@ -107,13 +112,19 @@ START_TEST(verify_levels_check_what_they_say) {
     presto_span in = presto_buffer_span(&buffer);
     presto_span payload;
     buffer.data[12] ^= 1;
-    ck_assert_status(presto_frame_parse(in, 0, MAX, PRESTO_CHECK_FULL, &payload, &err),
-                     PRESTO_ERR_CORRUPT, &err);
-    ck_assert_ok(presto_frame_parse(in, 0, MAX, PRESTO_CHECK_HEADER, &payload, &err), &err);
+    ck_assert_status(
+        presto_frame_parse(in, 0, &(presto_frame_rules){MAX, PRESTO_CHECK_FULL}, &payload, &err),
+        PRESTO_ERR_CORRUPT, &err);
+    ck_assert_ok(
+        presto_frame_parse(in, 0, &(presto_frame_rules){MAX, PRESTO_CHECK_HEADER}, &payload, &err),
+        &err);
     buffer.data[8] ^= 1;
-    ck_assert_status(presto_frame_parse(in, 0, MAX, PRESTO_CHECK_HEADER, &payload, &err),
-                     PRESTO_ERR_CORRUPT, &err);
-    ck_assert_ok(presto_frame_parse(in, 0, MAX, PRESTO_CHECK_NONE, &payload, &err), &err);
+    ck_assert_status(
+        presto_frame_parse(in, 0, &(presto_frame_rules){MAX, PRESTO_CHECK_HEADER}, &payload, &err),
+        PRESTO_ERR_CORRUPT, &err);
+    ck_assert_ok(
+        presto_frame_parse(in, 0, &(presto_frame_rules){MAX, PRESTO_CHECK_NONE}, &payload, &err),
+        &err);
     presto_buffer_done(&buffer);
 }
 END_TEST
@@ -123,10 +134,15 @@ START_TEST(the_limit_is_inclusive) {
     append(&buffer, "12345");
     presto_span in = presto_buffer_span(&buffer);
     presto_span payload;
-    ck_assert_ok(presto_frame_parse(in, 0, 6, PRESTO_CHECK_FULL, &payload, &err), &err);
-    ck_assert_ok(presto_frame_parse(in, 0, 5, PRESTO_CHECK_FULL, &payload, &err), &err);
-    ck_assert_status(presto_frame_parse(in, 0, 4, PRESTO_CHECK_FULL, &payload, &err),
-                     PRESTO_ERR_LIMIT, &err);
+    ck_assert_ok(
+        presto_frame_parse(in, 0, &(presto_frame_rules){6, PRESTO_CHECK_FULL}, &payload, &err),
+        &err);
+    ck_assert_ok(
+        presto_frame_parse(in, 0, &(presto_frame_rules){5, PRESTO_CHECK_FULL}, &payload, &err),
+        &err);
+    ck_assert_status(
+        presto_frame_parse(in, 0, &(presto_frame_rules){4, PRESTO_CHECK_FULL}, &payload, &err),
+        PRESTO_ERR_LIMIT, &err);
     presto_buffer_done(&buffer);
 }
 END_TEST
@@ -136,8 +152,9 @@ START_TEST(lengths_near_the_top_do_not_wrap) {
     presto_span payload;
     for (uint64_t below = 0; below < 40; below++) {
         presto_frame_write_header(UINT64_MAX - below, bytes);
-        ck_assert_status(presto_frame_parse(presto_span_of(bytes, sizeof bytes), 0, UINT64_MAX,
-                                            PRESTO_CHECK_FULL, &payload, &err),
+        ck_assert_status(presto_frame_parse(presto_span_of(bytes, sizeof bytes), 0,
+                                            &(presto_frame_rules){UINT64_MAX, PRESTO_CHECK_FULL},
+                                            &payload, &err),
                          PRESTO_ERR_TRUNCATED, &err);
     }
 }

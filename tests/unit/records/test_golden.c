@@ -96,7 +96,7 @@ static void check_example(presto_span record, const json_t *want, presto_arena *
     presto_sample sample;
     const char *name;
     json_t *feature;
-    ck_assert_ok(presto_example_parse(record, NULL, 0, arena, &sample, &err), &err);
+    ck_assert_ok(presto_example_parse(record, NULL, arena, &sample, &err), &err);
     ck_assert_msg(sample.feature_count == json_object_size(want), "%s: %zu features", file,
                   sample.feature_count);
     json_object_foreach((json_t *)(uintptr_t)want, name, feature) {
@@ -111,7 +111,9 @@ static void check_tensor(presto_span record, const json_t *want, presto_arena *a
     presto_sample sample;
     presto_feature_spec spec = {
         (char *)(uintptr_t) "tensor", PRESTO_ENCODE_TENSOR, {PRESTO_DTYPE_UNKNOWN, -1, {0}}};
-    ck_assert_ok(presto_example_parse(record, &spec, 1, arena, &sample, &err), &err);
+    ck_assert_ok(presto_example_parse(record, &(presto_example_specs){.list = &spec, .count = 1},
+                                      arena, &sample, &err),
+                 &err);
     size_t at = presto_sample_find(&sample, presto_span_of_text("tensor"));
     ck_assert_uint_ne(at, SIZE_MAX);
     const presto_tensor *tensor = &sample.features[at].tensor;
@@ -156,9 +158,11 @@ static void read_good(const json_t *entry) {
         ck_assert_int_eq(block.records[i].status, PRESTO_OK);
         ck_assert_uint_eq(block.records[i].offset, number(want, "offset"));
         ck_assert_uint_eq(block.records[i].payload.bytes, number(want, "bytes"));
-        ck_assert_ok(presto_codec_decompress(codec, block.records[i].payload,
-                                             PRESTO_CODEC_MAX_RECORD_BYTES, &arena, &record, &err),
-                     &err);
+        ck_assert_ok(
+            presto_codec_decompress(codec, block.records[i].payload,
+                                    &(presto_codec_room){&arena, PRESTO_CODEC_MAX_RECORD_BYTES},
+                                    &record, &err),
+            &err);
         const json_t *example = json_object_get(want, "example");
         if (example != NULL)
             check_example(record, example, &arena, file);
