@@ -52,6 +52,7 @@ if(EIGEN_FOUND)
 else()
   message(STATUS "eigen3 not found: what needs it is left out")
 endif()
+presto_optional(UCHARDET uchardet)
 
 # libsentencepiece has a C++ interface only; steps/text/sentencepiece.cc is C functions around it.
 presto_optional(SENTENCEPIECE sentencepiece)
@@ -67,6 +68,20 @@ if(PRESTO_HAVE_SENTENCEPIECE OR PRESTO_HAVE_EIGEN)
   set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
   enable_language(CXX)
   string(APPEND PRESTO_PC_LIBS " -lstdc++")
+endif()
+
+# MyHTML is a part of Modest, which has no pkg-config file.
+find_path(MYHTML_INCLUDE_DIR myhtml/myhtml.h)
+find_library(MYHTML_LIBRARY modest)
+if(MYHTML_INCLUDE_DIR AND MYHTML_LIBRARY)
+  set(PRESTO_HAVE_MYHTML 1)
+  add_library(presto_myhtml INTERFACE)
+  target_include_directories(presto_myhtml SYSTEM INTERFACE ${MYHTML_INCLUDE_DIR})
+  target_link_libraries(presto_myhtml INTERFACE ${MYHTML_LIBRARY})
+  string(APPEND PRESTO_PC_LIBS " -lmodest")
+else()
+  set(PRESTO_HAVE_MYHTML 0)
+  message(STATUS "MyHTML (libmodest) not found: what needs it is left out")
 endif()
 
 # Debian's libsnappy has no pkg-config file; it is C++ behind a C header.

@@ -7,6 +7,9 @@ set(cli_tests help write load npy foreign sources state cache hostile bad_input 
 if(PRESTO_HAVE_HDF5)
   list(APPEND cli_tests hdf5)
 endif()
+if(PRESTO_HAVE_MYHTML AND PRESTO_HAVE_UCHARDET)
+  list(APPEND cli_tests text)
+endif()
 foreach(name ${cli_tests})
   add_test(NAME cli.${name}
            COMMAND ${PRESTO_SYSTEM_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/cli/test_${name}.py)

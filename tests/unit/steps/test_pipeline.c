@@ -226,7 +226,7 @@ START_TEST(an_unknown_pipeline_lists_those_there_are) {
     presto_pipeline *p;
     presto_error err;
     ck_assert_status(presto_pipeline_load("cv3", NULL, &p, &err), PRESTO_ERR_NOT_FOUND, &err);
-    ck_assert_ptr_nonnull(strstr(err.message, "cv, cv2-jpg, cv2-png, nilm, mp3, flac"));
+    ck_assert_ptr_nonnull(strstr(err.message, "cv, cv2-jpg, cv2-png, nlp, nilm, mp3, flac"));
 }
 END_TEST
 
