@@ -228,7 +228,9 @@ static presto_status open_raw(presto_stream *stream, const char *const *paths, s
 
 static presto_status open_stream(presto_stream *stream, const char *const *paths, size_t path_count,
                                  const presto_stream_options *options, presto_error *err) {
-    if (path_count == 0)
+    bool is_raw = options->pipeline != NULL &&
+                  (options->from == NULL || strcmp(options->from, PRESTO_UNPROCESSED) == 0);
+    if (path_count == 0 && !is_raw) /* there are sources without paths */
         return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET, "no input is given");
     for (size_t i = 0; i < path_count; i++) {
         bool is_dataset = false;
@@ -246,8 +248,7 @@ static presto_status open_stream(presto_stream *stream, const char *const *paths
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "'%s' is a representation of which pipeline?",
                            options->from != NULL ? options->from : options->to);
-    if (options->pipeline != NULL &&
-        (options->from == NULL || strcmp(options->from, PRESTO_UNPROCESSED) == 0))
+    if (is_raw)
         return open_raw(stream, paths, path_count, options, err);
     return open_foreign(stream, paths, path_count, options, err);
 }

@@ -21,6 +21,7 @@ static const presto_step_type *const steps[] = {
     &presto__step_bpe_encode,
     &presto__step_embed,
     &presto__step_aggregate,
+    &presto__step_rms,
     &presto__step_decode_audio,
     &presto__step_mel_spectrogram,
 };

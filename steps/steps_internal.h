@@ -27,6 +27,7 @@ extern const presto_step_type presto__step_cast;
 extern const presto_step_type presto__step_extract_text;
 extern const presto_step_type presto__step_bpe_encode;
 extern const presto_step_type presto__step_aggregate;
+extern const presto_step_type presto__step_rms;
 extern const presto_step_type presto__step_embed;
 extern const presto_step_type presto__step_decode_audio;
 extern const presto_step_type presto__step_mel_spectrogram;

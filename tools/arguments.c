@@ -42,6 +42,11 @@ presto_pipeline *cli_load_pipeline(const char *name, const cli_settings *setting
     return pipeline;
 }
 
+void cli_check_sources(int argc, char **argv, const presto_pipeline *pipeline, const char *what) {
+    int least = presto_pipeline_source(pipeline)->takes_no_paths ? 0 : 1;
+    cli_check_operands(argc, argv, least, INT32_MAX, what);
+}
+
 void cli_check_representation(const presto_pipeline *pipeline, const char *option, const char *name,
                               bool to_store) {
     char list[512] = "";

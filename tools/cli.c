@@ -57,6 +57,13 @@ int cli_exit_code(presto_status status) {
 
 /* ---- help ---- */
 
+static const cli_option *find_option(int id) {
+    for (const cli_option *option = program->options; option->name != NULL; option++)
+        if (option->id == id)
+            return option;
+    return NULL;
+}
+
 /* Length of the next word; "[default: ...]" stays together where it fits a line. */
 static size_t next_word(const char *text, size_t indent) {
     size_t bracket = *text == '[' ? strcspn(text, "]\n") : 0;
@@ -103,6 +110,17 @@ static void print_option(const cli_option *option) {
     cli_print_wrapped(option->help, HELP_INDENT, HELP_INDENT);
 }
 
+static void print_pipelines(void) {
+    char text[1024] = "Built-in pipelines:";
+    size_t used = strlen(text);
+    const char *name;
+    for (size_t i = 0; (name = presto_pipeline_builtin_at(i)) != NULL && used < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s %s", i == 0 ? "" : ",", name);
+    putchar('\n');
+    cli_print_wrapped(text, 0, 0);
+    puts("A pipeline whose source makes its samples (synthetic) takes no SOURCE.");
+}
+
 static void print_help(void) {
     const char *prefix = "Usage:";
     for (const char *line = program->usage; *line != '\0';) {
@@ -118,6 +136,8 @@ static void print_help(void) {
         else if (option->help != NULL)
             print_option(option);
     }
+    if (find_option('p') != NULL && strcmp(find_option('p')->name, "pipeline") == 0)
+        print_pipelines();
     printf("\n%s\n", program->notes);
 }
 
@@ -158,13 +178,6 @@ static size_t make_getopt_tables(struct option longs[MAX_OPTIONS], char *letters
     *letters = '\0';
     memset(&longs[count], 0, sizeof longs[count]);
     return count;
-}
-
-static const cli_option *find_option(int id) {
-    for (const cli_option *option = program->options; option->name != NULL; option++)
-        if (option->id == id)
-            return option;
-    return NULL;
 }
 
 /* getopt's '?': unknown, ambiguous, or an argument where none belongs. */

@@ -87,11 +87,11 @@ int cli_next(int argc, char **argv, const char **argument_out);
 /** End the program with one line, "Try 'NAME --help'.", and exit code 2. */
 _Noreturn void cli_usage(const char *format, ...) PRESTO_PRINTF(1, 2);
 
-/**
- * Usage error unless `argc - optind` lies in [least, most] and none of them is empty; `what` is
- * what is missing.
- */
+/** Usage error unless there are `least` to `most` operands, none of them empty; they are `what`. */
 void cli_check_operands(int argc, char **argv, int least, int most, const char *what);
+
+/** Usage error without an operand, unless the pipeline's source makes its samples. */
+void cli_check_sources(int argc, char **argv, const presto_pipeline *pipeline, const char *what);
 
 /*
  * Arguments of options: an invalid one ends the program with a usage error. `option` is as typed.

@@ -294,9 +294,31 @@ static void check_raw_records(const load *l) {
         cli_usage("--raw-records goes with --epochs, --limit, --verify and --on-error only");
 }
 
+/* Only a pipeline whose source makes its samples needs no input; a strategy may name one. */
+static void check_inputs(const load *l, int argc, char **argv) {
+    static const char what[] = "what to load (DIR, FILE or SOURCE)";
+    const char *name = l->input.pipeline;
+    cli_settings settings = l->settings;
+    presto_strategy_file strategy = {0};
+    if (optind == argc && name == NULL && l->strategy_file != NULL &&
+        presto_strategy_load(l->strategy_file, &strategy, NULL) >= 0 &&
+        strcmp(strategy.split, PRESTO_UNPROCESSED) == 0) {
+        name = strategy.pipeline;
+        cli_settings_of_strategy(&settings, &strategy);
+    }
+    if (optind < argc || name == NULL) {
+        cli_check_operands(argc, argv, 1, INT32_MAX, what);
+    } else {
+        presto_pipeline *pipeline = cli_load_pipeline(name, &settings);
+        cli_check_sources(argc, argv, pipeline, what);
+        presto_pipeline_free(pipeline);
+    }
+    presto_strategy_file_done(&strategy);
+}
+
 /* Refuse options that contradict each other, before any work. */
 static void check_options(load *l, int argc, char **argv) {
-    cli_check_operands(argc, argv, 1, INT32_MAX, "what to load (DIR, FILE or SOURCE)");
+    check_inputs(l, argc, argv);
     if (l->has_rank != l->has_world)
         cli_usage("--rank and --world go together");
     if (l->has_rank && l->loader.range.rank >= l->loader.range.world)

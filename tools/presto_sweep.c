@@ -209,7 +209,7 @@ static void parse_command_line(sweep_job *s, int argc, char **argv) {
     presto_sweep_options_defaults(&s->sweep);
     for (int id; (id = cli_next(argc, argv, &text)) != -1;)
         parse_option(s, id, text);
-    cli_check_operands(argc, argv, 1, INT32_MAX, "SOURCE");
+    cli_check_operands(argc, argv, 0, INT32_MAX, "SOURCE");
     if (s->pipeline_name == NULL)
         cli_usage("--pipeline is missing");
     if (s->output == NULL)
@@ -299,6 +299,7 @@ int main(int argc, char **argv) {
     cli_start(&self);
     parse_command_line(&s, argc, argv);
     presto_pipeline *pipeline = cli_load_pipeline(s.pipeline_name, &s.settings);
+    cli_check_sources(argc, argv, pipeline, "SOURCE");
     for (size_t i = 0; i < s.sweep.split_count; i++)
         cli_check_representation(pipeline, "--splits", s.splits[i], true);
     int code = run(&s, pipeline, (const char *const *)argv + optind, (size_t)(argc - optind));

@@ -224,7 +224,7 @@ static void parse_command_line(write_job *w, int argc, char **argv) {
     w->convert.codec = NULL;
     for (int id; (id = cli_next(argc, argv, &text)) != -1;)
         parse_option(w, id, text);
-    cli_check_operands(argc, argv, 1, INT32_MAX, "SOURCE");
+    cli_check_operands(argc, argv, 0, INT32_MAX, "SOURCE");
     if (w->pipeline_name == NULL && w->strategy_file == NULL)
         cli_usage("--pipeline is missing");
     if (w->output == NULL && !w->explain)
@@ -439,6 +439,7 @@ int main(int argc, char **argv) {
     cli_start(&self);
     parse_command_line(&w, argc, argv);
     presto_pipeline *pipeline = cli_load_pipeline(w.pipeline_name, &w.settings);
+    cli_check_sources(argc, argv, pipeline, "SOURCE");
     if (w.convert.split == NULL)
         w.convert.split = last_storable(pipeline);
     cli_check_representation(pipeline, "--up-to", w.convert.split, true);

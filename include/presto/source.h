@@ -17,10 +17,13 @@ typedef struct presto_source presto_source;
 
 /**
  * The raw source that a pipeline describes, over `paths` (folders or single files; several are
- * taken in the given order, each sorted). Samples: the main feature (a PRESTO_STRING with the path
- * for read-file), `label` (int64 or float32), `key` (string).
+ * taken in the given order, each sorted; none for a source that makes its samples). Samples: the
+ * main feature (a PRESTO_STRING with the path for read-file, or a tensor), and as far as the source
+ * has them `label` (int64 or float32) and `key` (string).
  * Returns: PRESTO_ERR_NOT_FOUND (no path, or nothing in it matches: the message says what was
- *          looked for), PRESTO_ERR_IO, PRESTO_ERR_SYNTAX (label csv).
+ *          looked for), PRESTO_ERR_ARGUMENT (paths for a source that takes none),
+ *          PRESTO_ERR_UNSUPPORTED (not in this build), PRESTO_ERR_IO, PRESTO_ERR_SYNTAX (label
+ *          csv).
  * Owner:   caller.
  */
 PRESTO_API presto_status presto_source_open_raw(const presto_pipeline *pipeline,

@@ -5,6 +5,7 @@
 static const presto__source_kind *const kinds[] = {
     &presto__source_files,
     &presto__source_hdf5,
+    &presto__source_synthetic,
 };
 #define KIND_COUNT (sizeof kinds / sizeof kinds[0])
 
@@ -18,12 +19,17 @@ const presto__source_kind *presto__source_kind_find(const char *name) {
 presto_status presto_source_open_raw(const presto_pipeline *pipeline, const char *const *paths,
                                      size_t path_count, presto_source **source_out,
                                      presto_error *err) {
-    const char *name = presto_pipeline_source(pipeline)->name;
+    const presto_source_type *type = presto_pipeline_source(pipeline);
+    const char *name = type->name;
     const presto__source_kind *kind = presto__source_kind_find(name);
     if (kind == NULL)
         return presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
                            "sources of type %s are not part of this build", name);
-    if (path_count == 0)
+    if (type->takes_no_paths && path_count > 0)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "%s: a source of type %s makes its samples and reads nothing", paths[0],
+                           name);
+    if (!type->takes_no_paths && path_count == 0)
         return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET, "no path is given");
     return kind->open(pipeline, paths, path_count, source_out, err);
 }

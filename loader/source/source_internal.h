@@ -124,10 +124,10 @@ struct presto_source {
 typedef struct presto__source_kind {
     const char *name; /* as in the pipeline's `source: {type: ...}` */
     /**
-     * Find the samples below `paths` (at least one), as the pipeline's source options say
-     * (presto_pipeline_source_option). A sample is anything with a number below `count`: a file, or
-     * one of many in a file. All are known after this call. Errors name the file. Owner: caller
-     * (presto_source_free); on failure nothing is held.
+     * Find the samples below `paths` (at least one; none if the type takes none), as the
+     * pipeline's source options say (presto_pipeline_source_option). A sample is anything with a
+     * number below `count`: a file, or one of many in a file. All are known after this call.
+     * Errors name the file. Owner: caller (presto_source_free); on failure nothing is held.
      */
     presto_status (*open)(const presto_pipeline *pipeline, const char *const *paths,
                           size_t path_count, presto_source **source_out, presto_error *err);
@@ -135,6 +135,7 @@ typedef struct presto__source_kind {
 
 extern const presto__source_kind presto__source_files;
 extern const presto__source_kind presto__source_hdf5;
+extern const presto__source_kind presto__source_synthetic;
 
 /** NULL: there is no such kind. */
 const presto__source_kind *presto__source_kind_find(const char *name);

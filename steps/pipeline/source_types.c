@@ -137,6 +137,69 @@ static void infer_hdf5(const presto_option *options, presto_tensor_spec *output_
     output_io->dims[1] = options[HDF5_SAMPLES].integer;
 }
 
+/* ---- synthetic ---- */
+
+enum {
+    SYNTHETIC_DTYPE,
+    SYNTHETIC_SIZE,
+    SYNTHETIC_COUNT,
+    SYNTHETIC_SEED,
+    SYNTHETIC_FEATURE,
+    SYNTHETIC_OPTION_COUNT
+};
+
+static const char *const synthetic_dtypes[] = {"uint8", "float32", NULL};
+
+static const presto_option_type synthetic_options[] = {
+    [SYNTHETIC_DTYPE] = {.name = "dtype",
+                         .kind = PRESTO_OPTION_CHOICE,
+                         .default_text = "uint8",
+                         .choices = synthetic_dtypes,
+                         .help = "uint8: all 256 values alike; float32: from 0 to below 1"},
+    [SYNTHETIC_SIZE] = {.name = "size",
+                        .kind = PRESTO_OPTION_SIZE,
+                        .default_text = "1000000",
+                        .minimum = 1,
+                        .maximum = 4294967296.0,
+                        .help = "bytes a sample"},
+    [SYNTHETIC_COUNT] = {.name = "count",
+                         .kind = PRESTO_OPTION_INT,
+                         .default_text = "1000",
+                         .minimum = 1,
+                         .maximum = 1073741824,
+                         .unit = "samples",
+                         .help = "how many there are"},
+    [SYNTHETIC_SEED] = {.name = "seed",
+                        .kind = PRESTO_OPTION_INT,
+                        .default_text = "1",
+                        .minimum = 0,
+                        .maximum = 9007199254740992.0,
+                        .help = "a sample depends on this and its number, and on nothing else"},
+    [SYNTHETIC_FEATURE] = {.name = "feature",
+                           .kind = PRESTO_OPTION_TEXT,
+                           .default_text = "signal",
+                           .help = "name of the feature that the steps work on"},
+};
+
+static presto_dtype synthetic_dtype(const presto_option *options) {
+    return options[SYNTHETIC_DTYPE].choice == 0 ? PRESTO_UINT8 : PRESTO_FLOAT32;
+}
+
+static presto_status check_synthetic(const presto_option *options, presto_error *err) {
+    size_t value_bytes = presto_dtype_bytes(synthetic_dtype(options));
+    if (options[SYNTHETIC_SIZE].integer % (int64_t)value_bytes != 0)
+        return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
+                           "option 'size' is %ju bytes, which is no whole number of %zu",
+                           (uintmax_t)options[SYNTHETIC_SIZE].integer, value_bytes);
+    return check_feature(options[SYNTHETIC_FEATURE].text, err);
+}
+
+static void infer_synthetic(const presto_option *options, presto_tensor_spec *output_io) {
+    output_io->dtype = synthetic_dtype(options);
+    output_io->dims[0] =
+        options[SYNTHETIC_SIZE].integer / (int64_t)presto_dtype_bytes(output_io->dtype);
+}
+
 static const presto_source_type types[] = {
     {
         .name = "files",
@@ -159,6 +222,18 @@ static const presto_source_type types[] = {
         .check = check_hdf5,
         .infer = infer_hdf5,
         .yields = "decoded",
+    },
+    {
+        .name = "synthetic",
+        .summary = "Random samples of one size, uint8[n] or float32[n], made from a seed as fast "
+                   "as memory takes them. Programs get no SOURCE.",
+        .options = synthetic_options,
+        .option_count = SYNTHETIC_OPTION_COUNT,
+        .output = {PRESTO_DTYPE_UNKNOWN, 1, {-1}},
+        .check = check_synthetic,
+        .infer = infer_synthetic,
+        .yields = "generated",
+        .takes_no_paths = true,
     },
 };
 #define TYPE_COUNT (sizeof types / sizeof types[0])

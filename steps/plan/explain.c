@@ -3,6 +3,8 @@
  * fusion. */
 #include <stdio.h>
 
+#include <presto/numbers.h>
+
 #include "plan_internal.h"
 
 static presto_status append_text(presto_buffer *out, const char *text, presto_error *err) {
@@ -17,17 +19,31 @@ static presto_status append_named(presto_buffer *out, const char *what, const ch
     return append_text(out, name, err);
 }
 
-/* "resize-image     -> uint8[?,?,3], yields resized" */
+/* "float32[224,224,3] (602 kB)"; of a shape that varies, the bytes are not known before the data. */
+static presto_status append_spec(presto_buffer *out, const presto_tensor_spec *spec,
+                                 presto_error *err) {
+    char shape[PRESTO_SPEC_TEXT_BYTES];
+    char size[PRESTO_TEXT_BYTES];
+    size_t bytes;
+    PRESTO_TRY(append_text(out, presto_spec_format(spec, shape, sizeof shape), err));
+    if (!presto__spec_complete(spec) || spec->dtype == PRESTO_STRING ||
+        presto_spec_bytes(spec, &bytes, NULL) < 0)
+        return PRESTO_OK;
+    PRESTO_TRY(append_text(out, " (", err));
+    PRESTO_TRY(append_text(out, presto_format_bytes((double)bytes, size), err));
+    return append_text(out, ")", err);
+}
+
+/* "rms              -> float32[2000] (8.00 kB), yields rms" */
 presto_status presto__plan_describe_step(const presto_plan *plan, size_t i,
                                          const presto_tensor_spec *spec, presto_buffer *lines,
                                          presto_error *err) {
     const presto__pipeline_step *step = presto__plan_step(plan, i);
     unsigned flags = step->type->flags;
     char name[64];
-    char shape[PRESTO_SPEC_TEXT_BYTES];
     snprintf(name, sizeof name, "%-16s -> ", step->type->name);
     PRESTO_TRY(append_text(lines, name, err));
-    PRESTO_TRY(append_text(lines, presto_spec_format(spec, shape, sizeof shape), err));
+    PRESTO_TRY(append_spec(lines, spec, err));
     if ((flags & PRESTO_STEP_RANDOM) != 0)
         PRESTO_TRY(append_text(lines, ", random", err));
     if ((flags & PRESTO_STEP_SERIAL) != 0)
@@ -69,11 +85,11 @@ static presto_status explain_stage(const presto_plan *plan, const presto__stage 
 static presto_status explain(const presto_plan *plan, const presto_tensor_spec *in,
                              const presto_buffer *lines, const size_t *line_ends,
                              presto_buffer *out) {
-    char shape[PRESTO_SPEC_TEXT_BYTES];
-    char first[PRESTO_SPEC_TEXT_BYTES + 32];
-    snprintf(first, sizeof first, "%-16s    %s\n", "input",
-             presto_spec_format(in, shape, sizeof shape));
-    PRESTO_TRY(append_text(out, first, NULL));
+    PRESTO_TRY(append_text(out, "input               ", NULL));
+    PRESTO_TRY(append_spec(out, in, NULL));
+    if (plan->first_step == 0)
+        PRESTO_TRY(append_named(out, ", yields ", plan->pipeline->source_yields, NULL));
+    PRESTO_TRY(append_text(out, "\n", NULL));
     bool has_fused = false;
     for (size_t s = 0; s < plan->stage_count; s++) {
         PRESTO_TRY(explain_stage(plan, &plan->stages[s], lines, line_ends, out));

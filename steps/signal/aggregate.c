@@ -97,19 +97,13 @@ __attribute__((target("avx2"))) static presto__sums power_avx2(const uint8_t *a,
 #define POWER_FASTEST power_portable
 #endif
 
-/* The choice, made once a worker. */
-typedef struct aggregate_worker {
-    presto__sums_fn power;
-} aggregate_worker;
+static const presto__sums_fn portable = power_portable, fastest = POWER_FASTEST;
 
 static presto_status open_worker(const void *state, const void *model, void **worker_out,
                                  presto_error *err) {
-    (void)state, (void)model;
-    aggregate_worker *worker = malloc(sizeof *worker);
-    if (worker == NULL)
-        return presto_fail_memory(err, sizeof *worker);
-    worker->power = presto__use_avx2() ? POWER_FASTEST : power_portable;
-    *worker_out = worker;
+    (void)state, (void)model, (void)err;
+    const presto__sums_fn *chosen = presto__use_avx2() ? &fastest : &portable;
+    *worker_out = (void *)(uintptr_t)chosen;
     return PRESTO_OK;
 }
 
@@ -144,7 +138,7 @@ static presto_status run(const void *opaque, presto_step_context *context, const
     void *data;
     PRESTO_TRY(infer(state, &in->spec, &spec, err));
     PRESTO_TRY(presto_step_output(context, &spec, &data, err));
-    presto__sums_fn power = ((const aggregate_worker *)presto_step_worker(context))->power;
+    presto__sums_fn power = *(const presto__sums_fn *)presto_step_worker(context);
     size_t periods = (size_t)spec.dims[1];
     size_t period = (size_t)state->period;
     size_t period_bytes = period * sizeof(double);
@@ -180,6 +174,5 @@ const presto_step_type presto__step_aggregate = {
     .destroy = free,
     .infer = infer,
     .open_worker = open_worker,
-    .close_worker = free,
     .run = run,
 };

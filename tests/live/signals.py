@@ -66,6 +66,23 @@ def aggregated(window):
     return np.stack([power, rms, np.cumsum(rms - np.mean(rms))])
 
 
+def synthetic(number, dtype, size, seed):
+    """A sample of the source `synthetic`, as its description says."""
+    start = np.random.Philox(counter=((number << 64) - 1) % (1 << 256), key=seed).random_raw(16)
+    lanes = start.view("<u4").copy()
+    lanes[lanes == 0] = 1
+    rounds = []
+    while len(rounds) * 128 < size:
+        lanes ^= lanes << np.uint32(13)
+        lanes ^= lanes >> np.uint32(17)
+        lanes ^= lanes << np.uint32(5)
+        rounds.append(lanes.copy())
+    words = np.concatenate(rounds)
+    if dtype == "uint8":
+        return words.view("u1")[:size]
+    return ((words >> np.uint32(8)) * np.float32(2.0 ** -24)).astype("f4")[:size // 4]
+
+
 def write_file(path, storage, signals, libver):
     with h5py.File(path, "w", libver=libver) as file:
         for name, signal in zip(("voltage", "current"), signals):
@@ -106,6 +123,27 @@ def check_nilm(tools, folder):
     print(f"nilm: {total} windows equal h5py's; aggregates equal NumPy's, {same} of them to the bit", flush=True)
 
 
+def check_synthetic(tools, folder):
+    """Samples as described, rms as NumPy has it, and both as TensorFlow reads them when they are stored."""
+    for dtype, size in (("uint8", 500), ("uint8", 30_000), ("float32", 2_000), ("float32", 500_000)):
+        options = ["-p", "synthetic"]
+        for name, value in (("dtype", dtype), ("size", size), ("count", 5), ("seed", 77)):
+            options += ["--set", f"source.{name}={value}"]
+        samples = [synthetic(i, dtype, size, 77) for i in range(5)]
+        squares = [np.square(s.reshape(-1, 500), dtype="f8") for s in samples]
+        wanted = {"generated": samples, "rms": [np.sqrt(np.mean(s, axis=1)).astype("f4") for s in squares]}
+        for split, arrays_wanted in wanted.items():
+            out = folder / f"{split}-{dtype}-{size}"
+            got = arrays(run(tools / "presto-load", "-q", *options, "--to", split, "-b", 1, "--format", "npy"), 2)
+            run(tools / "presto-write", "-q", *options, "-u", split, "-s", 1, "-o", out)
+            stored = list(tensorflow_reads(out, "signal", dtype if split == "generated" else "float32"))
+            assert len(got) == len(stored) == 5, (split, len(got), len(stored))
+            for array, tensor, reference in zip(got, stored, arrays_wanted):
+                assert array.dtype == tensor.dtype == reference.dtype, (split, array.dtype)
+                assert array.tobytes() == tensor.tobytes() == reference.tobytes(), (split, dtype, size)
+    print("synthetic: samples and rms equal NumPy's to the bit, stored ones too", flush=True)
+
+
 def tensorflow_reads(dataset, feature, dtype):
     """The tensors of one feature, as TensorFlow gets them out of stored records."""
     import tensorflow as tf
@@ -136,6 +174,7 @@ def main():
         folder = pathlib.Path(name)
         check_nilm(tools, folder)
         check_stored(tools, folder)
+        check_synthetic(tools, folder)
 
 
 if __name__ == "__main__":

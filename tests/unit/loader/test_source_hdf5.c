@@ -21,9 +21,9 @@ const char *__lsan_default_suppressions(void) {
     return "leak:libhdf5\n";
 }
 
-#define WINDOW 100
-#define VALUES 1037 /* ten windows and a rest */
-#define WINDOWS 10
+#define WINDOW ((size_t)100)
+#define VALUES ((hsize_t)1037) /* ten windows and a rest */
+#define WINDOWS ((size_t)10)
 
 /* How a dataset is written. */
 typedef struct layout {
@@ -102,7 +102,7 @@ static const layout small_chunks = {.chunk = 33, .filters = shuffle_gzip};
 
 static presto_status open_source(const char *options) {
     char yaml[400];
-    snprintf(yaml, sizeof yaml, "{name: p, source: {type: hdf5, samples: %d%s}, steps: []}", WINDOW,
+    snprintf(yaml, sizeof yaml, "{name: p, source: {type: hdf5, samples: %zu%s}, steps: []}", WINDOW,
              options);
     ck_assert_ok(presto_pipeline_parse(presto_span_of_text(yaml), "p", NULL, &pipeline, &err),
                  &err);
@@ -352,7 +352,7 @@ START_TEST(streams_are_equal_for_any_number_of_threads) {
     options.batch_samples = 4;
     uint64_t samples;
     uint32_t wanted = digest_stream(source, NULL, &options, &samples, PRESTO_END, &err);
-    ck_assert_uint_eq(samples, 2 * SAMPLES);
+    ck_assert_uint_eq(samples, (uint64_t)2 * SAMPLES);
     for (unsigned threads = 1; threads <= 4; threads++) {
         options.threads = threads;
         ck_assert_uint_eq(digest_stream(source, NULL, &options, NULL, PRESTO_END, &err), wanted);
@@ -391,7 +391,7 @@ START_TEST(a_resumed_stream_is_the_rest_of_the_first) {
     options.range.epochs = 2;
     presto_loader *loader;
     presto_batch *batch;
-    uint32_t first[32];
+    uint32_t first[32] = {0};
     size_t count = 0;
     presto_buffer state = {0};
     ck_assert_ok(presto_loader_open(source, NULL, &options, &loader, &err), &err);

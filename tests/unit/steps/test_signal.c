@@ -51,7 +51,7 @@ START_TEST(a_nan_stays_in_its_period_but_for_the_sum) {
 END_TEST
 
 START_TEST(kernels_agree_for_every_period_at_any_address) {
-    static uint8_t memory[2 * 3000 * sizeof(double) + 8];
+    static uint8_t memory[sizeof(double) * 2 * 3000 + 8];
     for (int64_t period = 1; period <= 1500; period += period < 40 ? 1 : 97) {
         int64_t length = period * (3000 / period);
         for (size_t i = 0; i < 2 * (size_t)length; i++) {
@@ -77,6 +77,65 @@ START_TEST(kernels_agree_for_every_period_at_any_address) {
 }
 END_TEST
 
+/* Runs rms on `count` values and gives what came out of it. */
+static float *run_rms(const char *step, presto_dtype dtype, int64_t count, const void *values) {
+    presto_tensor tensor = {.spec = {dtype, 1, {count}}, .data = values};
+    return (float *)(void *)run_step(step, &tensor);
+}
+
+START_TEST(rms_is_right_for_bytes_and_floats) {
+    static const uint8_t bytes[] = {3, 4, 0, 0, 255, 255, 255, 255};
+    static const float floats[] = {-1, 1, -1, 1, 0, 0, 6, 8};
+    float *got = run_rms("{step: rms, reads: value, period: 4}", PRESTO_UINT8, 8, bytes);
+    ck_assert_float_eq(got[0], 2.5f);
+    ck_assert_float_eq(got[1], 255);
+    free(got);
+    got = run_rms("{step: rms, reads: value, period: 4}", PRESTO_FLOAT32, 8, floats);
+    ck_assert_float_eq(got[0], 1);
+    ck_assert_float_eq(got[1], 5);
+    free(got);
+}
+END_TEST
+
+START_TEST(rms_agrees_in_all_kernels_for_every_period) {
+    static uint8_t memory[4 * 3000 + 1];
+    for (size_t i = 0; i < 3000; i++) {
+        float value = (float)(i * 2654435761u % 65537) - 30000.0f;
+        memcpy(memory + 1 + i * sizeof value, &value, sizeof value);
+    }
+    for (int64_t period = 1; period <= 1500; period += period < 40 ? 1 : 97)
+        for (int is_float = 0; is_float < 2; is_float++) {
+            char step[60];
+            float *got[2];
+            int64_t count = period * (3000 / period);
+            snprintf(step, sizeof step, "{step: rms, reads: value, period: %d}", (int)period);
+            for (int portable = 0; portable < 2; portable++) {
+                setenv("PRESTO_PORTABLE", portable ? "1" : "0", 1);
+                got[portable] =
+                    run_rms(step, is_float ? PRESTO_FLOAT32 : PRESTO_UINT8, count, memory + 1);
+            }
+            size_t bytes = (size_t)(3000 / period) * sizeof(float);
+            ck_assert_msg(memcmp(got[0], got[1], bytes) == 0, "period %d", (int)period);
+            free(got[0]);
+            free(got[1]);
+        }
+    unsetenv("PRESTO_PORTABLE");
+}
+END_TEST
+
+START_TEST(rms_refuses_what_is_no_signal_of_whole_periods) {
+    static const presto_tensor_spec bad[] = {
+        {PRESTO_FLOAT64, 1, {500}}, {PRESTO_UINT8, 2, {500, 1}}, {PRESTO_UINT8, 1, {499}}};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        presto_pipeline *pipeline;
+        presto_plan *plan;
+        ck_assert_ok(presto_pipeline_load("synthetic", NULL, &pipeline, &err), &err);
+        ck_assert_status(plan_of(pipeline, 0, 1, &bad[i], &plan, &err), PRESTO_ERR_TYPE, &err);
+        presto_pipeline_free(pipeline);
+    }
+}
+END_TEST
+
 START_TEST(aggregate_refuses_what_is_no_pair_of_signals) {
     static const presto_tensor_spec bad[] = {
         {PRESTO_FLOAT32, 2, {2, 128}}, {PRESTO_FLOAT64, 1, {256}},  {PRESTO_FLOAT64, 2, {3, 128}},
@@ -98,6 +157,9 @@ int main(void) {
         a_nan_stays_in_its_period_but_for_the_sum,
         kernels_agree_for_every_period_at_any_address,
         aggregate_refuses_what_is_no_pair_of_signals,
+        rms_is_right_for_bytes_and_floats,
+        rms_agrees_in_all_kernels_for_every_period,
+        rms_refuses_what_is_no_signal_of_whole_periods,
     };
     return presto_check_main("signal", tests, sizeof tests / sizeof tests[0], 60);
 }

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rms: the root of the mean square of each period, as NumPy computes it in float64, rounded to
+ * float32.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "sums_internal.h"
+
+enum { PERIOD, OPTION_COUNT };
+
+static const presto_option_type options[OPTION_COUNT] = {
+    [PERIOD] = {.name = "period",
+                .kind = PRESTO_OPTION_INT,
+                .default_text = "500",
+                .minimum = 1,
+                .maximum = 1073741824,
+                .unit = "values",
+                .help = "length of a period; the signal must be a whole number of them"},
+};
+
+typedef struct rms_state {
+    int64_t period;
+} rms_state;
+
+/* ---- the sums ---- */
+
+/* Squares of bytes: a sum of whole numbers is exact in any order. */
+static inline __attribute__((always_inline)) presto__sums bytes_body(const uint8_t *a,
+                                                                     const uint8_t *b,
+                                                                     size_t count) {
+    (void)b;
+    uint32_t sum = 0; /* of at most 128 terms below 2^16 */
+    for (size_t i = 0; i < count; i++)
+        sum += (uint32_t)a[i] * a[i];
+    return (presto__sums){(double)sum, 0};
+}
+
+/* Half of the lanes: what AVX2 adds at once. */
+typedef double half_lanes __attribute__((vector_size(32)));
+typedef float half_floats __attribute__((vector_size(16)));
+
+static inline __attribute__((always_inline)) presto__sums floats_body(const uint8_t *a,
+                                                                      const uint8_t *b,
+                                                                      size_t count) {
+    (void)b;
+    size_t i = 0;
+    presto__sums sums = {0, 0};
+    if (count >= PRESTO__SUMS_LANES) {
+        half_lanes squares[2] = {{0}};
+        for (; i + PRESTO__SUMS_LANES <= count; i += PRESTO__SUMS_LANES) {
+            half_floats values[2];
+            memcpy(values, a + i * sizeof(float), sizeof values);
+            half_lanes low = __builtin_convertvector(values[0], half_lanes);
+            half_lanes high = __builtin_convertvector(values[1], half_lanes);
+            squares[0] += low * low;
+            squares[1] += high * high;
+        }
+        double lanes[PRESTO__SUMS_LANES];
+        memcpy(lanes, squares, sizeof lanes);
+        sums.first = presto__sums_join(lanes);
+    }
+    for (; i < count; i++) {
+        float value;
+        memcpy(&value, a + i * sizeof value, sizeof value);
+        sums.first += (double)value * (double)value;
+    }
+    return sums;
+}
+
+/* What sums a block, by dtype. */
+typedef struct rms_kernels {
+    presto__sums_fn bytes, floats;
+} rms_kernels;
+
+#define KERNELS(name, target)                                                                      \
+    target static presto__sums name##_bytes(const uint8_t *a, const uint8_t *b, size_t count) {    \
+        return bytes_body(a, b, count);                                                            \
+    }                                                                                              \
+    target static presto__sums name##_floats(const uint8_t *a, const uint8_t *b, size_t count) {   \
+        return floats_body(a, b, count);                                                           \
+    }                                                                                              \
+    static const rms_kernels name = {name##_bytes, name##_floats}
+
+KERNELS(portable, );
+#if defined(__x86_64__)
+KERNELS(avx2, __attribute__((target("avx2"))));
+#define FASTEST avx2
+#else
+#define FASTEST portable
+#endif
+
+static presto_status open_worker(const void *state, const void *model, void **worker_out,
+                                 presto_error *err) {
+    (void)state, (void)model, (void)err;
+    const rms_kernels *chosen = presto__use_avx2() ? &FASTEST : &portable;
+    *worker_out = (void *)(uintptr_t)chosen;
+    return PRESTO_OK;
+}
+
+/* ---- the step ---- */
+
+static presto_status create(const presto_option *values, void **state_out, presto_error *err) {
+    rms_state *state = malloc(sizeof *state);
+    if (state == NULL)
+        return presto_fail_memory(err, sizeof *state);
+    state->period = values[PERIOD].integer;
+    *state_out = state;
+    return PRESTO_OK;
+}
+
+static presto_status infer(const void *opaque, const presto_tensor_spec *in,
+                           presto_tensor_spec *out_out, presto_error *err) {
+    static const presto_tensor_spec bytes = {PRESTO_UINT8, 1, {-1}};
+    static const presto_tensor_spec floats = {PRESTO_FLOAT32, 1, {-1}};
+    const rms_state *state = opaque;
+    char text[PRESTO_SPEC_TEXT_BYTES];
+    if (!presto__spec_could_fit(in, &bytes) && !presto__spec_could_fit(in, &floats))
+        return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
+                           "needs uint8[?] or float32[?], gets %s",
+                           presto_spec_format(in, text, sizeof text));
+    int64_t values = in->rank == 1 ? in->dims[0] : -1;
+    if (values != -1)
+        PRESTO_TRY(presto__periods_expect(in, values, state->period, err));
+    *out_out =
+        (presto_tensor_spec){PRESTO_FLOAT32, 1, {values == -1 ? -1 : values / state->period}};
+    return PRESTO_OK;
+}
+
+static presto_status run(const void *opaque, presto_step_context *context, const presto_tensor *in,
+                         presto_tensor *out_out, presto_error *err) {
+    const rms_state *state = opaque;
+    const rms_kernels *kernels = presto_step_worker(context);
+    presto_tensor_spec spec;
+    void *data;
+    PRESTO_TRY(infer(state, &in->spec, &spec, err));
+    PRESTO_TRY(presto_step_output(context, &spec, &data, err));
+    presto__sums_fn sum = in->spec.dtype == PRESTO_UINT8 ? kernels->bytes : kernels->floats;
+    size_t value_bytes = presto_dtype_bytes(in->spec.dtype);
+    size_t period = (size_t)state->period;
+    size_t periods = (size_t)spec.dims[0];
+    const uint8_t *at = in->data;
+    float *rms = data;
+    for (size_t p = 0; p < periods; p++, at += period * value_bytes) {
+        double squares = presto__sums_of(sum, at, at, value_bytes, period).first;
+        rms[p] = (float)sqrt(squares / (double)period);
+    }
+    out_out->spec = spec;
+    out_out->data = data;
+    return PRESTO_OK;
+}
+
+const presto_step_type presto__step_rms = {
+    .abi = PRESTO_STEP_ABI,
+    .name = "rms",
+    .summary = "A signal, uint8[n] or float32[n], to float32[n / period]: the root of the mean "
+               "square of each period.",
+    .options = options,
+    .option_count = OPTION_COUNT,
+    .create = create,
+    .destroy = free,
+    .infer = infer,
+    .open_worker = open_worker,
+    .run = run,
+};
