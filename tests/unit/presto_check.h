@@ -12,6 +12,15 @@
 
 #include <presto/span.h>
 
+/*
+ * Check writes every assertion that holds to a file, so that it can tell the last one before a crash.
+ * That is a system call each: most of the time of many tests. Sanitizers tell where a crash was.
+ */
+#undef ck_assert_msg
+#define ck_assert_msg(expr, ...)                                                                   \
+    ((expr) ? (void)0                                                                              \
+            : _ck_assert_failed(__FILE__, __LINE__, "Assertion '" #expr "' failed", __VA_ARGS__))
+
 /** Fails unless the status is the expected one; prints both names and the error's text. */
 #define ck_assert_status(expr, wanted, err)                                                        \
     do {                                                                                           \
