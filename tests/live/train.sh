@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The training examples learn the demo corpus. Usage: train.sh TOOLS_DIR PHOTOS_PROGRAM EXAMPLES_DIR PYTHON
+# The training examples learn the demo corpus, and the statistics are those of NumPy. Usage: train.sh TOOLS_DIR PHOTOS_PROGRAM EXAMPLES_DIR PYTHON
 set -euo pipefail
 tools=$1 photos=$2 examples=$3 python=$4
 folder=$(mktemp -d)
@@ -17,3 +17,19 @@ if "$python" -c 'import torch' 2>/dev/null; then
 else
     echo "PyTorch is not installed: train_torch.py not run"
 fi
+
+# Against NumPy's own figures for all values at once.
+for options in "--limit 50" "--skip 50 --features image,label"; do
+    # shellcheck disable=SC2086
+    "$tools/presto-load" --quiet -b 7 --to resized --format npy $options "$folder/dataset" >"$folder/stream"
+    "$python" "$examples/statistics_numpy.py" <"$folder/stream" >"$folder/found"
+    PYTHONPATH=$examples "$python" - "$folder/stream" >"$folder/wanted" <<'END'
+import sys
+import numpy as np
+from npy_stream import batches
+with open(sys.argv[1], "rb") as stream:
+    values = np.concatenate([np.asarray(b["image"]).reshape(-1) for b in batches(stream)])
+print(f"{values.size} values from {values.min()} to {values.max()}, mean {values.mean():.6g}, standard deviation {values.std():.6g}")
+END
+    grep -qF "$(cat "$folder/wanted")" "$folder/found" || { cat "$folder/found" "$folder/wanted" && exit 1; }
+done
