@@ -95,24 +95,39 @@ static presto_feature text_feature(const char *name, const presto_span *text) {
     return feature;
 }
 
+static presto_feature column_feature(const presto__files *source, size_t entry, size_t k) {
+    const presto__files_column *column = &source->columns[k];
+    const presto__files_value *value = &source->values[entry * source->column_count + k];
+    presto_feature feature = text_feature(column->name, &value->text);
+    if (column->is_number) {
+        feature.encoding = PRESTO_ENCODE_INT64;
+        feature.tensor = (presto_tensor){.spec = {.dtype = PRESTO_INT64}, .data = &value->number};
+    }
+    return feature;
+}
+
 static presto_status files_sample(presto__reader *base, size_t i, presto_arena *arena,
                                   presto_sample *sample_out, presto_error *err) {
     const presto__files *source = (const presto__files *)base->source;
     const presto__file *entry = entry_at(base, i);
+    size_t most = 3 + source->column_count;
+    size_t count = 0;
     ((files_reader *)base)->current = entry;
     presto_feature *features =
-        presto_arena_alloc(arena, 3 * sizeof *features, _Alignof(max_align_t));
+        presto_arena_alloc(arena, most * sizeof *features, _Alignof(max_align_t));
     presto_span *texts = presto_arena_alloc(arena, 2 * sizeof *texts, _Alignof(max_align_t));
     if (features == NULL || texts == NULL)
-        return presto_fail_memory(err, 3 * sizeof *features);
+        return presto_fail_memory(err, most * sizeof *features);
     texts[0] = presto_span_of(entry->path, entry->path_bytes);
     texts[1] = presto_span_of(entry->path + entry->key_at, entry->path_bytes - entry->key_at);
-    features[0] = text_feature(base->source->main_feature, &texts[0]);
-    features[1] = text_feature("key", &texts[1]);
-    features[2] = presto__files_label_feature(source, entry);
-    *sample_out = (presto_sample){.features = features,
-                                  .feature_count = source->has_labels ? 3 : 2,
-                                  .number = ((files_reader *)base)->numbers[i]};
+    features[count++] = text_feature(base->source->main_feature, &texts[0]);
+    features[count++] = text_feature("key", &texts[1]);
+    if (source->has_labels)
+        features[count++] = presto__files_label_feature(source, entry);
+    for (size_t k = 0; k < source->column_count; k++)
+        features[count++] = column_feature(source, (size_t)(entry - source->entries), k);
+    *sample_out = (presto_sample){
+        .features = features, .feature_count = count, .number = ((files_reader *)base)->numbers[i]};
     return PRESTO_OK;
 }
 
@@ -170,31 +185,41 @@ static presto_status declare_features(presto__files *source, const char *feature
     return presto__files_declare(source, err);
 }
 
-static presto_status fill(presto__files *source, const presto_pipeline *pipeline,
-                          const char *const *paths, size_t path_count, presto_error *err) {
-    const char *label = presto_pipeline_source_option(pipeline, "label")->text;
-    const presto_option *match = presto_pipeline_source_option(pipeline, "match");
-    source->max_bytes = (uint64_t)presto_pipeline_source_option(pipeline, "max-bytes")->integer;
-    PRESTO_TRY(presto__files_list(source, match, paths, path_count, err));
-    source->base.count = source->base.full_count;
-    PRESTO_TRY(presto__files_label(source, label, err));
-    return declare_features(source, presto_pipeline_source_option(pipeline, "feature")->text, err);
-}
-
-static presto_status files_open(const presto_pipeline *pipeline, const char *const *paths,
-                                size_t path_count, presto_source **source_out, presto_error *err) {
+presto_status presto__files_open(const presto__files_request *request, presto__files_fill_fn fill,
+                                 presto_source **source_out, presto_error *err) {
+    const presto_pipeline *pipeline = request->pipeline;
     presto__files *source = calloc(1, sizeof *source);
     if (source == NULL)
         return presto_fail_memory(err, sizeof *source);
     source->base.ops = &files_ops;
     source->base.declares_all = true;
-    presto_status status = fill(source, pipeline, paths, path_count, err);
+    source->max_bytes = (uint64_t)presto_pipeline_source_option(pipeline, "max-bytes")->integer;
+    presto_status status = fill(source, request, err);
+    source->base.count = source->base.full_count;
+    source->file_count = (size_t)source->base.full_count;
+    if (status == PRESTO_OK)
+        status =
+            declare_features(source, presto_pipeline_source_option(pipeline, "feature")->text, err);
     if (status < 0) {
         files_free(&source->base);
         return status;
     }
     *source_out = &source->base;
     return PRESTO_OK;
+}
+
+static presto_status fill_files(presto__files *source, const presto__files_request *request,
+                                presto_error *err) {
+    const char *label = presto_pipeline_source_option(request->pipeline, "label")->text;
+    const presto_option *match = presto_pipeline_source_option(request->pipeline, "match");
+    PRESTO_TRY(presto__files_list(source, match, request->paths, request->path_count, err));
+    return presto__files_label(source, label, err);
+}
+
+static presto_status files_open(const presto_pipeline *pipeline, const char *const *paths,
+                                size_t path_count, presto_source **source_out, presto_error *err) {
+    const presto__files_request request = {pipeline, paths, path_count};
+    return presto__files_open(&request, fill_files, source_out, err);
 }
 
 const presto__source_kind presto__source_files = {.name = "files", .open = files_open};

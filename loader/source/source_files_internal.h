@@ -3,6 +3,8 @@
 #ifndef PRESTO_SOURCE_FILES_INTERNAL_H
 #define PRESTO_SOURCE_FILES_INTERNAL_H
 
+#include <sys/stat.h>
+
 #include "source_internal.h"
 
 /** A file as it was listed. */
@@ -19,9 +21,23 @@ typedef struct presto__file {
     uint64_t stamp; /* digest of its size and times; 0: it could not be looked at */
 } presto__file;
 
+/** A feature beside each file, out of a table: a text, or an int64. */
+typedef struct presto__files_column {
+    const char *name; /* in `names`, or static */
+    bool is_number;
+} presto__files_column;
+
+typedef union presto__files_value {
+    presto_span text; /* in `names` */
+    int64_t number;
+} presto__files_value;
+
 typedef struct presto__files {
     presto_source base;
     presto_arena names;
+    presto__files_column *columns; /* fixed before the first file is added; freed with the source */
+    size_t column_count;
+    presto__files_value *values; /* [file][column_count] */
     presto__file *entries;
     size_t capacity;
     size_t file_count;
@@ -29,6 +45,33 @@ typedef struct presto__files {
     bool has_labels;
     bool has_fractions; /* labels are float32 */
 } presto__files;
+
+/** What a source of files is opened with. */
+typedef struct presto__files_request {
+    const presto_pipeline *pipeline; /* has the options `feature` and `max-bytes` */
+    const char *const *paths;
+    size_t path_count; /* at least 1 */
+} presto__files_request;
+
+/** Add all files in order, their columns and labels. */
+typedef presto_status (*presto__files_fill_fn)(presto__files *source,
+                                               const presto__files_request *request,
+                                               presto_error *err);
+
+/** A source of one sample a file, as presto__source_kind.open. */
+presto_status presto__files_open(const presto__files_request *request, presto__files_fill_fn fill,
+                                 presto_source **source_out, presto_error *err);
+
+/** Add a file; its key is `path` from key_at on. `info` NULL: it cannot be looked at. */
+presto_status presto__files_add(presto__files *source, const char *path, size_t key_at,
+                                const struct stat *info, presto_error *err);
+
+/** The values of the file added last: [column_count], zeroed. */
+presto__files_value *presto__files_last_values(presto__files *source);
+
+/** A copy of `text` that lives as long as the source, with a NUL behind it. */
+presto_status presto__files_keep(presto__files *source, presto_span text, presto_span *copy_out,
+                                 presto_error *err);
 
 /** Fill in the files at `paths` whose names match; notes those left out. */
 presto_status presto__files_list(presto__files *source, const presto_option *match,

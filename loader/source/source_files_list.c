@@ -102,39 +102,6 @@ static void tell_left_out(file_search *search, char *text, size_t room) {
 
 /* ---- finding files ---- */
 
-/* `info` NULL: it cannot be looked at. */
-static presto_status add_file(file_search *search, const char *path, size_t key_at,
-                              const struct stat *info, presto_error *err) {
-    presto__files *source = search->source;
-    if (source->base.full_count == source->capacity) {
-        size_t capacity = source->capacity == 0 ? 256 : source->capacity * 2;
-        presto__file *entries = realloc(source->entries, capacity * sizeof *entries);
-        if (entries == NULL)
-            return presto_fail_memory(err, capacity * sizeof *entries);
-        source->entries = entries;
-        source->capacity = capacity;
-    }
-    size_t path_bytes = strlen(path);
-    if (path_bytes > UINT32_MAX)
-        return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET, "path is too long");
-    char *copy = presto_arena_alloc(&source->names, path_bytes + 1, 1);
-    if (copy == NULL)
-        return presto_fail_memory(err, path_bytes + 1);
-    memcpy(copy, path, path_bytes + 1);
-    presto__file entry = {
-        .path = copy, .path_bytes = (uint32_t)path_bytes, .key_at = (uint32_t)key_at};
-    if (info != NULL) {
-        presto__digest digest = {{0}};
-        presto__digest_add_file(&digest, info);
-        entry.stamp = digest.state[0];
-        entry.bytes = (uint64_t)info->st_size;
-        entry.mtime_ns = presto__mtime_ns(info);
-    }
-    source->entries[source->base.full_count++] = entry;
-    source->base.full_bytes += entry.bytes;
-    return PRESTO_OK;
-}
-
 static presto_status want_name(void *user, const char *folder, const char *name, bool *wanted_out,
                                presto_error *err) {
     (void)user, (void)folder, (void)err;
@@ -160,7 +127,8 @@ static presto_status add_found(void *user, const presto__walked *found, presto_e
         kind_of(found->name, text);
         count_kind(search, text);
     }
-    return matches ? add_file(search, found->path, search->root_bytes, found->info, err)
+    return matches ? presto__files_add(search->source, found->path, search->root_bytes, found->info,
+                                       err)
                    : PRESTO_OK;
 }
 
@@ -186,7 +154,7 @@ static presto_status search_root(file_search *search, const char *path, presto_e
     if (S_ISREG(info.st_mode)) {
         const char *slash = strrchr(path, '/');
         size_t key_at = slash == NULL ? 0 : (size_t)(slash - path) + 1;
-        return add_file(search, path, key_at, &info, err);
+        return presto__files_add(source, path, key_at, &info, err);
     }
     if (!S_ISDIR(info.st_mode)) {
         presto_status status =

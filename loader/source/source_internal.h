@@ -136,6 +136,8 @@ typedef struct presto__source_kind {
 extern const presto__source_kind presto__source_files;
 extern const presto__source_kind presto__source_hdf5;
 extern const presto__source_kind presto__source_synthetic;
+extern const presto__source_kind presto__source_common_voice;
+extern const presto__source_kind presto__source_librispeech;
 
 /** NULL: there is no such kind. */
 const presto__source_kind *presto__source_kind_find(const char *name);

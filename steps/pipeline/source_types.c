@@ -200,6 +200,88 @@ static void infer_synthetic(const presto_option *options, presto_tensor_spec *ou
         options[SYNTHETIC_SIZE].integer / (int64_t)presto_dtype_bytes(output_io->dtype);
 }
 
+/* ---- clips with transcripts ---- */
+
+enum { VOICE_TABLE, VOICE_COLUMNS, VOICE_FEATURE, VOICE_MAX_BYTES, VOICE_COUNT };
+enum { SPEECH_ENDING, SPEECH_FEATURE, SPEECH_MAX_BYTES, SPEECH_COUNT };
+
+#define FEATURE_OPTION                                                                             \
+    {                                                                                              \
+        .name = "feature", .kind = PRESTO_OPTION_TEXT, .default_text = "audio",                    \
+        .help = "name of the feature that the steps work on"                                       \
+    }
+#define MAX_BYTES_OPTION                                                                           \
+    {                                                                                              \
+        .name = "max-bytes", .kind = PRESTO_OPTION_SIZE, .default_text = "512MiB", .minimum = 1,   \
+        .maximum = 1099511627776.0, .help = "as for files"                                         \
+    }
+
+static const presto_option_type voice_options[] = {
+    [VOICE_TABLE] = {.name = "table",
+                     .kind = PRESTO_OPTION_TEXT,
+                     .default_text = "train.tsv",
+                     .help = "the table of a folder that is given as source: train.tsv, dev.tsv, "
+                             "test.tsv, validated.tsv, ..."},
+    [VOICE_COLUMNS] = {.name = "columns",
+                       .kind = PRESTO_OPTION_TEXT_LIST,
+                       .help = "further columns of the table that become features, as texts: "
+                               "client_id, age, ..."},
+    [VOICE_FEATURE] = FEATURE_OPTION,
+    [VOICE_MAX_BYTES] = MAX_BYTES_OPTION,
+};
+
+static const presto_option_type speech_options[] = {
+    [SPEECH_ENDING] = {.name = "ending",
+                       .kind = PRESTO_OPTION_TEXT,
+                       .default_text = ".flac",
+                       .help = "what follows an ID in the name of its file"},
+    [SPEECH_FEATURE] = FEATURE_OPTION,
+    [SPEECH_MAX_BYTES] = MAX_BYTES_OPTION,
+};
+
+/* Names of features that a source or decode-audio gives are taken. */
+static presto_status check_name(const char *option, const char *name, presto_error *err) {
+    static const char *const taken[] = {"key", "label", "transcript", "speaker", "chapter", "rate"};
+    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
+        if (strcmp(taken[i], name) == 0 || name[0] == '\0')
+            return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
+                               "option '%s' has '%s': a name is needed, and 'key', 'label', "
+                               "'transcript', 'speaker', 'chapter' and 'rate' are taken",
+                               option, name);
+    return PRESTO_OK;
+}
+
+/* A file name that stays in its folder. */
+static presto_status check_part(const char *option, const char *text, presto_error *err) {
+    if (text[0] == '\0' || strchr(text, '/') != NULL)
+        return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
+                           "option '%s' is '%s', must not be empty nor hold '/'", option, text);
+    return PRESTO_OK;
+}
+
+static presto_status check_voice(const presto_option *options, presto_error *err) {
+    const presto_option *columns = &options[VOICE_COLUMNS];
+    const char *feature = options[VOICE_FEATURE].text;
+    PRESTO_TRY(check_part("table", options[VOICE_TABLE].text, err));
+    PRESTO_TRY(check_name("feature", feature, err));
+    for (size_t i = 0; i < columns->text_count; i++) {
+        PRESTO_TRY(check_name("columns", columns->texts[i], err));
+        bool is_double = strcmp(columns->texts[i], feature) == 0;
+        for (size_t k = 0; k < i; k++)
+            is_double = is_double || strcmp(columns->texts[i], columns->texts[k]) == 0;
+        if (is_double)
+            return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
+                               "option 'columns' has '%s', which another feature is called",
+                               columns->texts[i]);
+    }
+    return PRESTO_OK;
+}
+
+static presto_status check_speech(const presto_option *options, presto_error *err) {
+    PRESTO_TRY(check_part("ending", options[SPEECH_ENDING].text, err));
+    return check_name("feature", options[SPEECH_FEATURE].text, err);
+}
+
 static const presto_source_type types[] = {
     {
         .name = "files",
@@ -234,6 +316,26 @@ static const presto_source_type types[] = {
         .infer = infer_synthetic,
         .yields = "generated",
         .takes_no_paths = true,
+    },
+    {
+        .name = "common-voice",
+        .summary = "Clips of Common Voice, in the order of a table: each row of `train.tsv` whose "
+                   "`path` is a file in the folder `clips` beside it. The feature `transcript` is "
+                   "the column `sentence`. A source is the folder, or a table.",
+        .options = voice_options,
+        .option_count = VOICE_COUNT,
+        .output = {PRESTO_STRING, 0, {0}},
+        .check = check_voice,
+    },
+    {
+        .name = "librispeech",
+        .summary = "Utterances of LibriSpeech: each line of a `*.trans.txt` whose ID has a file "
+                   "beside it, `103-1240-0002.flac`. Features are `transcript`, and `speaker` and "
+                   "`chapter` (int64), the first two numbers of the ID.",
+        .options = speech_options,
+        .option_count = SPEECH_COUNT,
+        .output = {PRESTO_STRING, 0, {0}},
+        .check = check_speech,
     },
 };
 #define TYPE_COUNT (sizeof types / sizeof types[0])
