@@ -36,6 +36,12 @@ def is_owned(folder):
         return False
 
 
+def stop(process):
+    """Returns when all its threads have stopped, or it has ended. A signal alone may take effect later."""
+    process.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+
+
 class Owners(ChaosCase):
     photo_count = 40
 
@@ -72,7 +78,7 @@ class Owners(ChaosCase):
                 break
             self.finish(process)
             shutil.rmtree(out)
-        process.send_signal(signal.SIGSTOP)
+        stop(process)
         self.assertIsNone(process.poll(), process.args)
         try:
             yield process
@@ -139,7 +145,7 @@ class Owners(ChaosCase):
         process = start(*command)
         try:
             self.assertTrue(self.wait_until(process, lambda: is_owned(out)))
-            process.send_signal(signal.SIGSTOP)
+            stop(process)
             self.assert_refused(run(*command), out, process)
         finally:
             process.send_signal(signal.SIGCONT)
@@ -166,7 +172,7 @@ class Owners(ChaosCase):
         out = self.new()
         first = start(*self.command(out, "-s", "2", copies=12))
         self.assertTrue(self.wait_until(first, lambda: list(out.glob(".*data-*.partial"))))
-        first.send_signal(signal.SIGSTOP)
+        stop(first)
         shutil.rmtree(out)
         self.assertEqual(run(*self.command(out, "-s", "2")).returncode, 0)
         before = snapshot(out)
@@ -307,7 +313,7 @@ class Planted(ChaosCase):
                         self.make_photos(), preexec_fn=lambda: os.nice(5))
         while process.poll() is None and not (out / ".progress.json").exists():
             pass
-        process.send_signal(signal.SIGSTOP)
+        stop(process)
         names = [f".data-{i:05}-of-00004.tfrecord{index}.partial" for i in range(4) for index in ("", ".index")]
         names += [f"data-{i:05}-of-00004.tfrecord.index" for i in range(4) if
                   not (out / f"data-{i:05}-of-00004.tfrecord.index").exists()]
