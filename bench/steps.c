@@ -320,6 +320,7 @@ int main(int argc, char **argv) {
 #if PRESTO_HAVE_JPEG
     steps_image(&set);
 #endif
+    steps_signal(&set);
     if (is_ours)
         steps_shell("rm -rf \"%s\"", made);
     return 0;

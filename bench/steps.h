@@ -86,5 +86,6 @@ void steps_shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* ---- the domains, each in a file of its own ---- */
 
 void steps_image(const steps_settings *set);
+void steps_signal(const steps_settings *set);
 
 #endif
