@@ -207,28 +207,31 @@ static void read_with_library(void *user, size_t number) {
     pthread_mutex_unlock(&library_turn);
 }
 
-static void hdf5_row(const steps_settings *set, const char *row) {
+/* The first file of the corpus. */
+static void find_recording(const steps_settings *set, recording *of) {
     char folder[STEPS_PATH_BYTES];
-    steps_files files;
+    char command[STEPS_PATH_BYTES + 64];
+    steps_corpus(set, "nilm", "--scale 0.1", folder);
+    snprintf(command, sizeof command, "find \"%s\" -name '*.h5' | LC_ALL=C sort", folder);
+    FILE *list = popen(command, "r");
+    if (list == NULL || fgets(of->path, sizeof of->path, list) == NULL)
+        bench_die("%s: no file *.h5", folder);
+    pclose(list);
+    of->path[strcspn(of->path, "\n")] = '\0';
+    of->fd = open(of->path, O_RDONLY | O_CLOEXEC);
+    if (of->fd < 0)
+        bench_die("%s: cannot open", of->path);
+}
+
+static void hdf5_row(const steps_settings *set, const char *row) {
     presto_error err;
     recording of = {.fd = -1};
     struct stat info;
     if (!steps_wanted(set, row))
         return;
-    steps_corpus(set, "nilm", "--scale 0.1", folder);
-    steps_read_files(folder, ".h5", 1, &files); /* dies if there is none */
-    steps_free_files(&files);
-    FILE *list = NULL;
-    char command[STEPS_PATH_BYTES + 64];
-    snprintf(command, sizeof command, "find \"%s\" -name '*.h5' | LC_ALL=C sort", folder);
-    list = popen(command, "r");
-    if (list == NULL || fgets(of.path, sizeof of.path, list) == NULL)
-        bench_die("%s: cannot list", folder);
-    pclose(list);
-    of.path[strcspn(of.path, "\n")] = '\0';
-    of.fd = open(of.path, O_RDONLY | O_CLOEXEC);
-    if (of.fd < 0 || fstat(of.fd, &info) != 0)
-        bench_die("%s: cannot open", of.path);
+    find_recording(set, &of);
+    if (fstat(of.fd, &info) != 0)
+        bench_die("%s: cannot stat", of.path);
     const presto__hdf5_request request = {.fd = of.fd,
                                           .bytes = (uint64_t)info.st_size,
                                           .path = of.path,

@@ -28,8 +28,9 @@ typedef struct aggregate_state {
 
 /* ---- the sums ---- */
 
-/* Half of the lanes: what AVX2 adds at once. */
+/* Half of the lanes: what AVX2 adds at once; and the same at any address. */
 typedef double half_lanes __attribute__((vector_size(32)));
+typedef double loose_lanes __attribute__((vector_size(32), aligned(1), may_alias));
 
 /* first: the sum of a * b; second: of b * b. */
 static inline __attribute__((always_inline)) presto__sums power_body(const uint8_t *a,
@@ -40,13 +41,13 @@ static inline __attribute__((always_inline)) presto__sums power_body(const uint8
     if (count >= PRESTO__SUMS_LANES) {
         half_lanes powers[2] = {{0}}, squares[2] = {{0}};
         for (; i + PRESTO__SUMS_LANES <= count; i += PRESTO__SUMS_LANES) {
-            half_lanes volts[2], amperes[2];
-            memcpy(volts, a + i * sizeof(double), sizeof volts);
-            memcpy(amperes, b + i * sizeof(double), sizeof amperes);
-            powers[0] += volts[0] * amperes[0];
-            powers[1] += volts[1] * amperes[1];
-            squares[0] += amperes[0] * amperes[0];
-            squares[1] += amperes[1] * amperes[1];
+            const loose_lanes *volts = (const void *)(a + i * sizeof(double));
+            const loose_lanes *amperes = (const void *)(b + i * sizeof(double));
+            half_lanes low = amperes[0], high = amperes[1];
+            powers[0] += volts[0] * low;
+            powers[1] += volts[1] * high;
+            squares[0] += low * low;
+            squares[1] += high * high;
         }
         double lanes[PRESTO__SUMS_LANES];
         memcpy(lanes, powers, sizeof lanes);

@@ -26,20 +26,24 @@ typedef struct rms_state {
 
 /* ---- the sums ---- */
 
-/* Squares of bytes: a sum of whole numbers is exact in any order. */
-static inline __attribute__((always_inline)) presto__sums bytes_body(const uint8_t *a,
-                                                                     const uint8_t *b,
-                                                                     size_t count) {
-    (void)b;
-    uint32_t sum = 0; /* of at most 128 terms below 2^16 */
-    for (size_t i = 0; i < count; i++)
-        sum += (uint32_t)a[i] * a[i];
-    return (presto__sums){(double)sum, 0};
+/* So many squares of bytes fit 31 bits. */
+#define MOST_BYTES 32768
+
+/* The sum of the squares of at most MOST_BYTES bytes. */
+typedef int32_t bytes_fn(const uint8_t *in, size_t count);
+
+static inline __attribute__((always_inline)) int32_t bytes_body(const uint8_t *in, size_t count) {
+    int32_t sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        int16_t value = in[i]; /* 16 bits and a sign: what processors multiply and add in one */
+        sum += (int32_t)value * value;
+    }
+    return sum;
 }
 
-/* Half of the lanes: what AVX2 adds at once. */
+/* Half of the lanes: what AVX2 adds at once; and the floats for them, at any address. */
 typedef double half_lanes __attribute__((vector_size(32)));
-typedef float half_floats __attribute__((vector_size(16)));
+typedef float loose_floats __attribute__((vector_size(16), aligned(1), may_alias));
 
 static inline __attribute__((always_inline)) presto__sums floats_body(const uint8_t *a,
                                                                       const uint8_t *b,
@@ -50,8 +54,7 @@ static inline __attribute__((always_inline)) presto__sums floats_body(const uint
     if (count >= PRESTO__SUMS_LANES) {
         half_lanes squares[2] = {{0}};
         for (; i + PRESTO__SUMS_LANES <= count; i += PRESTO__SUMS_LANES) {
-            half_floats values[2];
-            memcpy(values, a + i * sizeof(float), sizeof values);
+            const loose_floats *values = (const void *)(a + i * sizeof(float));
             half_lanes low = __builtin_convertvector(values[0], half_lanes);
             half_lanes high = __builtin_convertvector(values[1], half_lanes);
             squares[0] += low * low;
@@ -71,12 +74,13 @@ static inline __attribute__((always_inline)) presto__sums floats_body(const uint
 
 /* What sums a block, by dtype. */
 typedef struct rms_kernels {
-    presto__sums_fn bytes, floats;
+    bytes_fn *bytes;
+    presto__sums_fn floats;
 } rms_kernels;
 
 #define KERNELS(name, target)                                                                      \
-    target static presto__sums name##_bytes(const uint8_t *a, const uint8_t *b, size_t count) {    \
-        return bytes_body(a, b, count);                                                            \
+    target static int32_t name##_bytes(const uint8_t *in, size_t count) {                          \
+        return bytes_body(in, count);                                                              \
     }                                                                                              \
     target static presto__sums name##_floats(const uint8_t *a, const uint8_t *b, size_t count) {   \
         return floats_body(a, b, count);                                                           \
@@ -97,6 +101,14 @@ static presto_status open_worker(const void *state, const void *model, void **wo
     const rms_kernels *chosen = presto__use_avx2() ? &FASTEST : &portable;
     *worker_out = (void *)(uintptr_t)chosen;
     return PRESTO_OK;
+}
+
+/* A sum of whole numbers below 2^53 is exact in any order. */
+static double sum_of_bytes(bytes_fn *sum, const uint8_t *in, size_t count) {
+    double total = 0;
+    for (; count > MOST_BYTES; count -= MOST_BYTES, in += MOST_BYTES)
+        total += (double)sum(in, MOST_BYTES);
+    return total + (double)sum(in, count);
 }
 
 /* ---- the step ---- */
@@ -136,14 +148,16 @@ static presto_status run(const void *opaque, presto_step_context *context, const
     void *data;
     PRESTO_TRY(infer(state, &in->spec, &spec, err));
     PRESTO_TRY(presto_step_output(context, &spec, &data, err));
-    presto__sums_fn sum = in->spec.dtype == PRESTO_UINT8 ? kernels->bytes : kernels->floats;
+    bool is_bytes = in->spec.dtype == PRESTO_UINT8;
     size_t value_bytes = presto_dtype_bytes(in->spec.dtype);
     size_t period = (size_t)state->period;
     size_t periods = (size_t)spec.dims[0];
     const uint8_t *at = in->data;
     float *rms = data;
     for (size_t p = 0; p < periods; p++, at += period * value_bytes) {
-        double squares = presto__sums_of(sum, at, at, value_bytes, period).first;
+        double squares = is_bytes
+                             ? sum_of_bytes(kernels->bytes, at, period)
+                             : presto__sums_of(kernels->floats, at, at, value_bytes, period).first;
         rms[p] = (float)sqrt(squares / (double)period);
     }
     out_out->spec = spec;
