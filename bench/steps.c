@@ -321,6 +321,9 @@ int main(int argc, char **argv) {
     steps_image(&set);
 #endif
     steps_signal(&set);
+#if PRESTO_HAVE_SNDFILE && PRESTO_HAVE_EIGEN
+    steps_audio(&set);
+#endif
     if (is_ours)
         steps_shell("rm -rf \"%s\"", made);
     return 0;
