@@ -277,18 +277,21 @@ static presto_status take_sample(collector *c, size_t want, sampler *taken, pres
     size_t count = total < want ? (size_t)total : want;
     presto_block block = {0};
     presto_status status = PRESTO_OK;
+    presto_shard *shard = NULL, *before = NULL;
     size_t file = 0;
     taken->ends = presto__zeroed_array(count, 1, sizeof *taken->ends);
     if (taken->ends == NULL)
         return presto_fail_memory(err, count * sizeof *taken->ends);
     for (size_t i = 0; i < count && status == PRESTO_OK; i++) {
         uint64_t number = total / count * i + total % count * i / count;
-        presto_shard *shard;
         while (c->firsts[file + 1] <= number)
             file++;
         status = presto_dataset_shard_at(c->dataset, file, &shard, err);
         if (status == PRESTO_OK)
             status = presto_shard_fetch(shard, number - c->firsts[file], 1, &block, err);
+        if (before != NULL && shard != before)
+            presto__shard_end_stream(before);
+        before = shard;
         if (is_damage(status)) {
             status = PRESTO_OK;
             continue;

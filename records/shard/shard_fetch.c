@@ -237,6 +237,8 @@ static presto_status fetch_compressed(fetch *job, size_t i, size_t end) {
     if (status < 0)
         return presto__shard_fail_at(job->shard, job->first + i, status, job->err);
     parse_records(job, i, end, job->block->bytes_.data);
+    if (job->first + end == job->shard->record_count)
+        presto__shard_end_stream(job->shard);
     return PRESTO_OK;
 }
 

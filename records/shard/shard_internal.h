@@ -185,12 +185,18 @@ char *presto__index_name(const char *data_path);
  * One that was not used for long is closed first. Finding it takes a time that does not grow with
  * their number.
  */
+/* Of shards that are compressed as a whole and were read to their end, so many keep their stream,
+ * with some of its last bytes, for threads that come late. */
+#define PRESTO__ENDED_STREAMS 4
+
 typedef struct presto__fd_pool {
     size_t limit; /* set by init, then read-only */
     pthread_mutex_t lock;
     /* Guarded by lock. */
     presto_shard *newest, *oldest; /* ends of the list of shards whose file is open */
     size_t open_count;
+    presto_shard *ended[PRESTO__ENDED_STREAMS];
+    size_t next_ended; /* the place that the next one takes */
 
     atomic_size_t warnings; /* shards with a warning that was not taken */
 } presto__fd_pool;
@@ -209,6 +215,9 @@ bool presto__shard_take_warning(presto_shard *shard, presto_error *warning_out);
 /** A descriptor of the shard's file, held until presto__shard_release. */
 presto_status presto__shard_acquire(presto_shard *shard, int *fd_out, presto_error *err);
 void presto__shard_release(presto_shard *shard);
+
+/** If it is compressed as a whole: nothing of it will be read soon. Its stream need not be kept. */
+void presto__shard_end_stream(presto_shard *shard);
 
 /** Use the headers, even if there is an index. Only before the shard is shared. */
 presto_status presto__shard_drop_index(presto_shard *shard, presto_error *err);

@@ -2,8 +2,8 @@
 /*
  * Behind one shard, for this room alone: shard.c opens it, shard_pool.c limits its descriptors,
  * shard_index.c knows where its records stand, shard_hop.c finds that out, shard_fetch.c reads
- * them, shard_stream.c if the file is compressed as a whole. Locks: see the fields; the pool's
- * before the shard's.
+ * them, shard_stream.c if the file is compressed as a whole. Locks: see the fields; a shard's
+ * before the pool's, and those of other shards are only tried.
  */
 #ifndef PRESTO_SHARD_PARTS_INTERNAL_H
 #define PRESTO_SHARD_PARTS_INTERNAL_H
@@ -59,12 +59,16 @@ struct presto_shard {
     /* Of a compressed file. Guarded by stream_lock. */
     pthread_mutex_t stream_lock;
     presto__byte_stream *stream;
+    bool has_ended; /* the stream has delivered its last record */
 };
 
 /** The shard, just opened, counts from now on; another one is closed if there are too many. */
 void presto__fd_pool_enter(presto__fd_pool *pool, presto_shard *shard);
 /** The shard is about to be freed. */
 void presto__fd_pool_leave(presto_shard *shard);
+/** Its stream has ended; the stream of another one may be freed. With the shard's stream_lock
+ * held. */
+void presto__fd_pool_end_stream(presto_shard *shard);
 
 /** Where records stand: a view that stays valid as long as the shard. */
 typedef struct presto__places {

@@ -83,6 +83,29 @@ void presto__fd_pool_enter(presto__fd_pool *pool, presto_shard *shard) {
     pthread_mutex_unlock(&pool->lock);
 }
 
+void presto__fd_pool_end_stream(presto_shard *shard) {
+    presto__fd_pool *pool = shard->pool;
+    if (pool == NULL)
+        return;
+    pthread_mutex_lock(&pool->lock);
+    bool is_listed = false;
+    for (size_t i = 0; i < PRESTO__ENDED_STREAMS; i++)
+        is_listed = is_listed || pool->ended[i] == shard;
+    if (!is_listed) {
+        presto_shard *old = pool->ended[pool->next_ended];
+        pool->ended[pool->next_ended] = shard;
+        pool->next_ended = (pool->next_ended + 1) % PRESTO__ENDED_STREAMS;
+        /* Whoever is reading from it lists it again. */
+        if (old != NULL && pthread_mutex_trylock(&old->stream_lock) == 0) {
+            presto__byte_stream_free(old->stream);
+            old->stream = NULL;
+            old->has_ended = false;
+            pthread_mutex_unlock(&old->stream_lock);
+        }
+    }
+    pthread_mutex_unlock(&pool->lock);
+}
+
 void presto__fd_pool_leave(presto_shard *shard) {
     if (shard->fd < 0 || shard->pool == NULL)
         return;

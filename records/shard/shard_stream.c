@@ -60,7 +60,17 @@ presto_status presto__shard_read_stream(presto_shard *shard, const uint64_t *off
         status = copy_records(shard, offsets, count, &block->bytes_, err);
         block->file_bytes_read = presto__byte_stream_file_bytes(shard->stream) - before;
     }
+    if (shard->has_ended)
+        presto__fd_pool_end_stream(shard);
     pthread_mutex_unlock(&shard->stream_lock);
     presto__shard_release(shard);
     return status;
+}
+
+void presto__shard_end_stream(presto_shard *shard) {
+    pthread_mutex_lock(&shard->stream_lock);
+    shard->has_ended = shard->stream != NULL;
+    if (shard->has_ended)
+        presto__fd_pool_end_stream(shard);
+    pthread_mutex_unlock(&shard->stream_lock);
 }

@@ -4,6 +4,7 @@
 
 PRESTO_CHAOS_SAMPLES sets how many samples the long streams have.
 """
+import gzip
 import json
 import os
 import signal
@@ -140,6 +141,19 @@ class Consumer(ChaosCase):
                 peak = self.peak("-j", threads, "--prefetch-bytes", "16MiB", dataset)
                 print(f"{threads} threads, records of 32 MiB: VmHWM {peak / MIB:.0f} MiB", flush=True)
                 self.assertLess(peak, (16 + 64 + 3 * 32) * MIB)
+
+    @unittest.skipIf(SANITIZED, "sanitizers need memory of their own")
+    def test_memory_does_not_grow_with_the_number_of_compressed_shards(self):
+        """Of 32 shards, something stays of the one that is read and of four that were."""
+        folder = self.new("compressed")
+        folder.mkdir()
+        example = field(1, field(1, field(1, b"x") + field(2, field(1, field(1, bytes(MIB // 2))))))
+        shard = gzip.compress(frame(example) * 48, 1)
+        for number in range(32):
+            (folder / f"part-{number:05}.tfrecord.gz").write_bytes(shard)
+        peak = self.peak("-j", "1", "--prefetch-bytes", "16MiB", folder)
+        print(f"32 compressed shards of 24 MiB: VmHWM {peak / MIB:.0f} MiB", flush=True)
+        self.assertLess(peak, (16 + 64 + 5 * 64) * MIB)
 
     @unittest.skipIf(SANITIZED, "sanitizers need memory of their own")
     def test_large_photos_are_decoded_by_as_many_workers_as_fit(self):
