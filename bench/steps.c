@@ -324,6 +324,9 @@ int main(int argc, char **argv) {
 #if PRESTO_HAVE_SNDFILE && PRESTO_HAVE_EIGEN
     steps_audio(&set);
 #endif
+#if PRESTO_HAVE_HTML
+    steps_text(&set);
+#endif
     if (is_ours)
         steps_shell("rm -rf \"%s\"", made);
     return 0;

@@ -88,5 +88,6 @@ void steps_shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void steps_image(const steps_settings *set);
 void steps_signal(const steps_settings *set);
 void steps_audio(const steps_settings *set);
+void steps_text(const steps_settings *set);
 
 #endif

@@ -114,9 +114,28 @@ size_t presto__html_reference(presto_span raw, char out[8], size_t *bytes_out);
     X(TEXT)                                                                                        \
     X(MAIN)                                                                                        \
     X(COMMENT)                                                                                     \
-    X(SHARE) X(RELATED) X(NAV) X(SIDE) X(FOOT) X(HEAD) X(AD) X(META) X(CAPTION) X(NEWSLETTER)      \
-        X(CONSENT) X(POPUP) X(WIDGET) X(LISTING) X(HIDDEN) X(TAGS) X(TITLE) X(MEDIA) X(SUMMARY)    \
-            X(TOOLS) X(LEGAL) X(TEASER)
+    X(SHARE)                                                                                       \
+    X(RELATED)                                                                                     \
+    X(NAV)                                                                                         \
+    X(SIDE)                                                                                        \
+    X(FOOT)                                                                                        \
+    X(HEAD)                                                                                        \
+    X(AD)                                                                                          \
+    X(META)                                                                                        \
+    X(CAPTION)                                                                                     \
+    X(NEWSLETTER)                                                                                  \
+    X(CONSENT)                                                                                     \
+    X(POPUP)                                                                                       \
+    X(WIDGET)                                                                                      \
+    X(LISTING)                                                                                     \
+    X(HIDDEN)                                                                                      \
+    X(TAGS)                                                                                        \
+    X(TITLE)                                                                                       \
+    X(MEDIA)                                                                                       \
+    X(SUMMARY)                                                                                     \
+    X(TOOLS)                                                                                       \
+    X(LEGAL)                                                                                       \
+    X(TEASER)
 
 enum {
 #define PRESTO__HINT_NUMBER(name) PRESTO__HINT_NUMBER_##name,
