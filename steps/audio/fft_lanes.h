@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one body of the fft_*.cc, each of which is compiled for another processor. Everything here
+ * The one body of the fft_*.cc, each of which is compiled for another processor. What it defines
  * has internal linkage, so that the linker cannot take code of one for that of another.
  */
 #ifndef PRESTO_STEPS_FFT_LANES_H
@@ -13,8 +13,10 @@
 
 #include "fft_internal.h"
 
-/* Instantiated by fft_portable.cc, for all processors. */
+/* In fft_portable.cc, for all processors: the linker keeps one copy of a template of the standard
+ * library, which must not be one with instructions that few processors have. */
 extern template class std::vector<int>;
+void presto__fft_factorize(int length, std::vector<int> &radix, std::vector<int> &remainder);
 
 namespace {
 
@@ -63,7 +65,8 @@ void *plan_new(size_t length) {
         transform *plan = new transform;
         try {
             plan->make_twiddles(static_cast<int>(length), false);
-            plan->factorize(static_cast<int>(length));
+            presto__fft_factorize(static_cast<int>(length), plan->m_stageRadix,
+                                  plan->m_stageRemainder);
         } catch (...) {
             delete plan;
             throw;

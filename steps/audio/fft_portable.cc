@@ -4,4 +4,11 @@
 
 template class std::vector<int>;
 
+void presto__fft_factorize(int length, std::vector<int> &radix, std::vector<int> &remainder) {
+    Eigen::internal::kiss_cpx_fft<float> plan;
+    plan.factorize(length);
+    radix = plan.m_stageRadix;
+    remainder = plan.m_stageRemainder;
+}
+
 const presto__fft_kernel presto__fft_portable = {plan_new, plan_free, run};
