@@ -24,3 +24,5 @@ if(PRESTO_HAVE_SENTENCEPIECE)
   set_tests_properties(cli.text_steps PROPERTIES ENVIRONMENT
     "PRESTO_TOOLS=$<TARGET_FILE_DIR:presto-load>;PRESTO_SANITIZE=${PRESTO_SANITIZE}")
 endif()
+# Hundreds of runs of the programs.
+set_tests_properties(cli.pipelines PROPERTIES TIMEOUT 900)
