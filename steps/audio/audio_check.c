@@ -180,7 +180,9 @@ static presto_status check_mp3_tail(presto_span in, size_t at, presto_error *err
     return PRESTO_OK;
 }
 
-static presto_status check_mp3(presto_span in, size_t at, presto_error *err) {
+static presto_status check_mp3(presto_span in, size_t at, presto_span *sound_out,
+                               presto_error *err) {
+    const size_t start = at;
     mp3_frame first = {0};
     mp3_frame frame;
     uint64_t count = 0;
@@ -195,6 +197,7 @@ static presto_status check_mp3(presto_span in, size_t at, presto_error *err) {
         return presto_fail(err, PRESTO_ERR_TRUNCATED, in.bytes,
                            "truncated MP3: %ju of %u frames are there", (uintmax_t)count - 1,
                            promised);
+    *sound_out = presto_span_of(in.data + start, at - start);
     return PRESTO_OK;
 }
 
@@ -213,26 +216,20 @@ static presto_status fail_unknown(presto_span in, presto_error *err) {
                                                      : ", but WAV, FLAC, Ogg or MP3 is needed");
 }
 
-presto_status presto__audio_check(presto_span in, presto__audio_format *format_out,
-                                  presto_error *err) {
+presto_status presto__audio_check(presto_span in, presto_span *sound_out, presto_error *err) {
     bool is_riff = has_text(in, 0, "RIFF") || has_text(in, 0, "RIFX") || has_text(in, 0, "RF64");
-    if (is_riff && has_text(in, 8, "WAVE")) {
-        *format_out = PRESTO__AUDIO_WAV;
-        return check_wav(in, err);
-    }
-    if (has_text(in, 0, "OggS")) {
-        *format_out = PRESTO__AUDIO_OGG;
-        return check_ogg(in, err);
+    bool is_wav = is_riff && has_text(in, 8, "WAVE");
+    if (is_wav || has_text(in, 0, "OggS")) {
+        PRESTO_TRY(is_wav ? check_wav(in, err) : check_ogg(in, err));
+        *sound_out = in;
+        return PRESTO_OK;
     }
     size_t at = id3_end(in);
     if (has_text(in, at, "fLaC")) {
-        *format_out = PRESTO__AUDIO_FLAC;
+        *sound_out = in;
         return PRESTO_OK;
     }
     size_t until = in.bytes - at > MP3_SEARCH_BYTES ? at + MP3_SEARCH_BYTES : in.bytes;
     at = mp3_find(in, at, until);
-    if (at == SIZE_MAX)
-        return fail_unknown(in, err);
-    *format_out = PRESTO__AUDIO_MP3;
-    return check_mp3(in, at, err);
+    return at == SIZE_MAX ? fail_unknown(in, err) : check_mp3(in, at, sound_out, err);
 }

@@ -17,22 +17,16 @@
 #define PRESTO__AUDIO_LEAST_RATE 100
 #define PRESTO__AUDIO_MOST_RATE 1000000
 
-typedef enum presto__audio_format {
-    PRESTO__AUDIO_WAV,
-    PRESTO__AUDIO_FLAC,
-    PRESTO__AUDIO_OGG,
-    PRESTO__AUDIO_MP3
-} presto__audio_format;
-
 /**
  * Tell the format by content, and look for an early end and lost parts as far as the container
  * shows them: decoders pass over much of that in silence. FLAC is told by the decoder.
+ * *sound_out is what to decode of `in`: an MP3 without tags and what else is around its frames,
+ * where its decoder would look for more, and print what it thinks of it.
  * Cost: linear, and only headers are looked at in a whole file.
  * Returns: PRESTO_OK; PRESTO_ERR_CORRUPT (no such format, or an MP3 with a hole);
  *          PRESTO_ERR_TRUNCATED (the container promises more than there is).
  */
-presto_status presto__audio_check(presto_span in, presto__audio_format *format_out,
-                                  presto_error *err);
+presto_status presto__audio_check(presto_span in, presto_span *sound_out, presto_error *err);
 
 /* An open sound in memory. Zero-initialise; closing it may be done twice. */
 typedef struct presto__sound {

@@ -244,15 +244,18 @@ static presto_status run(const void *state, presto_step_context *context, const 
                          presto_tensor *out_out, presto_error *err) {
     decoding d = {.state = state, .context = context};
     presto_tensor_spec unused;
-    presto__audio_format format;
+    presto_span file = in->strings[0];
+    presto_span sound;
     PRESTO_TRY(infer(state, &in->spec, &unused, err));
-    PRESTO_TRY(presto__audio_check(in->strings[0], &format, err));
-    PRESTO_TRY(presto__sound_open(&d.sound, in->strings[0], err));
+    PRESTO_TRY(presto__audio_check(file, &sound, err));
+    PRESTO_TRY(presto__sound_open(&d.sound, sound, err));
     presto_tensor out;
     presto_status status = decode(&d, &out, err);
     presto__sound_close(&d.sound);
     if (status == PRESTO_OK)
         *out_out = out;
+    else if (err != NULL && err->offset != PRESTO_NO_OFFSET)
+        err->offset += (uint64_t)(sound.data - file.data);
     return status;
 }
 
