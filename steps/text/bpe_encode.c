@@ -9,12 +9,21 @@
 
 #include "bpe_encode_internal.h"
 
-enum { OPTION_MODEL, OPTION_MAX_BYTES, OPTION_COUNT };
+enum { OPTION_MODEL, OPTION_MERGES, OPTION_SPECIAL_TOKENS, OPTION_MAX_BYTES, OPTION_COUNT };
 
 static const presto_option_type options[] = {
     [OPTION_MODEL] = {.name = "model",
                       .kind = PRESTO_OPTION_FILE,
-                      .help = "a SentencePiece .model (unigram or BPE); see docs/tokenizers.md"},
+                      .help = "a SentencePiece .model, a tokenizer.json of byte-level BPE, or a "
+                              "GPT-2 vocab.json; see docs/tokenizers.md"},
+    [OPTION_MERGES] = {.name = "merges",
+                       .kind = PRESTO_OPTION_FILE,
+                       .help = "the merges.txt that belongs to a vocab.json"},
+    [OPTION_SPECIAL_TOKENS] = {.name = "special-tokens",
+                               .kind = PRESTO_OPTION_BOOL,
+                               .default_text = "true",
+                               .help = "put the tokens around each text that the post_processor of "
+                                       "a tokenizer.json names; other models name none"},
     [OPTION_MAX_BYTES] = {.name = "max-bytes",
                           .kind = PRESTO_OPTION_SIZE,
                           .default_text = "16MiB",
@@ -24,19 +33,35 @@ static const presto_option_type options[] = {
                                   "bytes of memory are used for each of its bytes"},
 };
 
-#define MAX_MODEL_BYTES ((uint64_t)32 << 20)
+#define MAX_MODEL_BYTES ((uint64_t)64 << 20)
 
 typedef struct encode_state {
     uint64_t max_bytes;
-    char *model; /* path; NULL: none is set */
+    bool with_special;
+    char *model; /* paths; NULL: none is set */
+    char *merges;
 } encode_state;
+
+/* One of them. */
+typedef struct encode_model {
+    presto__sentencepiece *sentencepiece;
+    presto__tokenizer *tokenizer;
+} encode_model;
 
 static void destroy(void *state) {
     encode_state *encode = state;
     if (encode == NULL)
         return;
     free(encode->model);
+    free(encode->merges);
     free(encode);
+}
+
+static presto_status copy_text(const presto_option *option, char **text_out, presto_error *err) {
+    if (!option->is_set)
+        return PRESTO_OK;
+    *text_out = presto_span_to_text(presto_span_of_text(option->text));
+    return *text_out != NULL ? PRESTO_OK : presto_fail_memory(err, strlen(option->text) + 1);
 }
 
 static presto_status create(const presto_option *values, void **state_out, presto_error *err) {
@@ -44,15 +69,15 @@ static presto_status create(const presto_option *values, void **state_out, prest
     if (state == NULL)
         return presto_fail_memory(err, sizeof *state);
     state->max_bytes = (uint64_t)values[OPTION_MAX_BYTES].integer;
-    if (values[OPTION_MODEL].is_set) {
-        state->model = presto_span_to_text(presto_span_of_text(values[OPTION_MODEL].text));
-        if (state->model == NULL) {
-            destroy(state);
-            return presto_fail_memory(err, 0);
-        }
-    }
-    *state_out = state;
-    return PRESTO_OK;
+    state->with_special = values[OPTION_SPECIAL_TOKENS].truth;
+    presto_status status = copy_text(&values[OPTION_MODEL], &state->model, err);
+    if (status >= 0)
+        status = copy_text(&values[OPTION_MERGES], &state->merges, err);
+    if (status < 0)
+        destroy(state);
+    else
+        *state_out = state;
+    return status;
 }
 
 static presto_status check_input(const presto_tensor_spec *in, presto_error *err) {
@@ -73,6 +98,56 @@ static presto_status infer(const void *state, const presto_tensor_spec *in,
     return PRESTO_OK;
 }
 
+static bool is_blank(uint8_t c) {
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+/* JSON begins with a brace and a quoted key; SentencePiece models with a line feed and a length. */
+static bool is_json(presto_span content) {
+    static const uint8_t marks[2] = {'{', '"'};
+    size_t at = 0;
+    for (size_t i = 0; i < 2; i++, at++) {
+        while (at < content.bytes && is_blank(content.data[at]))
+            at++;
+        if (at == content.bytes || content.data[at] != marks[i])
+            return false;
+    }
+    return true;
+}
+
+static presto_status load_json(const encode_state *encode, presto_span json, encode_model *model,
+                               presto_error *err) {
+    presto_buffer merges = {0};
+    presto_status status = PRESTO_OK;
+    if (encode->merges != NULL)
+        status = presto_file_read(encode->merges, MAX_MODEL_BYTES, &merges, err);
+    if (status >= 0 && encode->merges != NULL)
+        status = presto_buffer_reserve(&merges, 1, err); /* an empty file has data, too */
+    if (status >= 0)
+        status = presto__tokenizer_new(json, presto_buffer_span(&merges), &model->tokenizer, err);
+    presto_buffer_done(&merges);
+    return status;
+}
+
+static void unload(void *model) {
+    encode_model *encode = model;
+    if (encode == NULL)
+        return;
+    presto__sentencepiece_free(encode->sentencepiece);
+    presto__tokenizer_free(encode->tokenizer);
+    free(encode);
+}
+
+static presto_status load_content(const encode_state *encode, presto_span content,
+                                  encode_model *model, presto_error *err) {
+    if (is_json(content))
+        return load_json(encode, content, model, err);
+    if (encode->merges != NULL)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "the option 'merges' is for a vocab.json, which this is not");
+    return presto__sentencepiece_new(content, &model->sentencepiece, err);
+}
+
 static presto_status load(const void *state, presto_tensor_spec *out_io, void **model_out,
                           presto_error *err) {
     (void)out_io;
@@ -81,21 +156,35 @@ static presto_status load(const void *state, presto_tensor_spec *out_io, void **
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "no model: set one, e.g. --set bpe-encode.model=FILE; "
                            "docs/tokenizers.md says how to get or train one");
+    encode_model *model = calloc(1, sizeof *model);
+    if (model == NULL)
+        return presto_fail_memory(err, sizeof *model);
     presto_buffer content = {0};
-    presto__sentencepiece *model = NULL;
     presto_status status = presto_file_read(encode->model, MAX_MODEL_BYTES, &content, err);
     if (status >= 0)
-        status = presto__sentencepiece_new(presto_buffer_span(&content), &model, err);
-    if (status < 0)
-        presto_error_set_file(err, encode->model);
-    else
-        *model_out = model;
+        status = load_content(encode, presto_buffer_span(&content), model, err);
     presto_buffer_done(&content);
+    if (status < 0) {
+        presto_error_set_file(err, encode->model);
+        unload(model);
+    } else {
+        *model_out = model;
+    }
     return status;
 }
 
-static void unload(void *model) {
-    presto__sentencepiece_free(model);
+static presto_status open_worker(const void *state, const void *model, void **worker_out,
+                                 presto_error *err) {
+    const encode_state *encode = state;
+    const encode_model *loaded = model;
+    if (loaded->tokenizer == NULL)
+        return PRESTO_OK;
+    *worker_out = presto__tokenizer_scratch_new(encode->with_special);
+    return *worker_out != NULL ? PRESTO_OK : presto_fail_memory(err, 0);
+}
+
+static void close_worker(void *worker) {
+    presto__tokenizer_scratch_free(worker);
 }
 
 static presto_status run(const void *state, presto_step_context *context, const presto_tensor *in,
@@ -110,7 +199,11 @@ static presto_status run(const void *state, presto_step_context *context, const 
                            "a text of %zu bytes, limit %ju (max-bytes)", text.bytes,
                            (uintmax_t)encode->max_bytes);
     presto_buffer *ids = presto_step_buffer(context);
-    PRESTO_TRY(presto__sentencepiece_encode(presto_step_model(context), text, ids, err));
+    const encode_model *model = presto_step_model(context);
+    PRESTO_TRY(model->tokenizer == NULL
+                   ? presto__sentencepiece_encode(model->sentencepiece, text, ids, err)
+                   : presto__tokenizer_encode(model->tokenizer, presto_step_worker(context), text,
+                                              ids, err));
     out_out->spec =
         (presto_tensor_spec){PRESTO_INT32, 1, {(int64_t)(ids->bytes / sizeof(int32_t))}};
     out_out->data = ids->data;
@@ -120,10 +213,9 @@ static presto_status run(const void *state, presto_step_context *context, const 
 const presto_step_type presto__step_bpe_encode = {
     .abi = PRESTO_STEP_ABI,
     .name = "bpe-encode",
-    .summary = "Text to int32 [n], the ids of its tokens: those of the library sentencepiece.",
-#if !PRESTO_HAVE_SENTENCEPIECE
-    .unsupported = "built without libsentencepiece",
-#endif
+    .summary =
+        "Text to int32 [n], the ids of its tokens: those of the library that the model comes "
+        "from, sentencepiece or tokenizers.",
     .options = options,
     .option_count = OPTION_COUNT,
     .create = create,
@@ -131,5 +223,7 @@ const presto_step_type presto__step_bpe_encode = {
     .infer = infer,
     .load = load,
     .unload = unload,
+    .open_worker = open_worker,
+    .close_worker = close_worker,
     .run = run,
 };

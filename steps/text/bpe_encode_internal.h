@@ -5,5 +5,6 @@
 
 #include "../steps_internal.h"
 #include "sentencepiece_internal.h"
+#include "tokenizer_internal.h"
 
 #endif

@@ -7,8 +7,8 @@
 
 #include "fuzz.h"
 
-static const char *const models[] = {"unigram.model", "bpe.model", "bpe-bytes.model",
-                                     "suffix.model"};
+static const char *const models[] = {"unigram.model", "bpe.model",    "bpe-bytes.model",
+                                     "suffix.model",  "roberta.json", "llama3.json"};
 #define MODEL_COUNT (sizeof models / sizeof models[0])
 static const presto_tensor_spec string_spec = {PRESTO_STRING, 0, {0}};
 

@@ -4,6 +4,7 @@
 
 Runs in the tests' Python environment. Usage: tokenizers.py TOOLS_DIR GOLDEN_DIR
 """
+import json
 import pathlib
 import sys
 
@@ -16,6 +17,7 @@ import tempfile
 import numpy
 import safetensors.numpy
 import sentencepiece
+from tokenizers import AddedToken, ByteLevelBPETokenizer, Regex, Tokenizer, models, pre_tokenizers, processors, trainers
 
 import npy_stream
 from mixed_text import mixed
@@ -73,6 +75,86 @@ def check_sentencepiece(tools, folder, train, texts):
         compare(name, encode(tools, folder, folder / "model.model"), texts, model.encode)
 
 
+LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+O200K = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
+         r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
+         r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+DEEPSEEK = (r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|"
+            r"\s*[\r\n]+|\s+(?!\S)|\s+")
+POSSESSIVE = r"\p{L}++|\p{N}{2}|\p{Nd}?+| ?[^\s\p{L}\p{N}]*?[!?.]|\s{2,}|(?=\S)[\P{L}]|(?:ab|a)?\d|\D".replace(r"\p{Nd}?+|", "")
+
+
+def split_then_bytes(*splits):
+    return pre_tokenizers.Sequence([*splits, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+
+
+def isolated(pattern):
+    return pre_tokenizers.Split(Regex(pattern), "isolated")
+
+
+def template(single, *tokens):
+    return processors.TemplateProcessing(single=single, special_tokens=list(tokens))
+
+
+# name: (pre_tokenizer, further choices of check_byte_level)
+BYTE_LEVEL = {
+    "gpt2": (pre_tokenizers.ByteLevel(add_prefix_space=False), {}),
+    "roberta": (pre_tokenizers.ByteLevel(add_prefix_space=True), {
+        "special": ["<s>", "</s>", AddedToken("<mask>", lstrip=True, normalized=False)], "added": [AddedToken("[SEP]", rstrip=True), "don't", "\u0915"],
+        "post": lambda id: processors.RobertaProcessing(("</s>", id("</s>")), ("<s>", id("<s>")))}),
+    "llama3": (split_then_bytes(isolated(LLAMA3)), {
+        "special": ["<s>", "<|endoftext|>"], "ignore_merges": True, "post": lambda id: processors.Sequence([
+            processors.ByteLevel(trim_offsets=True), template("<s> $A", ("<s>", id("<s>")))])}),
+    "qwen": (split_then_bytes(isolated(LLAMA3.replace("{1,3}", ""))), {"special": ["<|endoftext|>", "<|end"], "legacy": True}),
+    "o200k": (split_then_bytes(isolated(O200K)), {"special": ["<|endoftext|>"], "post": lambda id: template(
+        "<|endoftext|> $A <|endoftext|>", ("<|endoftext|>", id("<|endoftext|>")))}),
+    "deepseek": (split_then_bytes(isolated(r"\p{N}{1,3}"), isolated("[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"), isolated(DEEPSEEK)), {}),
+    "starcoder": (pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]), {}),
+    "digits": (pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=False), pre_tokenizers.ByteLevel()]), {}),
+    "removed": (split_then_bytes(pre_tokenizers.Split("e", "removed"), pre_tokenizers.Split(Regex(r"\S+"), "removed", invert=True)), {}),
+    "possessive": (split_then_bytes(isolated(POSSESSIVE)), {}),
+    "no split": (pre_tokenizers.ByteLevel(use_regex=False), {}),
+    "unknown": (pre_tokenizers.ByteLevel(add_prefix_space=False), {"alphabet": False, "unknown": "<unk>"}),
+    "unknown, joined": (pre_tokenizers.ByteLevel(add_prefix_space=False), {"alphabet": False, "unknown": "<unk>", "fuse": True}),
+    "unknown, left out": (pre_tokenizers.ByteLevel(add_prefix_space=False), {"alphabet": False}),
+}
+
+
+def train_byte_level(train, pre_tokenizer, choices):
+    unknown = choices.get("unknown")
+    tokenizer = Tokenizer(models.BPE(unk_token=unknown, fuse_unk=choices.get("fuse", False), ignore_merges=choices.get("ignore_merges", False)))
+    tokenizer.pre_tokenizer = pre_tokenizer
+    alphabet = pre_tokenizers.ByteLevel.alphabet() if choices.get("alphabet", True) else []
+    special = choices.get("special", []) + ([unknown] if unknown else [])
+    tokenizer.train([str(train)], trainers.BpeTrainer(vocab_size=900, special_tokens=special, initial_alphabet=alphabet, show_progress=False,
+                                                     limit_alphabet=1000 if alphabet else 80))
+    tokenizer.add_tokens(choices.get("added", []))
+    if "post" in choices:
+        tokenizer.post_processor = choices["post"](tokenizer.token_to_id)
+    return tokenizer
+
+
+def check_byte_level(tools, folder, train, texts):
+    """tokenizers takes texts: bytes are decoded as Python's "replace" does."""
+    path = folder / "tokenizer.json"
+    for name, (pre_tokenizer, choices) in BYTE_LEVEL.items():
+        tokenizer = train_byte_level(train, pre_tokenizer, choices)
+        content = json.loads(tokenizer.to_str())
+        if choices.get("legacy"):
+            content["model"]["merges"] = [" ".join(merge) for merge in content["model"]["merges"]]
+        path.write_text(json.dumps(content))
+        compare(name, encode(tools, folder, path), texts, lambda text: tokenizer.encode(text.decode(errors="replace")).ids)
+        if name == "o200k":
+            without = load(tools, folder, "--to", "bpe-encoded", "--set", f"bpe-encode.model={path}", "--set", "bpe-encode.special-tokens=false")
+            compare("o200k, without special tokens", without, texts,
+                    lambda text: tokenizer.encode(text.decode(errors="replace"), add_special_tokens=False).ids)
+    tokenizer = train_byte_level(train, *BYTE_LEVEL["gpt2"])
+    vocab, merges = tokenizer.model.save(str(folder))
+    tokenizer = ByteLevelBPETokenizer(vocab, merges)
+    compare("vocab.json", load(tools, folder, "--to", "bpe-encoded", "--set", f"bpe-encode.model={vocab}", "--set", f"bpe-encode.merges={merges}"), texts,
+            lambda text: tokenizer.encode(text.decode(errors="replace")).ids)
+
+
 def made_table(rows, columns, seed):
     """As docs/tokenizers.md has it."""
     raw = numpy.random.Philox(key=[seed, 0]).random_raw((rows * columns + 1) // 2)
@@ -113,6 +195,7 @@ def main():
         for number, text in enumerate(texts):
             (folder / "texts" / f"{number:03}.txt").write_bytes(text)
         check_sentencepiece(tools, folder, golden / "tokenizers" / "train.txt", texts)
+        check_byte_level(tools, folder, golden / "tokenizers" / "train.txt", texts)
         for path in sorted((folder / "texts").iterdir())[7:]:
             path.unlink()
         check_embed(tools, folder, golden)

@@ -39,7 +39,7 @@ typedef struct rig_options {
 /* `steps` is the inside of a YAML list; the plan runs them on an input of spec `in`. */
 static inline presto_status rig_open(rig *r, const char *steps, const presto_tensor_spec *in,
                                      bool no_fusion, presto_error *err) {
-    char yaml[1024];
+    char yaml[2048];
     *r = (rig){0};
     /* Values that are no files enter behind steps that only complete the pipeline. */
     bool is_bytes = in->dtype == PRESTO_STRING;

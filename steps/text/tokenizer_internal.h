@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tokenizers with a byte-level BPE model: tokenizer.json of Hugging Face's library tokenizers, or
+ * GPT-2's vocab.json and merges.txt. What a file asks for and is not done here is refused by name.
+ */
+#ifndef PRESTO_STEPS_TOKENIZER_INTERNAL_H
+#define PRESTO_STEPS_TOKENIZER_INTERNAL_H
+
+#include "byte_bpe_internal.h"
+#include "pattern_internal.h"
+
+enum {
+    PRESTO__TOKENIZER_MAX_SPLITS = 8,
+    PRESTO__TOKENIZER_MAX_SPECIAL = 64,
+    PRESTO__TOKENIZER_MAX_ADDED = 65536
+};
+
+/* A token that is found in the text as it is, before anything else. */
+typedef struct presto__added_token {
+    presto_span text; /* in `added_texts` */
+    int32_t id;
+    bool strips_left, strips_right; /* takes the white space beside it */
+} presto__added_token;
+
+/* Sorted by text. */
+typedef struct presto__added_tokens {
+    presto__added_token *items;
+    size_t count;
+    bool starts_with[256]; /* the first byte of one of them */
+} presto__added_tokens;
+
+/* A step of cutting a text into words. */
+typedef struct presto__text_split {
+    bool adds_space; /* put a space before it unless there is one; the rest does not apply */
+    bool keeps_matches, keeps_gaps;
+    presto__pattern pattern;
+} presto__text_split;
+
+typedef struct presto__tokenizer {
+    presto__byte_bpe bpe;
+    /* Those that are found first, and those that are found in the rest. */
+    presto__added_tokens added[2];
+    presto_buffer added_texts;
+    presto__text_split *splits;
+    size_t split_count;
+    int32_t before[PRESTO__TOKENIZER_MAX_SPECIAL]; /* ids around each text */
+    int32_t behind[PRESTO__TOKENIZER_MAX_SPECIAL];
+    size_t before_count, behind_count;
+    uint8_t *categories;
+} presto__tokenizer;
+
+/**
+ * Read a tokenizer.json, or a vocab.json if there are `merges` (content of merges.txt; no data:
+ * none).
+ *
+ * Owner:   the caller has *tokenizer_out; presto__tokenizer_free(), for which NULL is fine.
+ * Returns: PRESTO_OK; PRESTO_ERR_CORRUPT: not such a file, or damaged; PRESTO_ERR_UNSUPPORTED:
+ *          something that is not done here, by name; PRESTO_ERR_ARGUMENT: merges are missing, or
+ *          are too many; PRESTO_ERR_LIMIT; PRESTO_ERR_MEMORY.
+ */
+presto_status presto__tokenizer_new(presto_span json, presto_span merges,
+                                    presto__tokenizer **tokenizer_out, presto_error *err);
+void presto__tokenizer_free(presto__tokenizer *tokenizer);
+
+/** Memory of one thread. */
+typedef struct presto__tokenizer_scratch presto__tokenizer_scratch;
+/** `with_special`: texts get the ids around them. NULL: no memory. */
+presto__tokenizer_scratch *presto__tokenizer_scratch_new(bool with_special);
+void presto__tokenizer_scratch_free(presto__tokenizer_scratch *scratch);
+
+/**
+ * Append the ids (int32) of `text`; broken UTF-8 counts as presto__utf8_repair() has it.
+ * PRESTO_ERR_MEMORY; PRESTO_ERR_LIMIT: a pattern takes too long.
+ */
+presto_status presto__tokenizer_encode(const presto__tokenizer *tokenizer,
+                                       presto__tokenizer_scratch *scratch, presto_span text,
+                                       presto_buffer *ids, presto_error *err);
+
+/** The first of the longest added tokens in text[from...]; false: there is none. */
+bool presto__added_find(const presto__added_tokens *tokens, presto_span text, size_t from,
+                        size_t *at_out, const presto__added_token **token_out);
+
+#endif
