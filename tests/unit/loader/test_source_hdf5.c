@@ -102,8 +102,8 @@ static const layout small_chunks = {.chunk = 33, .filters = shuffle_gzip};
 
 static presto_status open_source(const char *options) {
     char yaml[400];
-    snprintf(yaml, sizeof yaml, "{name: p, source: {type: hdf5, samples: %zu%s}, steps: []}", WINDOW,
-             options);
+    snprintf(yaml, sizeof yaml, "{name: p, source: {type: hdf5, samples: %zu%s}, steps: []}",
+             WINDOW, options);
     ck_assert_ok(presto_pipeline_parse(presto_span_of_text(yaml), "p", NULL, &pipeline, &err),
                  &err);
     return presto_source_open_raw(pipeline, (const char *const *)&dir, 1, &source, &err);

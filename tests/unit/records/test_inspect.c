@@ -108,8 +108,7 @@ static void check_repair(const made_file *file, presto_span damaged, const size_
     unlink(file->out); /* a file that exists is not replaced */
     const presto_repair_options summing = {
         .struct_bytes = sizeof summing, .on_lost = add_lost, .on_lost_user = &sum};
-    presto_status status =
-        presto_repair_file(file->path, file->out, &summing, &repaired, &err);
+    presto_status status = presto_repair_file(file->path, file->out, &summing, &repaired, &err);
     if (want_count == 0 && damaged.bytes > 0) { /* nothing to save: nothing is written */
         ck_assert_status(status, PRESTO_ERR_CORRUPT, &err);
         ck_assert_uint_eq(sum.bytes, damaged.bytes);

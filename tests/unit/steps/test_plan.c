@@ -58,7 +58,8 @@ START_TEST(the_explanation_names_steps_shapes_and_what_is_fused) {
     const char *text = presto_plan_explain(plan);
     printf("%s", text);
     ck_assert_ptr_nonnull(strstr(text, "decode-image     -> uint8[?,?,3], yields decoded [fused"));
-    ck_assert_ptr_nonnull(strstr(text, "random-crop      -> float32[224,224,3] (602 kB), random [fused"));
+    ck_assert_ptr_nonnull(
+        strstr(text, "random-crop      -> float32[224,224,3] (602 kB), random [fused"));
     size_t lines = 0;
     for (const char *c = text; *c != '\0'; c++)
         lines += *c == '\n';
