@@ -59,8 +59,11 @@ def main():
             weights -= arguments.rate * inputs.T @ error / len(labels)
         seen += len(images)
 
-    if not held_out:
+    if seen == 0:
         sys.exit("train_numpy.py: no data on stdin")
+    if not held_out:
+        print(f"{seen} samples seen, none of them held out: too few to tell the accuracy")
+        return 0 if arguments.least_accuracy <= 0 else 1
     inputs = np.stack([x for x, _ in held_out.values()])
     labels = np.array([label for _, label in held_out.values()])
     accuracy = float((np.argmax(inputs @ weights, axis=1) == labels).mean())
