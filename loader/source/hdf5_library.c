@@ -396,6 +396,7 @@ static presto_status look_up_file(session *s, presto__hdf5_dataset *datasets, pr
 
 static void enter(session *s) {
     (void)pthread_mutex_lock(&library_lock);
+    (void)H5dont_atexit(); /* it would print what damaged files left open */
     (void)H5open();
     s->had_print = H5Eget_auto2(H5E_DEFAULT, &s->print, &s->print_data) >= 0;
     s->had_plugins = H5PLget_loading_state(&s->plugins) >= 0;
