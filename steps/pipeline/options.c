@@ -3,6 +3,8 @@
  * Typed options, strict on purpose: a text where a number belongs, a number with a tail, a value
  * out of bounds or an unknown key is an error with its line, never a guess.
  */
+#define _XOPEN_SOURCE 700 /* realpath */
+
 #include "../../base/nearest_internal.h"
 #include "pipeline_internal.h"
 
@@ -180,21 +182,35 @@ static presto_status parse_list(const value_place *place, const presto__yaml_nod
                                                         : parse_numbers(place, node, value);
 }
 
-/* Paths in a pipeline file are relative to its folder, those of --set to the working folder. The
- * first `prefix_bytes` of the text are no path. */
-static presto_status resolve_path(const value_place *place, const presto__yaml_node *node,
-                                  size_t prefix_bytes, presto_option *value) {
-    const char *file = node->text + prefix_bytes;
-    value->text = node->text;
-    if (place->folder == NULL || node->set != NULL || file[0] == '/')
-        return PRESTO_OK;
-    size_t bytes = strlen(place->folder) + strlen(node->text) + 2;
+/* Join folder and file in front of which `prefix_bytes` of the text stand that are no path. */
+static presto_status join_path(const value_place *place, const char *folder, const char *text,
+                               size_t prefix_bytes, presto_option *value) {
+    size_t bytes = strlen(folder) + strlen(text) + 2;
     char *path = presto_arena_alloc(place->arena, bytes, 1);
     if (path == NULL)
         return presto_fail_memory(place->err, bytes);
-    snprintf(path, bytes, "%.*s%s/%s", (int)prefix_bytes, node->text, place->folder, file);
+    snprintf(path, bytes, "%.*s%s/%s", (int)prefix_bytes, text, folder, text + prefix_bytes);
     value->text = path;
     return PRESTO_OK;
+}
+
+/* Paths in a pipeline file are relative to its folder, those of --set to the working folder. Both
+ * become absolute, because a dataset records them. */
+static presto_status resolve_path(const value_place *place, const presto__yaml_node *node,
+                                  size_t prefix_bytes, presto_option *value) {
+    value->text = node->text;
+    if (node->text[prefix_bytes] == '/')
+        return PRESTO_OK;
+    if (node->set == NULL)
+        return place->folder == NULL
+                   ? PRESTO_OK
+                   : join_path(place, place->folder, node->text, prefix_bytes, value);
+    char *working = realpath(".", NULL);
+    if (working == NULL)
+        return PRESTO_OK;
+    presto_status status = join_path(place, working, node->text, prefix_bytes, value);
+    free(working);
+    return status;
 }
 
 static presto_status parse_file(const value_place *place, const presto__yaml_node *node,

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """--set STEP.OPTION=VALUE in all programs: checked, recorded, carried over."""
 import json
+import pathlib
 
 from cli import Case, main, run
 
@@ -30,6 +31,25 @@ class Set(Case):
         self.assertEqual(done.returncode, 2)
         self.assertIn("--set changes a step that", done.stderr)
         self.assertIn("'resized'", done.stderr)
+
+    def test_a_file_is_found_from_any_working_folder(self):
+        source = self.new("texts")
+        source.mkdir()
+        (source / "a.txt").write_text("a text of some words")
+        pipeline = self.new("ids.yaml")
+        pipeline.write_text("name: ids\nsource: {type: files, match: ['*.txt'], feature: text}\nsteps:\n"
+                            "  - {step: read-file, yields: concatenated}\n  - {step: bpe-encode, yields: ids}\n")
+        models = pathlib.Path(__file__).resolve().parents[1] / "golden" / "tokenizers"
+        streams = []
+        for split in ("concatenated", "ids"):
+            out = self.new(split)
+            done = run("presto-write", "-q", "-p", pipeline, "--set", "bpe-encode.model=roberta.json", "-u", split, "-o", out,
+                       source, cwd=models)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            done = run("presto-load", "-q", "--format", "npy", out, cwd="/")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            streams.append(done.stdout)
+        self.assertEqual(streams[0], streams[1])
 
     def test_mistakes_are_told_with_the_argument(self):
         for argument, code, text in (
