@@ -24,6 +24,7 @@ typedef float vector __attribute__((vector_size(PRESTO__FFT_LANES * sizeof(float
 
 /* A vector as a number, for templates that compute with numbers. */
 struct lanes {
+    /* NOLINTNEXTLINE(misc-non-private-member-variables-in-classes) */
     vector value;
 
     lanes() = default;
@@ -60,7 +61,7 @@ inline lanes operator*(const lanes &a, const lanes &b) {
 
 typedef Eigen::internal::kiss_cpx_fft<lanes> transform;
 
-void *plan_new(size_t length) {
+inline void *plan_new(size_t length) {
     try {
         transform *plan = new transform;
         try {
@@ -77,11 +78,11 @@ void *plan_new(size_t length) {
     }
 }
 
-void plan_free(void *plan) {
+inline void plan_free(void *plan) {
     delete static_cast<transform *>(plan);
 }
 
-void run(void *plan, const float *in, float *out) {
+inline void run(void *plan, const float *in, float *out) {
     const auto *from = reinterpret_cast<const transform::Complex *>(in);
     static_cast<transform *>(plan)->work(0, reinterpret_cast<transform::Complex *>(out), from, 1,
                                          1);
