@@ -450,7 +450,9 @@ static void check_set(const char *set, presto_status want, const char *part) {
 START_TEST(set_changes_options_with_the_checks_of_the_text) {
     check_set("scale[1].factor=7", PRESTO_OK, "\"step\": \"scale\", \"factor\": 7}");
     check_set("scale[2].factor=7", PRESTO_OK, "{\"step\": \"scale\", \"factor\": 2}");
-    check_set("scale[2].table=a/b", PRESTO_OK, "\"table\": \"a/b\"");
+    check_set("scale[2].table=/a/b", PRESTO_OK, "\"table\": \"/a/b\"");
+    check_set("scale[2].table=a/b", PRESTO_OK, "\"table\": \"/"); /* of the working folder */
+    check_set("scale[2].table=a/b", PRESTO_OK, "/a/b\"");
     check_set("source.match=['*.a', '*.b']", PRESTO_OK, "\"match\": [\"*.a\", \"*.b\"]");
     check_set("source.feature=page", PRESTO_OK, "\"feature\": \"page\"");
     check_set("split-words.reads=note", PRESTO_OK, "\"reads\": \"note\"");
