@@ -15,7 +15,7 @@
 #define MOST_VALUES 4096
 
 /* libhdf5 forgets to free some memory of some damaged files. */
-const char *__lsan_default_suppressions(void);
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void) {
     return "leak:libhdf5\n";
 }
