@@ -40,6 +40,17 @@ presto_status presto__image_expect(const presto_tensor_spec *in, presto_error *e
                        presto_spec_format(in, got, sizeof got));
 }
 
+presto_status presto__pixels_expect(const presto_tensor_spec *in, presto_tensor_spec *spec_out,
+                                    presto_error *err) {
+    char text[PRESTO_SPEC_TEXT_BYTES];
+    if (in->dtype == PRESTO_STRING || (in->rank >= 0 && in->rank != 3))
+        return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
+                           "needs an image of shape [?,?,?], gets %s",
+                           presto_spec_format(in, text, sizeof text));
+    *spec_out = in->rank == 3 ? *in : (presto_tensor_spec){in->dtype, 3, {-1, -1, -1}};
+    return PRESTO_OK;
+}
+
 bool presto__spec_complete(const presto_tensor_spec *spec) {
     if (spec->dtype == PRESTO_DTYPE_UNKNOWN || spec->rank < 0)
         return false;

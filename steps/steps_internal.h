@@ -57,6 +57,13 @@ presto_status presto__spec_expect(const presto_tensor_spec *in, const presto_ten
  */
 presto_status presto__image_expect(const presto_tensor_spec *in, presto_error *err);
 
+/**
+ * PRESTO_OK if `in` could be numbers [height, width, channels] of any dtype, and *spec_out is what
+ * is known of them, of rank 3; else PRESTO_ERR_TYPE. For steps that move pixels as they are.
+ */
+presto_status presto__pixels_expect(const presto_tensor_spec *in, presto_tensor_spec *spec_out,
+                                    presto_error *err);
+
 /** Is everything known, dtype and all dims? */
 bool presto__spec_complete(const presto_tensor_spec *spec);
 

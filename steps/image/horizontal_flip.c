@@ -31,13 +31,7 @@ static presto_status create(const presto_option *values, void **state_out, prest
 static presto_status infer(const void *state, const presto_tensor_spec *in,
                            presto_tensor_spec *out_out, presto_error *err) {
     (void)state;
-    char text[PRESTO_SPEC_TEXT_BYTES];
-    if (in->dtype == PRESTO_STRING || (in->rank >= 0 && in->rank != 3))
-        return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
-                           "needs an image of shape [?,?,?], gets %s",
-                           presto_spec_format(in, text, sizeof text));
-    *out_out = *in;
-    return PRESTO_OK;
+    return presto__pixels_expect(in, out_out, err);
 }
 
 /* Inlined with a constant size, so that the copy of a pixel is one or two moves. */

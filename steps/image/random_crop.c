@@ -44,13 +44,8 @@ static presto_status infer(const void *state, const presto_tensor_spec *in,
                            presto_tensor_spec *out_out, presto_error *err) {
     const crop_state *crop = state;
     char text[PRESTO_SPEC_TEXT_BYTES];
-    if (in->dtype == PRESTO_STRING || (in->rank >= 0 && in->rank != 3))
-        return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
-                           "needs an image of shape [?,?,?], gets %s",
-                           presto_spec_format(in, text, sizeof text));
-    presto_tensor_spec spec = *in;
-    if (in->rank < 0)
-        spec = (presto_tensor_spec){in->dtype, 3, {-1, -1, -1}};
+    presto_tensor_spec spec;
+    PRESTO_TRY(presto__pixels_expect(in, &spec, err));
     if ((spec.dims[0] != -1 && spec.dims[0] < crop->height) ||
         (spec.dims[1] != -1 && spec.dims[1] < crop->width))
         return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,

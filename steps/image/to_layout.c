@@ -33,14 +33,11 @@ static presto_status create(const presto_option *values, void **state_out, prest
 static presto_status infer(const void *state, const presto_tensor_spec *in,
                            presto_tensor_spec *out_out, presto_error *err) {
     const layout_state *to = state;
-    char text[PRESTO_SPEC_TEXT_BYTES];
-    if (in->dtype == PRESTO_STRING || (in->rank >= 0 && in->rank != 3))
-        return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
-                           "needs an image of shape [?,?,?], gets %s",
-                           presto_spec_format(in, text, sizeof text));
+    presto_tensor_spec image;
+    PRESTO_TRY(presto__pixels_expect(in, &image, err));
     presto_tensor_spec spec = {in->dtype, 3, {-1, -1, -1}};
-    for (int i = 0; in->rank == 3 && i < 3; i++)
-        spec.dims[i] = in->dims[to->layout == LAYOUT_CHW ? (i + 2) % 3 : (i + 1) % 3];
+    for (int i = 0; i < 3; i++)
+        spec.dims[i] = image.dims[to->layout == LAYOUT_CHW ? (i + 2) % 3 : (i + 1) % 3];
     *out_out = spec;
     return PRESTO_OK;
 }
