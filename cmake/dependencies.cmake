@@ -31,8 +31,22 @@ presto_optional(LZ4 liblz4)
 presto_optional(BLOSC blosc)
 presto_optional(JPEG libjpeg)
 presto_optional(SPNG spng)
-presto_optional(HDF5 hdf5)
 presto_optional(SOXR soxr)
+
+# libhdf5 is not linked: it is loaded, by the name that a link would record, when an HDF5 file is opened.
+pkg_check_modules(HDF5 IMPORTED_TARGET hdf5)
+set(PRESTO_HAVE_HDF5 0)
+if(HDF5_FOUND)
+  find_library(HDF5_LIBRARY hdf5 HINTS ${HDF5_LIBRARY_DIRS})
+  execute_process(COMMAND ${CMAKE_READELF} -d ${HDF5_LIBRARY} OUTPUT_VARIABLE hdf5_dynamic ERROR_QUIET)
+  if(hdf5_dynamic MATCHES "soname: \\[([^]]+)\\]")
+    set(PRESTO_HAVE_HDF5 1)
+    set(PRESTO_HDF5_SONAME ${CMAKE_MATCH_1})
+  endif()
+endif()
+if(NOT PRESTO_HAVE_HDF5)
+  message(STATUS "hdf5 not found as a shared library: what needs it is left out")
+endif()
 
 # Debian's libsndfile names libraries that its package does not depend on: for static linking they would be missing.
 pkg_check_modules(SNDFILE IMPORTED_TARGET sndfile)

@@ -19,7 +19,7 @@ typedef struct shown_file {
 
 static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr_t most) {
     (void)most;
-    const presto__hdf5_driver_info *info = H5Pget_driver_info(access);
+    const presto__hdf5_driver_info *info = H5(Pget_driver_info)(access);
     if (info == NULL || strcmp(name, info->view->name) != 0 ||
         (flags & (H5F_ACC_RDWR | H5F_ACC_TRUNC | H5F_ACC_CREAT)) != 0)
         return NULL;

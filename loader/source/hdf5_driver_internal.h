@@ -3,12 +3,8 @@
 #ifndef PRESTO_HDF5_DRIVER_INTERNAL_H
 #define PRESTO_HDF5_DRIVER_INTERNAL_H
 
-#include <hdf5.h>
-#if H5_VERSION_GE(1, 13, 0)
-#include <H5FDdevelop.h>
-#endif
-
 #include "hdf5_internal.h"
+#include "hdf5_symbols_internal.h"
 
 /** What a file access list carries for the driver. */
 typedef struct presto__hdf5_driver_info {

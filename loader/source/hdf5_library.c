@@ -58,7 +58,7 @@ static herr_t take_innermost(unsigned n, const H5E_error2_t *entry, void *user) 
 /* What the library says of its last failure. */
 static const char *library_words(char words[WORDS_BYTES]) {
     snprintf(words, WORDS_BYTES, "damaged");
-    (void)H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_innermost, words);
+    (void)H5(Ewalk2)(H5E_DEFAULT, H5E_WALK_UPWARD, take_innermost, words);
     return words;
 }
 
@@ -83,7 +83,7 @@ static presto_status fail_missing(const session *s, const char *name, presto_err
     char names[NAMES_BYTES] = "";
     hsize_t at = 0;
     library_words(words);
-    (void)H5Literate(s->file, H5_INDEX_NAME, H5_ITER_INC, &at, add_name, names);
+    (void)H5(PRESTO__HDF5_ITERATE)(s->file, H5_INDEX_NAME, H5_ITER_INC, &at, add_name, names);
     return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
                        "dataset '%.64s' cannot be opened: %s (there is: %s)", name, words,
                        names[0] == '\0' ? "nothing" : names);
@@ -108,17 +108,25 @@ static presto_status find_number(const open_dataset *d, presto_error *err) {
         hid_t type;
         presto__hdf5_number number;
     } known[] = {
-        {H5T_IEEE_F64LE, {PRESTO_FLOAT64, false}}, {H5T_IEEE_F64BE, {PRESTO_FLOAT64, true}},
-        {H5T_IEEE_F32LE, {PRESTO_FLOAT32, false}}, {H5T_IEEE_F32BE, {PRESTO_FLOAT32, true}},
-        {H5T_STD_I32LE, {PRESTO_INT32, false}},    {H5T_STD_I32BE, {PRESTO_INT32, true}},
-        {H5T_STD_U32LE, {PRESTO_UINT32, false}},   {H5T_STD_U32BE, {PRESTO_UINT32, true}},
-        {H5T_STD_I16LE, {PRESTO_INT16, false}},    {H5T_STD_I16BE, {PRESTO_INT16, true}},
-        {H5T_STD_U16LE, {PRESTO_UINT16, false}},   {H5T_STD_U16BE, {PRESTO_UINT16, true}},
-        {H5T_STD_I8LE, {PRESTO_INT8, false}},      {H5T_STD_I8BE, {PRESTO_INT8, false}},
-        {H5T_STD_U8LE, {PRESTO_UINT8, false}},     {H5T_STD_U8BE, {PRESTO_UINT8, false}},
+        {H5_VALUE(T_IEEE_F64LE), {PRESTO_FLOAT64, false}},
+        {H5_VALUE(T_IEEE_F64BE), {PRESTO_FLOAT64, true}},
+        {H5_VALUE(T_IEEE_F32LE), {PRESTO_FLOAT32, false}},
+        {H5_VALUE(T_IEEE_F32BE), {PRESTO_FLOAT32, true}},
+        {H5_VALUE(T_STD_I32LE), {PRESTO_INT32, false}},
+        {H5_VALUE(T_STD_I32BE), {PRESTO_INT32, true}},
+        {H5_VALUE(T_STD_U32LE), {PRESTO_UINT32, false}},
+        {H5_VALUE(T_STD_U32BE), {PRESTO_UINT32, true}},
+        {H5_VALUE(T_STD_I16LE), {PRESTO_INT16, false}},
+        {H5_VALUE(T_STD_I16BE), {PRESTO_INT16, true}},
+        {H5_VALUE(T_STD_U16LE), {PRESTO_UINT16, false}},
+        {H5_VALUE(T_STD_U16BE), {PRESTO_UINT16, true}},
+        {H5_VALUE(T_STD_I8LE), {PRESTO_INT8, false}},
+        {H5_VALUE(T_STD_I8BE), {PRESTO_INT8, false}},
+        {H5_VALUE(T_STD_U8LE), {PRESTO_UINT8, false}},
+        {H5_VALUE(T_STD_U8BE), {PRESTO_UINT8, false}},
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        if (H5Tequal(d->type, known[i].type) > 0) {
+        if (H5(Tequal)(d->type, known[i].type) > 0) {
             d->out->number = known[i].number;
             return PRESTO_OK;
         }
@@ -126,14 +134,14 @@ static presto_status find_number(const open_dataset *d, presto_error *err) {
     return fail_dataset(d, err, PRESTO_ERR_TYPE,
                         "holds %s of %zu bytes each, needs floats of 4 or 8 bytes or integers of "
                         "up to 4",
-                        name_of_class(H5Tget_class(d->type)), H5Tget_size(d->type));
+                        name_of_class(H5(Tget_class)(d->type)), H5(Tget_size)(d->type));
 }
 
 static presto_status find_length(const open_dataset *d, presto_error *err) {
     hsize_t dims[H5S_MAX_RANK] = {0};
-    int rank = H5Sget_simple_extent_ndims(d->space);
-    if (H5Sget_simple_extent_type(d->space) == H5S_SIMPLE && (rank == 1 || rank == 2) &&
-        H5Sget_simple_extent_dims(d->space, dims, NULL) == rank && (rank == 1 || dims[1] == 1)) {
+    int rank = H5(Sget_simple_extent_ndims)(d->space);
+    if (H5(Sget_simple_extent_type)(d->space) == H5S_SIMPLE && (rank == 1 || rank == 2) &&
+        H5(Sget_simple_extent_dims)(d->space, dims, NULL) == rank && (rank == 1 || dims[1] == 1)) {
         d->out->values = dims[0];
         return PRESTO_OK;
     }
@@ -152,7 +160,7 @@ static presto_status add_filter(const open_dataset *d, unsigned at, presto_error
     size_t value_count = 1;
     char name[64] = "";
     H5Z_filter_t id =
-        H5Pget_filter2(d->how, at, &flags, &value_count, values, sizeof name, name, &config);
+        H5(Pget_filter2)(d->how, at, &flags, &value_count, values, sizeof name, name, &config);
     presto__hdf5_filter *filter = &d->out->filters[d->out->filter_count++];
     switch (id) {
     case H5Z_FILTER_DEFLATE:
@@ -177,7 +185,7 @@ static presto_status add_filter(const open_dataset *d, unsigned at, presto_error
 }
 
 static presto_status find_filters(const open_dataset *d, presto_error *err) {
-    int count = H5Pget_nfilters(d->how);
+    int count = H5(Pget_nfilters)(d->how);
     if (count < 0)
         return fail_damaged(d, err);
     if (count > PRESTO__HDF5_MAX_FILTERS)
@@ -186,7 +194,7 @@ static presto_status find_filters(const open_dataset *d, presto_error *err) {
     for (unsigned i = 0; i < (unsigned)count; i++)
         PRESTO_TRY(add_filter(d, i, err));
     unsigned options = 0;
-    if (H5Pget_chunk_opts(d->how, &options) < 0)
+    if (H5(Pget_chunk_opts)(d->how, &options) < 0)
         return fail_damaged(d, err);
     d->out->is_last_raw = (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) != 0;
     return PRESTO_OK;
@@ -196,10 +204,10 @@ static presto_status find_filters(const open_dataset *d, presto_error *err) {
  * that of some damaged files. */
 static presto_status find_fill(const open_dataset *d, presto_error *err) {
     H5D_fill_value_t kind = H5D_FILL_VALUE_ERROR;
-    if (H5Pfill_value_defined(d->how, &kind) < 0)
+    if (H5(Pfill_value_defined)(d->how, &kind) < 0)
         return fail_damaged(d, err);
     if (kind == H5D_FILL_VALUE_USER_DEFINED &&
-        H5Pget_fill_value(d->how, H5T_NATIVE_DOUBLE, &d->out->fill) < 0)
+        H5(Pget_fill_value)(d->how, H5_VALUE(T_NATIVE_DOUBLE), &d->out->fill) < 0)
         return fail_damaged(d, err);
     return PRESTO_OK;
 }
@@ -215,7 +223,7 @@ static presto_status find_chunk(const open_dataset *d, uint64_t i, presto_error 
     *chunk = (presto__hdf5_chunk){.offset = PRESTO__HDF5_NO_CHUNK};
     view->has_seen = false;
     view->notes_values = true;
-    herr_t failed = H5Dread_chunk(d->set, H5P_DEFAULT, at, &chunk->skipped_filters, unused);
+    herr_t failed = H5(Dread_chunk)(d->set, H5P_DEFAULT, at, &chunk->skipped_filters, unused);
     view->notes_values = false;
     if (failed < 0 || !view->has_seen)
         return PRESTO_OK;
@@ -250,7 +258,7 @@ static presto_status make_chunks(const open_dataset *d, uint64_t chunk_values, p
 static presto_status find_chunks(const open_dataset *d, presto_error *err) {
     presto__hdf5_dataset *out = d->out;
     hsize_t dims[2] = {0, 1};
-    int rank = H5Pget_chunk(d->how, 2, dims);
+    int rank = H5(Pget_chunk)(d->how, 2, dims);
     if (rank < 1 || dims[0] == 0)
         return fail_damaged(d, err);
     if (rank > 2 || dims[1] != 1)
@@ -266,7 +274,7 @@ static presto_status find_chunks(const open_dataset *d, presto_error *err) {
     PRESTO_TRY(make_chunks(d, dims[0], err));
     hsize_t written = 0;
     uint64_t found = 0;
-    if (H5Dget_num_chunks(d->set, d->space, &written) < 0)
+    if (H5(Dget_num_chunks)(d->set, d->space, &written) < 0)
         return fail_damaged(d, err);
     if (written == 0 && out->values > 0)
         return fail_dataset(d, err, PRESTO_ERR_CORRUPT, "%s", "was never written");
@@ -285,12 +293,12 @@ static presto_status find_contiguous(const open_dataset *d, presto_error *err) {
     presto__hdf5_dataset *out = d->out;
     size_t value_bytes = presto_dtype_bytes(out->number.dtype);
     uint64_t file_bytes = d->s->request->bytes;
-    if (H5Pget_external_count(d->how) != 0)
+    if (H5(Pget_external_count)(d->how) != 0)
         return fail_dataset(d, err, PRESTO_ERR_UNSUPPORTED, "%s",
                             "has its values in other files, which are not read");
     if (out->values == 0)
         return PRESTO_OK;
-    haddr_t offset = H5Dget_offset(d->set);
+    haddr_t offset = H5(Dget_offset)(d->set);
     if (offset == HADDR_UNDEF)
         return fail_dataset(d, err, PRESTO_ERR_CORRUPT, "%s", "was never written");
     if (offset > file_bytes || out->values > (file_bytes - offset) / value_bytes)
@@ -303,7 +311,7 @@ static presto_status find_contiguous(const open_dataset *d, presto_error *err) {
 }
 
 static presto_status find_storage(const open_dataset *d, presto_error *err) {
-    switch (H5Pget_layout(d->how)) {
+    switch (H5(Pget_layout)(d->how)) {
     case H5D_CONTIGUOUS:
         return find_contiguous(d, err);
     case H5D_CHUNKED:
@@ -324,13 +332,13 @@ static presto_status find_storage(const open_dataset *d, presto_error *err) {
 /* ---- a dataset ---- */
 
 static presto_status look_up_open(open_dataset *d, presto_error *err) {
-    d->how = H5Dget_create_plist(d->set);
+    d->how = H5(Dget_create_plist)(d->set);
     if (d->how < 0)
         return fail_damaged(d, err);
-    if (H5Pget_layout(d->how) == H5D_VIRTUAL)
+    if (H5(Pget_layout)(d->how) == H5D_VIRTUAL)
         return find_storage(d, err); /* asking for more would open its files */
-    d->type = H5Dget_type(d->set);
-    d->space = H5Dget_space(d->set);
+    d->type = H5(Dget_type)(d->set);
+    d->space = H5(Dget_space)(d->set);
     if (d->type < 0 || d->space < 0)
         return fail_damaged(d, err);
     PRESTO_TRY(find_number(d, err));
@@ -341,17 +349,17 @@ static presto_status look_up_open(open_dataset *d, presto_error *err) {
 static presto_status look_up_one(session *s, const char *name, presto__hdf5_dataset *out,
                                  presto_error *err) {
     open_dataset d = {.s = s, .name = name, .type = -1, .space = -1, .how = -1, .out = out};
-    d.set = H5Dopen2(s->file, name, H5P_DEFAULT);
+    d.set = H5(Dopen2)(s->file, name, H5P_DEFAULT);
     if (d.set < 0)
         return fail_missing(s, name, err);
     presto_status status = look_up_open(&d, err);
     if (d.space >= 0)
-        (void)H5Sclose(d.space);
+        (void)H5(Sclose)(d.space);
     if (d.type >= 0)
-        (void)H5Tclose(d.type);
+        (void)H5(Tclose)(d.type);
     if (d.how >= 0)
-        (void)H5Pclose(d.how);
-    (void)H5Dclose(d.set);
+        (void)H5(Pclose)(d.how);
+    (void)H5(Dclose)(d.set);
     return status;
 }
 
@@ -374,43 +382,41 @@ static presto_status look_up_all(session *s, presto__hdf5_dataset *datasets, pre
 static presto_status look_up_file(session *s, presto__hdf5_dataset *datasets, presto_error *err) {
     char words[WORDS_BYTES];
     const presto__hdf5_driver_info info = {&s->view};
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    hid_t driver = H5FDregister(&presto__hdf5_driver);
+    hid_t access = H5(Pcreate)(H5_VALUE(P_CLS_FILE_ACCESS_ID));
+    hid_t driver = H5(FDregister)(&presto__hdf5_driver);
     presto_status status = PRESTO_OK;
     s->file = H5I_INVALID_HID;
-    if (access >= 0 && driver >= 0 && H5Pset_driver(access, driver, &info) >= 0)
-        s->file = H5Fopen(s->view.name, H5F_ACC_RDONLY, access);
+    if (access >= 0 && driver >= 0 && H5(Pset_driver)(access, driver, &info) >= 0)
+        s->file = H5(Fopen)(s->view.name, H5F_ACC_RDONLY, access);
     if (s->file < 0)
         status = presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
                              "cannot be read as HDF5: %s", library_words(words));
     else
         status = look_up_all(s, datasets, err);
     if (s->file >= 0)
-        (void)H5Fclose(s->file);
+        (void)H5(Fclose)(s->file);
     if (access >= 0)
-        (void)H5Pclose(access);
+        (void)H5(Pclose)(access);
     if (driver >= 0)
-        (void)H5FDunregister(driver);
+        (void)H5(FDunregister)(driver);
     return status;
 }
 
 static void enter(session *s) {
-    (void)pthread_mutex_lock(&library_lock);
-    (void)H5dont_atexit(); /* it would print what damaged files left open */
-    (void)H5open();
-    s->had_print = H5Eget_auto2(H5E_DEFAULT, &s->print, &s->print_data) >= 0;
-    s->had_plugins = H5PLget_loading_state(&s->plugins) >= 0;
-    (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    (void)H5PLset_loading_state(0);
+    (void)H5(dont_atexit)(); /* it would print what damaged files left open */
+    (void)H5(open)();
+    s->had_print = H5(Eget_auto2)(H5E_DEFAULT, &s->print, &s->print_data) >= 0;
+    s->had_plugins = H5(PLget_loading_state)(&s->plugins) >= 0;
+    (void)H5(Eset_auto2)(H5E_DEFAULT, NULL, NULL);
+    (void)H5(PLset_loading_state)(0);
 }
 
 static void leave(session *s) {
-    (void)H5Eclear2(H5E_DEFAULT);
+    (void)H5(Eclear2)(H5E_DEFAULT);
     if (s->had_plugins)
-        (void)H5PLset_loading_state(s->plugins);
+        (void)H5(PLset_loading_state)(s->plugins);
     if (s->had_print)
-        (void)H5Eset_auto2(H5E_DEFAULT, s->print, s->print_data);
-    (void)pthread_mutex_unlock(&library_lock);
+        (void)H5(Eset_auto2)(H5E_DEFAULT, s->print, s->print_data);
 }
 
 presto_status presto__hdf5_look_up(const presto__hdf5_request *request,
@@ -423,9 +429,14 @@ presto_status presto__hdf5_look_up(const presto__hdf5_request *request,
     presto__hdf5_dataset *datasets = calloc(request->count, sizeof *datasets);
     if (datasets == NULL)
         return presto_fail_memory(err, request->count * sizeof *datasets);
-    enter(&s);
-    presto_status status = look_up_file(&s, datasets, err);
-    leave(&s);
+    (void)pthread_mutex_lock(&library_lock);
+    presto_status status = presto__hdf5_load(err);
+    if (status >= 0) {
+        enter(&s);
+        status = look_up_file(&s, datasets, err);
+        leave(&s);
+    }
+    (void)pthread_mutex_unlock(&library_lock);
     for (size_t i = 0; i < request->count && status < 0; i++)
         presto__hdf5_dataset_done(&datasets[i]);
     if (status >= 0)

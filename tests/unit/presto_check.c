@@ -85,6 +85,14 @@ uint64_t presto_check_seed(void) {
     return seed;
 }
 
+size_t presto_check_rounds(size_t rounds) {
+#ifdef __SANITIZE_THREAD__
+    return (rounds + 7) / 8;
+#else
+    return rounds;
+#endif
+}
+
 /* Is it among the names in PRESTO_TEST_SKIP, which commas separate? */
 static bool is_skipped(const char *name) {
     const char *list = getenv("PRESTO_TEST_SKIP");

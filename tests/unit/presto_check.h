@@ -48,6 +48,10 @@ void presto_check_remove_tree(const char *dir);
 /** The seed of this run's random tests: PRESTO_TEST_SEED or the time; printed once. */
 uint64_t presto_check_seed(void);
 
+/** How often to repeat what has one thread: `rounds`, an eighth of it (at least 1) under TSan, which
+ * is slow and finds nothing there. */
+size_t presto_check_rounds(size_t rounds);
+
 /**
  * Build a suite of one test case per array element and run it; the value of main(). Time limit per
  * test in seconds.

@@ -84,6 +84,7 @@ static void check_order(const char *steps, int tries) {
     presto_rng_key key = {presto_check_seed(), 0, 0, 7};
     presto_rng_init(&rng, &key);
     size_t compared = 0;
+    tries = (int)presto_check_rounds((size_t)tries);
     for (int i = 0; i < tries; i++) {
         char text[512];
         /* Some small crops, so that nearly every image is larger. */
@@ -177,7 +178,7 @@ START_TEST(damaged_images_fail_the_same_way_fused) {
                         "{step: random-crop, height: 20, width: 20}";
     ck_assert_ok(rig_open(&fused, steps, &string_spec, false, &err), &err);
     ck_assert_ok(rig_open(&plain, steps, &string_spec, true, &err), &err);
-    for (size_t i = 0; i < 1500; i++) {
+    for (size_t i = 0; i < presto_check_rounds(1500); i++) {
         const image *source = &images[presto_rng_below(&rng, image_count)];
         if (source->bytes == 0)
             continue;
