@@ -125,7 +125,9 @@ static presto_status open_dataset(presto_stream *stream, const char *const *path
     shard.tolerate =
         options->loader != NULL && options->loader->errors.policy == PRESTO_ON_ERROR_SKIP;
     PRESTO_TRY(presto_dataset_open(paths, path_count, &shard, &stream->dataset, err));
-    return presto_source_open_dataset(stream->dataset, &stream->source, err);
+    return options->raw_records
+               ? presto_source_open_records(stream->dataset, &stream->source, err)
+               : presto_source_open_dataset(stream->dataset, &stream->source, err);
 }
 
 /* The stored samples have run through the steps before the split: these must be the same. */
@@ -226,8 +228,22 @@ static presto_status open_raw(presto_stream *stream, const char *const *paths, s
     return make_plan(stream, PRESTO_UNPROCESSED, options, &spec, err);
 }
 
+/* Records as they are stored, of a dataset or of files. */
+static presto_status open_records(presto_stream *stream, const char *const *paths,
+                                  size_t path_count, const presto_stream_options *options,
+                                  presto_error *err) {
+    if (options->pipeline != NULL || options->from != NULL || options->to != NULL)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "raw records run through no steps: name no pipeline");
+    if (path_count == 0)
+        return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET, "no input is given");
+    return open_dataset(stream, paths, path_count, options, err);
+}
+
 static presto_status open_stream(presto_stream *stream, const char *const *paths, size_t path_count,
                                  const presto_stream_options *options, presto_error *err) {
+    if (options->raw_records)
+        return open_records(stream, paths, path_count, options, err);
     bool is_raw = options->pipeline != NULL &&
                   (options->from == NULL || strcmp(options->from, PRESTO_UNPROCESSED) == 0);
     if (path_count == 0 && !is_raw) /* there are sources without paths */

@@ -29,7 +29,7 @@ typedef struct load {
     error_report errors;
     presto_strategy_file strategy;
     cli_settings settings;
-    bool quiet, json, explain, raw_records;
+    bool quiet, json, explain;
     bool has_threads, has_batch, has_seed, has_rank, has_world, has_skip;
 } load;
 

@@ -113,7 +113,8 @@ static const cli_option options[] = {
      "fill the rows of a feature that differ in length up with VALUE, to the longest of the batch "
      "or to LENGTH, so that they are one array (npy, raw); may be given several times"},
     {OPT_RAW_RECORDS, "raw-records", NULL,
-     "pass the records on as they are stored, whatever they hold (tfrecord or null)"},
+     "the samples are the records as they are stored, whatever they hold: neither decompressed nor "
+     "parsed (tfrecord, null, or npy with one feature, record)"},
     {OPT_STATS, "stats", "FILE", "write the figures of the run there, as JSON"},
     {OPT_EXPLAIN, "explain", NULL, "print what would run, and stop"},
     {OPT_HELP_STEPS, "help-steps", NULL, "print all steps and their options, and stop"},
@@ -267,7 +268,7 @@ static void parse_output_option(load *l, int id, const char *text) {
     } else if (id == OPT_PAD) {
         feature_options_pad(&l->features, text);
     } else if (id == OPT_RAW_RECORDS) {
-        l->raw_records = true;
+        l->input.raw_records = true;
     } else if (id == OPT_STATS) {
         l->stats_file = cli_path("--stats", text);
     } else if (id == OPT_EXPLAIN) {
@@ -281,17 +282,15 @@ static void parse_output_option(load *l, int id, const char *text) {
     }
 }
 
-/* Raw records are not parsed, so options about samples are refused. */
+/* Raw records are not parsed, so options about what is in them are refused. */
 static void check_raw_records(const load *l) {
-    const presto_loader_options *o = &l->loader;
-    if (l->format != SINK_TFRECORD && l->format != SINK_NULL)
-        cli_usage("--raw-records needs --format tfrecord or null");
+    if (l->format == SINK_RAW)
+        cli_usage("--raw-records needs --format tfrecord, npy or null");
     if (l->input.pipeline != NULL || l->input.from != NULL || l->input.to != NULL ||
-        l->strategy_file != NULL || o->order.shuffle != PRESTO_SHUFFLE_NONE ||
-        o->order.completion || l->has_rank || l->has_skip || o->range.drop_last ||
-        o->cache.bytes > 0 || l->state_file != NULL || l->stats_file != NULL || l->json ||
-        l->explain)
-        cli_usage("--raw-records goes with --epochs, --limit, --verify and --on-error only");
+        l->strategy_file != NULL || l->reading.set_count > 0 || l->features.name_count > 0 ||
+        l->features.pad_count > 0)
+        cli_usage("--raw-records goes without --pipeline, --from, --to, --set, --strategy, "
+                  "--features and --pad: nothing in the records is looked at");
 }
 
 /* Only a pipeline whose source makes its samples needs no input; a strategy may name one. */
@@ -340,7 +339,7 @@ static void check_options(load *l, int argc, char **argv) {
         cli_usage("%s needs --order strict", l->has_skip ? "--skip" : "--state");
     if (l->error_file != NULL && l->loader.errors.policy == PRESTO_ON_ERROR_FAIL)
         cli_usage("--error-report needs --on-error skip");
-    if (l->raw_records)
+    if (l->input.raw_records)
         check_raw_records(l);
     if (l->json && l->format != SINK_NULL && !l->explain)
         cli_usage("--json: stdout carries the samples; use --stats FILE");

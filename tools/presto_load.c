@@ -11,7 +11,6 @@
 #include <getopt.h>
 
 #include "load.h"
-#include "raw_records.h"
 #include "report.h"
 #include "state_file.h"
 
@@ -228,24 +227,6 @@ static int open_and_run(load *l, const char *const *paths, size_t path_count) {
     return code;
 }
 
-static int run_raw_records(load *l, const char *const *paths, size_t path_count) {
-    presto_error err;
-    sink *out = NULL;
-    raw_records_result result = {0, 0};
-    char records[PRESTO_TEXT_BYTES];
-    presto_status status = sink_new(l->format, STDOUT_FILENO, NULL, 0, &out, &err);
-    if (status >= 0)
-        status = raw_records_run(paths, path_count, &l->input, out, &result, &err);
-    sink_free(out);
-    error_report_flush(&l->errors);
-    if (status < 0 && status != PRESTO_ERR_STOPPED)
-        return cli_error(&err);
-    if (!l->quiet && status == PRESTO_OK)
-        cli_message("%s, %ju skipped", presto_format_things(result.records, "record", records),
-                    (uintmax_t)result.skipped);
-    return CLI_DONE;
-}
-
 int main(int argc, char **argv) {
     load l = {0};
     load_parse(&l, argc, argv);
@@ -254,11 +235,8 @@ int main(int argc, char **argv) {
     int code = error_report_open(&l.errors, l.error_file);
     if (code == CLI_DONE)
         code = check_outputs(&l);
-    if (code == CLI_DONE) {
-        code = l.raw_records ? run_raw_records(&l, paths, path_count)
-                             : open_and_run(&l, paths, path_count);
-        code = error_report_close(&l.errors, code);
-    }
+    if (code == CLI_DONE)
+        code = error_report_close(&l.errors, open_and_run(&l, paths, path_count));
     feature_options_done(&l.features);
     free(l.cache_dir);
     code = cli_close_stdout(code);

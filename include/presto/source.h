@@ -33,6 +33,17 @@ PRESTO_API presto_status presto_source_open_raw(const presto_pipeline *pipeline,
 /** The records of a dataset as samples. The dataset is borrowed and must outlive the source. */
 PRESTO_API presto_status presto_source_open_dataset(presto_dataset *dataset,
                                                     presto_source **source_out, presto_error *err);
+
+/** The one feature of raw records: its bytes are the payload of the frame. */
+#define PRESTO_RECORD_FEATURE "record"
+
+/**
+ * The same records as they are stored, whatever they hold: neither decompressed nor parsed. A
+ * sample has one feature, PRESTO_RECORD_FEATURE, a string. The dataset is borrowed and must outlive
+ * the source.
+ */
+PRESTO_API presto_status presto_source_open_records(presto_dataset *dataset,
+                                                    presto_source **source_out, presto_error *err);
 PRESTO_API void presto_source_free(presto_source *source);
 
 /** Number of samples. */

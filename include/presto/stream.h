@@ -45,6 +45,8 @@ typedef struct presto_stream_options {
     const char *to;   /* representation to stop at; NULL: the end of the pipeline */
     presto_checks verify;
     bool map; /* read shards through mmap; see presto_shard_options */
+    bool raw_records; /* TFRecords, of any content, are delivered as they are stored: see
+                         presto_source_open_records. Without pipeline, from and to. Default false */
 } presto_stream_options;
 
 PRESTO_API void presto_stream_options_init(presto_stream_options *options, size_t struct_bytes);

@@ -107,6 +107,19 @@ static bool has_unknown_rows(const presto_loader *loader) {
     return spec->dtype == PRESTO_STRING || presto_spec_elements(spec) == 0;
 }
 
+static void choose_records_path(presto_loader *loader, const presto_plan *last) {
+    const presto__source_ops *ops = loader->source->ops;
+    bool has_steps = loader->step_count > 0;
+    char text[PRESTO_CODEC_TEXT_BYTES];
+    loader->compresses = strcmp(presto_codec_format(&loader->codec, text), "none") != 0;
+    loader->pass_through = !has_steps && ops->record != NULL;
+    const presto_codec_spec *stored = ops->codec == NULL ? NULL : ops->codec(loader->source);
+    loader->same_codec =
+        loader->pass_through && stored != NULL && same_codec(stored, &loader->codec);
+    if (loader->codec.type_bytes == 0 && has_steps)
+        loader->codec.type_bytes = (unsigned)presto_dtype_bytes(presto_plan_output(last)->dtype);
+}
+
 static void choose_path(presto_loader *loader) {
     const presto__source_ops *ops = loader->source->ops;
     presto_loader_options *options = &loader->options;
@@ -122,16 +135,9 @@ static void choose_path(presto_loader *loader) {
                         !has_steps && ops->owned != NULL &&
                         (options->unaligned_views ||
                          (loader->blocking.fetch_samples == 1 && is_stored_plain(loader->source)));
-    if (options->output != PRESTO_OUTPUT_RECORDS)
-        return;
-    char text[PRESTO_CODEC_TEXT_BYTES];
-    loader->compresses = strcmp(presto_codec_format(&loader->codec, text), "none") != 0;
-    loader->pass_through = !has_steps && ops->record != NULL;
-    const presto_codec_spec *stored = ops->codec == NULL ? NULL : ops->codec(loader->source);
-    loader->same_codec =
-        loader->pass_through && stored != NULL && same_codec(stored, &loader->codec);
-    if (loader->codec.type_bytes == 0 && has_steps)
-        loader->codec.type_bytes = (unsigned)presto_dtype_bytes(presto_plan_output(last)->dtype);
+    if (options->output == PRESTO_OUTPUT_RECORDS)
+        choose_records_path(loader, last);
+    loader->takes_runs = presto__loader_takes_runs(loader);
 }
 
 /* Where the stream starts: skip_samples become first_epoch and first_sample, and fewer epochs. */

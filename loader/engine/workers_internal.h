@@ -119,6 +119,7 @@ struct presto_loader {
     bool aligns_views;       /* only those that are aligned */
     bool pass_through;       /* records output: no steps, serialized samples are not parsed */
     bool same_codec;         /* pass_through and the stored bytes are what is wanted */
+    bool takes_runs;         /* samples are handed on many at a time */
     bool compresses;         /* records output with a codec other than none */
     size_t cache_step_count; /* of them, before the cache */
     size_t step_count;       /* in all */
@@ -201,6 +202,14 @@ presto_status presto__worker_give_row(void *user, const presto_output_request *r
                                       void **data_out, presto_error *err);
 /** Put the sample that has been run into its row. */
 presto_status presto__worker_put_row(presto__worker *worker, presto_error *err);
+
+/* ---- records as they are stored: runs.c ---- */
+
+/** Can samples be handed on without looking at them? The path is chosen. */
+bool presto__loader_takes_runs(const presto_loader *loader);
+/** Put the fetched samples from worker->index on, up to `most`, as far as they are alike. Returns
+ * how many; 0: run the sample by itself. */
+size_t presto__worker_put_run(presto__worker *worker, size_t most);
 
 /* ---- records output: frames.c ---- */
 

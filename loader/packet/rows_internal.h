@@ -36,6 +36,10 @@ void *presto__fill_slot(const presto__place *place, const presto_feature *featur
  */
 presto_status presto__fill_put(const presto__place *place, const presto_sample *sample,
                                presto_error *err);
+/** Put raw records into the next rows, one each, if the fill has begun with such a row. False: put
+ * them one by one. */
+bool presto__fill_put_records(const presto__place *place, const presto_record *records,
+                              size_t count);
 typedef enum presto__view_mode {
     PRESTO__VIEW_UNALIGNED, /* values stay where they are */
     PRESTO__VIEW_ALIGNED,   /* those that are not aligned are copied */

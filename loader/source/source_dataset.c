@@ -76,7 +76,8 @@ static bool dataset_take_warning(presto_source *base, presto_error *warning_out)
 }
 
 static const presto_codec_spec *dataset_codec(const presto_source *base) {
-    return presto_dataset_codec(((const presto__dataset_source *)base)->dataset);
+    const presto__dataset_source *source = (const presto__dataset_source *)base;
+    return base->is_raw ? &source->plain : presto_dataset_codec(source->dataset);
 }
 
 static uint64_t dataset_digest(const presto_source *base) {
@@ -133,9 +134,11 @@ static presto_status dataset_identify(const presto_source *base, bool as_named,
     (void)as_named; /* samples do not depend on it */
     presto_dataset *dataset = ((const presto__dataset_source *)base)->dataset;
     char text[PRESTO_CODEC_TEXT_BYTES];
-    const presto_codec_spec *codec = presto_dataset_codec(dataset);
+    const presto_codec_spec *codec = dataset_codec(base);
     presto_codec_format(codec, text);
     presto__digest_add(digest, text, strlen(text));
+    if (base->is_raw)
+        presto__digest_add(digest, PRESTO_RECORD_FEATURE, strlen(PRESTO_RECORD_FEATURE));
     presto__digest_add(digest, codec->dictionary.data, codec->dictionary.bytes);
     const presto_checks verify = presto_dataset_checks(dataset);
     presto__digest_add(digest, &verify, sizeof verify);
@@ -165,6 +168,7 @@ static const presto__source_ops dataset_ops = {
     .will_read = presto__dataset_will_read,
     .sample = presto__dataset_sample,
     .record = presto__dataset_record,
+    .run = presto__dataset_run,
     .place = presto__dataset_place,
     .locate = presto__dataset_locate,
     .owned = presto__dataset_owned,
@@ -188,12 +192,21 @@ static presto_status copy_labels(presto_source *base, const presto_dataset_info 
     return PRESTO_OK;
 }
 
+/* Raw records have nothing but themselves. */
+static presto_status fill_raw(presto__dataset_source *source, presto_error *err) {
+    const presto_tensor_spec bytes = {.dtype = PRESTO_STRING};
+    presto_source *base = &source->base;
+    PRESTO_TRY(presto_codec_parse("none", &source->plain, err));
+    base->main_feature = strdup(PRESTO_RECORD_FEATURE);
+    if (base->main_feature == NULL)
+        return presto_fail_memory(err, sizeof PRESTO_RECORD_FEATURE);
+    return presto__source_declare(base, PRESTO_RECORD_FEATURE, PRESTO_ENCODE_BYTES, &bytes, err);
+}
+
 static presto_status fill(presto_source *base, const presto_dataset_info *info, presto_error *err) {
     for (size_t i = 0; i < info->feature_count; i++)
         PRESTO_TRY(presto__source_declare(base, info->features[i].name, info->features[i].encoding,
                                           &info->features[i].spec, err));
-    for (size_t i = 0; i < info->shard_count; i++)
-        base->full_bytes += info->shards[i].stored_bytes;
     if (info->label_names != NULL)
         PRESTO_TRY(copy_labels(base, info, err));
     if (info->main_feature == NULL)
@@ -203,20 +216,36 @@ static presto_status fill(presto_source *base, const presto_dataset_info *info, 
                                       : PRESTO_OK;
 }
 
-presto_status presto_source_open_dataset(presto_dataset *dataset, presto_source **source_out,
-                                         presto_error *err) {
+static presto_status open_source(presto_dataset *dataset, bool is_raw, presto_source **source_out,
+                                 presto_error *err) {
     presto__dataset_source *source = calloc(1, sizeof *source);
     if (source == NULL)
         return presto_fail_memory(err, sizeof *source);
-    source->base.ops = &dataset_ops;
-    source->base.declares_all = presto_dataset_is_ours(dataset);
+    const presto_dataset_info *info = presto_dataset_get_info(dataset);
+    presto_source *base = &source->base;
+    base->ops = &dataset_ops;
+    base->is_raw = is_raw;
+    base->is_checked = presto_dataset_checks(dataset) == PRESTO_CHECK_FULL;
+    base->declares_all = is_raw || presto_dataset_is_ours(dataset);
     source->dataset = dataset;
-    source->base.count = source->base.full_count = presto_dataset_records(dataset);
-    presto_status status = fill(&source->base, presto_dataset_get_info(dataset), err);
+    base->count = base->full_count = presto_dataset_records(dataset);
+    for (size_t i = 0; i < info->shard_count; i++)
+        base->full_bytes += info->shards[i].stored_bytes;
+    presto_status status = is_raw ? fill_raw(source, err) : fill(base, info, err);
     if (status < 0) {
-        dataset_free(&source->base);
+        dataset_free(base);
         return status;
     }
-    *source_out = &source->base;
+    *source_out = base;
     return PRESTO_OK;
+}
+
+presto_status presto_source_open_dataset(presto_dataset *dataset, presto_source **source_out,
+                                         presto_error *err) {
+    return open_source(dataset, false, source_out, err);
+}
+
+presto_status presto_source_open_records(presto_dataset *dataset, presto_source **source_out,
+                                         presto_error *err) {
+    return open_source(dataset, true, source_out, err);
 }

@@ -9,6 +9,7 @@
 typedef struct presto__dataset_source {
     presto_source base;
     presto_dataset *dataset; /* borrowed */
+    presto_codec_spec plain; /* "none": the codec of raw records */
 } presto__dataset_source;
 
 presto_status presto__dataset_reader_new(presto_source *source,
@@ -22,6 +23,8 @@ presto_status presto__dataset_sample(presto__reader *reader, size_t i, presto_ar
                                      presto_sample *sample_out, presto_error *err);
 presto_status presto__dataset_record(presto__reader *reader, size_t i, presto_arena *arena,
                                      presto__stored_record *record_out, presto_error *err);
+size_t presto__dataset_run(presto__reader *reader, size_t i, size_t count,
+                           const presto_record **records_out);
 void presto__dataset_place(presto__reader *reader, size_t i, presto_error *err);
 void presto__dataset_locate(const presto_source *source, uint64_t number, presto_error *err);
 bool presto__dataset_owned(const presto__reader *reader, size_t i);

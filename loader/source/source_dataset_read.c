@@ -278,6 +278,37 @@ presto_status presto__dataset_record(presto__reader *base, size_t i, presto_aren
     return status;
 }
 
+size_t presto__dataset_run(presto__reader *base, size_t i, size_t count,
+                           const presto_record **records_out) {
+    const dataset_reader *reader = (const dataset_reader *)base;
+    const record_place *places = reader->places + i;
+    if (reader->codec != NULL || places->block == SIZE_MAX)
+        return 0;
+    const presto_record *records = reader->blocks->items[places->block].records + places->index;
+    size_t found = 0;
+    while (found < count && places[found].block == places->block &&
+           places[found].index == places->index + found && records[found].status >= 0)
+        found++;
+    *records_out = records;
+    return found;
+}
+
+/* A raw record as a sample. */
+static presto_status show_record(presto_span stored, presto_arena *arena,
+                                 presto_sample *sample_out, presto_error *err) {
+    presto_feature *feature = presto_arena_alloc(arena, sizeof *feature, _Alignof(presto_feature));
+    presto_span *string = presto_arena_alloc(arena, sizeof *string, _Alignof(presto_span));
+    if (feature == NULL || string == NULL)
+        return presto_fail_memory(err, sizeof *feature + sizeof *string);
+    *string = stored;
+    *feature =
+        (presto_feature){.name = presto_span_of_text(PRESTO_RECORD_FEATURE),
+                         .encoding = PRESTO_ENCODE_BYTES,
+                         .tensor = {.spec = {.dtype = PRESTO_STRING}, .strings = string}};
+    *sample_out = (presto_sample){.features = feature, .feature_count = 1};
+    return PRESTO_OK;
+}
+
 /* Records of a dataset are alike: the largest tensor of the next one is expected where it is in
  * this one. */
 static void note_alignment(presto__reader *base, presto_span raw, const presto_sample *sample) {
@@ -304,7 +335,9 @@ presto_status presto__dataset_sample(presto__reader *base, size_t i, presto_aren
     uint64_t start = base->time_scale == 0 ? 0 : presto__clock_ns();
     const presto__reader_options *options = &reader->options;
     const presto_example_specs specs = {options->features, options->feature_count, options->only};
-    presto_status status = presto_example_parse(record.raw, &specs, arena, sample_out, err);
+    presto_status status =
+        base->source->is_raw ? show_record(record.stored, arena, sample_out, err)
+                             : presto_example_parse(record.raw, &specs, arena, sample_out, err);
     if (base->time_scale != 0)
         base->stats.parse_ns += (presto__clock_ns() - start) * base->time_scale;
     if (status < 0) {
@@ -357,8 +390,8 @@ presto_status presto__dataset_reader_new(presto_source *source,
     reader->base.source = source;
     reader->dataset = ((presto__dataset_source *)source)->dataset;
     reader->options = *options;
-    reader->base.is_selective = true;
-    const presto_codec_spec *codec = presto_dataset_codec(reader->dataset);
+    reader->base.is_selective = !source->is_raw;
+    const presto_codec_spec *codec = source->ops->codec(source);
     char text[PRESTO_CODEC_TEXT_BYTES];
     if (strcmp(presto_codec_format(codec, text), "none") != 0) {
         presto_status status = presto_codec_new(codec, &reader->codec, err);

@@ -83,6 +83,13 @@ typedef struct presto__source_ops {
      * records. */
     presto_status (*record)(presto__reader *reader, size_t i, presto_arena *arena,
                             presto__stored_record *record_out, presto_error *err);
+    /**
+     * The samples from i on, up to `count`, as far as they are whole records that stand next to
+     * each other in memory as in the file, frames and all, without a codec. Returns how many; 0:
+     * ask `record`. Borrows from `blocks`. NULL: never.
+     */
+    size_t (*run)(presto__reader *reader, size_t i, size_t count,
+                  const presto_record **records_out);
     /** Add the file and place of sample i to a failure of a later stage (a step, the batch). */
     void (*place)(presto__reader *reader, size_t i, presto_error *err);
     /** As place, for a sample that was not fetched. */
@@ -110,6 +117,8 @@ struct presto_source {
     presto_feature_spec *features;
     size_t feature_count;
     bool declares_all; /* samples have no other features */
+    bool is_raw;       /* of raw records */
+    bool is_checked;   /* the frames of a run were checked in full */
     char *main_feature;
     char **label_names;
     size_t label_count;

@@ -167,8 +167,8 @@ class Help(Case):
                                 (["--cache", "memory:1MiB"], "--cache: records"), (["--cache", "disk:1MiB"], "disk:DIR:SIZE"),
                                 (["--cache", "disk:x:"], "--cache"), (["--cache", "disk:x:1MiB"], "--cache: records"),
                                 (["--state", "x", "--order", "completion"], "--order strict"),
-                                (["--raw-records", "--format", "npy"], "--raw-records needs"),
-                                (["--raw-records", "--shuffle", "full"], "--raw-records goes with")]:
+                                (["--raw-records", "--format", "raw"], "--raw-records needs"),
+                                (["--raw-records", "-p", "cv"], "--raw-records goes without")]:
             with self.subTest(arguments=arguments):
                 self.assert_usage(run("presto-load", *arguments, "x"), part)
 

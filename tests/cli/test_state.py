@@ -81,7 +81,6 @@ class State(Case):
         for wrong in ("-1", "x", "", str(1 << 64)):
             self.assert_usage(run("presto-load", "--skip", wrong, self.resized), "--skip")
         self.assert_usage(run("presto-load", "--skip", "3", "--order", "completion", self.resized), "--order strict")
-        self.assert_usage(run("presto-load", "--skip", "3", "--raw-records", self.resized), "--raw-records")
 
     def test_skip_comes_before_the_state_which_is_checked_and_written(self):
         order = ["-q", "-e", "2", "--shuffle", "full", self.resized]

@@ -41,7 +41,6 @@ MOST_PARAMETERS = 5
 MORE_PARAMETERS = {
     "loader/source/hdf5_driver.c driver_read": 6,
     "loader/source/hdf5_driver.c driver_write": 6,
-    "raw_records_run": 6,
     "sink_new": 6,
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
