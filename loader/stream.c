@@ -125,9 +125,8 @@ static presto_status open_dataset(presto_stream *stream, const char *const *path
     shard.tolerate =
         options->loader != NULL && options->loader->errors.policy == PRESTO_ON_ERROR_SKIP;
     PRESTO_TRY(presto_dataset_open(paths, path_count, &shard, &stream->dataset, err));
-    return options->raw_records
-               ? presto_source_open_records(stream->dataset, &stream->source, err)
-               : presto_source_open_dataset(stream->dataset, &stream->source, err);
+    return options->raw_records ? presto_source_open_records(stream->dataset, &stream->source, err)
+                                : presto_source_open_dataset(stream->dataset, &stream->source, err);
 }
 
 /* The stored samples have run through the steps before the split: these must be the same. */

@@ -44,7 +44,7 @@ typedef struct presto_stream_options {
                          source if a pipeline is named */
     const char *to;   /* representation to stop at; NULL: the end of the pipeline */
     presto_checks verify;
-    bool map; /* read shards through mmap; see presto_shard_options */
+    bool map;         /* read shards through mmap; see presto_shard_options */
     bool raw_records; /* TFRecords, of any content, are delivered as they are stored: see
                          presto_source_open_records. Without pipeline, from and to. Default false */
 } presto_stream_options;

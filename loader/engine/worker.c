@@ -356,7 +356,7 @@ static bool run_samples(presto__worker *worker, size_t first, size_t *count_io, 
         worker->reader->time_scale = worker->time_scale;
         worker->reader->lost_shard = false;
         worker->began_here = false;
-        if (loader->takes_runs) {
+        if (worker->loader->takes_runs) {
             size_t put = presto__worker_put_run(worker, count - i);
             if (put > 0) {
                 i += put - 1;

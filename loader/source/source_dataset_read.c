@@ -294,17 +294,16 @@ size_t presto__dataset_run(presto__reader *base, size_t i, size_t count,
 }
 
 /* A raw record as a sample. */
-static presto_status show_record(presto_span stored, presto_arena *arena,
-                                 presto_sample *sample_out, presto_error *err) {
+static presto_status show_record(presto_span stored, presto_arena *arena, presto_sample *sample_out,
+                                 presto_error *err) {
     presto_feature *feature = presto_arena_alloc(arena, sizeof *feature, _Alignof(presto_feature));
     presto_span *string = presto_arena_alloc(arena, sizeof *string, _Alignof(presto_span));
     if (feature == NULL || string == NULL)
         return presto_fail_memory(err, sizeof *feature + sizeof *string);
     *string = stored;
-    *feature =
-        (presto_feature){.name = presto_span_of_text(PRESTO_RECORD_FEATURE),
-                         .encoding = PRESTO_ENCODE_BYTES,
-                         .tensor = {.spec = {.dtype = PRESTO_STRING}, .strings = string}};
+    *feature = (presto_feature){.name = presto_span_of_text(PRESTO_RECORD_FEATURE),
+                                .encoding = PRESTO_ENCODE_BYTES,
+                                .tensor = {.spec = {.dtype = PRESTO_STRING}, .strings = string}};
     *sample_out = (presto_sample){.features = feature, .feature_count = 1};
     return PRESTO_OK;
 }
@@ -335,9 +334,9 @@ presto_status presto__dataset_sample(presto__reader *base, size_t i, presto_aren
     uint64_t start = base->time_scale == 0 ? 0 : presto__clock_ns();
     const presto__reader_options *options = &reader->options;
     const presto_example_specs specs = {options->features, options->feature_count, options->only};
-    presto_status status =
-        base->source->is_raw ? show_record(record.stored, arena, sample_out, err)
-                             : presto_example_parse(record.raw, &specs, arena, sample_out, err);
+    presto_status status = base->source->is_raw
+                               ? show_record(record.stored, arena, sample_out, err)
+                               : presto_example_parse(record.raw, &specs, arena, sample_out, err);
     if (base->time_scale != 0)
         base->stats.parse_ns += (presto__clock_ns() - start) * base->time_scale;
     if (status < 0) {

@@ -20,7 +20,7 @@ if [ "$tables" -lt 10 ] || [ "$filled" -ne "$tables" ]; then
     echo "bench.sh: $tables tables in the template, $filled in the page" >&2
     exit 1
 fi
-for program in bench_loader bench_images bench_convert bench_records bench_steps; do
+for program in bench_loader bench_raw bench_images bench_convert bench_records bench_steps; do
     grep -qE "^\`$program .*\`, [0-9]{4}-[0-9]{2}-[0-9]{2}, .* CPUs, .*:$" "$work/page.md"
 done
 # The kept figures give the same page again; without one table's figures it says so.
