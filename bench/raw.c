@@ -149,12 +149,13 @@ static void note_ratios(const bench_case *cases, size_t record_bytes) {
     char row[32], column[64];
     snprintf(row, sizeof row, "%zu", record_bytes);
     for (unsigned t = 0; t < MAX_THREADS; t++) {
-        const bench_case *scan = &cases[t * WAYS + WAY_SCAN];
+        const bench_case *of_threads = &cases[(size_t)t * WAYS];
+        const bench_case *scan = &of_threads[WAY_SCAN];
         for (size_t w = WAY_COUNT; w < WAYS; w++) {
             snprintf(column, sizeof column, "%s / scan, %u thread%s", way_names[w], t + 1,
                      t == 0 ? "" : "s");
-            bench_note("raw.clock", row, column, bench_compare(&cases[t * WAYS + w], scan));
-            bench_note("raw.cpu", row, column, bench_compare_cpu(&cases[t * WAYS + w], scan));
+            bench_note("raw.clock", row, column, bench_compare(&of_threads[w], scan));
+            bench_note("raw.cpu", row, column, bench_compare_cpu(&of_threads[w], scan));
         }
     }
 }
