@@ -275,6 +275,21 @@ PRESTO_API presto_status presto_loader_open(presto_source *source, const presto_
 PRESTO_API presto_status presto_loader_next(presto_loader *loader, presto_batch **batch_out,
                                             presto_error *err);
 
+/**
+ * Random access: the samples with these numbers as one batch, in this order; a number may come
+ * several times. The loader must have been opened with threads 0. From the first call on it is no
+ * stream any more: presto_loader_next ends. Random steps draw as in the epoch range.first_epoch.
+ *
+ * Returns: PRESTO_OK (with fewer rows than `count` if steps, or the error policy, left samples out:
+ *          sample_numbers says which are there); PRESTO_DROP if all were left out;
+ *          PRESTO_ERR_ARGUMENT (threads, no numbers, a number that the source does not have);
+ *          the failure of the first of these samples that fails. The next call starts afresh.
+ * Threads: one consumer at a time.
+ */
+PRESTO_API presto_status presto_loader_pick(presto_loader *loader, const uint64_t *numbers,
+                                            size_t count, presto_batch **batch_out,
+                                            presto_error *err);
+
 /** Give a batch back to its pool. Any thread, also after presto_loader_free. NULL is fine. */
 PRESTO_API void presto_batch_release(presto_batch *batch);
 

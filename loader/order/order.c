@@ -8,6 +8,7 @@
  * left out.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "../../base/checked_internal.h"
 #include "order_internal.h"
@@ -46,7 +47,7 @@ void presto__order_done(presto__order *order) {
 }
 
 bool presto__order_is_sequential(const presto__order *order) {
-    return order->options.shuffle == PRESTO_SHUFFLE_BUFFER;
+    return order->options.shuffle == PRESTO_SHUFFLE_BUFFER && order->list == NULL;
 }
 
 /* ---- the simulated buffer ---- */
@@ -147,6 +148,10 @@ static uint64_t block_order_at(block_order *blocks, const presto__order_options 
 void presto__order_numbers(presto__order *order, uint64_t epoch, uint64_t first, size_t count,
                            uint64_t *numbers_out) {
     const presto__order_options *options = &order->options;
+    if (order->list != NULL) {
+        memcpy(numbers_out, order->list + first, count * sizeof *numbers_out);
+        return;
+    }
     if (options->shuffle == PRESTO_SHUFFLE_BUFFER) {
         buffer_numbers(order, epoch, first, count, numbers_out);
         return;

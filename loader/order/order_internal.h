@@ -39,6 +39,8 @@ typedef struct presto__order_options {
 typedef struct presto__order {
     presto__order_options options; /* read-only */
     uint64_t epoch_samples;        /* of this rank; read-only */
+    const uint64_t *list; /* NULL, or the sample at each position, whatever the options say.
+                             Borrowed; set while nothing else runs */
     /* The simulated shuffle buffer, for PRESTO_SHUFFLE_BUFFER; guarded by the pool's lock. */
     uint64_t *buffer;
     size_t buffer_count;
