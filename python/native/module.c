@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The module: its types, and how failures become exceptions. */
+#include "native_internal.h"
+
+#include <pthread.h>
+#include <string.h>
+
+PyTypeObject *native_stream_type, *native_loader_type, *native_batch_type, *native_buffer_type;
+
+/* ---- fork ---- */
+
+static unsigned generation;
+
+static void count_fork(void) {
+    generation++;
+}
+
+unsigned native_generation(void) {
+    return generation;
+}
+
+/* ---- errors ---- */
+
+PyObject *native_text(const char *text) {
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "surrogateescape");
+}
+
+static PyObject *number_or_none(uint64_t number, uint64_t none) {
+    if (number == none)
+        Py_RETURN_NONE;
+    return PyLong_FromUnsignedLongLong(number);
+}
+
+static PyObject *file_or_none(const char *file) {
+    if (file[0] == '\0')
+        Py_RETURN_NONE;
+    return PyUnicode_DecodeFSDefault(file);
+}
+
+PyObject *native_raise(const presto_error *error) {
+    char text[PRESTO_ERROR_FILE_BYTES + PRESTO_ERROR_MESSAGE_BYTES + 128];
+    presto_error_format(error, text, sizeof text);
+    PyObject *exception = NULL;
+    PyObject *module = PyImport_ImportModule("presto._errors");
+    if (module != NULL)
+        exception = PyObject_CallMethod(
+            module, "make", "sNNNNNi", presto_status_name(error->status), native_text(text),
+            native_text(error->message), file_or_none(error->file),
+            number_or_none(error->record, PRESTO_NO_RECORD),
+            number_or_none(error->offset, PRESTO_NO_OFFSET), error->sys_errno);
+    if (exception != NULL)
+        PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
+    Py_XDECREF(exception);
+    Py_XDECREF(module);
+    return NULL;
+}
+
+PyObject *native_fail(presto_status status, const char *message) {
+    presto_error error;
+    presto_error_set(&error, status, PRESTO_NO_OFFSET, "%s", message);
+    return native_raise(&error);
+}
+
+/* ---- functions ---- */
+
+static PyObject *builtin_pipelines(PyObject *module, PyObject *unused) {
+    (void)module, (void)unused;
+    PyObject *names = PyList_New(0);
+    const char *name;
+    for (size_t i = 0; names != NULL && (name = presto_pipeline_builtin_at(i)) != NULL; i++) {
+        PyObject *text = native_text(name);
+        if (text == NULL || PyList_Append(names, text) < 0)
+            Py_CLEAR(names);
+        Py_XDECREF(text);
+    }
+    return names;
+}
+
+static PyMethodDef functions[] = {
+    {"builtin_pipelines", builtin_pipelines, METH_NOARGS, "Names of the built-in pipelines."},
+    {NULL, NULL, 0, NULL},
+};
+
+static int add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **type_out) {
+    *type_out = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
+    return *type_out == NULL ? -1 : PyModule_AddType(module, *type_out);
+}
+
+/* The types are static, so that there may be one module only. */
+static int run_module(PyObject *module) {
+    if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
+        PyErr_SetString(PyExc_ImportError, "presto does not run in subinterpreters");
+        return -1;
+    }
+    if (native_stream_type != NULL) {
+        PyErr_SetString(PyExc_ImportError, "presto._native is loaded already");
+        return -1;
+    }
+    if (pthread_atfork(NULL, NULL, count_fork) != 0) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    if (PyModule_AddStringConstant(module, "version", presto_version()) < 0 ||
+        add_type(module, &native_stream_spec, &native_stream_type) < 0 ||
+        add_type(module, &native_loader_spec, &native_loader_type) < 0 ||
+        add_type(module, &native_batch_spec, &native_batch_type) < 0)
+        return -1;
+    return add_type(module, &native_buffer_spec, &native_buffer_type);
+}
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, (void *)run_module},
+    {0, NULL},
+};
+
+static PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "presto._native",
+    .m_doc = "The C library; use the package presto.",
+    .m_methods = functions,
+    .m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit__native(void); /* CPython's headers declare no module's function */
+PyMODINIT_FUNC PyInit__native(void) {
+    return PyModuleDef_Init(&definition);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The extension module presto._native: presto.h as a few Python types. It is small on purpose:
+ * checking of arguments, defaults, iteration and all that is pleasant stand in the package's Python
+ * files. It uses the stable ABI of CPython 3.11, so that one file serves every later version.
+ *
+ * May see: public headers. Lock: the GIL guards all fields, unless a comment says otherwise. It is
+ * released while the library works or waits.
+ *
+ * Fork: threads and locks of the library do not live on in a child process. What was made before
+ * the fork has another generation than the process, and is left alone there: never used, never
+ * freed.
+ */
+#ifndef PRESTO_NATIVE_INTERNAL_H
+#define PRESTO_NATIVE_INTERNAL_H
+
+#ifndef Py_LIMITED_API
+#define Py_LIMITED_API 0x030B0000
+#endif
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <presto/presto.h>
+
+/* ---- module.c ---- */
+
+/** How often the process has forked since the module was loaded. */
+unsigned native_generation(void);
+/** Set the exception for a failure of the library: presto._errors.make(). Returns NULL. */
+PyObject *native_raise(const presto_error *error);
+/** As native_raise for a failure that the module finds itself. */
+PyObject *native_fail(presto_status status, const char *message);
+/** Text from outside; bytes that are not UTF-8 become surrogates. */
+PyObject *native_text(const char *text);
+
+/* ---- stream.c ---- */
+
+typedef struct native_stream {
+    PyObject_HEAD presto_stream opened; /* read-only once open */
+    unsigned generation;
+} native_stream;
+
+extern PyType_Spec native_stream_spec;
+/** The type, made by the module. Likewise below. */
+extern PyTypeObject *native_stream_type;
+/** (dtype, shape): shape is a tuple with None for unknown dims, or None. */
+PyObject *native_spec(const presto_tensor_spec *spec);
+
+/* ---- options.c ---- */
+
+/** The loader's options, and what they borrow beside the dict. */
+typedef struct native_options {
+    presto_loader_options loader;
+    const char **features;
+    presto_pad *pads;
+    PyObject *on_skip; /* borrowed from the dict; NULL: none */
+    uint64_t hold_bytes;
+} native_options;
+
+/** Fill from a dict, which must outlive *options_out. False: an exception is set. */
+bool native_options_read(PyObject *dict, native_options *options_out);
+void native_options_done(native_options *options);
+
+/* ---- batch.c ---- */
+
+/** The batches of a loader that are held; freed with the last of them and the loader. */
+typedef struct native_account {
+    size_t refs;
+    size_t batches;
+    uint64_t bytes;
+} native_account;
+
+typedef struct native_batch {
+    PyObject_HEAD presto_batch *batch;
+    native_account *account;
+    uint64_t bytes;
+    unsigned generation;
+} native_batch;
+
+/** Bytes that are shown through the buffer protocol and DLPack; they keep their batch. */
+typedef struct native_buffer {
+    PyObject_HEAD native_batch *owner;
+    const void *data;
+    presto_tensor_spec spec;
+    size_t item_bytes;
+    Py_ssize_t shape[PRESTO_MAX_RANK], strides[PRESTO_MAX_RANK];
+} native_buffer;
+
+extern PyType_Spec native_batch_spec, native_buffer_spec;
+extern PyTypeObject *native_batch_type, *native_buffer_type;
+
+void native_account_release(native_account *account);
+/** Takes the batch over, also on failure. */
+PyObject *native_batch_new(presto_batch *batch, native_account *account);
+
+/* ---- dlpack.c ---- */
+
+/** Buffer.__dlpack__ and Buffer.__dlpack_device__. */
+PyObject *native_dlpack(PyObject *self, PyObject *args, PyObject *keywords);
+PyObject *native_dlpack_device(PyObject *self, PyObject *unused);
+
+/* ---- loader.c, figures.c ---- */
+
+typedef struct native_loader {
+    PyObject_HEAD native_stream *stream; /* kept open */
+    presto_loader *loader;               /* NULL: closed */
+    native_account *account;
+    uint64_t hold_bytes;
+    unsigned generation;
+    bool is_inside; /* a thread is in the library */
+    bool closes;    /* that thread closes the loader when it comes back */
+    /* Of the thread inside, without the GIL: */
+    PyThreadState *thread;
+    uint64_t asked_ns;      /* when signals were looked at last */
+    PyObject *on_skip;      /* NULL: none */
+    PyObject *exception[3]; /* raised by a signal handler or on_skip; reported by the call */
+    PyObject *warnings;     /* list */
+    volatile int stops;     /* another thread asks the one inside to come back; atomic access */
+} native_loader;
+
+extern PyType_Spec native_loader_spec;
+extern PyTypeObject *native_loader_type;
+
+/** The library's loader. NULL with an exception set: closed, or of before a fork. */
+presto_loader *native_loader_get(const native_loader *self);
+PyObject *native_loader_stats(PyObject *self, PyObject *unused);
+PyObject *native_loader_verdict(PyObject *self, PyObject *unused);
+
+#endif
