@@ -6,6 +6,8 @@
  */
 #include "native_internal.h"
 
+#include <stdlib.h>
+
 enum {
     DEVICE_CPU = 1,
     CODE_INT = 0,
@@ -62,7 +64,7 @@ static void drop(void *context, void *memory) {
         Py_DECREF((PyObject *)context);
         PyGILState_Release(state);
     }
-    PyMem_RawFree(memory);
+    free(memory);
 }
 
 static void drop_plain(dl_managed *self) {
@@ -116,7 +118,7 @@ static void drop_capsule(PyObject *capsule) {
 }
 
 static PyObject *export(native_buffer *self, bool is_versioned) {
-    exported *memory = PyMem_RawCalloc(1, sizeof *memory);
+    exported *memory = calloc(1, sizeof *memory);
     if (memory == NULL)
         return PyErr_NoMemory();
     if (is_versioned) {
@@ -130,7 +132,7 @@ static PyObject *export(native_buffer *self, bool is_versioned) {
     PyObject *capsule =
         PyCapsule_New(memory, is_versioned ? "dltensor_versioned" : "dltensor", drop_capsule);
     if (capsule == NULL)
-        PyMem_RawFree(memory);
+        free(memory);
     else
         Py_INCREF(self);
     return capsule;

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What batches hold: arrays on the loader's memory, rows of differing length, bytes."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _native
+
+Array = NDArray[Any]
+
+try:  # NumPy has no bfloat16 of its own
+    from ml_dtypes import bfloat16 as _bfloat16
+except ImportError:
+    _bfloat16 = None
+
+
+class Ragged:
+    """Rows of differing length: row r is `values[offsets[r]:offsets[r + 1]]`.
+
+    Attributes:
+        values:  [n], the values of all rows back to back.
+        offsets: int64 [rows + 1], the first one 0.
+        shapes:  int64 [rows, rank] if a row has two dimensions or more: its shape, then -1. Else None.
+
+    `ragged[r]` is row r in its own shape. Nothing is copied; all arrays are read-only.
+    """
+
+    __slots__ = ("values", "offsets", "shapes")
+
+    def __init__(self, values: Array, offsets: Array, shapes: Array | None = None) -> None:
+        self.values = values
+        self.offsets = offsets
+        self.shapes = shapes
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, row: int) -> Array:
+        row = range(len(self))[row]
+        found: Array = self.values[self.offsets[row] : self.offsets[row + 1]]
+        if self.shapes is None:
+            return found
+        return found.reshape([n for n in self.shapes[row].tolist() if n >= 0])
+
+    def __iter__(self) -> Iterator[Array]:
+        return (self[row] for row in range(len(self)))
+
+    @property
+    def lengths(self) -> Array:
+        """int64 [rows]: how many values each row has."""
+        return np.diff(self.offsets)
+
+    def __repr__(self) -> str:
+        return f"presto.Ragged({len(self)} rows, {len(self.values)} values of {self.values.dtype})"
+
+
+class Bytes:
+    """Strings and other bytes, with their lengths.
+
+    Attributes:
+        values:  uint8 [n], all strings back to back.
+        offsets: int64 [strings + 1]; string s is `values[offsets[s]:offsets[s + 1]]`.
+        rows:    int64 [rows + 1] if a row may have any number of strings: row r has the strings
+                 rows[r] to rows[r + 1]. None: string r is row r.
+
+    `column[r]` copies row r into a bytes object (or a list of them); `text(r)` decodes it.
+    """
+
+    __slots__ = ("values", "offsets", "rows")
+
+    def __init__(self, values: Array, offsets: Array, rows: Array | None = None) -> None:
+        self.values = values
+        self.offsets = offsets
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.offsets if self.rows is None else self.rows) - 1
+
+    def _string(self, i: int) -> bytes:
+        found: bytes = self.values[self.offsets[i] : self.offsets[i + 1]].tobytes()
+        return found
+
+    def __getitem__(self, row: int) -> Any:
+        row = range(len(self))[row]
+        if self.rows is None:
+            return self._string(row)
+        return [self._string(i) for i in range(self.rows[row], self.rows[row + 1])]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[row] for row in range(len(self)))
+
+    def view(self, string: int) -> memoryview:
+        """String number `string` without a copy."""
+        string = range(len(self.offsets) - 1)[string]
+        return memoryview(self.values)[int(self.offsets[string]) : int(self.offsets[string + 1])]
+
+    def text(self, row: int, encoding: str = "utf-8") -> Any:
+        """Row `row` as a str, or a list of them."""
+        found = self[row]
+        return found.decode(encoding) if isinstance(found, bytes) else [one.decode(encoding) for one in found]
+
+    def texts(self, encoding: str = "utf-8") -> list[Any]:
+        """All rows as by text()."""
+        return [self.text(row, encoding) for row in range(len(self))]
+
+    def __repr__(self) -> str:
+        return f"presto.Bytes({len(self)} rows, {len(self.values)} bytes)"
+
+
+class Batch(dict[str, Any]):
+    """A dict from the name of a feature to its values.
+
+    Values are read-only NumPy arrays [rows, ...] on the loader's memory, which lives as long as
+    somebody holds one of them; `Ragged` where rows differ; `Bytes` for strings.
+
+    Attributes:
+        epoch:   number of the epoch, from 0.
+        first:   position of the first row in this rank's sequence of the epoch.
+        skipped: samples left out of this batch, because of errors or by a step.
+        numbers: uint64 [rows]: which sample of the dataset each row is.
+    """
+
+    __slots__ = ("epoch", "first", "skipped", "numbers")
+
+    epoch: int
+    first: int
+    skipped: int
+    numbers: Array
+
+    @property
+    def rows(self) -> int:
+        """Number of samples."""
+        return len(self.numbers)
+
+
+def _array(values: _native.Buffer) -> Array:
+    array: Array = np.asarray(values)
+    if array.dtype == np.uint16 and values.dtype == "bfloat16":
+        array = array.view("V2" if _bfloat16 is None else _bfloat16)
+    return array
+
+
+@overload
+def _optional(values: None) -> None: ...
+@overload
+def _optional(values: _native.Buffer) -> Array: ...
+def _optional(values: _native.Buffer | None) -> Array | None:
+    return None if values is None else np.asarray(values)
+
+
+def wrap(native: _native.Batch) -> Batch:
+    """The native batch as a dict of arrays."""
+    batch = Batch()
+    for name, layout, values, offsets, rows, shapes in native.features:
+        array = _array(values)
+        if layout == "dense" or offsets is None:
+            batch[name] = array
+        elif layout == "ragged":
+            batch[name] = Ragged(array, np.asarray(offsets), _optional(shapes))
+        else:
+            batch[name] = Bytes(array, np.asarray(offsets), _optional(rows))
+    batch.epoch, batch.first, _, batch.skipped = native.place
+    batch.numbers = np.asarray(native.numbers)
+    return batch
+
+
+def sample_of(batch: Batch, row: int = 0) -> dict[str, Any]:
+    """One row of a batch: arrays, NumPy scalars, bytes."""
+    return {name: values[row] for name, values in batch.items()}

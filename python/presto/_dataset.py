@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Datasets: what the input is, and random access to it."""
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, SupportsIndex, overload
+
+import numpy as np
+
+from . import _native
+from ._arrays import Batch, sample_of, wrap
+from ._process import generation
+
+Path = str | os.PathLike[str]
+
+_PICK_BYTES = 64 << 20  # what a picker keeps for its next call
+
+
+class Feature(NamedTuple):
+    """What is known of a feature before any data.
+
+    `dtype` is NumPy's name, "bfloat16", or "string" for bytes. `shape` is that of one sample, with None
+    for dimensions that differ; None if not even their number is known.
+    """
+
+    dtype: str
+    shape: tuple[int | None, ...] | None
+
+
+def _encode(name: str) -> bytes:
+    return name.encode("utf-8", "surrogateescape")
+
+
+class Dataset(Sequence[dict[str, Any]]):
+    """An opened input: a numbered sequence of samples. Made by presto.open().
+
+    `dataset[17]` is a dict with the features of sample 17: arrays, NumPy scalars, bytes. It is computed
+    anew each time; random steps draw as in epoch 0 with seed 0. `dataset[[3, 1, 4]]` and `dataset[0:8]` are a
+    presto.Batch of these samples, in this order. Both run in the calling thread; any number of threads may call.
+    For streams use presto.Loader.
+
+    A Dataset can be pickled: the other process opens the paths again. The same happens after a fork.
+    """
+
+    def __init__(
+        self,
+        paths: Path | Iterable[Path],
+        *,
+        pipeline: str | None = None,
+        start: str | None = None,
+        to: str | None = None,
+        set: Mapping[str, object] | Iterable[str] = (),
+        features: Iterable[str] | None = None,
+        verify: str = "full",
+        map: bool = False,
+    ) -> None:
+        several = (paths,) if isinstance(paths, (str, os.PathLike)) else tuple(paths)
+        changes = [f"{k}={v}" for k, v in set.items()] if isinstance(set, Mapping) else list(set)
+        if isinstance(features, str):
+            raise TypeError("features is a list of names")
+        self._arguments: dict[str, Any] = {
+            "paths": tuple(os.fspath(path) for path in several),
+            "pipeline": None if pipeline is None else os.fspath(pipeline),
+            "start": start,
+            "to": to,
+            "set": tuple(changes),
+            "features": None if features is None else tuple(features),
+            "verify": verify,
+            "map": map,
+        }
+        self._open_fresh()
+        self._check_features()
+
+    def _open_fresh(self) -> None:
+        self._generation = generation()
+        self._streams: dict[tuple[bool, bool], _native.Stream] = {}
+        self._idle: list[_native.Loader] = []
+        self.stream()
+
+    def stream(self, *, tolerate: bool = False, cached: bool = False) -> _native.Stream:
+        """The native input of this process (not part of the public interface)."""
+        if self._generation != generation():
+            self._open_fresh()
+        key = (tolerate, cached)
+        stream = self._streams.get(key)
+        if stream is None:
+            given = self._arguments
+            stream = self._streams[key] = _native.Stream(
+                tuple(os.fsencode(path) for path in given["paths"]),
+                tuple(_encode(change) for change in given["set"]),
+                given["pipeline"],
+                given["start"],
+                given["to"],
+                given["verify"],
+                given["map"],
+                tolerate,
+                cached,
+            )
+        return stream
+
+    def _check_features(self) -> None:
+        """A name that the input does not have is an error, as far as its names are known."""
+        known = self.features
+        for name in self._arguments["features"] or ():
+            if known and name not in known and self.stream().pipeline is None:
+                raise ValueError(f"there is no feature {name!r}, only {', '.join(sorted(known))}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reopen, (self._arguments,)
+
+    # ---- what it is ----
+
+    def __len__(self) -> int:
+        return self.stream().count
+
+    @property
+    def features(self) -> dict[str, Feature]:
+        """Name -> Feature(dtype, shape), as batches have them. TFRecords of other programs declare nothing: empty."""
+        stream = self.stream()
+        found = {name: Feature(*spec) for name, spec in stream.features}
+        if stream.output is not None and stream.main is not None:
+            found[stream.main] = Feature(*stream.output)
+        return found
+
+    @property
+    def main(self) -> str | None:
+        """The feature that the pipeline's steps work on."""
+        return self.stream().main
+
+    @property
+    def labels(self) -> list[str]:
+        """What the numbers of the feature `label` stand for; empty if they have no names."""
+        return self.stream().labels
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on disk."""
+        return self.stream().bytes
+
+    @property
+    def pipeline(self) -> str | None:
+        """Name of the pipeline, or None."""
+        return self.stream().pipeline
+
+    @property
+    def notes(self) -> list[str]:
+        """What should be known of how the input was found: files left out, and why."""
+        return self.stream().notes
+
+    def explain(self) -> str:
+        """The steps that run when a sample is loaded, a line each."""
+        return self.stream().explain
+
+    def __repr__(self) -> str:
+        paths = ", ".join(repr(path) for path in self._arguments["paths"])
+        return f"<presto.Dataset {paths}: {len(self)} samples of {', '.join(self.features) or 'unknown features'}>"
+
+    # ---- random access ----
+
+    def _pick(self, numbers: Sequence[int] | np.ndarray[Any, Any]) -> Batch:
+        wanted = np.asarray(numbers, dtype=np.int64)
+        if wanted.ndim != 1:
+            raise IndexError("samples are asked for by a number, a slice or a list of numbers")
+        count = len(self)
+        if len(wanted) and (wanted.min() < -count or wanted.max() >= count):
+            raise IndexError(f"there are {count} samples")
+        stream = self.stream()
+        try:
+            picker = self._idle.pop()
+        except IndexError:
+            names = self._arguments["features"]
+            options = {
+                "threads": 0,
+                "batch": 2,
+                "prefetch_bytes": _PICK_BYTES,
+                "features": None if names is None else tuple(_encode(name) for name in names),
+            }
+            picker = _native.Loader(stream, options)
+        try:
+            return wrap(picker.pick(np.where(wanted < 0, wanted + count, wanted).astype(np.uint64).tobytes()))
+        except KeyboardInterrupt:
+            picker.close()
+            raise
+        finally:
+            if picker.is_current:
+                self._idle.append(picker)
+
+    @overload
+    def __getitem__(self, key: SupportsIndex) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, key: slice) -> Any: ...
+    @overload
+    def __getitem__(self, key: Iterable[int]) -> Any: ...
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return self._pick(range(*key.indices(len(self))))
+        try:
+            number = key.__index__() if np.ndim(key) == 0 else None
+        except AttributeError:
+            raise TypeError(f"samples are numbered, {key!r} is no number") from None
+        if number is None:
+            found = np.asarray(key)
+            if found.dtype.kind not in "iu" and found.size:
+                raise TypeError("samples are asked for by whole numbers")
+            return self._pick(found)
+        return sample_of(self._pick([number]))
+
+    def __getitems__(self, numbers: list[int]) -> list[dict[str, Any]]:
+        """What torch's DataLoader asks for: one dict a sample."""
+        batch = self._pick(numbers)
+        if batch.rows != len(numbers):
+            return [self[number] for number in numbers]
+        return [sample_of(batch, row) for row in range(batch.rows)]
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (self[number] for number in range(len(self)))
+
+
+def _reopen(arguments: dict[str, Any]) -> Dataset:
+    return Dataset(**arguments)
+
+
+def open(
+    paths: Path | Iterable[Path],
+    *,
+    pipeline: str | None = None,
+    start: str | None = None,
+    to: str | None = None,
+    set: Mapping[str, object] | Iterable[str] = (),
+    features: Iterable[str] | None = None,
+    verify: str = "full",
+    map: bool = False,
+) -> Dataset:
+    """Open a dataset of presto-write, TFRecord files, or with `pipeline` any files.
+
+    Args:
+        paths:    a path, or several. A dataset of presto-write is one folder.
+        pipeline: name of a built-in pipeline, or path of a YAML file. A dataset of presto-write knows its own.
+        start:    the representation that the files hold; the steps after it run (TFRecords of other programs).
+        to:       the representation to stop at. Default: the end of the pipeline.
+        set:      changes to the pipeline: {"random-crop.height": 160}, or a list of "STEP.OPTION=VALUE".
+        features: names of the features wanted; others are not parsed. Default: all.
+        verify:   which checksums are checked: "full", "header" or "none".
+        map:      read shards through mmap.
+
+    Raises:
+        presto.NotFoundError: a path or pipeline that is not there.
+        presto.PipelineError: the pipeline's text is wrong.
+        presto.CorruptError:  dataset.json or a shard is damaged.
+        presto.BusyError:     the dataset is still being written.
+    """
+    return Dataset(
+        paths, pipeline=pipeline, start=start, to=to, set=set, features=features, verify=verify, map=map
+    )

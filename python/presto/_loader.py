@@ -1,0 +1,439 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The loader: batches from the C library's threads, and where the loop stands."""
+from __future__ import annotations
+
+import atexit
+import json
+import re
+import threading
+import warnings
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from . import _native
+from ._arrays import Batch, wrap
+from ._dataset import Dataset, Path, _encode
+from ._errors import ArgumentError, Error, HeldError, StoppedError
+from ._process import cpu_count, generation, size
+
+OnSkip = Callable[[int, int, Error], object]
+
+_ENDLESS = 1 << 40
+_SHUFFLES = {"none": 0, "buffer": 1, "full": 2, "blocks": 3}
+
+
+class Warning(UserWarning):
+    """Something went wrong that does not harm the stream, such as a damaged index file."""
+
+
+def _shuffle(value: str | bool | None) -> tuple[int, int]:
+    """Kind and window."""
+    if value is None or isinstance(value, bool):
+        return _SHUFFLES["full" if value else "none"], 0
+    found = re.fullmatch(r"(none|full)|(buffer|blocks):(\d+)", value)
+    if found is None:
+        raise ValueError(f'shuffle is "none", "full", "buffer:N" or "blocks:N", not {value!r}')
+    return _SHUFFLES[found[1] or found[2]], int(found[3] or 0)
+
+
+def _cache(value: str | None) -> dict[str, Any]:
+    if value is None:
+        return {}
+    kind, _, rest = value.partition(":")
+    if kind == "memory" and rest:
+        return {"cache_bytes": size(rest, "cache")}
+    if kind == "disk" and ":" in rest:
+        folder, _, limit = rest.rpartition(":")
+        return {"cache_bytes": size(limit, "cache"), "cache_dir": folder.encode("utf-8", "surrogateescape")}
+    raise ValueError(f'cache is "memory:SIZE" or "disk:FOLDER:SIZE", not {value!r}')
+
+
+def _on_error(value: str) -> dict[str, Any]:
+    if value == "fail":
+        return {}
+    found = re.fullmatch(r"skip(?::(\d+)|:(\d+(?:\.\d+)?)%)?", value)
+    if found is None:
+        raise ValueError(f'on_error is "fail", "skip", "skip:N" or "skip:P%", not {value!r}')
+    limits: dict[str, Any] = {"skip": True}
+    if found[1] is not None:
+        limits["skip_limit"] = int(found[1])
+    if found[2] is not None:
+        limits["skip_fraction"] = float(found[2]) / 100
+    return limits
+
+
+def _pads(pad: Mapping[str, Any]) -> tuple[tuple[bytes, float, int], ...]:
+    """{"tokens": 0} or {"tokens": (0, 512)}."""
+    found = []
+    for name, value in pad.items():
+        value, length = value if isinstance(value, tuple) else (value, 0)
+        found.append((_encode(name), float(value), int(length)))
+    return tuple(found)
+
+
+_alive: weakref.WeakSet[Loader] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    """Workers must not run while the libraries that they use are taken down."""
+    for loader in list(_alive):
+        loader.close()
+
+
+class Loader:
+    """Streams a dataset in batches, with threads of the C library, to a `for` loop.
+
+        loader = presto.Loader(dataset, batch=256, shuffle="full", seed=1, epochs=90)
+        for batch in loader:
+            step(batch["image"], batch["label"])
+
+    Each batch is a presto.Batch: a dict of read-only arrays on the loader's memory, aligned to 64 bytes. The
+    memory is used again when the batch and all its arrays are dropped.
+
+    A `for` delivers `epochs` epochs (one, with `per_epoch`). Left by break or an exception, the next `for` goes on
+    with the batch after the last one taken; nothing is lost. After the end, the next `for` begins the epochs
+    behind it, in another order.
+
+    Args:
+        dataset:   a presto.Dataset, or what presto.open() takes.
+        batch:     samples a batch.
+        shuffle:   "none"; "full" (an exact permutation, a new one each epoch); "blocks:N" (blocks of N samples,
+                   shuffled, each shuffled inside: for disks); "buffer:N" (a random one of the next N).
+        seed:      of the shuffle and of random steps. The stream is the same for any number of threads.
+        epochs:    epochs that a `for` delivers; None: it never ends.
+        per_epoch: a `for` delivers one epoch; the workers go on with the next one meanwhile, up to `epochs`.
+        threads:   worker threads; "auto": as many as are worth it, up to the CPUs of this process; 0: none, the work
+                   is done when a batch is asked for.
+        rank, world: this process's share of each epoch. The shares are disjoint, complete, and equally long: the last
+                   round is filled up from the epoch's start, or left out with drop_last.
+        drop_last: leave out a last batch with fewer samples.
+        order:     "strict", or "completion": whatever is ready first; such a stream has no state.
+        features:  names of the features wanted. Default: those of the dataset.
+        pad:       {"tokens": 0} pads rows with 0 to the longest of the batch; {"tokens": (0, 512)} to 512.
+        cache:     "memory:8GiB" or "disk:FOLDER:200GiB" keeps what the steps before the first random one make.
+        on_error:  "fail", "skip", "skip:N" (at most N samples) or "skip:P%" (of an epoch).
+        on_skip:   called with (epoch, sample, error) for each sample left out.
+        prefetch:  memory for data in flight.
+        hold:      most bytes of batches held at a time; one more is a presto.HeldError.
+
+    Threads: any number may take batches of one loader; each batch goes to one of them.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset | Path | Iterable[Path],
+        batch: int = 1,
+        *,
+        shuffle: str | bool | None = "none",
+        seed: int = 0,
+        epochs: int | None = 1,
+        per_epoch: bool = False,
+        threads: int | str = "auto",
+        rank: int = 0,
+        world: int = 1,
+        drop_last: bool = False,
+        order: str = "strict",
+        features: Iterable[str] | None = None,
+        pad: Mapping[str, Any] | None = None,
+        cache: str | None = None,
+        on_error: str = "fail",
+        on_skip: OnSkip | None = None,
+        prefetch: int | str = "256MiB",
+        hold: int | str = "4GiB",
+    ) -> None:
+        self.dataset = dataset if isinstance(dataset, Dataset) else Dataset(dataset)
+        if batch < 1:
+            raise ValueError("a batch has at least one sample")
+        if epochs is not None and epochs < 1:
+            raise ValueError("there is at least one epoch")
+        if not 0 <= rank < world:
+            raise ValueError(f"rank {rank} of {world}: ranks are 0 to {world - 1}")
+        if order not in ("strict", "completion"):
+            raise ValueError(f'order is "strict" or "completion", not {order!r}')
+        if threads != "auto" and not (isinstance(threads, int) and threads >= 0):
+            raise ValueError(f'threads is a number or "auto", not {threads!r}')
+        if isinstance(features, str):
+            raise TypeError("features is a list of names")
+        kind, window = _shuffle(shuffle)
+        names = self.dataset._arguments["features"] if features is None else tuple(features)
+        self.batch = batch
+        self.rank, self.world = rank, world
+        self._epochs = _ENDLESS if epochs is None else epochs
+        self._per_epoch = per_epoch
+        self._drop_last = drop_last
+        self._options: dict[str, Any] = {
+            "batch": batch,
+            "shuffle": kind,
+            "window": window,
+            "seed": seed,
+            "threads": cpu_count() if threads == "auto" else threads,
+            "auto_threads": threads == "auto",
+            "rank": rank,
+            "world": world,
+            "drop_last": drop_last,
+            "completion": order == "completion",
+            "features": None if names is None else tuple(_encode(name) for name in names),
+            "pads": _pads(pad or {}),
+            "prefetch_bytes": size(prefetch, "prefetch"),
+            "hold_bytes": size(hold, "hold"),
+            "on_skip": on_skip,
+            **_cache(cache),
+            **_on_error(on_error),
+        }
+        self._first = 0  # the epoch that the stream begins with
+        self._until = 0  # the one that this `for` ends before
+        self._ended = True  # this `for` has delivered all
+        self._state: bytes | None = None  # where a stream to be opened begins; None: at _first
+        self._begin()
+
+    def _begin(self) -> None:
+        """What belongs to this process, and not to the position."""
+        self._generation = generation()
+        self._lock = threading.RLock()
+        self._native: _native.Loader | None = None
+        self._pending: _native.Batch | None = None  # taken from the stream, but behind the end of this `for`
+        self._is_last = False  # the batch taken last ends this `for`
+        self._token = object()
+        self._figures: tuple[dict[str, Any], dict[str, Any]] | None = None
+        self._is_closed = False
+        _alive.add(self)
+
+    # ---- the stream ----
+
+    def _enter(self) -> threading.RLock:
+        """In a child process: forget the parent's threads, keep its position."""
+        if self._generation != generation():
+            if self._native is not None:
+                self._state = self._native_state()
+            self._begin()
+        return self._lock
+
+    def _opened(self) -> _native.Loader:
+        if self._is_closed:
+            raise StoppedError("the loader is closed", status="PRESTO_ERR_STOPPED")
+        if self._native is None:
+            stream = self.dataset.stream(
+                tolerate="skip" in self._options, cached="cache_bytes" in self._options
+            )
+            options = {**self._options, "epochs": self._epochs, "first_epoch": self._first, "state": self._state}
+            self._native = _native.Loader(stream, options)
+        return self._native
+
+    def _native_state(self) -> bytes | None:
+        """Where the loop stands, of an open stream. None: the order has no state."""
+        if self._native is None or self._options["completion"]:
+            return None
+        state = self._native.state()
+        if self._pending is not None:  # it was not taken
+            state = json.dumps({**json.loads(state), "epoch": self._until, "next": 0}).encode()
+        return state
+
+    def _park(self) -> None:
+        """Close the stream, and keep its position and figures."""
+        native, self._native = self._native, None
+        if native is None:
+            return
+        self._native = native
+        self._state = self._native_state()
+        self._native = None
+        self._pending = None
+        self._figures = native.stats(), native.verdict()
+        native.close()
+
+    def _start_for(self) -> object:
+        with self._enter():
+            if self._ended:
+                begin = self._until
+                if begin >= self._first + self._epochs:
+                    self._park()
+                    self._first, self._state = begin, None
+                self._until = begin + 1 if self._per_epoch else self._first + self._epochs
+                self._ended = self._is_last = False
+            self._token = object()
+            return self._token
+
+    def _end_for(self) -> None:
+        self._ended = True
+        if self._until >= self._first + self._epochs:
+            self._park()
+        raise StopIteration
+
+    def _take(self, token: object) -> Batch:
+        with self._enter():
+            if token is not self._token or self._ended:
+                raise StopIteration
+            native = self._opened()
+            if self._is_last:
+                self._end_for()
+            found, self._pending = self._pending, None
+            if found is None:
+                try:
+                    found = native.next()
+                except (HeldError, RuntimeError) as error:
+                    if not isinstance(error, HeldError) and isinstance(error, Error):
+                        self._park()
+                    raise
+                except BaseException:
+                    self._park()
+                    raise
+            for line in native.warnings:
+                warnings.warn(line, Warning, stacklevel=3)
+            if found is None:
+                self._end_for()
+                raise AssertionError
+            epoch, first, rows, skipped = found.place
+            if epoch >= self._until and not self._options["completion"]:
+                self._pending = found
+                self._end_for()
+            self._is_last = (
+                self._per_epoch and epoch + 1 >= self._until and first + rows + skipped >= native.epoch_samples
+            )
+            return wrap(found)
+
+    def __iter__(self) -> Iterator[Batch]:
+        """Batches up to the end of the epoch(s); a loop that was left goes on."""
+        return _Batches(self, self._start_for())
+
+    def __len__(self) -> int:
+        """Batches that a whole `for` delivers, if no sample is left out."""
+        if self._epochs == _ENDLESS and not self._per_epoch:
+            raise TypeError("a stream without end has no length")
+        count, world = len(self.dataset), self.world
+        samples = count // world if self._drop_last else -(-count // world)
+        batches = samples // self.batch if self._drop_last else -(-samples // self.batch)
+        return batches if self._per_epoch else batches * self._epochs
+
+    # ---- the position ----
+
+    @property
+    def epoch(self) -> int:
+        """Number of the epoch of the next batch."""
+        with self._enter():
+            state = self._native_state() or self._state
+            return self._first if state is None else int(json.loads(state)["epoch"])
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the loop stands: after the last batch that it took, whatever is prefetched. JSON can keep it.
+
+        A loader with the same dataset, shuffle and seed that loads it delivers the rest, byte for byte. Batch size,
+        threads and cache may change; `world` may change between epochs.
+        """
+        with self._enter():
+            if self._options["completion"]:
+                raise ArgumentError("a stream in order of completion has no position to come back to")
+            state = self._native_state() or self._state
+            return {
+                "presto": 1,
+                "stream": None if state is None else json.loads(state),
+                "first_epoch": self._first,
+                "until_epoch": self._until,
+                "ended": self._ended,
+            }
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on where state_dict() was called. Loops under way end.
+
+        Raises:
+            presto.ArgumentError: the state is of another dataset, seed or shuffle.
+            presto.CorruptError, KeyError: it is no state.
+        """
+        with self._enter():
+            if state_dict.get("presto") != 1:
+                raise ValueError("this is no state of a presto.Loader, or one of a later version")
+            stream = state_dict["stream"]
+            before = self._first, self._until, self._ended, self._state
+            self._park()
+            self._first, self._until = int(state_dict["first_epoch"]), int(state_dict["until_epoch"])
+            self._ended = bool(state_dict["ended"])
+            self._state = None if stream is None else json.dumps(stream).encode()
+            self._is_last = False
+            self._token = object()
+            if stream is None:
+                return
+            try:  # a state that does not fit is refused here, not in the loop
+                _native.Loader(
+                    self.dataset.stream(),
+                    {
+                        **{key: self._options[key] for key in ("batch", "shuffle", "window", "seed", "rank", "world")},
+                        "threads": 0,
+                        "epochs": self._epochs,
+                        "first_epoch": self._first,
+                        "state": self._state,
+                    },
+                ).close()
+            except Error:
+                self._first, self._until, self._ended, self._state = before
+                raise
+
+    # ---- figures ----
+
+    def _report(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        native = self._native
+        if native is not None and native.is_current:
+            try:
+                return native.stats(), native.verdict()
+            except StoppedError:  # closed meanwhile
+                pass
+        return self._figures or ({}, {})
+
+    def stats(self) -> dict[str, Any]:
+        """Figures since the stream was opened, as presto-load --stats has them (docs/loading.md). Any thread."""
+        figures, verdict = self._report()
+        return {**figures, "limit": verdict} if figures else {}
+
+    @property
+    def limit(self) -> str:
+        """What limits the stream: "limited by step decode-image (78 % of the work)"."""
+        verdict = self._report()[1]
+        return f"limited by {verdict['text']}" if verdict else "nothing has been loaded"
+
+    @property
+    def held(self) -> tuple[int, int]:
+        """(batches, bytes) of this stream that somebody holds."""
+        native = self._native
+        return (0, 0) if native is None else native.held
+
+    # ---- the end ----
+
+    def close(self) -> None:
+        """Stop the threads. Arrays that are held stay valid. A loop under way, in any thread, ends with
+        presto.StoppedError. Without close() the same happens when the loader is dropped."""
+        native = self._native
+        if native is not None and native.is_current:
+            native.stop()
+        with self._enter():
+            if self._native is not None and not self._is_closed:
+                self._park()
+            self._is_closed = True
+
+    def __enter__(self) -> Loader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<presto.Loader of {self.dataset!r}, batch {self.batch}, epoch {self.epoch}>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._enter():
+            kept = ("dataset", "batch", "rank", "world", "_epochs", "_per_epoch", "_drop_last", "_options",
+                    "_first", "_until", "_ended")  # fmt: skip
+            return {**{name: getattr(self, name) for name in kept}, "_state": self._native_state() or self._state}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._begin()
+
+
+class _Batches(Iterator[Batch]):
+    """One `for` over a loader. Threads may share it."""
+
+    def __init__(self, loader: Loader, token: object) -> None:
+        self._loader = loader
+        self._token = token
+
+    def __next__(self) -> Batch:
+        return self._loader._take(self._token)

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The process: forks, CPUs, sizes."""
+from __future__ import annotations
+
+import os
+import re
+
+_forks = 0
+
+
+def _count_fork() -> None:
+    global _forks
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_count_fork)
+
+
+def generation() -> int:
+    """Changes in a child process: what was opened before a fork is not used there."""
+    return _forks
+
+
+def _quota(folder: str) -> float:
+    try:
+        with open(f"/sys/fs/cgroup{folder}/cpu.max", encoding="ascii") as file:
+            quota, period = file.read().split()
+        return float("inf") if quota == "max" else int(quota) / int(period)
+    except (OSError, ValueError):
+        return float("inf")
+
+
+def cpu_count() -> int:
+    """CPUs that this process may use: affinity, bounded by the quota of its cgroup and those above it."""
+    cpus = len(os.sched_getaffinity(0))
+    try:
+        with open("/proc/self/cgroup", encoding="utf-8") as file:
+            folder = next((line[3:].strip() for line in file if line.startswith("0::/")), "")
+    except OSError:
+        folder = ""
+    folder = folder.rstrip("/")
+    least = float(cpus)
+    while True:
+        least = min(least, _quota(folder))
+        if not folder:
+            return max(1, int(-(-least // 1)))
+        folder = folder.rpartition("/")[0]
+
+
+_UNITS = {"": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
+
+
+def size(value: int | str, name: str) -> int:
+    """Bytes: a number, or text such as "256MiB"."""
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    found = re.fullmatch(r"\s*(\d+)\s*([kmgt]i?b)?\s*", str(value), re.IGNORECASE)
+    unit = (found[2] or "").lower() if found else "?"
+    if found is None or unit not in _UNITS:
+        raise ValueError(f'{name} is a number of bytes or a size such as "256MiB", not {value!r}')
+    return int(found[1]) * _UNITS[unit]
