@@ -131,6 +131,14 @@ class Batch(dict[str, Any]):
     skipped: int
     numbers: Array
 
+    @classmethod
+    def empty(cls) -> Batch:
+        """A batch without samples."""
+        batch = cls()
+        batch.epoch = batch.first = batch.skipped = 0
+        batch.numbers = np.empty(0, np.uint64)
+        return batch
+
     @property
     def rows(self) -> int:
         """Number of samples."""

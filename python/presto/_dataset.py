@@ -10,6 +10,7 @@ import numpy as np
 
 from . import _native
 from ._arrays import Batch, sample_of, wrap
+from ._errors import Error
 from ._process import generation
 
 Path = str | os.PathLike[str]
@@ -32,7 +33,7 @@ def _encode(name: str) -> bytes:
     return name.encode("utf-8", "surrogateescape")
 
 
-class Dataset(Sequence[dict[str, Any]]):
+class Dataset:
     """An opened input: a numbered sequence of samples. Made by presto.open().
 
     `dataset[17]` is a dict with the features of sample 17: arrays, NumPy scalars, bytes. It is computed
@@ -163,7 +164,9 @@ class Dataset(Sequence[dict[str, Any]]):
         if wanted.ndim != 1:
             raise IndexError("samples are asked for by a number, a slice or a list of numbers")
         count = len(self)
-        if len(wanted) and (wanted.min() < -count or wanted.max() >= count):
+        if len(wanted) == 0:
+            return Batch.empty()
+        if wanted.min() < -count or wanted.max() >= count:
             raise IndexError(f"there are {count} samples")
         stream = self.stream()
         try:
@@ -178,13 +181,15 @@ class Dataset(Sequence[dict[str, Any]]):
             }
             picker = _native.Loader(stream, options)
         try:
-            return wrap(picker.pick(np.where(wanted < 0, wanted + count, wanted).astype(np.uint64).tobytes()))
-        except KeyboardInterrupt:
+            found = picker.pick(np.where(wanted < 0, wanted + count, wanted).astype(np.uint64).tobytes())
+        except Error:
+            self._idle.append(picker)
+            raise
+        except BaseException:  # from a signal handler: the picker has stopped
             picker.close()
             raise
-        finally:
-            if picker.is_current:
-                self._idle.append(picker)
+        self._idle.append(picker)
+        return wrap(found)
 
     @overload
     def __getitem__(self, key: SupportsIndex) -> dict[str, Any]: ...
@@ -193,6 +198,8 @@ class Dataset(Sequence[dict[str, Any]]):
     @overload
     def __getitem__(self, key: Iterable[int]) -> Any: ...
     def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, int):
+            return sample_of(self._pick([key]))
         if isinstance(key, slice):
             return self._pick(range(*key.indices(len(self))))
         try:

@@ -156,6 +156,8 @@ class Loader:
             raise ValueError(f'threads is a number or "auto", not {threads!r}')
         if isinstance(features, str):
             raise TypeError("features is a list of names")
+        if order == "completion" and per_epoch:
+            raise ValueError("in order of completion, epochs cannot be told apart")
         kind, window = _shuffle(shuffle)
         names = self.dataset._arguments["features"] if features is None else tuple(features)
         self.batch = batch
@@ -186,6 +188,7 @@ class Loader:
         self._until = 0  # the one that this `for` ends before
         self._ended = True  # this `for` has delivered all
         self._state: bytes | None = None  # where a stream to be opened begins; None: at _first
+        self._is_closed = False
         self._begin()
 
     def _begin(self) -> None:
@@ -197,7 +200,7 @@ class Loader:
         self._is_last = False  # the batch taken last ends this `for`
         self._token = object()
         self._figures: tuple[dict[str, Any], dict[str, Any]] | None = None
-        self._is_closed = False
+        self._is_inside = False
         _alive.add(self)
 
     # ---- the stream ----
@@ -242,6 +245,20 @@ class Loader:
         self._figures = native.stats(), native.verdict()
         native.close()
 
+    def _next(self, native: _native.Loader) -> _native.Batch | None:
+        if self._is_inside:  # a signal handler, called while this thread waits
+            raise RuntimeError("the loader is in use")
+        self._is_inside = True
+        try:
+            return native.next()
+        except HeldError:
+            raise
+        except BaseException:  # also what a signal handler raises: the stream has stopped, the position is kept
+            self._park()
+            raise
+        finally:
+            self._is_inside = False
+
     def _start_for(self) -> object:
         with self._enter():
             if self._ended:
@@ -251,7 +268,7 @@ class Loader:
                     self._first, self._state = begin, None
                 self._until = begin + 1 if self._per_epoch else self._first + self._epochs
                 self._ended = self._is_last = False
-            self._token = object()
+                self._token = object()
             return self._token
 
     def _end_for(self) -> None:
@@ -269,15 +286,7 @@ class Loader:
                 self._end_for()
             found, self._pending = self._pending, None
             if found is None:
-                try:
-                    found = native.next()
-                except (HeldError, RuntimeError) as error:
-                    if not isinstance(error, HeldError) and isinstance(error, Error):
-                        self._park()
-                    raise
-                except BaseException:
-                    self._park()
-                    raise
+                found = self._next(native)
             for line in native.warnings:
                 warnings.warn(line, Warning, stacklevel=3)
             if found is None:
@@ -343,8 +352,8 @@ class Loader:
             if state_dict.get("presto") != 1:
                 raise ValueError("this is no state of a presto.Loader, or one of a later version")
             stream = state_dict["stream"]
-            before = self._first, self._until, self._ended, self._state
             self._park()
+            before = self._first, self._until, self._ended, self._state
             self._first, self._until = int(state_dict["first_epoch"]), int(state_dict["until_epoch"])
             self._ended = bool(state_dict["ended"])
             self._state = None if stream is None else json.dumps(stream).encode()
@@ -425,6 +434,7 @@ class Loader:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        self._is_closed = False
         self._begin()
 
 
