@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Failures are exceptions by kind, with file, record and byte; samples may be left out instead."""
+import copy
+import errno
+import pickle
+import shutil
+import warnings
+
+from case import PythonCase, cli, frozen, main, presto
+
+
+class Errors(PythonCase):
+    def damaged(self, record=3):
+        """A copy of the dataset with one bit of a record of the second shard changed; the shard's path."""
+        folder = self.new("damaged")
+        shutil.copytree(self.stored, folder)
+        shard = sorted(folder.glob("*.tfrecord"))[1]
+        data = bytearray(shard.read_bytes())
+        at = 0
+        for _ in range(record):
+            at += 16 + int.from_bytes(data[at : at + 8], "little")
+        data[at + 20] ^= 1
+        shard.write_bytes(data)
+        return folder, shard, at
+
+    def test_damage_has_a_place(self):
+        folder, shard, at = self.damaged()
+        loader = presto.Loader(folder, batch=4)
+        taken = []
+        with self.assertRaises(presto.CorruptError) as raised:
+            for batch in loader:
+                taken.append(frozen(batch))
+        self.assertTrue(taken == [frozen(b) for b in presto.Loader(self.stored, batch=4)][: len(taken)])
+        self.assertEqual(sum(len(b[3]) for b in taken), 8 + 3)
+        error = raised.exception
+        self.assertEqual((error.file, error.record, error.status), (str(shard), 3, "PRESTO_ERR_CORRUPT"))
+        self.assertTrue(at <= error.offset < at + 30, (error.offset, at))
+        self.assertIn(str(shard), str(error))
+        self.assertNotIn(str(shard), error.message)
+        self.assertIsInstance(error, ValueError)
+        for again in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+            self.assertEqual((str(again), again.file, again.offset, type(again)),
+                             (str(error), error.file, error.offset, type(error)))
+        with self.assertRaises(presto.CorruptError):  # the same failure at the same place
+            list(loader)
+        dataset = presto.open(folder)
+        with self.assertRaises(presto.CorruptError) as raised:
+            dataset[11]
+        self.assertEqual(raised.exception.record, 3)
+        self.assertEqual(dataset[12]["label"], presto.open(self.stored)[12]["label"])
+
+    def test_samples_are_left_out_and_told(self):
+        folder, shard, _ = self.damaged()
+        told = []
+        loader = presto.Loader(folder, batch=4, epochs=2, on_error="skip:2", on_skip=lambda *what: told.append(what))
+        batches = list(loader)
+        self.assertEqual(sum(b.rows for b in batches), 46)
+        self.assertEqual(sum(b.skipped for b in batches), 2)
+        self.assertEqual([(epoch, sample) for epoch, sample, _ in told], [(0, 11), (1, 11)])
+        self.assertEqual({(type(e), e.file, e.record) for _, _, e in told}, {(presto.CorruptError, str(shard), 3)})
+        self.assertEqual(loader.stats()["skipped"], 2)
+        for policy in ("skip:0", "skip:1%"):
+            with self.assertRaises(presto.CorruptError):
+                list(presto.Loader(folder, batch=4, on_error=policy))
+        self.assertEqual(sum(b.rows for b in presto.Loader(folder, batch=4, on_error="skip:50%")), 23)
+
+    def test_what_on_skip_raises_ends_the_loop_and_loses_nothing(self):
+        folder, _, _ = self.damaged()
+        calls = []
+
+        def refuse(epoch, sample, error):
+            calls.append(sample)
+            if len(calls) == 1:
+                raise KeyError("not this one")
+
+        loader = presto.Loader(folder, batch=4, on_error="skip", on_skip=refuse)
+        taken = []
+        with self.assertRaises(KeyError):
+            for batch in loader:
+                taken += batch.numbers.tolist()
+        for batch in loader:
+            taken += batch.numbers.tolist()
+        self.assertEqual(taken, [n for n in range(24) if n != 11])
+        self.assertEqual(calls, [11, 11])
+
+    def test_kinds(self):
+        with self.assertRaises(presto.NotFoundError) as raised:
+            presto.open(self.folder / "nothing-here")
+        self.assertIsInstance(raised.exception, FileNotFoundError)
+        self.assertIn("nothing-here", str(raised.exception))
+        with self.assertRaises(presto.NotFoundError):
+            presto.open(self.make_photos(), pipeline="no-such-pipeline")
+        broken = self.new("broken.yaml")
+        broken.write_text("name: broken\nsource: {type: files}\nsteps: [{step: nothing}]\n")
+        with self.assertRaisesRegex(presto.PipelineError, "line 3"):
+            presto.open(self.make_photos(), pipeline=broken)
+        text = self.new("a.txt")
+        text.write_text("text, not records\n" * 100)
+        with self.assertRaises(presto.ForeignError):
+            presto.open(text)
+        folder = self.new("cut")
+        shutil.copytree(self.stored, folder)
+        shard = sorted(folder.glob("*.tfrecord"))[0]
+        shard.write_bytes(shard.read_bytes()[:-30])
+        with self.assertRaises(presto.CorruptError):
+            list(presto.Loader(folder))
+        (folder / "dataset.json").unlink()
+        with self.assertRaises(presto.TruncatedError):
+            list(presto.Loader(folder))
+        error = presto.StorageError("no", status="PRESTO_ERR_IO")
+        error.errno = errno.EACCES
+        self.assertEqual(pickle.loads(pickle.dumps(error)).errno, errno.EACCES)
+        with self.assertRaises(presto.ArgumentError):
+            list(presto.Loader(self.stored, shuffle="buffer:0"))
+
+    def test_wrong_arguments_are_told_at_once(self):
+        for wrong in ({"batch": 0}, {"epochs": 0}, {"rank": 2, "world": 2}, {"shuffle": "some"}, {"order": "any"},
+                      {"threads": -1}, {"threads": "many"}, {"cache": "memory"}, {"cache": "disk:8GiB"},
+                      {"on_error": "ignore"}, {"prefetch": "lots"}, {"hold": "1XB"},
+                      {"order": "completion", "per_epoch": True}):
+            with self.assertRaises(ValueError, msg=wrong):
+                presto.Loader(self.stored, **wrong)
+        with self.assertRaises(TypeError):
+            presto.Loader(self.stored, features="image")
+        with self.assertRaises(ValueError):
+            presto.open(self.stored, verify="some")
+        with self.assertRaises((OverflowError, TypeError)):
+            list(presto.Loader(self.stored, seed=-1))
+
+    def test_what_does_no_harm_is_a_warning(self):
+        folder = self.new("index")
+        shutil.copytree(self.stored, folder)
+        index = sorted(folder.glob("*.index"))[0]
+        data = bytearray(index.read_bytes())
+        data[-1] ^= 1
+        index.write_bytes(data)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            self.assertEqual(sum(b.rows for b in presto.Loader(folder, batch=5)), 24)
+        self.assertEqual([w.category for w in caught], [presto.Warning])
+        self.assertIn(str(index.name), str(caught[0].message))
+
+
+if __name__ == "__main__":
+    main()
