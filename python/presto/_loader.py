@@ -277,7 +277,7 @@ class Loader:
             self._park()
         raise StopIteration
 
-    def _take(self, token: object) -> Batch:
+    def _take(self, token: object) -> Any:
         with self._enter():
             if token is not self._token or self._ended:
                 raise StopIteration
@@ -299,7 +299,10 @@ class Loader:
             self._is_last = (
                 self._per_epoch and epoch + 1 >= self._until and first + rows + skipped >= native.epoch_samples
             )
-            return wrap(found)
+            return self._wrap(found)
+
+    def _wrap(self, found: _native.Batch) -> Any:
+        return wrap(found)
 
     def __iter__(self) -> Iterator[Batch]:
         """Batches up to the end of the epoch(s); a loop that was left goes on."""
