@@ -167,7 +167,7 @@ static PyObject *get_numbers(PyObject *object, void *unused) {
     (void)unused;
     native_batch *self = (native_batch *)object;
     const presto_tensor_spec spec = {
-        .dtype = PRESTO_UINT64, .rank = 1, .dims = {(int64_t)self->batch->rows}};
+        .dtype = PRESTO_INT64, .rank = 1, .dims = {(int64_t)self->batch->rows}};
     return buffer_new(self, self->batch->sample_numbers, &spec);
 }
 

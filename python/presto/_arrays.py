@@ -121,7 +121,7 @@ class Batch(dict[str, Any]):
         epoch:   number of the epoch, from 0.
         first:   position of the first row in this rank's sequence of the epoch.
         skipped: samples left out of this batch, because of errors or by a step.
-        numbers: uint64 [rows]: which sample of the dataset each row is.
+        numbers: int64 [rows]: which sample of the dataset each row is.
     """
 
     __slots__ = ("epoch", "first", "skipped", "numbers")
@@ -129,14 +129,14 @@ class Batch(dict[str, Any]):
     epoch: int
     first: int
     skipped: int
-    numbers: Array
+    numbers: Any
 
     @classmethod
     def empty(cls) -> Batch:
         """A batch without samples."""
         batch = cls()
         batch.epoch = batch.first = batch.skipped = 0
-        batch.numbers = np.empty(0, np.uint64)
+        batch.numbers = np.empty(0, np.int64)
         return batch
 
     @property

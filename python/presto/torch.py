@@ -14,11 +14,12 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
 from . import _native
-from ._arrays import Batch, Bytes, Ragged, wrap
+from ._arrays import Batch, Bytes, Ragged
 from ._dataset import Dataset, Path
 from ._loader import Loader as _Loader
 from ._process import generation
@@ -55,12 +56,10 @@ class _TensorLoader(_Loader):
                 batch[name] = Ragged(
                     tensor_of(values), tensor_of(offsets), None if shapes is None else tensor_of(shapes)
                 )
-        if len(batch) < len(found.features):  # strings are no tensors
-            for name, value in wrap(found).items():
-                if isinstance(value, Bytes):
-                    batch[name] = value
+            else:  # strings are no tensors
+                batch[name] = Bytes(np.asarray(values), np.asarray(offsets), None if rows is None else np.asarray(rows))
         batch.epoch, batch.first, _, batch.skipped = found.place
-        batch.numbers = memoryview(found.numbers)
+        batch.numbers = tensor_of(found.numbers)
         return batch
 
     def _shaped(self, name: str, tensor: torch.Tensor) -> torch.Tensor:
@@ -92,6 +91,14 @@ def _move(batch: Batch, how: Any) -> Batch:
     moved = Batch((name, _moved(value, how)) for name, value in batch.items())
     moved.epoch, moved.first, moved.skipped, moved.numbers = batch.epoch, batch.first, batch.skipped, batch.numbers
     return moved
+
+
+class _Ahead:
+    """The batch that was taken from the loader and not by the loop: None at the end. `state` is that before it."""
+
+    def __init__(self, state: dict[str, Any] | None) -> None:
+        self.state = state
+        self.batch: tuple[Batch, Any] | None = None
 
 
 class Loader(IterableDataset[Any]):
@@ -140,7 +147,7 @@ class Loader(IterableDataset[Any]):
         self._inner: _TensorLoader | None = None
         self._made_for: tuple[int, int, int] | None = None
         self._saved: Mapping[str, Any] | None = None
-        self._ahead: tuple[object, Batch, Mapping[str, Any]] | None = None
+        self._ahead: _Ahead | None = None
         # Wrong options are told here, not when the loop begins.
         self._new(0, 1)
 
@@ -163,12 +170,12 @@ class Loader(IterableDataset[Any]):
                     stacklevel=3,
                 )
             before, self._inner = self._inner, self._new(rank, world)
-            if before is not None and self._made_for is not None and self._made_for[1:] == (rank, world):
-                self._inner.load_state_dict(before.state_dict())  # a child process goes on
             self._made_for, self._ahead = wanted, None
-            if self._saved is not None:
-                self._inner.load_state_dict(self._saved)
-                self._saved = None
+            if not self._is_stateless():  # a child process, or another share, goes on
+                position = self._saved if before is None else before.state_dict()
+                if position is not None:
+                    self._inner.load_state_dict(position)
+            self._saved = None
         return self._inner
 
     def __len__(self) -> int:
@@ -206,41 +213,50 @@ class Loader(IterableDataset[Any]):
         return batch
 
     def _transferred(self, loader: _TensorLoader) -> Iterator[Batch]:
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead.batch is None:  # the loop was left at its last batch
+            return
         batches = iter(loader)
         while True:
-            ahead, self._ahead = self._ahead, None
-            if ahead is None or ahead[0] is not loader:
+            if ahead is None or ahead.batch is None:
                 try:
                     now = self._transfer(next(batches))
                 except StopIteration:
                     return
             else:
-                now = ahead[1]  # type: ignore[assignment]
-            state = loader.state_dict()
+                now = ahead.batch
+            ahead = self._ahead = _Ahead(None if self._is_stateless() else loader.state_dict())
+            failure: BaseException | None = None
             try:
-                self._ahead = loader, self._transfer(next(batches)), state  # type: ignore[assignment]
+                ahead.batch = self._transfer(next(batches))
             except StopIteration:
-                self._ahead = None
+                pass
+            except Exception as error:  # it belongs behind the batch that is ready
+                failure = error
             yield self._arrived(*now)
+            self._ahead = None
+            if failure is not None:
+                raise failure
+            if ahead.batch is None:
+                return
+
+    def _is_stateless(self) -> bool:
+        return self._options.get("order") == "completion"
 
     # ---- the position ----
 
     def state_dict(self) -> dict[str, Any]:
         """Where the loop stands, as presto.Loader.state_dict()."""
         loader = self._loader()
-        if self._ahead is not None and self._ahead[0] is loader:
-            return dict(self._ahead[2])
+        if self._ahead is not None and self._ahead.state is not None:
+            return dict(self._ahead.state)
         return loader.state_dict()
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Go on where state_dict() was called, as presto.Loader.load_state_dict()."""
+        loader = self._loader()
         self._ahead = None
-        if get_worker_info() is None and self._share is None and _distributed() == (0, 1):
-            self._saved = None
-            self._loader().load_state_dict(state_dict)
-        else:  # the share is known when the loop begins
-            self._saved = dict(state_dict)
-            self._made_for = None
+        loader.load_state_dict(state_dict)
 
     # ---- figures ----
 
@@ -261,7 +277,7 @@ class Loader(IterableDataset[Any]):
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)
         if self._inner is not None and self._made_for is not None:
-            state["_saved"] = self.state_dict() if not self._options.get("order") == "completion" else None
+            state["_saved"] = None if self._is_stateless() else self.state_dict()
         for name in ("_inner", "_made_for", "_ahead", "_stream"):
             state[name] = None
         return state
