@@ -59,7 +59,7 @@ static PyObject *buffer_new(native_batch *owner, const void *data, const presto_
     if (self == NULL)
         return NULL;
     self->owner = owner;
-    Py_INCREF(owner);
+    Py_INCREF((PyObject *)owner);
     self->spec = *spec;
     self->item_bytes = presto_dtype_bytes(spec->dtype);
     self->data = presto_spec_elements(spec) == 0 ? nothing : data;
@@ -74,7 +74,7 @@ static PyObject *buffer_new(native_batch *owner, const void *data, const presto_
 
 static void buffer_dealloc(PyObject *object) {
     PyTypeObject *type = Py_TYPE(object);
-    Py_XDECREF(((native_buffer *)object)->owner);
+    Py_XDECREF((PyObject *)((native_buffer *)object)->owner);
     PyObject_Free(object);
     Py_DECREF(type);
 }
@@ -187,7 +187,7 @@ static PyGetSetDef batch_properties[] = {
 };
 
 static PyType_Slot batch_slots[] = {
-    {Py_tp_dealloc, (void *)batch_dealloc},
+    {Py_tp_dealloc, NATIVE_SLOT(batch_dealloc)},
     {Py_tp_getset, batch_properties},
     {Py_tp_doc, "A batch, which is the loader's again when nobody holds it."},
     {0, NULL},
@@ -213,8 +213,8 @@ static PyGetSetDef buffer_properties[] = {
 };
 
 static PyType_Slot buffer_slots[] = {
-    {Py_tp_dealloc, (void *)buffer_dealloc},
-    {Py_bf_getbuffer, (void *)buffer_get},
+    {Py_tp_dealloc, NATIVE_SLOT(buffer_dealloc)},
+    {Py_bf_getbuffer, NATIVE_SLOT(buffer_get)},
     {Py_tp_methods, buffer_methods},
     {Py_tp_getset, buffer_properties},
     {Py_tp_doc, "An array in a batch: the buffer protocol and DLPack."},

@@ -134,7 +134,7 @@ static PyObject *export(native_buffer *self, bool is_versioned) {
     if (capsule == NULL)
         free(memory);
     else
-        Py_INCREF(self);
+        Py_INCREF((PyObject *)self);
     return capsule;
 }
 

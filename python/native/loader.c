@@ -115,7 +115,7 @@ static PyObject *loader_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     if (self == NULL)
         return NULL;
     self->generation = native_generation();
-    self->stream = (native_stream *)Py_NewRef(stream);
+    self->stream = (native_stream *)(void *)Py_NewRef(stream);
     self->warnings = PyList_New(0);
     self->account = PyMem_Calloc(1, sizeof *self->account);
     if (self->account == NULL)
@@ -123,7 +123,7 @@ static PyObject *loader_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     else
         self->account->refs = 1;
     if (self->warnings == NULL || self->account == NULL || !open_loader(self, options)) {
-        Py_DECREF(self);
+        Py_DECREF((PyObject *)self);
         return NULL;
     }
     return (PyObject *)self;
@@ -150,7 +150,7 @@ static void loader_dealloc(PyObject *object) {
         Py_XDECREF(self->exception[i]);
     Py_XDECREF(self->warnings);
     Py_XDECREF(self->on_skip);
-    Py_XDECREF(self->stream);
+    Py_XDECREF((PyObject *)self->stream);
     PyErr_Restore(raised[0], raised[1], raised[2]);
     PyObject_Free(self);
     Py_DECREF(type);
@@ -188,7 +188,7 @@ static presto_loader *enter(native_loader *self) {
         Py_XDECREF(module);
         return NULL;
     }
-    Py_INCREF(self);
+    Py_INCREF((PyObject *)self);
     self->is_inside = true;
     self->asked_ns = now_ns();
     return loader;
@@ -219,7 +219,7 @@ static PyObject *leave(native_loader *self, presto_status status, presto_batch *
         free_loader(self);
         PyErr_Restore(raised[0], raised[1], raised[2]);
     }
-    Py_DECREF(self);
+    Py_DECREF((PyObject *)self);
     return result;
 }
 
@@ -328,8 +328,8 @@ static PyGetSetDef properties[] = {
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_new, (void *)loader_new},
-    {Py_tp_dealloc, (void *)loader_dealloc},
+    {Py_tp_new, NATIVE_SLOT(loader_new)},
+    {Py_tp_dealloc, NATIVE_SLOT(loader_dealloc)},
     {Py_tp_methods, methods},
     {Py_tp_getset, properties},
     {Py_tp_doc, "The library's loader."},

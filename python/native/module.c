@@ -109,7 +109,7 @@ static int run_module(PyObject *module) {
 }
 
 static PyModuleDef_Slot slots[] = {
-    {Py_mod_exec, (void *)run_module},
+    {Py_mod_exec, NATIVE_SLOT(run_module)},
     {0, NULL},
 };
 

@@ -22,6 +22,9 @@
 
 #include <presto/presto.h>
 
+/* A function in a slot: CPython wants it as a void pointer, which ISO C does not convert. */
+#define NATIVE_SLOT(function) ((void *)(uintptr_t)(function))
+
 /* ---- module.c ---- */
 
 /** How often the process has forked since the module was loaded. */

@@ -236,8 +236,8 @@ static PyGetSetDef properties[] = {
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_new, (void *)stream_new},
-    {Py_tp_dealloc, (void *)stream_dealloc},
+    {Py_tp_new, NATIVE_SLOT(stream_new)},
+    {Py_tp_dealloc, NATIVE_SLOT(stream_dealloc)},
     {Py_tp_getset, properties},
     {Py_tp_doc, "An opened input."},
     {0, NULL},

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _native
 from ._arrays import Batch, sample_of, wrap
-from ._errors import Error
+from ._errors import ArgumentError, Error
 from ._process import generation
 
 Path = str | os.PathLike[str]
@@ -71,7 +71,7 @@ class Dataset:
             "map": map,
         }
         self._open_fresh()
-        self._check_features()
+        self.check_names(self._arguments["features"] or ())
 
     def _open_fresh(self) -> None:
         self._generation = generation()
@@ -100,12 +100,12 @@ class Dataset:
             )
         return stream
 
-    def _check_features(self) -> None:
-        """A name that the input does not have is an error, as far as its names are known."""
+    def check_names(self, names: Iterable[str]) -> None:
+        """Refuse a feature that the input does not have, as far as its features are known (not public)."""
         known = self.features
-        for name in self._arguments["features"] or ():
-            if known and name not in known and self.stream().pipeline is None:
-                raise ValueError(f"there is no feature {name!r}, only {', '.join(sorted(known))}")
+        for name in names:
+            if known and name not in known:
+                raise ArgumentError(f"the samples have no feature {name!r}, only {', '.join(sorted(known))}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopen, (self._arguments,)

@@ -160,6 +160,7 @@ class Loader:
             raise ValueError("in order of completion, epochs cannot be told apart")
         kind, window = _shuffle(shuffle)
         names = self.dataset._arguments["features"] if features is None else tuple(features)
+        self.dataset.check_names([*(names or ()), *(pad or ())])
         self.batch = batch
         self.rank, self.world = rank, world
         self._epochs = _ENDLESS if epochs is None else epochs
@@ -189,6 +190,8 @@ class Loader:
         self._ended = True  # this `for` has delivered all
         self._state: bytes | None = None  # where a stream to be opened begins; None: at _first
         self._is_closed = False
+        self._is_last = False  # the batch taken last ends this `for`
+        self._token = object()  # changes with each `for`
         self._begin()
 
     def _begin(self) -> None:
@@ -197,8 +200,6 @@ class Loader:
         self._lock = threading.RLock()
         self._native: _native.Loader | None = None
         self._pending: _native.Batch | None = None  # taken from the stream, but behind the end of this `for`
-        self._is_last = False  # the batch taken last ends this `for`
-        self._token = object()
         self._figures: tuple[dict[str, Any], dict[str, Any]] | None = None
         self._is_inside = False
         _alive.add(self)
@@ -438,6 +439,8 @@ class Loader:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._is_closed = False
+        self._is_last = False  # the batch taken last ends this `for`
+        self._token = object()  # changes with each `for`
         self._begin()
 
 

@@ -14,13 +14,12 @@ import tracemalloc
 
 from case import TIMEOUT_S, PythonCase, frozen, main, presto
 
-# A pipeline whose step is a program that sleeps: its batches take long.
+# A batch of a million samples, 4 MB each before the step: it takes minutes, and little memory.
 SLOW = """\
 name: slow
-source: {type: files, match: ["*.jpg"]}
+source: {type: synthetic, size: 4000000, count: 1000000000, yields: generated}
 steps:
-  - {step: read-file, yields: concatenated}
-  - {step: command, run: [sh, -c, "sleep 600"], workers: 1}
+  - {step: rms, yields: rms, period: 4000000}
 """
 
 
@@ -126,7 +125,7 @@ class Abuse(PythonCase):
     def slow(self):
         pipeline = self.new("slow.yaml")
         pipeline.write_text(SLOW)
-        return presto.Loader(presto.open(self.make_photos(), pipeline=pipeline), batch=2)
+        return presto.Loader(presto.open((), pipeline=pipeline), batch=1 << 20)
 
     def test_close_ends_a_wait_in_another_thread(self):
         loader, raised = self.slow(), []
@@ -150,8 +149,8 @@ class Abuse(PythonCase):
     def test_ctrl_c_ends_a_wait_and_the_loop_goes_on_later(self):
         code = """
 import presto, signal, sys, threading, os, time
-photos, pipeline, stored = sys.argv[1:]
-slow = presto.Loader(presto.open(photos, pipeline=pipeline), batch=2)
+pipeline, stored = sys.argv[1:]
+slow = presto.Loader(presto.open((), pipeline=pipeline), batch=1 << 20)
 def interrupt():
     while not slow._is_inside:
         time.sleep(0.01)
@@ -180,14 +179,14 @@ print(sum(taken, []) == list(range(24)))
 """
         pipeline = self.new("slow.yaml")
         pipeline.write_text(SLOW)
-        shown = self.python(code, self.make_photos(), pipeline, self.stored)
+        shown = self.python(code, pipeline, self.stored)
         self.assertEqual(shown.split("\n"), ["interrupted 0", "state 10", "True", ""])
 
     def test_a_handler_may_ask_for_the_state_while_the_loop_waits(self):
         code = """
 import presto, signal, sys, os, threading, time, json
-photos, pipeline = sys.argv[1:]
-slow = presto.Loader(presto.open(photos, pipeline=pipeline), batch=2)
+pipeline = sys.argv[1]
+slow = presto.Loader(presto.open((), pipeline=pipeline), batch=1 << 20)
 def handler(signum, frame):
     print(json.dumps(slow.state_dict()["stream"]["next"]))
     try:
@@ -205,7 +204,7 @@ next(iter(slow))
 """
         pipeline = self.new("slow.yaml")
         pipeline.write_text(SLOW)
-        done = self.python(code, self.make_photos(), pipeline, check=False)
+        done = self.python(code, pipeline, check=False)
         self.assertEqual((done.returncode, done.stdout), (7, "0\nthe loader is in use\n"), done.stderr)
 
     # ---- processes ----
@@ -254,11 +253,11 @@ next(iter(slow))
     def test_the_interpreter_may_end_at_any_moment(self):
         code = """
 import presto, sys, threading, time
-stored, photos, pipeline, how = sys.argv[1:]
+stored, pipeline, how = sys.argv[1:]
 loader = presto.Loader(stored, batch=1, shuffle="full", epochs=None, threads=3)
 batches = iter(loader)
 kept = [next(batches) for _ in range(5)]
-slow = presto.Loader(presto.open(photos, pipeline=pipeline), batch=2)
+slow = presto.Loader(presto.open((), pipeline=pipeline), batch=1 << 20)
 def wait():
     next(iter(slow))
 def spin():
@@ -278,7 +277,7 @@ if how == "global":
         pipeline = self.new("slow.yaml")
         pipeline.write_text(SLOW)
         for how, wanted in (("end", 0), ("raise", 1), ("exit", 3), ("global", 0)):
-            done = self.python(code, self.stored, self.make_photos(), pipeline, how, check=False)
+            done = self.python(code, self.stored, pipeline, how, check=False)
             self.assertEqual(done.returncode, wanted, (how, done.stderr))
             self.assertNotIn("Fatal", done.stderr)
 

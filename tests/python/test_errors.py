@@ -31,7 +31,7 @@ class Errors(PythonCase):
         with self.assertRaises(presto.CorruptError) as raised:
             for batch in loader:
                 taken.append(frozen(batch))
-        self.assertTrue(taken == [frozen(b) for b in presto.Loader(self.stored, batch=4)][: len(taken)])
+        self.assertTrue(taken[:2] == [frozen(b) for b in presto.Loader(self.stored, batch=4)][:2])
         self.assertEqual(sum(len(b[3]) for b in taken), 8 + 3)
         error = raised.exception
         self.assertEqual((error.file, error.record, error.status), (str(shard), 3, "PRESTO_ERR_CORRUPT"))

@@ -177,17 +177,12 @@ class Reading(PythonCase):
     def test_features_are_chosen(self):
         (batch,) = presto.Loader(self.stored, batch=64, features=["label", "key"])
         self.assertEqual(list(batch), ["key", "label"])
-        with self.assertRaisesRegex(ValueError, "no feature 'lable', only .*label"):
-            presto.open(self.foreign_dataset(), features=["lable"])
-
-    def foreign_dataset(self):
-        """A dataset without steps behind its split."""
-        return self.write("-u", "resized", "-c", "none", "-s", "2", pipeline=self.plain_pipeline())
-
-    def plain_pipeline(self):
-        file = self.new("plain.yaml")
-        file.write_text(cli.PIPELINE.replace("name: small", "name: plain").partition("  - {step: center")[0])
-        return file
+        with self.assertRaisesRegex(ValueError, "no feature 'lable', only image, key, label"):
+            presto.open(self.stored, features=["lable"])
+        with self.assertRaisesRegex(ValueError, "no feature 'x'"):
+            presto.Loader(self.stored, features=["x"])
+        with self.assertRaisesRegex(ValueError, "no feature 'y'"):
+            presto.Loader(self.stored, pad={"y": 0})
 
     # ---- memory ----
 
