@@ -19,6 +19,13 @@ if(EXISTS ${venv_python})
   if(PRESTO_HAVE_SNDFILE AND PRESTO_HAVE_SOXR AND PRESTO_HAVE_EIGEN)
     add_test(NAME live.speech COMMAND ${venv_python} -B ${live}/speech.py $<TARGET_FILE_DIR:presto-load>)
   endif()
+  if(TARGET presto_native)
+    foreach(name reading state errors abuse)
+      add_test(NAME live.python_${name} COMMAND ${venv_python} -B ${CMAKE_CURRENT_SOURCE_DIR}/python/test_${name}.py)
+      set_tests_properties(live.python_${name} PROPERTIES ENVIRONMENT
+        "PYTHONPATH=${PROJECT_BINARY_DIR}/python;PRESTO_TOOLS=$<TARGET_FILE_DIR:presto-load>;PRESTO_PHOTOS=$<TARGET_FILE:presto-make-photos>")
+    endforeach()
+  endif()
   add_test(NAME live.codecs COMMAND ${venv_python} ${live}/codecs.py ${live_tools})
   if(PRESTO_HAVE_SENTENCEPIECE)
     add_test(NAME live.tokenizers

@@ -14,12 +14,12 @@ import tracemalloc
 
 from case import TIMEOUT_S, PythonCase, frozen, main, presto
 
-# A batch of a million samples, 4 MB each before the step: it takes minutes, and little memory.
+# A batch of 16,384 samples, 16 MB each before the step: it takes long, and little memory.
 SLOW = """\
 name: slow
-source: {type: synthetic, size: 4000000, count: 1000000000, yields: generated}
+source: {type: synthetic, size: 16000000, count: 1000000000, yields: generated}
 steps:
-  - {step: rms, yields: rms, period: 4000000}
+  - {step: rms, yields: rms, period: 16000000}
 """
 
 
@@ -125,7 +125,7 @@ class Abuse(PythonCase):
     def slow(self):
         pipeline = self.new("slow.yaml")
         pipeline.write_text(SLOW)
-        return presto.Loader(presto.open((), pipeline=pipeline), batch=1 << 20)
+        return presto.Loader(presto.open((), pipeline=pipeline), batch=1 << 14)
 
     def test_close_ends_a_wait_in_another_thread(self):
         loader, raised = self.slow(), []
@@ -150,7 +150,7 @@ class Abuse(PythonCase):
         code = """
 import presto, signal, sys, threading, os, time
 pipeline, stored = sys.argv[1:]
-slow = presto.Loader(presto.open((), pipeline=pipeline), batch=1 << 20)
+slow = presto.Loader(presto.open((), pipeline=pipeline), batch=1 << 14)
 def interrupt():
     while not slow._is_inside:
         time.sleep(0.01)
@@ -186,7 +186,7 @@ print(sum(taken, []) == list(range(24)))
         code = """
 import presto, signal, sys, os, threading, time, json
 pipeline = sys.argv[1]
-slow = presto.Loader(presto.open((), pipeline=pipeline), batch=1 << 20)
+slow = presto.Loader(presto.open((), pipeline=pipeline), batch=1 << 14)
 def handler(signum, frame):
     print(json.dumps(slow.state_dict()["stream"]["next"]))
     try:
@@ -257,7 +257,7 @@ stored, pipeline, how = sys.argv[1:]
 loader = presto.Loader(stored, batch=1, shuffle="full", epochs=None, threads=3)
 batches = iter(loader)
 kept = [next(batches) for _ in range(5)]
-slow = presto.Loader(presto.open((), pipeline=pipeline), batch=1 << 20)
+slow = presto.Loader(presto.open((), pipeline=pipeline), batch=1 << 14)
 def wait():
     next(iter(slow))
 def spin():
