@@ -96,7 +96,7 @@ class Bytes:
     def view(self, string: int) -> memoryview:
         """String number `string` without a copy."""
         string = range(len(self.offsets) - 1)[string]
-        return memoryview(self.values)[int(self.offsets[string]) : int(self.offsets[string + 1])]
+        return self.values.data[int(self.offsets[string]) : int(self.offsets[string + 1])]
 
     def text(self, row: int, encoding: str = "utf-8") -> Any:
         """Row `row` as a str, or a list of them."""

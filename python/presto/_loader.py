@@ -452,4 +452,5 @@ class _Batches(Iterator[Batch]):
         self._token = token
 
     def __next__(self) -> Batch:
-        return self._loader._take(self._token)
+        batch: Batch = self._loader._take(self._token)
+        return batch

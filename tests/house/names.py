@@ -11,6 +11,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tomllib
 
 ENDING = r"(?:c|h|py|sh|md|cmake|yaml|txt|html|in|png)"
 # A sentence's full stop, a placeholder or a list of alternatives is no part of a name.
@@ -69,6 +70,7 @@ def main():
     folders = {name.split("/")[0] for name in names if "/" in name}
     bases = {pathlib.PurePath(name).name for name in names}
     programs = targets(build)
+    programs.add(tomllib.loads((root / "pyproject.toml").read_text())["project"]["name"])  # what pip installs
     programs |= {name.replace("replay-", "fuzz-") for name in programs if name.startswith("replay-")}
     faults, checked = [], 0
     for name in names:
