@@ -24,6 +24,7 @@ MAY_SEE = {
     "loader": {"base", "records", "steps", "loader"},
     "profile": {"base", "records", "steps", "loader", "profile"},
     "tools": {"base", "records", "steps", "loader", "profile", "tools"},
+    "python": {"base", "records", "steps", "loader", "profile", "python"},
 }
 # A folder's concern, told by the libraries it must not touch.
 FORBIDDEN = {

@@ -31,7 +31,7 @@ ROOMS = {
     "loader/engine": ["order", "source", "cache", "packet"],
     "loader/convert": ["order", "source", "cache", "packet", "engine"],
 }
-FOLDERS = ["base", "records", "steps", "loader", "profile", "tools"]
+FOLDERS = ["base", "records", "steps", "loader", "profile", "tools", "python"]
 MOST_LINES_OF_FILE = 500
 MOST_LINES_OF_HEADER = 250
 MOST_LINES_OF_FUNCTION = 80
