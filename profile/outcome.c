@@ -16,6 +16,14 @@ size_t presto_sweep_best(const presto_sweep *sweep) {
     return sweep->best;
 }
 
+const presto_sweep_limits *presto_sweep_get_limits(const presto_sweep *sweep) {
+    return &sweep->limits;
+}
+
+presto_sweep_verdict presto_sweep_get_verdict(const presto_sweep *sweep) {
+    return sweep->verdict;
+}
+
 const char *presto_sweep_reason(const presto_sweep *sweep) {
     return (const char *)sweep->reason.data;
 }
@@ -51,9 +59,10 @@ presto_status presto_sweep_score(presto_sweep *sweep, const presto_weights *weig
     for (size_t i = 0; i < count; i++)
         merits[i] = presto__merit_of(&sweep->trials[i].result);
     const presto__contest contest = {merits, count, *weights};
-    sweep->first = presto__score(&contest, scores);
-    presto__score_equals(&contest, scores, sweep->first, is_equal);
-    sweep->best = presto__score_cheapest(&contest, is_equal);
+    presto__choice choice = presto__choose(merits, &contest, &sweep->limits, scores, is_equal);
+    sweep->first = choice.first;
+    sweep->best = choice.best;
+    sweep->verdict = choice.verdict;
     sweep->weights = *weights;
     for (size_t i = 0; i < count; i++) {
         sweep->trials[i].result.score = scores[i];

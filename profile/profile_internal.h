@@ -10,6 +10,7 @@
 #include <presto/numbers.h>
 #include <presto/sweep.h>
 
+#include "journal_internal.h"
 #include "trial_internal.h"
 
 /* ---- text.c: words and quoting ---- */
@@ -66,12 +67,23 @@ struct presto_sweep {
     double run_s;
     uint64_t seed;
     presto_weights weights;
-    size_t best;  /* the recommended one */
-    size_t first; /* the one with the best score */
+    presto_sweep_limits limits;
+    presto_sweep_verdict verdict;
+    presto__journal *journal; /* NULL: none, or it could not be written any more */
+    bool is_stopped;          /* before all was measured */
+    size_t best;              /* the recommended one */
+    size_t first;             /* the one with the best score */
     presto_buffer reason, write_command, load_command;
     char **notes;
     size_t note_count;
 };
+
+/* ---- notes.c ---- */
+
+presto_status presto__add_note(presto_sweep *sweep, presto_error *err, const char *format, ...)
+    PRESTO_PRINTF(3, 4);
+/** The notes on how the figures were taken. */
+presto_status presto__write_notes(presto_sweep *sweep, presto_error *err);
 
 /* ---- score.c ---- */
 
@@ -121,6 +133,28 @@ typedef enum presto__saving {
     PRESTO__SAVES_PREPARATION,
 } presto__saving;
 presto__saving presto__merit_saving(const presto__merit *a, const presto__merit *b);
+
+/** The rate that all of its runs reach, without regard to one run in a slow phase of the machine. */
+double presto__merit_slowest_rate(const presto__merit *merit);
+
+/* ---- choose.c ---- */
+
+/** What is to be recommended. */
+typedef struct presto__choice {
+    size_t best;  /* the recommended one */
+    size_t first; /* the one with the best score */
+    presto_sweep_verdict verdict;
+} presto__choice;
+
+/**
+ * Choose by weights and limits. Those that exceed the limits of storage or preparation no longer
+ * count (merits are changed), unless all of them do. With a target, is_equal_out tells which reach
+ * it, and the cheapest of them is the best; if none does, the fastest.
+ */
+presto__choice presto__choose(presto__merit *merits, const presto__contest *contest,
+                              const presto_sweep_limits *limits, double *scores_out,
+                              bool *is_equal_out);
+presto_status presto__limits_check(const presto_sweep_limits *limits, presto_error *err);
 
 /* ---- reason.c ---- */
 

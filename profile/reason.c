@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The recommendation in words: its rate compared with reading the files as they are, its costs, the
- * work that it saves, and which strategies are as good within the spread of the runs.
+ * work that it saves, how it stands to the target, and which strategies are as good within the
+ * spread of the runs.
  */
 #include "profile_internal.h"
 
@@ -236,6 +237,76 @@ static presto_status add_equals(const presto_sweep *sweep, presto_buffer *text, 
     return presto__text_add(text, err, ", and none needs less.");
 }
 
+/* ---- targets and limits ---- */
+
+static size_t count_equal(const presto_sweep *sweep) {
+    size_t count = 0;
+    for (size_t i = 0; i < sweep->trial_count; i++)
+        count += result_at(sweep, i)->is_equal;
+    return count;
+}
+
+static presto_status add_reached(const presto_sweep *sweep, presto_buffer *text,
+                                 presto_error *err) {
+    double target = sweep->limits.target_samples_per_s;
+    presto__merit merit = presto__merit_of(result_at(sweep, sweep->best));
+    char rate[PRESTO_TEXT_BYTES];
+    presto_format_number(target, rate);
+    PRESTO_TRY(presto__text_add(text, err,
+                                " Its slowest run is %.0f %% above the target of %s samples/s",
+                                100 * (presto__merit_slowest_rate(&merit) / target - 1), rate));
+    size_t reaching = count_equal(sweep);
+    if (reaching == 1)
+        return presto__text_add(text, err, "; no other strategy reaches it.");
+    return presto__text_add(text, err, "; of %zu strategies that reach it, it needs least.",
+                            reaching);
+}
+
+/* What most of the workers' time goes into. */
+static presto_status add_bound(const presto_sweep *sweep, presto_buffer *text, presto_error *err) {
+    const presto__epochs *run = typical_cold(&sweep->trials[sweep->best]);
+    const presto__cost *largest = NULL;
+    double total_s = 0;
+    for (size_t i = 0; i < run->cost_count; i++) {
+        total_s += run->costs[i].busy_s_per_sample;
+        if (largest == NULL || run->costs[i].busy_s_per_sample > largest->busy_s_per_sample)
+            largest = &run->costs[i];
+    }
+    if (largest == NULL || total_s <= 0)
+        return presto__text_add(text, err, ".");
+    return presto__text_add(text, err, ", limited by %s%s (%.0f %% of the work).",
+                            largest->is_step ? "step " : "", largest->name,
+                            100 * largest->busy_s_per_sample / total_s);
+}
+
+static presto_status add_missed(const presto_sweep *sweep, presto_buffer *text, presto_error *err) {
+    char rate[PRESTO_TEXT_BYTES];
+    presto_format_number(sweep->limits.target_samples_per_s, rate);
+    PRESTO_TRY(presto__text_add(
+        text, err, " No strategy reaches the target of %s samples/s: this is the nearest", rate));
+    return add_bound(sweep, text, err);
+}
+
+static presto_status add_verdict(const presto_sweep *sweep, presto_buffer *text,
+                                 presto_error *err) {
+    bool has_target = sweep->limits.target_samples_per_s > 0;
+    switch (sweep->verdict) {
+    case PRESTO_SWEEP_FREE:
+        break;
+    case PRESTO_SWEEP_KEEPS:
+        if (has_target)
+            return add_reached(sweep, text, err);
+        return presto__text_add(text, err, " It keeps the limits of storage and preparation.");
+    case PRESTO_SWEEP_MISSES:
+        return add_missed(sweep, text, err);
+    case PRESTO_SWEEP_EXCEEDS:
+        return presto__text_add(text, err,
+                                " No strategy keeps the limits of storage and preparation: they "
+                                "were left aside.");
+    }
+    return PRESTO_OK;
+}
+
 presto_status presto__reason(const presto_sweep *sweep, presto_buffer *text_out,
                              presto_error *err) {
     const presto_strategy_result *best = result_at(sweep, sweep->best);
@@ -243,14 +314,17 @@ presto_status presto__reason(const presto_sweep *sweep, presto_buffer *text_out,
         PRESTO_TRY(describe_stored(sweep, text_out, err));
     else
         PRESTO_TRY(describe_unprocessed(sweep, text_out, err));
+    PRESTO_TRY(add_verdict(sweep, text_out, err));
     const presto_weights *weights = &sweep->weights;
-    if (weights->preparation > 0 || weights->storage > 0)
+    bool has_target = sweep->limits.target_samples_per_s > 0;
+    if (!has_target && (weights->preparation > 0 || weights->storage > 0))
         PRESTO_TRY(presto__text_add(
             text_out, err,
             " It scores %.3f of %g with the weights %g for preparation, %g for "
             "storage and %g for throughput.",
             best->score, weights->preparation + weights->storage + weights->throughput,
             weights->preparation, weights->storage, weights->throughput));
-    PRESTO_TRY(add_equals(sweep, text_out, err));
+    if (!has_target)
+        PRESTO_TRY(add_equals(sweep, text_out, err));
     return add_tensorflow(&best->strategy, text_out, err);
 }

@@ -344,6 +344,10 @@ static json_t *texts_value(json_builder *builder, char *const *texts, size_t cou
     return array;
 }
 
+static json_t *limit_value(double limit) {
+    return limit > 0 ? json_real(limit) : json_null();
+}
+
 static json_t *options_value(json_builder *builder, const presto_sweep *sweep) {
     json_t *object = json_object();
     put(builder, object, "splits",
@@ -366,6 +370,10 @@ static json_t *options_value(json_builder *builder, const presto_sweep *sweep) {
     put(builder, weights, "storage", number(sweep->weights.storage));
     put(builder, weights, "throughput", number(sweep->weights.throughput));
     put(builder, object, "weights", weights);
+    const presto_sweep_limits *limits = &sweep->limits;
+    put(builder, object, "target_samples_per_s", limit_value(limits->target_samples_per_s));
+    put(builder, object, "most_stored_bytes", limit_value((double)limits->most_stored_bytes));
+    put(builder, object, "most_preparation_s", limit_value(limits->most_preparation_s));
     return object;
 }
 
@@ -383,6 +391,8 @@ static json_t *recommendation_value(json_builder *builder, const presto_sweep *s
     json_t *object = json_object();
     put(builder, object, "result", whole(sweep->best));
     put_strategy(builder, object, &sweep->trials[sweep->best].result.strategy);
+    static const char *const verdicts[] = {"no limits", "keeps", "misses target", "exceeds limits"};
+    put(builder, object, "limits", text_value(verdicts[sweep->verdict]));
     put(builder, object, "reason", text_value(presto_sweep_reason(sweep)));
     put(builder, object, "write_command", text_value(presto_sweep_write_command(sweep)));
     put(builder, object, "load_command", text_value(presto_sweep_load_command(sweep)));
@@ -393,6 +403,7 @@ static json_t *sweep_value(json_builder *builder, const presto_sweep *sweep) {
     json_t *object = json_object();
     put(builder, object, "schema", whole(1));
     put(builder, object, "tool_version", text_value(presto_version()));
+    put(builder, object, "is_stopped", json_boolean(sweep->is_stopped));
     put(builder, object, "started", text_value(sweep->facts.started));
     put(builder, object, "elapsed_s", number(sweep->facts.elapsed_s));
     put(builder, object, "machine", machine_value(builder, &sweep->facts));

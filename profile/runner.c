@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One trial: a conversion by presto_convert, then epochs through the loader into a consumer that
- * takes no time. It runs the code of presto-write and presto-load, with their defaults; only the
- * clock is added. Trial datasets are in a folder of their own, which is removed with the runner.
+ * One trial: a conversion (conversion.c), then epochs through the loader into a consumer that takes
+ * no time. It runs the code of presto-write and presto-load, with their defaults; only the clock is
+ * added. Trial datasets are in a folder of their own, which is removed with the runner.
  */
 #include "../base/clock_internal.h"
 #include "profile_internal.h"
@@ -22,10 +22,6 @@
 #define ENOUGH 0.75
 /* How often on_trial is called during a trial. */
 #define REPORT_EVERY_NS UINT64_C(200000000)
-
-static double seconds(uint64_t ns) {
-    return (double)ns * 1e-9;
-}
 
 /* ---- set-up ---- */
 
@@ -67,7 +63,7 @@ static presto_status open_source(presto__runner *runner, presto_error *err) {
     uint64_t start_ns = presto__clock_ns();
     PRESTO_TRY(presto_source_open_raw(runner->pipeline, runner->paths, runner->path_count,
                                       &runner->source, err));
-    runner->open_s = seconds(presto__clock_ns() - start_ns);
+    runner->open_s = presto__seconds(presto__clock_ns() - start_ns);
     runner->source_samples = presto_source_count(runner->source);
     runner->source_bytes = presto_source_bytes(runner->source);
     PRESTO_TRY(keep_notes(runner, err));
@@ -109,6 +105,9 @@ static void loader_options(const presto__runner *runner, unsigned threads, uint6
     options_out->batch_samples = runner->batch_samples;
     options_out->order.seed = runner->options->seed;
     options_out->range.epochs = epochs;
+    options_out->errors = runner->options->errors;
+    options_out->errors.on_skip = NULL;
+    options_out->errors.on_warning = NULL;
 }
 
 /* Takes every batch and gives it back at once. */
@@ -130,6 +129,13 @@ static presto_status drain(presto__runner *runner, const presto_strategy *strate
     }
 }
 
+static void on_skip(void *user, uint64_t epoch, uint64_t sample, const presto_error *err) {
+    presto__runner *runner = user;
+    (void)epoch, (void)sample;
+    if (runner->skipped++ == 0)
+        runner->first_skip = *err;
+}
+
 /*
  * One unmeasured epoch over the raw source with all steps. A sample that cannot be processed is
  * found here, before anything is written.
@@ -138,6 +144,8 @@ static presto_status probe(presto__runner *runner, presto_error *err) {
     const presto_strategy strategy = {.split = PRESTO_UNPROCESSED, .threads = presto__cpu_count()};
     presto_loader_options options;
     loader_options(runner, strategy.threads, 1, &options);
+    options.errors.on_skip = on_skip;
+    options.errors.on_skip_user = runner;
     presto_loader *loader = NULL;
     PRESTO_TRY(presto__runner_report(runner, &strategy, NULL, err));
     PRESTO_TRY(presto_loader_open(runner->source, runner->plan, &options, &loader, err));
@@ -176,152 +184,27 @@ void presto__runner_done(presto__runner *runner) {
     memset(runner, 0, sizeof *runner);
 }
 
-presto_status presto__runner_report(presto__runner *runner, const presto_strategy *strategy,
-                                    const presto_strategy_result *result, presto_error *err) {
-    const presto_sweep_options *options = runner->options;
-    if (options->on_trial == NULL ||
-        options->on_trial(options->on_trial_user, strategy, runner->done, runner->total, result))
-        return PRESTO_OK;
-    return presto_fail(err, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "the sweep was stopped");
-}
-
-/* ---- preparation ---- */
-
-/* Collects presto_convert's progress. */
-typedef struct conversion {
-    presto__runner *runner;
-    const presto_strategy *strategy;
-    presto__marks marks;
-    uint64_t last_report_ns;
-} conversion;
-
-static bool on_progress(void *user, const presto_progress *progress) {
-    conversion *job = user;
-    presto__marks_add(&job->marks, progress->samples_done, progress->elapsed_ns);
-    uint64_t now_ns = presto__clock_ns();
-    if (now_ns - job->last_report_ns < REPORT_EVERY_NS)
-        return true;
-    job->last_report_ns = now_ns;
-    return presto__runner_report(job->runner, job->strategy, NULL, NULL) == PRESTO_OK;
-}
-
-/* Sizes of the records of a dataset, framing included. */
-static presto_status measure_records(const char *dir, presto__moments *moments_out,
-                                     presto_error *err) {
-    presto_dataset *dataset = NULL;
-    presto__moments moments = {0};
-    presto_shard_options options;
-    presto_shard_options_defaults(&options);
-    PRESTO_TRY(presto_dataset_open(&dir, 1, &options, &dataset, err));
-    presto_status status = PRESTO_OK;
-    for (size_t i = 0; status == PRESTO_OK && i < presto_dataset_shard_count(dataset); i++) {
-        presto_shard *shard = NULL;
-        status = presto_dataset_shard_at(dataset, i, &shard, err);
-        if (status == PRESTO_OK)
-            status = presto_shard_index(shard, false, NULL, err);
-        uint64_t records = status == PRESTO_OK ? presto_shard_records(shard) : 0;
-        const uint64_t *offsets = NULL;
-        if (status == PRESTO_OK)
-            status = presto_shard_offsets(shard, 0, records, &offsets, err);
-        for (uint64_t r = 0; status == PRESTO_OK && r < records; r++)
-            presto__moments_add(&moments, (double)(offsets[r + 1] - offsets[r]));
-    }
-    presto_dataset_free(dataset);
-    if (status == PRESTO_OK)
-        *moments_out = moments;
-    return status;
-}
-
-static presto_status convert(presto__runner *runner, presto__trial *trial,
-                             presto__preparation *preparation_out, presto_error *err) {
-    conversion job = {.runner = runner, .strategy = &trial->result.strategy};
-    presto_convert_options options;
-    presto_convert_options_defaults(&options);
-    options.split = trial->result.strategy.split;
-    options.codec = trial->result.strategy.codec;
-    options.shards = trial->result.strategy.shards;
-    options.threads = trial->result.strategy.threads;
-    options.limit_samples = runner->samples;
-    options.seed = runner->options->seed;
-    options.on_progress = on_progress;
-    options.on_progress_user = &job;
-    options.pipeline = runner->pipeline;
-    options.dir = trial->dir;
-    presto_convert_result result;
-    PRESTO_TRY(presto_source_drop_cache(runner->source, err));
-    uint64_t start_ns = presto__clock_ns();
-    uint64_t start_cpu_ns = presto__clock_process_cpu_ns();
-    PRESTO_TRY(presto_convert(runner->paths, runner->path_count, &options, &result, err));
-    preparation_out->wall_s = seconds(presto__clock_ns() - start_ns);
-    preparation_out->cpu_s = seconds(presto__clock_process_cpu_ns() - start_cpu_ns);
-    preparation_out->error_s_per_sample = presto__marks_error_s(&job.marks);
-    trial->result.samples = result.samples;
-    trial->result.stored_bytes = result.stored_bytes;
-    trial->result.raw_bytes = result.raw_bytes;
-    trial->dir_bytes = result.stored_bytes;
-    return PRESTO_OK;
-}
-
-presto_status presto__trial_prepare(presto__runner *runner, presto__trial *trial,
-                                    presto_error *err) {
-    if (trial->result.strategy.codec == NULL) {
-        trial->result.samples = runner->samples;
-        trial->result.stored_bytes = runner->sample_bytes;
-        trial->result.raw_bytes = runner->sample_bytes;
-        return PRESTO_OK;
-    }
-    presto__trial_remove(trial);
-    char name[32];
-    snprintf(name, sizeof name, "%zu", runner->next_dir++);
-    trial->dir = presto__join_path(runner->work_dir, name);
-    if (trial->dir == NULL)
-        return presto_fail_memory(err, strlen(runner->work_dir) + sizeof name);
-    presto__preparation preparation;
-    PRESTO_TRY(convert(runner, trial, &preparation, err));
-    trial->preparations[trial->preparation_count++] = preparation;
-    if (trial->record_bytes.count == 0)
-        PRESTO_TRY(measure_records(trial->dir, &trial->record_bytes, err));
-    return PRESTO_OK;
-}
-
-void presto__trial_remove(presto__trial *trial) {
-    if (trial->dir != NULL)
-        (void)presto__folder_remove(trial->dir, NULL);
-    free(trial->dir);
-    trial->dir = NULL;
-    trial->dir_bytes = 0;
-}
-
-void presto__trial_done(presto__trial *trial) {
-    presto__trial_remove(trial);
-    for (size_t i = 0; i < trial->cold_count; i++)
-        free(trial->cold[i].costs);
-    for (size_t i = 0; i < trial->cached_count; i++)
-        free(trial->cached[i].costs);
-    free(trial->cold);
-    free(trial->cached);
-    free(trial->preparations);
-}
-
 /* ---- epochs ---- */
 
 static void add_cost(presto__epochs *epochs, const char *name, bool is_step, uint64_t busy_ns) {
     presto__cost *cost = &epochs->costs[epochs->cost_count++];
     snprintf(cost->name, sizeof cost->name, "%s", name);
     cost->is_step = is_step;
-    cost->busy_s_per_sample = epochs->samples > 0 ? seconds(busy_ns) / (double)epochs->samples : 0;
+    cost->busy_s_per_sample =
+        epochs->samples > 0 ? presto__seconds(busy_ns) / (double)epochs->samples : 0;
 }
 
 /* Moves what the loader counted: volumes, and the workers' time by stage. */
 static presto_status keep_stats(const presto_loader *loader, const presto_plan *plan,
-                                presto__epochs *epochs, presto_error *err) {
+                                presto__epochs *epochs, uint64_t *left_out, presto_error *err) {
     presto_loader_stats stats;
     presto_loader_get_stats(loader, &stats);
+    *left_out = stats.skipped + stats.dropped;
     epochs->samples = stats.samples;
     epochs->read_bytes = stats.read_bytes;
     epochs->delivered_bytes = stats.delivered_bytes;
-    epochs->worker_wait_s = seconds(stats.worker_wait_ns);
-    epochs->consumer_wait_s = seconds(stats.consumer_wait_ns);
+    epochs->worker_wait_s = presto__seconds(stats.worker_wait_ns);
+    epochs->consumer_wait_s = presto__seconds(stats.consumer_wait_ns);
     size_t steps = plan != NULL ? presto_plan_step_count(plan) : 0;
     epochs->costs = calloc(steps + 4, sizeof *epochs->costs);
     if (epochs->costs == NULL)
@@ -364,15 +247,17 @@ static presto_status measure_epochs(const load *what, uint64_t count, presto__ep
     presto_status status = drain(runner, what->strategy, loader, &watch, err);
     uint64_t end_ns = presto__clock_ns();
     presto__watch_stop(&watch, end_ns, &epochs.measure);
+    uint64_t left_out = 0;
     if (status == PRESTO_OK)
-        status = keep_stats(loader, what->plan, &epochs, err);
+        status = keep_stats(loader, what->plan, &epochs, &left_out, err);
     presto_loader_free(loader);
-    if (status == PRESTO_OK && epochs.samples != count * runner->samples) {
+    uint64_t wanted = count * presto_source_count(what->source);
+    if (status == PRESTO_OK && (epochs.samples == 0 || epochs.samples + left_out != wanted)) {
         free(epochs.costs);
         return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
-                           "%ju sample%s came out of %ju epoch%s of %ju", (uintmax_t)epochs.samples,
-                           presto_plural(epochs.samples), (uintmax_t)count, presto_plural(count),
-                           (uintmax_t)runner->samples);
+                           "%ju sample%s of %ju came out of %ju epoch%s", (uintmax_t)epochs.samples,
+                           presto_plural(epochs.samples), (uintmax_t)wanted, (uintmax_t)count,
+                           presto_plural(count));
     }
     if (status == PRESTO_OK)
         *epochs_out = epochs;

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The score: f = P
- * p
- *  + S
- * s
- *  + T
- * t
- *  over preparation time, storage and throughput. Each is normalized to [0, 1] between its least
- *  and its most among the strategies (Isenko et al., SIGMOD 2022; the weights say what matters to
- *  the user). Time and storage are inverted, so 1 is always best.
+ * The score: P * p + S * s + T * t over preparation time, storage and throughput. Each is normalized
+ * to [0, 1] between its least and its most among the strategies (Isenko et al., SIGMOD 2022; the
+ * weights say what matters to the user). Time and storage are inverted, so 1 is always best.
  *
  * Rates vary from run to run, and so do scores. If the ranges of two scores overlap, the runs have
  * not shown that one strategy is better. Of the strategies equal to the best, the cheapest is
@@ -114,10 +108,14 @@ size_t presto__score(const presto__contest *contest, double *scores_out) {
 
 /* ---- equal scores ---- */
 
+double presto__merit_slowest_rate(const presto__merit *merit) {
+    return fmax(merit->samples_per_s.least, merit->samples_per_s.median * (1 - SPREAD_MOST));
+}
+
 /* From the score with the slowest run's rate to that with the fastest run's. */
 static range score_range(const presto__merit *merit, double score, double score_per_rate) {
     presto_spread rate = merit->samples_per_s;
-    double slowest = fmax(rate.least, rate.median * (1 - SPREAD_MOST));
+    double slowest = presto__merit_slowest_rate(merit);
     double fastest = fmin(rate.most, rate.median * (1 + SPREAD_MOST));
     return (range){score - (rate.median - slowest) * score_per_rate,
                    score + (fastest - rate.median) * score_per_rate};

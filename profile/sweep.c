@@ -6,21 +6,19 @@
  * the wave; the others continue.
  */
 #include "../base/clock_internal.h"
+#include "../base/digest_internal.h"
 #include "../base/options_internal.h"
 #include "profile_internal.h"
 
+#include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define RUNS_MOST 1000
 #define RUN_S_MOST 3600
 #define COLD_EPOCHS_MOST 1000
-/* If other processes use more of the processors than this, a note says so. */
-#define BUSY_PART 0.1
 #define DEFAULT_WORK_BYTES ((uint64_t)4 << 30)
 
 void presto_sweep_options_init(presto_sweep_options *options, size_t struct_bytes) {
@@ -33,6 +31,7 @@ void presto_sweep_options_init(presto_sweep_options *options, size_t struct_byte
         .batch_samples = 32,
         .weights = {0, 0, 1},
         .work_bytes = DEFAULT_WORK_BYTES,
+        .errors = {.skip_limit = UINT64_MAX, .skip_fraction = 1},
     };
     presto__options_give(options, struct_bytes, &defaults, sizeof defaults);
 }
@@ -62,125 +61,8 @@ static presto_status check_options(const presto_sweep_options *options, presto_e
     if (options->batch_samples < 1)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "batches of 0 samples: at least 1 is needed");
+    PRESTO_TRY(presto__limits_check(&options->limits, err));
     return presto__weights_check(&options->weights, err);
-}
-
-/* ---- notes ---- */
-
-static presto_status add_note(presto_sweep *sweep, presto_error *err, const char *format, ...)
-    PRESTO_PRINTF(3, 4);
-
-static presto_status add_note(presto_sweep *sweep, presto_error *err, const char *format, ...) {
-    char text[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    char **notes = realloc(sweep->notes, (sweep->note_count + 1) * sizeof *notes);
-    if (notes == NULL)
-        return presto_fail_memory(err, (sweep->note_count + 1) * sizeof *notes);
-    sweep->notes = notes;
-    char *copy = strdup(text);
-    if (copy == NULL)
-        return presto_fail_memory(err, strlen(text) + 1);
-    notes[sweep->note_count++] = copy;
-    return PRESTO_OK;
-}
-
-/* Finds cold epochs that were not cold: their bytes came from the page cache. */
-static presto_status note_warm_cold_epochs(presto_sweep *sweep, presto_error *err) {
-    double read = 0;
-    double from_disk = 0;
-    for (size_t i = 0; i < sweep->trial_count; i++) {
-        const presto__trial *trial = &sweep->trials[i];
-        for (size_t r = 0; r < trial->cold_count; r++) {
-            read += (double)trial->cold[r].read_bytes;
-            from_disk += trial->cold[r].measure.disk_read_bytes;
-        }
-    }
-    if (isnan(from_disk))
-        return add_note(sweep, err,
-                        "the system does not tell what is read from disk, so that nothing shows "
-                        "whether cold epochs were cold");
-    if (from_disk >= read / 2)
-        return PRESTO_OK;
-    return add_note(
-        sweep, err,
-        "cold epochs were not cold: %.0f %% of their bytes came from disk (file system %s); "
-        "the page cache could not be dropped, or the storage is memory",
-        read > 0 ? 100 * from_disk / read : 0.0, sweep->facts.filesystem);
-}
-
-/* Processor time that others used while epochs ran, relative to all that was available. */
-static presto_status note_busy_machine(presto_sweep *sweep, presto_error *err) {
-    double others_s = 0;
-    double wall_s = 0;
-    for (size_t i = 0; i < sweep->trial_count; i++) {
-        const presto__trial *trial = &sweep->trials[i];
-        for (size_t r = 0; r < trial->cold_count + trial->cached_count; r++) {
-            const presto__measure *measure = r < trial->cold_count
-                                                 ? &trial->cold[r].measure
-                                                 : &trial->cached[r - trial->cold_count].measure;
-            others_s += measure->machine_busy_s - measure->cpu_user_s - measure->cpu_system_s;
-            wall_s += measure->wall_s;
-        }
-    }
-    long machine_cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    double part = others_s / (wall_s * (double)(machine_cpus > 0 ? machine_cpus : 1));
-    if (!(part > BUSY_PART))
-        return PRESTO_OK;
-    return add_note(sweep, err,
-                    "other processes used %.0f %% of the processors while epochs were measured: "
-                    "repeat the sweep on an idle machine for figures to rely on",
-                    fmin(part, 1) * 100);
-}
-
-/* Finds runs far below the wanted time because their number of epochs is limited. */
-static presto_status note_short_runs(presto_sweep *sweep, presto_error *err) {
-    const presto__epochs *shortest = NULL;
-    for (size_t i = 0; i < sweep->trial_count; i++)
-        for (size_t r = 0; r < sweep->trials[i].cold_count; r++)
-            if (shortest == NULL ||
-                sweep->trials[i].cold[r].measure.wall_s < shortest->measure.wall_s)
-                shortest = &sweep->trials[i].cold[r];
-    if (shortest == NULL || shortest->measure.wall_s >= sweep->run_s / 2 ||
-        sweep->facts.samples == sweep->facts.source_samples)
-        return PRESTO_OK;
-    return add_note(sweep, err,
-                    "the shortest run took %.0f ms for %ju cold epoch%s: with more samples the "
-                    "start of the threads would weigh less",
-                    shortest->measure.wall_s * 1e3, (uintmax_t)shortest->epochs,
-                    presto_plural(shortest->epochs));
-}
-
-static presto_status note_cache_too_small(presto_sweep *sweep, presto_error *err) {
-    const presto_strategy_result *best = &sweep->trials[sweep->best].result;
-    if (sweep->facts.memory_bytes == 0 ||
-        best->total_stored_bytes <= (double)sweep->facts.memory_bytes)
-        return PRESTO_OK;
-    char stored[PRESTO_TEXT_BYTES];
-    char memory[PRESTO_TEXT_BYTES];
-    return add_note(
-        sweep, err,
-        "cached epochs are out of reach for the whole dataset on this machine: %s do not "
-        "fit into %s of memory",
-        presto_format_bytes(best->total_stored_bytes, stored),
-        presto_format_bytes((double)sweep->facts.memory_bytes, memory));
-}
-
-static presto_status write_notes(presto_sweep *sweep, presto_error *err) {
-    const presto_sweep_facts *facts = &sweep->facts;
-    char samples[PRESTO_TEXT_BYTES];
-    char all[PRESTO_TEXT_BYTES];
-    if (facts->samples < facts->source_samples)
-        PRESTO_TRY(add_note(sweep, err, "measured on %s %s of %s; totals are extrapolated",
-                            sweep->is_spread ? "an even selection of" : "the first",
-                            presto_format_count(facts->samples, samples),
-                            presto_format_things(facts->source_samples, "sample", all)));
-    PRESTO_TRY(note_warm_cold_epochs(sweep, err));
-    PRESTO_TRY(note_busy_machine(sweep, err));
-    PRESTO_TRY(note_short_runs(sweep, err));
-    return note_cache_too_small(sweep, err);
 }
 
 /* ---- running ---- */
@@ -194,10 +76,17 @@ static bool is_alive(const presto__trial *trial) {
     return !trial->result.failed;
 }
 
-/* Conversions and runs that one strategy takes. */
+static bool stores(const presto__trial *trial) {
+    return trial->result.strategy.codec != NULL;
+}
+
+/* Conversions and runs that one strategy takes, and those that it has had. */
 static size_t trials_of(const presto_sweep_options *options, const presto__trial *trial) {
-    bool is_converted = trial->result.strategy.codec != NULL;
-    return options->runs + (is_converted ? options->preparation_runs : 0);
+    return options->runs + (stores(trial) ? options->preparation_runs : 0);
+}
+
+static size_t trials_done(const presto__trial *trial) {
+    return trial->preparation_count + trial->cold_count;
 }
 
 /* Records a failure as the strategy's own. Its remaining trials count as done. */
@@ -207,17 +96,35 @@ static presto_status fail_trial(presto__runner *runner, presto__trial *trial,
     trial->result.failure = *failure;
     trial->result.score = NAN;
     presto__trial_remove(trial);
-    runner->done += trials_of(runner->options, trial) - trial->trials_done;
+    runner->done += trials_of(runner->options, trial) - trials_done(trial);
     return presto__runner_report(runner, &trial->result.strategy, &trial->result, err);
+}
+
+/* A journal that cannot be written is given up: what is measured counts more. */
+static presto_status note_in_journal(presto_sweep *sweep, const presto__trial *trial,
+                                     size_t preparations_before, presto_error *err) {
+    size_t i = (size_t)(trial - sweep->trials);
+    presto_error failure;
+    presto_status status = trial->preparation_count > preparations_before
+                               ? presto__journal_add_preparation(sweep->journal, i, trial, &failure)
+                               : presto__journal_add_run(sweep->journal, i, trial, &failure);
+    if (status == PRESTO_OK)
+        return PRESTO_OK;
+    char text[PRESTO_ERROR_FILE_BYTES + PRESTO_ERROR_MESSAGE_BYTES + 96];
+    presto_error_format(&failure, text, sizeof text);
+    presto__journal_close(sweep->journal);
+    sweep->journal = NULL;
+    return presto__add_note(sweep, err, "the sweep cannot be resumed: %s", text);
 }
 
 typedef presto_status (*work_fn)(presto__runner *runner, presto__trial *trial, presto_error *err);
 
 /* One conversion or one run. Fails only if the whole sweep is to end. */
-static presto_status run_trial(presto__runner *runner, presto__trial *trial, work_fn work,
-                               presto_error *err) {
+static presto_status run_trial(presto_sweep *sweep, presto__runner *runner, presto__trial *trial,
+                               work_fn work, presto_error *err) {
     PRESTO_TRY(presto__runner_report(runner, &trial->result.strategy, NULL, err));
     presto_error failure;
+    size_t preparations = trial->preparation_count, done = trials_done(trial);
     presto_status status = work(runner, trial, &failure);
     if (status == PRESTO_ERR_STOPPED) {
         if (err != NULL)
@@ -226,9 +133,10 @@ static presto_status run_trial(presto__runner *runner, presto__trial *trial, wor
     }
     if (status != PRESTO_OK)
         return fail_trial(runner, trial, &failure, err);
-    trial->trials_done++;
+    if (trials_done(trial) == done)
+        return PRESTO_OK; /* a dataset made again for a resumed sweep: nothing was measured */
     runner->done++;
-    return PRESTO_OK;
+    return note_in_journal(sweep, trial, preparations, err);
 }
 
 /* Convert from over->first on until the next dataset might not fit; at least one strategy per wave.
@@ -242,10 +150,10 @@ static presto_status prepare_wave(presto_sweep *sweep, presto__runner *runner,
         presto__trial *trial = &sweep->trials[at];
         if (at > over->first && held + largest > budget_bytes)
             break;
-        if (trial->result.strategy.codec == NULL)
+        if (!stores(trial))
             PRESTO_TRY(presto__trial_prepare(runner, trial, err));
-        else
-            PRESTO_TRY(run_trial(runner, trial, presto__trial_prepare, err));
+        else if (trials_done(trial) < trials_of(runner->options, trial))
+            PRESTO_TRY(run_trial(sweep, runner, trial, presto__trial_prepare, err));
         held += trial->dir_bytes;
         largest = trial->dir_bytes > largest ? trial->dir_bytes : largest;
     }
@@ -255,15 +163,15 @@ static presto_status prepare_wave(presto_sweep *sweep, presto__runner *runner,
 
 static presto_status measure_wave(presto_sweep *sweep, presto__runner *runner, wave over,
                                   presto_error *err) {
-    unsigned runs = runner->options->runs;
-    for (unsigned round = 0; round < runs; round++) {
-        bool convert_again = round > 0 && round < runner->options->preparation_runs;
+    const presto_sweep_options *options = runner->options;
+    for (unsigned round = 0; round < options->runs; round++) {
         for (size_t i = over.first; i < over.last; i++) {
             presto__trial *trial = &sweep->trials[i];
-            if (convert_again && is_alive(trial) && trial->result.strategy.codec != NULL)
-                PRESTO_TRY(run_trial(runner, trial, presto__trial_prepare, err));
-            if (is_alive(trial))
-                PRESTO_TRY(run_trial(runner, trial, presto__trial_load, err));
+            if (is_alive(trial) && stores(trial) && round < options->preparation_runs &&
+                trial->preparation_count <= round)
+                PRESTO_TRY(run_trial(sweep, runner, trial, presto__trial_prepare, err));
+            if (is_alive(trial) && trial->cold_count <= round)
+                PRESTO_TRY(run_trial(sweep, runner, trial, presto__trial_load, err));
         }
     }
     for (size_t i = over.first; i < over.last; i++) {
@@ -295,6 +203,69 @@ static presto_status run_all(presto_sweep *sweep, presto__runner *runner, presto
     if (err != NULL)
         *err = sweep->trials[0].result.failure;
     return sweep->trials[0].result.failure.status;
+}
+
+/* ---- what earlier runs measured, and what is left of one that was stopped ---- */
+
+/* A text that is the same for the same sweep of the same source only. More runs of it may be
+ * asked for when it is resumed. */
+static void identify(const presto_sweep *sweep, const presto__runner *runner,
+                     const presto_sweep_options *options, char text_out[33]) {
+    presto__digest digest = {{0}};
+    const uint64_t numbers[] = {options->samples,      options->cold_epochs,   options->seed,
+                                runner->batch_samples, runner->source_samples, runner->source_bytes,
+                                options->errors.policy};
+    presto__digest_add(&digest, sweep->pipeline_json, strlen(sweep->pipeline_json));
+    presto__digest_add(&digest, numbers, sizeof numbers);
+    presto__digest_add(&digest, &options->run_s, sizeof options->run_s);
+    for (size_t i = 0; i < sweep->path_count; i++)
+        presto__digest_add(&digest, sweep->paths[i], strlen(sweep->paths[i]));
+    for (size_t i = 0; i < sweep->trial_count; i++) {
+        char name[PRESTO__STRATEGY_TEXT_BYTES];
+        const presto_strategy *strategy = &sweep->trials[i].result.strategy;
+        presto__strategy_format(strategy, name, sizeof name);
+        presto__digest_add(&digest, name, strlen(name));
+        presto__digest_add(&digest, &strategy->shards, sizeof strategy->shards);
+    }
+    snprintf(text_out, 33, "%016" PRIx64 "%016" PRIx64, digest.state[0], digest.state[1]);
+}
+
+static presto_status open_journal(presto_sweep *sweep, presto__runner *runner,
+                                  const presto_sweep_options *options, presto_error *err) {
+    if (options->journal == NULL)
+        return PRESTO_OK;
+    presto__journal_request request = {.path = options->journal,
+                                       .resume = options->resume,
+                                       .trials = sweep->trials,
+                                       .trial_count = sweep->trial_count,
+                                       .runs = options->runs,
+                                       .preparation_runs = options->preparation_runs};
+    identify(sweep, runner, options, request.sweep);
+    PRESTO_TRY(presto__journal_open(&request, &sweep->journal, err));
+    for (size_t i = 0; i < sweep->trial_count; i++)
+        runner->done += trials_done(&sweep->trials[i]);
+    return PRESTO_OK;
+}
+
+/* Sums up what there is. False if no strategy has had a run. */
+static presto_status keep_measured(presto_sweep *sweep, const presto__runner *runner,
+                                   bool *has_any_out, presto_error *err) {
+    *has_any_out = false;
+    for (size_t i = 0; i < sweep->trial_count; i++) {
+        presto__trial *trial = &sweep->trials[i];
+        if (!is_alive(trial))
+            continue;
+        if (trial->cold_count == 0 || (stores(trial) && trial->preparation_count == 0)) {
+            trial->result.failed = true;
+            trial->result.score = NAN;
+            (void)presto_fail(&trial->result.failure, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET,
+                              "not measured: the sweep was stopped");
+            continue;
+        }
+        *has_any_out = true;
+        PRESTO_TRY(presto__trial_summarize(runner, trial, err));
+    }
+    return PRESTO_OK;
 }
 
 /* ---- life ---- */
@@ -334,6 +305,7 @@ static presto_status keep_input(presto_sweep *sweep, const char *const *paths, s
     sweep->preparation_runs = options->preparation_runs;
     sweep->seed = options->seed;
     sweep->weights = options->weights;
+    sweep->limits = options->limits;
     return PRESTO_OK;
 }
 
@@ -356,6 +328,16 @@ static presto_status make_trials(presto_sweep *sweep, presto_error *err) {
     return PRESTO_OK;
 }
 
+static presto_status note_skipped(presto_sweep *sweep, const presto__runner *runner,
+                                  presto_error *err) {
+    char text[PRESTO_ERROR_FILE_BYTES + PRESTO_ERROR_MESSAGE_BYTES + 96];
+    presto_error_format(&runner->first_skip, text, sizeof text);
+    return presto__add_note(sweep, err,
+                            "%ju of %ju samples cannot be processed and are left out: %s%s",
+                            (uintmax_t)runner->skipped, (uintmax_t)runner->samples, text,
+                            runner->skipped > 1 ? ", ..." : "");
+}
+
 static presto_status run(presto_sweep *sweep, const char *const *paths, size_t path_count,
                          const presto_sweep_options *options, presto_error *err) {
     uint64_t start_ns = presto__clock_ns();
@@ -365,13 +347,22 @@ static presto_status run(presto_sweep *sweep, const char *const *paths, size_t p
     presto_status status = presto__runner_init(&runner, paths, path_count, options, err);
     if (status == PRESTO_OK) {
         presto__machine_facts(runner.work_dir, &sweep->facts);
+        status = open_journal(sweep, &runner, options, err);
+    }
+    if (status == PRESTO_OK)
         status = run_all(sweep, &runner, err);
+    if (status == PRESTO_ERR_STOPPED && runner.samples > 0) {
+        presto_error why;
+        presto_status kept = keep_measured(sweep, &runner, &sweep->is_stopped, &why);
+        status = kept == PRESTO_OK && sweep->is_stopped ? PRESTO_OK : status;
     }
     sweep->facts.samples = runner.samples;
     sweep->facts.sample_bytes = runner.sample_bytes;
     sweep->facts.source_samples = runner.source_samples;
     for (size_t i = 0; i < runner.note_count && status == PRESTO_OK; i++)
-        status = add_note(sweep, err, "%s", runner.notes[i]);
+        status = presto__add_note(sweep, err, "%s", runner.notes[i]);
+    if (runner.skipped > 0 && status == PRESTO_OK)
+        status = note_skipped(sweep, &runner, err);
     sweep->facts.source_bytes = runner.source_bytes;
     sweep->facts.batch_samples = runner.batch_samples;
     sweep->is_spread = runner.sample_paths != NULL;
@@ -388,6 +379,7 @@ presto_status presto_sweep_run(const char *const *paths, size_t path_count,
     PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
     options = &taken;
     PRESTO_TRY(check_options(options, err));
+    *sweep_out = NULL;
     presto_sweep *sweep = calloc(1, sizeof *sweep);
     if (sweep == NULL)
         return presto_fail_memory(err, sizeof *sweep);
@@ -401,13 +393,15 @@ presto_status presto_sweep_run(const char *const *paths, size_t path_count,
     if (status == PRESTO_OK)
         status = presto_sweep_score(sweep, &options->weights, err);
     if (status == PRESTO_OK)
-        status = write_notes(sweep, err);
+        status = presto__write_notes(sweep, err);
     if (status != PRESTO_OK) {
         presto_sweep_free(sweep);
         return status;
     }
     *sweep_out = sweep;
-    return PRESTO_OK;
+    return sweep->is_stopped
+               ? presto_fail(err, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "the sweep was stopped")
+               : PRESTO_OK;
 }
 
 static void free_texts(char **texts, size_t count) {
@@ -422,6 +416,7 @@ void presto_sweep_free(presto_sweep *sweep) {
     for (size_t i = 0; i < sweep->trial_count; i++)
         presto__trial_done(&sweep->trials[i]);
     free(sweep->trials);
+    presto__journal_close(sweep->journal);
     free_texts(sweep->paths, sweep->path_count);
     free_texts(sweep->set, sweep->set_count);
     free_texts(sweep->notes, sweep->note_count);

@@ -123,7 +123,7 @@ presto_status presto__sample_paths(presto_source *source, size_t wanted, char **
                                    presto_error *err);
 void presto__paths_free(char **paths, size_t count);
 
-/* ---- runner.c: one trial ---- */
+/* ---- runner.c, conversion.c: one trial ---- */
 
 /** Worker time in seconds per sample for one part of the work. */
 typedef struct presto__cost {
@@ -151,8 +151,7 @@ typedef struct presto__epochs {
 /** All that is known of one strategy. */
 typedef struct presto__trial {
     presto_strategy_result result;
-    size_t trials_done; /* conversions and runs */
-    char *dir;          /* its dataset while that exists; NULL otherwise */
+    char *dir; /* its dataset while that exists; NULL otherwise */
     uint64_t dir_bytes;
     presto__preparation *preparations;
     size_t preparation_count;
@@ -160,6 +159,10 @@ typedef struct presto__trial {
     size_t cold_count, cached_count;
     presto__moments record_bytes; /* of the stored records with their framing */
 } presto__trial;
+
+static inline double presto__seconds(uint64_t ns) {
+    return (double)ns * 1e-9;
+}
 
 /** Adds another stretch of epochs of the same strategy. Moves out of `more`. */
 void presto__epochs_add(presto__epochs *sum, presto__epochs *more);
@@ -177,8 +180,10 @@ typedef struct presto__runner {
     presto_source *source; /* raw, cut to the sample */
     char **notes;          /* of the whole source */
     size_t note_count;
-    presto_plan *plan; /* all steps, for the raw source */
-    double open_s;     /* time of opening the raw source: it does not grow with the sample */
+    uint64_t skipped;        /* of the sample: they cannot be processed */
+    presto_error first_skip; /* why the first one cannot */
+    presto_plan *plan;       /* all steps, for the raw source */
+    double open_s;           /* time of opening the raw source: it does not grow with the sample */
     size_t batch_samples;
     uint64_t source_samples, source_bytes, samples, sample_bytes;
     size_t next_dir;
@@ -198,7 +203,8 @@ void presto__runner_done(presto__runner *runner);
 /** Tell the user. PRESTO_ERR_STOPPED if the answer is to stop. */
 presto_status presto__runner_report(presto__runner *runner, const presto_strategy *strategy,
                                     const presto_strategy_result *result, presto_error *err);
-/** Write the trial's dataset (again); nothing to do for "unprocessed". */
+/** Write the trial's dataset (again); nothing to do for "unprocessed". It is measured unless it has
+ * been often enough. */
 presto_status presto__trial_prepare(presto__runner *runner, presto__trial *trial,
                                     presto_error *err);
 /** One run: cold epochs, then cached ones. */

@@ -38,6 +38,11 @@ enum {
     OPT_TARGET,
     OPT_STORAGE,
     OPT_CACHE,
+    OPT_MAX_STORAGE,
+    OPT_MAX_PREPARATION,
+    OPT_ON_ERROR,
+    OPT_FORCE,
+    OPT_RESUME,
     MAX_THREADS = 1024,
     MAX_SHARDS = 99999,
 };
@@ -65,6 +70,8 @@ static const cli_option options[] = {
     {'b', "batch", "N", "samples per batch [default: 32]"},
     {OPT_MEASURE, "measure", NULL, "run every strategy (the only mode in this build)"},
     {OPT_SEED, "seed", "S", "of shuffling and random steps [default: 0]"},
+    {OPT_ON_ERROR, "on-error", "POLICY",
+     "samples that fail: fail, skip, skip:N, skip:P% (at most so many) [default: fail]"},
     {OPT_PREDICT, "predict", NULL, NULL},
     {OPT_STORAGE, "storage", "MODEL", NULL},
     {OPT_CACHE, "cache", "LIST", NULL},
@@ -72,13 +79,23 @@ static const cli_option options[] = {
     {0, "Choosing", NULL, NULL},
     {OPT_WEIGHTS, "weights", "P,S,T",
      "what preparation time, storage and throughput count [default: 0,0,1]"},
+    {OPT_TARGET, "target", "RATE",
+     "samples per second that the training takes: recommend what needs least of the strategies "
+     "that deliver so many in each cold run; instead of --weights"},
+    {OPT_MAX_STORAGE, "max-storage", "BYTES",
+     "recommend only what stores at most so much: 500MiB, 2TiB"},
+    {OPT_MAX_PREPARATION, "max-preparation", "SECONDS",
+     "recommend only what is prepared in so long"},
     {OPT_PRICES, "prices", "PRICES", NULL},
-    {OPT_TARGET, "target", "RATE", NULL},
 
     {0, "Results", NULL, NULL},
     {'o', "output", "DIR",
      "folder for the results; trials are written below it, on the storage that is judged, and "
      "removed"},
+    {OPT_RESUME, "resume", NULL,
+     "go on with a sweep that was stopped: what the folder's trials.jsonl holds is not measured "
+     "again"},
+    {OPT_FORCE, "force", NULL, "replace the results of an earlier sweep"},
     CLI_COMMON_OPTIONS("print results.json on stdout instead of the table"),
 };
 
@@ -101,8 +118,8 @@ typedef struct sweep_job {
     cli_settings settings;
     char **splits, **codecs; /* one allocation each */
     unsigned *threads;
-    char work_dir[PATH_MAX];
-    bool quiet, json;
+    char work_dir[PATH_MAX], journal[PATH_MAX];
+    bool quiet, json, force;
     cli_progress progress;
     presto_folder_lock *lock; /* of the output */
 } sweep_job;
@@ -136,6 +153,29 @@ static void parse_weights(sweep_job *s, const char *text) {
     s->sweep.weights.preparation = weights[0];
     s->sweep.weights.storage = weights[1];
     s->sweep.weights.throughput = weights[2];
+}
+
+/* "500" or "500/s". */
+static double parse_target(const char *text) {
+    char number[64];
+    size_t length = strlen(text);
+    if (length > 2 && strcmp(text + length - 2, "/s") == 0)
+        length -= 2;
+    if (length >= sizeof number)
+        cli_usage("--target: '%s' is no number of samples per second", text);
+    memcpy(number, text, length);
+    number[length] = '\0';
+    double target = cli_fraction("--target", number, 0, 1e15);
+    if (!(target > 0))
+        cli_usage("--target: '%s': must be above 0", text);
+    return target;
+}
+
+static void parse_on_error(presto_loader_errors *errors, const char *text) {
+    cli_on_error policy = cli_parse_on_error("--on-error", text);
+    errors->policy = policy.policy;
+    errors->skip_limit = policy.skip_limit;
+    errors->skip_fraction = policy.skip_fraction;
 }
 
 static void parse_codecs(sweep_job *s, const char *text) {
@@ -190,6 +230,24 @@ static void parse_option(sweep_job *s, int id, const char *text) {
     case OPT_WEIGHTS:
         parse_weights(s, text);
         break;
+    case OPT_TARGET:
+        o->limits.target_samples_per_s = parse_target(text);
+        break;
+    case OPT_MAX_STORAGE:
+        o->limits.most_stored_bytes = cli_size("--max-storage", text, 1);
+        break;
+    case OPT_MAX_PREPARATION:
+        o->limits.most_preparation_s = cli_fraction("--max-preparation", text, 0, 1e9);
+        break;
+    case OPT_ON_ERROR:
+        parse_on_error(&o->errors, text);
+        break;
+    case OPT_RESUME:
+        o->resume = true;
+        break;
+    case OPT_FORCE:
+        s->force = true;
+        break;
     case 'o':
         s->output = cli_path("--output", text);
         break;
@@ -219,9 +277,12 @@ static void parse_command_line(sweep_job *s, int argc, char **argv) {
     if (s->sweep.preparation_runs > s->sweep.runs)
         s->sweep.preparation_runs = s->sweep.runs;
     if ((size_t)snprintf(s->work_dir, sizeof s->work_dir, "%s/trials", s->output) >=
-        sizeof s->work_dir)
+            sizeof s->work_dir ||
+        (size_t)snprintf(s->journal, sizeof s->journal, "%s/trials.jsonl", s->output) >=
+            sizeof s->journal)
         cli_usage("--output: the name is too long");
     s->sweep.work_dir = s->work_dir;
+    s->sweep.journal = s->journal;
     s->sweep.pipeline_name = s->pipeline_name;
     s->sweep.set = s->settings.texts;
     s->sweep.set_count = s->settings.count;
@@ -249,7 +310,20 @@ static int make_output(sweep_job *s) {
         cli_message("%s: cannot make folder: %s", s->output, strerror(errno));
         return CLI_FAILED;
     }
-    return presto_folder_lock_take(s->output, &s->lock, &err) < 0 ? cli_error(&err) : CLI_DONE;
+    if (presto_folder_lock_take(s->output, &s->lock, &err) < 0)
+        return cli_error(&err);
+    static const char *const results[] = {"results.json", "trials.jsonl"};
+    for (size_t i = 0; i < 2 && !s->force && !s->sweep.resume; i++) {
+        char path[PATH_MAX + 16];
+        snprintf(path, sizeof path, "%s/%s", s->output, results[i]);
+        if (access(path, F_OK) != 0)
+            continue;
+        cli_message("%s: holds the results of an earlier sweep; --force replaces them, --resume "
+                    "goes on with a sweep that was stopped",
+                    s->output);
+        return CLI_FAILED;
+    }
+    return CLI_DONE;
 }
 
 static int print_results_json(const sweep_job *s) {
@@ -263,13 +337,30 @@ static int print_results_json(const sweep_job *s) {
     return CLI_FAILED;
 }
 
+static int print_table(const sweep_job *s, const presto_sweep *sweep) {
+    table_print(sweep, s->sweep.runs);
+    table_print_recommendation(sweep, s->output);
+    return cli_close_stdout(CLI_DONE);
+}
+
+static int fail(const sweep_job *s, presto_status status, const presto_error *err) {
+    int code = cli_error(err);
+    bool is_sample = status == PRESTO_ERR_CORRUPT || status == PRESTO_ERR_TRUNCATED ||
+                     status == PRESTO_ERR_TYPE || status == PRESTO_ERR_UNSUPPORTED;
+    if (is_sample && s->sweep.errors.policy == PRESTO_ON_ERROR_FAIL && err->file[0] != '\0')
+        cli_message("--on-error skip leaves out samples that cannot be processed");
+    return code;
+}
+
 static int run(sweep_job *s, const presto_pipeline *pipeline, const char *const *paths,
                size_t path_count) {
     presto_error err;
     presto_sweep *sweep = NULL;
     int code = make_output(s);
-    if (code != CLI_DONE)
+    if (code != CLI_DONE) {
+        presto_folder_lock_release(s->lock);
         return code;
+    }
     cli_catch_signals();
     cli_progress_start(&s->progress, s->quiet);
     s->sweep.on_trial = on_trial;
@@ -278,16 +369,16 @@ static int run(sweep_job *s, const presto_pipeline *pipeline, const char *const 
     presto_status status = presto_sweep_run(paths, path_count, &s->sweep, &sweep, &err);
     cli_progress_end(&s->progress);
     (void)rmdir(s->work_dir); /* the sweep has removed its own files; others stay */
-    if (status >= 0)
+    bool is_stopped = status == PRESTO_ERR_STOPPED && sweep != NULL;
+    if (status >= 0 || is_stopped)
         status = presto_sweep_write(sweep, s->output, &err);
-    if (status < 0) {
-        code = cli_error(&err);
-    } else if (s->json) {
-        code = print_results_json(s);
-    } else {
-        table_print(sweep, s->sweep.runs);
-        table_print_recommendation(sweep, s->output);
-        code = cli_close_stdout(CLI_DONE);
+    if (status < 0)
+        code = fail(s, status, &err);
+    else
+        code = s->json ? print_results_json(s) : print_table(s, sweep);
+    if (is_stopped) {
+        cli_message("%s: stopped; the same command with --resume goes on from here", s->output);
+        code = CLI_FAILED;
     }
     presto_sweep_free(sweep);
     presto_folder_lock_release(s->lock);

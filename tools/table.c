@@ -87,11 +87,15 @@ static void print_row(const presto_strategy_result *result, bool best, const wid
     print_name(result->strategy.split, w->split);
     print_name(codec_of(&result->strategy), w->codec);
     bool stored = result->strategy.codec != NULL;
-    printf("%3u %7s %7s %12s %12s %5.2f\n", result->strategy.threads,
+    printf("%3u %7s %7s %12s %12s ", result->strategy.threads,
            presto_format_bytes(result->total_stored_bytes, storage),
            stored ? format_time(result->total_preparation_s, time) : "-",
            format_rate(&result->cold.samples_per_s, cold),
-           format_rate(&result->cached.samples_per_s, cached), result->score);
+           format_rate(&result->cached.samples_per_s, cached));
+    if (isnan(result->score))
+        puts("    -"); /* exceeds a limit */
+    else
+        printf("%5.2f\n", result->score);
 }
 
 typedef struct ranked {
@@ -129,6 +133,17 @@ static void print_failures(const presto_sweep *sweep) {
     }
 }
 
+static const char *legend(const presto_sweep *sweep, unsigned runs) {
+    bool reaches = presto_sweep_get_verdict(sweep) == PRESTO_SWEEP_KEEPS &&
+                   presto_sweep_get_limits(sweep)->target_samples_per_s > 0;
+    if (runs == 1)
+        return reaches ? "; one run tells nothing of the spread; =: reaches the target."
+                       : "; one run tells nothing of the spread.";
+    if (reaches)
+        return "; +- is half the spread of the runs; =: reaches the target.";
+    return "; +- is half the spread of the runs; =: equal to the best within it.";
+}
+
 static void print_heading(const presto_sweep *sweep, unsigned runs, const widths *w) {
     const presto_sweep_facts *facts = presto_sweep_get_facts(sweep);
     char text[512], samples[PRESTO_TEXT_BYTES], all[PRESTO_TEXT_BYTES], time[PRESTO_TEXT_BYTES];
@@ -141,8 +156,7 @@ static void print_heading(const presto_sweep *sweep, unsigned runs, const widths
              presto_format_count(facts->samples, samples),
              presto_format_things(facts->source_samples, "sample", all),
              presto_format_things(runs, "run", each), presto_format_seconds(facts->elapsed_s, time),
-             runs > 1 ? "; +- is half the spread of the runs; =: equal to the best within it."
-                      : "; one run tells nothing of the spread.");
+             legend(sweep, runs));
     cli_print_wrapped(text, 0, 0);
     printf("\n%*s samples per second\n", (int)(w->split + w->codec + 29), "");
     fputs("  ", stdout);
@@ -163,7 +177,7 @@ void table_print(const presto_sweep *sweep, unsigned runs) {
     size_t measured = 0;
     for (size_t i = 0; i < count; i++) {
         const presto_strategy_result *result = presto_sweep_result(sweep, i);
-        ranked entry = {result->score, i, i == best};
+        ranked entry = {isnan(result->score) ? -1 : result->score, i, i == best};
         if (!result->failed)
             order[measured++] = entry;
     }

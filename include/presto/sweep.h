@@ -25,6 +25,25 @@ typedef struct presto_weights {
     double throughput;  /* T: samples per second (T4) of the cold epoch */
 } presto_weights;
 
+/** What a strategy must keep to be recommended; 0: no limit. */
+typedef struct presto_sweep_limits {
+    double target_samples_per_s; /* what the consumer takes: the cheapest strategy whose cold
+                                    epochs deliver it in every run is the best, whatever the weights */
+    uint64_t most_stored_bytes;  /* of the whole source */
+    double most_preparation_s;   /* of the whole source */
+    uint64_t reserved[5];
+} presto_sweep_limits;
+
+/** How the recommended strategy stands to the limits. */
+typedef enum presto_sweep_verdict {
+    PRESTO_SWEEP_FREE = 0,   /* there are none */
+    PRESTO_SWEEP_KEEPS = 1,  /* it keeps them */
+    PRESTO_SWEEP_MISSES = 2, /* no strategy reaches the target: it is the nearest */
+    PRESTO_SWEEP_EXCEEDS =
+        3 /* no strategy keeps the limits of storage and preparation: it is chosen
+                                as if there were none */
+} presto_sweep_verdict;
+
 /** One strategy. Texts are borrowed from the sweep. */
 typedef struct presto_strategy {
     const char *split; /* representation that is stored; "unprocessed": read the source itself */
@@ -74,7 +93,8 @@ typedef struct presto_strategy_result {
     presto_epoch_result cold;   /* page cache dropped before each epoch */
     presto_epoch_result cached; /* page cache warm */
     double score;               /* [0, sum of weights]; NaN if failed */
-    bool is_equal;              /* to the best score within the spread of the runs */
+    bool is_equal;              /* to the best score within the spread of the runs; with a target:
+                                   reaches it */
 } presto_strategy_result;
 
 /**
@@ -124,6 +144,15 @@ typedef struct presto_sweep_options {
     const char *dataset_dir;  /* folder for the dataset; NULL: "PIPELINE-SPLIT": "cv-resized" */
     presto_trial_fn on_trial; /* may be NULL */
     void *on_trial_user;
+    presto_sweep_limits limits;
+    /* Samples that fail are left out of the sweep, as policy, skip_limit and skip_fraction allow; the
+     * callbacks are not called. Default: the first one ends the sweep. */
+    presto_loader_errors errors;
+    /* A file that each conversion and each run is noted in as soon as it is measured, so that a sweep
+     * that ended early can be continued. NULL: none. */
+    const char *journal;
+    bool resume; /* take what the journal holds of the same sweep as measured; without, it is
+                    made anew */
 } presto_sweep_options;
 
 PRESTO_API void presto_sweep_options_init(presto_sweep_options *options, size_t struct_bytes);
@@ -139,8 +168,11 @@ typedef struct presto_sweep presto_sweep;
  *
  * Returns: PRESTO_ERR_NOT_FOUND (unknown split or codec: the message lists what there is),
  *          PRESTO_ERR_UNSUPPORTED (a codec that this build lacks), PRESTO_ERR_ARGUMENT (a split
- *          that cannot be stored, a codec that not every TensorFlow reads, weights, counts),
- * PRESTO_ERR_STOPPED, or what the source, the pipeline or the first failed strategy gave.
+ *          that cannot be stored, a codec that not every TensorFlow reads, weights, counts, a
+ *          journal of another sweep),
+ *          PRESTO_ERR_STOPPED, or what the source, the pipeline or the first failed strategy gave.
+ *          With PRESTO_ERR_STOPPED *sweep_out holds what was measured until then, if that is a
+ *          run of at least one strategy; else NULL. What was not measured counts as failed.
  *
  * Threads: one sweep at a time in a process, and nothing else running in it: CPU, disk and memory
  *          are the process's.
@@ -159,6 +191,9 @@ PRESTO_API const presto_strategy_result *presto_sweep_result(const presto_sweep 
  * their runs, the one that needs the least storage, then threads, then preparation.
  */
 PRESTO_API size_t presto_sweep_best(const presto_sweep *sweep);
+/** The limits it was chosen under, and does it keep them? Owned by the sweep. */
+PRESTO_API const presto_sweep_limits *presto_sweep_get_limits(const presto_sweep *sweep);
+PRESTO_API presto_sweep_verdict presto_sweep_get_verdict(const presto_sweep *sweep);
 /** Why it, in one to three sentences with numbers. Owned by the sweep until presto_sweep_score. */
 PRESTO_API const char *presto_sweep_reason(const presto_sweep *sweep);
 /** Score all results again with other weights (best, reason and commands follow). */

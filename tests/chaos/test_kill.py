@@ -191,9 +191,10 @@ class Interrupt(ChaosCase):
             process = self.start("presto-sweep", "-q", "-p", self.pipeline, "--codecs", "none,zstd:1", "--threads", "1,2",
                                  "--samples", "30", "--runs", "2", "-o", out, self.make_photos())
             _, message = self.interrupt(process, self.random.random() * 1.5)
-            left = sorted(str(p.relative_to(out)) for p in out.rglob("*")) if out.exists() else []
-            if process.returncode != 0:
-                self.assertEqual(left, [], message)
+            left = {str(p.relative_to(out)) for p in out.rglob("*")} if out.exists() else set()
+            if process.returncode != 0:  # what was measured until then is kept
+                whole = {"trials.jsonl", "results.json", "results.csv", "strategy.yaml", "report.html"}
+                self.assertLessEqual(left, whole, message)
 
 
 if __name__ == "__main__":

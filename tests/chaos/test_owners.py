@@ -152,7 +152,7 @@ class Owners(ChaosCase):
             self.finish(process)
         self.assertEqual(process.returncode, 0)
         self.assertFalse((out / LOCK).exists())
-        self.assertEqual(run(*command).returncode, 0)
+        self.assertEqual(run(*command, "--force").returncode, 0)
 
     def test_a_killed_writer_is_in_nobodys_way(self):
         for resumed in (["-s", "8"], ["--shard-bytes", "100KiB"]):
@@ -360,7 +360,8 @@ class Planted(ChaosCase):
 
     def test_links_beside_results_and_states(self):
         out = self.shared()
-        self.plant(out, *(f".{name}.partial" for name in ("results.json", "results.csv", "strategy.yaml", "report.html")))
+        self.plant(out, *(f".{name}.partial" for name in ("results.json", "results.csv", "strategy.yaml", "report.html",
+                                                          "trials.jsonl")))
         done = run("presto-sweep", "-q", "-p", self.pipeline, "--codecs", "none", "--threads", "1", "--splits", "resized",
                    "--samples", "3", "--runs", "1", "--run-time", "0.01", "-o", out, self.make_photos())
         self.assertEqual(done.returncode, 0, done.stderr)

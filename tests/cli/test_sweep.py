@@ -8,6 +8,7 @@ import os
 import pty
 import re
 import shlex
+import shutil
 import signal
 import struct
 import subprocess
@@ -46,8 +47,10 @@ class Sweep(Case):
 
     def test_the_results_are_written_and_the_trials_are_gone(self):
         names = {path.name for path in self.out.iterdir()}
-        self.assertEqual(names - {"report.html"}, {"results.csv", "results.json", "strategy.yaml"})
-        self.assertIn(f"In {self.out}: {', '.join(sorted(names))}\n", self.done.stdout.decode())
+        self.assertEqual(names - {"report.html"}, {"results.csv", "results.json", "strategy.yaml",
+                                                   "trials.jsonl"})
+        listed = sorted(names - {"trials.jsonl"})
+        self.assertIn(f"In {self.out}: {', '.join(listed)}\n", self.done.stdout.decode())
         results = json.loads((self.out / "results.json").read_text())
         self.assertEqual(results["schema"], 1)
         with open(self.out / "results.csv", newline="") as table:
@@ -133,7 +136,9 @@ class Sweep(Case):
                                 (["--weights", "a,0,1"], "'a'"), (["--codecs", "none,zst"], "zst"),
                                 (["--splits", "nose"], "nose"), (["--runs", "0"], "'0'"),
                                 (["--run-time", "-1"], "'-1'"), (["--run-time", "nan"], "'nan'"),
-                                (["--run-time", "3601"], "'3601'")]:
+                                (["--run-time", "3601"], "'3601'"), (["--target", "fast"], "fast"),
+                                (["--target", "0/s"], "above 0"), (["--max-storage", "1 elephant"], "elephant"),
+                                (["--on-error", "shrug"], "shrug")]:
             with self.subTest(arguments=arguments):
                 self.assert_usage(run("presto-sweep", *base, *arguments, self.make_photos()), part)
 
@@ -180,18 +185,145 @@ class Sweep(Case):
             self.assertIn(b"[", seen)
             self.assertLess(max(len(line) for line in lines), columns)
 
-    def test_an_interrupted_sweep_leaves_no_trials(self):
+    SMALL = ("--splits", "unprocessed,concatenated,resized", "--codecs", "none", "--threads", "1", "--samples", "4",
+             "--run-time", "0")
+
+    def interrupted(self, out, *more):
+        """The finished process of a sweep that got Ctrl-C after a few runs, and what it printed."""
+        process = subprocess.Popen([TOOLS / "presto-sweep", "-q", "-p", self.pipeline, *self.SMALL, "--runs", "400",
+                                    *more, "-o", out, self.make_photos()], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        deadline = time.monotonic() + 100
+        journal = out / "trials.jsonl"
+        while process.poll() is None and time.monotonic() < deadline:
+            if journal.exists() and journal.read_bytes().count(b"\n") > 8:
+                break
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        printed = [text.decode() for text in process.communicate(timeout=100)]
+        self.assertEqual(process.returncode, -signal.SIGINT, printed)
+        return printed
+
+    def test_an_interrupted_sweep_shows_what_it_has_and_goes_on_from_there(self):
+        out = self.new("sweep")
+        table, said = self.interrupted(out)
+        self.assertIn("* Recommended:", table)
+        self.assertIn("stopped early: 3 of 3 strategies", table.replace("\n ", ""))
+        self.assertIn("--resume", said)
+        self.assertFalse((out / "trials").exists())
+        self.assertTrue(json.loads((out / "results.json").read_text())["is_stopped"])
+        before = (out / "trials.jsonl").read_bytes()
+        runs = max(before.count(b'{"strategy":%d,"cold"' % i) for i in range(3)) + 2
+        done = run("presto-sweep", "-q", "-p", self.pipeline, *self.SMALL, "--runs", runs, "--resume", "-o", out,
+                   self.make_photos())
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        after = (out / "trials.jsonl").read_bytes()
+        self.assertTrue(after.startswith(before))
+        self.assertEqual(after.count(b'"cold"'), 3 * runs)
+        self.assertEqual(after.count(b'"preparation_s"'), 2)
+        results = json.loads((out / "results.json").read_text())
+        self.assertFalse(results["is_stopped"])
+        self.assertEqual([len(result["cold"]["runs"]) for result in results["results"]], [runs] * 3)
+        walls = [json.loads(line)["cold"]["wall_s"] for line in after.decode().splitlines() if '"strategy":1,"cold"' in line]
+        self.assertEqual([f"{wall:.6g}" for wall in walls],
+                         [f"{r['wall_s']:.6g}" for r in results["results"][1]["cold"]["runs"]])
+
+    def test_a_journal_of_another_sweep_or_with_damage_is_refused(self):
+        out = self.new("sweep")
+        self.interrupted(out)
+        journal = out / "trials.jsonl"
+        content = journal.read_bytes()
+        done = run("presto-sweep", "-q", "-p", self.pipeline, *self.SMALL, "--seed", "5", "--resume", "-o", out,
+                   self.make_photos())
+        self.assert_fails(done, 2, "trials.jsonl", "of a sweep with other options")
+        lines = content.splitlines(keepends=True)
+        for damage in (b"[]\n", b"{\n", b'{"strategy":99}\n', b'{"strategy":0,"cold":{}}\n',
+                       b'{"strategy":-1}\n', lines[1].replace(b'"samples":4', b'"samples":"4"')):
+            with self.subTest(damage=damage):
+                journal.write_bytes(lines[0] + damage + b"".join(lines[2:]))
+                done = run("presto-sweep", "-q", "-p", self.pipeline, *self.SMALL, "--runs", "400", "--resume", "-o", out,
+                           self.make_photos())
+                self.assert_fails(done, 1, "trials.jsonl", "line 2")
+        journal.write_bytes(content[:-7])  # a crash in the middle of a line
+        runs = content.count(b'"strategy":0,"cold"') + 1
+        done = run("presto-sweep", "-q", "-p", self.pipeline, *self.SMALL, "--runs", runs, "--resume", "-o", out,
+                   self.make_photos())
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_stopped_before_anything_was_measured_it_leaves_nothing(self):
         out = self.new("sweep")
         process = subprocess.Popen([TOOLS / "presto-sweep", "-p", self.pipeline, "--runs", "500", "-o", out,
                                     self.make_photos()], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         deadline = time.monotonic() + 60
         while not (out / "trials").exists() and process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.01)
-        time.sleep(0.3)
+            time.sleep(0.001)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=100)
         self.assertEqual(process.returncode, -signal.SIGINT)
-        self.assertEqual(list(out.iterdir()), [])
+        self.assertFalse((out / "trials").exists())
+        if not (out / "trials.jsonl").exists():
+            self.assertEqual(list(out.iterdir()), [])
+
+    def test_results_are_not_replaced_unasked(self):
+        out = self.new("sweep")
+        command = ["presto-sweep", "-q", "-p", self.pipeline, *self.SMALL, "--runs", "1", "-o", out, self.make_photos()]
+        self.assertEqual(run(*command).returncode, 0)
+        before = (out / "results.json").read_bytes()
+        self.assert_fails(run(*command), 1, "--force", "--resume")
+        self.assertEqual((out / "results.json").read_bytes(), before)
+        self.assertEqual(run(*command, "--force").returncode, 0)
+        self.assertNotEqual((out / "results.json").read_bytes(), before)
+
+    def test_a_target_is_reached_by_the_cheapest_or_missed_by_the_nearest(self):
+        for target, limits, part in (("0.001/s", "keeps", "above the target of 0.001 samples/s"),
+                                     ("1000000000000", "misses target", "No strategy reaches the target")):
+            out = self.new("sweep")
+            done = run("presto-sweep", "-q", "-p", self.pipeline, *self.SMALL, "--runs", "2", "--target", target, "-o", out,
+                       self.make_photos())
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            results = json.loads((out / "results.json").read_text())
+            self.assertEqual(results["recommendation"]["limits"], limits)
+            self.assertIn(part, results["recommendation"]["reason"])
+            if limits == "keeps":  # everything reaches it: what stores least
+                least = min(results["results"], key=lambda result: result["total_stored_bytes"])
+                self.assertEqual(results["recommendation"]["split"], least["split"])
+                self.assertIn("=: reaches the target", done.stdout.decode().replace("\n", " "))
+            self.assertIn(part.split()[0], done.stdout.decode())
+
+    def test_limits_of_storage_leave_strategies_out(self):
+        out = self.new("sweep")
+        done = run("presto-sweep", "-q", "-p", self.pipeline, *self.SMALL, "--runs", "1", "-o", out, self.make_photos())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        sizes = {r["split"]: r["total_stored_bytes"] for r in json.loads((out / "results.json").read_text())["results"]}
+        self.assertLess(sizes["concatenated"], sizes["resized"])
+        limit = int((sizes["concatenated"] + sizes["resized"]) / 2)
+        done = run("presto-sweep", "-q", "-p", self.pipeline, *self.SMALL, "--runs", "1", "--force", "--max-storage", limit,
+                   "-o", out, self.make_photos())
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        results = json.loads((out / "results.json").read_text())
+        self.assertIsNone({r["split"]: r["score"] for r in results["results"]}["resized"])
+        self.assertNotEqual(results["recommendation"]["split"], "resized")
+        self.assertIn("resized", done.stdout.decode())
+        done = run("presto-sweep", "-q", "-p", self.pipeline, *self.SMALL, "--runs", "1", "--force", "--max-storage", "1",
+                   "-o", out, self.make_photos())
+        self.assertIn("No strategy keeps the limits", json.loads((out / "results.json").read_text())["recommendation"]["reason"])
+
+    def test_broken_files_end_it_or_are_left_out(self):
+        photos = self.new("photos")
+        shutil.copytree(self.make_photos(), photos)
+        broken = sorted(photos.rglob("*.jpg"))[3]
+        broken.write_bytes(broken.read_bytes()[:500])
+        base = ["presto-sweep", "-q", "-p", self.pipeline, "--splits", "unprocessed,resized", "--codecs", "none", "--threads",
+                "1", "--runs", "1", "--run-time", "0"]
+        done = run(*base, "-o", self.new("sweep"), photos)
+        self.assert_fails(done, 3, broken.name, "--on-error skip")
+        out = self.new("sweep")
+        done = run(*base, "--on-error", "skip:1", "-o", out, photos)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn(f"1 of {self.photo_count} samples cannot be processed", done.stdout.decode().replace("\n  ", " "))
+        results = json.loads((out / "results.json").read_text())["results"]
+        self.assertEqual([r["cold"]["runs"][0]["samples"] for r in results], [self.photo_count - 1] * 2)
+        done = run(*base, "--on-error", "skip:0", "-o", self.new("sweep"), photos)
+        self.assert_fails(done, 3, broken.name)
 
 
 if __name__ == "__main__":

@@ -63,6 +63,57 @@ START_TEST(failed_strategies_neither_win_nor_move_the_scale) {
 }
 END_TEST
 
+static presto__choice choose_within(presto__merit *merits, size_t count, presto_sweep_limits limits,
+                                    bool *is_equal_out) {
+    double scores[8];
+    const presto__contest contest = {merits, count, {0, 0, 1}};
+    return presto__choose(merits, &contest, &limits, scores, is_equal_out);
+}
+
+START_TEST(with_a_target_the_cheapest_that_reaches_it_in_every_run_is_chosen) {
+    presto__merit merits[] = {STEADY(0, 100, 10),
+                              STEADY(50, 200, 40),
+                              STEADY(100, 400, 30),
+                              {true, 10, 150, {19, 40, 41, 3}, 2},
+                              {true, 10, 120, {36.5, 40, 41, 3}, 2}};
+    bool reaches[5];
+    presto__choice choice =
+        choose_within(merits, 5, (presto_sweep_limits){.target_samples_per_s = 36.3}, reaches);
+    ck_assert_int_eq(choice.verdict, PRESTO_SWEEP_KEEPS);
+    ck_assert_uint_eq(choice.best, 4);
+    const bool wanted[] = {false, true, false, false, true};
+    ck_assert_mem_eq(reaches, wanted, sizeof wanted);
+    /* A slow run counts as at most a tenth below the median. */
+    choice = choose_within(merits, 5, (presto_sweep_limits){.target_samples_per_s = 36}, reaches);
+    ck_assert_uint_eq(choice.best, 4);
+    ck_assert(reaches[3]);
+    choice = choose_within(merits, 3, (presto_sweep_limits){.target_samples_per_s = 41}, reaches);
+    ck_assert_int_eq(choice.verdict, PRESTO_SWEEP_MISSES);
+    ck_assert_uint_eq(choice.best, 1);
+}
+END_TEST
+
+START_TEST(limits_leave_out_what_exceeds_them_unless_that_is_all) {
+    presto__merit merits[3];
+    bool is_equal[3];
+    memcpy(merits, three, sizeof merits);
+    presto__choice choice =
+        choose_within(merits, 3, (presto_sweep_limits){.most_stored_bytes = 150}, is_equal);
+    ck_assert_uint_eq(choice.best, 0);
+    ck_assert_int_eq(choice.verdict, PRESTO_SWEEP_KEEPS);
+    memcpy(merits, three, sizeof merits);
+    choice = choose_within(merits, 3, (presto_sweep_limits){.most_preparation_s = 60}, is_equal);
+    ck_assert_uint_eq(choice.best, 1);
+    memcpy(merits, three, sizeof merits);
+    choice = choose_within(merits, 3, (presto_sweep_limits){.most_stored_bytes = 99}, is_equal);
+    ck_assert_uint_eq(choice.best, 1);
+    ck_assert_int_eq(choice.verdict, PRESTO_SWEEP_EXCEEDS);
+    memcpy(merits, three, sizeof merits);
+    choice = choose_within(merits, 3, (presto_sweep_limits){0}, is_equal);
+    ck_assert_int_eq(choice.verdict, PRESTO_SWEEP_FREE);
+}
+END_TEST
+
 START_TEST(weights_that_say_nothing_are_refused) {
     presto_error err;
     const presto_weights bad[] = {{0, 0, 0}, {-1, 0, 2}, {NAN, 1, 1}, {INFINITY, 0, 0}};
@@ -231,13 +282,39 @@ START_TEST(other_weights_change_best_reason_and_commands) {
 }
 END_TEST
 
+START_TEST(the_reason_tells_how_the_best_stands_to_the_target) {
+    presto_sweep *sweep = made_sweep(false);
+    presto_error err;
+    sweep->limits.target_samples_per_s = 500;
+    ck_assert_ok(presto_sweep_score(sweep, &sweep->weights, &err), &err);
+    ck_assert_uint_eq(presto_sweep_best(sweep), 0); /* 110 MB at 792 samples/s or more */
+    ck_assert_ptr_nonnull(strstr(presto_sweep_reason(sweep),
+                                 "Its slowest run is 58 % above the target of 500 samples/s; of 2 "
+                                 "strategies that reach it, it needs least."));
+    sweep->limits.target_samples_per_s = 1000;
+    ck_assert_ok(presto_sweep_score(sweep, &sweep->weights, &err), &err);
+    ck_assert_uint_eq(presto_sweep_best(sweep), 2);
+    ck_assert_ptr_nonnull(strstr(presto_sweep_reason(sweep), "no other strategy reaches it."));
+    sweep->limits.target_samples_per_s = 9000;
+    ck_assert_ok(presto_sweep_score(sweep, &sweep->weights, &err), &err);
+    ck_assert_uint_eq(presto_sweep_best(sweep), 2);
+    ck_assert_ptr_nonnull(strstr(presto_sweep_reason(sweep),
+                                 "No strategy reaches the target of 9,000 samples/s: this is the "
+                                 "nearest, limited by "));
+    presto_sweep_free(sweep);
+}
+END_TEST
+
 int main(void) {
     const TTest *const tests[] = {
         scores_are_the_ones_worked_out_by_hand,
         each_weight_alone_finds_its_own_best,
         equal_values_count_as_one_and_ties_go_to_the_cheaper,
         failed_strategies_neither_win_nor_move_the_scale,
+        with_a_target_the_cheapest_that_reaches_it_in_every_run_is_chosen,
+        limits_leave_out_what_exceeds_them_unless_that_is_all,
         weights_that_say_nothing_are_refused,
+        the_reason_tells_how_the_best_stands_to_the_target,
         the_reason_gives_rate_gain_storage_time_and_what_is_saved,
         of_scores_equal_within_the_spread_the_cheapest_is_recommended,
         a_run_gone_astray_makes_nothing_equal_to_much_slower_strategies,

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The choice: by score, among the strategies that keep the limits of storage and preparation; or,
+ * with a target, the cheapest of those that reach it.
+ */
+#include "profile_internal.h"
+
+#include <math.h>
+
+presto_status presto__limits_check(const presto_sweep_limits *limits, presto_error *err) {
+    if (!(limits->target_samples_per_s >= 0) || !isfinite(limits->target_samples_per_s))
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "a target of %g samples/s: 0 or more are possible",
+                           limits->target_samples_per_s);
+    if (!(limits->most_preparation_s >= 0))
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "at most %g s of preparation: 0 or more are possible",
+                           limits->most_preparation_s);
+    return PRESTO_OK;
+}
+
+static bool keeps(const presto__merit *merit, const presto_sweep_limits *limits) {
+    return (limits->most_stored_bytes == 0 ||
+            merit->stored_bytes <= (double)limits->most_stored_bytes) &&
+           (limits->most_preparation_s <= 0 || merit->preparation_s <= limits->most_preparation_s);
+}
+
+/* Leaves out what exceeds the limits. False if that is all; then nothing is left out. */
+static bool apply_limits(presto__merit *merits, size_t count, const presto_sweep_limits *limits) {
+    size_t left = 0;
+    for (size_t i = 0; i < count; i++)
+        left += merits[i].counts && keeps(&merits[i], limits);
+    for (size_t i = 0; i < count && left > 0; i++)
+        merits[i].counts = merits[i].counts && keeps(&merits[i], limits);
+    return left > 0;
+}
+
+static size_t mark_reaching(const presto__contest *contest, double target, bool *reaches_out) {
+    size_t count = 0;
+    for (size_t i = 0; i < contest->count; i++) {
+        const presto__merit *merit = &contest->merits[i];
+        reaches_out[i] = merit->counts && presto__merit_slowest_rate(merit) >= target;
+        count += reaches_out[i];
+    }
+    return count;
+}
+
+presto__choice presto__choose(presto__merit *merits, const presto__contest *contest,
+                              const presto_sweep_limits *limits, double *scores_out,
+                              bool *is_equal_out) {
+    double target = limits->target_samples_per_s;
+    bool has_limits = limits->most_stored_bytes > 0 || limits->most_preparation_s > 0;
+    presto__choice choice = {.verdict =
+                                 has_limits || target > 0 ? PRESTO_SWEEP_KEEPS : PRESTO_SWEEP_FREE};
+    if (has_limits && !apply_limits(merits, contest->count, limits))
+        choice.verdict = PRESTO_SWEEP_EXCEEDS;
+    choice.first = presto__score(contest, scores_out);
+    if (target > 0 && mark_reaching(contest, target, is_equal_out) > 0) {
+        choice.best = presto__score_cheapest(contest, is_equal_out);
+        return choice;
+    }
+    presto__contest fastest = *contest;
+    if (target > 0) {
+        fastest.weights = (presto_weights){0, 0, 1};
+        choice.first = presto__score(&fastest, scores_out);
+        if (choice.verdict == PRESTO_SWEEP_KEEPS)
+            choice.verdict = PRESTO_SWEEP_MISSES;
+    }
+    presto__score_equals(&fastest, scores_out, choice.first, is_equal_out);
+    choice.best = presto__score_cheapest(&fastest, is_equal_out);
+    return choice;
+}

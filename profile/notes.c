@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a reader of a sweep's figures must know: how they were taken, and what disturbed them. */
+#include "profile_internal.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* If other processes use more of the processors than this, a note says so. */
+#define BUSY_PART 0.1
+
+presto_status presto__add_note(presto_sweep *sweep, presto_error *err, const char *format, ...) {
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    char **notes = realloc(sweep->notes, (sweep->note_count + 1) * sizeof *notes);
+    if (notes == NULL)
+        return presto_fail_memory(err, (sweep->note_count + 1) * sizeof *notes);
+    sweep->notes = notes;
+    char *copy = strdup(text);
+    if (copy == NULL)
+        return presto_fail_memory(err, strlen(text) + 1);
+    notes[sweep->note_count++] = copy;
+    return PRESTO_OK;
+}
+
+/* Finds cold epochs that were not cold: their bytes came from the page cache. */
+static presto_status note_warm_cold_epochs(presto_sweep *sweep, presto_error *err) {
+    double read = 0;
+    double from_disk = 0;
+    for (size_t i = 0; i < sweep->trial_count; i++) {
+        const presto__trial *trial = &sweep->trials[i];
+        for (size_t r = 0; r < trial->cold_count; r++) {
+            read += (double)trial->cold[r].read_bytes;
+            from_disk += trial->cold[r].measure.disk_read_bytes;
+        }
+    }
+    if (isnan(from_disk))
+        return presto__add_note(
+            sweep, err,
+            "the system does not tell what is read from disk, so that nothing shows "
+            "whether cold epochs were cold");
+    if (from_disk >= read / 2)
+        return PRESTO_OK;
+    return presto__add_note(
+        sweep, err,
+        "cold epochs were not cold: %.0f %% of their bytes came from disk (file system %s); "
+        "the page cache could not be dropped, or the storage is memory",
+        read > 0 ? 100 * from_disk / read : 0.0, sweep->facts.filesystem);
+}
+
+/* Processor time that others used while epochs ran, relative to all that was available. */
+static presto_status note_busy_machine(presto_sweep *sweep, presto_error *err) {
+    double others_s = 0;
+    double wall_s = 0;
+    for (size_t i = 0; i < sweep->trial_count; i++) {
+        const presto__trial *trial = &sweep->trials[i];
+        for (size_t r = 0; r < trial->cold_count + trial->cached_count; r++) {
+            const presto__measure *measure = r < trial->cold_count
+                                                 ? &trial->cold[r].measure
+                                                 : &trial->cached[r - trial->cold_count].measure;
+            others_s += measure->machine_busy_s - measure->cpu_user_s - measure->cpu_system_s;
+            wall_s += measure->wall_s;
+        }
+    }
+    long machine_cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    double part = others_s / (wall_s * (double)(machine_cpus > 0 ? machine_cpus : 1));
+    if (!(part > BUSY_PART))
+        return PRESTO_OK;
+    return presto__add_note(
+        sweep, err,
+        "other processes used %.0f %% of the processors while epochs were measured: "
+        "repeat the sweep on an idle machine for figures to rely on",
+        fmin(part, 1) * 100);
+}
+
+/* Finds runs far below the wanted time because their number of epochs is limited. */
+static presto_status note_short_runs(presto_sweep *sweep, presto_error *err) {
+    const presto__epochs *shortest = NULL;
+    for (size_t i = 0; i < sweep->trial_count; i++)
+        for (size_t r = 0; r < sweep->trials[i].cold_count; r++)
+            if (shortest == NULL ||
+                sweep->trials[i].cold[r].measure.wall_s < shortest->measure.wall_s)
+                shortest = &sweep->trials[i].cold[r];
+    if (shortest == NULL || shortest->measure.wall_s >= sweep->run_s / 2 ||
+        sweep->facts.samples == sweep->facts.source_samples)
+        return PRESTO_OK;
+    return presto__add_note(
+        sweep, err,
+        "the shortest run took %.0f ms for %ju cold epoch%s: with more samples the "
+        "start of the threads would weigh less",
+        shortest->measure.wall_s * 1e3, (uintmax_t)shortest->epochs,
+        presto_plural(shortest->epochs));
+}
+
+static presto_status note_cache_too_small(presto_sweep *sweep, presto_error *err) {
+    const presto_strategy_result *best = &sweep->trials[sweep->best].result;
+    if (sweep->facts.memory_bytes == 0 ||
+        best->total_stored_bytes <= (double)sweep->facts.memory_bytes)
+        return PRESTO_OK;
+    char stored[PRESTO_TEXT_BYTES];
+    char memory[PRESTO_TEXT_BYTES];
+    return presto__add_note(
+        sweep, err,
+        "cached epochs are out of reach for the whole dataset on this machine: %s do not "
+        "fit into %s of memory",
+        presto_format_bytes(best->total_stored_bytes, stored),
+        presto_format_bytes((double)sweep->facts.memory_bytes, memory));
+}
+
+static presto_status note_stop(presto_sweep *sweep, presto_error *err) {
+    size_t measured = 0;
+    for (size_t i = 0; i < sweep->trial_count; i++)
+        measured += sweep->trials[i].cold_count > 0;
+    return presto__add_note(sweep, err,
+                            "stopped early: %zu of %zu strategies have been measured, some in "
+                            "fewer runs than wanted",
+                            measured, sweep->trial_count);
+}
+
+presto_status presto__write_notes(presto_sweep *sweep, presto_error *err) {
+    const presto_sweep_facts *facts = &sweep->facts;
+    char samples[PRESTO_TEXT_BYTES];
+    char all[PRESTO_TEXT_BYTES];
+    if (facts->samples < facts->source_samples)
+        PRESTO_TRY(presto__add_note(sweep, err, "measured on %s %s of %s; totals are extrapolated",
+                                    sweep->is_spread ? "an even selection of" : "the first",
+                                    presto_format_count(facts->samples, samples),
+                                    presto_format_things(facts->source_samples, "sample", all)));
+    if (sweep->is_stopped)
+        PRESTO_TRY(note_stop(sweep, err));
+    PRESTO_TRY(note_warm_cold_epochs(sweep, err));
+    PRESTO_TRY(note_busy_machine(sweep, err));
+    PRESTO_TRY(note_short_runs(sweep, err));
+    return note_cache_too_small(sweep, err);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What all that runs trials needs: their end, and word to the user. */
+#include "trial_internal.h"
+
+#include <stdlib.h>
+
+#include "../base/folder_internal.h"
+
+void presto__trial_remove(presto__trial *trial) {
+    if (trial->dir != NULL)
+        (void)presto__folder_remove(trial->dir, NULL);
+    free(trial->dir);
+    trial->dir = NULL;
+    trial->dir_bytes = 0;
+}
+
+void presto__trial_done(presto__trial *trial) {
+    presto__trial_remove(trial);
+    for (size_t i = 0; i < trial->cold_count; i++)
+        free(trial->cold[i].costs);
+    for (size_t i = 0; i < trial->cached_count; i++)
+        free(trial->cached[i].costs);
+    free(trial->cold);
+    free(trial->cached);
+    free(trial->preparations);
+}
+
+presto_status presto__runner_report(presto__runner *runner, const presto_strategy *strategy,
+                                    const presto_strategy_result *result, presto_error *err) {
+    const presto_sweep_options *options = runner->options;
+    if (options->on_trial == NULL ||
+        options->on_trial(options->on_trial_user, strategy, runner->done, runner->total, result))
+        return PRESTO_OK;
+    return presto_fail(err, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "the sweep was stopped");
+}
