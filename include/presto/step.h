@@ -37,7 +37,8 @@ typedef enum presto_option_kind {
     PRESTO_OPTION_CHOICE,    /* one of `choices` */
     PRESTO_OPTION_TEXT_LIST, /* a YAML sequence of texts */
     PRESTO_OPTION_FILE,      /* a path; in a pipeline file relative to that file's folder */
-    PRESTO_OPTION_FLOAT_LIST /* a YAML sequence of numbers */
+    PRESTO_OPTION_FLOAT_LIST, /* a YAML sequence of numbers */
+    PRESTO_OPTION_VALUE_LIST  /* a YAML sequence of texts and numbers, each given as its text */
 } presto_option_kind;
 
 typedef struct presto_option_type {
@@ -64,7 +65,7 @@ typedef struct presto_option {
     const char *text; /* TEXT; FILE, as it can be opened; CHOICE, one of the table's pointers */
     int choice;       /* position in `choices` */
     union {
-        const char *const *texts; /* TEXT_LIST */
+        const char *const *texts; /* TEXT_LIST, VALUE_LIST */
         const double *numbers;    /* FLOAT_LIST */
     };
     union {

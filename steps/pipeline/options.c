@@ -34,6 +34,8 @@ const char *presto__option_kind_text(presto_option_kind kind) {
         return "a file's path";
     case PRESTO_OPTION_FLOAT_LIST:
         return "a list of numbers";
+    case PRESTO_OPTION_VALUE_LIST:
+        return "a list of texts and numbers";
     }
     return "?";
 }
@@ -143,7 +145,11 @@ static presto_status parse_texts(const value_place *place, const presto__yaml_no
         return presto_fail_memory(place->err, (node->count + 1) * sizeof *texts);
     size_t used = 0;
     for (const presto__yaml_node *entry = node->first; entry != NULL; entry = entry->next) {
-        if (!presto__yaml_is_text(entry))
+        double number;
+        bool is_value =
+            presto__yaml_is_text(entry) ||
+            (place->type->kind == PRESTO_OPTION_VALUE_LIST && presto__yaml_number(entry, &number));
+        if (!is_value)
             return fail_kind(place, entry);
         texts[used++] = entry->text;
     }
@@ -178,8 +184,8 @@ static presto_status parse_list(const value_place *place, const presto__yaml_nod
     if (node->first == NULL)
         return presto__yaml_fail(node, place->err, "%s: option '%s' is an empty list", place->owner,
                                  place->type->name);
-    return place->type->kind == PRESTO_OPTION_TEXT_LIST ? parse_texts(place, node, value)
-                                                        : parse_numbers(place, node, value);
+    return place->type->kind == PRESTO_OPTION_FLOAT_LIST ? parse_numbers(place, node, value)
+                                                         : parse_texts(place, node, value);
 }
 
 /* Join folder and file in front of which `prefix_bytes` of the text stand that are no path. */
@@ -263,6 +269,7 @@ static presto_status parse_value(const value_place *place, const presto__yaml_no
         return parse_choice(place, node, value);
     case PRESTO_OPTION_TEXT_LIST:
     case PRESTO_OPTION_FLOAT_LIST:
+    case PRESTO_OPTION_VALUE_LIST:
         return parse_list(place, node, value);
     case PRESTO_OPTION_FILE:
         return parse_file(place, node, value);
@@ -273,9 +280,10 @@ static presto_status parse_value(const value_place *place, const presto__yaml_no
 /* A default is parsed like a YAML value; lists are split at commas. */
 static presto_status parse_default(const value_place *place, presto_option *value) {
     const char *text = place->type->default_text;
-    bool is_numbers = place->type->kind == PRESTO_OPTION_FLOAT_LIST;
+    presto_option_kind kind = place->type->kind;
+    bool is_numbers = kind == PRESTO_OPTION_FLOAT_LIST;
     presto__yaml_node node = {.kind = PRESTO__YAML_SCALAR, .text = text, .is_plain = true};
-    if (place->type->kind != PRESTO_OPTION_TEXT_LIST && !is_numbers) {
+    if (kind != PRESTO_OPTION_TEXT_LIST && kind != PRESTO_OPTION_VALUE_LIST && !is_numbers) {
         node.is_plain = place->type->kind != PRESTO_OPTION_TEXT;
         return parse_value(place, &node, value);
     }
@@ -362,9 +370,10 @@ static json_t *option_to_json(const presto_option_type *type, const presto_optio
         return json_string(value->text);
     case PRESTO_OPTION_TEXT_LIST:
     case PRESTO_OPTION_FLOAT_LIST:
+    case PRESTO_OPTION_VALUE_LIST:
         break;
     }
-    bool is_texts = type->kind == PRESTO_OPTION_TEXT_LIST;
+    bool is_texts = type->kind != PRESTO_OPTION_FLOAT_LIST;
     json_t *list = json_array();
     for (size_t i = 0; i < (is_texts ? value->text_count : value->number_count); i++) {
         json_t *entry = is_texts ? json_string(value->texts[i]) : json_real(value->numbers[i]);
