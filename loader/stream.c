@@ -115,6 +115,18 @@ static presto_status make_plan(presto_stream *stream, const char *from,
     return plan_steps(stream, (step_range){first, last}, cut, spec, err);
 }
 
+presto_status presto__stream_plan_again(presto_stream *stream, const presto_stream_options *options,
+                                        const presto_tensor_spec *spec, presto_error *err) {
+    const char *from = options->from;
+    if (from == NULL && stream->dataset != NULL)
+        from = presto_dataset_get_info(stream->dataset)->split;
+    presto_plan_free(stream->plan);
+    presto_plan_free(stream->cache_plan);
+    stream->plan = NULL;
+    stream->cache_plan = NULL;
+    return make_plan(stream, from != NULL ? from : PRESTO_UNPROCESSED, options, spec, err);
+}
+
 static presto_status open_dataset(presto_stream *stream, const char *const *paths,
                                   size_t path_count, const presto_stream_options *options,
                                   presto_error *err) {

@@ -60,7 +60,8 @@ static presto_status check_feature(const presto_stream *stream, const char *name
     const presto_feature_spec *features = presto_source_features(stream->source, &count);
     bool is_foreign = stream->dataset != NULL && !presto_dataset_is_ours(stream->dataset);
     char have[300] = "";
-    if (is_foreign)
+    size_t part_count;
+    if (is_foreign || (count == 0 && presto_source_parts(stream->source, &part_count) != NULL))
         return PRESTO_OK;
     for (size_t i = 0; i < count; i++) {
         if (strcmp(features[i].name, name) == 0)

@@ -6,6 +6,7 @@
 #ifndef PRESTO_TOOLS_LOAD_H
 #define PRESTO_TOOLS_LOAD_H
 
+#include <presto/mix.h>
 #include <presto/stream.h>
 #include <presto/sweep.h>
 
@@ -15,6 +16,11 @@
 #include "sink.h"
 
 typedef struct load {
+    presto_mix_input mix[PRESTO_MIX_MOST_INPUTS];
+    char *mix_paths[PRESTO_MIX_MOST_INPUTS];
+    size_t mix_count; /* 0: the operands are the input */
+    presto_mix_epoch mix_epoch;
+    bool has_mix_epoch;
     presto_stream_options input; /* points to `reading` and `loader` */
     presto_pipeline_options reading;
     presto_loader_options loader;

@@ -7,6 +7,9 @@
 #include "cli.h"
 
 static const char *input_kind(const presto_stream *stream) {
+    size_t parts;
+    if (presto_source_parts(stream->source, &parts) != NULL)
+        return "mix";
     return stream->dataset == NULL                   ? "raw source"
            : presto_dataset_is_ours(stream->dataset) ? "dataset"
                                                      : "TFRecord files without dataset.json";

@@ -40,6 +40,8 @@ enum {
     OPT_CACHE,
     OPT_STATE,
     OPT_STATE_INTERVAL,
+    OPT_MIX,
+    OPT_MIX_EPOCH,
     MAX_THREADS = 1024,
     STATE_INTERVAL_S = 30,
 };
@@ -54,6 +56,14 @@ static const cli_option options[] = {
     {OPT_TO, "to", "REPRESENTATION", "stop there [default: the end of the pipeline]"},
     {OPT_STRATEGY, "strategy", "FILE",
      "threads, batch, seed and pipeline from presto-sweep's strategy.yaml; options given here win"},
+    {OPT_MIX, "mix", "PATH=WEIGHT",
+     "mix this input with others, given several times instead of operands: each gets its share of "
+     "the stream by weight, evenly and exactly, and has epochs and a shuffle of its own. The "
+     "features and the steps that remain must be the same"},
+    {OPT_MIX_EPOCH, "mix-epoch", "END",
+     "an epoch of the mix ends with the longest input (shorter ones are repeated), with the "
+     "shortest (the others go on in the next epoch), or has WEIGHT epochs of each (weights) "
+     "[default: longest]"},
     {OPT_VERIFY, "verify", "LEVEL", "checksums to check: full, header or none [default: full]"},
     {OPT_ON_ERROR, "on-error", "POLICY",
      "what to do about a sample that is damaged, does not fit a step or cannot be read: fail, "
@@ -125,7 +135,8 @@ static const cli_program self = {
     "presto-load",
     "[OPTIONS] DIR\n"
     "[OPTIONS] [-p PIPELINE --from REPRESENTATION] FILE|DIR...\n"
-    "[OPTIONS] -p PIPELINE SOURCE...",
+    "[OPTIONS] -p PIPELINE SOURCE...\n"
+    "[OPTIONS] --mix PATH=WEIGHT --mix PATH=WEIGHT...",
     "Stream samples to stdout: a dataset that presto-write made, any TFRecord files, or a raw "
     "source, through the steps that remain.",
     options,
@@ -183,6 +194,35 @@ static void parse_order_option(load *l, int id, const char *text) {
     } else if (id == OPT_WORLD) {
         o->range.world = cli_number("--world", text, 1, UINT64_MAX);
         l->has_world = true;
+    }
+}
+
+/* PATH=WEIGHT; PATH may have equals signs in it. */
+static void parse_mix(load *l, const char *text) {
+    const char *equals = strrchr(text, '=');
+    if (equals == NULL || equals == text)
+        cli_usage("--mix: '%s' is not PATH=WEIGHT", text);
+    if (l->mix_count == PRESTO_MIX_MOST_INPUTS)
+        cli_usage("--mix: more than %d inputs", PRESTO_MIX_MOST_INPUTS);
+    double weight = cli_fraction("--mix", equals + 1, 0, 1e9);
+    if (weight == 0)
+        cli_usage("--mix: the weight of '%s' must be more than 0", text);
+    char *path = presto_span_to_text(presto_span_of(text, (size_t)(equals - text)));
+    if (path == NULL) {
+        cli_message("out of memory");
+        exit(CLI_FAILED);
+    }
+    l->mix_paths[l->mix_count] = path;
+    l->mix[l->mix_count++] = (presto_mix_input){.path = path, .weight = weight};
+}
+
+static void parse_mix_option(load *l, int id, const char *text) {
+    static const char *const ends[] = {"longest", "shortest", "weights", NULL};
+    if (id == OPT_MIX) {
+        parse_mix(l, text);
+    } else if (id == OPT_MIX_EPOCH) {
+        l->mix_epoch = (presto_mix_epoch)cli_choice("--mix-epoch", text, ends);
+        l->has_mix_epoch = true;
     }
 }
 
@@ -315,9 +355,25 @@ static void check_inputs(const load *l, int argc, char **argv) {
     presto_strategy_file_done(&strategy);
 }
 
+static void check_mix(const load *l, int argc) {
+    if (optind < argc)
+        cli_usage("--mix names the inputs: there are no operands beside it");
+    if (l->raw_records)
+        cli_usage("--mix: --raw-records goes through files, not mixes");
+    if (l->strategy_file != NULL)
+        cli_usage("--mix: a strategy is of one dataset");
+    if (l->loader.order.shuffle == PRESTO_SHUFFLE_BUFFER)
+        cli_usage("--mix: --shuffle full or blocks:N, not buffer:N");
+}
+
 /* Refuse options that contradict each other, before any work. */
 static void check_options(load *l, int argc, char **argv) {
-    check_inputs(l, argc, argv);
+    if (l->mix_count > 0)
+        check_mix(l, argc);
+    else
+        check_inputs(l, argc, argv);
+    if (l->has_mix_epoch && l->mix_count == 0)
+        cli_usage("--mix-epoch needs --mix");
     if (l->has_rank != l->has_world)
         cli_usage("--rank and --world go together");
     if (l->has_rank && l->loader.range.rank >= l->loader.range.world)
@@ -366,6 +422,7 @@ void load_parse(load *l, int argc, char **argv) {
     l->state_interval_s = -1;
     for (int id; (id = cli_next(argc, argv, &text)) != -1;) {
         parse_input_option(l, id, text);
+        parse_mix_option(l, id, text);
         parse_order_option(l, id, text);
         parse_output_option(l, id, text);
     }

@@ -73,6 +73,7 @@ static presto_status pump(presto_loader *loader, sink *out, cli_progress *progre
             report->reader_closed = status == PRESTO_END;
             return report->reader_closed ? PRESTO_OK : status;
         }
+        report_count(report, batch);
         presto_batch_release(batch);
         state_file_keep(&report->state, loader);
         show_progress(progress, report);
@@ -202,6 +203,19 @@ static int run(load *l, const presto_stream *stream) {
     return code;
 }
 
+/* The features chosen are the only ones in which inputs that are mixed must agree. */
+static presto_status open_mix(load *l, presto_stream *stream, presto_error *err) {
+    presto_mix_options options;
+    presto_mix_options_defaults(&options);
+    options.inputs = l->mix;
+    options.input_count = l->mix_count;
+    options.epoch = l->mix_epoch;
+    options.stream = &l->input;
+    l->loader.features = (const char *const *)l->features.names;
+    l->loader.feature_count = l->features.name_count;
+    return presto_stream_open_mix(&options, stream, err);
+}
+
 static int open_and_run(load *l, const char *const *paths, size_t path_count) {
     presto_error err;
     presto_stream stream = {0};
@@ -210,7 +224,8 @@ static int open_and_run(load *l, const char *const *paths, size_t path_count) {
     load_settle_defaults(l);
     check_names(l);
     if (status >= 0)
-        status = presto_stream_open(paths, path_count, &l->input, &stream, &err);
+        status = l->mix_count > 0 ? open_mix(l, &stream, &err)
+                                  : presto_stream_open(paths, path_count, &l->input, &stream, &err);
     if (status >= 0 && l->strategy_file != NULL)
         load_check_strategy(l, &stream);
     if (status < 0) {
@@ -238,6 +253,8 @@ int main(int argc, char **argv) {
     if (code == CLI_DONE)
         code = error_report_close(&l.errors, open_and_run(&l, paths, path_count));
     feature_options_done(&l.features);
+    for (size_t i = 0; i < l.mix_count; i++)
+        free(l.mix_paths[i]);
     free(l.cache_dir);
     code = cli_close_stdout(code);
     cli_reraise();

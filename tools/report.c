@@ -19,6 +19,53 @@ static double per_second(uint64_t count, uint64_t ns) {
     return ns > 0 ? (double)count * 1e9 / (double)ns : 0;
 }
 
+void report_count(load_report *report, const presto_batch *batch) {
+    size_t count;
+    const presto_source_part *parts = presto_source_parts(report->source, &count);
+    if (parts == NULL)
+        return;
+    for (size_t row = 0; row < batch->rows; row++) {
+        size_t low = 0, high = count;
+        while (high - low > 1) {
+            size_t middle = low + (high - low) / 2;
+            if (batch->sample_numbers[row] < parts[middle].first_sample)
+                high = middle;
+            else
+                low = middle;
+        }
+        report->part_samples[low]++;
+    }
+}
+
+static void print_parts(const load_report *report) {
+    size_t count;
+    char text[PRESTO_TEXT_BYTES];
+    const presto_source_part *parts = presto_source_parts(report->source, &count);
+    for (size_t k = 0; k < count; k++)
+        cli_message("mix: %s of %s", presto_format_things(report->part_samples[k], "sample", text),
+                    parts[k].name);
+}
+
+/* The inputs of a mix; null: it is none. */
+static json_t *parts_json(const load_report *report) {
+    size_t count;
+    const presto_source_part *parts = presto_source_parts(report->source, &count);
+    json_t *array = parts == NULL ? json_null() : json_array();
+    for (size_t k = 0; k < count; k++) {
+        json_t *part = json_object();
+        const cli_count counts[] = {
+            {"input_samples", parts[k].samples},
+            {"epoch_samples", parts[k].epoch_samples},
+            {"samples", report->part_samples[k]},
+        };
+        cli_json_set(part, "path", cli_json_text(parts[k].name));
+        cli_json_set(part, "weight", cli_json_real(parts[k].weight));
+        cli_json_set_counts(part, counts, sizeof counts / sizeof counts[0]);
+        cli_json_append(array, part);
+    }
+    return array;
+}
+
 void report_print(const load_report *report) {
     presto_loader_stats stats;
     presto_loader_get_stats(report->loader, &stats);
@@ -34,6 +81,7 @@ void report_print(const load_report *report) {
         cli_message("%s skipped", presto_format_things(stats.skipped, "sample", count));
     if (stats.dropped > 0)
         cli_message("%s left out by steps", presto_format_things(stats.dropped, "sample", count));
+    print_parts(report);
     presto_verdict verdict;
     presto_loader_verdict(report->loader, &verdict);
     if (stats.samples > 0)
@@ -177,6 +225,7 @@ json_t *report_json(const load_report *report) {
     cli_json_set(object, "times", times_json(&stats));
     cli_json_set(object, "steps", steps_json(report));
     cli_json_set(object, "limit", limit_json(report));
+    cli_json_set(object, "mix", parts_json(report));
     cli_json_set(object, "notes", notes_json(report->source));
     return object;
 }

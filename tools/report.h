@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include <presto/loader.h>
+#include <presto/mix.h>
 
 #include "state_file.h"
 
@@ -17,9 +17,13 @@ typedef struct load_report {
     unsigned most_threads;  /* most threads for -j auto; 0: not auto */
     uint64_t written_bytes; /* by the sink */
     state_keeper state;     /* of --state */
-    bool complete;          /* the sequence was delivered completely */
-    bool reader_closed;     /* stdout's reader closed the pipe */
+    uint64_t part_samples[PRESTO_MIX_MOST_INPUTS]; /* a mix: delivered, of each input */
+    bool complete;                                 /* the sequence was delivered completely */
+    bool reader_closed;                            /* stdout's reader closed the pipe */
 } load_report;
+
+/** A batch was delivered. Counts by input if the source is a mix. */
+void report_count(load_report *report, const presto_batch *batch);
 
 /** Print the closing lines on stderr. */
 void report_print(const load_report *report);

@@ -67,6 +67,7 @@
 #include <presto/source.h>
 
 #include <presto/loader.h>
+#include <presto/mix.h>
 #include <presto/stream.h>
 
 #include <presto/convert.h>

@@ -30,6 +30,22 @@ PRESTO_API presto_status presto_source_open_raw(const presto_pipeline *pipeline,
                                                 const char *const *paths, size_t path_count,
                                                 presto_source **source_out, presto_error *err);
 
+/**
+ * One of the inputs of a mix (presto/mix.h). Borrowed from the source. Its samples are the numbers
+ * [first_sample, first_sample + samples) of the mix.
+ */
+typedef struct presto_source_part {
+    const char *name; /* its path */
+    double weight;    /* as given */
+    uint64_t first_sample, samples;
+    uint64_t epoch_samples; /* so many of its samples are in each epoch of the mix */
+    uint64_t reserved[3];
+} presto_source_part;
+
+/** The inputs of a mix; NULL: it is none, and *count_out is 0. Borrowed. */
+PRESTO_API const presto_source_part *presto_source_parts(const presto_source *source,
+                                                         size_t *count_out);
+
 /** The records of a dataset as samples. The dataset is borrowed and must outlive the source. */
 PRESTO_API presto_status presto_source_open_dataset(presto_dataset *dataset,
                                                     presto_source **source_out, presto_error *err);
@@ -52,7 +68,7 @@ PRESTO_API uint64_t presto_source_count(const presto_source *source);
 PRESTO_API uint64_t presto_source_bytes(const presto_source *source);
 /**
  * Keep only the first `count` samples (a smaller count for a sample sweep); count >=
- * presto_source_count changes nothing.
+ * presto_source_count changes nothing. Not for a mix, whose proportions it would change.
  */
 PRESTO_API void presto_source_truncate(presto_source *source, uint64_t count);
 

@@ -34,9 +34,9 @@ typedef enum presto_option_kind {
     PRESTO_OPTION_SIZE, /* bytes: a whole number, or a text such as 64MiB */
     PRESTO_OPTION_BOOL,
     PRESTO_OPTION_TEXT,
-    PRESTO_OPTION_CHOICE,    /* one of `choices` */
-    PRESTO_OPTION_TEXT_LIST, /* a YAML sequence of texts */
-    PRESTO_OPTION_FILE,      /* a path; in a pipeline file relative to that file's folder */
+    PRESTO_OPTION_CHOICE,     /* one of `choices` */
+    PRESTO_OPTION_TEXT_LIST,  /* a YAML sequence of texts */
+    PRESTO_OPTION_FILE,       /* a path; in a pipeline file relative to that file's folder */
     PRESTO_OPTION_FLOAT_LIST, /* a YAML sequence of numbers */
     PRESTO_OPTION_VALUE_LIST  /* a YAML sequence of texts and numbers, each given as its text */
 } presto_option_kind;

@@ -48,6 +48,8 @@ presto_status presto__loader_check_options(const presto_source *source, const pr
               options->order.shuffle == PRESTO_SHUFFLE_BLOCKS) &&
              options->order.shuffle_window == 0)
         wrong = "this shuffle needs a window of at least one record";
+    else if (options->order.shuffle == PRESTO_SHUFFLE_BUFFER && source->part_count > 0)
+        wrong = "the inputs of a mix are shuffled in full or by blocks, not through a buffer";
     else if (!(options->errors.skip_fraction >= 0 && options->errors.skip_fraction <= 1))
         wrong = "the part of samples to skip must be between 0 and 1";
     else if (options->memory.block_samples == 0 || options->memory.block_bytes == 0)

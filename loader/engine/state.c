@@ -47,11 +47,13 @@ presto_status presto_loader_save_state(const presto_loader *loader, presto_buffe
         snprintf(text, sizeof text,
                  "{\"presto_state\": %d, \"source\": \"%016" PRIx64 "\", \"samples\": %" PRIu64
                  ", \"seed\": \"%" PRIu64 "\", \"shuffle\": \"%s\", \"window\": %" PRIu64
-                 ", \"epoch\": %" PRIu64 ", \"next\": %" PRIu64 "}\n",
+                 ", \"epoch\": %" PRIu64 ", \"next\": %" PRIu64,
                  STATE_FORMAT, presto__source_digest(loader->source), loader->source->count,
                  options->order.seed, shuffle_names[options->order.shuffle], window_of(options),
                  epoch, next * options->range.world);
-    return presto_buffer_append(json_out, presto_span_of(text, (size_t)bytes), err);
+    PRESTO_TRY(presto_buffer_append(json_out, presto_span_of(text, (size_t)bytes), err));
+    PRESTO_TRY(presto__state_append_mix(loader, epoch, next * options->range.world, json_out, err));
+    return presto_buffer_append(json_out, presto_span_of_text("}\n"), err);
 }
 
 typedef struct state {
@@ -79,15 +81,16 @@ static presto_status check_state(const state *saved, const presto_source *source
     return PRESTO_OK;
 }
 
-static presto_status apply_state(const state *saved, presto_loader_options *options,
-                                 presto_error *err) {
+static presto_status apply_state(const state *saved, const presto_source *source,
+                                 presto_loader_options *options, presto_error *err) {
+    uint64_t positions = presto__loader_epoch_positions(source);
     uint64_t epoch = (uint64_t)saved->epoch;
     uint64_t next = (uint64_t)saved->next;
     /* The end of an epoch is saved as the start of the next one. */
-    if (next > 0 && saved->next >= saved->samples)
+    if (next > 0 && next >= positions)
         return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
-                           "the state is at position %" PRIu64 " of an epoch of %jd", next,
-                           (intmax_t)saved->samples);
+                           "the state is at position %" PRIu64 " of an epoch of %" PRIu64, next,
+                           positions);
     if (epoch < options->range.first_epoch)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "the state is in epoch %" PRIu64
@@ -130,9 +133,11 @@ presto_status presto_loader_load_state(presto_span json, const presto_source *so
         status = presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
                              "no state of a stream, or of another version");
     if (status == PRESTO_OK)
+        status = presto__state_check_mix(root, source, &taken, err);
+    if (status == PRESTO_OK)
         status = check_state(&saved, source, &taken, err);
     if (status == PRESTO_OK)
-        status = apply_state(&saved, &taken, err);
+        status = apply_state(&saved, source, &taken, err);
     if (status >= 0)
         presto__options_give(options, options->struct_bytes, &taken, sizeof taken);
     json_decref(root);

@@ -55,6 +55,13 @@ presto_status presto__worker_init(presto__worker *worker, presto_loader *loader,
         if (worker->hits == NULL || worker->missing == NULL)
             return presto_fail_memory(err, loader->blocking.fetch_samples * sizeof(uint64_t));
     }
+    if (loader->order.options.part_count > 0) {
+        const presto__blocking *blocking = &loader->blocking;
+        size_t most = blocking->packet_samples / blocking->parts + 1; /* in a part */
+        worker->epochs = presto__memory_apart(most, sizeof *worker->epochs);
+        if (worker->epochs == NULL)
+            return presto_fail_memory(err, most * sizeof *worker->epochs);
+    }
     if (loader->plan != NULL)
         PRESTO_TRY(presto_plan_worker_new(loader->plan, &steps, &worker->plan_worker, err));
     if (loader->options.output == PRESTO_OUTPUT_RECORDS && loader->compresses)
@@ -73,6 +80,7 @@ void presto__worker_done(presto__worker *worker) {
     presto__disk_worker_free(worker->disk);
     free((void *)worker->hits);
     free(worker->missing);
+    free(worker->epochs);
     if (worker->reader != NULL)
         worker->loader->source->ops->reader_free(worker->reader);
     presto_codec_free(worker->codec);
@@ -120,13 +128,19 @@ static presto_status find_main(presto__worker *worker, presto_error *err) {
                        worker->loader->selection.is_all ? "" : " (of those looked for)");
 }
 
+/* The epoch that random steps draw by. */
+static uint64_t sample_epoch(const presto__worker *worker) {
+    return worker->epochs == NULL ? worker->packet->epoch
+                                  : worker->epochs[worker->position - worker->part->first];
+}
+
 /* PRESTO_DROP: a step does not want the sample. */
 static presto_status run_steps(presto__worker *worker, presto_plan_worker *steps, bool is_last,
                                presto_error *err) {
     presto_loader *loader = worker->loader;
     presto_plan_run_options options = {.struct_bytes = sizeof options,
                                        .seed = loader->options.order.seed,
-                                       .epoch = worker->packet->epoch,
+                                       .epoch = sample_epoch(worker),
                                        .main = worker->main,
                                        .output = is_last ? presto__worker_give_row : NULL,
                                        .output_user = worker};
@@ -377,14 +391,24 @@ static bool run_samples(presto__worker *worker, size_t first, size_t *count_io, 
     return true;
 }
 
+static void find_numbers(presto__worker *worker) {
+    presto__order *order = &worker->loader->order;
+    const presto__packet *packet = worker->packet;
+    const presto__packet_part *part = worker->part;
+    const presto__stretch stretch = {packet->epoch, packet->first + part->first, part->count};
+    uint64_t *numbers = packet->numbers + part->first;
+    if (worker->epochs != NULL)
+        presto__mix_numbers(&order->options, &stretch, numbers, worker->epochs);
+    else if (!presto__order_is_sequential(order))
+        presto__order_numbers(order, stretch.epoch, stretch.first, stretch.count, numbers);
+}
+
 void presto__worker_run(presto__worker *worker, presto__packet *packet, presto__packet_part *part) {
     presto_loader *loader = worker->loader;
     worker->packet = packet;
     worker->part = part;
     worker->position = part->first;
-    if (!presto__order_is_sequential(&loader->order))
-        presto__order_numbers(&loader->order, packet->epoch, packet->first + part->first,
-                              part->count, packet->numbers + part->first);
+    find_numbers(worker);
     presto_error error;
     if (loader->options.output == PRESTO_OUTPUT_RECORDS &&
         presto__packet_prepare_frames(packet, &error) < 0) {

@@ -100,28 +100,19 @@ static void buffer_numbers(presto__order *order, uint64_t epoch, uint64_t first,
 
 /* ---- permuted blocks ---- */
 
-typedef struct block_order {
-    presto__permutation blocks;
-    uint64_t window;
-    uint64_t short_count; /* samples of the last block; window if none is short */
-    uint64_t short_slot;  /* where the last block comes */
-    uint64_t slot;        /* the one that `within` belongs to */
-    presto__permutation within;
-} block_order;
-
-static void block_order_init(block_order *blocks, const presto__order_options *options,
-                             uint64_t epoch) {
-    uint64_t window = options->window < options->count ? options->window : options->count;
-    uint64_t count = options->count / window + (options->count % window != 0);
-    presto__permutation_init(&blocks->blocks, count, options->seed, epoch, BLOCKS_STREAM);
+static void block_order_init(presto__epoch_order *order, uint64_t wanted_window) {
+    presto__block_order *blocks = &order->blocks;
+    uint64_t window = wanted_window < order->count ? wanted_window : order->count;
+    uint64_t count = order->count / window + (order->count % window != 0);
+    presto__permutation_init(&blocks->blocks, count, order->seed, order->epoch, BLOCKS_STREAM);
     blocks->window = window;
-    blocks->short_count = options->count - (count - 1) * window;
+    blocks->short_count = order->count - (count - 1) * window;
     blocks->short_slot = presto__permutation_inverse(&blocks->blocks, count - 1);
     blocks->slot = UINT64_MAX;
 }
 
-static uint64_t block_order_at(block_order *blocks, const presto__order_options *options,
-                               uint64_t epoch, uint64_t position) {
+static uint64_t block_order_at(presto__epoch_order *order, uint64_t position) {
+    presto__block_order *blocks = &order->blocks;
     uint64_t before = blocks->short_slot * blocks->window; /* positions before the short block */
     uint64_t slot, offset;
     if (position < before) {
@@ -138,11 +129,33 @@ static uint64_t block_order_at(block_order *blocks, const presto__order_options 
     uint64_t block = presto__permutation_at(&blocks->blocks, slot);
     if (slot != blocks->slot) {
         uint64_t count = slot == blocks->short_slot ? blocks->short_count : blocks->window;
-        presto__permutation_init(&blocks->within, count, options->seed, epoch,
+        presto__permutation_init(&blocks->within, count, order->seed, order->epoch,
                                  BLOCK_STREAM + block);
         blocks->slot = slot;
     }
     return block * blocks->window + presto__permutation_at(&blocks->within, offset);
+}
+
+/* ---- one epoch ---- */
+
+void presto__epoch_order_init(presto__epoch_order *order, const presto__order_options *options,
+                              uint64_t count, uint64_t epoch) {
+    order->count = count;
+    order->seed = options->seed;
+    order->epoch = epoch;
+    order->shuffle = count < 2 ? PRESTO_SHUFFLE_NONE : options->shuffle;
+    if (order->shuffle == PRESTO_SHUFFLE_FULL)
+        presto__permutation_init(&order->full, count, options->seed, epoch, FULL_STREAM);
+    else if (order->shuffle == PRESTO_SHUFFLE_BLOCKS)
+        block_order_init(order, options->window);
+}
+
+uint64_t presto__epoch_order_at(presto__epoch_order *order, uint64_t position) {
+    if (order->shuffle == PRESTO_SHUFFLE_FULL)
+        return presto__permutation_at(&order->full, position);
+    if (order->shuffle == PRESTO_SHUFFLE_BLOCKS)
+        return block_order_at(order, position);
+    return position;
 }
 
 void presto__order_numbers(presto__order *order, uint64_t epoch, uint64_t first, size_t count,
@@ -156,21 +169,17 @@ void presto__order_numbers(presto__order *order, uint64_t epoch, uint64_t first,
         buffer_numbers(order, epoch, first, count, numbers_out);
         return;
     }
-    presto__permutation full;
-    block_order blocks;
-    if (options->shuffle == PRESTO_SHUFFLE_FULL)
-        presto__permutation_init(&full, options->count, options->seed, epoch, FULL_STREAM);
-    else if (options->shuffle == PRESTO_SHUFFLE_BLOCKS)
-        block_order_init(&blocks, options, epoch);
+    if (options->part_count > 0) {
+        const presto__stretch stretch = {epoch, first, count};
+        presto__mix_numbers(options, &stretch, numbers_out, NULL);
+        return;
+    }
+    presto__epoch_order whole;
+    presto__epoch_order_init(&whole, options, options->count, epoch);
     for (size_t i = 0; i < count; i++) {
         uint64_t position = (first + i) * options->world + options->rank;
         if (position >= options->count)
             position %= options->count;
-        if (options->shuffle == PRESTO_SHUFFLE_FULL)
-            numbers_out[i] = presto__permutation_at(&full, position);
-        else if (options->shuffle == PRESTO_SHUFFLE_BLOCKS)
-            numbers_out[i] = block_order_at(&blocks, options, epoch, position);
-        else
-            numbers_out[i] = position;
+        numbers_out[i] = presto__epoch_order_at(&whole, position);
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Room order: which sample is at which position of which epoch.
+ * Room order: which sample is at which position of which epoch; how several inputs are mixed.
  * May see: base, the public options of loaders. Must not know: sources, threads.
  * Plain values: whoever shares one needs a lock. The sequence depends only on count, seed, epoch
  * and options.
@@ -8,7 +8,7 @@
 #ifndef PRESTO_LOADER_ORDER_INTERNAL_H
 #define PRESTO_LOADER_ORDER_INTERNAL_H
 
-#include <presto/loader.h>
+#include <presto/mix.h>
 
 #define PRESTO__PERMUTATION_ROUNDS 8
 
@@ -33,6 +33,10 @@ typedef struct presto__order_options {
     uint64_t window;
     uint64_t rank, world;
     bool drop_last; /* leave out an incomplete last round of ranks instead of padding it */
+    /* A mix: shuffle and window are of each part, and `count` is what an epoch of the mix has.
+     * Borrowed; no parts: one input. Not for PRESTO_SHUFFLE_BUFFER. */
+    const presto_source_part *parts;
+    size_t part_count;
 } presto__order_options;
 
 /** Which sample is at which position of which epoch. */
@@ -62,6 +66,51 @@ bool presto__order_is_sequential(const presto__order *order);
  * rising positions only. */
 void presto__order_numbers(presto__order *order, uint64_t epoch, uint64_t first, size_t count,
                            uint64_t *numbers_out);
+
+/* ---- one epoch of one input, in any order of asking ---- */
+
+/** Permuted blocks of one epoch. */
+typedef struct presto__block_order {
+    presto__permutation blocks;
+    uint64_t window;
+    uint64_t short_count; /* samples of the last block; window if none is short */
+    uint64_t short_slot;  /* where the last block comes */
+    uint64_t slot;        /* the one that `within` belongs to */
+    presto__permutation within;
+} presto__block_order;
+
+/** The order of `count` samples in one epoch. A plain value, of the thread that made it. */
+typedef struct presto__epoch_order {
+    uint64_t count, seed, epoch;
+    presto_shuffle_kind shuffle; /* not PRESTO_SHUFFLE_BUFFER */
+    union {
+        presto__permutation full;
+        presto__block_order blocks;
+    };
+} presto__epoch_order;
+
+/** As `options` say for `count` samples in `epoch`. */
+void presto__epoch_order_init(presto__epoch_order *order, const presto__order_options *options,
+                              uint64_t count, uint64_t epoch);
+uint64_t presto__epoch_order_at(presto__epoch_order *order, uint64_t position);
+
+/* ---- mixes: mix.c ---- */
+
+#define PRESTO__MOST_PARTS PRESTO_MIX_MOST_INPUTS
+
+/** Positions [first, first + count) of a rank in an epoch. */
+typedef struct presto__stretch {
+    uint64_t epoch, first;
+    size_t count;
+} presto__stretch;
+
+/** The sample numbers of a stretch of a mix, and the epoch of its part in which each of them is.
+ * `epochs_out` NULL: not wanted. */
+void presto__mix_numbers(const presto__order_options *options, const presto__stretch *stretch,
+                         uint64_t *numbers_out, uint64_t *epochs_out);
+/** How many samples of each part are before `position` of the mix's `epoch`, in that epoch. */
+void presto__mix_passed(const presto__order_options *options, uint64_t epoch, uint64_t position,
+                        uint64_t *counts_out);
 
 /* ---- several ranges at once ---- */
 

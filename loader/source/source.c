@@ -33,8 +33,13 @@ uint64_t presto_source_bytes(const presto_source *source) {
                       (double)source->full_count);
 }
 
+const presto_source_part *presto_source_parts(const presto_source *source, size_t *count_out) {
+    *count_out = source->part_count;
+    return source->parts;
+}
+
 void presto_source_truncate(presto_source *source, uint64_t count) {
-    if (count < source->count)
+    if (count < source->count && source->part_count == 0)
         source->count = count;
 }
 
