@@ -302,9 +302,15 @@ static bool read_number(const presto_tensor *tensor, number *number_out) {
         memcpy(&real, data, sizeof real);
         *number_out = (number){.real = real};
         return true;
-    default:
-        return false;
+    case PRESTO_DTYPE_UNKNOWN:
+    case PRESTO_STRING:
+    case PRESTO_FLOAT16:
+    case PRESTO_BFLOAT16:
+    case PRESTO_COMPLEX64:
+    case PRESTO_COMPLEX128:
+        break;
     }
+    return false;
 }
 
 /* Below 0, 0 or above 0 as the whole number is below, equal to or above the other one. Exact, also

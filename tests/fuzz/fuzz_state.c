@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of a stream, loaded into all kinds of orders and by one rank or three of them. */
+/* The state of a stream, loaded into all kinds of orders and by one rank or three of them, and into
+ * a mix. */
 #include "fuzz.h"
 
 #include "source/source_internal.h"
@@ -20,8 +21,9 @@ static bool is_untouched(const presto_loader_options *before, const presto_loade
            after->range.skip_samples == before->range.skip_samples;
 }
 
-static void load(presto_span json, presto_shuffle_kind shuffle, uint64_t world) {
-    const presto_source source = {.ops = &ops, .count = SAMPLES, .full_count = SAMPLES};
+/* `positions` of an epoch. */
+static void load(presto_span json, const presto_source *source, uint64_t positions,
+                 presto_shuffle_kind shuffle, uint64_t world) {
     presto_loader_options before, after;
     presto_error err;
     presto_loader_options_defaults(&before);
@@ -32,12 +34,12 @@ static void load(presto_span json, presto_shuffle_kind shuffle, uint64_t world) 
     before.range.first_epoch = 1;
     before.range.world = world;
     after = before;
-    presto_status status = presto_loader_load_state(json, &source, &after, &err);
+    presto_status status = presto_loader_load_state(json, source, &after, &err);
     if (status < 0) {
         FUZZ_HOLDS(is_untouched(&before, &after));
         return;
     }
-    FUZZ_HOLDS(after.range.first_sample * world < SAMPLES &&
+    FUZZ_HOLDS(after.range.first_sample * world < positions &&
                after.range.first_epoch >= before.range.first_epoch);
     if (status == PRESTO_OK)
         FUZZ_HOLDS(after.range.epochs > 0 && after.range.first_epoch + after.range.epochs ==
@@ -46,10 +48,28 @@ static void load(presto_span json, presto_shuffle_kind shuffle, uint64_t world) 
         FUZZ_HOLDS(after.range.first_epoch >= before.range.first_epoch + before.range.epochs);
 }
 
+static const presto_source plain = {.ops = &ops, .count = SAMPLES, .full_count = SAMPLES};
+
+/* 1000 and 500 samples in an epoch. */
+static presto_source *make_mix(void) {
+    static presto_source second = {.ops = &ops, .count = SAMPLES / 5, .full_count = SAMPLES / 5};
+    presto_source *mix = NULL;
+    const presto__mix_input inputs[] = {{(presto_source *)(uintptr_t)&plain, "first", 2},
+                                        {&second, "second", 1}};
+    const presto__mix_request request = {.inputs = inputs, .count = 2};
+    (void)presto__source_mix(&request, &mix, NULL);
+    return mix;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
-    for (int shuffle = PRESTO_SHUFFLE_NONE; shuffle <= PRESTO_SHUFFLE_BLOCKS; shuffle++) {
-        load(presto_span_of(data, bytes), (presto_shuffle_kind)shuffle, 1);
-        load(presto_span_of(data, bytes), (presto_shuffle_kind)shuffle, 3);
-    }
+    const presto_span json = presto_span_of(data, bytes);
+    presto_source *mix = make_mix();
+    for (int shuffle = PRESTO_SHUFFLE_NONE; shuffle <= PRESTO_SHUFFLE_BLOCKS; shuffle++)
+        for (uint64_t world = 1; world <= 3; world += 2) {
+            load(json, &plain, SAMPLES, (presto_shuffle_kind)shuffle, world);
+            if (mix != NULL)
+                load(json, mix, SAMPLES + SAMPLES / 2, (presto_shuffle_kind)shuffle, world);
+        }
+    presto_source_free(mix);
     return 0;
 }

@@ -135,6 +135,16 @@ def states():
                "window": window, "epoch": 2, "next": next_sample}
     yield {"presto_state": 1, "source": "0123456789abcdef", "samples": 1000, "seed": "7", "shuffle": "none",
            "window": 0, "epoch": 6, "next": 0}
+    # The mix of fuzz_state.c: 1000 and 200 samples, of which an epoch has 1000 and 500; FNV-1a over what they are.
+    digest = 0xCBF29CE484222325
+    for value in (0x0123456789ABCDEF, 1000, 1000, 0x0123456789ABCDEF, 200, 500):
+        digest = (digest ^ value) * 0x100000001B3 % 2**64
+    for shuffle, window, position, first, second in (("none", 0, 640, 427, 213), ("blocks", 100, 0, 0, 0)):
+        yield {"presto_state": 1, "source": f"{digest:016x}", "samples": 1200, "seed": "7", "shuffle": shuffle,
+               "window": window, "epoch": 2, "next": position, "mix": [
+                   {"source": "0123456789abcdef", "samples": 1000, "share": 1000, "epoch": 2, "next": first},
+                   {"source": "0123456789abcdef", "samples": 200, "share": 500, "epoch": 5 + second // 200,
+                    "next": second % 200}]}
 
 
 def progress():

@@ -16,7 +16,7 @@
 
 #include <presto/convert.h>
 #include <presto/crc32c.h>
-#include <presto/stream.h>
+#include <presto/mix.h>
 
 #include "../records/faults.h"
 #include "folder_check.h"
@@ -155,7 +155,8 @@ END_TEST
 
 typedef struct streaming {
     const char *from;
-    bool raw; /* the source, not the dataset made of it */
+    bool raw;   /* the source, not the dataset made of it */
+    bool mixes; /* it with itself */
     presto_output_kind output;
     presto_shuffle_kind shuffle;
 } streaming;
@@ -169,6 +170,27 @@ static presto_status drain(presto_loader *loader, uint64_t *samples) {
         *samples += batch->rows;
         presto_batch_release(batch);
     }
+}
+
+static presto_status stream_mix(const char *path, const presto_stream_options *input,
+                                uint64_t *samples) {
+    const presto_mix_input inputs[] = {{.path = path, .weight = 1}, {.path = path, .weight = 1}};
+    presto_mix_options options;
+    presto_stream stream = {0};
+    presto_loader *loader = NULL;
+    presto_mix_options_defaults(&options);
+    options.inputs = inputs;
+    options.input_count = 2;
+    options.stream = input;
+    presto_status status = presto_stream_open_mix(&options, &stream, &err);
+    if (status >= 0)
+        status = presto_loader_open_stream(&stream, input->loader, &loader, &err);
+    if (status >= 0)
+        status = drain(loader, samples);
+    presto_loader_free(loader);
+    presto_stream_close(&stream);
+    *samples /= 2;
+    return status;
 }
 
 static presto_status stream_once(const streaming *how, uint64_t *samples) {
@@ -187,6 +209,8 @@ static presto_status stream_once(const streaming *how, uint64_t *samples) {
     options.range.epochs = 2;
     options.order.shuffle = how->shuffle;
     options.order.shuffle_window = 3;
+    if (how->mixes)
+        return stream_mix(paths[0], &input, samples);
     presto_status status = presto_loader_open_paths(paths, 1, &input, &loader, &err);
     if (status >= 0)
         status = drain(loader, samples);
@@ -215,6 +239,10 @@ static void fail_all_streams(void) {
         {.from = "whole", .output = PRESTO_OUTPUT_BATCHES, .shuffle = PRESTO_SHUFFLE_FULL},
         {.from = "whole", .output = PRESTO_OUTPUT_RECORDS, .shuffle = PRESTO_SHUFFLE_BUFFER},
         {.from = "photos", .raw = true, .output = PRESTO_OUTPUT_BATCHES},
+        {.from = "whole",
+         .mixes = true,
+         .output = PRESTO_OUTPUT_BATCHES,
+         .shuffle = PRESTO_SHUFFLE_FULL},
     };
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
         fail_streams(&ways[i]);

@@ -618,8 +618,9 @@ START_TEST(wrong_mixes_are_refused) {
     m.inputs[0].weight = 1e9;
     make_input(&m, &(made){.samples = 0, .shards = 1, .values = 1, .odd = UINT64_MAX}, 1);
     expect_refused(&m, NULL, "has no samples", m.dirs[1]);
-    m.count = 1;
     make_input(&m, &how, 1e-300);
+    m.inputs[1] = m.inputs[2];
+    m.count = 2;
     expect_refused(&m, NULL, "the weights differ too much", m.dirs[0]);
     m.inputs[1].weight = 1;
     m.inputs[1].path = "/nonexistent";
@@ -644,7 +645,7 @@ END_TEST
 /* ---- damage ---- */
 
 static uint64_t skipped;
-static char skipped_file[700];
+static char skipped_file[1024];
 
 static void on_skip(void *user, uint64_t epoch, uint64_t sample, const presto_error *error) {
     (void)user, (void)epoch, (void)sample;
