@@ -11,7 +11,7 @@
 
 #include "../base/options_internal.h"
 #include "engine/engine_internal.h"
-#include "source/source_internal.h"
+#include "source/mix_internal.h"
 #include "stream_internal.h"
 
 #define STEPS_TEXT_BYTES 96

@@ -41,7 +41,7 @@ static void print_parts(const load_report *report) {
     size_t count;
     char text[PRESTO_TEXT_BYTES];
     const presto_source_part *parts = presto_source_parts(report->source, &count);
-    for (size_t k = 0; k < count; k++)
+    for (size_t k = 0; parts != NULL && k < count; k++)
         cli_message("mix: %s of %s", presto_format_things(report->part_samples[k], "sample", text),
                     parts[k].name);
 }
@@ -51,7 +51,7 @@ static json_t *parts_json(const load_report *report) {
     size_t count;
     const presto_source_part *parts = presto_source_parts(report->source, &count);
     json_t *array = parts == NULL ? json_null() : json_array();
-    for (size_t k = 0; k < count; k++) {
+    for (size_t k = 0; parts != NULL && k < count; k++) {
         json_t *part = json_object();
         const cli_count counts[] = {
             {"input_samples", parts[k].samples},

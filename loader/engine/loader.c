@@ -168,15 +168,6 @@ static presto_status find_start(presto_loader *loader, presto_error *err) {
     return PRESTO_OK;
 }
 
-uint64_t presto__loader_epoch_positions(const presto_source *source) {
-    size_t count;
-    const presto_source_part *parts = presto_source_parts(source, &count);
-    uint64_t positions = parts == NULL ? source->count : 0;
-    for (size_t k = 0; k < count; k++)
-        positions += parts[k].epoch_samples;
-    return positions;
-}
-
 static presto_status open_order(presto_loader *loader, presto_error *err) {
     const presto_loader_options *options = &loader->options;
     presto__order_options order = {.count = loader->source->count,
@@ -187,7 +178,7 @@ static presto_status open_order(presto_loader *loader, presto_error *err) {
                                    .world = options->range.world,
                                    .drop_last = options->range.drop_last};
     order.parts = presto_source_parts(loader->source, &order.part_count);
-    order.count = presto__loader_epoch_positions(loader->source);
+    order.count = presto__source_positions(loader->source);
     if (order.count <= 1)
         order.shuffle = PRESTO_SHUFFLE_NONE;
     if ((order.shuffle == PRESTO_SHUFFLE_FULL || order.shuffle == PRESTO_SHUFFLE_BLOCKS) &&

@@ -11,7 +11,7 @@
 #include <jansson.h>
 
 #include "../../base/options_internal.h"
-#include "workers_internal.h"
+#include "state_internal.h"
 
 #define STATE_FORMAT 1
 
@@ -83,7 +83,7 @@ static presto_status check_state(const state *saved, const presto_source *source
 
 static presto_status apply_state(const state *saved, const presto_source *source,
                                  presto_loader_options *options, presto_error *err) {
-    uint64_t positions = presto__loader_epoch_positions(source);
+    uint64_t positions = presto__source_positions(source);
     uint64_t epoch = (uint64_t)saved->epoch;
     uint64_t next = (uint64_t)saved->next;
     /* The end of an epoch is saved as the start of the next one. */

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "../../base/checked_internal.h"
-#include "workers_internal.h"
+#include "state_internal.h"
 
 /* Where an input is: in which of its epochs, and how many samples of that have passed. */
 typedef struct part_position {
@@ -38,7 +38,7 @@ static presto__order_options order_of(const presto_source *source,
                                       const presto_loader_options *options) {
     presto__order_options order = {.seed = options->order.seed,
                                    .shuffle = options->order.shuffle,
-                                   .count = presto__loader_epoch_positions(source),
+                                   .count = presto__source_positions(source),
                                    .world = 1};
     order.parts = presto_source_parts(source, &order.part_count);
     return order;

@@ -3,8 +3,6 @@
 #ifndef PRESTO_LOADER_WORKERS_INTERNAL_H
 #define PRESTO_LOADER_WORKERS_INTERNAL_H
 
-#include <jansson.h>
-
 #include "../../base/memory_internal.h"
 #include "engine_internal.h"
 #include "tuner_internal.h"
@@ -53,8 +51,7 @@ struct presto__worker {
     size_t index;    /* in the numbers fetched last; SIZE_MAX: from the cache */
     presto_sample *sample;
     size_t main;         /* its main feature, if there are steps */
-    uint64_t *epochs;    /* a mix: the epoch of its input in which each sample of the part is.
-                          * NULL: all are in that of the packet */
+    uint64_t *epochs;    /* a mix: those that the part's samples are in; else NULL */
     bool began_here;     /* it began its fill, which is undone if it fails */
     uint64_t time_scale; /* 0: this sample is not timed; else its times are multiplied by this */
 
@@ -169,26 +166,10 @@ static inline size_t presto__worker_home(const presto__worker *worker) {
 /** PRESTO_ERR_ARGUMENT with the reason if the options contradict each other, or the input. */
 presto_status presto__loader_check_options(const presto_source *source, const presto_plan *plan,
                                            const presto_loader_options *options, presto_error *err);
-/** Positions of one epoch, over all ranks: for a mix, those of all its inputs in one epoch. */
-uint64_t presto__loader_epoch_positions(const presto_source *source);
 /** Choose what is parsed and what batches have; forgets the options' features and pads. */
 presto_status presto__loader_open_features(presto_loader *loader, presto_error *err);
 presto_status presto__worker_init(presto__worker *worker, presto_loader *loader, presto_error *err);
 void presto__worker_done(presto__worker *worker);
-
-/* ---- the state of a mix: state_mix.c ---- */
-
-/** A member of the state, after a comma: where each input of the mix is before position `next` of
- * `epoch`. Nothing if the source is no mix. */
-presto_status presto__state_append_mix(const presto_loader *loader, uint64_t epoch, uint64_t next,
-                                       presto_buffer *json_out, presto_error *err);
-/**
- * Does "mix" of a state belong to this source and these options? `saved` is NULL if there is none.
- * PRESTO_ERR_ARGUMENT (another input, other weights), PRESTO_ERR_CORRUPT (not what that position of
- * the mix means).
- */
-presto_status presto__state_check_mix(const json_t *root, const presto_source *source,
-                                      const presto_loader_options *options, presto_error *err);
 
 /* ---- batches output: rows.c ---- */
 

@@ -35,6 +35,11 @@ typedef struct cursor {
     presto_rng rng;
 } cursor;
 
+static void cursor_init(cursor *at) {
+    at->block = UINT64_MAX;
+    at->first = at->drawn = at->count = 0;
+}
+
 /* `position` * share / total, rounded; both are below 2^63. */
 static uint64_t proportion(uint64_t position, uint64_t share, uint64_t total) {
     return (uint64_t)(((uint128)2 * position * share + total) / ((uint128)2 * total));
@@ -94,7 +99,7 @@ void presto__mix_numbers(const presto__order_options *options, const presto__str
     cursor at;
     presto__epoch_order orders[PRESTO__MOST_PARTS]; /* of each part in the epoch met last */
     bool is_made[PRESTO__MOST_PARTS] = {false};
-    at.block = UINT64_MAX;
+    cursor_init(&at);
     for (size_t i = 0; i < stretch->count; i++) {
         uint64_t position = (stretch->first + i) * options->world + options->rank;
         uint64_t sample = 0;
@@ -118,7 +123,7 @@ void presto__mix_passed(const presto__order_options *options, uint64_t epoch, ui
                         uint64_t *counts_out) {
     cursor at;
     uint64_t sample;
-    at.block = UINT64_MAX;
+    cursor_init(&at);
     if (position % BLOCK == 0 || position >= options->count) {
         count_before(options, position < options->count ? position : options->count, counts_out);
         return;

@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "source_internal.h"
+#include "mix_internal.h"
 
 /* Two inputs that are compared. */
 typedef struct input_pair {

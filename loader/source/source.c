@@ -38,6 +38,13 @@ const presto_source_part *presto_source_parts(const presto_source *source, size_
     return source->parts;
 }
 
+uint64_t presto__source_positions(const presto_source *source) {
+    uint64_t positions = source->part_count == 0 ? source->count : 0;
+    for (size_t k = 0; k < source->part_count; k++)
+        positions += source->parts[k].epoch_samples;
+    return positions;
+}
+
 void presto_source_truncate(presto_source *source, uint64_t count) {
     if (count < source->count && source->part_count == 0)
         source->count = count;

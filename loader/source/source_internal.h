@@ -9,7 +9,6 @@
 #define PRESTO_LOADER_SOURCE_INTERNAL_H
 
 #include <presto/loader.h>
-#include <presto/mix.h>
 
 #include "../../base/digest_internal.h"
 
@@ -172,41 +171,10 @@ presto_status presto__source_set_main(presto_source *source, const char *name,
 /** A digest of the names and sizes of the source's files, not of their content. Changes when
  * files come or go. */
 uint64_t presto__source_digest(const presto_source *source);
-
-/* ---- mixes: several sources as one ---- */
-
-typedef struct presto__mix_input {
-    presto_source *source; /* borrowed until the mix is freed */
-    const char *name;
-    double weight; /* more than 0 */
-} presto__mix_input;
-
-typedef struct presto__mix_request {
-    const presto__mix_input *inputs;
-    size_t count;
-    presto_mix_epoch epoch;
-    /* Only these features need to agree, beside the main one; none: all. Borrowed during the
-     * call. */
-    const char *const *features;
-    size_t feature_count;
-} presto__mix_request;
-
-/**
- * A source of the samples of all inputs, one input behind the other; loaders mix them as its parts
- * say (room order).
- * Returns: PRESTO_ERR_ARGUMENT: an input without samples, a weight that is no positive number,
- *          inputs whose features or labels do not agree (the message names the feature and both
- *          inputs).
- */
-presto_status presto__source_mix(const presto__mix_request *request, presto_source **source_out,
-                                 presto_error *err);
-/** presto__source_digest of input `part`. */
+/** That of input `part` of a mix. */
 uint64_t presto__source_part_digest(const presto_source *mix, size_t part);
-/** From now on the mix owns `owned`, which is freed after it. */
-void presto__source_mix_own(presto_source *mix, void *owned, void (*free_owned)(void *owned));
-/** Declare in `mix` what its inputs have in common, if they agree; see presto__source_mix. */
-presto_status presto__mix_schema(presto_source *mix, const presto__mix_request *request,
-                                 presto_error *err);
+/** Positions of one epoch, over all ranks: for a mix, the shares of all its inputs. */
+uint64_t presto__source_positions(const presto_source *source);
 
 /* ---- which features of a sample are wanted ---- */
 

@@ -10,7 +10,7 @@
 
 #include "../../base/checked_internal.h"
 #include "../../base/memory_internal.h"
-#include "source_internal.h"
+#include "mix_internal.h"
 
 #define MOST_EPOCH ((uint64_t)1 << 56)
 #define MOST_WEIGHT 1e9

@@ -437,21 +437,23 @@ static presto_status check(const filter *self, const presto_tensor *value, prest
     return status == PRESTO_OK ? check_shape(self, value, err) : status;
 }
 
+/* The conditions, on another feature than the step's input. */
+static presto_status check_feature(const filter *self, presto_step_context *context,
+                                   presto_error *err) {
+    const presto_feature *feature = presto_step_feature(context, self->feature);
+    if (feature != NULL && feature->encoding != PRESTO_ENCODE_NONE)
+        return check(self, &feature->tensor, err);
+    if (self->missing == MISSING_FAILS)
+        return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
+                           "the sample has no feature \"%s\"", self->feature);
+    return keep_if(self->missing == MISSING_PASSES);
+}
+
 static presto_status run(const void *state, presto_step_context *context, const presto_tensor *in,
                          presto_tensor *out_out, presto_error *err) {
     const filter *self = state;
-    const presto_tensor *value = in;
-    if (self->feature != NULL) {
-        const presto_feature *feature = presto_step_feature(context, self->feature);
-        bool is_missing = feature == NULL || feature->encoding == PRESTO_ENCODE_NONE;
-        if (is_missing && self->missing == MISSING_FAILS)
-            return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
-                               "the sample has no feature \"%s\"", self->feature);
-        if (is_missing && self->missing == MISSING_DROPS)
-            return PRESTO_DROP;
-        value = is_missing ? NULL : &feature->tensor;
-    }
-    presto_status status = value == NULL ? PRESTO_OK : check(self, value, err);
+    presto_status status =
+        self->feature == NULL ? check(self, in, err) : check_feature(self, context, err);
     if (status == PRESTO_OK)
         *out_out = *in;
     return status;

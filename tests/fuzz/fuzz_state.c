@@ -3,7 +3,7 @@
  * a mix. */
 #include "fuzz.h"
 
-#include "source/source_internal.h"
+#include "source/mix_internal.h"
 
 #define SAMPLES 1000
 
