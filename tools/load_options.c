@@ -358,8 +358,6 @@ static void check_inputs(const load *l, int argc, char **argv) {
 static void check_mix(const load *l, int argc) {
     if (optind < argc)
         cli_usage("--mix names the inputs: there are no operands beside it");
-    if (l->raw_records)
-        cli_usage("--mix: --raw-records goes through files, not mixes");
     if (l->strategy_file != NULL)
         cli_usage("--mix: a strategy is of one dataset");
     if (l->loader.order.shuffle == PRESTO_SHUFFLE_BUFFER)
