@@ -108,6 +108,9 @@ class Mix(cli.Case):
         self.assertEqual(len(keys), 200)
         self.assertEqual(len(set(keys)), 107)
 
+    def test_raw_records_are_mixed(self):
+        self.assertEqual(self.mixed("-e", 2, "--shuffle", "full", "--raw-records"), self.mixed("-e", 2, "--shuffle", "full"))
+
     def test_what_it_says(self):
         done = cli.run("presto-load", "--mix", f"{self.a}=0.7", "--mix", f"{self.b}=0.3", "--format", "null")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -129,7 +132,6 @@ class Mix(cli.Case):
         self.assert_usage(load("--mix-epoch", "shortest", self.a), "needs --mix")
         self.assert_usage(load(*pair, "--mix-epoch", "never"), "is not one of longest, shortest")
         self.assert_usage(load(*pair, "--shuffle", "buffer:3"), "not buffer:N")
-        self.assert_usage(load(*pair, "--raw-records"), "--raw-records")
         self.assert_fails(load("--mix", f"{self.a}=1", "--mix", f"{self.folder}/none=1"), 1, "none")
         decoded = self.write("-u", "decoded")
         self.assert_fails(load("--mix", f"{self.a}=1", "--mix", f"{decoded}=1"), 2, "cannot be mixed", self.a, decoded)
