@@ -128,10 +128,15 @@ static presto_status find_main(presto__worker *worker, presto_error *err) {
                        worker->loader->selection.is_all ? "" : " (of those looked for)");
 }
 
+/* Do its samples have epochs of their own? Not those that were picked by number. */
+static bool is_mixed(const presto__worker *worker) {
+    return worker->epochs != NULL && worker->loader->order.list == NULL;
+}
+
 /* The epoch that random steps draw by. */
 static uint64_t sample_epoch(const presto__worker *worker) {
-    return worker->epochs == NULL ? worker->packet->epoch
-                                  : worker->epochs[worker->position - worker->part->first];
+    return is_mixed(worker) ? worker->epochs[worker->position - worker->part->first]
+                            : worker->packet->epoch;
 }
 
 /* PRESTO_DROP: a step does not want the sample. */
@@ -397,7 +402,7 @@ static void find_numbers(presto__worker *worker) {
     const presto__packet_part *part = worker->part;
     const presto__stretch stretch = {packet->epoch, packet->first + part->first, part->count};
     uint64_t *numbers = packet->numbers + part->first;
-    if (worker->epochs != NULL)
+    if (is_mixed(worker))
         presto__mix_numbers(&order->options, &stretch, numbers, worker->epochs);
     else if (!presto__order_is_sequential(order))
         presto__order_numbers(order, stretch.epoch, stretch.first, stretch.count, numbers);

@@ -318,6 +318,34 @@ START_TEST(batches_hold_the_samples_of_all_inputs) {
 }
 END_TEST
 
+START_TEST(samples_are_picked_from_all_inputs) {
+    mixed m = start(PRESTO_MIX_LONGEST);
+    make_input(&m, &(made){.samples = 50, .shards = 2, .values = 5, .odd = UINT64_MAX}, 1);
+    make_input(&m, &(made){20, 1, 5, UINT64_MAX, "zstd", PRESTO_FILE_PLAIN}, 1);
+    ck_assert_ok(open_mix(&m, NULL), &err);
+    presto_loader_options options;
+    presto_loader_options_defaults(&options);
+    options.threads = 0;
+    presto_loader *loader;
+    ck_assert_ok(presto_loader_open_stream(&m.stream, &options, &loader, &err), &err);
+    uint64_t numbers[3000];
+    start_random();
+    for (size_t count = 1; count < 3000; count = count * 3 + 1) {
+        presto_batch *batch;
+        for (size_t i = 0; i < count; i++)
+            numbers[i] = pick(0, 69);
+        ck_assert_ok(presto_loader_pick(loader, numbers, count, &batch, &err), &err);
+        ck_assert_uint_eq(batch->rows, count);
+        const float *x = batch->features[2].tensor.data;
+        for (size_t i = 0; i < count; i++)
+            ck_assert(x[i * 5] == made_value(numbers[i] % 50, 0));
+        presto_batch_release(batch);
+    }
+    presto_loader_free(loader);
+    finish(&m);
+}
+END_TEST
+
 /* ---- threads, ranks, stops ---- */
 
 START_TEST(the_stream_is_the_same_for_any_threads_and_memory) {
@@ -688,6 +716,7 @@ int main(void) {
         shares_are_spread_evenly_in_epochs_of_any_length,
         each_input_comes_as_it_would_alone,
         batches_hold_the_samples_of_all_inputs,
+        samples_are_picked_from_all_inputs,
         the_stream_is_the_same_for_any_threads_and_memory,
         ranks_share_the_order_of_one,
         every_rank_gets_every_input_in_proportion,
