@@ -252,9 +252,14 @@ static presto_status add_reached(const presto_sweep *sweep, presto_buffer *text,
     presto__merit merit = presto__merit_of(result_at(sweep, sweep->best));
     char rate[PRESTO_TEXT_BYTES];
     presto_format_number(target, rate);
-    PRESTO_TRY(presto__text_add(text, err,
-                                " Its slowest run is %.0f %% above the target of %s samples/s",
-                                100 * (presto__merit_slowest_rate(&merit) / target - 1), rate));
+    double ratio = presto__merit_slowest_rate(&merit) / target;
+    if (ratio < 3)
+        PRESTO_TRY(presto__text_add(text, err,
+                                    " Its slowest run is %.0f %% above the target of %s samples/s",
+                                    100 * (ratio - 1), rate));
+    else
+        PRESTO_TRY(presto__text_add(
+            text, err, " Its slowest run is %.0f times the target of %s samples/s", ratio, rate));
     size_t reaching = count_equal(sweep);
     if (reaching == 1)
         return presto__text_add(text, err, "; no other strategy reaches it.");
