@@ -10,6 +10,8 @@
  *   - the second epoch from the memory cache, against one memcpy of as many bytes;
  *   - the second epoch from a cache on disk, against the scan followed by one memcpy.
  *
+ * Tables of many small features are in loader_tables.c.
+ *
  * Two tables of ratios: by the clock, and by processor time, which is what can still be compared
  * while others use the machine. Ratios are taken within a round.
  *
@@ -30,6 +32,7 @@
 
 #include "base/clock_internal.h"
 #include "harness.h"
+#include "loader_tables.h"
 
 #define SHARDS 4
 #define FETCH_BYTES ((size_t)256 << 10)
@@ -485,5 +488,6 @@ int main(int argc, char **argv) {
     print_switches(rows, count);
     print_small_to_large(&rows[0], &rows[count - 1]);
     free(rows);
+    bench_tables(folder, (uint64_t)mebibytes << 10, rounds);
     return 0;
 }

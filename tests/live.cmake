@@ -13,6 +13,7 @@ if(EXISTS ${venv_python})
   if(PRESTO_HAVE_HDF5)
     add_test(NAME live.signals COMMAND ${venv_python} ${live}/signals.py $<TARGET_FILE_DIR:presto-load>)
   endif()
+  add_test(NAME live.tables COMMAND ${venv_python} -B ${live}/tables.py $<TARGET_FILE_DIR:presto-load> ${PROJECT_SOURCE_DIR}/examples)
   add_test(NAME live.pipelines COMMAND ${venv_python} ${live}/pipelines.py ${live_tools})
   add_test(NAME live.image_steps COMMAND ${venv_python} -B ${live}/image_steps.py $<TARGET_FILE_DIR:presto-load>
            ${PROJECT_SOURCE_DIR}/examples)

@@ -70,6 +70,84 @@ PRESTO_API bool presto_tensor_proto_probe(presto_span in);
 PRESTO_API presto_status presto_tensor_proto_append(presto_buffer *out, const presto_tensor *tensor,
                                                     presto_error *err);
 
+/* ---- many Examples that are alike ---- */
+
+/**
+ * What the Examples before looked like: names and order. The records of a dataset are mostly alike,
+ * so that the next one is compared with what is remembered, byte by byte, instead of being parsed.
+ *
+ * Memory:  at most 4 MiB, whatever the Examples hold.
+ * Threads: one at a time.
+ */
+typedef struct presto_example_layout presto_example_layout;
+
+/**
+ * A layout that knows no Example. `specs` as in presto_example_parse; may be NULL.
+ * Owner:   caller (presto_example_layout_free); borrows specs->list until then.
+ * Returns: PRESTO_OK; PRESTO_ERR_MEMORY.
+ */
+PRESTO_API presto_status presto_example_layout_new(const presto_example_specs *specs,
+                                                   presto_example_layout **layout_out,
+                                                   presto_error *err);
+
+/** NULL is fine. */
+PRESTO_API void presto_example_layout_free(presto_example_layout *layout);
+
+/**
+ * presto_example_parse with the layout's specs: the same sample, the same errors, faster if the
+ * Example is like those before. An Example that is not is remembered.
+ */
+PRESTO_API presto_status presto_example_layout_parse(presto_example_layout *layout, presto_span in,
+                                                     presto_arena *arena, presto_sample *sample_out,
+                                                     presto_error *err);
+
+/** A feature of an Example, not decoded. */
+typedef struct presto_example_value {
+    uint32_t feature;         /* number of the name in the layout */
+    uint32_t string_count;    /* of PRESTO_ENCODE_BYTES */
+    presto_encoding encoding; /* TENSOR: by its spec; NONE: no kind is set */
+    bool is_vector;           /* by its spec: a single value has rank 1, not 0 */
+    presto_span name;
+    presto_span bytes; /* FLOAT: the numbers. INT64: varints, see presto_example_value_int64s. TENSOR:
+                        * the TensorProto. BYTES: the string if string_count is 1, else the
+                        * BytesList */
+} presto_example_value;
+
+/** The features of an Example in its order, without those that only_these leaves out. */
+typedef struct presto_example_values {
+    const presto_example_value *list; /* the layout's, until its next call */
+    size_t count;
+    size_t feature_count; /* names in the layout; feature is below */
+    uint64_t generation;  /* changes when names are numbered anew; not 0 */
+} presto_example_values;
+
+/**
+ * Find the values of an Example without decoding them.
+ * Owner:   names and bytes borrow from `in`.
+ * Returns: false if the Example is not like those that the layout knows, or not of the usual form
+ *          (map entries with key before value, one list per feature, numbers packed in one run,
+ *          each name once). It may still be good: use presto_example_layout_parse.
+ */
+PRESTO_API bool presto_example_layout_match(presto_example_layout *layout, presto_span in,
+                                            presto_example_values *values_out);
+
+/** How many numbers or strings the value has, if its numbers are well-formed. */
+PRESTO_API size_t presto_example_value_count(const presto_example_value *value);
+
+/**
+ * Decode an INT64 value of presto_example_layout_match into `count` numbers. False: there are not
+ * exactly as many, or they are malformed; numbers_out may be overwritten.
+ */
+PRESTO_API bool presto_example_value_int64s(const presto_example_value *value, size_t count,
+                                            int64_t *numbers_out);
+
+/**
+ * The next string of a BYTES value with any number of strings. *at_io is 0 at first. False: there
+ * are no more.
+ */
+PRESTO_API bool presto_example_value_next(const presto_example_value *value, size_t *at_io,
+                                          presto_span *string_out);
+
 #ifdef __cplusplus
 }
 #endif

@@ -135,6 +135,9 @@ static void choose_path(presto_loader *loader) {
                         !has_steps && ops->owned != NULL &&
                         (options->unaligned_views ||
                          (loader->blocking.fetch_samples == 1 && is_stored_plain(loader->source)));
+    loader->puts_values = options->output == PRESTO_OUTPUT_BATCHES && options->batch_samples > 1 &&
+                          !has_steps && options->cache.bytes == 0 && ops->values != NULL &&
+                          !loader->source->is_raw;
     if (options->output == PRESTO_OUTPUT_RECORDS)
         choose_records_path(loader, last);
     loader->takes_runs = presto__loader_takes_runs(loader);

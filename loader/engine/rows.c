@@ -108,3 +108,20 @@ presto_status presto__worker_put_row(presto__worker *worker, presto_error *err) 
         worker->account.batch_ns += (presto__clock_ns() - start) * worker->time_scale;
     return status;
 }
+
+presto_status presto__worker_put_values(presto__worker *worker, presto_error *err) {
+    presto__place place = presto__worker_row(worker);
+    const presto__fill *fill = presto__place_fill(&place);
+    if (!presto__fill_is_begun(fill) || fill->rows == 0)
+        return PRESTO_END; /* columns are made for a sample */
+    presto_example_values values;
+    presto_status status = worker->loader->source->ops->values(worker->reader, worker->index,
+                                                               &worker->arena, &values, err);
+    if (status != PRESTO_OK)
+        return status;
+    uint64_t start = worker->time_scale == 0 ? 0 : presto__clock_ns();
+    status = presto__fill_put_values(&place, &values, err);
+    if (worker->time_scale != 0)
+        worker->account.batch_ns += (presto__clock_ns() - start) * worker->time_scale;
+    return status;
+}

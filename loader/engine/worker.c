@@ -232,6 +232,11 @@ static presto_status run_sample(presto__worker *worker, presto_error *err) {
         PRESTO_TRY(ops->record(worker->reader, worker->index, &worker->arena, &record, err));
         return presto__worker_put_frame(worker, &record, err);
     }
+    if (loader->puts_values) {
+        presto_status put = presto__worker_put_values(worker, err);
+        if (put != PRESTO_END)
+            return put;
+    }
     presto_sample sample;
     presto_status status = get_sample(worker, &worker->arena, &sample, err);
     if (status == PRESTO_OK && loader->plan != NULL)

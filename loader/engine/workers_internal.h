@@ -90,6 +90,7 @@ struct presto_loader {
     presto__blocking blocking;
     size_t worker_bytes;         /* what a worker is expected to hold */
     bool starts_alone;           /* the size of packets is unknown until the first one is made */
+    bool puts_values;            /* records may go straight into columns */
     bool use_views;              /* batches are views of what was read, if possible */
     presto__selection selection; /* of what is parsed */
     presto__selection shown;     /* of what batches have */
@@ -180,6 +181,9 @@ presto_status presto__worker_give_row(void *user, const presto_output_request *r
                                       void **data_out, presto_error *err);
 /** Put the sample that has been run into its row. */
 presto_status presto__worker_put_row(presto__worker *worker, presto_error *err);
+/** Put the values of a record into the row of the sample being run, as it was read. PRESTO_END: it
+ * must go the way of a sample; nothing was put. */
+presto_status presto__worker_put_values(presto__worker *worker, presto_error *err);
 
 /* ---- records as they are stored: runs.c ---- */
 

@@ -125,6 +125,7 @@ void presto__column_put_shape(presto__column *column, const presto_tensor_spec *
 presto_status presto__column_leave_array(const presto__place *place, presto__column *column,
                                          presto_error *err) {
     uint8_t *array = column->array;
+    presto__place_fill(place)->lane_generation = 0;
     PRESTO_TRY(begin_tail(place, column, err));
     PRESTO_TRY(presto__tail_append(presto__column_values(place->part, column), array,
                                    column->rows * column->row_bytes, err));
@@ -396,6 +397,7 @@ presto_status presto__column_add(const presto__place *place, const presto_featur
     added.rows = fill->rows;
     added.varies = fill->rows > 0;
     PRESTO_TRY(begin_tail(place, &added, err));
+    fill->lane_generation = 0;
     size_t at = fill->count;
     while (at > 0 && presto__column_compare(&fill->columns[at - 1], &added) > 0)
         at--;

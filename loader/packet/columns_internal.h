@@ -127,6 +127,13 @@ static inline presto__tail *presto__column_items(const presto__packet_part *part
     return &part->tails[2 * column->slot + 1];
 }
 
+/** Put the next row of a column. */
+presto_status presto__column_put(const presto__place *place, presto__column *column,
+                                 const presto_tensor *tensor, presto_error *err);
+/** Put a row without the feature. */
+presto_status presto__column_put_nothing(const presto__place *place, presto__column *column,
+                                         presto_error *err);
+
 /** Fail for a sample whose feature `column` is not `dtype`. */
 presto_status presto__fail_dtype(const presto__column *column, presto_dtype dtype,
                                  presto_error *err);

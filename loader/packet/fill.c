@@ -92,8 +92,8 @@ static presto_status put_strings(const presto__place *place, presto__column *col
     return PRESTO_OK;
 }
 
-static presto_status put_value(const presto__place *place, presto__column *column,
-                               const presto_tensor *tensor, presto_error *err) {
+presto_status presto__column_put(const presto__place *place, presto__column *column,
+                                 const presto_tensor *tensor, presto_error *err) {
     bool is_alike = presto_spec_equal(&column->row, &tensor->spec);
     if (column->is_dense && is_alike) {
         put_dense(place, column, tensor);
@@ -120,8 +120,8 @@ static presto_status put_value(const presto__place *place, presto__column *colum
 }
 
 /* A row without the feature has no values of it. */
-static presto_status put_nothing(const presto__place *place, presto__column *column,
-                                 presto_error *err) {
+presto_status presto__column_put_nothing(const presto__place *place, presto__column *column,
+                                         presto_error *err) {
     const presto_tensor_spec nothing = {.rank = 1};
     if (column->is_dense)
         PRESTO_TRY(presto__column_leave_array(place, column, err));
@@ -144,7 +144,7 @@ static presto_status put_alike(const presto__place *place, const presto_sample *
         if (column->is_dense)
             put_dense(place, column, &feature->tensor);
         else
-            PRESTO_TRY(put_value(place, column, &feature->tensor, err));
+            PRESTO_TRY(presto__column_put(place, column, &feature->tensor, err));
     }
     return PRESTO_OK;
 }
@@ -160,12 +160,12 @@ static presto_status put_any(const presto__place *place, const presto_sample *sa
         presto__column *column = presto__column_find(fill, feature->name, i);
         if (column == NULL)
             PRESTO_TRY(presto__column_add(place, feature, &column, err));
-        PRESTO_TRY(put_value(place, column, &feature->tensor, err));
+        PRESTO_TRY(presto__column_put(place, column, &feature->tensor, err));
         found++;
     }
     for (size_t i = 0; found < fill->count && i < fill->count; i++)
         if (fill->columns[i].rows == fill->rows)
-            PRESTO_TRY(put_nothing(place, &fill->columns[i], err));
+            PRESTO_TRY(presto__column_put_nothing(place, &fill->columns[i], err));
     return PRESTO_OK;
 }
 

@@ -54,6 +54,10 @@ typedef struct presto__fill {
     uint32_t *guesses; /* which column the features of the last sample went to */
     size_t guess_count;
     size_t rows;
+    struct presto__lane *lanes; /* by feature number of a layout; NULL: none yet */
+    size_t lane_capacity;
+    size_t dense_count;       /* columns with an array, as of then */
+    uint64_t lane_generation; /* the layout's; 0: columns have changed since the lanes were made */
     bool is_undone; /* begun for a sample that was left out; the next sample may use it */
 } presto__fill;
 

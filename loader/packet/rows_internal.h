@@ -40,6 +40,12 @@ presto_status presto__fill_put(const presto__place *place, const presto_sample *
  * them one by one. */
 bool presto__fill_put_records(const presto__place *place, const presto_record *records,
                               size_t count);
+/**
+ * Put the values of a record into the next row without a sample. PRESTO_END: they are not like the
+ * rows before; nothing was put, use presto__fill_put, which says why if they cannot be.
+ */
+presto_status presto__fill_put_values(const presto__place *place,
+                                      const presto_example_values *values, presto_error *err);
 typedef enum presto__view_mode {
     PRESTO__VIEW_UNALIGNED, /* values stay where they are */
     PRESTO__VIEW_ALIGNED,   /* those that are not aligned are copied */

@@ -167,6 +167,7 @@ static const presto__source_ops dataset_ops = {
     .fetch = presto__dataset_fetch,
     .will_read = presto__dataset_will_read,
     .sample = presto__dataset_sample,
+    .values = presto__dataset_values,
     .record = presto__dataset_record,
     .run = presto__dataset_run,
     .place = presto__dataset_place,

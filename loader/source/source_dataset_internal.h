@@ -21,6 +21,8 @@ presto_status presto__dataset_fetch(presto__reader *reader, const uint64_t *numb
 void presto__dataset_will_read(presto__reader *reader, const uint64_t *numbers, size_t count);
 presto_status presto__dataset_sample(presto__reader *reader, size_t i, presto_arena *arena,
                                      presto_sample *sample_out, presto_error *err);
+presto_status presto__dataset_values(presto__reader *reader, size_t i, presto_arena *arena,
+                                     presto_example_values *values_out, presto_error *err);
 presto_status presto__dataset_record(presto__reader *reader, size_t i, presto_arena *arena,
                                      presto__stored_record *record_out, presto_error *err);
 size_t presto__dataset_run(presto__reader *reader, size_t i, size_t count,

@@ -38,6 +38,10 @@ typedef struct dataset_reader {
     size_t capacity;
     size_t count;
     presto_block single; /* a record read alone, until the next one is */
+    presto_example_layout *layout;
+    /* The record that `values` was asked for: mostly `sample` is asked for it, too. */
+    size_t known; /* its position plus one; 0: none */
+    presto_span known_raw;
 } dataset_reader;
 
 /* ---- fetching ---- */
@@ -150,6 +154,7 @@ presto_status presto__dataset_fetch(presto__reader *base, const uint64_t *number
     find_places(reader, numbers, count);
     reader->blocks = blocks;
     reader->count = count;
+    reader->known = 0;
     for (size_t first = 0; first < count;) {
         size_t end = first + 1;
         while (end < count && reader->sorted[end]->shard == reader->sorted[first]->shard &&
@@ -326,17 +331,32 @@ static void note_alignment(presto__reader *base, presto_span raw, const presto_s
     }
 }
 
-presto_status presto__dataset_sample(presto__reader *base, size_t i, presto_arena *arena,
-                                     presto_sample *sample_out, presto_error *err) {
+presto_status presto__dataset_values(presto__reader *base, size_t i, presto_arena *arena,
+                                     presto_example_values *values_out, presto_error *err) {
     dataset_reader *reader = (dataset_reader *)base;
     presto__stored_record record;
     PRESTO_TRY(presto__dataset_record(base, i, arena, &record, err));
+    reader->known = i + 1;
+    reader->known_raw = record.raw;
     uint64_t start = base->time_scale == 0 ? 0 : presto__clock_ns();
-    const presto__reader_options *options = &reader->options;
-    const presto_example_specs specs = {options->features, options->feature_count, options->only};
-    presto_status status = base->source->is_raw
-                               ? show_record(record.stored, arena, sample_out, err)
-                               : presto_example_parse(record.raw, &specs, arena, sample_out, err);
+    bool is_alike = presto_example_layout_match(reader->layout, record.raw, values_out);
+    if (base->time_scale != 0)
+        base->stats.parse_ns += (presto__clock_ns() - start) * base->time_scale;
+    return is_alike ? PRESTO_OK : PRESTO_END;
+}
+
+presto_status presto__dataset_sample(presto__reader *base, size_t i, presto_arena *arena,
+                                     presto_sample *sample_out, presto_error *err) {
+    dataset_reader *reader = (dataset_reader *)base;
+    presto__stored_record record = {.raw = reader->known_raw};
+    if (reader->known != i + 1)
+        PRESTO_TRY(presto__dataset_record(base, i, arena, &record, err));
+    reader->known = 0;
+    uint64_t start = base->time_scale == 0 ? 0 : presto__clock_ns();
+    presto_status status =
+        base->source->is_raw
+            ? show_record(record.stored, arena, sample_out, err)
+            : presto_example_layout_parse(reader->layout, record.raw, arena, sample_out, err);
     if (base->time_scale != 0)
         base->stats.parse_ns += (presto__clock_ns() - start) * base->time_scale;
     if (status < 0) {
@@ -374,6 +394,7 @@ void presto__dataset_reader_free(presto__reader *base) {
     if (reader == NULL)
         return;
     presto_codec_free(reader->codec);
+    presto_example_layout_free(reader->layout);
     presto_block_done(&reader->single);
     free(reader->places);
     free(reader->sorted);
@@ -390,14 +411,15 @@ presto_status presto__dataset_reader_new(presto_source *source,
     reader->dataset = ((presto__dataset_source *)source)->dataset;
     reader->options = *options;
     reader->base.is_selective = !source->is_raw;
+    const presto_example_specs specs = {options->features, options->feature_count, options->only};
+    presto_status status = presto_example_layout_new(&specs, &reader->layout, err);
     const presto_codec_spec *codec = source->ops->codec(source);
     char text[PRESTO_CODEC_TEXT_BYTES];
-    if (strcmp(presto_codec_format(codec, text), "none") != 0) {
-        presto_status status = presto_codec_new(codec, &reader->codec, err);
-        if (status < 0) {
-            presto__dataset_reader_free(&reader->base);
-            return status;
-        }
+    if (status == PRESTO_OK && strcmp(presto_codec_format(codec, text), "none") != 0)
+        status = presto_codec_new(codec, &reader->codec, err);
+    if (status < 0) {
+        presto__dataset_reader_free(&reader->base);
+        return status;
     }
     *reader_out = &reader->base;
     return PRESTO_OK;

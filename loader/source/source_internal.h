@@ -8,6 +8,7 @@
 #ifndef PRESTO_LOADER_SOURCE_INTERNAL_H
 #define PRESTO_LOADER_SOURCE_INTERNAL_H
 
+#include <presto/example.h>
 #include <presto/loader.h>
 
 #include "../../base/digest_internal.h"
@@ -79,6 +80,13 @@ typedef struct presto__source_ops {
     /** Sample i as features. Borrows from `blocks`, `arena` and the source. */
     presto_status (*sample)(presto__reader *reader, size_t i, presto_arena *arena,
                             presto_sample *sample_out, presto_error *err);
+    /**
+     * The values of sample i without a sample, borrowed as `sample` does and until the next call.
+     * PRESTO_END: its record is not like those before; ask for `sample`, which may be asked in any
+     * case. NULL: never so.
+     */
+    presto_status (*values)(presto__reader *reader, size_t i, presto_arena *arena,
+                            presto_example_values *values_out, presto_error *err);
     /** Sample i as the record that it is stored as. Borrows as `sample`. NULL: not a source of
      * records. */
     presto_status (*record)(presto__reader *reader, size_t i, presto_arena *arena,

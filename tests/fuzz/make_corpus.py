@@ -211,9 +211,59 @@ def put_pngs():
             put("png", png_description(8 | number % 2 * 2, depth, colour, [*chunks, (0, packed)]))
 
 
+def field(number, message):
+    return varint(number << 3 | 2) + varint(len(message)) + message
+
+
+def varint(value):
+    out = b""
+    while value >= 128:
+        out, value = out + bytes([value & 127 | 128]), value >> 7
+    return out + bytes([value])
+
+
+def example(**features):
+    entries = (field(1, name.encode()) + field(2, feature) for name, feature in features.items())
+    return field(1, b"".join(field(1, entry) for entry in entries))
+
+
+def put_values():
+    """Tables of Examples: alike, and with what may differ from record to record."""
+
+    def floats(*values):
+        return field(2, field(1, struct.pack(f"<{len(values)}f", *values)))
+
+    def ints(*values):
+        return field(3, field(1, b"".join(map(varint, values))))
+
+    def strings(*values):
+        return field(1, b"".join(field(1, value) for value in values))
+
+    def table(settings, *examples):
+        put("values", bytes([settings]) + b"".join(struct.pack("<H", len(e)) + e for e in examples))
+
+    tensor = b"\x08\x04" + field(2, field(2, b"\x08\x02")) + field(4, b"ab")
+    row = {"a": floats(1), "b": ints(5), "c": strings(b"text"), "t": strings(tensor), "x": ints(1, 300, 2**64 - 1)}
+    rows = [example(**{**row, "a": floats(i), "b": ints(40**i), "c": strings(b"y" * i)}) for i in range(5)]
+    turned = example(**dict(reversed(row.items())))
+    odd = [example(**{**row, name: value}) for name, value in [
+        ("a", b""), ("a", floats(1, 2)), ("a", floats()), ("a", field(2, b"")), ("a", field(2, b"\x0d1234")),
+        ("a", ints(1)), ("b", ints(1, 2)), ("b", field(3, b"\x08\x07")), ("b", ints()), ("c", strings(b"1", b"2")),
+        ("c", strings()), ("t", strings(b"no tensor")), ("z", floats(3)), ("a", floats(1) + ints(1)), ("x", b"\x28\x01")]]
+    lacking = example(**{name: value for name, value in row.items() if name != "b"})
+    twice = field(1, field(1, field(1, b"a") + field(2, floats(1))) * 2)
+    for settings in (0, 1, 2, 6, 8, 15):
+        table(settings, *rows, turned, *rows)
+        table(settings, *rows[:2], lacking, twice, *rows[:2])
+        for some in odd:
+            table(settings, *rows[:2], some, rows[2])
+    table(0, *rows[:2], rows[2][:-9], rows[3][:20], rows[4])
+
+
 def main():
     put_text_files()
     put_pngs()
+    put_values()
     label = (b"label", 9, 1, (), struct.pack("<q", 3))
     image = (b"image", 4, 3, (4, 6, 3), bytes(range(72)))
     texts = (b"words", 7, 0, (3,), [b"a", b"", b"three"])

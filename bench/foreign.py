@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Presto beside the programs that people have, on files that those programs wrote.
+
+    build/venv/bin/python bench/foreign.py                  # all rows, minutes on two idle cores
+    build/venv/bin/python bench/foreign.py --row tables     # one of them
+    build/venv/bin/python bench/foreign.py --list
+
+Each row is one job done in several ways. First, all ways must deliver equal values. Then they run in turn, round after
+round, in rotating order: a ratio is taken within a round. Printed are the median over the rounds and its spread: half the
+distance between the quartiles, relative to the median. Time includes all that a user waits for, from the start of
+presto-load or the making of the tf.data pipeline to the last sample. Importing TensorFlow is left out.
+
+To add a row, write a file bench/foreign_NAME.py, or a function here, and list it in ROWS. The function gets a Bench and
+returns a Row:
+
+    def my_row(bench):
+        # Make the files below bench.folder, with the other program. bench.quick: as small as it goes.
+        return Row(
+            unit="samples",
+            ways=[Way("presto-load", run_ours), Way("theirs", run_theirs)],   # the first one is compared with the others
+            check=compare)
+
+`run_...()` does the whole job once and returns how many units it did; or a Timed(units, seconds), if the time that counts is
+not that of the call (the time to the first sample, for example). `compare()` returns a line that says what was found equal, and
+raises AssertionError otherwise. bench.presto_load(...) is the command line of presto-load; bench.threads the number of threads
+for every way.
+"""
+import argparse
+import dataclasses
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import typing
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "examples"))
+
+
+# ---- the frame ----
+
+@dataclasses.dataclass
+class Bench:
+    """What a row is given."""
+
+    folder: pathlib.Path  # its own, empty; removed afterwards
+    tools: pathlib.Path  # where presto-load and the others are
+    threads: int
+    quick: bool
+
+    def presto_load(self, *arguments):
+        return [str(self.tools / "presto-load"), "--quiet", "-j", str(self.threads), *map(str, arguments)]
+
+
+@dataclasses.dataclass
+class Timed:
+    units: float
+    seconds: float
+
+
+@dataclasses.dataclass
+class Way:
+    name: str
+    run: typing.Callable[[], float | Timed]
+
+
+@dataclasses.dataclass
+class Row:
+    unit: str
+    ways: list[Way]
+    check: typing.Callable[[], str]
+
+
+def figure(values):
+    """Median and spread, as in docs/bench.md."""
+    values = sorted(values)
+    median = statistics.median(values)
+    if len(values) < 4:
+        return median, (values[-1] - values[0]) / 2 / median
+    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    return median, (high - low) / 2 / median
+
+
+def run_once(way):
+    """Units a second."""
+    start = time.perf_counter()
+    done = way.run()
+    seconds = time.perf_counter() - start
+    if isinstance(done, Timed):
+        done, seconds = done.units, done.seconds
+    return done / seconds
+
+
+def measure(name, row, rounds, out):
+    print(f"{name}: {row.check()}", flush=True)
+    rates = [[] for _ in row.ways]
+    for way in row.ways:
+        run_once(way)  # the page cache is filled, TensorFlow's functions are traced
+    for turn in range(rounds):
+        for step in range(len(row.ways)):
+            at = (turn + step) % len(row.ways)
+            rates[at].append(run_once(row.ways[at]))
+    for at, way in enumerate(row.ways):
+        median, spread = figure(rates[at])
+        line = f"  {way.name:44} {median:12,.0f} {row.unit}/s +- {100 * spread:.0f} %"
+        if at > 0:
+            ratio, ratio_spread = figure([ours / theirs for ours, theirs in zip(rates[0], rates[at])])
+            line += f"   {row.ways[0].name} is {ratio:.2f} +- {100 * ratio_spread:.0f} % times as fast"
+            note(out, name, f"{row.ways[0].name} / {way.name}", ratio, ratio_spread)
+        note(out, name, f"{way.name}, {row.unit}/s", median, spread)
+        print(line, flush=True)
+
+
+def note(out, row, column, median, spread):
+    if out is not None:
+        out.write(json.dumps({"table": "foreign", "row": row, "column": column, "median": median, "spread": spread}) + "\n")
+
+
+# ---- tables: tf.train.Examples of many small features ----
+
+FLOATS, INT64S = 20, 9
+BATCH = 4096
+
+
+def write_tables(folder, shards, records, distinct):
+    """TFRecords by TensorFlow: `distinct` different rows, again and again."""
+    import numpy as np
+    import tensorflow as tf
+
+    rng = np.random.default_rng(7)
+    rows = []
+    for _ in range(distinct):
+        feature = {f"float_{i:02}": tf.train.Feature(float_list=tf.train.FloatList(value=[value]))
+                   for i, value in enumerate(rng.standard_normal(FLOATS, dtype=np.float32))}
+        for i, value in enumerate(rng.integers(0, 1 << 21, INT64S) >> rng.integers(0, 21, INT64S)):
+            feature[f"int64_{i:02}"] = tf.train.Feature(int64_list=tf.train.Int64List(value=[int(value)]))
+        text = bytes(rng.integers(97, 123, rng.integers(4, 24), dtype=np.uint8))
+        feature["text"] = tf.train.Feature(bytes_list=tf.train.BytesList(value=[text]))
+        rows.append(tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString())
+    paths = []
+    for shard in range(shards):
+        paths.append(str(folder / f"table-{shard}.tfrecord"))
+        with tf.io.TFRecordWriter(paths[-1]) as writer:
+            for i in range(records // shards):
+                writer.write(rows[(i * 7 + shard) % distinct])
+    return paths
+
+
+def tables_spec():
+    import tensorflow as tf
+
+    spec = {f"float_{i:02}": tf.io.FixedLenFeature([], tf.float32) for i in range(FLOATS)}
+    spec |= {f"int64_{i:02}": tf.io.FixedLenFeature([], tf.int64) for i in range(INT64S)}
+    return spec | {"text": tf.io.FixedLenFeature([], tf.string)}
+
+
+def tf_batches(bench, paths):
+    """The batched form, which TensorFlow's guide calls the fast one."""
+    import tensorflow as tf
+
+    spec = tables_spec()
+    dataset = tf.data.TFRecordDataset(paths).batch(BATCH)
+    dataset = dataset.map(lambda batch: tf.io.parse_example(batch, spec), num_parallel_calls=bench.threads)
+    options = tf.data.Options()
+    options.threading.private_threadpool_size = bench.threads
+    return dataset.prefetch(tf.data.AUTOTUNE).with_options(options)
+
+
+def same_batch(ours, theirs):
+    import numpy as np
+
+    assert set(ours) == set(theirs), set(ours) ^ set(theirs)
+    for name, values in theirs.items():
+        if name == "text":
+            assert [ours[name][i] for i in range(len(ours[name]))] == list(values.numpy())
+        else:
+            assert ours[name].dtype == values.numpy().dtype and np.array_equal(ours[name], values.numpy()), name
+
+
+def tables(bench):
+    """Rows of 20 floats, 9 int64s and a short text, in batches of 4096."""
+    import npy_stream
+
+    records, distinct = (8_192, 512) if bench.quick else (786_432, 16_384)
+    paths = write_tables(bench.folder, 4, records, distinct)
+    ours = ["-b", BATCH, *paths]
+
+    def compare():
+        loaded = npy_stream.load(*bench.presto_load(*ours)[1:], program=bench.tools / "presto-load")
+        count = 0
+        for mine, theirs in zip(loaded, tf_batches(bench, paths), strict=True):
+            same_batch(mine, theirs)
+            count += len(mine["text"])
+        assert count == records, count
+        return f"{count} rows of {FLOATS + INT64S + 1} features are equal"
+
+    def load_to_nowhere():
+        with open(os.devnull, "wb") as nowhere:
+            subprocess.run(bench.presto_load("--format", "npy", *ours), stdout=nowhere, check=True)
+        return records
+
+    def load_into_numpy():
+        return sum(len(batch["text"]) for batch in
+                   npy_stream.load(*bench.presto_load(*ours)[1:], program=bench.tools / "presto-load"))
+
+    def parse_with_tf():
+        return sum(int(batch["text"].shape[0]) for batch in tf_batches(bench, paths))
+
+    return Row("rows", [Way("presto-load", load_to_nowhere), Way("presto-load, arrays in another process", load_into_numpy),
+                        Way("tf.data, parse_example", parse_with_tf)], compare)
+
+
+ROWS = {"tables": tables}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release", help="where the programs are built")
+    parser.add_argument("--work", type=pathlib.Path, help="folder for scratch data [default: that of temporary files]")
+    parser.add_argument("--row", action="append", choices=sorted(ROWS), help="measure this row only; may be repeated")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--quick", action="store_true", help="see that all works; the figures mean nothing")
+    parser.add_argument("--list", action="store_true", help="say what the rows are")
+    parser.add_argument("-o", "--output", type=pathlib.Path, help="append the figures to this file, a line of JSON each")
+    args = parser.parse_args()
+    if args.list:
+        for name, function in ROWS.items():
+            print(f"{name}: {function.__doc__}")
+        return
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    out = args.output.open("a") if args.output else None
+    for name in args.row or ROWS:
+        with tempfile.TemporaryDirectory(dir=args.work, prefix="foreign-") as folder:
+            bench = Bench(pathlib.Path(folder), args.build.resolve() / "tools", args.threads, args.quick)
+            measure(name, ROWS[name](bench), 1 if args.quick else args.rounds, out)
+
+
+if __name__ == "__main__":
+    main()

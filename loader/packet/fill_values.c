@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Puts the values of a record into the columns of a batch without a sample between them. A lane says
+ * what the column of a feature takes, so that a value is compared with a few numbers and written
+ * once.
+ *
+ * All values are looked at before a row is put: what does not fit its column leaves no trace, and
+ * goes the way of a sample (fill.c), which changes columns and finds words for errors.
+ */
+#include <presto/example.h>
+
+#include "columns_internal.h"
+
+typedef enum lane_kind {
+    LANE_NONE, /* the feature has no column, or one that takes samples only */
+    LANE_FLOATS,
+    LANE_INT64S,
+    LANE_TAIL /* values of any number, behind those of the rows before */
+} lane_kind;
+
+/** What the column of a feature takes. */
+typedef struct presto__lane {
+    lane_kind kind;
+    presto_encoding encoding;
+    uint32_t column;
+    uint32_t tail_count; /* tail: numbers of the value that is being put */
+    uint8_t *array;      /* array: of the first row */
+    size_t row_bytes;    /* array */
+    size_t count;        /* array: numbers in a row */
+    size_t most_length;  /* tail: of numbers, or of a single string */
+} presto__lane;
+
+/* ---- lanes ---- */
+
+static bool takes(presto_encoding encoding, const presto__column *column) {
+    switch (encoding) {
+    case PRESTO_ENCODE_FLOAT:
+        return column->row.dtype == PRESTO_FLOAT32;
+    case PRESTO_ENCODE_INT64:
+        return column->row.dtype == PRESTO_INT64;
+    case PRESTO_ENCODE_BYTES:
+        return column->row.dtype == PRESTO_STRING;
+    default:
+        return false;
+    }
+}
+
+static presto__lane make_lane(const presto__fill *fill, const presto__column *column,
+                              const presto_example_value *value) {
+    presto__lane lane = {.encoding = value->encoding,
+                         .column = (uint32_t)(column - fill->columns),
+                         .most_length = SIZE_MAX};
+    const presto__rule *rule = column->rule;
+    if (!takes(value->encoding, column))
+        return lane;
+    if (!column->is_dense) {
+        lane.kind = LANE_TAIL;
+        if (rule != NULL && rule->is_padded && rule->pad_length > 0)
+            lane.most_length = rule->pad_length;
+        return lane;
+    }
+    /* The shape that a list of as many numbers gets. */
+    lane.count = (size_t)presto_spec_elements(&column->row);
+    if (column->row.rank != (lane.count == 1 && !value->is_vector ? 0 : 1))
+        return lane;
+    lane.kind = value->encoding == PRESTO_ENCODE_FLOAT ? LANE_FLOATS : LANE_INT64S;
+    lane.array = column->array;
+    lane.row_bytes = column->row_bytes;
+    return lane;
+}
+
+/* Lanes for all features of the layout; those that are not in `values` get none. */
+static presto_status make_lanes(const presto__place *place, const presto_example_values *values,
+                                presto_error *err) {
+    presto__fill *fill = presto__place_fill(place);
+    if (fill->lane_capacity < values->feature_count) {
+        fill->lanes = presto__part_take(place->part, values->feature_count, sizeof *fill->lanes);
+        if (fill->lanes == NULL)
+            return presto_fail_memory(err, values->feature_count * sizeof *fill->lanes);
+        fill->lane_capacity = values->feature_count;
+    }
+    for (size_t i = 0; i < values->feature_count; i++)
+        fill->lanes[i] = (presto__lane){.kind = LANE_NONE};
+    for (size_t i = 0; i < values->count; i++) {
+        const presto_example_value *value = &values->list[i];
+        const presto__column *column = presto__column_find(fill, value->name, i);
+        if (column != NULL)
+            fill->lanes[value->feature] = make_lane(fill, column, value);
+    }
+    fill->lane_generation = values->generation;
+    fill->dense_count = 0;
+    for (size_t i = 0; i < fill->count; i++)
+        fill->dense_count += fill->columns[i].is_dense;
+    return PRESTO_OK;
+}
+
+/* ---- looking ---- */
+
+/* May the value be appended? int64s are decoded to where they will be. */
+static presto_status look_at_tail(const presto__place *place, presto__lane *lane,
+                                  const presto_example_value *value, presto_error *err) {
+    size_t count = presto_example_value_count(value), bytes;
+    size_t length = value->encoding == PRESTO_ENCODE_BYTES ? value->bytes.bytes : count;
+    bool is_measured = value->encoding != PRESTO_ENCODE_BYTES || count == 1;
+    if ((is_measured && length > lane->most_length) || count > UINT32_MAX ||
+        !presto__size_multiply(count, sizeof(int64_t), &bytes))
+        return PRESTO_END;
+    lane->tail_count = (uint32_t)count;
+    if (value->encoding != PRESTO_ENCODE_INT64)
+        return PRESTO_OK;
+    const presto__fill *fill = presto__place_fill(place);
+    presto__tail *tail = presto__column_values(place->part, &fill->columns[lane->column]);
+    PRESTO_TRY(presto__tail_reserve(tail, bytes, err));
+    int64_t *to = (int64_t *)(void *)(tail->data + tail->bytes);
+    return presto_example_value_int64s(value, count, to) ? PRESTO_OK : PRESTO_END;
+}
+
+/* Write the value into the next row of its array; false: it is not like the rows before. */
+static inline bool write_dense(const presto__lane *lane, size_t row,
+                               const presto_example_value *value) {
+    uint8_t *to = lane->array + row * lane->row_bytes;
+    if (lane->kind == LANE_INT64S)
+        return presto_example_value_int64s(value, lane->count, (int64_t *)(void *)to);
+    if (value->bytes.bytes != lane->row_bytes)
+        return false;
+    if (lane->row_bytes == 4)
+        memcpy(to, value->bytes.data, 4); /* of known length: no call */
+    else if (lane->row_bytes > 0)
+        memcpy(to, value->bytes.data, lane->row_bytes);
+    return true;
+}
+
+/*
+ * Does every column take its value? *tails_out: the values that go to tails. Arrays are written
+ * meanwhile: a row that is not put is overwritten.
+ */
+static presto_status look(const presto__place *place, const presto_example_values *values,
+                          size_t *tails_out, presto_error *err) {
+    presto__fill *fill = presto__place_fill(place);
+    size_t dense = 0, tails = 0;
+    for (size_t i = 0; i < values->count; i++) {
+        const presto_example_value *value = &values->list[i];
+        presto__lane *lane = &fill->lanes[value->feature];
+        if (value->encoding == PRESTO_ENCODE_NONE)
+            continue;
+        if (lane->encoding != value->encoding || lane->kind == LANE_NONE) {
+            fill->lane_generation = 0;
+            return PRESTO_END;
+        }
+        if (lane->kind != LANE_TAIL) {
+            if (!write_dense(lane, fill->rows, value))
+                return PRESTO_END;
+            dense++;
+            continue;
+        }
+        presto_status status = look_at_tail(place, lane, value, err);
+        if (status != PRESTO_OK)
+            return status;
+        tails++;
+    }
+    *tails_out = tails;
+    return dense == fill->dense_count ? PRESTO_OK : PRESTO_END;
+}
+
+/* ---- putting ---- */
+
+static presto_status put_strings(const presto__place *place, presto__column *column,
+                                 const presto_example_value *value, presto_error *err) {
+    presto__tail *bytes = presto__column_values(place->part, column);
+    presto__tail *items = presto__column_items(place->part, column);
+    presto_span string;
+    size_t at = 0, count = 0;
+    while (presto_example_value_next(value, &at, &string)) {
+        PRESTO_TRY(presto__tail_append(bytes, string.data, string.bytes, err));
+        int64_t end = (int64_t)(bytes->bytes - column->start);
+        PRESTO_TRY(presto__tail_append(items, &end, sizeof end, err));
+        place->part->delivered_bytes += string.bytes;
+        count++;
+    }
+    column->ends[column->rows + 1] = column->ends[column->rows] + (int64_t)count;
+    column->varies = column->varies || count != 1;
+    const presto_tensor_spec spec = {.rank = count == 1 && !value->is_vector ? 0 : 1,
+                                     .dims = {(int64_t)count}};
+    presto__column_put_shape(column, &spec);
+    column->rows++;
+    return PRESTO_OK;
+}
+
+static presto_status put_tails(const presto__place *place, const presto_example_values *values,
+                               presto_error *err) {
+    const presto__fill *fill = presto__place_fill(place);
+    for (size_t i = 0; i < values->count; i++) {
+        const presto_example_value *value = &values->list[i];
+        const presto__lane *lane = &fill->lanes[value->feature];
+        presto__column *column = &fill->columns[lane->column];
+        if (value->encoding == PRESTO_ENCODE_NONE || lane->kind != LANE_TAIL)
+            continue;
+        if (column->is_bytes) {
+            PRESTO_TRY(put_strings(place, column, value, err));
+            continue;
+        }
+        const presto__tail *tail = presto__column_values(place->part, column);
+        bool is_float = value->encoding == PRESTO_ENCODE_FLOAT;
+        const presto_tensor tensor = {
+            .spec = {.dtype = column->row.dtype,
+                     .rank = lane->tail_count == 1 && !value->is_vector ? 0 : 1,
+                     .dims = {(int64_t)lane->tail_count}},
+            .data = is_float ? value->bytes.data : tail->data + tail->bytes};
+        PRESTO_TRY(presto__column_put(place, column, &tensor, err));
+    }
+    return PRESTO_OK;
+}
+
+/* Close the row: arrays have it already, and tails whose feature is missing get nothing. */
+static presto_status finish_row(const presto__place *place, size_t tails, presto_error *err) {
+    presto__fill *fill = presto__place_fill(place);
+    bool lacks_tails = tails + fill->dense_count < fill->count;
+    uint64_t delivered = 0;
+    for (size_t i = 0; i < fill->count && (lacks_tails || fill->dense_count > 0); i++) {
+        presto__column *column = &fill->columns[i];
+        if (column->is_dense) {
+            delivered += column->row_bytes;
+            column->rows++;
+        } else if (lacks_tails && column->rows == fill->rows) {
+            PRESTO_TRY(presto__column_put_nothing(place, column, err));
+        }
+    }
+    place->part->delivered_bytes += delivered;
+    fill->rows++;
+    return PRESTO_OK;
+}
+
+presto_status presto__fill_put_values(const presto__place *place,
+                                      const presto_example_values *values, presto_error *err) {
+    presto__fill *fill = presto__place_fill(place);
+    if (!presto__fill_is_begun(fill) || fill->rows == 0)
+        return PRESTO_END;
+    if (fill->lane_generation != values->generation)
+        PRESTO_TRY(make_lanes(place, values, err));
+    size_t tails;
+    presto_status status = look(place, values, &tails, err);
+    if (status != PRESTO_OK)
+        return status;
+    if (tails > 0)
+        PRESTO_TRY(put_tails(place, values, err));
+    return finish_row(place, tails, err);
+}

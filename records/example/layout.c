@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Compares Examples with what is remembered of those before. The heads of map entries are compared
+ * eight bytes at a time; an entry with longer lengths, or out of order, is read field by field. What
+ * is not of the usual form is left to presto_example_parse, so that both have the same results.
+ */
+#include <stdlib.h>
+
+#include "../../base/checked_internal.h"
+#include "layout_internal.h"
+
+/* ---- life ---- */
+
+/* A table of the specs by name. Which of two specs of one name counts depends on the order of
+ * features: that is left to presto_example_parse. */
+static presto_status name_specs(presto_example_layout *layout, presto_error *err) {
+    const presto_example_specs *specs = &layout->specs;
+    if (specs->count == 0)
+        return PRESTO_OK;
+    PRESTO_TRY(presto__name_table_make(&layout->spec_names, specs->count, &layout->specs_arena,
+                                       err));
+    for (size_t i = 0; i < specs->count; i++) {
+        presto_span name = presto_span_of_text(specs->list[i].name);
+        presto__name *slot = presto__name_table_find(&layout->spec_names, name);
+        layout->is_off = layout->is_off || slot->number_plus != 0;
+        *slot = (presto__name){name, i + 1};
+    }
+    return PRESTO_OK;
+}
+
+presto_status presto_example_layout_new(const presto_example_specs *specs,
+                                        presto_example_layout **layout_out, presto_error *err) {
+    presto_example_layout *layout = calloc(1, sizeof *layout);
+    if (layout == NULL)
+        return presto_fail_memory(err, sizeof *layout);
+    if (specs != NULL)
+        layout->specs = *specs;
+    presto_status status = name_specs(layout, err);
+    if (status < 0)
+        presto_example_layout_free(layout);
+    else
+        *layout_out = layout;
+    return status;
+}
+
+void presto_example_layout_free(presto_example_layout *layout) {
+    if (layout == NULL)
+        return;
+    presto_arena_done(&layout->specs_arena);
+    presto_arena_done(&layout->arena);
+    free(layout);
+}
+
+/* ---- one entry ---- */
+
+/* Is the next entry the expected one, with the expected kind and short lengths? Then *at_io is set
+ * behind it. */
+static inline bool match_head(const presto__layout_entry *entry, const uint8_t **at_io,
+                              const uint8_t *end, presto_example_value *value) {
+    const uint8_t *at = *at_io;
+    size_t head = entry->head_bytes, left = (size_t)(end - at);
+    if (head == 0 || left < head)
+        return false;
+    size_t run = at[head - 1];
+    if (run > entry->most_run || run > left - head || (run & entry->run_mask) != 0)
+        return false;
+    const presto__head_word *words = entry->words;
+    uint32_t last = entry->word_count - 1;
+    uint64_t other = presto__load_u64(at + head - 8) ^ (words[last].value + run * words[last].lengths);
+    for (uint32_t i = 0; i < last; i++)
+        other |= presto__load_u64(at + (size_t)i * 8) ^ (words[i].value + run * words[i].lengths);
+    if (other != 0)
+        return false;
+    value->encoding = entry->encoding;
+    value->string_count = 1;
+    value->name = presto_span_of(at + 4, entry->name.bytes);
+    value->bytes = presto_span_of(at + head, run);
+    *at_io = at + head + run;
+    return true;
+}
+
+static bool count_strings(presto_span list, uint32_t *count_out) {
+    const uint8_t *at = list.data, *end = at + list.bytes;
+    uint32_t count = 0;
+    for (size_t bytes; at != end; at += bytes, count++)
+        if (!presto__wire_expect(&at, end, 0x0a, &bytes))
+            return false;
+    *count_out = count;
+    return true;
+}
+
+/* The one list of a Feature: strings, or numbers in one run or none. */
+static bool read_list(presto__layout_entry *entry, uint8_t tag, presto_span list,
+                      presto_example_value *value) {
+    const uint8_t *at = list.data, *end = at + list.bytes;
+    size_t bytes = 0;
+    if (tag != entry->tag)
+        presto__layout_set_head(entry, tag);
+    value->encoding = entry->encoding;
+    if (tag == PRESTO__TAG_BYTES) {
+        value->bytes = list;
+        if (!count_strings(list, &value->string_count))
+            return false;
+        if (value->string_count != 1)
+            return entry->encoding == PRESTO_ENCODE_BYTES;
+    }
+    if (at != end && (!presto__wire_expect(&at, end, 0x0a, &bytes) || at + bytes != end))
+        return false;
+    value->bytes = presto_span_of(at, bytes);
+    return tag != PRESTO__TAG_FLOAT || bytes % 4 == 0;
+}
+
+static bool read_value(presto__layout_entry *entry, presto_span feature,
+                       presto_example_value *value) {
+    const uint8_t *at = feature.data, *end = at + feature.bytes;
+    size_t bytes;
+    value->string_count = 1;
+    if (at == end) {
+        value->encoding = PRESTO_ENCODE_NONE;
+        value->bytes = feature;
+        return true;
+    }
+    uint8_t tag = at[0];
+    bool is_kind = tag == PRESTO__TAG_BYTES || tag == PRESTO__TAG_FLOAT || tag == PRESTO__TAG_INT64;
+    return is_kind && presto__wire_expect(&at, end, tag, &bytes) && at + bytes == end &&
+           read_list(entry, tag, presto_span_of(at, bytes), value);
+}
+
+/* The entry of this name; NULL: it is not known. */
+static presto__layout_entry *find(presto_example_layout *layout, uint32_t expected,
+                                  presto_span name) {
+    presto__layout_entry *entry = &layout->entries[expected];
+    if (presto_span_equal(entry->name, name))
+        return entry;
+    size_t plus = presto__name_table_find(&layout->names, name)->number_plus;
+    return plus == 0 ? NULL : &layout->entries[plus - 1];
+}
+
+/* Read the next entry, which may be any that the layout knows. NULL: not so. */
+static presto__layout_entry *read_entry(presto_example_layout *layout, uint32_t expected,
+                                        const uint8_t **at_io, const uint8_t *end,
+                                        presto_example_value *value) {
+    const uint8_t *at = *at_io;
+    size_t bytes;
+    if (!presto__wire_expect(&at, end, 0x0a, &bytes))
+        return NULL;
+    const uint8_t *entry_end = at + bytes;
+    if (!presto__wire_expect(&at, entry_end, 0x0a, &bytes))
+        return NULL;
+    value->name = presto_span_of(at, bytes);
+    presto__layout_entry *entry = find(layout, expected, value->name);
+    if (entry == NULL || match_head(entry, at_io, end, value))
+        return entry;
+    at += bytes;
+    if (!presto__wire_expect(&at, entry_end, 0x12, &bytes) || at + bytes != entry_end)
+        return NULL;
+    if (!entry->is_ignored && !read_value(entry, presto_span_of(at, bytes), value))
+        return NULL;
+    *at_io = entry_end;
+    return entry;
+}
+
+/* ---- an Example ---- */
+
+bool presto_example_layout_match(presto_example_layout *layout, presto_span in,
+                                 presto_example_values *values_out) {
+    const uint8_t *at = in.data, *end = at + in.bytes;
+    size_t bytes, count = 0;
+    uint64_t example = ++layout->examples;
+    if (layout->count == 0 || !presto__wire_expect(&at, end, 0x0a, &bytes) || at + bytes != end)
+        return false;
+    uint32_t *expected = &layout->first;
+    while (at != end) {
+        if (count == layout->count)
+            return false;
+        presto_example_value *value = &layout->values[count];
+        presto__layout_entry *entry = &layout->entries[*expected];
+        if (!match_head(entry, &at, end, value)) {
+            entry = read_entry(layout, *expected, &at, end, value);
+            if (entry == NULL)
+                return false;
+            *expected = (uint32_t)(entry - layout->entries);
+        }
+        if (entry->seen_in == example) /* the last of equal names counts, where the first one is */
+            return false;
+        entry->seen_in = example;
+        value->feature = *expected;
+        value->is_vector = entry->is_vector;
+        expected = &entry->next;
+        count += !entry->is_ignored;
+    }
+    *values_out = (presto_example_values){.list = layout->values,
+                                          .count = count,
+                                          .feature_count = layout->count,
+                                          .generation = layout->generation};
+    return true;
+}
+
+/* ---- values ---- */
+
+size_t presto_example_value_count(const presto_example_value *value) {
+    size_t count = 0;
+    switch (value->encoding) {
+    case PRESTO_ENCODE_FLOAT:
+        return value->bytes.bytes / 4;
+    case PRESTO_ENCODE_INT64:
+        for (size_t i = 0; i < value->bytes.bytes; i++)
+            count += value->bytes.data[i] < 0x80;
+        return count;
+    case PRESTO_ENCODE_BYTES:
+        return value->string_count;
+    default:
+        return value->encoding == PRESTO_ENCODE_TENSOR;
+    }
+}
+
+/*
+ * One varint of up to eight bytes, which must all be its own. At least eight bytes of the entry's
+ * head stand before it: one load, and no loop over a length that differs from record to record.
+ */
+static inline bool short_varint(presto_span in, int64_t *number_out) {
+    unsigned drop = 64 - 8 * (unsigned)in.bytes;
+    uint64_t word = presto__load_u64(in.data + in.bytes - 8) >> drop;
+    if ((word & 0x8080808080808080) != UINT64_C(0x0080808080808080) >> drop)
+        return false;
+    word &= 0x7f7f7f7f7f7f7f7f;
+    word = (word & 0x007f007f007f007f) | (word & 0x7f007f007f007f00) >> 1;
+    word = (word & 0x00003fff00003fff) | (word & 0x3fff00003fff0000) >> 2;
+    *number_out = (int64_t)((word & 0x0fffffff) | (word & 0x0fffffff00000000) >> 4);
+    return true;
+}
+
+bool presto_example_value_int64s(const presto_example_value *value, size_t count,
+                                 int64_t *numbers_out) {
+    presto_span in = value->bytes;
+    if (count == 1 && in.bytes - 1 < 8)
+        return short_varint(in, numbers_out);
+    presto__wire wire = presto__wire_of(in);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t number;
+        if (wire.at == wire.end || !presto__wire_varint(&wire, &number))
+            return false;
+        memcpy(numbers_out + i, &number, sizeof number);
+    }
+    return wire.at == wire.end;
+}
+
+bool presto_example_value_next(const presto_example_value *value, size_t *at_io,
+                               presto_span *string_out) {
+    const uint8_t *at = value->bytes.data + *at_io, *end = value->bytes.data + value->bytes.bytes;
+    size_t bytes;
+    if (value->string_count == 1) {
+        *string_out = value->bytes;
+        return (*at_io)++ == 0;
+    }
+    if (at == end || !presto__wire_expect(&at, end, 0x0a, &bytes))
+        return false;
+    *string_out = presto_span_of(at, bytes);
+    *at_io = (size_t)(at + bytes - value->bytes.data);
+    return true;
+}
+
+/* ---- a sample ---- */
+
+/* Room for a value that is one string or number. */
+typedef union scalar_slot {
+    presto_span string;
+    int64_t number;
+} scalar_slot;
+
+/* The memory for `count` items of a value: *slot if one is enough. NULL: there is none. */
+static void *room_for(scalar_slot *slot, size_t count, size_t each, presto_arena *arena) {
+    size_t bytes;
+    if (count == 1)
+        return slot;
+    return presto__size_multiply(count, each, &bytes) ? presto_arena_alloc(arena, bytes, 8) : NULL;
+}
+
+static presto_status decode(const presto_example_value *value, size_t count, scalar_slot *slot,
+                            presto_arena *arena, presto_tensor *tensor) {
+    if (value->encoding == PRESTO_ENCODE_FLOAT) {
+        tensor->spec.dtype = PRESTO_FLOAT32;
+        tensor->data = value->bytes.data;
+        return PRESTO_OK;
+    }
+    if (value->encoding == PRESTO_ENCODE_INT64) {
+        int64_t *numbers = room_for(slot, count, sizeof *numbers, arena);
+        if (numbers == NULL)
+            return PRESTO_ERR_MEMORY;
+        tensor->spec.dtype = PRESTO_INT64;
+        tensor->data = numbers;
+        return presto_example_value_int64s(value, count, numbers) ? PRESTO_OK : PRESTO_END;
+    }
+    presto_span *strings = room_for(slot, count, sizeof *strings, arena);
+    if (strings == NULL)
+        return PRESTO_ERR_MEMORY;
+    tensor->spec.dtype = PRESTO_STRING;
+    tensor->strings = strings;
+    size_t at = 0;
+    for (size_t i = 0; i < count; i++)
+        presto_example_value_next(value, &at, &strings[i]);
+    return PRESTO_OK;
+}
+
+/* PRESTO_END: presto_example_parse must look. */
+static presto_status make_feature(const presto_example_value *value, scalar_slot *slot,
+                                  presto_arena *arena, presto_feature *feature) {
+    presto_tensor *tensor = &feature->tensor;
+    feature->name = value->name;
+    feature->encoding = value->encoding;
+    if (value->encoding == PRESTO_ENCODE_NONE) {
+        *tensor = (presto_tensor){.spec = {.rank = 0}};
+        return PRESTO_OK;
+    }
+    if (value->encoding == PRESTO_ENCODE_TENSOR)
+        return presto__tensor_proto_usual(value->bytes, tensor) ? PRESTO_OK : PRESTO_END;
+    size_t count = presto_example_value_count(value);
+    tensor->spec.rank = count == 1 && !value->is_vector ? 0 : 1;
+    tensor->spec.dims[0] = (int64_t)count;
+    return decode(value, count, slot, arena, tensor);
+}
+
+static presto_status make_sample(const presto_example_values *values, presto_arena *arena,
+                                 presto_sample *sample_out, presto_error *err) {
+    size_t bytes;
+    if (!presto__size_multiply(values->count, sizeof(presto_feature) + sizeof(scalar_slot), &bytes))
+        return presto_fail_memory(err, UINT64_MAX);
+    presto_feature *features = presto_arena_alloc(arena, bytes, 8);
+    if (features == NULL)
+        return presto_fail_memory(err, bytes);
+    scalar_slot *slots = (scalar_slot *)(void *)(features + values->count);
+    presto_status status = PRESTO_OK;
+    for (size_t i = 0; i < values->count && status == PRESTO_OK; i++)
+        status = make_feature(&values->list[i], &slots[i], arena, &features[i]);
+    if (status < 0)
+        return presto_fail_memory(err, bytes);
+    if (status == PRESTO_OK)
+        *sample_out = (presto_sample){.features = features, .feature_count = values->count};
+    return status;
+}
+
+presto_status presto_example_layout_parse(presto_example_layout *layout, presto_span in,
+                                          presto_arena *arena, presto_sample *sample_out,
+                                          presto_error *err) {
+    presto_example_values values;
+    if (presto_example_layout_match(layout, in, &values)) {
+        presto_status status = make_sample(&values, arena, sample_out, err);
+        if (status != PRESTO_END)
+            return status;
+    }
+    PRESTO_TRY(presto_example_parse(in, &layout->specs, arena, sample_out, err));
+    presto__layout_learn(layout, in);
+    return PRESTO_OK;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Behind presto_example_layout: layout.c compares Examples with what is remembered, layout_learn.c
+ * remembers. For this room alone.
+ */
+#ifndef PRESTO_EXAMPLE_LAYOUT_INTERNAL_H
+#define PRESTO_EXAMPLE_LAYOUT_INTERNAL_H
+
+#include <presto/example.h>
+
+#include "example_internal.h"
+
+/* What a layout remembers at most. */
+#define PRESTO__LAYOUT_NAMES 4096
+#define PRESTO__LAYOUT_NAME_BYTES ((size_t)64 << 10)
+
+/* Wire tags of the kinds of a Feature. */
+enum { PRESTO__TAG_BYTES = 0x0a, PRESTO__TAG_FLOAT = 0x12, PRESTO__TAG_INT64 = 0x1a };
+
+/**
+ * Eight bytes of a head. The lengths in it, each one byte, are those for an empty payload. A payload
+ * of n bytes adds n to each of them: `value + n * lengths`, where `lengths` has a 1 in their bytes.
+ */
+typedef struct presto__head_word {
+    uint64_t value;
+    uint64_t lengths;
+} presto__head_word;
+
+/**
+ * A name, and the head of its map entry: all bytes before the payload, as they are if each length
+ * takes one byte.
+ *
+ *     0a LEN  0a LEN name  12 LEN  kind LEN  0a LEN  payload     values of one kind, in one run
+ *     0a LEN  0a LEN name  12 LEN                    payload     an ignored feature
+ */
+typedef struct presto__layout_entry {
+    presto__head_word *words; /* at 0, 8, ...; the last one ends where the head ends */
+    uint32_t word_count;
+    uint8_t head_bytes; /* 0: lengths take more than a byte, or the head less than eight */
+    uint8_t most_run;   /* payload with which each length fits a byte */
+    uint8_t run_mask;   /* bits that a payload's length must not have */
+    uint8_t tag;        /* the kind that `words` are for; 0: none yet */
+    presto_encoding encoding; /* of that kind */
+    uint32_t next;            /* the entry that came after this one the last time */
+    uint64_t seen_in;         /* the Example in which it was seen last */
+    bool is_ignored;
+    bool is_tensor; /* by its spec: a single string is a TensorProto */
+    bool is_vector; /* by its spec: a single value has rank 1 */
+    presto_span name;
+} presto__layout_entry;
+
+struct presto_example_layout {
+    presto_example_specs specs;    /* borrowed */
+    presto__name_table spec_names; /* in `specs_arena` */
+    presto_arena specs_arena;
+    bool is_off; /* specs that share a name */
+
+    /* Made anew when names are added. */
+    presto_arena arena;
+    presto__layout_entry *entries; /* NULL: nothing was learned yet */
+    presto__head_word *words;
+    presto_example_value *values; /* room for one each */
+    size_t count;
+    size_t name_bytes;
+    presto__name_table names;
+    uint32_t first; /* the entry that an Example begins with */
+    uint64_t generation;
+
+    uint64_t examples; /* compared so far */
+    size_t unlike;     /* names in Examples that were parsed since the tables were made */
+};
+
+/** Set the head for values of the kind `tag`. */
+void presto__layout_set_head(presto__layout_entry *entry, uint8_t tag);
+
+/**
+ * Remember the names of an Example that presto_example_parse has parsed, if it is of the usual form.
+ * Without memory, the layout stays as it is.
+ */
+void presto__layout_learn(presto_example_layout *layout, presto_span in);
+
+#endif
