@@ -11,8 +11,7 @@ round, in rotating order: a ratio is taken within a round. Printed are the media
 distance between the quartiles, relative to the median. Time includes all that a user waits for, from the start of
 presto-load or the making of the tf.data pipeline to the last sample. Importing TensorFlow is left out.
 
-To add a row, write a file bench/foreign_NAME.py, or a function here, and list it in ROWS. The function gets a Bench and
-returns a Row:
+To add a row, write a function, here or in a file beside this one, and list it in ROWS. It gets a Bench and returns a Row:
 
     def my_row(bench):
         # Make the files below bench.folder, with the other program. bench.quick: as small as it goes.

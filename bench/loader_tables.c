@@ -24,7 +24,10 @@
 #define BATCH_ROWS 1024
 #define FETCH_RECORDS 256
 
-typedef enum way { WAY_SCAN, WAY_PARSE, WAY_BATCHES, WAYS } way;
+typedef enum way { WAY_SCAN, WAY_PARSE, WAY_BATCHES } way;
+
+#define WAYS ((size_t)3)
+#define CASES (2 * WAYS)
 
 typedef struct tables {
     char paths[SHARDS][600];
@@ -59,7 +62,8 @@ static void write_row(presto_shard_writer *writer, presto_rng *rng, presto_buffe
             tensor->spec.dtype = PRESTO_FLOAT32;
             tensor->data = &floats[i];
         } else if (i < FLOATS + INT64S) {
-            int64s[i - FLOATS] = (int64_t)(presto_rng_below(rng, 1 << 21) >> presto_rng_below(rng, 21));
+            int64s[i - FLOATS] =
+                (int64_t)(presto_rng_below(rng, 1 << 21) >> presto_rng_below(rng, 21));
             features[i].encoding = PRESTO_ENCODE_INT64;
             tensor->spec.dtype = PRESTO_INT64;
             tensor->data = &int64s[i - FLOATS];
@@ -135,9 +139,9 @@ static void scan_thread(void *user, unsigned thread) {
             for (size_t i = 0; k->way == WAY_PARSE && i < block.record_count; i++) {
                 presto_sample sample;
                 presto_arena_reset(&arena);
-                bench_need(presto_example_parse(block.records[i].payload, NULL, &arena, &sample,
-                                                &err),
-                           &err, "parse");
+                bench_need(
+                    presto_example_parse(block.records[i].payload, NULL, &arena, &sample, &err),
+                    &err, "parse");
                 if (sample.feature_count != FEATURES)
                     bench_die("%zu features", sample.feature_count);
             }
@@ -189,23 +193,23 @@ static void note(const char *row, const char *column, bench_figure figure) {
 void bench_tables(const char *folder, uint64_t samples, unsigned rounds) {
     static const char *const names[WAYS] = {"verified scan", "scan + parse", "loader, batches"};
     tables t = {.samples = samples};
-    task tasks[2 * WAYS];
-    bench_case cases[2 * WAYS] = {0};
-    char texts[2 * WAYS][64];
+    task tasks[CASES];
+    bench_case cases[CASES] = {0};
+    char texts[CASES][64];
     make_tables(&t, folder);
-    for (unsigned i = 0; i < 2 * WAYS; i++) {
-        tasks[i] = (task){.t = &t, .way = (way)(i % WAYS), .threads = i / WAYS + 1};
+    for (size_t i = 0; i < CASES; i++) {
+        tasks[i] = (task){.t = &t, .way = (way)(i % WAYS), .threads = i < WAYS ? 1 : 2};
         snprintf(texts[i], sizeof texts[i], "%s, %u thread%s", names[i % WAYS], tasks[i].threads,
                  tasks[i].threads == 1 ? "" : "s");
         cases[i].name = texts[i];
         cases[i].run = run_task;
         cases[i].user = &tasks[i];
     }
-    bench_run(cases, 2 * WAYS, rounds);
-    bench_print("tables: 20 floats, 9 int64s, a text", cases, 2 * WAYS, 1e6, "M samples/s");
-    for (unsigned threads = 1; threads <= 2; threads++) {
-        const bench_case *of = cases + (threads - 1) * WAYS;
-        const char *row = threads == 1 ? "1 thread" : "2 threads";
+    bench_run(cases, CASES, rounds);
+    bench_print("tables: 20 floats, 9 int64s, a text", cases, CASES, 1e6, "M samples/s");
+    for (size_t first = 0; first < CASES; first += WAYS) {
+        const bench_case *of = &cases[first];
+        const char *row = first == 0 ? "1 thread" : "2 threads";
         double millions[BENCH_MAX_ROUNDS];
         for (unsigned i = 0; i < rounds; i++)
             millions[i] = of[WAY_BATCHES].in_turn[i] / 1e6;

@@ -76,7 +76,7 @@ PRESTO_API presto_status presto_tensor_proto_append(presto_buffer *out, const pr
  * What the Examples before looked like: names and order. The records of a dataset are mostly alike,
  * so that the next one is compared with what is remembered, byte by byte, instead of being parsed.
  *
- * Memory:  at most 4 MiB, whatever the Examples hold.
+ * Memory:  at most 2 MiB, whatever the Examples hold.
  * Threads: one at a time.
  */
 typedef struct presto_example_layout presto_example_layout;
@@ -108,7 +108,8 @@ typedef struct presto_example_value {
     presto_encoding encoding; /* TENSOR: by its spec; NONE: no kind is set */
     bool is_vector;           /* by its spec: a single value has rank 1, not 0 */
     presto_span name;
-    presto_span bytes; /* FLOAT: the numbers. INT64: varints, see presto_example_value_int64s. TENSOR:
+    presto_span
+        bytes; /* FLOAT: the numbers. INT64: varints, see presto_example_value_int64s. TENSOR:
                         * the TensorProto. BYTES: the string if string_count is 1, else the
                         * BytesList */
 } presto_example_value;

@@ -29,8 +29,7 @@ struct presto__worker {
     presto__reader *reader;
     presto_plan_worker *cache_worker; /* of the steps before the cache */
     presto_plan_worker *plan_worker;
-    const presto__cached **hits; /* for the numbers being run; NULL entries are fetched. The pool
-                                  * keeps its cache until the last batch is released */
+    const presto__cached **hits; /* for the numbers being run; NULL: to fetch. The pool's cache */
     uint64_t *missing;           /* those to fetch */
     const presto__cached *hit;   /* the sample being run, if it is from the cache */
     presto__disk_worker *disk;   /* NULL: no disk cache */
@@ -90,8 +89,7 @@ struct presto_loader {
     presto__blocking blocking;
     size_t worker_bytes;         /* what a worker is expected to hold */
     bool starts_alone;           /* the size of packets is unknown until the first one is made */
-    bool puts_values;            /* records may go straight into columns */
-    bool use_views;              /* batches are views of what was read, if possible */
+    bool puts_values, use_views; /* records go straight into columns; batches are views of them */
     presto__selection selection; /* of what is parsed */
     presto__selection shown;     /* of what batches have */
     presto__rules rules;
@@ -181,8 +179,7 @@ presto_status presto__worker_give_row(void *user, const presto_output_request *r
                                       void **data_out, presto_error *err);
 /** Put the sample that has been run into its row. */
 presto_status presto__worker_put_row(presto__worker *worker, presto_error *err);
-/** Put the values of a record into the row of the sample being run, as it was read. PRESTO_END: it
- * must go the way of a sample; nothing was put. */
+/** The same from its record, without a sample. PRESTO_END: a sample is needed; nothing was put. */
 presto_status presto__worker_put_values(presto__worker *worker, presto_error *err);
 
 /* ---- records as they are stored: runs.c ---- */

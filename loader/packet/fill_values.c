@@ -40,6 +40,8 @@ static bool takes(presto_encoding encoding, const presto__column *column) {
         return column->row.dtype == PRESTO_INT64;
     case PRESTO_ENCODE_BYTES:
         return column->row.dtype == PRESTO_STRING;
+    case PRESTO_ENCODE_TENSOR:
+    case PRESTO_ENCODE_NONE:
     default:
         return false;
     }
@@ -74,9 +76,11 @@ static presto_status make_lanes(const presto__place *place, const presto_example
                                 presto_error *err) {
     presto__fill *fill = presto__place_fill(place);
     if (fill->lane_capacity < values->feature_count) {
-        fill->lanes = presto__part_take(place->part, values->feature_count, sizeof *fill->lanes);
+        size_t each = sizeof *fill->lanes + sizeof *fill->tail_values;
+        fill->lanes = presto__part_take(place->part, values->feature_count, each);
         if (fill->lanes == NULL)
-            return presto_fail_memory(err, values->feature_count * sizeof *fill->lanes);
+            return presto_fail_memory(err, values->feature_count * each);
+        fill->tail_values = (uint32_t *)(void *)(fill->lanes + values->feature_count);
         fill->lane_capacity = values->feature_count;
     }
     for (size_t i = 0; i < values->feature_count; i++)
@@ -115,51 +119,52 @@ static presto_status look_at_tail(const presto__place *place, presto__lane *lane
     return presto_example_value_int64s(value, count, to) ? PRESTO_OK : PRESTO_END;
 }
 
-/* Write the value into the next row of its array; false: it is not like the rows before. */
-static inline bool write_dense(const presto__lane *lane, size_t row,
-                               const presto_example_value *value) {
+/* Write floats into their row; false: there are not as many as in the rows before. */
+static inline bool write_floats(const presto__lane *lane, size_t row, presto_span bytes) {
     uint8_t *to = lane->array + row * lane->row_bytes;
-    if (lane->kind == LANE_INT64S)
-        return presto_example_value_int64s(value, lane->count, (int64_t *)(void *)to);
-    if (value->bytes.bytes != lane->row_bytes)
+    if (bytes.bytes != lane->row_bytes)
         return false;
-    if (lane->row_bytes == 4)
-        memcpy(to, value->bytes.data, 4); /* of known length: no call */
-    else if (lane->row_bytes > 0)
-        memcpy(to, value->bytes.data, lane->row_bytes);
+    if (bytes.bytes == 4)
+        memcpy(to, bytes.data, 4); /* of known length: no call */
+    else if (bytes.bytes > 0)
+        memcpy(to, bytes.data, bytes.bytes);
     return true;
 }
 
 /*
- * Does every column take its value? *tails_out: the values that go to tails. Arrays are written
- * meanwhile: a row that is not put is overwritten.
+ * Does every column take its value? *tails_out: how many values go to tails; which ones is in
+ * tail_values. Arrays are written meanwhile: a row that is not put is overwritten.
  */
 static presto_status look(const presto__place *place, const presto_example_values *values,
                           size_t *tails_out, presto_error *err) {
     presto__fill *fill = presto__place_fill(place);
-    size_t dense = 0, tails = 0;
+    presto__lane *const lanes = fill->lanes;
+    size_t row = fill->rows, tails = 0, empty = 0;
     for (size_t i = 0; i < values->count; i++) {
         const presto_example_value *value = &values->list[i];
-        presto__lane *lane = &fill->lanes[value->feature];
-        if (value->encoding == PRESTO_ENCODE_NONE)
-            continue;
-        if (lane->encoding != value->encoding || lane->kind == LANE_NONE) {
-            fill->lane_generation = 0;
+        presto__lane *lane = &lanes[value->feature];
+        lane_kind kind = lane->encoding == value->encoding ? lane->kind : LANE_NONE;
+        if (kind == LANE_FLOATS) {
+            if (!write_floats(lane, row, value->bytes))
+                return PRESTO_END;
+        } else if (kind == LANE_INT64S) {
+            uint8_t *to = lane->array + row * lane->row_bytes;
+            if (!presto_example_value_int64s(value, lane->count, (int64_t *)(void *)to))
+                return PRESTO_END;
+        } else if (kind == LANE_TAIL) {
+            presto_status status = look_at_tail(place, lane, value, err);
+            if (status != PRESTO_OK)
+                return status;
+            fill->tail_values[tails++] = (uint32_t)i;
+        } else if (value->encoding == PRESTO_ENCODE_NONE) {
+            empty++;
+        } else {
+            fill->lane_generation = 0; /* its lane may have been made for another kind of value */
             return PRESTO_END;
         }
-        if (lane->kind != LANE_TAIL) {
-            if (!write_dense(lane, fill->rows, value))
-                return PRESTO_END;
-            dense++;
-            continue;
-        }
-        presto_status status = look_at_tail(place, lane, value, err);
-        if (status != PRESTO_OK)
-            return status;
-        tails++;
     }
     *tails_out = tails;
-    return dense == fill->dense_count ? PRESTO_OK : PRESTO_END;
+    return values->count - tails - empty == fill->dense_count ? PRESTO_OK : PRESTO_END;
 }
 
 /* ---- putting ---- */
@@ -187,14 +192,12 @@ static presto_status put_strings(const presto__place *place, presto__column *col
 }
 
 static presto_status put_tails(const presto__place *place, const presto_example_values *values,
-                               presto_error *err) {
+                               size_t tails, presto_error *err) {
     const presto__fill *fill = presto__place_fill(place);
-    for (size_t i = 0; i < values->count; i++) {
-        const presto_example_value *value = &values->list[i];
+    for (size_t i = 0; i < tails; i++) {
+        const presto_example_value *value = &values->list[fill->tail_values[i]];
         const presto__lane *lane = &fill->lanes[value->feature];
         presto__column *column = &fill->columns[lane->column];
-        if (value->encoding == PRESTO_ENCODE_NONE || lane->kind != LANE_TAIL)
-            continue;
         if (column->is_bytes) {
             PRESTO_TRY(put_strings(place, column, value, err));
             continue;
@@ -242,6 +245,6 @@ presto_status presto__fill_put_values(const presto__place *place,
     if (status != PRESTO_OK)
         return status;
     if (tails > 0)
-        PRESTO_TRY(put_tails(place, values, err));
+        PRESTO_TRY(put_tails(place, values, tails, err));
     return finish_row(place, tails, err);
 }

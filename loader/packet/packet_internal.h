@@ -55,10 +55,11 @@ typedef struct presto__fill {
     size_t guess_count;
     size_t rows;
     struct presto__lane *lanes; /* by feature number of a layout; NULL: none yet */
+    uint32_t *tail_values;      /* which values of the record being put go to tails */
     size_t lane_capacity;
     size_t dense_count;       /* columns with an array, as of then */
     uint64_t lane_generation; /* the layout's; 0: columns have changed since the lanes were made */
-    bool is_undone; /* begun for a sample that was left out; the next sample may use it */
+    bool is_undone;           /* begun for a sample that was left out; the next sample may use it */
 } presto__fill;
 
 typedef struct presto__packet_batch {

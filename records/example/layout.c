@@ -17,8 +17,8 @@ static presto_status name_specs(presto_example_layout *layout, presto_error *err
     const presto_example_specs *specs = &layout->specs;
     if (specs->count == 0)
         return PRESTO_OK;
-    PRESTO_TRY(presto__name_table_make(&layout->spec_names, specs->count, &layout->specs_arena,
-                                       err));
+    PRESTO_TRY(
+        presto__name_table_make(&layout->spec_names, specs->count, &layout->specs_arena, err));
     for (size_t i = 0; i < specs->count; i++) {
         presto_span name = presto_span_of_text(specs->list[i].name);
         presto__name *slot = presto__name_table_find(&layout->spec_names, name);
@@ -64,11 +64,13 @@ static inline bool match_head(const presto__layout_entry *entry, const uint8_t *
     size_t run = at[head - 1];
     if (run > entry->most_run || run > left - head || (run & entry->run_mask) != 0)
         return false;
-    const presto__head_word *words = entry->words;
-    uint32_t last = entry->word_count - 1;
-    uint64_t other = presto__load_u64(at + head - 8) ^ (words[last].value + run * words[last].lengths);
-    for (uint32_t i = 0; i < last; i++)
-        other |= presto__load_u64(at + (size_t)i * 8) ^ (words[i].value + run * words[i].lengths);
+    const presto__head_word *word = entry->words;
+    const uint8_t *last = at + head - 8;
+    uint64_t other = presto__load_u64(last) ^ (word->value + run * word->lengths);
+    for (const uint8_t *part = at; part < last; part += 8) {
+        word++;
+        other |= presto__load_u64(part) ^ (word->value + run * word->lengths);
+    }
     if (other != 0)
         return false;
     value->encoding = entry->encoding;
@@ -170,16 +172,19 @@ bool presto_example_layout_match(presto_example_layout *layout, presto_span in,
     if (layout->count == 0 || !presto__wire_expect(&at, end, 0x0a, &bytes) || at + bytes != end)
         return false;
     uint32_t *expected = &layout->first;
+    presto__layout_entry *const entries = layout->entries;
+    presto_example_value *const list = layout->values;
+    const size_t most = layout->count;
     while (at != end) {
-        if (count == layout->count)
+        if (count == most)
             return false;
-        presto_example_value *value = &layout->values[count];
-        presto__layout_entry *entry = &layout->entries[*expected];
+        presto_example_value *value = &list[count];
+        presto__layout_entry *entry = &entries[*expected];
         if (!match_head(entry, &at, end, value)) {
             entry = read_entry(layout, *expected, &at, end, value);
             if (entry == NULL)
                 return false;
-            *expected = (uint32_t)(entry - layout->entries);
+            *expected = (uint32_t)(entry - entries);
         }
         if (entry->seen_in == example) /* the last of equal names counts, where the first one is */
             return false;
@@ -189,7 +194,7 @@ bool presto_example_layout_match(presto_example_layout *layout, presto_span in,
         expected = &entry->next;
         count += !entry->is_ignored;
     }
-    *values_out = (presto_example_values){.list = layout->values,
+    *values_out = (presto_example_values){.list = list,
                                           .count = count,
                                           .feature_count = layout->count,
                                           .generation = layout->generation};
@@ -209,8 +214,11 @@ size_t presto_example_value_count(const presto_example_value *value) {
         return count;
     case PRESTO_ENCODE_BYTES:
         return value->string_count;
+    case PRESTO_ENCODE_TENSOR:
+        return 1;
+    case PRESTO_ENCODE_NONE:
     default:
-        return value->encoding == PRESTO_ENCODE_TENSOR;
+        return 0;
     }
 }
 

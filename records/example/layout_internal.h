@@ -11,7 +11,7 @@
 #include "example_internal.h"
 
 /* What a layout remembers at most. */
-#define PRESTO__LAYOUT_NAMES 4096
+#define PRESTO__LAYOUT_NAMES 2048
 #define PRESTO__LAYOUT_NAME_BYTES ((size_t)64 << 10)
 
 /* Wire tags of the kinds of a Feature. */
@@ -34,12 +34,11 @@ typedef struct presto__head_word {
  *     0a LEN  0a LEN name  12 LEN                    payload     an ignored feature
  */
 typedef struct presto__layout_entry {
-    presto__head_word *words; /* at 0, 8, ...; the last one ends where the head ends */
-    uint32_t word_count;
-    uint8_t head_bytes; /* 0: lengths take more than a byte, or the head less than eight */
-    uint8_t most_run;   /* payload with which each length fits a byte */
-    uint8_t run_mask;   /* bits that a payload's length must not have */
-    uint8_t tag;        /* the kind that `words` are for; 0: none yet */
+    presto__head_word *words; /* the last eight bytes, then those at 0, 8, ... before them */
+    uint8_t head_bytes;       /* 0: lengths take more than a byte, or the head less than eight */
+    uint8_t most_run;         /* payload with which each length fits a byte */
+    uint8_t run_mask;         /* bits that a payload's length must not have */
+    uint8_t tag;              /* the kind that `words` are for; 0: none yet */
     presto_encoding encoding; /* of that kind */
     uint32_t next;            /* the entry that came after this one the last time */
     uint64_t seen_in;         /* the Example in which it was seen last */

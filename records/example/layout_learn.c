@@ -27,7 +27,6 @@ static size_t write_head(const presto__layout_entry *entry, uint8_t tag, uint8_t
                          uint8_t *is_length) {
     size_t name_bytes = entry->name.bytes, inner = entry->is_ignored ? 0 : 4;
     size_t bytes = 6 + name_bytes + inner;
-    memset(is_length, 0, bytes);
     head[0] = 0x0a;
     head[1] = (uint8_t)(bytes - 2);
     is_length[1] = 1;
@@ -56,7 +55,7 @@ static size_t head_words(size_t name_bytes) {
 
 /* The words are in the arena of the layout that holds the entry. */
 void presto__layout_set_head(presto__layout_entry *entry, uint8_t tag) {
-    uint8_t head[128], is_length[128];
+    uint8_t head[128] = {0}, is_length[128] = {0};
     size_t bytes = entry->name.bytes + (entry->is_ignored ? 6 : 10);
     entry->tag = tag;
     entry->encoding = encoding_of(entry, tag);
@@ -65,12 +64,12 @@ void presto__layout_set_head(presto__layout_entry *entry, uint8_t tag) {
     if (bytes < 8 || bytes > sizeof head)
         return;
     write_head(entry, tag, head, is_length);
-    entry->word_count = (uint32_t)((bytes + 7) / 8);
-    for (uint32_t i = 0; i < entry->word_count; i++) {
-        size_t at = i + 1 < entry->word_count ? (size_t)i * 8 : bytes - 8;
-        entry->words[i] = (presto__head_word){presto__load_u64(head + at),
-                                       presto__load_u64(is_length + at)};
-    }
+    presto__head_word *word = entry->words;
+    *word++ = (presto__head_word){presto__load_u64(head + bytes - 8),
+                                  presto__load_u64(is_length + bytes - 8)};
+    for (size_t at = 0; at < bytes - 8; at += 8)
+        *word++ =
+            (presto__head_word){presto__load_u64(head + at), presto__load_u64(is_length + at)};
     entry->head_bytes = (uint8_t)bytes;
     entry->most_run = (uint8_t)(0x7f - (bytes - 2));
 }
@@ -125,8 +124,7 @@ static bool measure(const presto_example_layout *layout, presto_span in, name_si
             return false;
         sizes.count++;
         sizes.bytes += name.bytes;
-        if (layout->count == 0 ||
-            presto__name_table_find(&layout->names, name)->number_plus == 0) {
+        if (layout->count == 0 || presto__name_table_find(&layout->names, name)->number_plus == 0) {
             sizes.new_count++;
             sizes.new_bytes += name.bytes;
         }
@@ -172,8 +170,8 @@ static size_t add(presto_example_layout *layout, presto_span name) {
     if (name.bytes > 0)
         memcpy(copy, name.data, name.bytes);
     presto__layout_entry *entry = &layout->entries[layout->count];
-    *entry = (presto__layout_entry){.name = presto_span_of(copy, name.bytes),
-                                    .words = layout->words};
+    *entry =
+        (presto__layout_entry){.name = presto_span_of(copy, name.bytes), .words = layout->words};
     layout->words += head_words(name.bytes);
     apply_specs(layout, entry);
     presto__layout_set_head(entry, entry->is_ignored ? PRESTO__TAG_BYTES : PRESTO__TAG_FLOAT);

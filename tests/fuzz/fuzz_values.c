@@ -45,9 +45,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
         {.name = name_b, .is_ragged = true},
     };
     const presto__rules rules = {.list = list, .count = 2, .has_pads = true};
-    presto_example_specs specs = {.list = specs_list,
-                                  .count = (data[0] & 2) != 0 ? 3 : 0,
-                                  .only_these = (data[0] & 6) == 6};
+    presto_example_specs specs = {
+        .list = specs_list, .count = (data[0] & 2) != 0 ? 3 : 0, .only_these = (data[0] & 6) == 6};
     two_ways both = {.specs = &specs};
     FUZZ_HOLDS(presto_example_layout_new(&specs, &both.layout, NULL) == PRESTO_OK);
     run(&both, &rules, data + 1, data + bytes, (data[0] & 8) != 0 ? 3 : MOST_ROWS);

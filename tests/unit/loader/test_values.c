@@ -78,7 +78,8 @@ static uint64_t small_or_large(table *t) {
 }
 
 /* A list's values: in one run, one by one, or in two runs. */
-static void put_numbers(table *t, presto_buffer *list, feature_kind kind, size_t count, bool is_odd) {
+static void put_numbers(table *t, presto_buffer *list, feature_kind kind, size_t count,
+                        bool is_odd) {
     presto_buffer run = {0};
     unsigned form = is_odd ? (unsigned)below(t, 3) : 0;
     for (size_t i = 0; i < count; i++) {
@@ -129,8 +130,8 @@ static void put_tensor(table *t, presto_buffer *list) {
 static void put_feature(table *t, size_t i, bool is_odd, presto_buffer *feature) {
     static const unsigned numbers[] = {2, 3, 1, 0, 1};
     feature_kind kind = is_odd && below(t, 3) == 0 ? (feature_kind)below(t, KINDS) : t->kinds[i];
-    size_t count = t->lengths[i] == SIZE_MAX || (is_odd && below(t, 3) == 0) ? below(t, 5)
-                                                                            : t->lengths[i];
+    size_t count =
+        t->lengths[i] == SIZE_MAX || (is_odd && below(t, 3) == 0) ? below(t, 5) : t->lengths[i];
     presto_buffer list = {0};
     if (is_odd && below(t, 8) == 0)
         put_bytes(feature, "\x50\x01", 2); /* an unknown field */
@@ -224,9 +225,10 @@ static void draw_table(table *t, uint64_t number) {
     t->count = below(t, below(t, 4) == 0 ? MOST_FEATURES : 8) + 1;
     for (size_t i = 0; i < t->count; i++) {
         size_t bytes = below(t, below(t, 20) == 0 ? 140 : 14);
-        snprintf(t->names[i], sizeof t->names[i], "%zu%.*s", i, (int)bytes,
-                 "_a_name_that_takes_all_the_lengths_which_a_head_can_have__a_name_that_takes_all_the"
-                 "_lengths_which_a_head_can_have__and_more_than_one_byte_of_length");
+        snprintf(
+            t->names[i], sizeof t->names[i], "%zu%.*s", i, (int)bytes,
+            "_a_name_that_takes_all_the_lengths_which_a_head_can_have__a_name_that_takes_all_the"
+            "_lengths_which_a_head_can_have__and_more_than_one_byte_of_length");
         t->kinds[i] = (feature_kind)below(t, 6) % KINDS;
         t->lengths[i] = below(t, 3) > 0 ? 1 : below(t, 3) > 0 ? below(t, 70) : SIZE_MAX;
         t->order[i] = i;
@@ -242,10 +244,10 @@ static size_t draw_specs(table *t) {
         if (below(t, 3) == 0)
             continue;
         bool is_tensor = t->kinds[i] == KIND_TENSOR && below(t, 8) > 0;
-        t->specs[count++] = (presto_feature_spec){
-            .name = t->names[i],
-            .encoding = is_tensor ? PRESTO_ENCODE_TENSOR : PRESTO_ENCODE_NONE,
-            .spec = {.rank = (int)below(t, 3) - 1}};
+        t->specs[count++] =
+            (presto_feature_spec){.name = t->names[i],
+                                  .encoding = is_tensor ? PRESTO_ENCODE_TENSOR : PRESTO_ENCODE_NONE,
+                                  .spec = {.rank = (int)below(t, 3) - 1}};
     }
     return count;
 }
@@ -304,7 +306,7 @@ START_TEST(records_give_the_same_samples_errors_and_batches_either_way) {
         draw_table(&t, i);
         put_fast += run_table(&t, 1 + below(&t, 12));
     }
-    ck_assert_uint_gt(put_fast, TABLES * 10);
+    ck_assert_uint_gt(put_fast / TABLES, 10);
 }
 END_TEST
 
@@ -335,7 +337,7 @@ START_TEST(rows_of_a_plain_table_go_the_short_way) {
         end_both(&both);
         ck_assert_msg(both.difference[0] == '\0', "%s", both.difference);
     }
-    ck_assert_uint_eq(both.put_fast, 4 * 99);
+    ck_assert_uint_eq(both.put_fast, 396); /* of 400 */
     free_both(&both);
 }
 END_TEST
@@ -393,7 +395,7 @@ START_TEST(a_layout_forgets_when_there_are_too_many_names) {
     ck_assert_ok(presto_example_layout_new(NULL, &layout, &err), &err);
     bool began_again = false;
     size_t known = 0;
-    for (unsigned i = 0; i < 20000;) {
+    for (unsigned i = 0; i < 60000;) {
         presto_buffer features = {0}, record = {0};
         for (unsigned end = i + 100; i < end; i++)
             put_empty(&features, i);
@@ -404,7 +406,7 @@ START_TEST(a_layout_forgets_when_there_are_too_many_names) {
         ck_assert_uint_eq(sample.feature_count, 100);
         presto_example_values values;
         if (presto_example_layout_match(layout, bytes, &values)) {
-            ck_assert_uint_le(values.feature_count, 4096);
+            ck_assert_uint_le(values.feature_count, 2048);
             began_again = began_again || values.feature_count < known;
             known = values.feature_count;
         }
