@@ -52,7 +52,7 @@ typedef enum feature_kind {
 typedef struct table {
     presto_rng rng;
     size_t count;
-    char names[MOST_FEATURES][160];
+    char names[MOST_FEATURES][192];
     feature_kind kinds[MOST_FEATURES];
     size_t lengths[MOST_FEATURES]; /* of lists; SIZE_MAX: differs from record to record */
     presto_feature_spec specs[MOST_FEATURES + 1];
