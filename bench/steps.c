@@ -148,10 +148,9 @@ typedef struct plan_state {
     presto_plan_worker *worker;
 } plan_state;
 
-steps_plan *steps_plan_new(const char *yaml, size_t first, size_t last,
-                           const presto_tensor_spec *in, const presto_tensor *inputs) {
+static steps_plan *make_plan(const char *yaml, const presto_plan_options *options,
+                             const presto_tensor *inputs) {
     presto_error err;
-    presto_plan_options options;
     steps_plan *made = calloc(1, sizeof *made);
     if (made == NULL)
         bench_die("out of memory");
@@ -159,12 +158,25 @@ steps_plan *steps_plan_new(const char *yaml, size_t first, size_t last,
     bench_need(
         presto_pipeline_parse(presto_span_of_text(yaml), "bench", NULL, &made->pipeline, &err),
         &err, yaml);
-    presto_plan_options_defaults(&options);
-    options.first_step = first;
-    options.last_step = last;
-    options.in = in;
-    bench_need(presto_plan_new(made->pipeline, &options, &made->plan, &err), &err, yaml);
+    bench_need(presto_plan_new(made->pipeline, options, &made->plan, &err), &err, yaml);
     return made;
+}
+
+steps_plan *steps_plan_new(const char *yaml, size_t first, size_t last,
+                           const presto_tensor_spec *in, const presto_tensor *inputs) {
+    presto_plan_options options = {
+        .struct_bytes = sizeof options, .first_step = first, .last_step = last, .in = in};
+    return make_plan(yaml, &options, inputs);
+}
+
+steps_plan *steps_plan_new_unfused(const char *yaml, size_t first, size_t last,
+                                   const presto_tensor_spec *in, const presto_tensor *inputs) {
+    presto_plan_options options = {.struct_bytes = sizeof options,
+                                   .first_step = first,
+                                   .last_step = last,
+                                   .in = in,
+                                   .no_fusion = true};
+    return make_plan(yaml, &options, inputs);
 }
 
 void steps_plan_free(steps_plan *plan) {
@@ -258,6 +270,18 @@ void steps_free_files(steps_files *files) {
     free(files->samples);
 }
 
+#if PRESTO_HAVE_JPEG
+void steps_make_photos(const steps_settings *set, size_t count, const char *options,
+                       steps_files *photos_out) {
+    char folder[STEPS_PATH_BYTES];
+    snprintf(folder, sizeof folder, "%s/photos", set->work);
+    steps_shell("rm -rf \"%s\" && \"%s\" -q -c 1 -n %zu %s %s -o \"%s\"", folder,
+                PRESTO_CORPUS_PROGRAM, count, options, set->quick ? "--width 64 --height 48" : "",
+                folder);
+    steps_read_files(folder, "", count, photos_out);
+}
+#endif
+
 void steps_corpus(const steps_settings *set, const char *name, const char *options,
                   char *path_out) {
     char command[STEPS_PATH_BYTES];
@@ -319,6 +343,7 @@ int main(int argc, char **argv) {
     bench_make_folder(set.work);
 #if PRESTO_HAVE_JPEG
     steps_image(&set);
+    steps_augment(&set);
 #endif
     steps_signal(&set);
 #if PRESTO_HAVE_SNDFILE && PRESTO_HAVE_EIGEN

@@ -48,6 +48,9 @@ typedef struct steps_plan steps_plan;
  */
 steps_plan *steps_plan_new(const char *yaml, size_t first, size_t last,
                            const presto_tensor_spec *in, const presto_tensor *inputs);
+/** The same, one step after the other, whatever could be fused. */
+steps_plan *steps_plan_new_unfused(const char *yaml, size_t first, size_t last,
+                                   const presto_tensor_spec *in, const presto_tensor *inputs);
 void steps_plan_free(steps_plan *plan);
 
 /** The side that runs it; valid as long as the plan. */
@@ -72,6 +75,10 @@ extern const presto_tensor_spec steps_string_spec;
 void steps_read_files(const char *folder, const char *ending, size_t most, steps_files *files_out);
 void steps_free_files(steps_files *files);
 
+/** Photos in one folder, as files in memory; `options` go to the program that makes them. */
+void steps_make_photos(const steps_settings *set, size_t count, const char *options,
+                       steps_files *photos_out);
+
 /**
  * The folder of a corpus of tests/corpora/make, which makes it if it is not there. `options` go to
  * that program, as "--scale 0.1"; if set->quick, "--tiny" does instead. Dies on
@@ -86,6 +93,7 @@ void steps_shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* ---- the domains, each in a file of its own ---- */
 
 void steps_image(const steps_settings *set);
+void steps_augment(const steps_settings *set);
 void steps_signal(const steps_settings *set);
 void steps_audio(const steps_settings *set);
 void steps_text(const steps_settings *set);

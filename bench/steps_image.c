@@ -18,17 +18,6 @@
 
 enum { MIN_SIDE = 256 };
 
-/* Photos in one folder, as files in memory. */
-static void make_photos(const steps_settings *set, size_t count, const char *options,
-                        steps_files *photos_out) {
-    char folder[STEPS_PATH_BYTES];
-    snprintf(folder, sizeof folder, "%s/photos", set->work);
-    steps_shell("rm -rf \"%s\" && \"%s\" -q -c 1 -n %zu %s %s -o \"%s\"", folder,
-                PRESTO_CORPUS_PROGRAM, count, options, set->quick ? "--width 64 --height 48" : "",
-                folder);
-    steps_read_files(folder, "", count, photos_out);
-}
-
 /* ---- decode-image beside the codec's library ---- */
 
 typedef struct decoder {
@@ -94,7 +83,7 @@ static void jpeg_row(const steps_settings *set, const char *row, size_t count,
     steps_files photos;
     if (!steps_wanted(set, row))
         return;
-    make_photos(set, set->quick ? 2 : count, options, &photos);
+    steps_make_photos(set, set->quick ? 2 : count, options, &photos);
     measure_decoding(set, row, &photos, bare_jpeg);
     steps_free_files(&photos);
 }
@@ -155,7 +144,7 @@ static void png_rows(const steps_settings *set) {
     steps_files photos;
     if (!steps_wanted(set, deep) && !steps_wanted(set, flat))
         return;
-    make_photos(set, 2, "--width 2592 --height 1728 --format png16", &photos);
+    steps_make_photos(set, 2, "--width 2592 --height 1728 --format png16", &photos);
     if (steps_wanted(set, deep))
         measure_decoding(set, deep, &photos, bare_png);
     turn_to_8_bits(&photos);

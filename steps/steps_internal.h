@@ -17,6 +17,8 @@ extern const presto_step_type presto__step_decode_image;
 extern const presto_step_type presto__step_resize_image;
 extern const presto_step_type presto__step_center_pixels;
 extern const presto_step_type presto__step_random_crop;
+extern const presto_step_type presto__step_random_resized_crop;
+extern const presto_step_type presto__step_color_jitter;
 extern const presto_step_type presto__step_greyscale;
 extern const presto_step_type presto__step_horizontal_flip;
 extern const presto_step_type presto__step_crop_or_pad;
@@ -71,11 +73,18 @@ bool presto__spec_complete(const presto_tensor_spec *spec);
 /** Put "PREFIX: " before the message. */
 void presto__error_prefix(presto_error *err, const char *prefix);
 
+/** An image may be decoded in reduced size if it keeps as much. Both 0: in full size only. */
+typedef struct presto__least {
+    int64_t side;   /* of the shorter side, in pixels */
+    int64_t pixels; /* of the image */
+} presto__least;
+
 /** An encoded image, and how it is wanted. */
 typedef struct presto__encoded_image {
-    presto_span bytes;  /* borrowed until the decoder is closed */
-    int channels;       /* 0: as stored */
-    uint64_t max_bytes; /* of its pixels */
+    presto_span bytes;   /* borrowed until the decoder is closed */
+    int channels;        /* 0: as stored */
+    uint64_t max_bytes;  /* of its pixels in full size */
+    presto__least least; /* for JPEG */
 } presto__encoded_image;
 
 /** Bytes of one pixel, i.e. of the dims after the first two. `spec` is complete, rank >= 2. */

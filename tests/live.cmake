@@ -16,7 +16,7 @@ if(EXISTS ${venv_python})
   add_test(NAME live.tables COMMAND ${venv_python} -B ${live}/tables.py $<TARGET_FILE_DIR:presto-load> ${PROJECT_SOURCE_DIR}/examples)
   add_test(NAME live.pipelines COMMAND ${venv_python} ${live}/pipelines.py ${live_tools})
   add_test(NAME live.image_steps COMMAND ${venv_python} -B ${live}/image_steps.py $<TARGET_FILE_DIR:presto-load>
-           ${PROJECT_SOURCE_DIR}/examples)
+           ${PROJECT_SOURCE_DIR}/examples $<TARGET_FILE:presto-make-photos>)
   if(PRESTO_HAVE_SNDFILE AND PRESTO_HAVE_SOXR AND PRESTO_HAVE_EIGEN)
     add_test(NAME live.speech COMMAND ${venv_python} -B ${live}/speech.py $<TARGET_FILE_DIR:presto-load>)
   endif()
@@ -37,6 +37,14 @@ if(EXISTS ${venv_python})
   endif()
 else()
   message(STATUS "build/venv is not there (tools/setup --tests makes it): no live tests against TensorFlow")
+endif()
+execute_process(COMMAND ${Python3_EXECUTABLE} -c "import importlib.util, sys; sys.exit(not importlib.util.find_spec('torchvision'))"
+                RESULT_VARIABLE no_torchvision)
+if(no_torchvision)
+  message(STATUS "${Python3_EXECUTABLE} has no torchvision (tools/setup --tests installs it): no live test against it")
+else()
+  add_test(NAME live.torchvision COMMAND ${Python3_EXECUTABLE} -B ${live}/torchvision_steps.py
+           $<TARGET_FILE_DIR:presto-load> ${PROJECT_SOURCE_DIR}/examples)
 endif()
 add_test(NAME live.train
          COMMAND ${live}/train.sh ${live_tools} ${PROJECT_SOURCE_DIR}/examples ${Python3_EXECUTABLE})

@@ -179,7 +179,12 @@ typedef struct presto_step_windows {
                              const presto_tensor *in, presto_tensor_spec *out_out,
                              presto_error *err);
 
-    /** Only for a step that does nothing but keep a window of its input: which one. */
+    /**
+     * Only for a step whose output depends on nothing but a window of its input, such as a crop:
+     * which one. If it has run_window(), too, it makes its output from that window; otherwise the
+     * window is its output. What is prepared here may be kept in the worker: run_window() for the
+     * same input follows, or another select().
+     */
     presto_status (*select)(const void *state, presto_step_context *context,
                             const presto_tensor_spec *in, presto_window *window_out,
                             presto_error *err);
@@ -191,7 +196,8 @@ typedef struct presto_step_windows {
     /**
      * As run(), for a window of the output: out_io->window, of out_io->whole. `in` holds at least
      * what need() asked for. Sets out_io->tensor, and ->window if that is larger, where it is
-     * cheaper. NULL only where select is set.
+     * cheaper. Of a step with select(), the window is the whole output, and `in` holds at least
+     * what select() chose. NULL only where select is set.
      */
     presto_status (*run_window)(const void *state, presto_step_context *context,
                                 const presto_part *in, presto_part *out_io, presto_error *err);

@@ -7,9 +7,22 @@
 #include <stdlib.h>
 
 #include "jpeg_internal.h"
+#include "orientation_internal.h"
 #include "png_internal.h"
 
-enum { OPTION_CHANNELS, OPTION_MAX_BYTES, OPTION_COUNT };
+enum {
+    OPTION_CHANNELS,
+    OPTION_ORIENT,
+    OPTION_SCALE,
+    OPTION_LEAST_SIDE,
+    OPTION_LEAST_PIXELS,
+    OPTION_MAX_BYTES,
+    OPTION_COUNT
+};
+
+static const char *const orients[] = {"stored", "exif", NULL};
+static const char *const scales[] = {"full", "auto", NULL};
+enum { ORIENT_EXIF = 1, SCALE_AUTO = 1 };
 
 static const presto_option_type options[] = {
     [OPTION_CHANNELS] = {.name = "channels",
@@ -19,6 +32,33 @@ static const presto_option_type options[] = {
                          .maximum = 4,
                          .help = "1 is grey, 3 is RGB, 4 is RGB and alpha (PNG only), 0 is as "
                                  "stored; 2 is none of them"},
+    [OPTION_ORIENT] = {.name = "orient",
+                       .kind = PRESTO_OPTION_CHOICE,
+                       .default_text = "stored",
+                       .choices = orients,
+                       .help = "exif turns the image upright, as its EXIF orientation says (1 to "
+                               "8, of JPEG and PNG); stored, and damaged EXIF, leave it as it is"},
+    [OPTION_SCALE] = {.name = "scale",
+                      .kind = PRESTO_OPTION_CHOICE,
+                      .default_text = "full",
+                      .choices = scales,
+                      .help = "auto decodes a large JPEG at a half, quarter or eighth of its size "
+                              "where a later resize-image or random-resized-crop shrinks it "
+                              "anyway; see docs/pipelines.md"},
+    [OPTION_LEAST_SIDE] = {.name = "least-side",
+                           .kind = PRESTO_OPTION_INT,
+                           .minimum = 1,
+                           .maximum = 65535,
+                           .unit = "pixels",
+                           .help = "for auto: the shorter side stays at least as long; auto sets "
+                                   "it for resize-image"},
+    [OPTION_LEAST_PIXELS] = {.name = "least-pixels",
+                             .kind = PRESTO_OPTION_INT,
+                             .minimum = 1,
+                             .maximum = 1e10,
+                             .unit = "pixels",
+                             .help = "for auto: the image keeps at least as many; auto sets it for "
+                                     "random-resized-crop"},
     [OPTION_MAX_BYTES] = {.name = "max-bytes",
                           .kind = PRESTO_OPTION_SIZE,
                           .default_text = "512MiB",
@@ -30,6 +70,8 @@ static const presto_option_type options[] = {
 
 typedef struct decode_state {
     int channels;
+    bool orients;
+    presto__least least;
     uint64_t max_bytes;
 } decode_state;
 
@@ -39,18 +81,28 @@ typedef struct decode_worker {
     presto__jpeg *jpeg;
     presto__png png;
     format open; /* which of them has an image open */
-    presto_tensor_spec spec;
+    presto_tensor_spec spec; /* of the open image, as stored */
+    presto__turn turn;       /* makes it upright */
 } decode_worker;
 
 static presto_status create(const presto_option *values, void **state_out, presto_error *err) {
     if (values[OPTION_CHANNELS].integer == 2)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "option 'channels' is 2, must be 0, 1, 3 or 4");
+    bool scales_down = values[OPTION_SCALE].choice == SCALE_AUTO;
+    if (!scales_down && (values[OPTION_LEAST_SIDE].is_set || values[OPTION_LEAST_PIXELS].is_set))
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "'least-side' and 'least-pixels' belong to 'scale: auto'");
     decode_state *state = malloc(sizeof *state);
     if (state == NULL)
         return presto_fail_memory(err, sizeof *state);
-    state->channels = (int)values[OPTION_CHANNELS].integer;
-    state->max_bytes = (uint64_t)values[OPTION_MAX_BYTES].integer;
+    *state = (decode_state){.channels = (int)values[OPTION_CHANNELS].integer,
+                            .orients = values[OPTION_ORIENT].choice == ORIENT_EXIF,
+                            .max_bytes = (uint64_t)values[OPTION_MAX_BYTES].integer};
+    if (values[OPTION_LEAST_SIDE].is_set)
+        state->least.side = values[OPTION_LEAST_SIDE].integer;
+    if (values[OPTION_LEAST_PIXELS].is_set)
+        state->least.pixels = values[OPTION_LEAST_PIXELS].integer;
     *state_out = state;
     return PRESTO_OK;
 }
@@ -105,8 +157,9 @@ static const char *describe_content(presto_span in) {
 
 static presto_status open_image(const decode_state *state, decode_worker *worker, presto_span in,
                                 presto_error *err) {
-    const presto__encoded_image image = {in, state->channels, state->max_bytes};
+    const presto__encoded_image image = {in, state->channels, state->max_bytes, state->least};
     worker->open = FORMAT_NONE;
+    worker->turn = presto__turn_of(state->orients ? presto__exif_orientation(in) : 1);
     if (presto__jpeg_probe(in)) {
         if (state->channels == 4)
             return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
@@ -124,65 +177,80 @@ static presto_status open_image(const decode_state *state, decode_worker *worker
                        describe_content(in));
 }
 
+static presto_status take_scratch(presto_step_context *context, size_t bytes, void **data_out,
+                                  presto_error *err) {
+    *data_out = presto_step_scratch(context, bytes);
+    return *data_out != NULL ? PRESTO_OK : presto_fail_memory(err, bytes);
+}
+
+/* Memory for decoded pixels: the step's output, unless they are turned into that afterwards. */
+static presto_status take_pixels(const decode_worker *worker, presto_step_context *context,
+                                 const presto_tensor_spec *spec, void **data_out,
+                                 presto_error *err) {
+    size_t bytes;
+    if (presto__turn_is_none(&worker->turn))
+        return presto_step_output(context, spec, data_out, err);
+    PRESTO_TRY(presto_spec_bytes(spec, &bytes, err));
+    return take_scratch(context, bytes, data_out, err);
+}
+
+/* *part is the window of the stored image that has been decoded: `wanted`, or a larger one. */
 static presto_status read_jpeg(decode_worker *worker, presto_step_context *context,
-                               const presto_window *wanted, presto_part *out, presto_error *err) {
-    PRESTO_TRY(presto__jpeg_aim(worker->jpeg, wanted, &out->window, err));
-    out->tensor.spec = presto__window_spec(&worker->spec, &out->window);
-    void *data;
-    PRESTO_TRY(presto_step_output(context, &out->tensor.spec, &data, err));
-    size_t scratch_bytes = presto__jpeg_scratch_bytes(worker->jpeg);
-    uint8_t *scratch = presto_step_scratch(context, scratch_bytes);
-    if (scratch == NULL)
-        return presto_fail_memory(err, scratch_bytes);
-    out->tensor.data = data;
+                               const presto_window *wanted, presto_part *part, presto_error *err) {
+    PRESTO_TRY(presto__jpeg_aim(worker->jpeg, wanted, &part->window, err));
+    part->tensor.spec = presto__window_spec(&worker->spec, &part->window);
+    void *data, *scratch;
+    PRESTO_TRY(take_pixels(worker, context, &part->tensor.spec, &data, err));
+    PRESTO_TRY(take_scratch(context, presto__jpeg_scratch_bytes(worker->jpeg), &scratch, err));
+    part->tensor.data = data;
     return presto__jpeg_read(worker->jpeg, data, scratch, err);
 }
 
 /* Rows of a PNG depend on the rows before them, and its checksum covers all: it is always
  * decoded whole. */
-static presto_status read_png(decode_worker *worker, presto_step_context *context, presto_part *out,
-                              presto_error *err) {
-    out->window = (presto_window){0, 0, worker->spec.dims[0], worker->spec.dims[1]};
-    out->tensor.spec = worker->spec;
-    void *data;
-    PRESTO_TRY(presto_step_output(context, &worker->spec, &data, err));
+static presto_status read_png(decode_worker *worker, presto_step_context *context,
+                              presto_part *part, presto_error *err) {
+    part->window = (presto_window){0, 0, worker->spec.dims[0], worker->spec.dims[1]};
+    part->tensor.spec = worker->spec;
+    void *data, *scratch = NULL;
+    PRESTO_TRY(take_pixels(worker, context, &worker->spec, &data, err));
     size_t scratch_bytes = presto__png_scratch_bytes(&worker->png);
-    uint8_t *scratch = NULL;
-    if (scratch_bytes > 0) {
-        scratch = presto_step_scratch(context, scratch_bytes);
-        if (scratch == NULL)
-            return presto_fail_memory(err, scratch_bytes);
-    }
-    out->tensor.data = data;
+    if (scratch_bytes > 0)
+        PRESTO_TRY(take_scratch(context, scratch_bytes, &scratch, err));
+    part->tensor.data = data;
     return presto__png_read(&worker->png, data, scratch, err);
 }
 
 /* Closes the image in every case. */
-static presto_status read_image(decode_worker *worker, presto_step_context *context,
-                                const presto_window *wanted, presto_part *out, presto_error *err) {
+static presto_status read_stored(decode_worker *worker, presto_step_context *context,
+                                 const presto_window *wanted, presto_part *part,
+                                 presto_error *err) {
     format open = worker->open;
     worker->open = FORMAT_NONE;
-    presto_status status = open == FORMAT_JPEG ? read_jpeg(worker, context, wanted, out, err)
-                                               : read_png(worker, context, out, err);
+    part->whole = worker->spec;
+    presto_status status = open == FORMAT_JPEG ? read_jpeg(worker, context, wanted, part, err)
+                                               : read_png(worker, context, part, err);
     presto__jpeg_close(worker->jpeg);
     presto__png_close(&worker->png);
     return status;
 }
 
-static presto_status check_input(const void *state, const presto_tensor *in, presto_error *err) {
-    presto_tensor_spec unused;
-    return infer(state, &in->spec, &unused, err);
-}
-
-static presto_status run(const void *state, presto_step_context *context, const presto_tensor *in,
-                         presto_tensor *out_out, presto_error *err) {
-    decode_worker *worker = presto_step_worker(context);
-    PRESTO_TRY(check_input(state, in, err));
-    PRESTO_TRY(open_image(state, worker, in->strings[0], err));
-    presto_window whole = {0, 0, worker->spec.dims[0], worker->spec.dims[1]};
-    presto_part part;
-    PRESTO_TRY(read_image(worker, context, &whole, &part, err));
-    *out_out = part.tensor;
+/* `wanted` is a window of the upright image. */
+static presto_status read_image(decode_worker *worker, presto_step_context *context,
+                                const presto_window *wanted, presto_part *out, presto_error *err) {
+    const presto__turn turn = worker->turn;
+    if (presto__turn_is_none(&turn))
+        return read_stored(worker, context, wanted, out, err);
+    const presto_window needed = presto__turn_window(&turn, &worker->spec, wanted);
+    presto_part stored = {0};
+    PRESTO_TRY(read_stored(worker, context, &needed, &stored, err));
+    out->whole = presto__turn_spec(&turn, &stored.whole);
+    out->window = *wanted;
+    out->tensor.spec = presto__window_spec(&out->whole, wanted);
+    void *data;
+    PRESTO_TRY(presto_step_output(context, &out->tensor.spec, &data, err));
+    presto__turn_copy(&turn, &stored, wanted, data);
+    out->tensor.data = data;
     return PRESTO_OK;
 }
 
@@ -190,9 +258,21 @@ static presto_status measure(const void *state, presto_step_context *context,
                              const presto_tensor *in, presto_tensor_spec *out_out,
                              presto_error *err) {
     decode_worker *worker = presto_step_worker(context);
-    PRESTO_TRY(check_input(state, in, err));
+    presto_tensor_spec unused;
+    PRESTO_TRY(infer(state, &in->spec, &unused, err));
     PRESTO_TRY(open_image(state, worker, in->strings[0], err));
-    *out_out = worker->spec;
+    *out_out = presto__turn_spec(&worker->turn, &worker->spec);
+    return PRESTO_OK;
+}
+
+static presto_status run(const void *state, presto_step_context *context, const presto_tensor *in,
+                         presto_tensor *out_out, presto_error *err) {
+    presto_tensor_spec spec;
+    PRESTO_TRY(measure(state, context, in, &spec, err));
+    presto_window whole = {0, 0, spec.dims[0], spec.dims[1]};
+    presto_part part = {0};
+    PRESTO_TRY(read_image(presto_step_worker(context), context, &whole, &part, err));
+    *out_out = part.tensor;
     return PRESTO_OK;
 }
 
@@ -209,7 +289,8 @@ const presto_step_type presto__step_decode_image = {
     .abi = PRESTO_STEP_ABI,
     .name = "decode-image",
     .summary = "JPEG or PNG (told by content) to uint8 [height, width, channels], the pixels of "
-               "tf.io.decode_image: 16-bit PNG is cut to 8 bits, EXIF orientation is ignored.",
+               "tf.io.decode_image: 16-bit PNG is cut to 8 bits, EXIF orientation is ignored unless "
+               "asked for.",
 #if !PRESTO_HAVE_JPEG && !PRESTO_HAVE_SPNG
     .unsupported = "built without libjpeg-turbo and libspng",
 #endif

@@ -218,12 +218,21 @@ static bool is_cmyk(const presto__jpeg *jpeg) {
     return jpeg->cinfo.out_color_space == JCS_CMYK;
 }
 
-static presto_status read_header(presto__jpeg *jpeg, uint64_t max_bytes, presto_error *err) {
+/* By how much the image is reduced: the most that leaves enough of it. */
+static unsigned reduction(const struct jpeg_decompress_struct *cinfo, const presto__least *least) {
+    if (least->side == 0 && least->pixels == 0)
+        return 1;
+    for (unsigned by = 8; by > 1; by /= 2) {
+        int64_t height = ((int64_t)cinfo->image_height + by - 1) / by;
+        int64_t width = ((int64_t)cinfo->image_width + by - 1) / by;
+        if (height >= least->side && width >= least->side && height * width >= least->pixels)
+            return by;
+    }
+    return 1;
+}
+
+static void set_output(presto__jpeg *jpeg, const presto__least *least) {
     struct jpeg_decompress_struct *cinfo = &jpeg->cinfo;
-    if (setjmp(jpeg->escape))
-        return fail_jpeg(jpeg, err);
-    start_decompressor(jpeg, jpeg->in);
-    jpeg_read_header(cinfo, TRUE);
     if (jpeg->channels == 0)
         jpeg->channels = cinfo->num_components < 3 ? cinfo->num_components : 3;
     if (jpeg->channels == 1)
@@ -234,15 +243,27 @@ static presto_status read_header(presto__jpeg *jpeg, uint64_t max_bytes, presto_
         cinfo->out_color_space = JCS_RGB;
     cinfo->dct_method = JDCT_IFAST;
     cinfo->do_fancy_upsampling = TRUE;
+    cinfo->scale_num = 1;
+    cinfo->scale_denom = reduction(cinfo, least);
     jpeg_calc_output_dimensions(cinfo);
+}
+
+static presto_status read_header(presto__jpeg *jpeg, const presto__encoded_image *image,
+                                 presto_error *err) {
+    struct jpeg_decompress_struct *cinfo = &jpeg->cinfo;
+    if (setjmp(jpeg->escape))
+        return fail_jpeg(jpeg, err);
+    start_decompressor(jpeg, jpeg->in);
+    jpeg_read_header(cinfo, TRUE);
+    set_output(jpeg, &image->least);
     uint64_t bytes =
-        (uint64_t)cinfo->output_width * cinfo->output_height * (uint64_t)cinfo->num_components;
-    if (bytes <= max_bytes)
+        (uint64_t)cinfo->image_width * cinfo->image_height * (uint64_t)cinfo->num_components;
+    if (bytes <= image->max_bytes)
         return PRESTO_OK;
     presto_status status =
         presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
-                    "image of %u x %u pixels is larger than max-bytes (%ju)", cinfo->output_width,
-                    cinfo->output_height, (uintmax_t)max_bytes);
+                    "image of %u x %u pixels is larger than max-bytes (%ju)", cinfo->image_width,
+                    cinfo->image_height, (uintmax_t)image->max_bytes);
     presto__jpeg_close(jpeg);
     return status;
 }
@@ -252,7 +273,7 @@ presto_status presto__jpeg_open(presto__jpeg *jpeg, const presto__encoded_image 
     presto__jpeg_close(jpeg);
     jpeg->in = image->bytes;
     jpeg->channels = image->channels;
-    PRESTO_TRY(read_header(jpeg, image->max_bytes, err));
+    PRESTO_TRY(read_header(jpeg, image, err));
     *spec_out = (presto_tensor_spec){
         PRESTO_UINT8, 3, {jpeg->cinfo.output_height, jpeg->cinfo.output_width, jpeg->channels}};
     return PRESTO_OK;

@@ -15,7 +15,8 @@ void presto__jpeg_free(presto__jpeg *jpeg);
 bool presto__jpeg_probe(presto_span in);
 
 /**
- * Read the header of `image`, whose channels are 0, 1 or 3. *spec_out is the decoded image's.
+ * Read the header of `image`, whose channels are 0, 1 or 3. *spec_out is the decoded image's, of
+ * full size, or of a half, quarter or eighth of it (rounded up) where image->least allows it.
  * Closes an image that is still open.
  */
 presto_status presto__jpeg_open(presto__jpeg *jpeg, const presto__encoded_image *image,

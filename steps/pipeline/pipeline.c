@@ -323,6 +323,7 @@ static presto_status parse_text(parse_state *p, presto_span yaml, const char *fi
     PRESTO_TRY(presto__yaml_parse(yaml, &pipeline->arena, &root, p->err));
     PRESTO_TRY(presto__pipeline_override(root, p->options, &pipeline->arena, p->err));
     PRESTO_TRY(parse_root(p, root));
+    PRESTO_TRY(presto__pipeline_look_ahead(pipeline, p->err));
     pipeline->json = presto__pipeline_to_json(pipeline);
     return pipeline->json != NULL ? PRESTO_OK : presto_fail_memory(p->err, 0);
 }

@@ -148,6 +148,10 @@ presto_status presto__pipeline_override(presto__yaml_node *root,
                                         const presto_pipeline_options *options, presto_arena *arena,
                                         presto_error *err);
 
+/** Give steps the options that depend on the steps after them: those of decode-image with
+ * `scale: auto`. Once all steps are there. PRESTO_ERR_MEMORY. */
+presto_status presto__pipeline_look_ahead(presto_pipeline *pipeline, presto_error *err);
+
 /** One JSON object on one line; malloc'ed. NULL: no memory. */
 char *presto__pipeline_to_json(const presto_pipeline *pipeline);
 /** The source with its options as a JSON object; malloc'ed. NULL: no memory. */

@@ -6,7 +6,8 @@
  * A plan never changes once it is made. A worker belongs to one thread, except its counters and its
  * cancelled flag, which are atomic. Locks: plan->turns[i], held while the serial step i runs.
  *
- * A stage is one step, or a run of steps that ends in a crop and computes only what the crop keeps.
+ * A stage is one step, or a run of steps that ends in one that selects a window of its input (a
+ * crop, perhaps one that resizes), and computes only what that window needs.
  * A fused stage gives the same bytes because: a window step (step.h) promises that its window has
  * the content that run() would give; shapes are known before the pixels; and the crop's generator
  * is keyed by its position in the pipeline, not by when it is asked.

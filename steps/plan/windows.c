@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stages of several steps that end in a crop: which steps belong to one, and how they compute
- * only what the crop keeps. */
+/* Stages of several steps that end in a crop, perhaps one that resizes: which steps belong to one,
+ * and how they compute only what the crop keeps. */
 #include "plan_internal.h"
 
 /* Do both work on the same feature, in place? */
@@ -23,7 +23,8 @@ static size_t fused_from(const presto_plan *plan, size_t last, size_t least) {
     while (first > least) {
         const presto__pipeline_step *before = presto__plan_step(plan, first - 1);
         const presto_step_windows *windows = before->type->windows;
-        if (windows == NULL || windows->run_window == NULL || !same_feature(before, crop))
+        if (windows == NULL || windows->run_window == NULL || windows->select != NULL ||
+            !same_feature(before, crop))
             break;
         first--;
         if (windows->measure != NULL)
@@ -69,8 +70,10 @@ static presto_status measure(presto_plan_worker *worker, const presto__stage *gr
     PRESTO_TRY(
         step->type->windows->select(step->state, &worker->contexts[crop], spec, &kept, NULL));
     presto__timing_mark(worker, crop);
-    worker->specs[crop] = presto__window_spec(spec, &kept);
     worker->wanted[crop - 1] = kept;
+    if (step->type->windows->run_window != NULL)
+        return step->type->infer(step->state, spec, &worker->specs[crop], NULL);
+    worker->specs[crop] = presto__window_spec(spec, &kept);
     return PRESTO_OK;
 }
 
@@ -97,17 +100,6 @@ static bool same_window(const presto_window *a, const presto_window *b) {
     return a->y == b->y && a->x == b->x && a->height == b->height && a->width == b->width;
 }
 
-/* Cut the crop's window out, if the step before could not deliver exactly that. */
-static presto_status crop_part(presto_plan_worker *worker, size_t crop, const presto_part *part,
-                               presto_tensor *out, presto_error *err) {
-    void *data;
-    PRESTO_TRY(presto_step_output(&worker->contexts[crop], &worker->specs[crop], &data, err));
-    presto__window_copy(part, &worker->wanted[crop - 1], data);
-    out->spec = worker->specs[crop];
-    out->data = data;
-    return PRESTO_OK;
-}
-
 static presto_part whole_of(const presto_tensor *tensor) {
     presto_part part = {.tensor = *tensor, .whole = tensor->spec};
     if (tensor->spec.rank >= 2)
@@ -115,33 +107,68 @@ static presto_part whole_of(const presto_tensor *tensor) {
     return part;
 }
 
-presto_status presto__windows_run(presto_plan_worker *worker, const presto__stage *group,
-                                  presto_tensor *tensor, presto_error *err) {
-    size_t crop = group->first + group->count - 1;
-    presto_part part = whole_of(tensor);
-    for (size_t i = group->first; i < crop; i++) {
+/* The steps before the last one; *part is their input before, and their output after. */
+static presto_status run_parts(presto_plan_worker *worker, const presto__stage *group,
+                               presto_part *part, presto_error *err) {
+    size_t last = group->first + group->count - 1;
+    bool only_crops = presto__plan_step(worker->plan, last)->type->windows->run_window == NULL;
+    for (size_t i = group->first; i < last; i++) {
         const presto__pipeline_step *step = presto__plan_step(worker->plan, i);
         presto_step_context *context = &worker->contexts[i];
         presto_part out = {.whole = worker->specs[i], .window = worker->wanted[i]};
         /* The step before the crop writes the stage's output if its window is the crop's. */
-        context->is_last = i + 1 == crop && worker->contexts[crop].is_last;
-        context->row_spec = &worker->specs[crop];
+        context->is_last = only_crops && i + 1 == last && worker->contexts[last].is_last;
+        context->row_spec = &worker->specs[last];
         presto_status status =
-            step->type->windows->run_window(step->state, context, &part, &out, err);
+            step->type->windows->run_window(step->state, context, part, &out, err);
         presto__timing_mark(worker, i);
         if (status < 0)
             return presto__plan_fail(worker, i, status, err);
         presto__count_output(worker, i, &out.tensor);
-        part = out;
+        *part = out;
     }
-    presto_tensor kept = part.tensor;
-    if (!same_window(&part.window, &worker->wanted[crop - 1])) {
-        presto_status status = crop_part(worker, crop, &part, &kept, err);
-        presto__timing_mark(worker, crop);
-        if (status < 0)
-            return presto__plan_fail(worker, crop, status, err);
-    }
-    presto__count_output(worker, crop, &kept);
+    return PRESTO_OK;
+}
+
+/* Cut the crop's window out, if the step before could not deliver exactly that. */
+static presto_status crop_part(presto_plan_worker *worker, size_t crop, const presto_part *part,
+                               presto_tensor *out, presto_error *err) {
+    void *data;
+    *out = part->tensor;
+    if (same_window(&part->window, &worker->wanted[crop - 1]))
+        return PRESTO_OK;
+    PRESTO_TRY(presto_step_output(&worker->contexts[crop], &worker->specs[crop], &data, err));
+    presto__window_copy(part, &worker->wanted[crop - 1], data);
+    out->spec = worker->specs[crop];
+    out->data = data;
+    return PRESTO_OK;
+}
+
+/* A step that makes its output from the window that it selected. */
+static presto_status run_last(presto_plan_worker *worker, size_t last, const presto_part *part,
+                              presto_tensor *tensor, presto_error *err) {
+    const presto__pipeline_step *step = presto__plan_step(worker->plan, last);
+    const presto_tensor_spec *spec = &worker->specs[last];
+    presto_part out = {.whole = *spec, .window = {0, 0, spec->dims[0], spec->dims[1]}};
+    PRESTO_TRY(step->type->windows->run_window(step->state, &worker->contexts[last], part, &out,
+                                               err));
+    *tensor = out.tensor;
+    return PRESTO_OK;
+}
+
+presto_status presto__windows_run(presto_plan_worker *worker, const presto__stage *group,
+                                  presto_tensor *tensor, presto_error *err) {
+    size_t last = group->first + group->count - 1;
+    const presto_step_windows *windows = presto__plan_step(worker->plan, last)->type->windows;
+    presto_part part = whole_of(tensor);
+    presto_tensor kept;
+    PRESTO_TRY(run_parts(worker, group, &part, err));
+    presto_status status = windows->run_window != NULL ? run_last(worker, last, &part, &kept, err)
+                                                       : crop_part(worker, last, &part, &kept, err);
+    presto__timing_mark(worker, last);
+    if (status < 0)
+        return presto__plan_fail(worker, last, status, err);
+    presto__count_output(worker, last, &kept);
     *tensor = kept;
     return PRESTO_OK;
 }

@@ -120,7 +120,8 @@ typedef struct result {
 
 static result decode(presto__png *png, presto_span in, int channels) {
     result r = {0};
-    presto__encoded_image image = {in, channels, (uint64_t)1 << 20};
+    presto__encoded_image image = {
+        .bytes = in, .channels = channels, .max_bytes = (uint64_t)1 << 20};
     r.status = presto__png_open(png, &image, &r.spec, &r.err);
     if (r.status < 0)
         return r;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The image steps for training give what TensorFlow and NumPy give.
 
-Runs in the tests' Python environment. Usage: image_steps.py TOOLS_DIR EXAMPLES_DIR
+Runs in the tests' Python environment. Usage: image_steps.py TOOLS_DIR EXAMPLES_DIR MAKE_PHOTOS
 """
 import io
 import pathlib
@@ -12,19 +12,19 @@ import tempfile
 
 import numpy as np
 import tensorflow as tf
-from PIL import Image
+from PIL import Image, ImageOps
 
 SIZES = [(1, 1), (2, 5), (31, 17), (64, 48), (225, 224)]
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 
 
-def load(tools, folder, steps, *options):
+def load(tools, folder, steps, *options, decode="{step: decode-image}", pictures="pictures"):
     """{name of the picture: what comes out of the steps behind decode-image}"""
     pipeline = folder / "p.yaml"
-    pipeline.write_text("name: p\nsource: {type: files}\nsteps:\n  - {step: read-file}\n  - {step: decode-image}\n"
+    pipeline.write_text(f"name: p\nsource: {{type: files}}\nsteps:\n  - {{step: read-file}}\n  - {decode}\n"
                         + "".join(f"  - {step}\n" for step in steps))
     done = subprocess.run([tools / "presto-load", "-q", "-p", pipeline, "-b", "1", "--format", "npy", *options,
-                           folder / "pictures"], stdin=subprocess.DEVNULL, capture_output=True)
+                           folder / pictures], stdin=subprocess.DEVNULL, capture_output=True)
     if done.returncode != 0:
         sys.exit(f"{steps}: exit {done.returncode}: {done.stderr.decode()}")
     return {batch["key"][0].decode(): batch["image"][0] for batch in npy_stream.batches(io.BufferedReader(io.BytesIO(done.stdout)))}
@@ -74,8 +74,62 @@ def check_flips(tools, folder, pictures):
     print(f"horizontal-flip: {flipped} of 40 seeds")
 
 
+def check_orientations(tools, folder, random):
+    """Each orientation, of JPEG and PNG, equals Pillow's exif_transpose."""
+    (folder / "turned").mkdir()
+    upright = {}
+    for orientation in range(1, 9):
+        for ending in ("jpg", "png"):
+            picture = Image.fromarray(random.integers(0, 256, (31, 50, 3), dtype=np.uint8))
+            exif = Image.Exif()
+            exif[0x0112] = orientation
+            path = folder / "turned" / f"{orientation}.{ending}"
+            picture.save(path, exif=exif.tobytes())
+            stored = Image.fromarray(tf.io.decode_image(path.read_bytes(), channels=3).numpy())
+            stored.getexif()[0x0112] = orientation
+            upright[path.name] = np.asarray(ImageOps.exif_transpose(stored))
+    expect("orient: exif", load(tools, folder, [], decode="{step: decode-image, orient: exif}", pictures="turned"), upright,
+           lambda p: p)
+
+
+def check_reduced(tools, folder, random):
+    """JPEGs in reduced size equal tf.io.decode_jpeg(ratio=...)."""
+    (folder / "large").mkdir()
+    kinds = {"444": {"subsampling": 0}, "422": {"subsampling": 1}, "420": {"subsampling": 2},
+             "progressive": {"progressive": True}, "restart": {"restart_marker_blocks": 5}}
+    for kind, options in kinds.items():
+        for height, width in ((317, 203), (160, 256)):
+            y, x = np.mgrid[0:height, 0:width]
+            waves = np.stack([np.sin(x / (7 + 5 * c)) + np.cos(y / (11 - 2 * c)) for c in range(3)], axis=2)
+            picture = np.clip(127 + 60 * waves + random.normal(0, 12, waves.shape), 0, 255).astype(np.uint8)
+            Image.fromarray(picture).save(folder / "large" / f"{kind}-{height}.jpg", quality=85, **options)
+    for ratio in (2, 4, 8):
+        # 203 or 160 pixels are reduced to no fewer than this, and half of that would be.
+        decode = f"{{step: decode-image, scale: auto, least-side: {160 // ratio}}}"
+        pictures = {path.name: tf.io.decode_jpeg(path.read_bytes(), channels=3, ratio=ratio).numpy()
+                    for path in (folder / "large").iterdir()}
+        expect(f"reduced by {ratio}", load(tools, folder, [], decode=decode, pictures="large"), pictures, lambda p: p)
+
+
+def psnr(a, b):
+    return 10 * np.log10(255.0**2 / np.mean((a.astype(np.float64) - b) ** 2))
+
+
+def check_quality(tools, folder, make_photos):
+    """How near reduced decoding comes to the full one, after resizing: docs/pipelines.md says the decibels."""
+    subprocess.run([make_photos, "-q", "-n", "4", "-c", "1", "--width", "2592", "--height", "1728", "--quality", "25",
+                    "-o", folder / "photos"], check=True)
+    for name, step, least in (("resize-image to 256", "{step: resize-image, min-side: 256}", 25),
+                              ("random-resized-crop to 224", "{step: random-resized-crop, size: 224, scale: [1, 1]}", 30)):
+        full, reduced = (load(tools, folder, [step], decode=f"{{step: decode-image, scale: {scale}}}", pictures="photos")
+                         for scale in ("full", "auto"))
+        decibels = [psnr(reduced[key], full[key]) for key in full]
+        assert min(decibels) >= least and any((reduced[key] != full[key]).any() for key in full), (name, decibels)
+        print(f"scale: auto, then {name}: PSNR {min(decibels):.1f} to {max(decibels):.1f} dB")
+
+
 def main():
-    tools, examples = map(pathlib.Path, sys.argv[1:])
+    tools, examples, make_photos = map(pathlib.Path, sys.argv[1:])
     sys.path.insert(0, str(examples))
     global npy_stream
     import npy_stream
@@ -105,6 +159,9 @@ def main():
                lambda p: tf.pad(p, [[1, 2], [3, 4], [0, 0]], constant_values=7).numpy())
         check_casts(tools, folder, pictures)
         check_flips(tools, folder, pictures)
+        check_orientations(tools, folder, random)
+        check_reduced(tools, folder, random)
+        check_quality(tools, folder, make_photos)
 
 
 if __name__ == "__main__":

@@ -148,7 +148,9 @@ typedef struct result {
 static result decode(presto__png *png, presto_span in, int channels) {
     result r = {0};
     uint8_t *copy = presto_check_copy(in);
-    presto__encoded_image image = {presto_span_of(copy, in.bytes), channels, (uint64_t)1 << 24};
+    presto__encoded_image image = {.bytes = presto_span_of(copy, in.bytes),
+                                   .channels = channels,
+                                   .max_bytes = (uint64_t)1 << 24};
     r.status = presto__png_open(png, &image, &r.spec, &r.err);
     if (r.status >= 0) {
         size_t scratch_bytes = (presto__png_scratch_bytes(png) + 63) / 64 * 64;
