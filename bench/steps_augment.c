@@ -81,8 +81,7 @@ static void bare_crop(const presto_tensor *image, void *out, presto__antialias *
 }
 
 /* Windows of half of the image's area and of its shape. */
-static void bare_resized_crop(const presto_tensor *image, void *out,
-                              presto__antialias *antialias) {
+static void bare_resized_crop(const presto_tensor *image, void *out, presto__antialias *antialias) {
     const presto_part whole = presto__part_of_whole(image);
     const presto__antialias_job job = {&whole, {37, 50, 181, 241}, CROP, CROP};
     bench_need(presto__antialias_resize(antialias, &job, out, NULL), NULL, "resize");

@@ -225,15 +225,14 @@ TARGET_AVX2 static void row_bytes_rgb(const row_job *job) {
         const int32_t *weights = f->fixed + i * f->most;
         __m256i sums = _mm256_setzero_si256();
         for (size_t k = 0; k < count; k += 2) {
-            __m128i two =
-                _mm_loadl_epi64((const __m128i *)(const void *)(job->in + at + k * 3));
+            __m128i two = _mm_loadl_epi64((const __m128i *)(const void *)(job->in + at + k * 3));
             __m256i pixels = _mm256_cvtepu8_epi32(_mm_shuffle_epi8(two, split));
             __m128i pair = _mm_loadl_epi64((const __m128i *)(const void *)(weights + k));
-            __m256i spread =
-                _mm256_permutevar8x32_epi32(_mm256_castsi128_si256(pair), to_halves);
+            __m256i spread = _mm256_permutevar8x32_epi32(_mm256_castsi128_si256(pair), to_halves);
             sums = _mm256_add_epi32(sums, _mm256_mullo_epi32(pixels, spread));
         }
-        __m128i sum = _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
+        __m128i sum =
+            _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
         sum = _mm_srai_epi32(_mm_add_epi32(sum, half), PRECISION);
         sum = _mm_min_epi32(sum, _mm_set1_epi32(UINT8_MAX));
         /* A fourth byte is written; the next pixel overwrites it, and rows have slack. */

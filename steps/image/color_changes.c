@@ -271,7 +271,8 @@ void presto__color_change(presto__color_image *image, presto__color change, doub
 }
 
 void presto__color_finish(presto__color_image *image) {
-    size_t bytes = (size_t)presto_spec_elements(image->spec) * presto_dtype_bytes(image->spec->dtype);
+    size_t bytes =
+        (size_t)presto_spec_elements(image->spec) * presto_dtype_bytes(image->spec->dtype);
     if (image->in != image->out && bytes > 0)
         memcpy(image->out, image->in, bytes);
     image->in = image->out;

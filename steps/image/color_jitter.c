@@ -108,10 +108,8 @@ static presto_status run(const void *state, presto_step_context *context, const 
     PRESTO_TRY(infer(state, &in->spec, &spec, err));
     PRESTO_TRY(presto_step_output(context, &spec, &data, err));
     const plan p = draw_plan(jitter, presto_step_rng(context));
-    presto__color_image image = {.kernels = presto_step_worker(context),
-                                 .in = in->data,
-                                 .out = data,
-                                 .spec = &spec};
+    presto__color_image image = {
+        .kernels = presto_step_worker(context), .in = in->data, .out = data, .spec = &spec};
     for (int i = 0; i < PRESTO__COLOR_CHANGES; i++)
         if (jitter->amounts[p.order[i]] > 0)
             presto__color_change(&image, (presto__color)p.order[i], p.factors[p.order[i]]);

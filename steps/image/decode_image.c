@@ -80,7 +80,7 @@ typedef enum format { FORMAT_NONE, FORMAT_JPEG, FORMAT_PNG } format;
 typedef struct decode_worker {
     presto__jpeg *jpeg;
     presto__png png;
-    format open; /* which of them has an image open */
+    format open;             /* which of them has an image open */
     presto_tensor_spec spec; /* of the open image, as stored */
     presto__turn turn;       /* makes it upright */
 } decode_worker;
@@ -288,9 +288,10 @@ static const presto_step_windows windows = {.measure = measure, .run_window = ru
 const presto_step_type presto__step_decode_image = {
     .abi = PRESTO_STEP_ABI,
     .name = "decode-image",
-    .summary = "JPEG or PNG (told by content) to uint8 [height, width, channels], the pixels of "
-               "tf.io.decode_image: 16-bit PNG is cut to 8 bits, EXIF orientation is ignored unless "
-               "asked for.",
+    .summary =
+        "JPEG or PNG (told by content) to uint8 [height, width, channels], the pixels of "
+        "tf.io.decode_image: 16-bit PNG is cut to 8 bits, EXIF orientation is ignored unless "
+        "asked for.",
 #if !PRESTO_HAVE_JPEG && !PRESTO_HAVE_SPNG
     .unsupported = "built without libjpeg-turbo and libspng",
 #endif

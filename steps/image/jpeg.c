@@ -281,6 +281,25 @@ presto_status presto__jpeg_open(presto__jpeg *jpeg, const presto__encoded_image 
 
 /* ---- pixels ---- */
 
+/*
+ * Can a window be decoded by itself? libjpeg smooths a progressive image with missing scans across
+ * blocks, also across a cut. It skips and crops correctly in the layouts of components that cameras
+ * and encoders use, but not in all others, such as 4x2, or color finer than luminance.
+ */
+static bool can_cut(const struct jpeg_decompress_struct *cinfo) {
+    const jpeg_component_info *parts = cinfo->comp_info;
+    if (cinfo->progressive_mode)
+        return false;
+    for (int i = 1; i < cinfo->num_components; i++) {
+        bool is_coarse = parts[i].h_samp_factor == 1 && parts[i].v_samp_factor == 1;
+        bool is_as_first = parts[i].h_samp_factor == parts[0].h_samp_factor &&
+                           parts[i].v_samp_factor == parts[0].v_samp_factor;
+        if (!is_coarse && !is_as_first)
+            return false;
+    }
+    return parts[0].h_samp_factor * parts[0].v_samp_factor <= 4;
+}
+
 presto_status presto__jpeg_aim(presto__jpeg *jpeg, const presto_window *wanted,
                                presto_window *window_out, presto_error *err) {
     struct jpeg_decompress_struct *cinfo = &jpeg->cinfo;
@@ -289,11 +308,7 @@ presto_status presto__jpeg_aim(presto__jpeg *jpeg, const presto_window *wanted,
     jpeg_start_decompress(cinfo);
     jpeg->window = (presto_window){0, 0, cinfo->output_height, cinfo->output_width};
     *window_out = jpeg->window;
-    /*
-     * libjpeg smooths a progressive image with missing scans across blocks, also across a cut: such
-     * an image is decoded whole.
-     */
-    if (cinfo->progressive_mode)
+    if (!can_cut(cinfo))
         return PRESTO_OK;
     jpeg->window.y = wanted->y;
     jpeg->window.height = wanted->height;

@@ -150,8 +150,8 @@ static presto_status run_last(presto_plan_worker *worker, size_t last, const pre
     const presto__pipeline_step *step = presto__plan_step(worker->plan, last);
     const presto_tensor_spec *spec = &worker->specs[last];
     presto_part out = {.whole = *spec, .window = {0, 0, spec->dims[0], spec->dims[1]}};
-    PRESTO_TRY(step->type->windows->run_window(step->state, &worker->contexts[last], part, &out,
-                                               err));
+    PRESTO_TRY(
+        step->type->windows->run_window(step->state, &worker->contexts[last], part, &out, err));
     *tensor = out.tensor;
     return PRESTO_OK;
 }

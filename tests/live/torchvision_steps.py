@@ -22,8 +22,8 @@ from PIL import Image
 from torchvision.transforms import functional as F
 
 # Large and small, both shapes, and some whose windows often do not fit.
-SIZES = [(1, 1), (2, 5), (30, 300), (300, 30), (61, 47), (225, 224), (375, 500), (700, 410)]
-SEEDS = range(6)
+SIZES = [(1, 1), (2, 5), (30, 300), (300, 30), (61, 47), (225, 224), (410, 330)]
+SEEDS = range(3)
 STREAM = 2  # position of the step in its pipeline: behind read-file and decode-image
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 
@@ -117,7 +117,12 @@ def check_crops(tools, folder, pictures):
     print(f"random-resized-crop: uint8 equal to the bit, float32 within {worst:.1e}")
 
 
-ADJUST = [F.adjust_brightness, F.adjust_contrast, F.adjust_saturation, F.adjust_hue]
+def adjust_hue(image, factor):
+    """As torchvision does it since 0.15: uint8 becomes float32 and comes back by convert_image_dtype."""
+    return F.convert_image_dtype(F.adjust_hue(F.convert_image_dtype(image, torch.float32), factor), image.dtype)
+
+
+ADJUST = [F.adjust_brightness, F.adjust_contrast, F.adjust_saturation, adjust_hue]
 
 
 def jittered(draws, image, amounts):

@@ -77,9 +77,8 @@ START_TEST(a_whole_image_of_the_wanted_size_stays_as_it_is) {
         for (size_t i = 0; i < 2; i++) {
             presto_tensor image = image_of(dtypes[i], 40, 40, channels);
             presto_tensor out = image;
-            uint8_t *got =
-                run_steps("{step: random-resized-crop, size: 40, scale: [1, 1], ratio: [1, 1]}",
-                          &out, 0);
+            uint8_t *got = run_steps(
+                "{step: random-resized-crop, size: 40, scale: [1, 1], ratio: [1, 1]}", &out, 0);
             ck_assert(presto_spec_equal(&out.spec, &image.spec));
             ck_assert_mem_eq(got, image.data, presto_tensor_bytes(&image));
             free(got);
@@ -114,51 +113,67 @@ START_TEST(both_kernels_resize_alike) {
         snprintf(steps, sizeof steps,
                  "{step: random-resized-crop, height: %d, width: %d, scale: [0.001, 1]}",
                  1 + (int)presto_rng_below(&rng, 90), 1 + (int)presto_rng_below(&rng, 90));
-        presto_tensor image =
-            image_of(dtypes[i % 2], 1 + (int64_t)presto_rng_below(&rng, 200),
-                     1 + (int64_t)presto_rng_below(&rng, 320),
-                     i % 3 == 0 ? 3 : 1 + (int64_t)presto_rng_below(&rng, 4));
+        presto_tensor image = image_of(dtypes[i % 2], 1 + (int64_t)presto_rng_below(&rng, 200),
+                                       1 + (int64_t)presto_rng_below(&rng, 320),
+                                       i % 3 == 0 ? 3 : 1 + (int64_t)presto_rng_below(&rng, 4));
         assert_kernels_agree(steps, &image, i);
     }
 }
 END_TEST
 
-/*
- * Columns count from 0, so that the mean of a resized row tells where the window was. Over many
- * draws all sizes and places occur, and none reaches beyond the image.
- */
-START_TEST(windows_cover_all_places_and_sizes) {
-    enum { WIDTH = 200, HEIGHT = 100, DRAWS = 4000 };
-    static float image[HEIGHT * WIDTH];
-    for (size_t i = 0; i < HEIGHT * WIDTH; i++)
-        image[i] = (float)(i % WIDTH) + 0.5f;
-    presto_tensor_spec spec = {PRESTO_FLOAT32, 3, {HEIGHT, WIDTH, 1}};
-    rig r;
+enum { RAMP_WIDTH = 200, RAMP_HEIGHT = 100 };
+
+/* The window of a sample, from an image whose columns count up: its two output pixels are the same
+ * distance from its middle, which is a fixed part of its width. */
+static void window_of(rig *r, const presto_tensor *ramp, uint64_t sample, double *middle_out,
+                      double *apart_out) {
     presto_error err;
-    ck_assert_ok(rig_open(&r, "{step: random-resized-crop, height: 1, width: 2}", &spec, false,
-                          &err),
+    presto_tensor tensor = *ramp;
+    rig_options options = {.seed = 5, .sample = sample};
+    ck_assert_ok(rig_run(r, &options, &tensor, &err), &err);
+    const float *two = tensor.data;
+    *middle_out = ((double)two[0] + (double)two[1]) / 2;
+    *apart_out = (double)two[1] - (double)two[0];
+}
+
+START_TEST(windows_cover_all_places_and_sizes) {
+    static float columns[RAMP_HEIGHT * RAMP_WIDTH];
+    for (size_t i = 0; i < RAMP_HEIGHT * RAMP_WIDTH; i++)
+        columns[i] = (float)(i % RAMP_WIDTH) + 0.5f;
+    presto_tensor ramp = {.spec = {PRESTO_FLOAT32, 3, {RAMP_HEIGHT, RAMP_WIDTH, 1}},
+                          .data = columns};
+    rig whole, drawn;
+    presto_error err;
+    ck_assert_ok(rig_open(&whole,
+                          "{step: random-resized-crop, height: 1, width: 2, scale: [1, 1], "
+                          "ratio: [2, 2]}",
+                          &ramp.spec, false, &err),
                  &err);
-    unsigned halves[2] = {0}, touches_left = 0;
-    double least = WIDTH, most = 0;
-    for (uint64_t i = 0; i < DRAWS; i++) {
-        rig_options options = {.seed = 5, .sample = i};
-        presto_tensor tensor = {.spec = spec, .data = image};
-        ck_assert_ok(rig_run(&r, &options, &tensor, &err), &err);
-        const float *two = tensor.data;
-        double middle = ((double)two[0] + (double)two[1]) / 2;
-        ck_assert(middle > 0 && middle < WIDTH);
-        halves[middle > WIDTH / 2]++;
-        double apart = (double)two[1] - (double)two[0];
-        least = apart < least ? apart : least;
-        most = apart > most ? apart : most;
-        touches_left += middle - apart < 1;
+    ck_assert_ok(rig_open(&drawn, "{step: random-resized-crop, height: 1, width: 2}", &ramp.spec,
+                          false, &err),
+                 &err);
+    double middle, apart, apart_of_all;
+    window_of(&whole, &ramp, 0, &middle, &apart_of_all);
+    ck_assert(fabs(middle - RAMP_WIDTH / 2) < 0.01);
+    unsigned at_left = 0, at_right = 0, narrow = 0, wide = 0;
+    for (uint64_t i = 0; i < 4000; i++) {
+        window_of(&drawn, &ramp, i, &middle, &apart);
+        double width = apart / apart_of_all * RAMP_WIDTH;
+        double left = middle - width / 2, right = middle + width / 2;
+        ck_assert_msg(left > -1 && right < RAMP_WIDTH + 1, "from %g to %g", left, right);
+        /* From sqrt(0.08 * area * 3 / 4); at most 4 / 3 of the height. */
+        ck_assert_msg(width > 33 && width < 135, "width %g", width);
+        at_left += left < 3;
+        at_right += right > RAMP_WIDTH - 3;
+        narrow += width < 45;
+        wide += width > 120;
     }
-    ck_assert_uint_gt(halves[0], DRAWS * 2 / 5);
-    ck_assert_uint_gt(halves[1], DRAWS * 2 / 5);
-    ck_assert_uint_gt(touches_left, 5);
-    /* Of the widths from sqrt(0.08 * 20000 * 0.75) = 35 to sqrt(20000 * 4 / 3) = 163, half. */
-    ck_assert(least < 40.0 / 2 * 1.2 && most > 120.0 / 2 * 1.2 / 1.5);
-    rig_close(&r);
+    ck_assert_uint_gt(at_left, 40);
+    ck_assert_uint_gt(at_right, 40);
+    ck_assert_uint_gt(narrow, 40);
+    ck_assert_uint_gt(wide, 40);
+    rig_close(&whole);
+    rig_close(&drawn);
 }
 END_TEST
 
@@ -235,8 +250,7 @@ START_TEST(what_does_not_fit_is_refused_before_any_data) {
     assert_refused("{step: color-jitter, brightness: 0.1}", &rgba, "needs an image of 1 or 3");
     assert_refused("{step: color-jitter, hue: 0.6}", &image, "'hue' is 0.6");
     assert_refused("{step: color-jitter, contrast: -1}", &image, "'contrast' is -1");
-    assert_refused("{step: decode-image, least-side: 9}", &string_spec,
-                   "belong to 'scale: auto'");
+    assert_refused("{step: decode-image, least-side: 9}", &string_spec, "belong to 'scale: auto'");
 }
 END_TEST
 
