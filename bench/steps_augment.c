@@ -88,12 +88,14 @@ static void bare_resized_crop(const presto_tensor *image, void *out, presto__ant
 }
 
 static void bare_jitter(const presto_tensor *image, void *out, presto__antialias *antialias) {
-    presto__color_image colors = {presto__color_kernels_of_cpu(), image->data, out, &image->spec};
+    static const presto__color_change changes[] = {{PRESTO__COLOR_HUE, 0.05},
+                                                   {PRESTO__COLOR_CONTRAST, 1.1},
+                                                   {PRESTO__COLOR_BRIGHTNESS, 0.9},
+                                                   {PRESTO__COLOR_SATURATION, 1.2}};
+    const presto__color_image colors = {presto__color_kernels_of_cpu(), image->data, out,
+                                        &image->spec};
     (void)antialias;
-    presto__color_change(&colors, PRESTO__COLOR_CONTRAST, 1.1);
-    presto__color_change(&colors, PRESTO__COLOR_HUE, 0.05);
-    presto__color_change(&colors, PRESTO__COLOR_BRIGHTNESS, 0.9);
-    presto__color_change(&colors, PRESTO__COLOR_SATURATION, 1.2);
+    presto__color_apply(&colors, changes, 4);
 }
 
 static void pixel_row(const steps_settings *set, const char *row, const char *step,

@@ -11,7 +11,8 @@
  * clamped to the range of the dtype. Grey is 0.2989 R + 0.587 G + 0.114 B. Of uint8, grey is
  * truncated, and so are results; hue is computed from v / 255 and comes back as 255.999 v.
  *
- * Pixels are split into planes of CHUNK values, so that the compiler vectorizes each loop.
+ * Pixels are split into planes of CHUNK values, which go through all changes; contrast needs the
+ * image's mean grey, so what comes before it is a pass of its own.
  */
 #include "color_internal.h"
 
@@ -22,23 +23,20 @@ typedef struct planes {
     float c[3][CHUNK];
 } planes;
 
-typedef struct change_job {
-    presto__color change;
-    size_t channels;
-    size_t count; /* of pixels */
-    float factor; /* f, or the turn of the hue */
-    float rest;   /* 1 - f */
-    float mean;   /* of the image's grey, for contrast */
-} change_job;
+/* Some changes of all pixels. */
+typedef struct pass {
+    const presto__color_change *changes;
+    size_t count;
+    size_t pixels, channels;
+    float mean;      /* of the image's grey, if the first change is contrast */
+    bool wants_grey; /* of the result */
+} pass;
 
-/* `in` and `out` may be the same. */
-typedef void (*change_fn)(const change_job *job, const uint8_t *in, uint8_t *out);
-/* Sum of the grey of `count` pixels. */
-typedef double (*grey_fn)(const uint8_t *in, size_t count, size_t channels);
+/* The sum of the result's grey, if it is wanted. Without changes, `out` is not written. */
+typedef double (*pass_fn)(const pass *p, const uint8_t *in, uint8_t *out);
 
 struct presto__color_kernels {
-    change_fn change_bytes, change_floats;
-    grey_fn grey_bytes, grey_floats;
+    pass_fn bytes, floats;
 };
 
 /* ---- pixels to planes and back ---- */
@@ -83,158 +81,174 @@ BODY grey_of(const planes *p, size_t channels, bool is_bytes, float grey[CHUNK])
 }
 
 /* v becomes factor * v + added, within the range of the dtype. */
-BODY blend(const change_job *job, bool is_bytes, const float added[CHUNK], float v[CHUNK]) {
+BODY blend(float factor, const float added[CHUNK], bool is_bytes, float v[CHUNK]) {
     float most = is_bytes ? 255.0f : 1.0f;
     for (size_t i = 0; i < CHUNK; i++) {
-        float value = job->factor * v[i] + added[i];
+        float value = factor * v[i] + added[i];
         value = value < 0 ? 0 : value;
-        v[i] = value > most ? most : value;
+        value = value > most ? most : value;
+        v[i] = is_bytes ? (float)(int)value : value;
     }
 }
 
-BODY blend_planes(const change_job *job, bool is_bytes, planes *p) {
-    float added[CHUNK];
-    if (job->change == PRESTO__COLOR_SATURATION)
-        grey_of(p, job->channels, is_bytes, added);
-    for (size_t i = 0; i < CHUNK; i++) {
-        if (job->change == PRESTO__COLOR_SATURATION)
-            added[i] = job->rest * added[i];
-        else
-            added[i] = job->change == PRESTO__COLOR_CONTRAST ? job->rest * job->mean : 0;
+/* What is added to each value: contrast and saturation mix with grey, brightness with black. */
+BODY blend_planes(const presto__color_change *change, float mean, size_t channels, bool is_bytes,
+                  planes *p) {
+    float added[CHUNK] = {0};
+    float rest = (float)(1.0 - change->factor);
+    if (change->kind == PRESTO__COLOR_SATURATION) {
+        grey_of(p, channels, is_bytes, added);
+        for (size_t i = 0; i < CHUNK; i++)
+            added[i] *= rest;
+    } else if (change->kind == PRESTO__COLOR_CONTRAST) {
+        for (size_t i = 0; i < CHUNK; i++)
+            added[i] = rest * mean;
     }
-    for (size_t c = 0; c < job->channels; c++)
-        blend(job, is_bytes, added, p->c[c]);
+    for (size_t c = 0; c < channels; c++)
+        blend((float)change->factor, added, is_bytes, p->c[c]);
 }
 
 /*
- * Hue in turns, saturation and value. All of it by selection among values that are computed anyway:
- * a branch would keep the compiler from vectorizing.
+ * Hue by explicit vectors. All is selection among values that are computed anyway, which the
+ * compiler turns into branches if it may.
  */
-BODY hsv_of(float r, float g, float b, float hsv_out[3]) {
-    float most = r > g ? r : g;
-    most = most > b ? most : b;
-    float least = r < g ? r : g;
-    least = least < b ? least : b;
-    float range = most - least;
-    float divisor = most == least ? 1.0f : range;
-    float value_divisor = most == least ? 1.0f : most;
-    float rc = (most - r) / divisor;
-    float gc = (most - g) / divisor;
-    float bc = (most - b) / divisor;
-    float from_red = bc - gc, from_green = 2.0f + rc - bc, from_blue = 4.0f + gc - rc;
-    float sixths = most == g ? from_green : from_blue;
-    sixths = most == r ? from_red : sixths;
-    float h = sixths / 6.0f + 1.0f;
-    float less = h - 1.0f;
-    hsv_out[0] = h >= 1.0f ? less : h;
-    hsv_out[1] = range / value_divisor;
-    hsv_out[2] = most;
+#define LANES 8
+typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
+typedef int32_t masks __attribute__((vector_size(LANES * sizeof(int32_t))));
+
+#define VALUE static inline __attribute__((always_inline)) lanes
+
+VALUE all(float value) {
+    return (lanes){value, value, value, value, value, value, value, value};
 }
 
-static inline __attribute__((always_inline)) float within_1(float v) {
-    v = v < 0 ? 0 : v;
-    return v > 1 ? 1 : v;
+/* a where the mask is set, else b. */
+VALUE pick(masks mask, lanes a, lanes b) {
+    return (lanes)((mask & (masks)a) | (~mask & (masks)b));
 }
 
-BODY rgb_of(float h, float s, float v, float rgb_out[3]) {
-    int sixth = (int)(h * 6.0f);
-    float f = h * 6.0f - (float)sixth;
-    float p = within_1(v * (1.0f - s));
-    float q = within_1(v * (1.0f - s * f));
-    float t = within_1(v * (1.0f - s * (1.0f - f)));
-    sixth = sixth >= 6 ? 0 : sixth; /* a hue of 1 is one of 0 */
-    float r = sixth == 0 || sixth == 5 ? v : p;
-    r = sixth == 1 ? q : r;
-    rgb_out[0] = sixth == 4 ? t : r;
-    float g = sixth == 1 || sixth == 2 ? v : p;
-    g = sixth == 3 ? q : g;
-    rgb_out[1] = sixth == 0 ? t : g;
-    float b = sixth == 3 || sixth == 4 ? v : p;
-    b = sixth == 5 ? q : b;
-    rgb_out[2] = sixth == 2 ? t : b;
+VALUE larger(lanes a, lanes b) {
+    return pick(a > b, a, b);
 }
 
-BODY turn_hue(const change_job *job, bool is_bytes, planes *p) {
+VALUE smaller(lanes a, lanes b) {
+    return pick(a < b, a, b);
+}
+
+VALUE within_1(lanes v) {
+    return smaller(larger(v, all(0)), all(1));
+}
+
+typedef struct colors {
+    lanes c[3]; /* red, green, blue; or hue in turns, saturation, value */
+} colors;
+
+static inline __attribute__((always_inline)) colors hsv_of(colors rgb) {
+    lanes r = rgb.c[0], g = rgb.c[1], b = rgb.c[2];
+    lanes most = larger(larger(r, g), b);
+    lanes range = most - smaller(smaller(r, g), b);
+    lanes divisor = pick(range == 0, all(1), range);
+    lanes rc = (most - r) / divisor;
+    lanes gc = (most - g) / divisor;
+    lanes bc = (most - b) / divisor;
+    lanes sixths = pick(most == g, 2.0f + rc - bc, 4.0f + gc - rc);
+    sixths = pick(most == r, bc - gc, sixths);
+    lanes h = sixths / 6.0f + 1.0f;
+    colors hsv = {{pick(h >= 1, h - 1.0f, h), range / pick(range == 0, all(1), most), most}};
+    return hsv;
+}
+
+static inline __attribute__((always_inline)) colors rgb_of(colors hsv) {
+    lanes h = hsv.c[0], s = hsv.c[1], v = hsv.c[2];
+    masks sixth = __builtin_convertvector(h * 6.0f, masks);
+    lanes f = h * 6.0f - __builtin_convertvector(sixth, lanes);
+    lanes p = within_1(v * (1.0f - s));
+    lanes q = within_1(v * (1.0f - s * f));
+    lanes t = within_1(v * (1.0f - s * (1.0f - f)));
+    masks in_0 = (sixth == 0) | (sixth == 6); /* a hue of 1 is one of 0 */
+    masks in_1 = sixth == 1, in_2 = sixth == 2, in_3 = sixth == 3, in_4 = sixth == 4;
+    masks in_5 = sixth == 5;
+    colors rgb = {{pick(in_1, q, pick(in_4, t, pick(in_0 | in_5, v, p))),
+                   pick(in_0, t, pick(in_3, q, pick(in_1 | in_2, v, p))),
+                   pick(in_2, t, pick(in_5, q, pick(in_3 | in_4, v, p)))}};
+    return rgb;
+}
+
+BODY turn_hue(float turns, bool is_bytes, planes *p) {
     const float unit = is_bytes ? 255.0f : 1.0f;
     const float back = is_bytes ? 255.999f : 1.0f;
-    const float factor = job->factor;
-    for (size_t i = 0; i < CHUNK; i++) {
-        float hsv[3], rgb[3];
-        hsv_of(p->c[0][i] / unit, p->c[1][i] / unit, p->c[2][i] / unit, hsv);
-        float h = hsv[0] + factor;
-        float less = h - 1.0f, more = h + 1.0f;
-        h = h >= 1.0f ? less : h;
-        h = h < 0 ? more : h;
-        h = h >= 0 ? h : 0; /* not a number, if the input is infinite */
-        rgb_of(h, hsv[1], hsv[2], rgb);
-        p->c[0][i] = rgb[0] * back;
-        p->c[1][i] = rgb[1] * back;
-        p->c[2][i] = rgb[2] * back;
+    for (size_t i = 0; i < CHUNK; i += LANES) {
+        colors pixels;
+        for (size_t c = 0; c < 3; c++) {
+            memcpy(&pixels.c[c], &p->c[c][i], sizeof pixels.c[c]);
+            pixels.c[c] /= unit;
+        }
+        pixels = hsv_of(pixels);
+        lanes h = pixels.c[0] + turns;
+        h = pick(h >= 1, h - 1.0f, h);
+        h = pick(h < 0, h + 1.0f, h);
+        pixels.c[0] = pick(h >= 0, h, all(0)); /* not a number, if the input is infinite */
+        pixels = rgb_of(pixels);
+        for (size_t c = 0; c < 3; c++) {
+            pixels.c[c] *= back;
+            if (is_bytes)
+                pixels.c[c] =
+                    __builtin_convertvector(__builtin_convertvector(pixels.c[c], masks), lanes);
+            memcpy(&p->c[c][i], &pixels.c[c], sizeof pixels.c[c]);
+        }
     }
 }
 
 /* ---- whole images ---- */
 
-/* `channels` and `is_bytes` are constants after inlining. */
-BODY change_pixels(const change_job *job, const uint8_t *in, uint8_t *out, size_t channels,
-                   bool is_bytes) {
-    size_t pixel = channels * (is_bytes ? 1 : sizeof(float));
-    planes p;
-    for (size_t at = 0; at < job->count; at += CHUNK) {
-        size_t count = job->count - at < CHUNK ? job->count - at : CHUNK;
-        load(in + at * pixel, count, channels, is_bytes, &p);
-        if (channels == 3 && job->change == PRESTO__COLOR_HUE)
-            turn_hue(job, is_bytes, &p);
-        else
-            blend_planes(job, is_bytes, &p);
-        store(&p, count, channels, is_bytes, out + at * pixel);
-    }
-}
-
-static inline __attribute__((always_inline)) double grey_pixels(const uint8_t *in, size_t pixels,
+static inline __attribute__((always_inline)) double sum_of_grey(const planes *p, size_t count,
                                                                 size_t channels, bool is_bytes) {
-    size_t pixel = channels * (is_bytes ? 1 : sizeof(float));
-    double sum = 0;
-    planes p;
     float grey[CHUNK];
-    for (size_t at = 0; at < pixels; at += CHUNK) {
-        size_t count = pixels - at < CHUNK ? pixels - at : CHUNK;
-        load(in + at * pixel, count, channels, is_bytes, &p);
-        grey_of(&p, channels, is_bytes, grey);
-        int whole = 0;
-        for (size_t i = 0; is_bytes && i < count; i++)
+    double sum = 0;
+    int whole = 0; /* of uint8, sums are exact in any order, so that they can be vectors */
+    grey_of(p, channels, is_bytes, grey);
+    for (size_t i = 0; i < count; i++) {
+        if (is_bytes)
             whole += (int)grey[i];
-        sum += whole;
-        for (size_t i = 0; !is_bytes && i < count; i++)
+        else
             sum += (double)grey[i];
     }
-    return sum;
+    return is_bytes ? whole : sum;
+}
+
+/* `channels` and `is_bytes` are constants after inlining. */
+static inline __attribute__((always_inline)) double run_pass(const pass *of, const uint8_t *in,
+                                                             uint8_t *out, size_t channels,
+                                                             bool is_bytes) {
+    size_t pixel = channels * (is_bytes ? 1 : sizeof(float));
+    double grey = 0;
+    planes p;
+    for (size_t at = 0; at < of->pixels; at += CHUNK) {
+        size_t count = of->pixels - at < CHUNK ? of->pixels - at : CHUNK;
+        load(in + at * pixel, count, channels, is_bytes, &p);
+        for (size_t i = 0; i < of->count; i++) {
+            const presto__color_change *change = &of->changes[i];
+            if (change->kind == PRESTO__COLOR_HUE && channels == 3)
+                turn_hue((float)change->factor, is_bytes, &p);
+            else if (change->kind <= PRESTO__COLOR_CONTRAST || channels == 3)
+                blend_planes(change, of->mean, channels, is_bytes, &p);
+        }
+        if (of->wants_grey)
+            grey += sum_of_grey(&p, count, channels, is_bytes);
+        if (of->count > 0)
+            store(&p, count, channels, is_bytes, out + at * pixel);
+    }
+    return grey;
 }
 
 #define KERNELS(suffix, target)                                                                    \
-    target static void change_bytes##suffix(const change_job *job, const uint8_t *in,              \
-                                            uint8_t *out) {                                        \
-        if (job->channels == 3)                                                                    \
-            change_pixels(job, in, out, 3, true);                                                  \
-        else                                                                                       \
-            change_pixels(job, in, out, 1, true);                                                  \
+    target static double pass_bytes##suffix(const pass *p, const uint8_t *in, uint8_t *out) {      \
+        return p->channels == 3 ? run_pass(p, in, out, 3, true) : run_pass(p, in, out, 1, true);   \
     }                                                                                              \
-    target static void change_floats##suffix(const change_job *job, const uint8_t *in,             \
-                                             uint8_t *out) {                                       \
-        if (job->channels == 3)                                                                    \
-            change_pixels(job, in, out, 3, false);                                                 \
-        else                                                                                       \
-            change_pixels(job, in, out, 1, false);                                                 \
+    target static double pass_floats##suffix(const pass *p, const uint8_t *in, uint8_t *out) {     \
+        return p->channels == 3 ? run_pass(p, in, out, 3, false) : run_pass(p, in, out, 1, false); \
     }                                                                                              \
-    target static double grey_bytes##suffix(const uint8_t *in, size_t count, size_t channels) {    \
-        return channels == 3 ? grey_pixels(in, count, 3, true) : grey_pixels(in, count, 1, true);  \
-    }                                                                                              \
-    target static double grey_floats##suffix(const uint8_t *in, size_t count, size_t channels) {   \
-        return channels == 3 ? grey_pixels(in, count, 3, false)                                    \
-                             : grey_pixels(in, count, 1, false);                                   \
-    }                                                                                              \
-    static const presto__color_kernels kernels##suffix = {                                         \
-        change_bytes##suffix, change_floats##suffix, grey_bytes##suffix, grey_floats##suffix}
+    static const presto__color_kernels kernels##suffix = {pass_bytes##suffix, pass_floats##suffix}
 
 KERNELS(_portable, );
 #if defined(__x86_64__)
@@ -249,31 +263,28 @@ const presto__color_kernels *presto__color_kernels_of_cpu(void) {
     return &kernels_portable;
 }
 
-void presto__color_change(presto__color_image *image, presto__color change, double factor) {
-    const presto_tensor_spec *spec = image->spec;
-    const presto__color_kernels *kernels = image->kernels;
-    bool is_bytes = spec->dtype == PRESTO_UINT8;
-    change_job job = {.change = change,
-                      .channels = (size_t)spec->dims[2],
-                      .count = (size_t)(spec->dims[0] * spec->dims[1]),
-                      .factor = (float)factor,
-                      .rest = (float)(1.0 - factor)};
-    bool needs_colors = change == PRESTO__COLOR_SATURATION || change == PRESTO__COLOR_HUE;
-    if (job.count == 0 || (needs_colors && job.channels == 1))
-        return;
-    if (change == PRESTO__COLOR_CONTRAST) {
-        grey_fn grey = is_bytes ? kernels->grey_bytes : kernels->grey_floats;
-        job.mean = (float)(grey(image->in, job.count, job.channels) / (double)job.count);
-    }
-    change_fn run = is_bytes ? kernels->change_bytes : kernels->change_floats;
-    run(&job, image->in, image->out);
-    image->in = image->out;
-}
+/* ---- whole images ---- */
 
-void presto__color_finish(presto__color_image *image) {
-    size_t bytes =
-        (size_t)presto_spec_elements(image->spec) * presto_dtype_bytes(image->spec->dtype);
-    if (image->in != image->out && bytes > 0)
-        memcpy(image->out, image->in, bytes);
-    image->in = image->out;
+void presto__color_apply(const presto__color_image *image, const presto__color_change *changes,
+                         size_t count) {
+    const presto_tensor_spec *spec = image->spec;
+    bool is_bytes = spec->dtype == PRESTO_UINT8;
+    pass_fn run = is_bytes ? image->kernels->bytes : image->kernels->floats;
+    const uint8_t *in = image->in;
+    pass p = {.changes = changes,
+              .pixels = (size_t)(spec->dims[0] * spec->dims[1]),
+              .channels = (size_t)spec->dims[2]};
+    size_t contrast = 0;
+    while (contrast < count && changes[contrast].kind != PRESTO__COLOR_CONTRAST)
+        contrast++;
+    if (contrast < count) {
+        p.count = contrast;
+        p.wants_grey = true;
+        p.mean = (float)(run(&p, in, image->out) / (double)p.pixels);
+        p.wants_grey = false;
+        p.changes += contrast;
+        in = contrast > 0 ? image->out : in;
+    }
+    p.count = count - (size_t)(p.changes - changes);
+    run(&p, in, image->out);
 }

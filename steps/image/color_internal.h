@@ -19,18 +19,22 @@ typedef struct presto__color_kernels presto__color_kernels;
 /** Those for this processor. */
 const presto__color_kernels *presto__color_kernels_of_cpu(void);
 
-/** An image on its way through several changes: the first one reads `in`, the others `out`. */
+/** One change, by torchvision's adjust_brightness, _contrast, _saturation or _hue. */
+typedef struct presto__color_change {
+    presto__color kind;
+    double factor;
+} presto__color_change;
+
 typedef struct presto__color_image {
     const presto__color_kernels *kernels;
-    const void *in; /* need not be aligned */
-    void *out;
+    const void *in;                 /* need not be aligned */
+    void *out;                      /* as large */
     const presto_tensor_spec *spec; /* uint8 or float32 [height, width, 1 or 3], complete */
 } presto__color_image;
 
-/** adjust_brightness, _contrast, _saturation or _hue; the last two leave one channel alone. */
-void presto__color_change(presto__color_image *image, presto__color change, double factor);
-
-/** Copy the image, if nothing has changed it. */
-void presto__color_finish(presto__color_image *image);
+/** Apply the changes in their order, contrast at most once. Of one channel, saturation and hue
+ * change nothing. */
+void presto__color_apply(const presto__color_image *image, const presto__color_change *changes,
+                         size_t count);
 
 #endif

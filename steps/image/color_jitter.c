@@ -75,45 +75,46 @@ static presto_status open_worker(const void *state, const void *model, void **wo
     return PRESTO_OK;
 }
 
-/* What happens to one sample. */
-typedef struct plan {
-    int order[PRESTO__COLOR_CHANGES];
+/* The changes of one sample, those that are on; how many. */
+static size_t draw_changes(const jitter_state *state, presto_rng *rng,
+                           presto__color_change changes[PRESTO__COLOR_CHANGES]) {
+    presto__color order[PRESTO__COLOR_CHANGES];
     double factors[PRESTO__COLOR_CHANGES];
-} plan;
-
-static plan draw_plan(const jitter_state *state, presto_rng *rng) {
-    plan p;
     for (int i = 0; i < PRESTO__COLOR_CHANGES; i++)
-        p.order[i] = i;
+        order[i] = (presto__color)i;
     for (int i = PRESTO__COLOR_CHANGES - 1; i > 0; i--) {
         int other = (int)presto_rng_below(rng, (uint64_t)i + 1);
-        int change = p.order[i];
-        p.order[i] = p.order[other];
-        p.order[other] = change;
+        presto__color kind = order[i];
+        order[i] = order[other];
+        order[other] = kind;
     }
     for (int i = 0; i < PRESTO__COLOR_CHANGES; i++) {
         double amount = state->amounts[i];
         double middle = i == PRESTO__COLOR_HUE ? 0 : 1;
         double low = i == PRESTO__COLOR_HUE || amount < 1 ? middle - amount : 0;
-        p.factors[i] = low + (middle + amount - low) * presto_rng_uniform(rng);
+        factors[i] = low + (middle + amount - low) * presto_rng_uniform(rng);
     }
-    return p;
+    size_t count = 0;
+    for (int i = 0; i < PRESTO__COLOR_CHANGES; i++)
+        if (state->amounts[order[i]] > 0)
+            changes[count++] = (presto__color_change){order[i], factors[order[i]]};
+    return count;
 }
 
 static presto_status run(const void *state, presto_step_context *context, const presto_tensor *in,
                          presto_tensor *out_out, presto_error *err) {
-    const jitter_state *jitter = state;
     presto_tensor_spec spec;
     void *data;
     PRESTO_TRY(infer(state, &in->spec, &spec, err));
+    presto__color_change changes[PRESTO__COLOR_CHANGES];
+    size_t count = draw_changes(state, presto_step_rng(context), changes);
+    if (count == 0 || presto_tensor_bytes(in) == 0) {
+        *out_out = *in;
+        return PRESTO_OK;
+    }
     PRESTO_TRY(presto_step_output(context, &spec, &data, err));
-    const plan p = draw_plan(jitter, presto_step_rng(context));
-    presto__color_image image = {
-        .kernels = presto_step_worker(context), .in = in->data, .out = data, .spec = &spec};
-    for (int i = 0; i < PRESTO__COLOR_CHANGES; i++)
-        if (jitter->amounts[p.order[i]] > 0)
-            presto__color_change(&image, (presto__color)p.order[i], p.factors[p.order[i]]);
-    presto__color_finish(&image);
+    const presto__color_image image = {presto_step_worker(context), in->data, data, &spec};
+    presto__color_apply(&image, changes, count);
     out_out->spec = spec;
     out_out->data = data;
     return PRESTO_OK;
