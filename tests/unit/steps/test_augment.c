@@ -121,7 +121,7 @@ START_TEST(both_kernels_resize_alike) {
 }
 END_TEST
 
-enum { RAMP_WIDTH = 200, RAMP_HEIGHT = 100 };
+enum { RAMP_WIDTH = 200, RAMP_HEIGHT = 100, RAMP_VALUES = RAMP_WIDTH * RAMP_HEIGHT };
 
 /* The window of a sample, from an image whose columns count up: its two output pixels are the same
  * distance from its middle, which is a fixed part of its width. */
@@ -137,8 +137,8 @@ static void window_of(rig *r, const presto_tensor *ramp, uint64_t sample, double
 }
 
 START_TEST(windows_cover_all_places_and_sizes) {
-    static float columns[RAMP_HEIGHT * RAMP_WIDTH];
-    for (size_t i = 0; i < RAMP_HEIGHT * RAMP_WIDTH; i++)
+    static float columns[RAMP_VALUES];
+    for (size_t i = 0; i < RAMP_VALUES; i++)
         columns[i] = (float)(i % RAMP_WIDTH) + 0.5f;
     presto_tensor ramp = {.spec = {PRESTO_FLOAT32, 3, {RAMP_HEIGHT, RAMP_WIDTH, 1}},
                           .data = columns};
@@ -154,7 +154,7 @@ START_TEST(windows_cover_all_places_and_sizes) {
                  &err);
     double middle, apart, apart_of_all;
     window_of(&whole, &ramp, 0, &middle, &apart_of_all);
-    ck_assert(fabs(middle - RAMP_WIDTH / 2) < 0.01);
+    ck_assert(fabs(middle - RAMP_WIDTH / 2.0) < 0.01);
     unsigned at_left = 0, at_right = 0, narrow = 0, wide = 0;
     for (uint64_t i = 0; i < 4000; i++) {
         window_of(&drawn, &ramp, i, &middle, &apart);
@@ -326,7 +326,7 @@ START_TEST(images_without_pixels_are_no_trouble) {
 END_TEST
 
 START_TEST(values_need_not_be_aligned) {
-    static uint8_t memory[1 + 12 * 12 * 3 * sizeof(float)];
+    static uint8_t memory[1 + sizeof(float) * 12 * 12 * 3];
     fill(10);
     memcpy(memory + 1, floats, sizeof memory - 1);
     const char *steps = "{step: color-jitter, contrast: 0.5, hue: 0.2}, "
