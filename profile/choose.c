@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The choice: by score, among the strategies that keep the limits of storage and preparation; or,
- * with a target, the cheapest of those that reach it.
+ * The choice: by score, among the strategies that keep the limits of storage and preparation; with
+ * a target, what needs least of those that reach it; with prices, what costs least.
  */
 #include "profile_internal.h"
 
@@ -45,6 +45,19 @@ static size_t mark_reaching(const presto__contest *contest, double target, bool 
     return count;
 }
 
+/* The one that costs least, and those that may cost no more. */
+static size_t choose_by_cost(const presto__contest *contest, bool *is_equal_out) {
+    const presto__merit *merits = contest->merits;
+    size_t best = SIZE_MAX;
+    for (size_t i = 0; i < contest->count; i++)
+        if (merits[i].counts &&
+            (best == SIZE_MAX || merits[i].cost.median < merits[best].cost.median))
+            best = i;
+    for (size_t i = 0; i < contest->count; i++)
+        is_equal_out[i] = merits[i].counts && merits[i].cost.least <= merits[best].cost.most;
+    return best;
+}
+
 presto__choice presto__choose(presto__merit *merits, const presto__contest *contest,
                               const presto_sweep_limits *limits, double *scores_out,
                               bool *is_equal_out) {
@@ -55,6 +68,13 @@ presto__choice presto__choose(presto__merit *merits, const presto__contest *cont
     if (has_limits && !apply_limits(merits, contest->count, limits))
         choice.verdict = PRESTO_SWEEP_EXCEEDS;
     choice.first = presto__score(contest, scores_out);
+    if (contest->by_cost) {
+        choice.first = choice.best = choose_by_cost(contest, is_equal_out);
+        if (choice.verdict == PRESTO_SWEEP_KEEPS &&
+            presto__merit_slowest_rate(&contest->merits[choice.best]) < target)
+            choice.verdict = PRESTO_SWEEP_MISSES;
+        return choice;
+    }
     if (target > 0 && mark_reaching(contest, target, is_equal_out) > 0) {
         choice.best = presto__score_cheapest(contest, is_equal_out);
         return choice;

@@ -16,6 +16,10 @@ size_t presto_sweep_best(const presto_sweep *sweep) {
     return sweep->best;
 }
 
+const presto_sweep_prices *presto_sweep_get_prices(const presto_sweep *sweep) {
+    return &sweep->prices;
+}
+
 const presto_sweep_limits *presto_sweep_get_limits(const presto_sweep *sweep) {
     return &sweep->limits;
 }
@@ -56,9 +60,12 @@ presto_status presto_sweep_score(presto_sweep *sweep, const presto_weights *weig
         status = presto_fail_memory(err, count * sizeof *merits);
         goto out;
     }
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         merits[i] = presto__merit_of(&sweep->trials[i].result);
-    const presto__contest contest = {merits, count, *weights};
+        merits[i].cost = presto__cost_of(sweep, &sweep->trials[i].result);
+        sweep->trials[i].result.cost = merits[i].cost.median;
+    }
+    const presto__contest contest = {merits, count, *weights, presto__prices_given(&sweep->prices)};
     presto__choice choice = presto__choose(merits, &contest, &sweep->limits, scores, is_equal);
     sweep->first = choice.first;
     sweep->best = choice.best;

@@ -68,6 +68,7 @@ struct presto_sweep {
     uint64_t seed;
     presto_weights weights;
     presto_sweep_limits limits;
+    presto_sweep_prices prices;
     presto_sweep_verdict verdict;
     presto__journal *journal; /* NULL: none, or it could not be written any more */
     bool is_stopped;          /* before all was measured */
@@ -95,6 +96,7 @@ typedef struct presto__merit {
     double preparation_s, stored_bytes;
     presto_spread samples_per_s;
     unsigned threads;
+    presto_spread cost; /* by prices: with the fastest run, the median and the slowest */
 } presto__merit;
 
 presto__merit presto__merit_of(const presto_strategy_result *result);
@@ -104,6 +106,7 @@ typedef struct presto__contest {
     const presto__merit *merits;
     size_t count;
     presto_weights weights;
+    bool by_cost; /* not by weights */
 } presto__contest;
 
 /**
@@ -137,6 +140,22 @@ presto__saving presto__merit_saving(const presto__merit *a, const presto__merit 
 /** The rate that all of its runs reach, without regard to one run in a slow phase of the machine. */
 double presto__merit_slowest_rate(const presto__merit *merit);
 
+/* ---- cost.c ---- */
+
+presto_status presto__prices_check(const presto_sweep_prices *prices, presto_error *err);
+bool presto__prices_given(const presto_sweep_prices *prices);
+
+/** What a strategy costs, in parts, at some rate. */
+typedef struct presto__bill {
+    double storage, preparation, training;
+} presto__bill;
+
+presto__bill presto__bill_at(const presto_sweep *sweep, const presto_strategy_result *result,
+                             double samples_per_s);
+/** The sums for the fastest run, the median and the slowest one, as presto__merit_slowest_rate sees
+ * it. */
+presto_spread presto__cost_of(const presto_sweep *sweep, const presto_strategy_result *result);
+
 /* ---- choose.c ---- */
 
 /** What is to be recommended. */
@@ -149,7 +168,8 @@ typedef struct presto__choice {
 /**
  * Choose by weights and limits. Those that exceed the limits of storage or preparation no longer
  * count (merits are changed), unless all of them do. With a target, is_equal_out tells which reach
- * it, and the cheapest of them is the best; if none does, the fastest.
+ * it, and the one of them that needs least is the best; if none does, the fastest. By cost, the one
+ * that costs least is the best, and is_equal_out tells whose range of costs overlaps with its.
  */
 presto__choice presto__choose(presto__merit *merits, const presto__contest *contest,
                               const presto_sweep_limits *limits, double *scores_out,

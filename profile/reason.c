@@ -237,6 +237,58 @@ static presto_status add_equals(const presto_sweep *sweep, presto_buffer *text, 
     return presto__text_add(text, err, ", and none needs less.");
 }
 
+/* ---- when it pays ---- */
+
+/* " Preparing it pays after 20 epochs.": the time that it takes, and that each epoch saves. */
+static presto_status add_payoff(const presto_sweep *sweep, presto_buffer *text, presto_error *err) {
+    const presto_strategy_result *best = result_at(sweep, sweep->best);
+    size_t raw = find_unprocessed(sweep);
+    if (raw == SIZE_MAX || best->strategy.codec == NULL)
+        return PRESTO_OK;
+    double samples = (double)sweep->facts.source_samples;
+    double saved_s = samples / fmax(result_at(sweep, raw)->cold.samples_per_s.median, 1e-9) -
+                     samples / fmax(best->cold.samples_per_s.median, 1e-9);
+    if (saved_s <= 0)
+        return PRESTO_OK;
+    char epochs[PRESTO_TEXT_BYTES];
+    double count = fmax(ceil(best->total_preparation_s / saved_s), 1);
+    if (count > 1e6)
+        return PRESTO_OK;
+    return presto__text_add(text, err, " The time of preparing it is won back after %s.",
+                            presto_format_things((uint64_t)count, "epoch", epochs));
+}
+
+/* The next after the best by cost; SIZE_MAX: none. */
+static size_t find_next_cost(const presto_sweep *sweep) {
+    size_t found = SIZE_MAX;
+    for (size_t i = 0; i < sweep->trial_count; i++) {
+        double cost = result_at(sweep, i)->cost;
+        if (i != sweep->best && isfinite(cost) &&
+            (found == SIZE_MAX || cost < result_at(sweep, found)->cost))
+            found = i;
+    }
+    return found;
+}
+
+static presto_status add_costs(const presto_sweep *sweep, presto_buffer *text, presto_error *err) {
+    const presto_strategy_result *best = result_at(sweep, sweep->best);
+    presto__bill bill = presto__bill_at(sweep, best, best->cold.samples_per_s.median);
+    char epochs[PRESTO_TEXT_BYTES], name[PRESTO__STRATEGY_TEXT_BYTES];
+    PRESTO_TRY(presto__text_add(
+        text, err,
+        " It costs least: %.4g for %s, of it %.3g to store, %.3g to prepare and %.3g to train",
+        best->cost, presto_format_things((uint64_t)sweep->prices.epochs, "epoch", epochs),
+        bill.storage, bill.preparation, bill.training));
+    size_t next = find_next_cost(sweep);
+    if (next == SIZE_MAX)
+        return presto__text_add(text, err, ".");
+    return presto__text_add(
+        text, err, "; next is %s with %.4g%s.",
+        presto__strategy_format(&result_at(sweep, next)->strategy, name, sizeof name),
+        result_at(sweep, next)->cost,
+        result_at(sweep, next)->is_equal ? ", which is equal within the spread of the runs" : "");
+}
+
 /* ---- targets and limits ---- */
 
 static size_t count_equal(const presto_sweep *sweep) {
@@ -299,6 +351,8 @@ static presto_status add_verdict(const presto_sweep *sweep, presto_buffer *text,
     case PRESTO_SWEEP_FREE:
         break;
     case PRESTO_SWEEP_KEEPS:
+        if (has_target && presto__prices_given(&sweep->prices))
+            return PRESTO_OK;
         if (has_target)
             return add_reached(sweep, text, err);
         return presto__text_add(text, err, " It keeps the limits of storage and preparation.");
@@ -319,17 +373,21 @@ presto_status presto__reason(const presto_sweep *sweep, presto_buffer *text_out,
         PRESTO_TRY(describe_stored(sweep, text_out, err));
     else
         PRESTO_TRY(describe_unprocessed(sweep, text_out, err));
+    PRESTO_TRY(add_payoff(sweep, text_out, err));
+    bool by_cost = presto__prices_given(&sweep->prices);
+    if (by_cost)
+        PRESTO_TRY(add_costs(sweep, text_out, err));
     PRESTO_TRY(add_verdict(sweep, text_out, err));
     const presto_weights *weights = &sweep->weights;
     bool has_target = sweep->limits.target_samples_per_s > 0;
-    if (!has_target && (weights->preparation > 0 || weights->storage > 0))
+    if (!has_target && !by_cost && (weights->preparation > 0 || weights->storage > 0))
         PRESTO_TRY(presto__text_add(
             text_out, err,
             " It scores %.3f of %g with the weights %g for preparation, %g for "
             "storage and %g for throughput.",
             best->score, weights->preparation + weights->storage + weights->throughput,
             weights->preparation, weights->storage, weights->throughput));
-    if (!has_target)
+    if (!has_target && !by_cost)
         PRESTO_TRY(add_equals(sweep, text_out, err));
     return add_tensorflow(&best->strategy, text_out, err);
 }

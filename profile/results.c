@@ -37,6 +37,7 @@ static const column result_columns[] = {
     {"total_stored", "_bytes", NUMBER, offsetof(presto_strategy_result, total_stored_bytes)},
     {"total_stored_error", "_bytes", NUMBER,
      offsetof(presto_strategy_result, total_stored_error_bytes)},
+    {"cost", "", NUMBER, offsetof(presto_strategy_result, cost)},
 };
 
 static const column epoch_columns[] = {
@@ -374,6 +375,16 @@ static json_t *options_value(json_builder *builder, const presto_sweep *sweep) {
     put(builder, object, "target_samples_per_s", limit_value(limits->target_samples_per_s));
     put(builder, object, "most_stored_bytes", limit_value((double)limits->most_stored_bytes));
     put(builder, object, "most_preparation_s", limit_value(limits->most_preparation_s));
+    const presto_sweep_prices *prices = &sweep->prices;
+    json_t *given = presto__prices_given(prices) ? json_object() : json_null();
+    if (json_is_object(given)) {
+        put(builder, given, "storage_gb_month", number(prices->storage_gb_month));
+        put(builder, given, "cpu_h", number(prices->cpu_h));
+        put(builder, given, "accelerator_h", number(prices->accelerator_h));
+        put(builder, given, "epochs", number(prices->epochs));
+        put(builder, given, "months", number(prices->months));
+    }
+    put(builder, object, "prices", given);
     return object;
 }
 

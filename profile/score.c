@@ -66,8 +66,12 @@ static bool better(const presto__merit *a, double x, const presto__merit *b, dou
 }
 
 presto__merit presto__merit_of(const presto_strategy_result *result) {
-    return (presto__merit){!result->failed, result->total_preparation_s, result->total_stored_bytes,
-                           result->cold.samples_per_s, result->strategy.threads};
+    return (presto__merit){!result->failed,
+                           result->total_preparation_s,
+                           result->total_stored_bytes,
+                           result->cold.samples_per_s,
+                           result->strategy.threads,
+                           {NAN, NAN, NAN, 0}};
 }
 
 static range throughput_of(const presto__merit *merits, size_t count) {

@@ -31,6 +31,7 @@ void presto_sweep_options_init(presto_sweep_options *options, size_t struct_byte
         .batch_samples = 32,
         .weights = {0, 0, 1},
         .work_bytes = DEFAULT_WORK_BYTES,
+        .prices = {.months = 1},
         .errors = {.skip_limit = UINT64_MAX, .skip_fraction = 1},
     };
     presto__options_give(options, struct_bytes, &defaults, sizeof defaults);
@@ -62,6 +63,7 @@ static presto_status check_options(const presto_sweep_options *options, presto_e
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "batches of 0 samples: at least 1 is needed");
     PRESTO_TRY(presto__limits_check(&options->limits, err));
+    PRESTO_TRY(presto__prices_check(&options->prices, err));
     return presto__weights_check(&options->weights, err);
 }
 
@@ -306,6 +308,7 @@ static presto_status keep_input(presto_sweep *sweep, const char *const *paths, s
     sweep->seed = options->seed;
     sweep->weights = options->weights;
     sweep->limits = options->limits;
+    sweep->prices = options->prices;
     return PRESTO_OK;
 }
 

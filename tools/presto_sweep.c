@@ -34,7 +34,11 @@ enum {
     OPT_SEED,
     OPT_MEASURE,
     OPT_PREDICT,
-    OPT_PRICES,
+    OPT_PRICE_STORAGE,
+    OPT_PRICE_CPU,
+    OPT_PRICE_ACCELERATOR,
+    OPT_EPOCHS,
+    OPT_MONTHS,
     OPT_TARGET,
     OPT_STORAGE,
     OPT_CACHE,
@@ -86,7 +90,12 @@ static const cli_option options[] = {
      "recommend only what stores at most so much: 500MiB, 2TiB"},
     {OPT_MAX_PREPARATION, "max-preparation", "SECONDS",
      "recommend only what is prepared in so long"},
-    {OPT_PRICES, "prices", "PRICES", NULL},
+    {OPT_PRICE_ACCELERATOR, "price-accelerator", "PRICE/h",
+     "what trains, for an hour; with prices, what costs least is recommended"},
+    {OPT_PRICE_CPU, "price-cpu", "PRICE/h", "a thread for an hour, preparing and loading"},
+    {OPT_PRICE_STORAGE, "price-storage", "PRICE/GB-month", "what the dataset takes"},
+    {OPT_EPOCHS, "epochs", "N", "of the training; needed with prices"},
+    {OPT_MONTHS, "months", "N", "that the dataset is kept [default: 1]"},
 
     {0, "Results", NULL, NULL},
     {'o', "output", "DIR",
@@ -155,20 +164,21 @@ static void parse_weights(sweep_job *s, const char *text) {
     s->sweep.weights.throughput = weights[2];
 }
 
-/* "500" or "500/s". */
-static double parse_target(const char *text) {
+/* "500" or "500/s": a number with or without its unit, above 0. */
+static double parse_with_unit(const char *option, const char *text, const char *unit) {
     char number[64];
     size_t length = strlen(text);
-    if (length > 2 && strcmp(text + length - 2, "/s") == 0)
-        length -= 2;
+    size_t unit_length = strlen(unit);
+    if (length > unit_length && strcmp(text + length - unit_length, unit) == 0)
+        length -= unit_length;
     if (length >= sizeof number)
-        cli_usage("--target: '%s' is no number of samples per second", text);
+        cli_usage("%s: '%s' is no number, with or without %s", option, text, unit);
     memcpy(number, text, length);
     number[length] = '\0';
-    double target = cli_fraction("--target", number, 0, 1e15);
-    if (!(target > 0))
-        cli_usage("--target: '%s': must be above 0", text);
-    return target;
+    double value = cli_fraction(option, number, 0, 1e15);
+    if (!(value > 0))
+        cli_usage("%s: '%s': must be above 0", option, text);
+    return value;
 }
 
 static void parse_on_error(presto_loader_errors *errors, const char *text) {
@@ -186,8 +196,43 @@ static void parse_codecs(sweep_job *s, const char *text) {
         cli_check_codec("--codecs", s->codecs[i], false);
 }
 
+/* What to choose by. False: the option is another one. */
+static bool parse_choosing(presto_sweep_options *o, int id, const char *text) {
+    presto_sweep_prices *prices = &o->prices;
+    switch (id) {
+    case OPT_TARGET:
+        o->limits.target_samples_per_s = parse_with_unit("--target", text, "/s");
+        return true;
+    case OPT_MAX_STORAGE:
+        o->limits.most_stored_bytes = cli_size("--max-storage", text, 1);
+        return true;
+    case OPT_MAX_PREPARATION:
+        o->limits.most_preparation_s = cli_fraction("--max-preparation", text, 0, 1e9);
+        return true;
+    case OPT_PRICE_STORAGE:
+        prices->storage_gb_month = parse_with_unit("--price-storage", text, "/GB-month");
+        return true;
+    case OPT_PRICE_CPU:
+        prices->cpu_h = parse_with_unit("--price-cpu", text, "/h");
+        return true;
+    case OPT_PRICE_ACCELERATOR:
+        prices->accelerator_h = parse_with_unit("--price-accelerator", text, "/h");
+        return true;
+    case OPT_EPOCHS:
+        prices->epochs = (double)cli_number("--epochs", text, 1, UINT32_MAX);
+        return true;
+    case OPT_MONTHS:
+        prices->months = cli_fraction("--months", text, 0, 1e6);
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void parse_option(sweep_job *s, int id, const char *text) {
     presto_sweep_options *o = &s->sweep;
+    if (parse_choosing(o, id, text))
+        return;
     switch (id) {
     case 'p':
         s->pipeline_name = text;
@@ -230,15 +275,6 @@ static void parse_option(sweep_job *s, int id, const char *text) {
     case OPT_WEIGHTS:
         parse_weights(s, text);
         break;
-    case OPT_TARGET:
-        o->limits.target_samples_per_s = parse_target(text);
-        break;
-    case OPT_MAX_STORAGE:
-        o->limits.most_stored_bytes = cli_size("--max-storage", text, 1);
-        break;
-    case OPT_MAX_PREPARATION:
-        o->limits.most_preparation_s = cli_fraction("--max-preparation", text, 0, 1e9);
-        break;
     case OPT_ON_ERROR:
         parse_on_error(&o->errors, text);
         break;
@@ -274,6 +310,10 @@ static void parse_command_line(sweep_job *s, int argc, char **argv) {
         cli_usage("--output is missing");
     for (size_t i = 0; i < s->sweep.codec_count && s->sweep.tensorflow_readable; i++)
         cli_check_codec("--codecs", s->codecs[i], true);
+    const presto_sweep_prices *prices = &s->sweep.prices;
+    if (prices->storage_gb_month + prices->cpu_h + prices->accelerator_h > 0 &&
+        !(prices->epochs > 0))
+        cli_usage("prices need --epochs, the length of the training");
     if (s->sweep.preparation_runs > s->sweep.runs)
         s->sweep.preparation_runs = s->sweep.runs;
     if ((size_t)snprintf(s->work_dir, sizeof s->work_dir, "%s/trials", s->output) >=

@@ -94,6 +94,8 @@ static void print_row(const presto_strategy_result *result, bool best, const wid
            format_rate(&result->cached.samples_per_s, cached));
     if (isnan(result->score))
         puts("    -"); /* exceeds a limit */
+    else if (isfinite(result->cost))
+        printf("%5s\n", presto_format_number(result->cost, cold));
     else
         printf("%5.2f\n", result->score);
 }
@@ -162,7 +164,9 @@ static void print_heading(const presto_sweep *sweep, unsigned runs, const widths
     fputs("  ", stdout);
     print_name("split", w->split);
     print_name("codec", w->codec);
-    printf("%3s %7s %7s %12s %12s %5s\n", "thr", "storage", "offline", "cold", "cached", "score");
+    bool by_cost = presto_sweep_get_prices(sweep)->epochs > 0;
+    printf("%3s %7s %7s %12s %12s %5s\n", "thr", "storage", "offline", "cold", "cached",
+           by_cost ? "cost" : "score");
 }
 
 void table_print(const presto_sweep *sweep, unsigned runs) {
@@ -177,7 +181,8 @@ void table_print(const presto_sweep *sweep, unsigned runs) {
     size_t measured = 0;
     for (size_t i = 0; i < count; i++) {
         const presto_strategy_result *result = presto_sweep_result(sweep, i);
-        ranked entry = {isnan(result->score) ? -1 : result->score, i, i == best};
+        double score = isfinite(result->cost) ? -result->cost : result->score;
+        ranked entry = {isnan(result->score) ? -INFINITY : score, i, i == best};
         if (!result->failed)
             order[measured++] = entry;
     }

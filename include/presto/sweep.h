@@ -34,6 +34,17 @@ typedef struct presto_sweep_limits {
     uint64_t reserved[5];
 } presto_sweep_limits;
 
+/** What things cost, in any currency; all 0: money is no matter. */
+typedef struct presto_sweep_prices {
+    double
+        storage_gb_month; /* 10^9 bytes of a stored dataset for a month; the source is there anyway */
+    double cpu_h;         /* a thread for an hour, preparing or loading */
+    double accelerator_h; /* what trains, for an hour: it waits for the loader */
+    double epochs;        /* of the training; more than 0 where there is a price */
+    double months;        /* that the dataset is kept. Default 1 */
+    uint64_t reserved[3];
+} presto_sweep_prices;
+
 /** How the recommended strategy stands to the limits. */
 typedef enum presto_sweep_verdict {
     PRESTO_SWEEP_FREE = 0,   /* there are none */
@@ -94,7 +105,8 @@ typedef struct presto_strategy_result {
     presto_epoch_result cached; /* page cache warm */
     double score;               /* [0, sum of weights]; NaN if failed */
     bool is_equal;              /* to the best score within the spread of the runs; with a target:
-                                   reaches it */
+                                   reaches it; with prices: its cost is within the best one's */
+    double cost;                /* by the prices; NaN without */
 } presto_strategy_result;
 
 /**
@@ -145,6 +157,9 @@ typedef struct presto_sweep_options {
     presto_trial_fn on_trial; /* may be NULL */
     void *on_trial_user;
     presto_sweep_limits limits;
+    /* The strategy that costs least is the best, whatever the weights. With a target, the training takes
+     * no more samples a second than that. */
+    presto_sweep_prices prices;
     /* Samples that fail are left out of the sweep, as policy, skip_limit and skip_fraction allow; the
      * callbacks are not called. Default: the first one ends the sweep. */
     presto_loader_errors errors;
@@ -191,6 +206,8 @@ PRESTO_API const presto_strategy_result *presto_sweep_result(const presto_sweep 
  * their runs, the one that needs the least storage, then threads, then preparation.
  */
 PRESTO_API size_t presto_sweep_best(const presto_sweep *sweep);
+/** The prices it was chosen by. Owned by the sweep. */
+PRESTO_API const presto_sweep_prices *presto_sweep_get_prices(const presto_sweep *sweep);
 /** The limits it was chosen under, and does it keep them? Owned by the sweep. */
 PRESTO_API const presto_sweep_limits *presto_sweep_get_limits(const presto_sweep *sweep);
 PRESTO_API presto_sweep_verdict presto_sweep_get_verdict(const presto_sweep *sweep);

@@ -224,8 +224,10 @@ class Sweep(Case):
         self.assertFalse(results["is_stopped"])
         self.assertEqual([len(result["cold"]["runs"]) for result in results["results"]], [runs] * 3)
         walls = [json.loads(line)["cold"]["wall_s"] for line in after.decode().splitlines() if '"strategy":1,"cold"' in line]
-        self.assertEqual([f"{wall:.6g}" for wall in walls],
-                         [f"{r['wall_s']:.6g}" for r in results["results"][1]["cold"]["runs"]])
+        again = [r["wall_s"] for r in results["results"][1]["cold"]["runs"]]
+        self.assertEqual(len(walls), len(again))
+        for wall, same in zip(walls, again):  # results.json has nine digits
+            self.assertAlmostEqual(wall, same, delta=1e-8 * wall)
 
     def test_a_journal_of_another_sweep_or_with_damage_is_refused(self):
         out = self.new("sweep")
@@ -288,6 +290,32 @@ class Sweep(Case):
                 self.assertEqual(results["recommendation"]["split"], least["split"])
                 self.assertIn("=: reaches the target", done.stdout.decode().replace("\n", " "))
             self.assertIn(part.split()[0], done.stdout.decode())
+
+    def test_prices_choose_what_costs_least(self):
+        def sweep(*prices):
+            out = self.new("sweep")
+            done = run("presto-sweep", "-q", "-p", self.pipeline, *self.SMALL, "--runs", "2", "--epochs", "10", *prices, "-o",
+                       out, self.make_photos())
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            results = json.loads((out / "results.json").read_text())
+            best = results["results"][results["recommendation"]["result"]]
+            self.assertEqual(best["cost"], min(r["cost"] for r in results["results"]))
+            self.assertIn("It costs least", results["recommendation"]["reason"])
+            return done.stdout.decode(), results
+        # Storage alone: the source is there anyway.
+        table, results = sweep("--price-storage", "1000/GB-month", "--months", "2")
+        self.assertEqual(results["recommendation"]["split"], "unprocessed")
+        for result in results["results"]:
+            wanted = 0 if result["codec"] is None else result["total_stored_bytes"] / 1e9 * 1000 * 2
+            self.assertAlmostEqual(result["cost"], wanted, delta=1e-6 * wanted)
+        self.assertRegex(table, r"cached +cost")
+        _, results = sweep("--price-cpu", "2/h", "--price-accelerator", "5")
+        for result in results["results"]:
+            hours = 10 * self.photo_count / result["cold"]["samples_per_s"]["median"] / 3600
+            wanted = hours * 7 + result["total_preparation_s"] / 3600 * 2
+            self.assertAlmostEqual(result["cost"], wanted, delta=1e-6 * wanted)
+        self.assert_usage(run("presto-sweep", "-p", self.pipeline, "-o", self.new(), "--price-cpu", "1/h", self.make_photos()),
+                          "--epochs")
 
     def test_limits_of_storage_leave_strategies_out(self):
         out = self.new("sweep")

@@ -33,6 +33,7 @@ def main():
                         folder / "photos"], check=True)
         for arguments in (["--runs", "2", "--codecs", "none,gzip", "--splits", "unprocessed,resized", "--threads", "0,1"],
                           ["--runs", "1", "--codecs", "none", "--threads", "1", "--target", "1/s"],
+                          ["--runs", "1", "--codecs", "none", "--threads", "1", "--price-cpu", "0.04/h", "--epochs", "9"],
                           ["--runs", "1", "--codecs", "none", "--threads", "1", "--max-storage", "300KiB"],
                           ["--runs", "1", "--codecs", "none", "--splits", "resized", "--threads", "1", "--seed", str(2**64 - 1)]):
             results = sweep(folder, *arguments)

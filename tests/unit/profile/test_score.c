@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "made_sweep.h"
 
+#define NO_COST                                                                                    \
+    { NAN, NAN, NAN, 0 }
+
 /* A strategy on two threads whose runs were all alike. */
-#define STEADY(preparation_s, bytes, rate)                                                         \
-    { true, preparation_s, bytes, {rate, rate, rate, 3}, 2 }
-#define FAILED(preparation_s, bytes, rate)                                                         \
-    { false, preparation_s, bytes, {rate, rate, rate, 3}, 2 }
+#define MERIT(counts, preparation_s, bytes, rate)                                                  \
+    { counts, preparation_s, bytes, {rate, rate, rate, 3}, 2, NO_COST }
+#define STEADY(preparation_s, bytes, rate) MERIT(true, preparation_s, bytes, rate)
+#define FAILED(preparation_s, bytes, rate) MERIT(false, preparation_s, bytes, rate)
 
 static const presto__merit three[] = {STEADY(0, 100, 10), STEADY(50, 200, 40),
                                       STEADY(100, 400, 30)};
 
 static size_t score(const presto__merit *merits, size_t count, presto_weights weights,
                     double *scores_out) {
-    const presto__contest contest = {merits, count, weights};
+    const presto__contest contest = {merits, count, weights, false};
     return presto__score(&contest, scores_out);
 }
 
@@ -66,7 +69,7 @@ END_TEST
 static presto__choice choose_within(presto__merit *merits, size_t count, presto_sweep_limits limits,
                                     bool *is_equal_out) {
     double scores[8];
-    const presto__contest contest = {merits, count, {0, 0, 1}};
+    const presto__contest contest = {merits, count, {0, 0, 1}, false};
     return presto__choose(merits, &contest, &limits, scores, is_equal_out);
 }
 
@@ -74,8 +77,8 @@ START_TEST(with_a_target_the_cheapest_that_reaches_it_in_every_run_is_chosen) {
     presto__merit merits[] = {STEADY(0, 100, 10),
                               STEADY(50, 200, 40),
                               STEADY(100, 400, 30),
-                              {true, 10, 150, {19, 40, 41, 3}, 2},
-                              {true, 10, 120, {36.5, 40, 41, 3}, 2}};
+                              {true, 10, 150, {19, 40, 41, 3}, 2, NO_COST},
+                              {true, 10, 120, {36.5, 40, 41, 3}, 2, NO_COST}};
     bool reaches[5];
     presto__choice choice =
         choose_within(merits, 5, (presto_sweep_limits){.target_samples_per_s = 36.3}, reaches);
@@ -133,7 +136,8 @@ START_TEST(the_reason_gives_rate_gain_storage_time_and_what_is_saved) {
         "resized with zstd:1 on 2 threads delivers 4,000 samples/s cold, 5.00 times "
         "the unprocessed files, for 220 MB stored (2.00 times the source) and 20.0 s of "
         "preparation; decode-image is what it saves: 2.40 of 6.50 ms of work a sample. "
-        "Mind that codec zstd:1 is not among those that every TensorFlow reads: none, zlib, gzip "
+        "The time of preparing it is won back after 20 epochs. Mind that codec zstd:1 is not among "
+        "those that every TensorFlow reads: none, zlib, gzip "
         "(--tensorflow-readable).");
     presto_sweep_free(sweep);
 }
@@ -145,7 +149,7 @@ static size_t choose(const presto__merit *merits, size_t count, presto_weights w
     double scores[8];
     bool is_equal[8];
     ck_assert_uint_le(count, 8);
-    const presto__contest contest = {merits, count, weights};
+    const presto__contest contest = {merits, count, weights, false};
     size_t first = presto__score(&contest, scores);
     presto__score_equals(&contest, scores, first, is_equal);
     for (size_t i = 0; i < count; i++)
@@ -158,44 +162,44 @@ static const presto_weights only_throughput = {0, 0, 1};
 START_TEST(of_scores_equal_within_the_spread_the_cheapest_is_recommended) {
     /* Storage counts first, whatever threads and preparation it costs. Strategies that are
      * clearly slower, or failed, take no part. */
-    const presto__merit storage[] = {{true, 5, 300, {950, 1000, 1050, 3}, 1},
-                                     {true, 50, 200, {930, 940, 955, 3}, 8},
-                                     {true, 0, 100, {800, 920, 949, 3}, 1},
-                                     {false, 0, 1, {990, 1000, 1010, 3}, 1}};
+    const presto__merit storage[] = {{true, 5, 300, {950, 1000, 1050, 3}, 1, NO_COST},
+                                     {true, 50, 200, {930, 940, 955, 3}, 8, NO_COST},
+                                     {true, 0, 100, {800, 920, 949, 3}, 1, NO_COST},
+                                     {false, 0, 1, {990, 1000, 1010, 3}, 1, NO_COST}};
     ck_assert_uint_eq(choose(storage, 4, only_throughput, "==.."), 1);
     /* A percent of storage does not decide; threads do, then preparation, then the place. */
-    const presto__merit threads[] = {{true, 0, 99.5, {980, 1000, 1020, 3}, 4},
-                                     {true, 9, 100, {970, 990, 1000, 3}, 1},
-                                     {true, 7, 100, {970, 985, 1000, 3}, 1},
-                                     {true, 6.9, 100, {970, 985, 1000, 3}, 1}};
+    const presto__merit threads[] = {{true, 0, 99.5, {980, 1000, 1020, 3}, 4, NO_COST},
+                                     {true, 9, 100, {970, 990, 1000, 3}, 1, NO_COST},
+                                     {true, 7, 100, {970, 985, 1000, 3}, 1, NO_COST},
+                                     {true, 6.9, 100, {970, 985, 1000, 3}, 1, NO_COST}};
     ck_assert_uint_eq(choose(threads, 4, only_throughput, "===="), 2);
     /* The fastest itself may be the cheapest. */
-    const presto__merit first[] = {{true, 9, 100, {980, 1000, 1020, 3}, 2},
-                                   {true, 5, 200, {970, 990, 1000, 3}, 2}};
+    const presto__merit first[] = {{true, 9, 100, {980, 1000, 1020, 3}, 2, NO_COST},
+                                   {true, 5, 200, {970, 990, 1000, 3}, 2, NO_COST}};
     ck_assert_uint_eq(choose(first, 2, only_throughput, "=="), 0);
 }
 END_TEST
 
 START_TEST(a_run_gone_astray_makes_nothing_equal_to_much_slower_strategies) {
-    const presto__merit merits[] = {{true, 5, 300, {100, 1000, 1000, 3}, 2},
-                                    {true, 5, 200, {700, 900, 900, 3}, 2},
-                                    {true, 5, 100, {700, 700, 1000, 3}, 2},
-                                    {true, 5, 50, {100, 100, 100, 3}, 2}};
+    const presto__merit merits[] = {{true, 5, 300, {100, 1000, 1000, 3}, 2, NO_COST},
+                                    {true, 5, 200, {700, 900, 900, 3}, 2, NO_COST},
+                                    {true, 5, 100, {700, 700, 1000, 3}, 2, NO_COST},
+                                    {true, 5, 50, {100, 100, 100, 3}, 2, NO_COST}};
     ck_assert_uint_eq(choose(merits, 4, only_throughput, "==.."), 1);
 }
 END_TEST
 
 START_TEST(scores_vary_with_the_weight_that_throughput_has) {
     /* |t| = 1, 0.9, 0 and |s| = 0, 0.5, 1: 1, 1.4, 1 with equal weights. */
-    const presto__merit merits[] = {{true, 0, 300, {980, 1000, 1020, 3}, 2},
-                                    {true, 0, 200, {890, 900, 910, 3}, 2},
-                                    {true, 0, 100, {0, 0, 0, 3}, 2}};
+    const presto__merit merits[] = {{true, 0, 300, {980, 1000, 1020, 3}, 2, NO_COST},
+                                    {true, 0, 200, {890, 900, 910, 3}, 2, NO_COST},
+                                    {true, 0, 100, {0, 0, 0, 3}, 2, NO_COST}};
     ck_assert_uint_eq(choose(merits, 3, (presto_weights){0, 1, 1}, ".=."), 1);
     ck_assert_uint_eq(choose(merits, 3, (presto_weights){0, 0, 1}, "=.."), 0);
     ck_assert_uint_eq(choose(merits, 3, (presto_weights){0, 1, 0}, "..="), 2);
     /* Without weight, throughput still decides between equals, because it costs nothing. */
-    const presto__merit stored_alike[] = {{true, 1, 100, {490, 500, 510, 3}, 1},
-                                          {true, 2, 100, {890, 900, 910, 3}, 2}};
+    const presto__merit stored_alike[] = {{true, 1, 100, {490, 500, 510, 3}, 1, NO_COST},
+                                          {true, 2, 100, {890, 900, 910, 3}, 2, NO_COST}};
     ck_assert_uint_eq(choose(stored_alike, 2, (presto_weights){0, 1, 0}, ".="), 1);
     /* All the same: all equal. */
     const presto__merit same[] = {STEADY(1, 100, 7), STEADY(1, 100, 7)};
