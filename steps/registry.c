@@ -20,6 +20,7 @@ static const presto_step_type *const steps[] = {
     &presto__step_to_layout,
     &presto__step_cast,
     &presto__step_filter,
+    &presto__step_decode_npy,
     &presto__step_extract_text,
     &presto__step_bpe_encode,
     &presto__step_embed,

@@ -157,6 +157,7 @@ extern const presto__source_kind presto__source_hdf5;
 extern const presto__source_kind presto__source_synthetic;
 extern const presto__source_kind presto__source_common_voice;
 extern const presto__source_kind presto__source_librispeech;
+extern const presto__source_kind presto__source_tar;
 
 /** NULL: there is no such kind. */
 const presto__source_kind *presto__source_kind_find(const char *name);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * --set STEP.OPTION=VALUE: changes the tree of a pipeline before it is parsed. So a changed option
- * is checked, completed and recorded like one in the text.
+ * is checked, completed and recorded like one in the text. `source.type` puts another kind of source
+ * in front of the same steps.
  */
 #include <stdlib.h>
 
@@ -108,15 +109,52 @@ static presto_status parse_value(const change *wanted, presto_arena *arena,
     return status;
 }
 
+/* Does an option of the text mean the same in a source of another type? Those of files and of what
+ * holds files do. */
+static bool is_shared(const presto_source_type *before, const presto_source_type *after,
+                      const char *option) {
+    static const char *const shared[] = {"match", "feature", "max-bytes"};
+    bool is_known = false, has_option = false;
+    for (size_t i = 0; i < sizeof shared / sizeof shared[0]; i++)
+        is_known = is_known || strcmp(shared[i], option) == 0;
+    for (size_t i = 0; i < after->option_count; i++)
+        has_option = has_option || strcmp(after->options[i].name, option) == 0;
+    return is_known && has_option && before->yields == NULL && after->yields == NULL;
+}
+
+static const presto_source_type *type_of(const presto__yaml_node *type) {
+    return type != NULL && type->kind == PRESTO__YAML_SCALAR ? presto_source_type_find(type->text)
+                                                             : NULL;
+}
+
+/* The source gets another type: drop the options of the text that belong to the type it had. */
+static void change_type(presto__yaml_node *source, const presto__yaml_node *to) {
+    const presto_source_type *before = type_of(presto__yaml_get(source, "type"));
+    const presto_source_type *after = type_of(to);
+    if (before == NULL || after == NULL || before == after)
+        return; /* parsing reports an unknown type */
+    for (presto__yaml_node **at = &source->first; *at != NULL;) {
+        const char *name = (*at)->key->text;
+        if ((*at)->set != NULL || strcmp(name, "type") == 0 || is_shared(before, after, name)) {
+            at = &(*at)->next;
+        } else {
+            *at = (*at)->next;
+            source->count--;
+        }
+    }
+}
+
 static presto_status apply(presto__yaml_node *root, const char *argument, presto_arena *arena,
                            presto_error *err) {
     change wanted;
     PRESTO_TRY(parse_change(argument, arena, &wanted, err));
-    if (strcmp(wanted.option, "step") == 0 || strcmp(wanted.option, "type") == 0 ||
-        strcmp(wanted.option, "yields") == 0)
+    bool is_source = strcmp(wanted.owner, SOURCE) == 0,
+         is_type = strcmp(wanted.option, "type") == 0;
+    if (strcmp(wanted.option, "step") == 0 || strcmp(wanted.option, "yields") == 0 ||
+        (is_type && !is_source))
         return fail_change(argument, "only options can be set", err);
     presto__yaml_node *owner = presto__yaml_get(root, SOURCE);
-    if (strcmp(wanted.owner, SOURCE) != 0)
+    if (!is_source)
         PRESTO_TRY(find_step(root, &wanted, &owner, err));
     if (owner == NULL || owner->kind != PRESTO__YAML_MAPPING)
         return PRESTO_OK; /* parsing reports what is wrong with the text */
@@ -130,6 +168,8 @@ static presto_status apply(presto__yaml_node *root, const char *argument, presto
     mark_set(key, argument);
     mark_set(value, argument);
     value->key = key;
+    if (is_type)
+        change_type(owner, value);
     presto__yaml_node **at = &owner->first;
     while (*at != NULL && strcmp((*at)->key->text, wanted.option) != 0)
         at = &(*at)->next;

@@ -282,6 +282,63 @@ static presto_status check_speech(const presto_option *options, presto_error *er
     return check_name("feature", options[SPEECH_FEATURE].text, err);
 }
 
+/* ---- tar ---- */
+
+enum { TAR_MATCH, TAR_LABEL, TAR_FEATURES, TAR_FEATURE, TAR_MAX_BYTES, TAR_COUNT };
+
+static const presto_option_type tar_options[] = {
+    [TAR_MATCH] = {.name = "match",
+                   .kind = PRESTO_OPTION_TEXT_LIST,
+                   .default_text = "*.jpg,*.jpeg,*.png,*.flac,*.wav,*.mp3,*.ogg,*.html,*.npy,*.txt",
+                   .help = "shell patterns for the main member of a sample, upper and lower case "
+                           "being the same: the first pattern that a member matches decides"},
+    [TAR_LABEL] = {.name = "label",
+                   .kind = PRESTO_OPTION_TEXT,
+                   .default_text = "cls",
+                   .help = "where the label comes from: none; an extension, such as cls: the whole "
+                           "number in that member, if the samples have one; parent-folder or "
+                           "top-folder, the innermost or outermost folder of the key, or the name "
+                           "of the tar where it has none (int64, position of its name among all, "
+                           "sorted)"},
+    [TAR_FEATURES] = {.name = "features",
+                      .kind = PRESTO_OPTION_TEXT_LIST,
+                      .help = "extensions of the members that become features beside the main one, "
+                              "which each sample must have; default: those that at least half of "
+                              "the samples have"},
+    [TAR_FEATURE] = {.name = "feature",
+                     .kind = PRESTO_OPTION_TEXT,
+                     .default_text = "image",
+                     .help = "name of the feature that the steps work on"},
+    [TAR_MAX_BYTES] = {.name = "max-bytes",
+                       .kind = PRESTO_OPTION_SIZE,
+                       .default_text = "512MiB",
+                       .minimum = 1,
+                       .maximum = 1099511627776.0,
+                       .help = "samples with more bytes, all members together, are errors: each is "
+                               "held in memory as a whole"},
+};
+
+static presto_status check_tar(const presto_option *options, presto_error *err) {
+    const char *label = options[TAR_LABEL].text;
+    if (label[0] == '\0' || label[0] == '.' || strchr(label, ':') != NULL ||
+        strchr(label, '/') != NULL)
+        return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
+                           "option 'label' is '%s', must be none, an extension such as cls, "
+                           "parent-folder or top-folder",
+                           label);
+    for (size_t i = 0; i < options[TAR_FEATURES].text_count; i++) {
+        const char *name = options[TAR_FEATURES].texts[i];
+        if (name[0] == '\0' || name[0] == '.' || strcmp(name, "key") == 0 ||
+            strcmp(name, "label") == 0 || strcmp(name, options[TAR_FEATURE].text) == 0)
+            return presto_fail(
+                err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
+                "option 'features' has '%s': an extension without its dot is needed, "
+                "and 'key', 'label' and '%s' are taken",
+                name, options[TAR_FEATURE].text);
+    }
+    return check_feature(options[TAR_FEATURE].text, err);
+}
+
 static const presto_source_type types[] = {
     {
         .name = "files",
@@ -336,6 +393,19 @@ static const presto_source_type types[] = {
         .option_count = SPEECH_COUNT,
         .output = {PRESTO_STRING, 0, {0}},
         .check = check_speech,
+    },
+    {
+        .name = "tar",
+        .summary = "Samples in tar files (`.tar`, `.tar.gz`, `.tgz`), as WebDataset has them: "
+                   "members that stand together and whose paths are equal up to the first dot of "
+                   "the base name, which is `key`. One member is the main one, read by read-file. "
+                   "The others become features named as their extension: an int64 from `cls`, "
+                   "`id`, `index` and `count`, an array from `npy`, bytes from all else; that of "
+                   "the option `label` becomes `label`.",
+        .options = tar_options,
+        .option_count = TAR_COUNT,
+        .output = {PRESTO_STRING, 0, {0}},
+        .check = check_tar,
     },
 };
 #define TYPE_COUNT (sizeof types / sizeof types[0])

@@ -7,7 +7,7 @@ import subprocess
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODEL = ROOT / "tests" / "golden" / "tokenizers" / "bpe.model"
 
-# name: (corpus of tests/corpora/make, or None if its source needs none; --set arguments)
+# name: (corpus of tests/corpora/make, or None: it needs none or makes its own; --set arguments)
 PIPELINES = {
     "cv": ("cv", []),
     "cv2-jpg": ("cv2-jpg", []),
@@ -18,8 +18,19 @@ PIPELINES = {
     "mp3": ("mp3", []),
     "flac": ("flac", []),
     "nilm": ("nilm", []),
+    "npy": (None, []),
     "synthetic": (None, ["source.size=6000", "source.count=30"]),
 }
+
+
+def make_arrays(folder):
+    """A few small .npy files."""
+    import numpy
+
+    folder.mkdir(exist_ok=True)
+    for i in range(8):
+        numpy.save(folder / f"{i}.npy", numpy.arange(12, dtype=numpy.float32).reshape(3, 4) + i)
+    return folder
 
 
 class Pipeline:
@@ -30,7 +41,9 @@ class Pipeline:
         self.name = name
         self.sets = [part for setting in settings for part in ("--set", setting)]
         self.sources = []
-        if corpus is not None:
+        if name == "npy":
+            self.sources = [make_arrays(folder / "corpus-npy")]
+        elif corpus is not None:
             source = folder / f"corpus-{corpus}"
             subprocess.run([ROOT / "tests" / "corpora" / "make", corpus, "--tiny", "-o", source, "--photos", photos],
                            check=True, capture_output=True)

@@ -469,7 +469,48 @@ START_TEST(set_changes_options_with_the_checks_of_the_text) {
     check_set("scale[1].factor", PRESTO_ERR_SYNTAX, "must be STEP.OPTION=VALUE");
     check_set("factor=1", PRESTO_ERR_SYNTAX, "must be STEP.OPTION=VALUE");
     check_set("scale[1].step=greyscale", PRESTO_ERR_SYNTAX, "only options can be set");
-    check_set("source.type=files", PRESTO_ERR_SYNTAX, "only options can be set");
+    check_set("scale[1].type=tar", PRESTO_ERR_SYNTAX, "only options can be set");
+    check_set("source.type=tars", PRESTO_ERR_SYNTAX, "did you mean 'tar'?");
+}
+END_TEST
+
+/* The source of cv, with some --set. */
+static void check_source(const char *const *set, size_t count, const char *wanted) {
+    presto_error err;
+    presto_pipeline *pipeline;
+    presto_pipeline_options options;
+    presto_pipeline_options_defaults(&options);
+    options.set = set;
+    options.set_count = count;
+    ck_assert_ok(presto_pipeline_load("cv", &options, &pipeline, &err), &err);
+    const char *text = presto_pipeline_json(pipeline);
+    ck_assert_msg(strstr(text, wanted) != NULL, "%s lacks %s", text, wanted);
+    presto_pipeline_free(pipeline);
+}
+
+START_TEST(set_puts_another_source_in_front_of_the_same_steps) {
+    static const char *const same[] = {"source.type=files"};
+    static const char *const tar[] = {"source.label=top-folder", "source.type=tar"};
+    static const char *const later[] = {"source.type=tar", "source.label=none"};
+    static const char *const values[] = {"source.type=hdf5"};
+    const char *match = "{\"type\": \"tar\", \"match\": [\"*.jpg\", \"*.jpeg\", \"*.png\"], ";
+    char wanted[200];
+    presto_error err;
+    presto_pipeline *pipeline;
+    presto_pipeline_options options;
+    check_source(same, 1, "\"label\": \"parent-folder\"");
+    /* match is kept; label is that of the new type, unless it is set */
+    snprintf(wanted, sizeof wanted, "%s\"label\": \"cls\"", match);
+    check_source(tar + 1, 1, wanted);
+    snprintf(wanted, sizeof wanted, "%s\"label\": \"top-folder\"", match);
+    check_source(tar, 2, wanted);
+    snprintf(wanted, sizeof wanted, "%s\"label\": \"none\"", match);
+    check_source(later, 2, wanted);
+    presto_pipeline_options_defaults(&options);
+    options.set = values;
+    options.set_count = 1;
+    ck_assert_status(presto_pipeline_load("cv", &options, &pipeline, &err), PRESTO_ERR_SYNTAX,
+                     &err);
 }
 END_TEST
 
@@ -537,6 +578,7 @@ int main(void) {
         a_step_that_waits_can_be_cancelled,
         own_steps_of_another_version_or_with_a_taken_name_are_refused,
         set_changes_options_with_the_checks_of_the_text,
+        set_puts_another_source_in_front_of_the_same_steps,
         pipelines_are_compared_as_far_as_they_are_stored,
         steps_that_could_not_be_fused_are_counted,
     };
