@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 typedef struct dtype_row {
     presto_dtype dtype;
@@ -126,6 +127,45 @@ char *presto_spec_format(const presto_tensor_spec *spec, char *text_out, size_t 
     if (spec->rank > 0)
         snprintf(text_out + used, bytes - (size_t)used, "]");
     return text_out;
+}
+
+/* "?" or a whole number; NULL: neither. Else what follows it. */
+static const char *parse_dim(const char *text, int64_t *dim_out) {
+    size_t digits = strspn(text, "0123456789");
+    *dim_out = -1;
+    if (*text == '?')
+        return text + 1;
+    if (digits == 0 || digits > 18)
+        return NULL;
+    *dim_out = strtoll(text, NULL, 10);
+    return text + digits;
+}
+
+bool presto_spec_parse(const char *text, presto_tensor_spec *spec_out) {
+    presto_tensor_spec spec = {.dtype = PRESTO_DTYPE_UNKNOWN};
+    char name[16];
+    size_t bytes = strcspn(text, "[");
+    if (bytes >= sizeof name)
+        return false;
+    memcpy(name, text, bytes);
+    name[bytes] = '\0';
+    spec.dtype = presto_dtype_by_name(name);
+    const char *at = text + bytes;
+    if (strcmp(at, "[...]") == 0) {
+        spec.rank = -1;
+        at += 5;
+    } else if (*at == '[') {
+        do {
+            if (spec.rank == PRESTO_MAX_RANK)
+                return false;
+            at = parse_dim(at + 1, &spec.dims[spec.rank++]);
+        } while (at != NULL && *at == ',');
+        at = at != NULL && *at == ']' ? at + 1 : NULL;
+    }
+    if (spec.dtype == PRESTO_DTYPE_UNKNOWN || at == NULL || *at != '\0')
+        return false;
+    *spec_out = spec;
+    return true;
 }
 
 const char *presto_encoding_name(presto_encoding encoding) {

@@ -82,7 +82,7 @@ static presto_status plan_steps(presto_stream *stream, step_range steps, bool cu
     options.first_step = steps.first;
     options.in = spec;
     while (cut && middle < steps.last &&
-           (presto_pipeline_step_type(pipeline, middle)->flags & PRESTO_STEP_RANDOM) == 0)
+           (presto_pipeline_step_flags(pipeline, middle) & PRESTO_STEP_RANDOM) == 0)
         middle++;
     if (middle > steps.first) {
         options.last_step = middle;

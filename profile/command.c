@@ -44,6 +44,8 @@ static presto_status add_pipeline(const presto_sweep *sweep, presto_buffer *text
     PRESTO_TRY(add_option(text, "-p", sweep->pipeline, err));
     for (size_t i = 0; i < sweep->set_count; i++)
         PRESTO_TRY(add_option(text, "--set", sweep->set[i], err));
+    for (size_t i = 0; i < sweep->plugin_count; i++)
+        PRESTO_TRY(add_option(text, "--plugin", sweep->plugins[i], err));
     return PRESTO_OK;
 }
 
@@ -108,6 +110,8 @@ presto_status presto__load_command(const presto_sweep *sweep, presto_buffer *tex
         PRESTO_TRY(add_load_options(sweep, text_out, err));
         return add_operands(text_out, sweep->paths, sweep->path_count, err);
     }
+    if (sweep->runs_code)
+        PRESTO_TRY(add_pipeline(sweep, text_out, err));
     PRESTO_TRY(add_load_options(sweep, text_out, err));
     char *dir = presto__dataset_dir(sweep);
     if (dir == NULL)

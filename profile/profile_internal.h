@@ -59,6 +59,9 @@ struct presto_sweep {
     char *pipeline_json;
     char **set; /* the changes it was read with */
     size_t set_count;
+    char **plugins; /* and the plugins beside those that it names itself */
+    size_t plugin_count;
+    bool runs_code;    /* a step is of a plugin, or runs a program */
     char *dataset_dir; /* NULL: from pipeline and split */
     char *work_dir;
     char **paths;

@@ -347,6 +347,9 @@ presto_status presto__trial_load(presto__runner *runner, presto__trial *trial, p
     const char *paths[] = {trial->dir};
     presto_stream_options options;
     presto_stream_options_defaults(&options);
+    presto_pipeline_options reading = {.struct_bytes = sizeof reading};
+    presto_pipeline_options_of(runner->pipeline, &reading);
+    options.pipeline_options = &reading;
     presto_stream stream = {0};
     PRESTO_TRY(presto_stream_open(paths, 1, &options, &stream, err));
     const load stored = {runner, strategy, stream.source, stream.plan};

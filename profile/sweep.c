@@ -290,6 +290,16 @@ static presto_status copy_texts(const char *const *texts, size_t count, char ***
     return PRESTO_OK;
 }
 
+/* Then a dataset's own pipeline does not run unless the user names it. */
+static bool runs_code(const presto_pipeline *pipeline) {
+    presto_pipeline_options reading = {.struct_bytes = sizeof reading};
+    presto_pipeline_options_of(pipeline, &reading);
+    bool runs = reading.step_count > 0;
+    for (size_t i = 0; i < presto_pipeline_step_count(pipeline); i++)
+        runs = runs || (presto_pipeline_step_flags(pipeline, i) & PRESTO_STEP_RUNS_PROGRAM) != 0;
+    return runs;
+}
+
 static presto_status keep_input(presto_sweep *sweep, const char *const *paths, size_t path_count,
                                 const presto_sweep_options *options, presto_error *err) {
     const char *name = presto_pipeline_name(options->pipeline);
@@ -301,6 +311,9 @@ static presto_status keep_input(presto_sweep *sweep, const char *const *paths, s
     PRESTO_TRY(copy_text(options->work_dir, &sweep->work_dir, err));
     PRESTO_TRY(copy_texts(paths, path_count, &sweep->paths, &sweep->path_count, err));
     PRESTO_TRY(copy_texts(options->set, options->set_count, &sweep->set, &sweep->set_count, err));
+    PRESTO_TRY(copy_texts(options->plugins, options->plugin_count, &sweep->plugins,
+                          &sweep->plugin_count, err));
+    sweep->runs_code = runs_code(options->pipeline);
     sweep->runs = options->runs;
     sweep->run_s = options->run_s;
     sweep->cold_epochs = options->cold_epochs;
@@ -422,6 +435,7 @@ void presto_sweep_free(presto_sweep *sweep) {
     presto__journal_close(sweep->journal);
     free_texts(sweep->paths, sweep->path_count);
     free_texts(sweep->set, sweep->set_count);
+    free_texts(sweep->plugins, sweep->plugin_count);
     free_texts(sweep->notes, sweep->note_count);
     free(sweep->pipeline);
     free(sweep->pipeline_name);

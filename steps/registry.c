@@ -28,6 +28,7 @@ static const presto_step_type *const steps[] = {
     &presto__step_rms,
     &presto__step_decode_audio,
     &presto__step_mel_spectrogram,
+    &presto__step_command,
 };
 /* clang-format on */
 #define STEP_COUNT (sizeof steps / sizeof steps[0])

@@ -35,6 +35,7 @@ extern const presto_step_type presto__step_rms;
 extern const presto_step_type presto__step_embed;
 extern const presto_step_type presto__step_decode_audio;
 extern const presto_step_type presto__step_mel_spectrogram;
+extern const presto_step_type presto__step_command;
 
 /* A built-in pipeline: the text of pipelines/NAME.yaml; the table ends with a NULL name. */
 typedef struct presto__builtin {

@@ -15,9 +15,16 @@ void cli_add_setting(cli_settings *settings, const char *text) {
     settings->texts[settings->count++] = text;
 }
 
+void cli_add_plugin(cli_settings *settings, const char *file) {
+    if (settings->plugin_count == CLI_MAX_SETTINGS)
+        cli_usage("--plugin: more than %d of them", CLI_MAX_SETTINGS);
+    settings->plugins[settings->plugin_count++] = cli_path("--plugin", file);
+}
+
 void cli_settings_of_strategy(cli_settings *settings, const presto_strategy_file *strategy) {
     cli_settings given = *settings;
     settings->count = 0;
+    settings->is_indirect = true;
     for (size_t i = 0; i < strategy->set_count; i++)
         cli_add_setting(settings, strategy->set[i]);
     for (size_t i = 0; i < given.count; i++)
@@ -27,7 +34,12 @@ void cli_settings_of_strategy(cli_settings *settings, const presto_strategy_file
 presto_pipeline_options cli_pipeline_options(const cli_settings *settings) {
     return (presto_pipeline_options){.struct_bytes = sizeof(presto_pipeline_options),
                                      .set = settings->texts,
-                                     .set_count = settings->count};
+                                     .set_count = settings->count,
+                                     .plugins = settings->plugins,
+                                     .plugin_count = settings->plugin_count,
+                                     .code = settings->allows_code   ? PRESTO_CODE_ALWAYS
+                                             : settings->is_indirect ? PRESTO_CODE_NEVER
+                                                                     : PRESTO_CODE_IF_NAMED};
 }
 
 presto_pipeline *cli_load_pipeline(const char *name, const cli_settings *settings) {

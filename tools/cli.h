@@ -21,6 +21,8 @@
 #include <presto/stream.h>
 #include <presto/sweep.h>
 
+#include "settings.h"
+
 /* ---- exit codes ---- */
 
 enum {
@@ -46,14 +48,6 @@ typedef struct cli_option {
 } cli_option;
 
 enum { CLI_HELP = 'h', CLI_VERSION = 'V', CLI_QUIET = 'q', CLI_JSON = CLI_LONG - 1 };
-
-/* The row of --set, whose argument goes to cli_add_setting(). */
-#define CLI_SET_OPTION(id)                                                                         \
-    {                                                                                              \
-        (id), "set", "STEP.OPTION=VALUE",                                                          \
-            "change an option of the pipeline, also source.OPTION=VALUE; may be given several "    \
-            "times"                                                                                \
-    }
 
 /* The end of each table. */
 #define CLI_COMMON_OPTIONS(json_help)                                                              \
@@ -117,19 +111,6 @@ typedef struct cli_on_error {
 cli_on_error cli_parse_on_error(const char *option, const char *text);
 
 /* Names of things of the library; an unknown one is a usage error that lists the known ones. */
-enum { CLI_MAX_SETTINGS = 64 };
-/** The arguments of --set, in their order: what presto_pipeline_options.set takes. */
-typedef struct cli_settings {
-    const char *texts[CLI_MAX_SETTINGS];
-    size_t count;
-} cli_settings;
-/** One more argument; too many are a usage error. */
-void cli_add_setting(cli_settings *settings, const char *text);
-/** The changes of a strategy file. Those given by --set come later and win. */
-void cli_settings_of_strategy(cli_settings *settings, const presto_strategy_file *strategy);
-presto_pipeline_options cli_pipeline_options(const cli_settings *settings);
-/** Load what --pipeline names; a file that cannot be read or parsed ends the program with 1. */
-presto_pipeline *cli_load_pipeline(const char *name, const cli_settings *settings);
 /** `to_store`: only representations that may be stored are accepted. */
 void cli_check_representation(const presto_pipeline *pipeline, const char *option, const char *name,
                               bool to_store);

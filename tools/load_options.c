@@ -36,6 +36,8 @@ enum {
     OPT_EXPLAIN,
     OPT_HELP_STEPS,
     OPT_SET,
+    OPT_PLUGIN,
+    OPT_ALLOW,
     OPT_RAW_RECORDS,
     OPT_CACHE,
     OPT_STATE,
@@ -51,6 +53,8 @@ static const cli_option options[] = {
     {'p', "pipeline", "NAME|FILE",
      "the pipeline: of a raw source, or of TFRecords that have no dataset.json"},
     CLI_SET_OPTION(OPT_SET),
+    CLI_PLUGIN_OPTION(OPT_PLUGIN),
+    CLI_ALLOW_OPTION(OPT_ALLOW, "a dataset or a strategy"),
     {OPT_FROM, "from", "REPRESENTATION",
      "what such TFRecords hold; the steps after it run [default: no steps]"},
     {OPT_TO, "to", "REPRESENTATION", "stop there [default: the end of the pipeline]"},
@@ -232,8 +236,13 @@ static void parse_input_option(load *l, int id, const char *text) {
                                              PRESTO_CHECK_NONE};
     if (id == 'p') {
         l->input.pipeline = text;
-    } else if (id == OPT_SET) {
-        cli_add_setting(&l->settings, text);
+    } else if (id == OPT_SET || id == OPT_PLUGIN || id == OPT_ALLOW) {
+        if (id == OPT_SET)
+            cli_add_setting(&l->settings, text);
+        else if (id == OPT_PLUGIN)
+            cli_add_plugin(&l->settings, text);
+        else
+            l->settings.allows_code = true;
         l->reading = cli_pipeline_options(&l->settings);
     } else if (id == OPT_FROM) {
         l->input.from = text;

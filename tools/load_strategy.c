@@ -43,8 +43,10 @@ void load_check_strategy(const load *l, const presto_stream *stream) {
                   l->strategy_file, wanted->split, codec, split, info->codec);
     presto_pipeline *pipeline = NULL;
     presto_error err;
+    const presto_pipeline_options reading = {.struct_bytes = sizeof reading,
+                                             .code = PRESTO_CODE_NEVER};
     if (stream->pipeline == NULL ||
-        presto_pipeline_load(wanted->pipeline, NULL, &pipeline, &err) < 0)
+        presto_pipeline_load(wanted->pipeline, &reading, &pipeline, &err) < 0)
         return;
     if (strcmp(presto_pipeline_name(pipeline), presto_pipeline_name(stream->pipeline)) != 0)
         cli_usage("--strategy: %s is about pipeline %s, but this dataset is of %s",

@@ -30,6 +30,7 @@ enum {
     OPT_RUNS,
     OPT_RUN_TIME,
     OPT_SET,
+    OPT_PLUGIN,
     OPT_WEIGHTS,
     OPT_SEED,
     OPT_MEASURE,
@@ -55,6 +56,7 @@ static const cli_option options[] = {
     {0, "Strategies", NULL, NULL},
     {'p', "pipeline", "NAME|FILE", "the pipeline"},
     CLI_SET_OPTION(OPT_SET),
+    CLI_PLUGIN_OPTION(OPT_PLUGIN),
     {OPT_SPLITS, "splits", "A,B,...",
      "representations to store [default: all that can be, and unprocessed]"},
     {OPT_CODECS, "codecs", "A,B,...",
@@ -237,6 +239,9 @@ static void parse_option(sweep_job *s, int id, const char *text) {
     case 'p':
         s->pipeline_name = text;
         break;
+    case OPT_PLUGIN:
+        cli_add_plugin(&s->settings, text);
+        break;
     case OPT_SET:
         cli_add_setting(&s->settings, text);
         break;
@@ -326,6 +331,8 @@ static void parse_command_line(sweep_job *s, int argc, char **argv) {
     s->sweep.pipeline_name = s->pipeline_name;
     s->sweep.set = s->settings.texts;
     s->sweep.set_count = s->settings.count;
+    s->sweep.plugins = s->settings.plugins;
+    s->sweep.plugin_count = s->settings.plugin_count;
 }
 
 /* ---- running ---- */

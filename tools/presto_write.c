@@ -29,6 +29,8 @@ enum {
     OPT_EXPLAIN,
     OPT_HELP_STEPS,
     OPT_SET,
+    OPT_PLUGIN,
+    OPT_ALLOW,
     OPT_SHARD_BYTES,
     MAX_THREADS = 1024,
 };
@@ -37,6 +39,8 @@ static const cli_option options[] = {
     {0, "What", NULL, NULL},
     {'p', "pipeline", "NAME|FILE", "the pipeline to run"},
     CLI_SET_OPTION(OPT_SET),
+    CLI_PLUGIN_OPTION(OPT_PLUGIN),
+    CLI_ALLOW_OPTION(OPT_ALLOW, "a strategy"),
     {'u', "up-to", "REPRESENTATION",
      "store this one [default: the last that no random step comes before]"},
     {'c', "codec", "CODEC[:LEVEL]",
@@ -108,15 +112,21 @@ static presto_file_compression parse_file_compression(const char *text) {
     return values[cli_choice("--file-compression", text, names)];
 }
 
+static void parse_setting(write_job *w, int id, const char *text) {
+    if (id == OPT_SET)
+        cli_add_setting(&w->settings, text);
+    else if (id == OPT_PLUGIN)
+        cli_add_plugin(&w->settings, text);
+    else if (id == OPT_ALLOW)
+        w->settings.allows_code = true;
+}
+
 static void parse_option(write_job *w, int id, const char *text) {
     presto_convert_options *o = &w->convert;
     cli_on_error policy;
     switch (id) {
     case 'p':
         w->pipeline_name = text;
-        break;
-    case OPT_SET:
-        cli_add_setting(&w->settings, text);
         break;
     case 'u':
         o->split = text;
@@ -222,8 +232,10 @@ static void parse_command_line(write_job *w, int argc, char **argv) {
     presto_convert_options_defaults(&w->convert);
     const char *default_codec = w->convert.codec;
     w->convert.codec = NULL;
-    for (int id; (id = cli_next(argc, argv, &text)) != -1;)
+    for (int id; (id = cli_next(argc, argv, &text)) != -1;) {
+        parse_setting(w, id, text);
         parse_option(w, id, text);
+    }
     cli_check_operands(argc, argv, 0, INT32_MAX, "SOURCE");
     if (w->pipeline_name == NULL && w->strategy_file == NULL)
         cli_usage("--pipeline is missing");

@@ -37,6 +37,14 @@ PRESTO_API const presto_source_type *presto_source_type_find(const char *name);
 
 typedef struct presto_pipeline presto_pipeline;
 
+/** May a pipeline run code that it names: load its plugins, start programs (`step: command`)? */
+typedef enum presto_code {
+    PRESTO_CODE_IF_NAMED = 0, /* if it is loaded by its name or path (presto_pipeline_load), but not
+                                 if it is a text of somebody's, such as that of a dataset */
+    PRESTO_CODE_ALWAYS = 1,
+    PRESTO_CODE_NEVER = 2
+} presto_code;
+
 /** How to read a pipeline. Copied, but for the step types: these live as long as the pipeline. */
 typedef struct presto_pipeline_options {
     size_t struct_bytes; /* set by presto_pipeline_options_defaults */
@@ -51,12 +59,23 @@ typedef struct presto_pipeline_options {
      * none */
     const presto_step_type *const *steps;
     size_t step_count;
+    /** Files of plugins, shared objects with steps, beside those that the pipeline names. They are
+     * loaded in any case: that runs their code. A step of a plugin that is not loaded is read, but
+     * no plan can have it. Default: none */
+    const char *const *plugins;
+    size_t plugin_count;
+    presto_code code; /* Default: PRESTO_CODE_IF_NAMED */
 } presto_pipeline_options;
 
 PRESTO_API void presto_pipeline_options_init(presto_pipeline_options *options, size_t struct_bytes);
 static inline void presto_pipeline_options_defaults(presto_pipeline_options *options) {
     presto_pipeline_options_init(options, sizeof *options);
 }
+
+/** The options with which another text is read as this pipeline was: with its own steps and those of
+ * its plugins, and allowed to run code if it is. They borrow from the pipeline. */
+PRESTO_API void presto_pipeline_options_of(const presto_pipeline *pipeline,
+                                           presto_pipeline_options *options_out);
 
 /**
  * Load a pipeline: the name of a built-in one, or a path (with a '/' or ending in .yaml or .yml).
@@ -66,7 +85,8 @@ static inline void presto_pipeline_options_defaults(presto_pipeline_options *opt
  * Returns: PRESTO_ERR_NOT_FOUND (the message lists the built-in names), PRESTO_ERR_IO,
  *          PRESTO_ERR_SYNTAX (the message starts with "line L: " or "--set ...: "; err->file is the
  *          path or "pipeline NAME"), PRESTO_ERR_LIMIT (more than 1 MiB of text),
- *          PRESTO_ERR_ARGUMENT (a step type of another ABI).
+ *          PRESTO_ERR_ARGUMENT (a step type or plugin of another ABI, or with a name that is
+ *          taken), what a plugin cannot be opened with.
  * Owner:   caller, presto_pipeline_free. Immutable afterwards: any number of threads.
  */
 PRESTO_API presto_status presto_pipeline_load(const char *name_or_path,
@@ -115,6 +135,8 @@ PRESTO_API const presto_option *presto_pipeline_source_option(const presto_pipel
 PRESTO_API size_t presto_pipeline_step_count(const presto_pipeline *pipeline);
 PRESTO_API const presto_step_type *presto_pipeline_step_type(const presto_pipeline *pipeline,
                                                              size_t i);
+/** Flags (presto_step_flag) of step i with its options; 0 if there is none. */
+PRESTO_API unsigned presto_pipeline_step_flags(const presto_pipeline *pipeline, size_t i);
 
 /** What the pipeline's source gives, as far as its options tell. Owned by the pipeline. */
 PRESTO_API const presto_tensor_spec *presto_pipeline_source_output(const presto_pipeline *pipeline);
@@ -164,7 +186,8 @@ static inline void presto_plan_options_defaults(presto_plan_options *options) {
  * says what it did.
  *
  * Returns: PRESTO_ERR_TYPE naming the step and line whose input does not fit,
- *          PRESTO_ERR_UNSUPPORTED (a step that this build lacks), what a step's load() fails with.
+ *          PRESTO_ERR_UNSUPPORTED (a step that this build lacks, that runs a program although the
+ *          pipeline may not, or of a plugin that is not loaded), what a step's load() fails with.
  * Owner:   caller; the pipeline must outlive it. Immutable afterwards: any number of threads.
  */
 PRESTO_API presto_status presto_plan_new(const presto_pipeline *pipeline,
@@ -189,11 +212,19 @@ PRESTO_API const char *presto_plan_explain(const presto_plan *plan);
 /**
  * Append what the plan computes as a JSON array, an object a step with all options that have a
  * value, defaults too; not NUL-terminated. Plans with equal text give equal outputs, as long as the
- * files that FILE options name hold the same.
+ * files of presto_plan_files() hold the same.
  * Returns: PRESTO_OK, PRESTO_ERR_MEMORY.
  */
 PRESTO_API presto_status presto_plan_json(const presto_plan *plan, presto_buffer *text_out,
                                           presto_error *err);
+
+/**
+ * Call `found` for each file that the outputs depend on: those that options of kind FILE name, the
+ * program and files of a COMMAND, the plugin of a step. It may be called twice for a file. Paths
+ * are borrowed during the call; there may be no such file.
+ */
+PRESTO_API void presto_plan_files(const presto_plan *plan,
+                                  void (*found)(void *user, const char *path), void *user);
 
 /** Reads a source file on behalf of a step: bytes valid until the arena is reset. */
 typedef presto_status (*presto_read_file_fn)(void *user, presto_span path, presto_arena *arena,
@@ -231,6 +262,9 @@ typedef struct presto_plan_worker_options {
                             run. Default NULL */
     presto_read_file_fn read_file; /* NULL: steps that read files fail */
     void *read_file_user;
+    presto_stop_fn should_stop; /* asked by steps that wait, beside presto_plan_worker_cancel(), by
+                                   the worker's thread. Default NULL */
+    void *should_stop_user;
 } presto_plan_worker_options;
 
 PRESTO_API void presto_plan_worker_options_init(presto_plan_worker_options *options,

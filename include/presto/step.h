@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-#define PRESTO_STEP_ABI 3
+#define PRESTO_STEP_ABI 4
 
 /* ---- typed options ---- */
 
@@ -38,7 +38,10 @@ typedef enum presto_option_kind {
     PRESTO_OPTION_TEXT_LIST,  /* a YAML sequence of texts */
     PRESTO_OPTION_FILE,       /* a path; in a pipeline file relative to that file's folder */
     PRESTO_OPTION_FLOAT_LIST, /* a YAML sequence of numbers */
-    PRESTO_OPTION_VALUE_LIST  /* a YAML sequence of texts and numbers, each given as its text */
+    PRESTO_OPTION_VALUE_LIST, /* a YAML sequence of texts and numbers, each given as its text */
+    PRESTO_OPTION_COMMAND,    /* a YAML sequence of texts: a program and its arguments. Those that
+                                 are files in the folder of the pipeline file become their paths */
+    PRESTO_OPTION_TIME        /* seconds: a number, or a text such as 30s, 500ms, 2m, 1h */
 } presto_option_kind;
 
 typedef struct presto_option_type {
@@ -47,8 +50,8 @@ typedef struct presto_option_type {
     bool required;
     const char *default_text;         /* as it would stand in YAML; NULL: not set unless given. A
                                          list's default is comma-separated */
-    double minimum, maximum;          /* inclusive, for INT, FLOAT, SIZE, each of FLOAT_LIST;
-                                         both 0: no bounds */
+    double minimum, maximum;          /* inclusive, for INT, FLOAT, SIZE, TIME, each of
+                                         FLOAT_LIST; both 0: no bounds */
     const char *const *choices;       /* NULL-terminated, for CHOICE */
     const char *const *file_prefixes; /* NULL-terminated, for TEXT: what follows one of them is a
                                          path, as for FILE. NULL: none */
@@ -60,12 +63,12 @@ typedef struct presto_option_type {
 typedef struct presto_option {
     bool is_set;     /* given, or has a default */
     int64_t integer; /* INT; SIZE in bytes */
-    double number;
+    double number;   /* FLOAT; TIME in seconds */
     bool truth;
     const char *text; /* TEXT; FILE, as it can be opened; CHOICE, one of the table's pointers */
     int choice;       /* position in `choices` */
     union {
-        const char *const *texts; /* TEXT_LIST, VALUE_LIST */
+        const char *const *texts; /* TEXT_LIST, VALUE_LIST, COMMAND */
         const double *numbers;    /* FLOAT_LIST */
     };
     union {
@@ -207,12 +210,14 @@ typedef struct presto_step_windows {
 
 /** What a step does beside turning a value into another. */
 typedef enum presto_step_flag {
-    PRESTO_STEP_RANDOM = 1 << 0,        /* draws random numbers: never stored */
-    PRESTO_STEP_SERIAL = 1 << 1,        /* its library is not thread-safe: threads take turns */
-    PRESTO_STEP_READS_FILE = 1 << 2,    /* its input is the path of a source file */
-    PRESTO_STEP_DROPS = 1 << 3,         /* run() may return PRESTO_DROP */
-    PRESTO_STEP_SETS_FEATURES = 1 << 4, /* calls presto_step_set_feature() */
-    PRESTO_STEP_READS_FEATURES = 1 << 5 /* calls presto_step_feature(), for whatever name */
+    PRESTO_STEP_RANDOM = 1 << 0,         /* draws random numbers: never stored */
+    PRESTO_STEP_SERIAL = 1 << 1,         /* its library is not thread-safe: threads take turns */
+    PRESTO_STEP_READS_FILE = 1 << 2,     /* its input is the path of a source file */
+    PRESTO_STEP_DROPS = 1 << 3,          /* run() may return PRESTO_DROP */
+    PRESTO_STEP_SETS_FEATURES = 1 << 4,  /* calls presto_step_set_feature() */
+    PRESTO_STEP_READS_FEATURES = 1 << 5, /* calls presto_step_feature(), for whatever name */
+    PRESTO_STEP_RUNS_PROGRAM = 1 << 6 /* starts programs that its options name: only for pipelines
+                                            that may run code */
 } presto_step_flag;
 
 typedef struct presto_step_type {
@@ -272,7 +277,26 @@ typedef struct presto_step_type {
                          presto_tensor *out_out, presto_error *err);
 
     const presto_step_windows *windows; /* NULL: always runs on whole tensors */
+
+    /** The flags of a step with this state, in place of `flags`. NULL: they do not depend on its
+     * options. */
+    unsigned (*flags_of)(const void *state);
 } presto_step_type;
+
+/* ---- plugins: steps in a shared object ---- */
+
+/** What a plugin exports as presto_plugin_steps. */
+typedef struct presto_plugin {
+    unsigned abi; /* PRESTO_STEP_ABI; stands first in every version */
+    unsigned step_count;
+    const presto_step_type *const *steps;
+} presto_plugin;
+
+/** Once in a plugin: export the steps of `list`, an array of `const presto_step_type *const`. */
+#define PRESTO_PLUGIN(list)                                                                        \
+    PRESTO_API extern const presto_plugin presto_plugin_steps;                                     \
+    const presto_plugin presto_plugin_steps = {PRESTO_STEP_ABI, sizeof(list) / sizeof((list)[0]),  \
+                                               (list)}
 
 /** The i-th known step, in the order of the registry; NULL past the last. */
 PRESTO_API const presto_step_type *presto_step_at(size_t i);

@@ -168,6 +168,9 @@ typedef struct presto_sweep_options {
     const char *journal;
     bool resume; /* take what the journal holds of the same sweep as measured; without, it is
                     made anew */
+    const char *const *plugins; /* that it was read with (presto_pipeline_options.plugins), for the
+                                   command lines */
+    size_t plugin_count;
 } presto_sweep_options;
 
 PRESTO_API void presto_sweep_options_init(presto_sweep_options *options, size_t struct_bytes);

@@ -96,6 +96,13 @@ PRESTO_API char *presto_spec_format(const presto_tensor_spec *spec, char *text_o
 
 #define PRESTO_SPEC_TEXT_BYTES 224
 
+/**
+ * Inverse of presto_spec_format: a dtype's name, then nothing for a scalar, "[...]" for any shape,
+ * or the dims: "uint8[?,?,3]". No blanks.
+ * Returns: false if `text` is something else; *spec_out is then untouched.
+ */
+PRESTO_API bool presto_spec_parse(const char *text, presto_tensor_spec *spec_out);
+
 /** Bytes of a numeric tensor's data (spec is complete and has been checked by whoever made it). */
 static inline size_t presto_tensor_bytes(const presto_tensor *tensor) {
     return (size_t)presto_spec_elements(&tensor->spec) * presto_dtype_bytes(tensor->spec.dtype);

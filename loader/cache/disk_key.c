@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include <jansson.h>
-
 #include <presto/version.h>
 
 #include "disk_files_internal.h"
@@ -39,21 +37,12 @@ static void add_features(presto__digest *digest, const presto_source *source) {
 }
 
 /* Options may name files (a model, a program): the key depends on the files. */
-static void add_named_files(presto__digest *digest, const json_t *value) {
-    const char *key;
-    json_t *item;
-    size_t i;
+static void add_named_file(void *user, const char *path) {
+    presto__digest *digest = user;
     struct stat info;
-    if (json_is_string(value) && stat(json_string_value(value), &info) == 0 &&
-        S_ISREG(info.st_mode)) {
-        add_text(digest, json_string_value(value));
+    if (stat(path, &info) == 0 && S_ISREG(info.st_mode)) {
+        add_text(digest, path);
         presto__digest_add_file(digest, &info);
-    }
-    json_array_foreach(value, i, item) {
-        add_named_files(digest, item);
-    }
-    json_object_foreach((json_t *)value, key, item) {
-        add_named_files(digest, item);
     }
 }
 
@@ -65,12 +54,8 @@ static presto_status add_plan(presto__digest *digest, const presto_plan *plan, p
     presto_buffer text = {0};
     PRESTO_TRY(presto_plan_json(plan, &text, err));
     presto__digest_add(digest, text.data, text.bytes);
-    json_t *steps = json_loadb((const char *)text.data, text.bytes, 0, NULL);
     presto_buffer_done(&text);
-    if (steps == NULL)
-        return presto_fail_memory(err, text.bytes);
-    add_named_files(digest, steps);
-    json_decref(steps);
+    presto_plan_files(plan, add_named_file, digest);
     return PRESTO_OK;
 }
 

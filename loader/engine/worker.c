@@ -19,6 +19,10 @@
 #define TIMED_STRIDE 16
 #define TIMED_ALL_BELOW 64
 
+static bool stops_inline(void *loader) {
+    return presto__loader_stops(loader);
+}
+
 presto_status presto__worker_init(presto__worker *worker, presto_loader *loader,
                                   presto_error *err) {
     worker->loader = loader;
@@ -39,10 +43,14 @@ presto_status presto__worker_init(presto__worker *worker, presto_loader *loader,
     PRESTO_TRY(ops->reader_new(loader->source, &options, &worker->reader, err));
     worker->reader->aligns = loader->aligns_views;
     worker->reader->grower = &worker->arena;
-    const presto_plan_worker_options steps = {.struct_bytes = sizeof steps,
-                                              .arena = &worker->arena,
-                                              .read_file = ops->read_file,
-                                              .read_file_user = worker->reader};
+    const presto_plan_worker_options steps = {
+        .struct_bytes = sizeof steps,
+        .arena = &worker->arena,
+        .read_file = ops->read_file,
+        .read_file_user = worker->reader,
+        /* Without threads, nobody else asks while a step waits. */
+        .should_stop = loader->options.threads == 0 ? stops_inline : NULL,
+        .should_stop_user = loader};
     if (loader->cache_plan != NULL)
         PRESTO_TRY(presto_plan_worker_new(loader->cache_plan, &steps, &worker->cache_worker, err));
     if (loader->disk != NULL)

@@ -6,9 +6,9 @@
 
 static presto_status read_back(const presto_pipeline *pipeline, const char *json,
                                presto_pipeline **other_out, presto_error *err) {
-    presto_pipeline_options options = {.struct_bytes = sizeof options,
-                                       .steps = pipeline->own_steps,
-                                       .step_count = pipeline->own_step_count};
+    presto_pipeline_options options = {.struct_bytes = sizeof options};
+    presto_pipeline_options_of(pipeline, &options);
+    options.code = PRESTO_CODE_NEVER; /* it is compared, and never runs */
     return presto_pipeline_parse(presto_span_of_text(json), "dataset.json", &options, other_out,
                                  err);
 }

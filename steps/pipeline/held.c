@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a parsed pipeline holds: its name, source, steps and representations. */
+#include "../../base/options_internal.h"
 #include "pipeline_internal.h"
 
 const char *presto_pipeline_name(const presto_pipeline *pipeline) {
@@ -8,6 +9,15 @@ const char *presto_pipeline_name(const presto_pipeline *pipeline) {
 
 const char *presto_pipeline_json(const presto_pipeline *pipeline) {
     return pipeline->json;
+}
+
+void presto_pipeline_options_of(const presto_pipeline *pipeline,
+                                presto_pipeline_options *options_out) {
+    const presto_pipeline_options options = {.steps = pipeline->own_steps,
+                                             .step_count = pipeline->own_step_count,
+                                             .code = pipeline->runs_code ? PRESTO_CODE_ALWAYS
+                                                                         : PRESTO_CODE_NEVER};
+    presto__options_give(options_out, options_out->struct_bytes, &options, sizeof options);
 }
 
 const presto_source_type *presto_pipeline_source(const presto_pipeline *pipeline) {
@@ -34,6 +44,10 @@ const presto_step_type *presto_pipeline_step_type(const presto_pipeline *pipelin
     return i < pipeline->step_count ? pipeline->steps[i].type : NULL;
 }
 
+unsigned presto_pipeline_step_flags(const presto_pipeline *pipeline, size_t i) {
+    return i < pipeline->step_count ? pipeline->steps[i].flags : 0;
+}
+
 size_t presto_pipeline_representation_count(const presto_pipeline *pipeline) {
     return pipeline->representation_count;
 }
@@ -58,7 +72,7 @@ size_t presto_pipeline_representation_steps(const presto_pipeline *pipeline, siz
 bool presto_pipeline_representation_storable(const presto_pipeline *pipeline, size_t r) {
     size_t steps = presto_pipeline_representation_steps(pipeline, r);
     for (size_t i = 0; i < steps; i++)
-        if ((pipeline->steps[i].type->flags & PRESTO_STEP_RANDOM) != 0)
+        if ((pipeline->steps[i].flags & PRESTO_STEP_RANDOM) != 0)
             return false;
     return true;
 }

@@ -19,7 +19,8 @@ static presto_status load_file(const char *path, const presto_pipeline_options *
     presto_buffer text = {0};
     presto_status status = presto_file_read(path, PRESTO__YAML_MAX_BYTES, &text, err);
     if (status == PRESTO_OK)
-        status = presto_pipeline_parse(presto_buffer_span(&text), path, options, pipeline_out, err);
+        status = presto__pipeline_parse_named(presto_buffer_span(&text), path, options,
+                                              pipeline_out, err);
     presto_buffer_done(&text);
     return status;
 }
@@ -33,8 +34,8 @@ presto_status presto_pipeline_load(const char *name_or_path, const presto_pipeli
         if (strcmp(builtin->name, name_or_path) == 0) {
             char file[80];
             snprintf(file, sizeof file, "pipeline %s", builtin->name);
-            return presto_pipeline_parse(presto_span_of(builtin->text, builtin->bytes), file,
-                                         options, pipeline_out, err);
+            return presto__pipeline_parse_named(presto_span_of(builtin->text, builtin->bytes), file,
+                                                options, pipeline_out, err);
         }
         size_t used = strlen(list);
         snprintf(list + used, sizeof list - used, "%s%s", used > 0 ? ", " : "", builtin->name);

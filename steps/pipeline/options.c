@@ -11,6 +11,7 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #define LIST_TEXT_BYTES 256
 
@@ -36,6 +37,10 @@ const char *presto__option_kind_text(presto_option_kind kind) {
         return "a list of numbers";
     case PRESTO_OPTION_VALUE_LIST:
         return "a list of texts and numbers";
+    case PRESTO_OPTION_COMMAND:
+        return "a program and its arguments as a list of texts";
+    case PRESTO_OPTION_TIME:
+        return "a time such as 30s or 500ms";
     }
     return "?";
 }
@@ -119,6 +124,32 @@ static bool parse_size(const char *text, int64_t *bytes_out) {
     return false;
 }
 
+/* Seconds: a decimal number, with a unit or none. */
+static bool parse_time(const presto__yaml_node *node, double *seconds_out) {
+    static const struct {
+        const char *suffix;
+        double seconds;
+    } units[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"m", 60}, {"h", 3600}};
+    char number[32];
+    if (node->kind != PRESTO__YAML_SCALAR)
+        return false;
+    size_t digits = strspn(node->text, "0123456789.");
+    if (digits == 0 || digits >= sizeof number)
+        return false;
+    memcpy(number, node->text, digits);
+    number[digits] = '\0';
+    const presto__yaml_node plain = {.kind = PRESTO__YAML_SCALAR, .text = number, .is_plain = true};
+    double value;
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (strcmp(node->text + digits, units[i].suffix) == 0 &&
+            presto__yaml_number(&plain, &value)) {
+            *seconds_out = value * units[i].seconds;
+            return true;
+        }
+    }
+    return false;
+}
+
 static presto_status parse_choice(const value_place *place, const presto__yaml_node *node,
                                   presto_option *value) {
     const char *const *choices = place->type->choices;
@@ -177,17 +208,6 @@ static presto_status parse_numbers(const value_place *place, const presto__yaml_
     return PRESTO_OK;
 }
 
-static presto_status parse_list(const value_place *place, const presto__yaml_node *node,
-                                presto_option *value) {
-    if (node->kind != PRESTO__YAML_SEQUENCE)
-        return fail_kind(place, node);
-    if (node->first == NULL)
-        return presto__yaml_fail(node, place->err, "%s: option '%s' is an empty list", place->owner,
-                                 place->type->name);
-    return place->type->kind == PRESTO_OPTION_FLOAT_LIST ? parse_numbers(place, node, value)
-                                                         : parse_texts(place, node, value);
-}
-
 /* Join folder and file in front of which `prefix_bytes` of the text stand that are no path. */
 static presto_status join_path(const value_place *place, const char *folder, const char *text,
                                size_t prefix_bytes, presto_option *value) {
@@ -217,6 +237,41 @@ static presto_status resolve_path(const value_place *place, const presto__yaml_n
     presto_status status = join_path(place, working, node->text, prefix_bytes, value);
     free(working);
     return status;
+}
+
+static bool is_file(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+/* A program with a slash in its name, and arguments that are files, are found beside the pipeline:
+ * a dataset records where they are. Options and what is no file stay as they are. */
+static presto_status find_files(const value_place *place, const presto__yaml_node *node,
+                                presto_option *value) {
+    const char **texts = (const char **)value->texts;
+    size_t i = 0;
+    for (const presto__yaml_node *entry = node->first; entry != NULL; entry = entry->next, i++) {
+        presto_option found = {.text = entry->text};
+        bool may_be_path = i == 0 ? strchr(entry->text, '/') != NULL : entry->text[0] != '-';
+        if (may_be_path && entry->text[0] != '\0')
+            PRESTO_TRY(resolve_path(place, entry, 0, &found));
+        if (i == 0 || is_file(found.text))
+            texts[i] = found.text;
+    }
+    return PRESTO_OK;
+}
+
+static presto_status parse_list(const value_place *place, const presto__yaml_node *node,
+                                presto_option *value) {
+    if (node->kind != PRESTO__YAML_SEQUENCE)
+        return fail_kind(place, node);
+    if (node->first == NULL)
+        return presto__yaml_fail(node, place->err, "%s: option '%s' is an empty list", place->owner,
+                                 place->type->name);
+    if (place->type->kind == PRESTO_OPTION_FLOAT_LIST)
+        return parse_numbers(place, node, value);
+    PRESTO_TRY(parse_texts(place, node, value));
+    return place->type->kind == PRESTO_OPTION_COMMAND ? find_files(place, node, value) : PRESTO_OK;
 }
 
 static presto_status parse_file(const value_place *place, const presto__yaml_node *node,
@@ -270,7 +325,12 @@ static presto_status parse_value(const value_place *place, const presto__yaml_no
     case PRESTO_OPTION_TEXT_LIST:
     case PRESTO_OPTION_FLOAT_LIST:
     case PRESTO_OPTION_VALUE_LIST:
+    case PRESTO_OPTION_COMMAND:
         return parse_list(place, node, value);
+    case PRESTO_OPTION_TIME:
+        if (!parse_time(node, &value->number))
+            return fail_kind(place, node);
+        return check_bounds(place, node, value->number);
     case PRESTO_OPTION_FILE:
         return parse_file(place, node, value);
     }
@@ -361,6 +421,7 @@ static json_t *option_to_json(const presto_option_type *type, const presto_optio
     case PRESTO_OPTION_SIZE:
         return json_integer(value->integer);
     case PRESTO_OPTION_FLOAT:
+    case PRESTO_OPTION_TIME:
         return json_real(value->number);
     case PRESTO_OPTION_BOOL:
         return json_boolean(value->truth);
@@ -371,6 +432,7 @@ static json_t *option_to_json(const presto_option_type *type, const presto_optio
     case PRESTO_OPTION_TEXT_LIST:
     case PRESTO_OPTION_FLOAT_LIST:
     case PRESTO_OPTION_VALUE_LIST:
+    case PRESTO_OPTION_COMMAND:
         break;
     }
     bool is_texts = type->kind != PRESTO_OPTION_FLOAT_LIST;

@@ -16,6 +16,7 @@
 typedef struct parse_state {
     presto_pipeline *pipeline;
     const presto_pipeline_options *options;
+    bool is_named;      /* by the caller, who trusts it */
     const char *folder; /* of the text; NULL: the working folder */
     presto_error *err;
 } parse_state;
@@ -35,6 +36,17 @@ static presto_status prefix_line(parse_state *p, size_t line, const char *owner,
     if (p->err != NULL)
         p->err->status = status;
     return status;
+}
+
+static presto_status copy_text(parse_state *p, const char *text, size_t length,
+                               const char **copy_out) {
+    char *copy = presto_arena_alloc(&p->pipeline->arena, length + 1, 1);
+    if (copy == NULL)
+        return presto_fail_memory(p->err, length + 1);
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    *copy_out = copy;
+    return PRESTO_OK;
 }
 
 /* Names are used in file names and in comma-separated lists of the command line. */
@@ -130,16 +142,42 @@ static const presto_step_type *type_of_step(const presto_pipeline *pipeline, con
     return presto_step_find(name);
 }
 
+/* A step of a plugin that is not loaded: it is carried along, and no plan can have it. */
+static presto_status make_absent(parse_state *p, const presto__yaml_node *node,
+                                 const presto__plugin *plugin, presto__pipeline_step *step) {
+    char why[320];
+    const char *copy = NULL;
+    snprintf(why, sizeof why,
+             "it is a step of the plugin %.200s, which is code: give --plugin FILE to load one, or "
+             "--allow-commands if you trust this one",
+             plugin->file);
+    PRESTO_TRY(copy_text(p, why, strlen(why), &copy));
+    presto_step_type *type =
+        presto_arena_alloc(&p->pipeline->arena, sizeof *type, _Alignof(presto_step_type));
+    if (type == NULL)
+        return presto_fail_memory(p->err, sizeof *type);
+    *type = (presto_step_type){.abi = PRESTO_STEP_ABI,
+                               .name = presto__yaml_get(node, "step")->text,
+                               .summary = "",
+                               .unsupported = copy};
+    step->type = type;
+    step->raw = node;
+    return PRESTO_OK;
+}
+
 static presto_status find_step(parse_state *p, const presto__yaml_node *node,
-                               const presto_step_type **type_out) {
+                               presto__pipeline_step *step) {
     if (node->kind != PRESTO__YAML_MAPPING)
         return fail_at(p, node, "a step must be a mapping such as {step: read-file}", NULL);
     const presto__yaml_node *name = presto__yaml_get(node, "step");
     if (name == NULL || name->kind != PRESTO__YAML_SCALAR)
         return fail_at(p, node, "a step needs its name, e.g. 'step: read-file'", NULL);
-    *type_out = type_of_step(p->pipeline, name->text);
-    if (*type_out != NULL)
+    step->type = type_of_step(p->pipeline, name->text);
+    if (step->type != NULL)
         return PRESTO_OK;
+    for (size_t i = 0; i < p->pipeline->plugin_count; i++)
+        if (p->pipeline->plugins[i].exported == NULL)
+            return make_absent(p, node, &p->pipeline->plugins[i], step);
     const char *known[64] = {NULL};
     for (size_t i = 0; i < 63 && presto_step_at(i) != NULL; i++)
         known[i] = presto_step_at(i)->name;
@@ -180,7 +218,8 @@ static presto_status parse_keys(parse_state *p, const presto__yaml_node *node, c
     presto_option *options = NULL;
     presto__options_request request = {type->options, type->option_count, node,
                                        owner,         p->folder,          others};
-    PRESTO_TRY(presto__options_parse(&request, &p->pipeline->arena, &options, p->err));
+    if (step->raw == NULL)
+        PRESTO_TRY(presto__options_parse(&request, &p->pipeline->arena, &options, p->err));
     step->options = options;
     PRESTO_TRY(parse_feature(p, presto__yaml_get(node, "reads"), &step->reads));
     PRESTO_TRY(parse_feature(p, presto__yaml_get(node, "writes"), &step->writes));
@@ -195,7 +234,7 @@ static presto_status parse_step(parse_state *p, const presto__yaml_node *node,
     presto_pipeline *pipeline = p->pipeline;
     presto__pipeline_step *step = &pipeline->steps[pipeline->step_count];
     *step = (presto__pipeline_step){.line = node->line};
-    PRESTO_TRY(find_step(p, node, &step->type));
+    PRESTO_TRY(find_step(p, node, step));
     const presto_step_type *type = step->type;
     char owner[80];
     snprintf(owner, sizeof owner, "step %s", type->name);
@@ -206,6 +245,8 @@ static presto_status parse_step(parse_state *p, const presto__yaml_node *node,
     if (status < 0)
         return status == PRESTO_ERR_MEMORY ? status
                                            : prefix_line(p, node->line, owner, PRESTO_ERR_SYNTAX);
+    step->flags =
+        step->state != NULL && type->flags_of != NULL ? type->flags_of(step->state) : type->flags;
     pipeline->step_count++; /* from here on presto_pipeline_free destroys the state */
     presto_tensor_spec in = step->reads == NULL ? *spec : presto__spec_unknown();
     presto_tensor_spec out = presto__spec_unknown();
@@ -242,9 +283,32 @@ static presto_status parse_steps(parse_state *p, const presto__yaml_node *node) 
     return PRESTO_OK;
 }
 
+static presto_status take_own_steps(parse_state *p) {
+    const presto_pipeline_options *options = p->options;
+    presto_pipeline *pipeline = p->pipeline;
+    size_t bytes = options->step_count * sizeof(const presto_step_type *);
+    if (bytes == 0)
+        return PRESTO_OK;
+    pipeline->own_steps =
+        presto_arena_alloc(&pipeline->arena, bytes, _Alignof(const presto_step_type *));
+    if (pipeline->own_steps == NULL)
+        return presto_fail_memory(p->err, bytes);
+    for (size_t i = 0; i < options->step_count; i++) {
+        const presto_step_type *type = options->steps[i];
+        if (type->abi != PRESTO_STEP_ABI)
+            return presto_fail(p->err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                               "own step %zu is made for version %u of the step interface, this "
+                               "library has %d",
+                               i + 1, type->abi, PRESTO_STEP_ABI);
+        PRESTO_TRY(presto__own_step_check(type, pipeline, p->err));
+        pipeline->own_steps[pipeline->own_step_count++] = type;
+    }
+    return PRESTO_OK;
+}
+
 static presto_status parse_root(parse_state *p, const presto__yaml_node *root) {
-    static const char *const known[] = {"name", "source", "steps", NULL};
-    const presto__yaml_node *parts[3] = {NULL};
+    static const char *const known[] = {"name", "source", "steps", "plugin", NULL};
+    const presto__yaml_node *parts[4] = {NULL};
     if (root->kind != PRESTO__YAML_MAPPING)
         return fail_at(p, root, "a pipeline must be a mapping of name, source and steps", NULL);
     for (const presto__yaml_node *entry = root->first; entry != NULL; entry = entry->next) {
@@ -255,23 +319,15 @@ static presto_status parse_root(parse_state *p, const presto__yaml_node *root) {
             return fail_unknown(p, entry->key, "key", known);
         parts[i] = entry;
     }
-    for (size_t i = 0; known[i] != NULL; i++)
+    for (size_t i = 0; i < 3; i++)
         if (parts[i] == NULL)
             return fail_at(p, root, "the pipeline lacks", known[i]);
     PRESTO_TRY(parse_name(p, parts[0], "name needs a name", &p->pipeline->name));
+    const presto__plugins_request plugins = {p->options->plugins, p->options->plugin_count,
+                                             parts[3], p->folder};
+    PRESTO_TRY(presto__plugins_take(p->pipeline, &plugins, p->err));
     PRESTO_TRY(parse_source(p, parts[1]));
     return parse_steps(p, parts[2]);
-}
-
-static presto_status copy_text(parse_state *p, const char *text, size_t length,
-                               const char **copy_out) {
-    char *copy = presto_arena_alloc(&p->pipeline->arena, length + 1, 1);
-    if (copy == NULL)
-        return presto_fail_memory(p->err, length + 1);
-    memcpy(copy, text, length);
-    copy[length] = '\0';
-    *copy_out = copy;
-    return PRESTO_OK;
 }
 
 /* Absolute, so that a dataset's pipeline finds its models from any working folder. */
@@ -285,33 +341,6 @@ static presto_status find_folder(parse_state *p, const char *file) {
     presto_status status = copy_text(p, real, strlen(real), &p->folder);
     free(real);
     return status;
-}
-
-static presto_status take_own_steps(parse_state *p) {
-    const presto_pipeline_options *options = p->options;
-    presto_pipeline *pipeline = p->pipeline;
-    presto_error *err = p->err;
-    if (options == NULL || options->step_count == 0)
-        return PRESTO_OK;
-    size_t bytes = options->step_count * sizeof(const presto_step_type *);
-    pipeline->own_steps =
-        presto_arena_alloc(&pipeline->arena, bytes, _Alignof(const presto_step_type *));
-    if (pipeline->own_steps == NULL)
-        return presto_fail_memory(err, bytes);
-    for (size_t i = 0; i < options->step_count; i++) {
-        const presto_step_type *type = options->steps[i];
-        if (type->abi != PRESTO_STEP_ABI)
-            return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                               "own step %zu is made for version %u of the step interface, this "
-                               "library has %d",
-                               i + 1, type->abi, PRESTO_STEP_ABI);
-        if (presto_step_find(type->name) != NULL)
-            return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                               "a step '%s' is built in: an own step needs another name",
-                               type->name);
-        pipeline->own_steps[pipeline->own_step_count++] = type;
-    }
-    return PRESTO_OK;
 }
 
 static presto_status parse_text(parse_state *p, presto_span yaml, const char *file) {
@@ -328,9 +357,29 @@ static presto_status parse_text(parse_state *p, presto_span yaml, const char *fi
     return pipeline->json != NULL ? PRESTO_OK : presto_fail_memory(p->err, 0);
 }
 
+/* ---- parsing ---- */
+
 void presto_pipeline_options_init(presto_pipeline_options *options, size_t struct_bytes) {
     const presto_pipeline_options defaults = {0};
     presto__options_give(options, struct_bytes, &defaults, sizeof defaults);
+}
+
+static presto_status parse_pipeline(parse_state *p, presto_span yaml, const char *file,
+                                    presto_pipeline **pipeline_out) {
+    presto_pipeline *pipeline = calloc(1, sizeof *pipeline);
+    if (pipeline == NULL)
+        return presto_fail_memory(p->err, sizeof *pipeline);
+    p->pipeline = pipeline;
+    pipeline->runs_code = p->options->code == PRESTO_CODE_ALWAYS ||
+                          (p->options->code == PRESTO_CODE_IF_NAMED && p->is_named);
+    presto_status status = parse_text(p, yaml, file);
+    if (status < 0) {
+        presto_error_set_file(p->err, file);
+        presto_pipeline_free(pipeline);
+        return status;
+    }
+    *pipeline_out = pipeline;
+    return PRESTO_OK;
 }
 
 presto_status presto_pipeline_parse(presto_span yaml, const char *file,
@@ -339,18 +388,18 @@ presto_status presto_pipeline_parse(presto_span yaml, const char *file,
     presto_pipeline_options taken;
     presto_pipeline_options_defaults(&taken);
     PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
-    presto_pipeline *pipeline = calloc(1, sizeof *pipeline);
-    if (pipeline == NULL)
-        return presto_fail_memory(err, sizeof *pipeline);
-    parse_state p = {.pipeline = pipeline, .options = &taken, .err = err};
-    presto_status status = parse_text(&p, yaml, file);
-    if (status < 0) {
-        presto_error_set_file(err, file);
-        presto_pipeline_free(pipeline);
-        return status;
-    }
-    *pipeline_out = pipeline;
-    return PRESTO_OK;
+    parse_state p = {.options = &taken, .err = err};
+    return parse_pipeline(&p, yaml, file, pipeline_out);
+}
+
+presto_status presto__pipeline_parse_named(presto_span yaml, const char *file,
+                                           const presto_pipeline_options *options,
+                                           presto_pipeline **pipeline_out, presto_error *err) {
+    presto_pipeline_options taken;
+    presto_pipeline_options_defaults(&taken);
+    PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
+    parse_state p = {.options = &taken, .is_named = true, .err = err};
+    return parse_pipeline(&p, yaml, file, pipeline_out);
 }
 
 void presto_pipeline_free(presto_pipeline *pipeline) {
@@ -359,6 +408,7 @@ void presto_pipeline_free(presto_pipeline *pipeline) {
     for (size_t i = 0; i < pipeline->step_count; i++)
         if (pipeline->steps[i].type->destroy != NULL)
             pipeline->steps[i].type->destroy(pipeline->steps[i].state);
+    presto__plugins_close(pipeline);
     free(pipeline->json);
     presto_arena_done(&pipeline->arena);
     free(pipeline);

@@ -55,6 +55,9 @@ void presto__yaml_error(const presto__yaml_node *node, presto_error *err, const 
 /** The value of a mapping's key, NULL if there is none. */
 presto__yaml_node *presto__yaml_get(const presto__yaml_node *mapping, const char *key);
 
+/** The tree as JSON: plain numbers and truth values as such. NULL: no memory. */
+json_t *presto__yaml_to_json(const presto__yaml_node *node);
+
 /** "a text", "a number", "true or false", "null", "a list", "a mapping": for messages. */
 const char *presto__yaml_describe(const presto__yaml_node *node);
 
@@ -116,9 +119,24 @@ typedef struct presto__pipeline_step {
     const char *reads;  /* the feature that it reads; NULL: the main one */
     const char *writes; /* and the feature that it writes; NULL: the one it reads */
     const presto_option *options;
-    void *state; /* of create(); NULL also where the build lacks the step */
+    void *state;    /* of create(); NULL also where the build lacks the step */
+    unsigned flags; /* with these options */
     size_t line;
+    const presto__yaml_node *raw; /* of a plugin's step that is not loaded: its text; else NULL */
 } presto__pipeline_step;
+
+/* ---- plugins ---- */
+
+#define PRESTO__MAX_PLUGINS 64
+#define PRESTO__PLUGIN_DIGEST_BYTES 33
+
+typedef struct presto__plugin {
+    const char *file;                         /* absolute */
+    char digest[PRESTO__PLUGIN_DIGEST_BYTES]; /* of its content, hexadecimal; "": not known */
+    bool is_given;                            /* by the caller, and not by the pipeline */
+    void *handle;                             /* of dlopen; NULL: not loaded */
+    const presto_plugin *exported;            /* NULL: not loaded */
+} presto__plugin;
 
 /* A representation but `unprocessed`. */
 typedef struct presto__representation {
@@ -130,8 +148,11 @@ struct presto_pipeline {
     presto_arena arena; /* all texts, options and arrays */
     const char *file;
     const char *name;
-    const presto_step_type **own_steps; /* of the options it was read with */
+    const presto_step_type **own_steps; /* of the options it was read with, and of plugins */
     size_t own_step_count;
+    presto__plugin *plugins;
+    size_t plugin_count;
+    bool runs_code; /* may it load its plugins and start programs? */
     char *json;
     const presto_source_type *source;
     const presto_option *source_options;
@@ -142,6 +163,35 @@ struct presto_pipeline {
     presto__representation *representations; /* number r is representations[r - 1] */
     size_t representation_count;             /* with `unprocessed` */
 };
+
+/** As presto_pipeline_parse, of a text that the caller has named and trusts. */
+presto_status presto__pipeline_parse_named(presto_span yaml, const char *file,
+                                           const presto_pipeline_options *options,
+                                           presto_pipeline **pipeline_out, presto_error *err);
+
+/** Can the pipeline have this step? The message says what is wrong with it. */
+presto_status presto__own_step_check(const presto_step_type *type, const presto_pipeline *pipeline,
+                                     presto_error *err);
+
+/** Which plugins a pipeline has. */
+typedef struct presto__plugins_request {
+    const char *const *given; /* files of the caller's */
+    size_t given_count;
+    const presto__yaml_node *named; /* of the text; NULL: none */
+    const char *folder;             /* of the text */
+} presto__plugins_request;
+
+/** Set the pipeline's plugins. Those of the caller are opened, those of the text if it may run
+ * code; their steps join own_steps. */
+presto_status presto__plugins_take(presto_pipeline *pipeline,
+                                   const presto__plugins_request *request, presto_error *err);
+void presto__plugins_close(presto_pipeline *pipeline);
+
+/** Is `type` a step of this plugin? */
+bool presto__plugin_has(const presto__plugin *plugin, const presto_step_type *type);
+
+/** The plugins that its steps come from, or may come from. NULL: no memory. */
+json_t *presto__plugins_to_json(const presto_pipeline *pipeline);
 
 /** Apply `options->set` to the tree of a pipeline; new nodes are the arena's. */
 presto_status presto__pipeline_override(presto__yaml_node *root,

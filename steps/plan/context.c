@@ -11,7 +11,7 @@
 static bool goes_to_row(const presto_step_context *context, const presto_tensor_spec *spec) {
     const presto_plan_worker *worker = context->worker;
     return context->is_last && worker->run->output != NULL && !worker->is_wide &&
-           (context->type->flags & PRESTO_STEP_SETS_FEATURES) == 0 &&
+           (context->flags & PRESTO_STEP_SETS_FEATURES) == 0 &&
            context->target == worker->run->main && spec->dtype != PRESTO_STRING &&
            (context->row_spec == NULL || presto_spec_equal(context->row_spec, spec));
 }
@@ -78,7 +78,7 @@ presto_status presto_step_text(presto_step_context *context, presto_span text,
 
 const presto_feature *presto_step_feature(presto_step_context *context, const char *name) {
     const presto_sample *sample = &context->worker->sample;
-    if ((context->type->flags & PRESTO_STEP_READS_FEATURES) == 0)
+    if ((context->flags & PRESTO_STEP_READS_FEATURES) == 0)
         return NULL;
     size_t at = presto__plan_find_feature(sample, name, 0);
     return at == SIZE_MAX ? NULL : &sample->features[at];
@@ -88,7 +88,7 @@ presto_status presto_step_set_feature(presto_step_context *context, const char *
                                       const presto_tensor *value, presto_error *err) {
     presto_plan_worker *worker = context->worker;
     size_t at = presto__plan_find_feature(&worker->sample, name, 0);
-    if ((context->type->flags & PRESTO_STEP_SETS_FEATURES) == 0)
+    if ((context->flags & PRESTO_STEP_SETS_FEATURES) == 0)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "sets the feature '%s' without saying so in its flags", name);
     if (at == context->target && at != SIZE_MAX)
@@ -98,7 +98,10 @@ presto_status presto_step_set_feature(presto_step_context *context, const char *
 }
 
 bool presto_step_is_cancelled(const presto_step_context *context) {
-    return atomic_load_explicit(&context->worker->is_cancelled, memory_order_relaxed);
+    const presto_plan_worker *worker = context->worker;
+    return atomic_load_explicit(&worker->is_cancelled, memory_order_relaxed) ||
+           (worker->options.should_stop != NULL &&
+            worker->options.should_stop(worker->options.should_stop_user));
 }
 
 presto_status presto_step_read_file(presto_step_context *context, presto_span path,

@@ -39,7 +39,7 @@ presto_status presto__plan_describe_step(const presto_plan *plan, size_t i,
                                          const presto_tensor_spec *spec, presto_buffer *lines,
                                          presto_error *err) {
     const presto__pipeline_step *step = presto__plan_step(plan, i);
-    unsigned flags = step->type->flags;
+    unsigned flags = step->flags;
     char name[64];
     snprintf(name, sizeof name, "%-16s -> ", step->type->name);
     PRESTO_TRY(append_text(lines, name, err));
@@ -50,6 +50,8 @@ presto_status presto__plan_describe_step(const presto_plan *plan, size_t i,
         PRESTO_TRY(append_text(lines, ", one thread at a time", err));
     if ((flags & PRESTO_STEP_DROPS) != 0)
         PRESTO_TRY(append_text(lines, ", may leave samples out", err));
+    if ((flags & PRESTO_STEP_RUNS_PROGRAM) != 0)
+        PRESTO_TRY(append_text(lines, ", runs a program", err));
     PRESTO_TRY(append_named(lines, ", reads ", step->reads, err));
     PRESTO_TRY(append_named(lines, ", writes ", step->writes, err));
     return append_named(lines, ", yields ", step->yields, err);

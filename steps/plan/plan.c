@@ -30,6 +30,17 @@ static presto_tensor_spec spec_of_input(const presto_plan *plan, size_t i,
     return presto__plan_step(plan, i)->reads == NULL ? *main_spec : presto__spec_unknown();
 }
 
+/* Only who names a pipeline lets it run programs. */
+static presto_status check_may_run(const presto_plan *plan, size_t i, presto_error *err) {
+    if ((presto__plan_step(plan, i)->flags & PRESTO_STEP_RUNS_PROGRAM) == 0 ||
+        plan->pipeline->runs_code)
+        return PRESTO_OK;
+    presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
+                "it runs a program, and this pipeline has not been named with --pipeline: give "
+                "--allow-commands if you trust it");
+    return fail_step(plan, i, PRESTO_ERR_UNSUPPORTED, err);
+}
+
 /* Checks each step against the spec before it; writes a line of the explanation for each. */
 static presto_status infer_steps(presto_plan *plan, presto_buffer *lines, size_t *line_ends,
                                  presto_error *err) {
@@ -40,6 +51,7 @@ static presto_status infer_steps(presto_plan *plan, presto_buffer *lines, size_t
             presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET, "%s", type->unsupported);
             return fail_step(plan, i, PRESTO_ERR_UNSUPPORTED, err);
         }
+        PRESTO_TRY(check_may_run(plan, i, err));
         presto_tensor_spec in = spec_of_input(plan, i, &plan->output);
         presto_tensor_spec out;
         presto_status status = type->infer(step->state, &in, &out, err);
@@ -49,7 +61,7 @@ static presto_status infer_steps(presto_plan *plan, presto_buffer *lines, size_t
             return fail_step(plan, i, status, err);
         if (step->reads == NULL && step->writes == NULL)
             plan->output = out;
-        plan->flags |= type->flags;
+        plan->flags |= step->flags;
         PRESTO_TRY(presto__plan_describe_step(plan, i, &out, lines, err));
         line_ends[i] = lines->bytes;
     }
@@ -148,7 +160,7 @@ const char *presto_plan_step_name(const presto_plan *plan, size_t i) {
 }
 
 unsigned presto_plan_step_flags(const presto_plan *plan, size_t i) {
-    return i < plan->step_count ? presto__plan_step(plan, i)->type->flags : 0;
+    return i < plan->step_count ? presto__plan_step(plan, i)->flags : 0;
 }
 
 const char *presto_plan_step_reads(const presto_plan *plan, size_t i) {

@@ -62,6 +62,7 @@ presto_status presto__plan_explain(presto_plan *plan, const presto_tensor_spec *
 struct presto_step_context {
     presto_plan_worker *worker;
     const presto_step_type *type;
+    unsigned flags; /* of presto_step_flag, with the step's options */
     const void *model;
     void *worker_state; /* of open_worker() */
     uint64_t stream;    /* position of the step in its pipeline */

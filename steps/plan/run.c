@@ -29,7 +29,7 @@ static presto_status call(presto_plan_worker *worker, size_t i, const presto_ten
                           presto_tensor *out, presto_error *err) {
     const presto__pipeline_step *step = presto__plan_step(worker->plan, i);
     presto_step_context *context = &worker->contexts[i];
-    if ((step->type->flags & PRESTO_STEP_SERIAL) == 0)
+    if ((step->flags & PRESTO_STEP_SERIAL) == 0)
         return step->type->run(step->state, context, in, out, err);
     pthread_mutex_lock(&worker->plan->turns[i]);
     presto_status status = step->type->run(step->state, context, in, out, err);

@@ -26,6 +26,7 @@ static presto_status open_steps(presto_plan_worker *worker, presto_error *err) {
         presto_step_context *context = &worker->contexts[i];
         context->worker = worker;
         context->type = step->type;
+        context->flags = step->flags;
         context->model = plan->models[i];
         context->stream = plan->first_step + i;
         if (step->type->open_worker == NULL)

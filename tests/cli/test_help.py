@@ -19,6 +19,10 @@ def table_of(program):
         yield name, letter.strip("'") if len(letter) == 3 else None, not rest.rstrip().endswith("NULL")
     if "CLI_SET_OPTION" in table:
         yield "set", None, True
+    if "CLI_PLUGIN_OPTION" in table:
+        yield "plugin", None, True
+    if "CLI_ALLOW_OPTION" in table:
+        yield "allow-commands", None, True
     yield from [("quiet", "q", True), ("json", None, True), ("help", "h", True), ("version", "V", True)]
 
 

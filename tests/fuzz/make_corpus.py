@@ -260,10 +260,34 @@ def put_values():
     table(0, *rows[:2], rows[2][:-9], rows[3][:20], rows[4])
 
 
+def put_replies():
+    """Of a step's worker: heads and Examples, whole and wrong."""
+    def nest(number, *parts):
+        return bytes([number << 3 | 2]) + bytes([len(b"".join(parts))]) + b"".join(parts)
+
+    def tensor(dtype, dims, content):
+        shape = b"".join(nest(2, b"\x08" + bytes([dim])) for dim in dims)
+        return nest(1, nest(1, bytes([8, dtype]) + nest(2, shape) + nest(4, content)))
+
+    def frame(*features, number=1, more=0):
+        payload = nest(1, *(nest(1, nest(1, name), nest(2, feature)) for name, feature in features)) if features else b""
+        return struct.pack("<QQ", len(payload) + more, number) + payload
+
+    value = (b"value", tensor(4, (1, 2, 3), bytes(range(6))))
+    boxes = (b"boxes", tensor(1, (1, 4), bytes(16)))
+    text = (b"text", nest(1, nest(1, b"a text")))
+    for reply in (frame(value), frame(boxes, value, text), frame(), frame((b"error", nest(1, nest(1, b"too dark")))),
+                  frame(value, number=2), frame(value, more=1), frame((b"value", tensor(1, (2, 3), bytes(24)))),
+                  frame((b"value", b"")), frame((b"value", nest(2, nest(1, bytes(8))))), frame(text), frame(value, (b"x", b"")),
+                  b"a line that somebody printed\n" * 3, struct.pack("<QQ", 10**10, 1), frame(value)[:-3]):
+        put("reply", reply)
+
+
 def main():
     put_text_files()
     put_pngs()
     put_values()
+    put_replies()
     label = (b"label", 9, 1, (), struct.pack("<q", 3))
     image = (b"image", 4, 3, (4, 6, 3), bytes(range(72)))
     texts = (b"words", 7, 0, (3,), [b"a", b"", b"three"])

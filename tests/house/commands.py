@@ -112,7 +112,8 @@ class Desk:
         (shims / "presto-sweep").write_text(f'#!/bin/sh\nexec "{prefix}/bin/presto-sweep" --samples 8 --runs 1 '
                                             '--run-time 0 --codecs none,zstd:1 "$@"\n')
         (shims / "presto-sweep").chmod(0o755)
-        self.environment = dict(os.environ, PATH=f"{shims}:{prefix}/bin:{os.environ['PATH']}", TERM="xterm")
+        self.environment = dict(os.environ, PATH=f"{shims}:{prefix}/bin:{os.environ['PATH']}", TERM="xterm",
+                                CMAKE_PREFIX_PATH=str(prefix))
         self.environment.pop("COLUMNS", None)
         self.photos = None
 

@@ -40,6 +40,18 @@ check_library() {
     mv "$data/shared"/libpresto.so* "$libdir"
 }
 
+# A plugin, built with nothing but what is installed. Without consent its step does not run.
+check_plugin() {
+    local prefix=$1 data=$2 plugin
+    plugin=$(dirname "$example")/plugin
+    cmake -S "$plugin" -B "$data/plugin" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" >"$data/log" 2>&1 &&
+        cmake --build "$data/plugin" >>"$data/log" 2>&1 || { cat "$data/log"; return 1; }
+    "$prefix/bin/presto-write" --quiet --plugin "$data/plugin/invert.so" -p "$plugin/invert.yaml" -u resized -o "$data/ours" "$data/photos"
+    "$prefix/bin/presto-load" --quiet --format null --plugin "$data/plugin/invert.so" "$data/ours"
+    if "$prefix/bin/presto-load" --quiet --format null "$data/ours" 2>"$data/log"; then return 1; fi
+    grep -q 'unknown step .invert.\|step invert' "$data/log"
+}
+
 cmake --install "$build" --prefix "$work/first" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 mkdir "$work/elsewhere"
 for prefix in "$work/first" "$work/elsewhere/moved"; do
@@ -47,4 +59,5 @@ for prefix in "$work/first" "$work/elsewhere/moved"; do
     echo "== $prefix"
     check_programs "$prefix" "$prefix.data"
     check_library "$prefix" "$prefix.data"
+    check_plugin "$prefix" "$prefix.data"
 done

@@ -24,6 +24,7 @@ ROOMS = {
     "steps/pipeline": [],
     "steps/plan": ["pipeline"],
     "steps/audio": [],
+    "steps/own": [],
     "loader/order": [],
     "loader/source": [],
     "loader/cache": ["source"],

@@ -322,8 +322,8 @@ START_TEST(unknown_steps_and_sources_name_the_nearest) {
             "unknown source type 'file'", "did you mean 'files'");
     REFUSES("name: p\nsource: {type: files}\nsteps:\n  - {step: decode-imgae}\n", "line 4",
             "unknown step 'decode-imgae'", "did you mean 'decode-image'", "random-crop");
-    REFUSES("name: p\nsource: {type: files}\nsteps:\n  - {step: command, run: [a]}\n", "line 4",
-            "unknown step 'command'", "known: read-file");
+    REFUSES("name: p\nsource: {type: files}\nsteps:\n  - {step: comet, run: [a]}\n", "line 4",
+            "unknown step 'comet'", "known: read-file");
     REFUSES("name: p\nsource: {type: files}\nsteps:\n  - {yields: x}\n", "line 4", "name");
     REFUSES("name: p\nsource: {type: files}\nsteps:\n  - read-file\n", "line 4", "mapping");
 }
@@ -472,7 +472,7 @@ START_TEST(every_option_table_is_sound) {
         const presto_source_type *type = presto_source_type_at(i);
         ck_assert_ok(presto__options_check_table(type->options, type->option_count, &err), &err);
     }
-    ck_assert_ptr_null(presto_step_find("command"));
+    ck_assert_ptr_null(presto_step_find("comet"));
 }
 END_TEST
 

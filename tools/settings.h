@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How the programs read pipelines: --set, --plugin and --allow-commands, and strategies that name a
+ * pipeline. For cli.h, which includes this.
+ */
+#ifndef PRESTO_TOOLS_SETTINGS_H
+#define PRESTO_TOOLS_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <presto/pipeline.h>
+#include <presto/sweep.h>
+
+/* The row of --set, whose argument goes to cli_add_setting(). */
+#define CLI_SET_OPTION(id)                                                                         \
+    {                                                                                              \
+        (id), "set", "STEP.OPTION=VALUE",                                                          \
+            "change an option of the pipeline, also source.OPTION=VALUE; may be given several "    \
+            "times"                                                                                \
+    }
+
+/* The row of --plugin, whose argument goes to cli_add_plugin(). */
+#define CLI_PLUGIN_OPTION(id)                                                                      \
+    {                                                                                              \
+        (id), "plugin", "FILE",                                                                    \
+            "a shared object with steps of your own, which runs its code; may be given several "   \
+            "times"                                                                                \
+    }
+
+/* The row of --allow-commands, which sets allows_code. */
+#define CLI_ALLOW_OPTION(id, where)                                                                \
+    {                                                                                              \
+        (id), "allow-commands", NULL,                                                              \
+            "let the pipeline of " where " start the programs and load the plugins that it names"  \
+    }
+
+enum { CLI_MAX_SETTINGS = 64 };
+/** How pipelines are read: the arguments of --set and --plugin, in their order. */
+typedef struct cli_settings {
+    const char *texts[CLI_MAX_SETTINGS];
+    size_t count;
+    const char *plugins[CLI_MAX_SETTINGS];
+    size_t plugin_count;
+    bool allows_code; /* --allow-commands */
+    bool is_indirect; /* a file names the pipeline, and not the user */
+} cli_settings;
+/** One more argument; too many are a usage error. */
+void cli_add_setting(cli_settings *settings, const char *text);
+void cli_add_plugin(cli_settings *settings, const char *file);
+/** The changes of a strategy file, which names the pipeline. Those given by --set come later and
+ * win. */
+void cli_settings_of_strategy(cli_settings *settings, const presto_strategy_file *strategy);
+presto_pipeline_options cli_pipeline_options(const cli_settings *settings);
+/** Load what --pipeline names; a file that cannot be read or parsed ends the program with 1. */
+presto_pipeline *cli_load_pipeline(const char *name, const cli_settings *settings);
+
+#endif
