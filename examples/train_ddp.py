@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains a small classifier in several processes: each rank gets its share of every epoch.
 
-    torchrun --nproc-per-node 2 examples/train_ddp.py photos-resized
+    torchrun --nproc_per_node 2 examples/train_ddp.py photos-resized
 """
 import sys
 

@@ -177,5 +177,9 @@ def wrap(native: _native.Batch) -> Batch:
 
 
 def sample_of(batch: Batch, row: int = 0) -> dict[str, Any]:
-    """One row of a batch: arrays, NumPy scalars, bytes."""
-    return {name: values[row] for name, values in batch.items()}
+    """One row of a batch, copied: arrays, NumPy scalars, bytes."""
+    sample = {}
+    for name, values in batch.items():
+        value = values[row]
+        sample[name] = value.copy() if isinstance(value, np.ndarray) else value
+    return sample

@@ -36,8 +36,8 @@ def _encode(name: str) -> bytes:
 class Dataset:
     """An opened input: a numbered sequence of samples. Made by presto.open().
 
-    `dataset[17]` is a dict with the features of sample 17: arrays, NumPy scalars, bytes. It is computed
-    anew each time; random steps draw as in epoch 0 with seed 0. `dataset[[3, 1, 4]]` and `dataset[0:8]` are a
+    `dataset[17]` is a dict with the features of sample 17: arrays, NumPy scalars, bytes; all are the caller's own. It is
+    computed anew each time; random steps draw as in epoch 0 with seed 0. `dataset[[3, 1, 4]]` and `dataset[0:8]` are a
     presto.Batch of these samples, in this order. Both run in the calling thread; any number of threads may call.
     For streams use presto.Loader.
 

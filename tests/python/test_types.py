@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Types: mypy --strict has nothing to say of the package, nor of a program that uses it, and finds a wrong one."""
+import pathlib
+import subprocess
+import sys
+
+from case import PythonCase, cli, main
+
+PROGRAM = """
+import json
+import presto
+
+dataset = presto.open("photos", pipeline="cv", features=["image", "label"])
+feature: presto.Feature = dataset.features["image"]
+loader = presto.Loader(dataset, batch=32, shuffle="full", epochs=3, pad={"tokens": (0, 512)}, hold="1GiB")
+for batch in loader:
+    rows: int = batch.rows
+    print(batch["image"].shape, batch.epoch, rows, feature.dtype)
+state: str = json.dumps(loader.state_dict())
+loader.load_state_dict(json.loads(state))
+try:
+    print(dataset[3]["label"], dataset[[1, 2]].numbers)
+except presto.CorruptError as error:
+    print(error.file, error.record, error.offset)
+limit: str = loader.limit
+"""
+WRONG = PROGRAM.replace("batch=32", 'batch="32"').replace("limit: str", "limit: int")
+
+
+class Types(PythonCase):
+    @classmethod
+    def setUpClass(cls):
+        cli.Case.setUpClass.__func__(cls)  # no datasets
+
+    def check(self, *paths):
+        return subprocess.run([sys.executable, "-m", "mypy", "--strict", "--config-file", cli.ROOT / "pyproject.toml",
+                               "--cache-dir", self.folder / "cache", *paths],
+                              cwd=cli.ROOT, capture_output=True, text=True, env={"PATH": "/usr/bin:/bin", "MYPYPATH": "python"})
+
+    def test_the_package_and_programs_are_clean(self):
+        good, wrong = self.folder / "good.py", self.folder / "wrong.py"
+        good.write_text(PROGRAM)
+        wrong.write_text(WRONG)
+        done = self.check(pathlib.Path("python/presto"), good)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        done = self.check(wrong)
+        self.assertEqual(done.stdout.count("error:"), 2, done.stdout)
+
+
+if __name__ == "__main__":
+    main()

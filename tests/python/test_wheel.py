@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The wheel: built from the checkout, installed into a fresh environment, and docs/python.md run there.
+
+Usage: test_wheel.py ROOT BUILD_DIR PYTHON_WITH_TORCH. The environment of this interpreter has pip, scikit-build-core, NumPy and mypy.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import zipfile
+
+TORCH_SECTION = "## PyTorch"
+
+
+def run(*command, **options):
+    done = subprocess.run([str(c) for c in command], stdin=subprocess.DEVNULL, capture_output=True, text=True, **options)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}\nexit {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def clean_environment(**more):
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PIP_"))}
+    return {**kept, "PYTHONDONTWRITEBYTECODE": "1", **more}
+
+
+def build_wheel(root, build, scratch):
+    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index",
+        "--disable-pip-version-check", "--wheel-dir", scratch, f"--config-settings=build-dir={scratch}/build",
+        f"--config-settings=cmake.define.PRESTO_BUILT={build}", root, env=clean_environment())
+    (wheel,) = scratch.glob("*.whl")
+    return wheel
+
+
+def check_wheel(wheel):
+    """One file for every later CPython, with types and licence, and nothing else."""
+    assert re.fullmatch(r"presto_loader-\d+\.\d+\.\d+-cp311-abi3-\w+\.whl", wheel.name), wheel.name
+    names = zipfile.ZipFile(wheel).namelist()
+    for name in ("presto/_native.abi3.so", "presto/_native.pyi", "presto/py.typed", "presto/torch.py"):
+        assert name in names, (name, names)
+    assert any(name.endswith("LICENSE") for name in names), names
+    assert all(name.startswith(("presto/", "presto_loader-")) for name in names), names
+
+
+def check_symbols(library):
+    """The module exports its entry only, and uses no names that CPython keeps to itself."""
+    shown = run("nm", "-D", library)
+    exported = [line.split()[-1] for line in shown.splitlines() if line.split()[-2] in "TDBR"]
+    assert exported == ["PyInit__native"], exported
+    private = re.findall(r" U (_Py(?!_Dealloc|_NoneStruct|_TrueStruct|_FalseStruct|Arg_\w+_SizeT|Object_\w+_SizeT|_BuildValue_SizeT)\w+)", shown)
+    assert not private, private
+
+
+def fresh_environment(wheel, scratch):
+    """An environment with the wheel and NumPy only; its interpreter."""
+    venv = scratch / "venv"
+    run(sys.executable, "-m", "venv", "--without-pip", venv)
+    python = venv / "bin" / "python"
+    run(sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", python, "install", "--quiet", "--no-deps",
+        "--no-index", wheel, env=clean_environment())
+    (site,) = venv.glob("lib/python3*/site-packages")
+    ours = pathlib.Path(sysconfig.get_paths()["platlib"])
+    for name in ("numpy", "numpy.libs"):
+        (site / name).symlink_to(ours / name)
+    return python, site
+
+
+def blocks(text):
+    return re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def main():
+    root, build = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
+    torch_python = sys.argv[3]
+    document = (root / "docs" / "python.md").read_text()
+    commands = re.search(r"^```console\n(.*?)^```$", document, re.MULTILINE | re.DOTALL)[1]
+    with tempfile.TemporaryDirectory(prefix="presto-wheel-") as folder:
+        scratch = pathlib.Path(folder)
+        wheel = build_wheel(root, build, scratch)
+        check_wheel(wheel)
+        python, site = fresh_environment(wheel, scratch)
+        check_symbols(site / "presto" / "_native.abi3.so")
+        tools = clean_environment(PATH=f"{build}/tools:{os.environ['PATH']}")
+        for command in re.findall(r"^\$ (.*)$", commands, re.MULTILINE):
+            run("sh", "-ec", command, cwd=scratch, env=tools)
+
+        code = blocks(document)
+        shown = run(python, "-c", code[0], cwd=scratch, env=tools)
+        assert re.fullmatch(r"600 samples, limited by .*\n", shown), shown
+        without_torch = blocks(document.partition(TORCH_SECTION)[0])
+        shown = run(python, "-c", "".join(without_torch), cwd=scratch, env=tools)
+        assert "200 Feature(dtype='float32', shape=(224, 224, 3))" in shown, shown
+        print(f"{len(without_torch)} blocks run with the wheel and NumPy")
+
+        torch_environment = clean_environment(PYTHONPATH=str(build / "python"))
+        torch_environment["PATH"] = tools["PATH"]
+        if subprocess.run([torch_python, "-c", "import torch"], capture_output=True, check=False).returncode == 0:
+            run(torch_python, "-c", "".join(code), cwd=scratch, env=torch_environment)
+            shown = run(torch_python, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", 2,
+                        root / "examples" / "train_ddp.py", "photos-resized", cwd=scratch, env=torch_environment)
+            assert re.search(r"400 samples on 2 ranks", shown), shown
+            print(f"{len(code)} blocks, and two ranks, run with PyTorch")
+
+
+if __name__ == "__main__":
+    main()
