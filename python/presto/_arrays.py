@@ -118,31 +118,44 @@ class Batch(dict[str, Any]):
     somebody holds one of them; `Ragged` where rows differ; `Bytes` for strings.
 
     Attributes:
+        rows:    number of samples.
         epoch:   number of the epoch, from 0.
         first:   position of the first row in this rank's sequence of the epoch.
         skipped: samples left out of this batch, because of errors or by a step.
-        numbers: int64 [rows]: which sample of the dataset each row is.
     """
 
-    __slots__ = ("epoch", "first", "skipped", "numbers")
+    __slots__ = ("epoch", "first", "rows", "skipped", "_numbers")
 
     epoch: int
     first: int
+    rows: int
     skipped: int
-    numbers: Any
+    _numbers: Any  # the array, or the native one that it is made from when it is asked for
 
     @classmethod
     def empty(cls) -> Batch:
         """A batch without samples."""
         batch = cls()
-        batch.epoch = batch.first = batch.skipped = 0
-        batch.numbers = np.empty(0, np.int64)
+        batch.epoch = batch.first = batch.rows = batch.skipped = 0
+        batch._numbers = np.empty(0, np.int64)
         return batch
 
     @property
-    def rows(self) -> int:
-        """Number of samples."""
-        return len(self.numbers)
+    def numbers(self) -> Any:
+        """int64 [rows]: which sample of the dataset each row is."""
+        if isinstance(self._numbers, _native.Buffer):
+            self._numbers = np.asarray(self._numbers)
+        return self._numbers
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (dict(self), (self.epoch, self.first, self.rows, self.skipped), self.numbers)
+
+
+def _rebuild(values: dict[str, Any], place: tuple[int, int, int, int], numbers: Any) -> Batch:
+    batch = Batch(values)
+    batch.epoch, batch.first, batch.rows, batch.skipped = place
+    batch._numbers = numbers
+    return batch
 
 
 def _array(values: _native.Buffer) -> Array:
@@ -171,8 +184,8 @@ def wrap(native: _native.Batch) -> Batch:
             batch[name] = Ragged(array, np.asarray(offsets), _optional(shapes))
         else:
             batch[name] = Bytes(array, np.asarray(offsets), _optional(rows))
-    batch.epoch, batch.first, _, batch.skipped = native.place
-    batch.numbers = np.asarray(native.numbers)
+    batch.epoch, batch.first, batch.rows, batch.skipped = native.place
+    batch._numbers = native.numbers
     return batch
 
 

@@ -58,8 +58,8 @@ class _TensorLoader(_Loader):
                 )
             else:  # strings are no tensors
                 batch[name] = Bytes(np.asarray(values), np.asarray(offsets), None if rows is None else np.asarray(rows))
-        batch.epoch, batch.first, _, batch.skipped = found.place
-        batch.numbers = tensor_of(found.numbers)
+        batch.epoch, batch.first, batch.rows, batch.skipped = found.place
+        batch._numbers = tensor_of(found.numbers)
         return batch
 
     def _shaped(self, name: str, tensor: torch.Tensor) -> torch.Tensor:
@@ -89,7 +89,8 @@ def _moved(value: Any, how: Any) -> Any:
 
 def _move(batch: Batch, how: Any) -> Batch:
     moved = Batch((name, _moved(value, how)) for name, value in batch.items())
-    moved.epoch, moved.first, moved.skipped, moved.numbers = batch.epoch, batch.first, batch.skipped, batch.numbers
+    moved.epoch, moved.first, moved.rows, moved.skipped = batch.epoch, batch.first, batch.rows, batch.skipped
+    moved._numbers = batch.numbers
     return moved
 
 

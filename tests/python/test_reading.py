@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Reading: the same values as presto-load's npy stream, random access, layouts, memory, figures."""
+import copy
 import gc
 import io
 import pydoc
@@ -129,6 +130,12 @@ class Reading(PythonCase):
         again = pickle.loads(pickle.dumps(dataset))
         self.assertEqual(again[[1, 2]].keys(), {"label"})
         self.assertEqual(len(again), len(dataset))
+
+    def test_batches_can_be_pickled_and_copied(self):
+        for batch in (next(iter(presto.Loader(self.stored, batch=5))), presto.open(self.stored)[[2, 1]]):
+            for again in (pickle.loads(pickle.dumps(batch)), copy.copy(batch)):
+                self.assertEqual(frozen(again), frozen(batch))
+                self.assertEqual(again.rows, batch.rows)
 
     def test_what_is_known_of_a_dataset(self):
         dataset = presto.open(self.stored)
