@@ -124,13 +124,12 @@ class Batch(dict[str, Any]):
         skipped: samples left out of this batch, because of errors or by a step.
     """
 
-    __slots__ = ("epoch", "first", "rows", "skipped", "_numbers")
-
-    epoch: int
-    first: int
-    rows: int
-    skipped: int
-    _numbers: Any  # the array, or the native one that it is made from when it is asked for
+    # A batch that another library makes anew from the dict, such as torch's DataLoader, knows no place: -1.
+    epoch: int = -1
+    first: int = -1
+    rows: int = -1
+    skipped: int = -1
+    _numbers: Any = None  # the array, or the native one that it is made from when it is asked for
 
     @classmethod
     def empty(cls) -> Batch:
