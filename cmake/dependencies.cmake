@@ -67,6 +67,7 @@ else()
   message(STATUS "eigen3 not found: what needs it is left out")
 endif()
 presto_optional(UCHARDET uchardet)
+presto_optional(UTF8PROC libutf8proc)
 
 # libsentencepiece has a C++ interface only; steps/text/sentencepiece.cc is C functions around it.
 presto_optional(SENTENCEPIECE sentencepiece)

@@ -15,6 +15,7 @@ struct presto__tokenizer_scratch {
     presto_buffer repaired;
     bool with_special;
     presto_buffer spaced; /* the last one of the pieces that a space was put before */
+    presto_buffer normalized, points;
 };
 
 typedef struct encoding {
@@ -43,6 +44,8 @@ void presto__tokenizer_scratch_free(presto__tokenizer_scratch *scratch) {
     presto__bpe_scratch_free(scratch->bpe);
     presto_buffer_done(&scratch->repaired);
     presto_buffer_done(&scratch->spaced);
+    presto_buffer_done(&scratch->normalized);
+    presto_buffer_done(&scratch->points);
     free(scratch);
 }
 
@@ -156,6 +159,23 @@ static size_t end_of_space(presto_span text, size_t start) {
     return (size_t)(at - text.data);
 }
 
+static presto_status take_added(encoding *e, size_t round, presto_span text, presto_error *err);
+
+/* What stands between the added tokens that are found first, in the normal form. */
+static presto_status take_normalized(encoding *e, presto_span text, presto_error *err) {
+    presto_buffer *normalized = &e->scratch->normalized;
+    if (!e->tokenizer->normalizes)
+        return take_added(e, 1, text, err);
+    normalized->bytes = 0;
+    PRESTO_TRY(
+        presto__unicode_normalize(e->tokenizer->form, text, &e->scratch->points, normalized, err));
+    return take_added(e, 1, presto_buffer_span(normalized), err);
+}
+
+static presto_status take_rest(encoding *e, size_t round, presto_span text, presto_error *err) {
+    return round == 0 ? take_normalized(e, text, err) : take_added(e, round + 1, text, err);
+}
+
 /* Round 0 and 1: the two sets of added tokens; what they leave is split. */
 static presto_status take_added(encoding *e, size_t round, presto_span text, presto_error *err) {
     const presto__added_tokens *tokens = &e->tokenizer->added[round < 2 ? round : 0];
@@ -174,11 +194,11 @@ static presto_status take_added(encoding *e, size_t round, presto_span text, pre
             start = done;
         if (token->strips_right)
             end = end_of_space(text, end);
-        PRESTO_TRY(take_added(e, round + 1, presto_span_of(text.data + done, start - done), err));
+        PRESTO_TRY(take_rest(e, round, presto_span_of(text.data + done, start - done), err));
         PRESTO_TRY(presto_buffer_append(e->ids, presto_span_of(&token->id, sizeof token->id), err));
         done = end;
     }
-    return take_added(e, round + 1, presto_span_of(text.data + done, text.bytes - done), err);
+    return take_rest(e, round, presto_span_of(text.data + done, text.bytes - done), err);
 }
 
 presto_status presto__tokenizer_encode(const presto__tokenizer *tokenizer,

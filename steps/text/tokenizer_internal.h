@@ -8,8 +8,10 @@
 
 #include "byte_bpe_internal.h"
 #include "pattern_internal.h"
+#include "unicode_forms_internal.h"
 
 enum {
+
     PRESTO__TOKENIZER_MAX_SPLITS = 8,
     PRESTO__TOKENIZER_MAX_SPECIAL = 64,
     PRESTO__TOKENIZER_MAX_ADDED = 65536
@@ -41,6 +43,8 @@ typedef struct presto__tokenizer {
     /* Those that are found first, and those that are found in the rest. */
     presto__added_tokens added[2];
     presto_buffer added_texts;
+    bool normalizes; /* what stands between those found first, and the texts of the others */
+    presto__form form;
     presto__text_split *splits;
     size_t split_count;
     int32_t before[PRESTO__TOKENIZER_MAX_SPECIAL]; /* ids around each text */

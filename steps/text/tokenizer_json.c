@@ -233,10 +233,43 @@ static presto_status take_pre_tokenizers(presto__tokenizer *t, const json_t *nod
 
 /* ---- the whole ---- */
 
+static presto_status take_form(presto__tokenizer *t, const json_t *node, presto_error *err) {
+    static const char *const names[] = {[PRESTO__FORM_NFC] = "NFC",
+                                        [PRESTO__FORM_NFD] = "NFD",
+                                        [PRESTO__FORM_NFKC] = "NFKC",
+                                        [PRESTO__FORM_NFKD] = "NFKD"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (!is_kind(node, names[i]))
+            continue;
+        if (!presto__unicode_forms_built())
+            return presto__json_fail(err, PRESTO_ERR_UNSUPPORTED,
+                                     "its normalizer needs libutf8proc, which this build lacks");
+        if (t->normalizes)
+            return presto__json_fail(err, PRESTO_ERR_UNSUPPORTED,
+                                     "several normalizers are not supported");
+        t->normalizes = true;
+        t->form = (presto__form)i;
+        return PRESTO_OK;
+    }
+    return fail_kind(err, "normalizer", node);
+}
+
+static presto_status take_normalizers(presto__tokenizer *t, const json_t *node, presto_error *err) {
+    const json_t *items = json_object_get(node, "normalizers");
+    size_t i;
+    json_t *item;
+    if (is_absent(node))
+        return PRESTO_OK;
+    if (!is_kind(node, "Sequence") || !json_is_array(items))
+        return take_form(t, node, err);
+    json_array_foreach(items, i, item) {
+        PRESTO_TRY(take_form(t, item, err));
+    }
+    return PRESTO_OK;
+}
+
 static presto_status check_rest(const json_t *json, presto_error *err) {
-    const json_t *normalizer = json_object_get(json, "normalizer");
     const char *version = json_string_value(json_object_get(json, "version"));
-    const json_t *normalizers = json_object_get(normalizer, "normalizers");
     if (version != NULL && strcmp(version, "1.0") != 0)
         return presto__json_fail(err, PRESTO_ERR_UNSUPPORTED, "its version is not 1.0");
     if (!is_absent(json_object_get(json, "truncation")))
@@ -244,14 +277,12 @@ static presto_status check_rest(const json_t *json, presto_error *err) {
     if (!is_absent(json_object_get(json, "padding")))
         return presto__json_fail(err, PRESTO_ERR_UNSUPPORTED,
                                  "padding is not supported; batches are padded by --pad");
-    if (!is_absent(normalizer) && !(is_kind(normalizer, "Sequence") && json_is_array(normalizers) &&
-                                    json_array_size(normalizers) == 0))
-        return fail_kind(err, "normalizer", normalizer);
     return PRESTO_OK;
 }
 
 presto_status presto__tokenizer_take(presto__tokenizer *t, const json_t *json, presto_error *err) {
     PRESTO_TRY(check_rest(json, err));
+    PRESTO_TRY(take_normalizers(t, json_object_get(json, "normalizer"), err));
     PRESTO_TRY(take_model(t, json_object_get(json, "model"), err));
     PRESTO_TRY(take_pre_tokenizers(t, json_object_get(json, "pre_tokenizer"), err));
     PRESTO_TRY(presto__added_take(t, json_object_get(json, "added_tokens"), err));

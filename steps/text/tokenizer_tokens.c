@@ -78,6 +78,21 @@ static presto_status check_id(const presto__tokenizer *t, const presto__added_to
                        (const char *)token->text.data, token->id, id);
 }
 
+/* Text grows so many times at most: U+FDFA, 3 bytes, is 33 bytes in NFKC. */
+enum { MOST_GROWTH = 11 };
+
+/* Found in text that is in the normal form, it is looked for in that form. */
+static presto_status normalize_token(presto__tokenizer *t, presto_span *text_io,
+                                     presto_error *err) {
+    presto_buffer points = {0};
+    size_t at = t->added_texts.bytes; /* reserved: does not move */
+    presto_status status =
+        presto__unicode_normalize(t->form, *text_io, &points, &t->added_texts, err);
+    *text_io = presto_span_of(t->added_texts.data + at, t->added_texts.bytes - at);
+    presto_buffer_done(&points);
+    return status;
+}
+
 static presto_status take_added(presto__tokenizer *t, const json_t *node, int32_t *next_io,
                                 presto_error *err) {
     const json_t *text = json_object_get(node, "content"), *id = json_object_get(node, "id");
@@ -99,7 +114,10 @@ static presto_status take_added(presto__tokenizer *t, const json_t *node, int32_
         &t->added_texts, presto_span_of(json_string_value(text), json_string_length(text)), err));
     token.text = presto_span_of(t->added_texts.data + at, t->added_texts.bytes - at);
     PRESTO_TRY(check_id(t, &token, next_io, err));
-    presto__added_tokens *set = &t->added[json_is_true(json_object_get(node, "normalized"))];
+    bool is_normalized = json_is_true(json_object_get(node, "normalized"));
+    if (is_normalized && t->normalizes)
+        PRESTO_TRY(normalize_token(t, &token.text, err));
+    presto__added_tokens *set = &t->added[is_normalized];
     set->items[set->count++] = token;
     return PRESTO_OK;
 }
@@ -113,7 +131,7 @@ presto_status presto__added_take(presto__tokenizer *t, const json_t *list, prest
     json_array_foreach(list, i, node) {
         bytes += json_string_length(json_object_get(node, "content"));
     }
-    PRESTO_TRY(presto_buffer_reserve(&t->added_texts, bytes, err));
+    PRESTO_TRY(presto_buffer_reserve(&t->added_texts, bytes * (1 + MOST_GROWTH), err));
     for (i = 0; i < 2; i++) {
         t->added[i].items = calloc(count + 1, sizeof *t->added[i].items);
         if (t->added[i].items == NULL)

@@ -17,7 +17,7 @@ import tempfile
 import numpy
 import safetensors.numpy
 import sentencepiece
-from tokenizers import AddedToken, ByteLevelBPETokenizer, Regex, Tokenizer, models, pre_tokenizers, processors, trainers
+from tokenizers import AddedToken, ByteLevelBPETokenizer, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
 import npy_stream
 from mixed_text import mixed
@@ -113,6 +113,9 @@ BYTE_LEVEL = {
     "digits": (pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=False), pre_tokenizers.ByteLevel()]), {}),
     "removed": (split_then_bytes(pre_tokenizers.Split("e", "removed"), pre_tokenizers.Split(Regex(r"\S+"), "removed", invert=True)), {}),
     "possessive": (split_then_bytes(isolated(POSSESSIVE)), {}),
+    **{f"qwen, {form}": (split_then_bytes(isolated(LLAMA3)), {
+        "normalizer": getattr(normalizers, form)(), "special": ["<|endoftext|>", "<s>\u0301"], "added": ["\ufb03", "don't", "e\u0301\u0323"]})
+       for form in ("NFC", "NFD", "NFKC", "NFKD")},
     "no split": (pre_tokenizers.ByteLevel(use_regex=False), {}),
     "unknown": (pre_tokenizers.ByteLevel(add_prefix_space=False), {"alphabet": False, "unknown": "<unk>"}),
     "unknown, joined": (pre_tokenizers.ByteLevel(add_prefix_space=False), {"alphabet": False, "unknown": "<unk>", "fuse": True}),
@@ -124,6 +127,8 @@ def train_byte_level(train, pre_tokenizer, choices):
     unknown = choices.get("unknown")
     tokenizer = Tokenizer(models.BPE(unk_token=unknown, fuse_unk=choices.get("fuse", False), ignore_merges=choices.get("ignore_merges", False)))
     tokenizer.pre_tokenizer = pre_tokenizer
+    if "normalizer" in choices:
+        tokenizer.normalizer = choices["normalizer"]
     alphabet = pre_tokenizers.ByteLevel.alphabet() if choices.get("alphabet", True) else []
     special = choices.get("special", []) + ([unknown] if unknown else [])
     tokenizer.train([str(train)], trainers.BpeTrainer(vocab_size=900, special_tokens=special, initial_alphabet=alphabet, show_progress=False,
