@@ -2,7 +2,7 @@
 /*
  * Image files: any bytes are refused or decoded, and a plan that decodes only what a crop keeps
  * gives the same bytes, or the same failure, as one that decodes everything. The length
- * chooses the channels, so that image files are seeds as they are.
+ * chooses the channels and the steps, so that image files are seeds as they are.
  */
 #include <presto/pipeline.h>
 
@@ -25,8 +25,9 @@ static void require(bool truth) {
         abort();
 }
 
-static void runner_open(runner *r, int channels, bool no_fusion) {
-    char yaml[256];
+/* `steps` has a %d for the channels. */
+static void runner_open(runner *r, const char *steps, int channels, bool no_fusion) {
+    char yaml[256], tail[200];
     presto_error err;
     presto_plan_options options = {.struct_bytes = sizeof options,
                                    .first_step = 1,
@@ -34,11 +35,12 @@ static void runner_open(runner *r, int channels, bool no_fusion) {
                                    .in = &string_spec,
                                    .no_fusion = no_fusion};
     presto_plan_worker_options worker = {.struct_bytes = sizeof worker, .arena = &r->arena};
-    snprintf(yaml, sizeof yaml,
-             "{name: f, source: {type: files}, steps: [{step: read-file}, "
-             "{step: decode-image, channels: %d, max-bytes: 1MiB}, "
-             "{step: random-crop, height: 3, width: 4}]}",
-             channels);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    snprintf(tail, sizeof tail, steps, channels);
+#pragma GCC diagnostic pop
+    snprintf(yaml, sizeof yaml, "{name: f, source: {type: files}, steps: [{step: read-file}, %s]}",
+             tail);
     require(presto_pipeline_parse(presto_span_of_text(yaml), "f", NULL, &r->pipeline, &err) >= 0);
     require(presto_plan_new(r->pipeline, &options, &r->plan, &err) >= 0);
     require(presto_plan_worker_new(r->plan, &worker, &r->worker, &err) >= 0);
@@ -64,11 +66,17 @@ static presto_status runner_run(runner *r, const presto_span *bytes, presto_tens
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     static const int channels[] = {3, 0, 1, 4};
+    static const char *const steps[] = {
+        "{step: decode-image, channels: %d, max-bytes: 1MiB}, "
+        "{step: random-crop, height: 3, width: 4}",
+        "{step: decode-image, channels: %d, max-bytes: 1MiB, orient: exif, scale: auto}, "
+        "{step: random-resized-crop, height: 3, width: 4}"};
     int wanted = channels[bytes & 3];
+    const char *chosen = steps[bytes >> 2 & 1];
     presto_span image = presto_span_of(data, bytes);
     runner fused = {0}, plain = {0};
-    runner_open(&fused, wanted, false);
-    runner_open(&plain, wanted, true);
+    runner_open(&fused, chosen, wanted, false);
+    runner_open(&plain, chosen, wanted, true);
     presto_tensor a, b;
     presto_error a_err, b_err;
     presto_status status = runner_run(&fused, &image, &a, &a_err);

@@ -124,7 +124,8 @@ static bool compare(rig *fused, rig *plain, const rig_options *options, presto_s
 }
 
 /* `steps` end in a random crop; many images, and some windows of each. */
-static void check(const char *steps, uint64_t stream, unsigned images) {
+static void check(const char *steps, uint64_t stream, unsigned most_images) {
+    unsigned images = (unsigned)presto_check_rounds(most_images);
     presto_rng rng;
     presto_rng_key key = {presto_check_seed(), 0, 0, stream};
     presto_rng_init(&rng, &key);

@@ -167,15 +167,25 @@ START_TEST(images_as_stored_give_the_same_fused) {
 }
 END_TEST
 
-START_TEST(damaged_images_fail_the_same_way_fused) {
+START_TEST(resized_crops_give_the_same_fused) {
     load_images();
+    check_order("{step: decode-image}, {step: random-resized-crop, height: %d, width: %d}", 20);
+    check_order("{step: decode-image, channels: 0, orient: exif, scale: auto}, "
+                "{step: random-resized-crop, height: %d, width: %d, scale: [0.01, 1]}",
+                20);
+    check_order("{step: decode-image}, {step: resize-image, min-side: 100}, {step: center-pixels}, "
+                "{step: random-resized-crop, height: %d, width: %d}, {step: horizontal-flip}",
+                10);
+}
+END_TEST
+
+/* Both plans on damaged copies of the images. */
+static void check_damaged(const char *steps) {
     presto_rng rng;
     presto_rng_key key = {presto_check_seed(), 0, 0, 8};
     presto_rng_init(&rng, &key);
     rig fused, plain;
     presto_error err;
-    const char *steps = "{step: decode-image}, {step: resize-image, min-side: 40}, "
-                        "{step: random-crop, height: 20, width: 20}";
     ck_assert_ok(rig_open(&fused, steps, &string_spec, false, &err), &err);
     ck_assert_ok(rig_open(&plain, steps, &string_spec, true, &err), &err);
     for (size_t i = 0; i < presto_check_rounds(1500); i++) {
@@ -196,6 +206,14 @@ START_TEST(damaged_images_fail_the_same_way_fused) {
     }
     rig_close(&fused);
     rig_close(&plain);
+}
+
+START_TEST(damaged_images_fail_the_same_way_fused) {
+    load_images();
+    check_damaged("{step: decode-image}, {step: resize-image, min-side: 40}, "
+                  "{step: random-crop, height: 20, width: 20}");
+    check_damaged("{step: decode-image, orient: exif, scale: auto}, "
+                  "{step: random-resized-crop, size: 20}");
 }
 END_TEST
 
@@ -230,8 +248,8 @@ int main(void) {
         decode_and_crop_give_the_same_fused,          grey_decoding_and_crop_give_the_same_fused,
         decode_resize_and_crop_give_the_same_fused,   the_paper_order_gives_the_same_fused,
         resizing_floats_and_grey_give_the_same_fused, normalizing_gives_the_same_fused,
-        images_as_stored_give_the_same_fused,         damaged_images_fail_the_same_way_fused,
-        a_fused_plan_starts_at_stored_tensors_too,
+        images_as_stored_give_the_same_fused,         resized_crops_give_the_same_fused,
+        damaged_images_fail_the_same_way_fused,       a_fused_plan_starts_at_stored_tensors_too,
     };
     return presto_check_main("windows", tests, sizeof tests / sizeof tests[0], 240);
 }
