@@ -27,7 +27,7 @@ static void require(bool truth) {
 
 /* `steps` has a %d for the channels. */
 static void runner_open(runner *r, const char *steps, int channels, bool no_fusion) {
-    char yaml[256], tail[200];
+    char yaml[300], tail[200];
     presto_error err;
     presto_plan_options options = {.struct_bytes = sizeof options,
                                    .first_step = 1,
