@@ -12,6 +12,7 @@
 #include "../base/file_internal.h"
 #include "../base/options_internal.h"
 #include "engine/engine_internal.h"
+#include "source/source_internal.h"
 #include "stream_internal.h"
 
 void presto_stream_options_init(presto_stream_options *options, size_t struct_bytes) {
@@ -136,21 +137,57 @@ static presto_status open_dataset(presto_stream *stream, const char *const *path
     shard.map = options->map;
     shard.tolerate =
         options->loader != NULL && options->loader->errors.policy == PRESTO_ON_ERROR_SKIP;
-    PRESTO_TRY(presto_dataset_open(paths, path_count, &shard, &stream->dataset, err));
-    return options->raw_records ? presto_source_open_records(stream->dataset, &stream->source, err)
-                                : presto_source_open_dataset(stream->dataset, &stream->source, err);
+    return presto_dataset_open(paths, path_count, &shard, &stream->dataset, err);
+}
+
+static bool takes_records(const presto_stream *stream) {
+    return presto_pipeline_source(stream->pipeline)->takes_records;
+}
+
+/* All steps, from what the pipeline's source gives. */
+static presto_status plan_all(presto_stream *stream, const presto_stream_options *options,
+                              presto_error *err) {
+    presto_tensor_spec spec = presto_source_main_spec(stream->source);
+    return make_plan(stream, PRESTO_UNPROCESSED, options, &spec, err);
+}
+
+/* The named pipeline, or the text of a dataset's; both from the representation `from`. */
+static presto_status load_pipeline(presto_stream *stream, const char *dir,
+                                   const presto_stream_options *options, presto_error *err) {
+    presto_pipeline_options reading;
+    presto_pipeline_options_defaults(&reading);
+    PRESTO_TRY(presto__options_take(&reading, sizeof reading, options->pipeline_options, err));
+    size_t from_bytes = options->from == NULL ? 0 : strlen(options->from) + sizeof "from=";
+    const char **set = malloc((reading.set_count + 1) * sizeof *set + from_bytes);
+    if (set == NULL)
+        return presto_fail_memory(err, (reading.set_count + 1) * sizeof *set + from_bytes);
+    if (reading.set_count > 0)
+        memcpy(set, reading.set, reading.set_count * sizeof *set);
+    if (options->from != NULL) {
+        char *text = (char *)(set + reading.set_count + 1);
+        snprintf(text, from_bytes, "from=%s", options->from);
+        set[reading.set_count++] = text;
+    }
+    reading.set = set;
+    presto_status status =
+        options->pipeline != NULL
+            ? presto_pipeline_load(options->pipeline, &reading, &stream->pipeline, err)
+            : presto_pipeline_parse(
+                  presto_span_of_text(presto_dataset_get_info(stream->dataset)->pipeline_json), dir,
+                  &reading, &stream->pipeline, err);
+    free(set);
+    return status;
 }
 
 /* The stored samples have run through the steps before the split: these must be the same. */
-static presto_status check_continues(const presto_stream *stream, const char *dir,
-                                     const presto_stream_options *options, presto_error *err) {
+static presto_status fail_other(const presto_stream *stream, const char *dir,
+                                const presto_stream_options *options, presto_error *err) {
     const presto_dataset_info *info = presto_dataset_get_info(stream->dataset);
-    bool continues = true;
-    if (options->from == NULL && info->pipeline_json != NULL && info->split != NULL)
-        PRESTO_TRY(presto_pipeline_continues(stream->pipeline, info->pipeline_json, info->split,
-                                             &continues, err));
-    if (continues)
-        return PRESTO_OK;
+    if (info->pipeline_json == NULL || info->split == NULL)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "%s does not say which representation of pipeline %s it holds: give "
+                           "--from REPRESENTATION",
+                           dir, presto_pipeline_name(stream->pipeline));
     if (options->pipeline == NULL)
         return presto_fail(
             err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
@@ -162,81 +199,53 @@ static presto_status check_continues(const presto_stream *stream, const char *di
                        dir, options->pipeline);
 }
 
-/* The pipeline of a dataset: its own, or the named one. Up to the split, both must be the same,
- * unless `from` says what the dataset holds. */
-static presto_status load_own_pipeline(presto_stream *stream, const char *dir,
-                                       const presto_stream_options *options, presto_error *err) {
-    const presto_dataset_info *info = presto_dataset_get_info(stream->dataset);
-    const presto_pipeline_options *reading = options->pipeline_options;
-    if (options->pipeline == NULL && info->pipeline_json == NULL)
-        return PRESTO_OK;
-    if (options->pipeline == NULL)
-        PRESTO_TRY(presto_pipeline_parse(presto_span_of_text(info->pipeline_json), dir, reading,
-                                         &stream->pipeline, err));
-    else
-        PRESTO_TRY(presto_pipeline_load(options->pipeline, reading, &stream->pipeline, err));
-    return check_continues(stream, dir, options, err);
-}
-
+/*
+ * A dataset goes on after its split if it was made by this pipeline. Else its records are the
+ * source, if the pipeline takes records.
+ */
 static presto_status open_own(presto_stream *stream, const char *const *paths, size_t path_count,
                               const presto_stream_options *options, presto_error *err) {
     if (path_count > 1)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "%s is a whole dataset and must be the only input", paths[0]);
     PRESTO_TRY(open_dataset(stream, paths, path_count, options, err));
-    PRESTO_TRY(load_own_pipeline(stream, paths[0], options, err));
     const presto_dataset_info *info = presto_dataset_get_info(stream->dataset);
-    const char *from = options->from != NULL ? options->from : info->split;
-    if (stream->pipeline == NULL || from == NULL) {
-        if (options->to == NULL)
-            return PRESTO_OK;
+    if (options->pipeline == NULL && (info->pipeline_json == NULL || info->split == NULL)) {
+        const char *word = options->from != NULL ? options->from : options->to;
+        if (word == NULL)
+            return presto_source_open_dataset(stream->dataset, &stream->source, err);
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "%s does not say which pipeline it belongs to, so that '%s' means "
                            "nothing",
-                           paths[0], options->to);
+                           paths[0], word);
     }
+    bool continues = false;
+    PRESTO_TRY(load_pipeline(stream, paths[0], options, err));
+    if (info->pipeline_json != NULL && info->split != NULL)
+        PRESTO_TRY(presto_pipeline_continues(stream->pipeline, info->pipeline_json, info->split,
+                                             &continues, err));
+    if (!continues && takes_records(stream)) {
+        PRESTO_TRY(presto__tfrecord_open(stream->pipeline, stream->dataset, &stream->source, err));
+        return plan_all(stream, options, err);
+    }
+    if (!continues)
+        return fail_other(stream, paths[0], options, err);
+    PRESTO_TRY(presto_source_open_dataset(stream->dataset, &stream->source, err));
     presto_tensor_spec spec = presto_source_main_spec(stream->source);
-    return make_plan(stream, from, options, &spec, err);
-}
-
-/* The spec at `from`, as far as the pipeline alone tells. */
-static presto_status infer_spec(const presto_pipeline *pipeline, const char *from,
-                                presto_tensor_spec *spec_out, presto_error *err) {
-    size_t representation = 0;
-    PRESTO_TRY(presto__find_representation(pipeline, from, &representation, err));
-    presto_plan *plan = NULL;
-    presto_plan_options options = {
-        .struct_bytes = sizeof options,
-        .last_step = presto_pipeline_representation_steps(pipeline, representation),
-        .in = presto_pipeline_source_output(pipeline)};
-    PRESTO_TRY(presto_plan_new(pipeline, &options, &plan, err));
-    *spec_out = *presto_plan_output(plan);
-    presto_plan_free(plan);
-    return PRESTO_OK;
-}
-
-static presto_status open_foreign(presto_stream *stream, const char *const *paths,
-                                  size_t path_count, const presto_stream_options *options,
-                                  presto_error *err) {
-    PRESTO_TRY(open_dataset(stream, paths, path_count, options, err));
-    if (options->pipeline == NULL)
-        return PRESTO_OK;
-    PRESTO_TRY(
-        presto_pipeline_load(options->pipeline, options->pipeline_options, &stream->pipeline, err));
-    presto_tensor_spec spec;
-    PRESTO_TRY(infer_spec(stream->pipeline, options->from, &spec, err));
-    const presto_option *feature = presto_pipeline_source_option(stream->pipeline, "feature");
-    PRESTO_TRY(presto__source_set_main(stream->source, feature->text, &spec, err));
-    return make_plan(stream, options->from, options, &spec, err);
+    return make_plan(stream, info->split, options, &spec, err);
 }
 
 static presto_status open_raw(presto_stream *stream, const char *const *paths, size_t path_count,
                               const presto_stream_options *options, presto_error *err) {
-    PRESTO_TRY(
-        presto_pipeline_load(options->pipeline, options->pipeline_options, &stream->pipeline, err));
-    PRESTO_TRY(presto_source_open_raw(stream->pipeline, paths, path_count, &stream->source, err));
-    presto_tensor_spec spec = presto_source_main_spec(stream->source);
-    return make_plan(stream, PRESTO_UNPROCESSED, options, &spec, err);
+    PRESTO_TRY(load_pipeline(stream, NULL, options, err));
+    if (takes_records(stream)) {
+        PRESTO_TRY(open_dataset(stream, paths, path_count, options, err));
+        PRESTO_TRY(presto__tfrecord_open(stream->pipeline, stream->dataset, &stream->source, err));
+    } else {
+        PRESTO_TRY(
+            presto_source_open_raw(stream->pipeline, paths, path_count, &stream->source, err));
+    }
+    return plan_all(stream, options, err);
 }
 
 /* Records as they are stored, of a dataset or of files. */
@@ -248,7 +257,8 @@ static presto_status open_records(presto_stream *stream, const char *const *path
                            "raw records run through no steps: name no pipeline");
     if (path_count == 0)
         return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET, "no input is given");
-    return open_dataset(stream, paths, path_count, options, err);
+    PRESTO_TRY(open_dataset(stream, paths, path_count, options, err));
+    return presto_source_open_records(stream->dataset, &stream->source, err);
 }
 
 static presto_status open_stream(presto_stream *stream, const char *const *paths, size_t path_count,
@@ -275,9 +285,10 @@ static presto_status open_stream(presto_stream *stream, const char *const *paths
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "'%s' is a representation of which pipeline?",
                            options->from != NULL ? options->from : options->to);
-    if (is_raw)
+    if (options->pipeline != NULL)
         return open_raw(stream, paths, path_count, options, err);
-    return open_foreign(stream, paths, path_count, options, err);
+    PRESTO_TRY(open_dataset(stream, paths, path_count, options, err));
+    return presto_source_open_dataset(stream->dataset, &stream->source, err);
 }
 
 presto_status presto_stream_open_sized(const char *const *paths, size_t path_count,

@@ -42,9 +42,25 @@ presto_pipeline_options cli_pipeline_options(const cli_settings *settings) {
                                                                      : PRESTO_CODE_IF_NAMED};
 }
 
+/* A wrong name is told as for other options. What else is wrong is told by who loads it. */
+static void check_from(const char *name, const cli_settings *settings) {
+    presto_pipeline *whole = NULL;
+    const char *from = NULL;
+    for (size_t i = 0; i < settings->count; i++)
+        if (strncmp(settings->texts[i], "from=", 5) == 0)
+            from = settings->texts[i] + 5;
+    const presto_pipeline_options reading = {.struct_bytes = sizeof reading,
+                                             .code = PRESTO_CODE_NEVER};
+    if (from == NULL || presto_pipeline_load(name, &reading, &whole, NULL) < 0)
+        return;
+    cli_check_representation(whole, "--from", from, false);
+    presto_pipeline_free(whole);
+}
+
 presto_pipeline *cli_load_pipeline(const char *name, const cli_settings *settings) {
     presto_error err;
     presto_pipeline *pipeline = NULL;
+    check_from(name, settings);
     presto_pipeline_options options = cli_pipeline_options(settings);
     presto_status status = presto_pipeline_load(name, &options, &pipeline, &err);
     if (status == PRESTO_ERR_NOT_FOUND && err.file[0] == '\0')

@@ -12,9 +12,11 @@
 #include <getopt.h>
 
 #include "cli.h"
+#include "record_options.h"
 
 enum {
     OPT_FROM = CLI_LONG,
+    OPT_FEATURE,
     OPT_TO,
     OPT_SHUFFLE,
     OPT_SEED,
@@ -55,8 +57,9 @@ static const cli_option options[] = {
     CLI_SET_OPTION(OPT_SET),
     CLI_PLUGIN_OPTION(OPT_PLUGIN),
     CLI_ALLOW_OPTION(OPT_ALLOW, "a dataset or a strategy"),
-    {OPT_FROM, "from", "REPRESENTATION",
-     "what such TFRecords hold; the steps after it run [default: no steps]"},
+    CLI_RECORD_OPTIONS(OPT_FROM, OPT_FEATURE,
+                       "what such TFRecords hold; the steps after it run [default: as the "
+                       "pipeline's source says; without a pipeline, no steps]"),
     {OPT_TO, "to", "REPRESENTATION", "stop there [default: the end of the pipeline]"},
     {OPT_STRATEGY, "strategy", "FILE",
      "threads, batch, seed and pipeline from presto-sweep's strategy.yaml; options given here win"},
@@ -246,6 +249,9 @@ static void parse_input_option(load *l, int id, const char *text) {
         l->reading = cli_pipeline_options(&l->settings);
     } else if (id == OPT_FROM) {
         l->input.from = text;
+    } else if (id == OPT_FEATURE) {
+        cli_set_record_option(&l->settings, false, text);
+        l->reading = cli_pipeline_options(&l->settings);
     } else if (id == OPT_TO) {
         l->input.to = text;
     } else if (id == OPT_STRATEGY) {
@@ -375,6 +381,10 @@ static void check_mix(const load *l, int argc) {
 
 /* Refuse options that contradict each other, before any work. */
 static void check_options(load *l, int argc, char **argv) {
+    if (l->input.from != NULL && l->input.pipeline != NULL) {
+        cli_set_record_option(&l->settings, true, l->input.from);
+        l->reading = cli_pipeline_options(&l->settings);
+    }
     if (l->mix_count > 0)
         check_mix(l, argc);
     else

@@ -32,7 +32,10 @@ presto_status load_apply_strategy(load *l, presto_error *err) {
 
 void load_check_strategy(const load *l, const presto_stream *stream) {
     const presto_strategy_file *wanted = &l->strategy;
-    if (stream->dataset == NULL || !presto_dataset_is_ours(stream->dataset))
+    bool is_source = stream->pipeline != NULL &&
+                     presto_pipeline_source(stream->pipeline)->takes_records &&
+                     strcmp(wanted->split, PRESTO_UNPROCESSED) == 0;
+    if (stream->dataset == NULL || !presto_dataset_is_ours(stream->dataset) || is_source)
         return;
     const presto_dataset_info *info = presto_dataset_get_info(stream->dataset);
     const char *split = info->split != NULL ? info->split : "nothing known";

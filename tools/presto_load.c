@@ -19,8 +19,6 @@ static void check_names(const load *l) {
     if (l->input.pipeline == NULL)
         return;
     presto_pipeline *pipeline = cli_load_pipeline(l->input.pipeline, &l->settings);
-    if (l->input.from != NULL)
-        cli_check_representation(pipeline, "--from", l->input.from, false);
     if (l->input.to != NULL)
         cli_check_representation(pipeline, "--to", l->input.to, false);
     presto_pipeline_free(pipeline);

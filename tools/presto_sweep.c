@@ -19,6 +19,7 @@
 #include <presto/sweep.h>
 
 #include "cli.h"
+#include "record_options.h"
 #include "table.h"
 
 enum {
@@ -31,6 +32,8 @@ enum {
     OPT_RUN_TIME,
     OPT_SET,
     OPT_PLUGIN,
+    OPT_FROM,
+    OPT_FEATURE,
     OPT_WEIGHTS,
     OPT_SEED,
     OPT_MEASURE,
@@ -57,6 +60,9 @@ static const cli_option options[] = {
     {'p', "pipeline", "NAME|FILE", "the pipeline"},
     CLI_SET_OPTION(OPT_SET),
     CLI_PLUGIN_OPTION(OPT_PLUGIN),
+    CLI_RECORD_OPTIONS(OPT_FROM, OPT_FEATURE,
+                       "the sources are TFRecords, or a dataset, that hold this one; the steps "
+                       "after it run"),
     {OPT_SPLITS, "splits", "A,B,...",
      "representations to store [default: all that can be, and unprocessed]"},
     {OPT_CODECS, "codecs", "A,B,...",
@@ -244,6 +250,10 @@ static void parse_option(sweep_job *s, int id, const char *text) {
         break;
     case OPT_SET:
         cli_add_setting(&s->settings, text);
+        break;
+    case OPT_FROM:
+    case OPT_FEATURE:
+        cli_set_record_option(&s->settings, id == OPT_FROM, text);
         break;
     case OPT_SPLITS:
         free(s->splits);

@@ -16,6 +16,7 @@
 
 #include "cli.h"
 #include "error_report.h"
+#include "record_options.h"
 
 enum {
     OPT_FILE_COMPRESSION = CLI_LONG,
@@ -31,6 +32,8 @@ enum {
     OPT_SET,
     OPT_PLUGIN,
     OPT_ALLOW,
+    OPT_FROM,
+    OPT_FEATURE,
     OPT_SHARD_BYTES,
     MAX_THREADS = 1024,
 };
@@ -41,6 +44,9 @@ static const cli_option options[] = {
     CLI_SET_OPTION(OPT_SET),
     CLI_PLUGIN_OPTION(OPT_PLUGIN),
     CLI_ALLOW_OPTION(OPT_ALLOW, "a strategy"),
+    CLI_RECORD_OPTIONS(OPT_FROM, OPT_FEATURE,
+                       "the sources are TFRecords, or a dataset, that hold this one; the steps "
+                       "after it run"),
     {'u', "up-to", "REPRESENTATION",
      "store this one [default: the last that no random step comes before]"},
     {'c', "codec", "CODEC[:LEVEL]",
@@ -115,6 +121,8 @@ static presto_file_compression parse_file_compression(const char *text) {
 static void parse_setting(write_job *w, int id, const char *text) {
     if (id == OPT_SET)
         cli_add_setting(&w->settings, text);
+    else if (id == OPT_FROM || id == OPT_FEATURE)
+        cli_set_record_option(&w->settings, id == OPT_FROM, text);
     else if (id == OPT_PLUGIN)
         cli_add_plugin(&w->settings, text);
     else if (id == OPT_ALLOW)

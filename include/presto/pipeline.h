@@ -30,6 +30,7 @@ typedef struct presto_source_type {
      * them, unless the source says `yields: NAME`. NULL: its samples are paths. */
     const char *yields;
     bool takes_no_paths; /* it makes its samples */
+    bool takes_records;  /* its paths are TFRecords, or a dataset */
 } presto_source_type;
 
 PRESTO_API const presto_source_type *presto_source_type_at(size_t i);
@@ -51,7 +52,9 @@ typedef struct presto_pipeline_options {
     /**
      * Changes to what the text says, each "STEP.OPTION=VALUE" or "source.OPTION=VALUE", VALUE as it
      * would stand in YAML. A step that the pipeline has several times is named with its place among
-     * them: "resize-image[2].height=64". Default: none
+     * them: "resize-image[2].height=64". "from=REPRESENTATION": the input is TFRecords that hold
+     * that representation; a source of type tfrecord, whose options "source.OPTION=VALUE" then sets,
+     * takes the place of the source and of the steps up to there. Default: none
      */
     const char *const *set;
     size_t set_count;
@@ -140,6 +143,12 @@ PRESTO_API unsigned presto_pipeline_step_flags(const presto_pipeline *pipeline, 
 
 /** What the pipeline's source gives, as far as its options tell. Owned by the pipeline. */
 PRESTO_API const presto_tensor_spec *presto_pipeline_source_output(const presto_pipeline *pipeline);
+
+/**
+ * With "from=" in presto_pipeline_options.set: the name that the source of the text has for the
+ * feature that the steps work on. Else NULL. Owned by the pipeline.
+ */
+PRESTO_API const char *presto_pipeline_usual_feature(const presto_pipeline *pipeline);
 
 /**
  * Representations: number 0 is "unprocessed", the source itself; then what a source of values

@@ -54,8 +54,7 @@ static presto_status open_dataset(presto__conversion *job, const char *const *pa
     presto_shard_options shard;
     presto_shard_options_defaults(&shard);
     shard.tolerate = job->options->errors.policy == PRESTO_ON_ERROR_SKIP;
-    PRESTO_TRY(presto_dataset_open(paths, path_count, &shard, &job->dataset, err));
-    return presto_source_open_dataset(job->dataset, &job->source, err);
+    return presto_dataset_open(paths, path_count, &shard, &job->dataset, err);
 }
 
 static presto_status open_input(presto__conversion *job, const char *const *paths,
@@ -64,19 +63,24 @@ static presto_status open_input(presto__conversion *job, const char *const *path
     if (path_count == 1)
         PRESTO_TRY(presto__path_is_dataset(paths[0], &is_dataset, err));
     *first_step_out = 0;
-    if (!is_dataset)
+    bool takes_records = presto_pipeline_source(job->pipeline)->takes_records;
+    if (!is_dataset && (!takes_records || path_count == 0))
         return presto_source_open_raw(job->pipeline, paths, path_count, &job->source, err);
-    PRESTO_TRY(open_dataset(job, paths, 1, err));
+    PRESTO_TRY(open_dataset(job, paths, path_count, err));
     const presto_dataset_info *info = presto_dataset_get_info(job->dataset);
     bool matches = false;
     if (info->pipeline_json != NULL && info->split != NULL)
         PRESTO_TRY(presto_pipeline_continues(job->pipeline, info->pipeline_json, info->split,
                                              &matches, err));
+    if (!matches && takes_records)
+        return presto__tfrecord_open(job->pipeline, job->dataset, &job->source, err);
     if (!matches)
         return presto_fail(
             err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-            "%s was not made by the pipeline %s, so that its steps cannot go on there", paths[0],
-            presto_pipeline_name(job->pipeline));
+            "%s was not made by the pipeline %s, so that its steps cannot go on there; to run that "
+            "one's steps on it, give --from with the representation that it holds",
+            paths[0], presto_pipeline_name(job->pipeline));
+    PRESTO_TRY(presto_source_open_dataset(job->dataset, &job->source, err));
     size_t representation = 0;
     PRESTO_TRY(presto__find_representation(job->pipeline, info->split, &representation, err));
     *first_step_out = presto_pipeline_representation_steps(job->pipeline, representation);
@@ -146,6 +150,7 @@ static presto_status prepare_records(presto__conversion *job, const char *const 
     if (codec != NULL) /* an unknown codec is reported before a missing input */
         PRESTO_TRY(presto_codec_parse(codec, &job->codec, err));
     PRESTO_TRY(open_dataset(job, paths, path_count, err));
+    PRESTO_TRY(presto_source_open_dataset(job->dataset, &job->source, err));
     const presto_dataset_info *info = presto_dataset_get_info(job->dataset);
     if (codec == NULL)
         PRESTO_TRY(presto_codec_parse(info->codec, &job->codec, err));

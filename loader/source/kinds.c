@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* All kinds of raw source. Their options are in steps/pipeline/source_types.c. */
+#include <stdio.h>
+
+#include "../../records/dataset/dataset_internal.h"
 #include "source_internal.h"
+
+/* Names looked at before giving up. */
+#define MOST_NAMES 10000
 
 static const presto__source_kind *const kinds[] = {
     &presto__source_files,        &presto__source_hdf5,        &presto__source_synthetic,
     &presto__source_common_voice, &presto__source_librispeech, &presto__source_tar,
+    &presto__source_tfrecord,
 };
 #define KIND_COUNT (sizeof kinds / sizeof kinds[0])
 
@@ -13,6 +20,33 @@ const presto__source_kind *presto__source_kind_find(const char *name) {
         if (strcmp(kinds[i]->name, name) == 0)
             return kinds[i];
     return NULL;
+}
+
+typedef struct records_search {
+    presto__listing listing;
+    size_t names;
+} records_search;
+
+static bool has_seen_enough(void *user) {
+    records_search *search = user;
+    return search->listing.count > 0 || ++search->names > MOST_NAMES;
+}
+
+/* Nothing fits the source. Are there TFRecords, for which another source is needed? */
+static void advise(const char *const *paths, size_t path_count, presto_error *err) {
+    for (size_t i = 0; err != NULL && i < path_count; i++) {
+        records_search search = {.listing = {.should_stop = has_seen_enough}};
+        search.listing.should_stop_user = &search;
+        (void)presto__listing_of(&paths[i], 1, &search.listing, NULL);
+        size_t used = strlen(err->message);
+        bool found = search.listing.count > 0;
+        if (found)
+            snprintf(err->message + used, sizeof err->message - used,
+                     "; it holds TFRecords: say with --from which representation they are");
+        presto__listing_done(&search.listing);
+        if (found)
+            return;
+    }
 }
 
 presto_status presto_source_open_raw(const presto_pipeline *pipeline, const char *const *paths,
@@ -30,5 +64,8 @@ presto_status presto_source_open_raw(const presto_pipeline *pipeline, const char
                            name);
     if (!type->takes_no_paths && path_count == 0)
         return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET, "no path is given");
-    return kind->open(pipeline, paths, path_count, source_out, err);
+    presto_status status = kind->open(pipeline, paths, path_count, source_out, err);
+    if (status == PRESTO_ERR_NOT_FOUND && !type->takes_records)
+        advise(paths, path_count, err);
+    return status;
 }

@@ -52,6 +52,7 @@ typedef struct presto__reader {
     bool aligns;         /* set by the worker: tensors are to be aligned in the blocks read */
     size_t align_at;     /* where in a record the largest tensor starts, as seen so far */
     const presto_arena *grower; /* the worker's, which lives as long; asked before blocks grow */
+    void *own;                  /* of a kind that reads by the hooks of another one */
 } presto__reader;
 
 /** A record as it stands in the file, and the serialized Example that it holds. */
@@ -158,9 +159,19 @@ extern const presto__source_kind presto__source_synthetic;
 extern const presto__source_kind presto__source_common_voice;
 extern const presto__source_kind presto__source_librispeech;
 extern const presto__source_kind presto__source_tar;
+extern const presto__source_kind presto__source_tfrecord;
 
 /** NULL: there is no such kind. */
 const presto__source_kind *presto__source_kind_find(const char *name);
+
+/**
+ * The source of a pipeline whose type takes records, over a dataset that is open. The dataset is
+ * borrowed and must outlive the source.
+ * Returns: as presto__source_kind.open; PRESTO_ERR_ARGUMENT if it is not known what the steps work
+ *          on, or if the records have no feature that the pipeline names.
+ */
+presto_status presto__tfrecord_open(const presto_pipeline *pipeline, presto_dataset *dataset,
+                                    presto_source **source_out, presto_error *err);
 
 /** Frees what the base struct owns. */
 void presto__source_done(presto_source *source);

@@ -36,6 +36,10 @@ const presto_tensor_spec *presto_pipeline_source_output(const presto_pipeline *p
     return &pipeline->source_output;
 }
 
+const char *presto_pipeline_usual_feature(const presto_pipeline *pipeline) {
+    return pipeline->usual_feature;
+}
+
 size_t presto_pipeline_step_count(const presto_pipeline *pipeline) {
     return pipeline->step_count;
 }

@@ -2,13 +2,15 @@
 /*
  * --set STEP.OPTION=VALUE: changes the tree of a pipeline before it is parsed. So a changed option
  * is checked, completed and recorded like one in the text. `source.type` puts another kind of source
- * in front of the same steps.
+ * in front of the same steps. --set from=REPRESENTATION makes another source, which from.c puts into
+ * the parsed pipeline; source.OPTION is then an option of that one.
  */
 #include <stdlib.h>
 
 #include "pipeline_internal.h"
 
 #define SOURCE "source"
+#define FROM "from="
 
 /* The words of one argument; all are the arena's. */
 typedef struct change {
@@ -144,8 +146,25 @@ static void change_type(presto__yaml_node *source, const presto__yaml_node *to) 
     }
 }
 
-static presto_status apply(presto__yaml_node *root, const char *argument, presto_arena *arena,
-                           presto_error *err) {
+presto_status presto__yaml_put(presto__yaml_node *mapping, const char *name,
+                               presto__yaml_node *value, presto_arena *arena, presto_error *err) {
+    presto__yaml_node *key = presto_arena_alloc(arena, sizeof *key, _Alignof(presto__yaml_node));
+    if (key == NULL)
+        return presto_fail_memory(err, sizeof *key);
+    *key = (presto__yaml_node){
+        .kind = PRESTO__YAML_SCALAR, .set = value->set, .text = name, .is_plain = true};
+    value->key = key;
+    presto__yaml_node **at = &mapping->first;
+    while (*at != NULL && strcmp((*at)->key->text, name) != 0)
+        at = &(*at)->next;
+    mapping->count += *at == NULL;
+    value->next = *at == NULL ? NULL : (*at)->next;
+    *at = value;
+    return PRESTO_OK;
+}
+
+static presto_status apply(presto__yaml_node *root, presto__yaml_node *source, const char *argument,
+                           presto_arena *arena, presto_error *err) {
     change wanted;
     PRESTO_TRY(parse_change(argument, arena, &wanted, err));
     bool is_source = strcmp(wanted.owner, SOURCE) == 0,
@@ -153,38 +172,69 @@ static presto_status apply(presto__yaml_node *root, const char *argument, presto
     if (strcmp(wanted.option, "step") == 0 || strcmp(wanted.option, "yields") == 0 ||
         (is_type && !is_source))
         return fail_change(argument, "only options can be set", err);
-    presto__yaml_node *owner = presto__yaml_get(root, SOURCE);
+    presto__yaml_node *owner = source;
     if (!is_source)
         PRESTO_TRY(find_step(root, &wanted, &owner, err));
     if (owner == NULL || owner->kind != PRESTO__YAML_MAPPING)
         return PRESTO_OK; /* parsing reports what is wrong with the text */
     presto__yaml_node *value = NULL;
     PRESTO_TRY(parse_value(&wanted, arena, &value, err));
-    presto__yaml_node *key = presto_arena_alloc(arena, sizeof *key, _Alignof(presto__yaml_node));
-    if (key == NULL)
-        return presto_fail_memory(err, sizeof *key);
-    *key =
-        (presto__yaml_node){.kind = PRESTO__YAML_SCALAR, .text = wanted.option, .is_plain = true};
-    mark_set(key, argument);
     mark_set(value, argument);
-    value->key = key;
     if (is_type)
         change_type(owner, value);
-    presto__yaml_node **at = &owner->first;
-    while (*at != NULL && strcmp((*at)->key->text, wanted.option) != 0)
-        at = &(*at)->next;
-    owner->count += *at == NULL;
-    value->next = *at == NULL ? NULL : (*at)->next;
-    *at = value;
+    return presto__yaml_put(owner, wanted.option, value, arena, err);
+}
+
+/* ---- from=REPRESENTATION ---- */
+
+static bool is_from(const char *argument) {
+    return strncmp(argument, FROM, sizeof FROM - 1) == 0;
+}
+
+/* The last one that is given counts. NULL: none, or the source itself. */
+static const char *find_from(const presto_pipeline_options *options) {
+    const char *found = NULL;
+    for (size_t i = 0; i < options->set_count; i++)
+        if (is_from(options->set[i]))
+            found = options->set[i];
+    return found == NULL || strcmp(found + sizeof FROM - 1, PRESTO_UNPROCESSED) == 0 ? NULL : found;
+}
+
+/* The mapping {type: tfrecord, yields: REPRESENTATION}. */
+static presto_status make_records(const char *argument, size_t line, presto_arena *arena,
+                                  presto__yaml_node **records_out, presto_error *err) {
+    presto__yaml_node *nodes =
+        presto_arena_alloc(arena, 3 * sizeof *nodes, _Alignof(presto__yaml_node));
+    if (nodes == NULL)
+        return presto_fail_memory(err, 3 * sizeof *nodes);
+    const presto__yaml_node text = {
+        .kind = PRESTO__YAML_SCALAR, .line = line, .set = argument, .is_plain = true};
+    nodes[0] = (presto__yaml_node){.kind = PRESTO__YAML_MAPPING, .line = line, .set = argument};
+    nodes[1] = nodes[2] = text;
+    nodes[1].text = "tfrecord";
+    PRESTO_TRY(presto__yaml_put(&nodes[0], "type", &nodes[1], arena, err));
+    char *name = NULL;
+    PRESTO_TRY(copy_words(argument + sizeof FROM - 1, arena, &name, err));
+    nodes[2].text = name;
+    PRESTO_TRY(presto__yaml_put(&nodes[0], "yields", &nodes[2], arena, err));
+    *records_out = nodes;
     return PRESTO_OK;
 }
 
 presto_status presto__pipeline_override(presto__yaml_node *root,
                                         const presto_pipeline_options *options, presto_arena *arena,
-                                        presto_error *err) {
+                                        presto__yaml_node **records_out, presto_error *err) {
+    *records_out = NULL;
     if (options == NULL || root->kind != PRESTO__YAML_MAPPING)
         return PRESTO_OK;
+    presto__yaml_node *source = presto__yaml_get(root, SOURCE);
+    const char *from = find_from(options);
+    if (from != NULL) {
+        PRESTO_TRY(make_records(from, root->line, arena, records_out, err));
+        source = *records_out;
+    }
     for (size_t i = 0; i < options->set_count; i++)
-        PRESTO_TRY(apply(root, options->set[i], arena, err));
+        if (!is_from(options->set[i]))
+            PRESTO_TRY(apply(root, source, options->set[i], arena, err));
     return PRESTO_OK;
 }

@@ -132,6 +132,8 @@ static presto_status parse_source(parse_state *p, const presto__yaml_node *node)
         if (status < 0)
             return prefix_line(p, node->line, owner, status);
     }
+    const presto_option *behind = presto_pipeline_source_option(p->pipeline, "steps-behind");
+    p->pipeline->steps_behind = behind == NULL ? 0 : (size_t)behind->integer;
     return name_source_output(p, node);
 }
 
@@ -343,15 +345,38 @@ static presto_status find_folder(parse_state *p, const char *file) {
     return status;
 }
 
+/* Records that hold a representation take the place of the source and of the steps up to there. */
+static presto_status start_from(parse_state *p, presto__yaml_node *records) {
+    presto_pipeline *pipeline = p->pipeline;
+    const presto_option *feature = presto_pipeline_source_option(pipeline, "feature");
+    PRESTO_TRY(presto__pipeline_cut(pipeline, presto__yaml_get(records, "yields")->text, p->err));
+    const presto_tensor_spec spec = pipeline->source_output;
+    char *count = presto_arena_alloc(&pipeline->arena, 24, 1);
+    presto__yaml_node *node =
+        presto_arena_alloc(&pipeline->arena, sizeof *node, _Alignof(presto__yaml_node));
+    if (count == NULL || node == NULL)
+        return presto_fail_memory(p->err, sizeof *node);
+    snprintf(count, 24, "%zu", pipeline->steps_behind);
+    *node = (presto__yaml_node){
+        .kind = PRESTO__YAML_SCALAR, .set = records->set, .text = count, .is_plain = true};
+    PRESTO_TRY(presto__yaml_put(records, "steps-behind", node, &pipeline->arena, p->err));
+    PRESTO_TRY(parse_source(p, records));
+    pipeline->source_output = spec;
+    pipeline->usual_feature = feature == NULL ? NULL : feature->text;
+    return PRESTO_OK;
+}
+
 static presto_status parse_text(parse_state *p, presto_span yaml, const char *file) {
     presto_pipeline *pipeline = p->pipeline;
     PRESTO_TRY(copy_text(p, file, strlen(file), &pipeline->file));
     PRESTO_TRY(find_folder(p, file));
     PRESTO_TRY(take_own_steps(p));
-    presto__yaml_node *root = NULL;
+    presto__yaml_node *root = NULL, *records = NULL;
     PRESTO_TRY(presto__yaml_parse(yaml, &pipeline->arena, &root, p->err));
-    PRESTO_TRY(presto__pipeline_override(root, p->options, &pipeline->arena, p->err));
+    PRESTO_TRY(presto__pipeline_override(root, p->options, &pipeline->arena, &records, p->err));
     PRESTO_TRY(parse_root(p, root));
+    if (records != NULL)
+        PRESTO_TRY(start_from(p, records));
     PRESTO_TRY(presto__pipeline_look_ahead(pipeline, p->err));
     pipeline->json = presto__pipeline_to_json(pipeline);
     return pipeline->json != NULL ? PRESTO_OK : presto_fail_memory(p->err, 0);

@@ -58,6 +58,10 @@ presto__yaml_node *presto__yaml_get(const presto__yaml_node *mapping, const char
 /** The tree as JSON: plain numbers and truth values as such. NULL: no memory. */
 json_t *presto__yaml_to_json(const presto__yaml_node *node);
 
+/** Give the mapping this value of the key `name`, in place of the one that it may have. */
+presto_status presto__yaml_put(presto__yaml_node *mapping, const char *name,
+                               presto__yaml_node *value, presto_arena *arena, presto_error *err);
+
 /** "a text", "a number", "true or false", "null", "a list", "a mapping": for messages. */
 const char *presto__yaml_describe(const presto__yaml_node *node);
 
@@ -158,6 +162,9 @@ struct presto_pipeline {
     const presto_option *source_options;
     presto_tensor_spec source_output;
     const char *source_yields; /* NULL: its samples are paths */
+    size_t steps_behind;       /* that ran on its samples before: random steps draw as if they
+                                  were part of this pipeline */
+    const char *usual_feature; /* of the source in whose place "from=" put another; NULL: none */
     presto__pipeline_step *steps;
     size_t step_count;
     presto__representation *representations; /* number r is representations[r - 1] */
@@ -193,10 +200,20 @@ bool presto__plugin_has(const presto__plugin *plugin, const presto_step_type *ty
 /** The plugins that its steps come from, or may come from. NULL: no memory. */
 json_t *presto__plugins_to_json(const presto_pipeline *pipeline);
 
-/** Apply `options->set` to the tree of a pipeline; new nodes are the arena's. */
+/**
+ * Apply `options->set` to the tree of a pipeline; new nodes are the arena's. *records_out is the
+ * source that "from=" puts in the place of the text's, after the text has been parsed; NULL: none.
+ */
 presto_status presto__pipeline_override(presto__yaml_node *root,
                                         const presto_pipeline_options *options, presto_arena *arena,
-                                        presto_error *err);
+                                        presto__yaml_node **records_out, presto_error *err);
+
+/**
+ * Leave out the steps up to the representation `from`, which is then number 1, and what the source
+ * gives. They count as behind it. The caller puts another source in.
+ * Returns: PRESTO_OK; PRESTO_ERR_SYNTAX if there is no such representation.
+ */
+presto_status presto__pipeline_cut(presto_pipeline *pipeline, const char *from, presto_error *err);
 
 /** Give steps the options that depend on the steps after them: those of decode-image with
  * `scale: auto`. Once all steps are there. PRESTO_ERR_MEMORY. */

@@ -339,6 +339,58 @@ static presto_status check_tar(const presto_option *options, presto_error *err) 
     return check_feature(options[TAR_FEATURE].text, err);
 }
 
+/* ---- tfrecord ---- */
+
+enum { RECORD_FEATURE, RECORD_LABEL, RECORD_FEATURES, RECORD_CODEC, RECORD_BEHIND, RECORD_COUNT };
+
+static const presto_option_type record_options[] = {
+    [RECORD_FEATURE] = {.name = "feature",
+                        .kind = PRESTO_OPTION_TEXT,
+                        .help = "name of the feature that the steps work on, such as "
+                                "image/encoded; a dataset that presto-write made says it itself, "
+                                "and where there is only one, it is that one"},
+    [RECORD_LABEL] = {.name = "label",
+                      .kind = PRESTO_OPTION_TEXT,
+                      .default_text = "none",
+                      .help = "the feature that becomes `label`, such as image/class/label; none: "
+                              "no feature is renamed"},
+    [RECORD_FEATURES] = {.name = "features",
+                         .kind = PRESTO_OPTION_TEXT_LIST,
+                         .help = "other features that come along, by their names in the records; "
+                                 "without this option, all"},
+    [RECORD_CODEC] = {.name = "codec",
+                      .kind = PRESTO_OPTION_TEXT,
+                      .help = "how each record of another program is compressed: zlib, gzip, zstd, "
+                              "...; a dataset that presto-write made says it itself"},
+    [RECORD_BEHIND] = {.name = "steps-behind",
+                       .kind = PRESTO_OPTION_INT,
+                       .default_text = "0",
+                       .minimum = 0,
+                       .maximum = PRESTO__PIPELINE_MAX_STEPS,
+                       .unit = "steps",
+                       .help = "set by --from: the steps that it leaves out, so that random steps "
+                               "draw the same numbers as in the whole pipeline"},
+};
+
+static presto_status check_records(const presto_option *options, presto_error *err) {
+    const presto_option *feature = &options[RECORD_FEATURE], *list = &options[RECORD_FEATURES];
+    const char *label = options[RECORD_LABEL].text;
+    bool has_label = strcmp(label, "none") != 0;
+    if (label[0] == '\0' || (feature->is_set && feature->text[0] == '\0'))
+        return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
+                           "options 'feature' and 'label' need the name of a feature");
+    if (feature->is_set && has_label &&
+        (strcmp(feature->text, label) == 0 || strcmp(feature->text, "label") == 0))
+        return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
+                           "option 'feature' is '%s', which the label is or is called",
+                           feature->text);
+    for (size_t i = 0; i < list->text_count; i++)
+        if (list->texts[i][0] == '\0')
+            return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
+                               "option 'features' has an empty name");
+    return PRESTO_OK;
+}
+
 static const presto_source_type types[] = {
     {
         .name = "files",
@@ -406,6 +458,19 @@ static const presto_source_type types[] = {
         .option_count = TAR_COUNT,
         .output = {PRESTO_STRING, 0, {0}},
         .check = check_tar,
+    },
+    {
+        .name = "tfrecord",
+        .summary = "TFRecord files that hold `tf.train.Example`s, of any program, plain or "
+                   "compressed as a whole (.gz); folders are searched for them recursively. Or a "
+                   "dataset that presto-write made. `--from REPRESENTATION` puts this source in "
+                   "the place of the source of any pipeline.",
+        .options = record_options,
+        .option_count = RECORD_COUNT,
+        .output = {PRESTO_DTYPE_UNKNOWN, -1, {0}},
+        .check = check_records,
+        .yields = "concatenated",
+        .takes_records = true,
     },
 };
 #define TYPE_COUNT (sizeof types / sizeof types[0])

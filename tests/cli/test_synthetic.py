@@ -54,7 +54,8 @@ class Synthetic(Case):
             self.assert_usage(run("presto-load", "-p", pipeline), "SOURCE) is missing")
             self.assert_usage(run("presto-write", "-p", pipeline, "-o", "x"), "SOURCE is missing")
             self.assert_usage(run("presto-sweep", "-p", pipeline, "-o", "x"), "SOURCE is missing")
-        self.assert_fails(run("presto-load", "-p", "synthetic", "--from", "generated"), 1, "no input is given")
+            self.assert_usage(run("presto-load", "-p", pipeline, "--from", "decoded"), "SOURCE) is missing")
+        self.assert_usage(run("presto-load", "-p", "synthetic", "--from", "generated"), "SOURCE) is missing")
 
     def test_help_lists_the_built_in_pipelines(self):
         for program in ("presto-load", "presto-write", "presto-sweep"):

@@ -8,7 +8,8 @@ in a scratch folder with the photos that README's first command makes.
 A fenced block marked `console` is a session: lines that start with "$ " are commands (a trailing backslash goes on), the lines after a
 command are its output. In them a number stands for any number, " ... " for anything within the line and a line "..." for any
 lines. All blocks of a document run in one folder, in order. Commands stand in such blocks, or in `code spans`: a span may also
-name a command that still lacks its operands.
+name a command that still lacks its operands. Each row of the table of docs/data.md has one whole command, which runs on the data that
+samples.py makes; those of presto-write run as presto-load, too.
 
 Usage: commands.py ROOT BUILD_DIR
 """
@@ -24,6 +25,8 @@ import tempfile
 import fcntl
 import termios
 import threading
+
+import samples
 
 NUMBER = r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?"
 PROGRAMS = ["presto-make-photos", "presto-sweep", "presto-write", "presto-load", "presto-inspect"]
@@ -171,8 +174,29 @@ def run_document(desk, path):
             desk.fail(f"{name}:{number}", command, code, shown, "\n".join(expected))
     if desk.photos is None:
         desk.photos = folder / "photos"
+    if path.name == "data.md":
+        return run_rows(desk, name, text, folder)
     for span in sorted(set(re.findall(rf"`({PROGRAM} [^`]*)`", text))):
         check_named(desk, name, " ".join(span.split()), folder)
+
+
+def run_rows(desk, name, text, folder):
+    samples.make(folder)
+    for command in re.findall(rf"made by `({PROGRAM} [^`]*)`", text):
+        desk.expect(name, command, folder)
+    rows = [line for line in text.splitlines() if line.startswith("| ")][2:]
+    for row in rows:
+        spans = re.findall(r"`([^`]*)`", row)
+        if len(spans) != 1 or not re.match(PROGRAM, spans[0]):
+            desk.fail(name, row, "none", "a row without one command\n")
+            continue
+        shutil.rmtree(folder / "out", ignore_errors=True)
+        desk.expect(name, spans[0], folder)
+        if spans[0].startswith("presto-write "):
+            online = re.sub(r" -u \S+", "", spans[0].replace("presto-write", "presto-load --format null").replace(" -o out", ""))
+            desk.expect(name, online, folder)
+    if len(rows) < 10:
+        desk.fail(name, "the table", "none", f"{len(rows)} rows\n")
 
 
 def check_named(desk, where, command, folder):

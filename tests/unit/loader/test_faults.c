@@ -27,7 +27,8 @@ static char *base;
 static unsigned threads;
 static uint64_t shard_bytes; /* 0: two shards */
 static presto_file_compression file_compression;
-static bool recodes; /* the whole dataset, instead of converting the photos */
+static bool recodes;                /* the whole dataset, instead of converting the photos */
+static presto_pipeline *on_records; /* NULL: converts the photos; else the records of `bare` */
 
 static const char *in_base(const char *name) {
     static char paths[4][700];
@@ -38,7 +39,7 @@ static const char *in_base(const char *name) {
 }
 
 static presto_status convert(const char *to, bool resume) {
-    const char *paths[] = {in_base(recodes ? "whole" : "photos")};
+    const char *paths[] = {in_base(recodes ? "whole" : on_records != NULL ? "bare" : "photos")};
     presto_convert_options options;
     presto_convert_result result;
     presto_convert_options_defaults(&options);
@@ -49,7 +50,7 @@ static presto_status convert(const char *to, bool resume) {
     options.file_compression = file_compression;
     options.threads = threads;
     options.resume = resume;
-    options.pipeline = recodes ? NULL : pipeline;
+    options.pipeline = recodes ? NULL : on_records != NULL ? on_records : pipeline;
     options.dir = in_base(to);
     return presto_convert(paths, 1, &options, &result, &err);
 }
@@ -66,7 +67,23 @@ static void set_up(unsigned with_threads) {
     ck_assert_ok(convert("whole", false), &err);
 }
 
+/* The records of `whole` without a word about what they hold, and a pipeline that takes them. */
+static void set_up_records(unsigned with_threads) {
+    static const char *const set[] = {"from=decoded", "source.codec=zlib", "source.label=label",
+                                      "source.features=[key]"};
+    char command[2400];
+    set_up(with_threads);
+    snprintf(command, sizeof command, "cp -r %s/whole %s/bare && rm %s/bare/dataset.json", base,
+             base, base);
+    ck_assert_int_eq(system(command), 0);
+    const presto_pipeline_options reading = {
+        .struct_bytes = sizeof reading, .set = set, .set_count = 4};
+    ck_assert_ok(presto_pipeline_load("cv", &reading, &on_records, &err), &err);
+}
+
 static void tear_down(void) {
+    presto_pipeline_free(on_records);
+    on_records = NULL;
     presto_pipeline_free(pipeline);
     presto_check_remove_tree(base);
     free(base);
@@ -142,6 +159,15 @@ START_TEST(recoding_survives_every_failure) {
 }
 END_TEST
 
+START_TEST(a_conversion_of_records_survives_every_failure) {
+    set_up_records(0);
+    ck_assert_ok(convert("stored", false), &err);
+    for (int i = 0; i < KINDS; i++)
+        fail_conversions(all_kinds[i], "stored");
+    tear_down();
+}
+END_TEST
+
 START_TEST(a_conversion_of_several_shards_at_once_survives_every_failure) {
     file_compression = PRESTO_FILE_GZIP;
     set_up(2);
@@ -155,8 +181,9 @@ END_TEST
 
 typedef struct streaming {
     const char *from;
-    bool raw;   /* the source, not the dataset made of it */
-    bool mixes; /* it with itself */
+    bool raw;     /* the source, not the dataset made of it */
+    bool records; /* the source is records of others */
+    bool mixes;   /* it with itself */
     presto_output_kind output;
     presto_shuffle_kind shuffle;
 } streaming;
@@ -198,9 +225,14 @@ static presto_status stream_once(const streaming *how, uint64_t *samples) {
     presto_stream_options input;
     presto_loader_options options;
     presto_loader *loader = NULL;
+    static const char *const set[] = {"source.codec=zlib"};
+    const presto_pipeline_options reading = {
+        .struct_bytes = sizeof reading, .set = set, .set_count = how->records};
     presto_stream_options_defaults(&input);
     input.loader = &options;
     input.pipeline = how->raw ? "cv" : NULL;
+    input.pipeline_options = &reading;
+    input.from = how->records ? "decoded" : NULL;
     input.to = "decoded";
     presto_loader_options_defaults(&options);
     options.threads = threads;
@@ -243,20 +275,21 @@ static void fail_all_streams(void) {
          .mixes = true,
          .output = PRESTO_OUTPUT_BATCHES,
          .shuffle = PRESTO_SHUFFLE_FULL},
+        {.from = "bare", .raw = true, .records = true, .shuffle = PRESTO_SHUFFLE_FULL},
     };
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
         fail_streams(&ways[i]);
 }
 
 START_TEST(inline_streams_survive_every_failure) {
-    set_up(0);
+    set_up_records(0);
     fail_all_streams();
     tear_down();
 }
 END_TEST
 
 START_TEST(streams_with_threads_survive_every_failure) {
-    set_up(2);
+    set_up_records(2);
     fail_all_streams();
     tear_down();
 }
@@ -269,6 +302,7 @@ int main(void) {
         a_conversion_to_shards_of_a_size_survives_every_failure,
         a_conversion_of_several_shards_at_once_survives_every_failure,
         recoding_survives_every_failure,
+        a_conversion_of_records_survives_every_failure,
         inline_streams_survive_every_failure,
         streams_with_threads_survive_every_failure,
     };

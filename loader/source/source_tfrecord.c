@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The raw source `tfrecord`: records that others wrote, or a dataset of ours, as the input of a
+ * pipeline. Where the records are, how they are read and what their damage is called is the concern
+ * of source_dataset*.c. Here, a sample gets the features that the pipeline asks for.
+ * source_tfrecord_look.c looks into the first records; source_tfrecord_settle.c decides.
+ */
+#include <stdlib.h>
+
+#include "source_tfrecord_internal.h"
+
+/* What one reader delivers. */
+typedef struct record_view {
+    const char *label; /* as in the source; NULL: not renamed, or not wanted */
+    size_t spec_count;
+    presto_feature_spec specs[]; /* by the names in the records, which are borrowed */
+} record_view;
+
+static const presto__tfrecord_source *source_of(const presto__reader *reader) {
+    return (const presto__tfrecord_source *)(const void *)reader->source;
+}
+
+/* ---- samples ---- */
+
+/* Rename the label. A feature of the record that is called so itself is left out. */
+static presto_status name_label(const record_view *view, presto_sample *sample, presto_error *err) {
+    bool found = false;
+    size_t kept = 0;
+    for (size_t i = 0; i < sample->feature_count; i++) {
+        presto_feature *feature = &sample->features[i];
+        if (presto_span_is(feature->name, view->label)) {
+            feature->name = presto_span_of_text("label");
+            found = presto__feature_has_value(feature);
+        } else if (presto_span_is(feature->name, "label")) {
+            continue;
+        }
+        sample->features[kept++] = *feature;
+    }
+    sample->feature_count = kept;
+    if (found)
+        return PRESTO_OK;
+    return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
+                       "the record has no value of \"%.100s\", which the label is to be",
+                       view->label);
+}
+
+/* Lists of any length: where a record has none, the list is empty. A label must be there. */
+static bool is_list(const record_view *view, const presto_feature_spec *spec) {
+    return spec->spec.rank == 1 && spec->spec.dims[0] == -1 && spec->name != view->label &&
+           spec->encoding != PRESTO_ENCODE_TENSOR && spec->encoding != PRESTO_ENCODE_NONE;
+}
+
+static presto_status add_empty_lists(const record_view *view, presto_arena *arena,
+                                     presto_sample *sample, presto_error *err) {
+    presto_feature *features = NULL;
+    size_t count = sample->feature_count;
+    for (size_t i = 0; i < view->spec_count; i++) {
+        const presto_feature_spec *spec = &view->specs[i];
+        if (!is_list(view, spec))
+            continue;
+        size_t at = presto_sample_find(sample, presto_span_of_text(spec->name));
+        presto_feature empty = {.name = presto_span_of_text(spec->name),
+                                .encoding = spec->encoding,
+                                .tensor = {.spec = {.dtype = spec->spec.dtype, .rank = 1}}};
+        if (at != SIZE_MAX && presto__feature_has_value(&sample->features[at]))
+            continue;
+        if (at != SIZE_MAX) {
+            sample->features[at] = empty;
+            continue;
+        }
+        if (features == NULL) {
+            size_t bytes = (count + view->spec_count) * sizeof *features;
+            features = presto_arena_alloc(arena, bytes, _Alignof(presto_feature));
+            if (features == NULL)
+                return presto_fail_memory(err, bytes);
+            if (count > 0)
+                memcpy(features, sample->features, count * sizeof *features);
+        }
+        features[count++] = empty;
+    }
+    if (features != NULL)
+        sample->features = features;
+    sample->feature_count = count;
+    return PRESTO_OK;
+}
+
+static presto_status tfrecord_sample(presto__reader *reader, size_t i, presto_arena *arena,
+                                     presto_sample *sample_out, presto_error *err) {
+    const record_view *view = reader->own;
+    PRESTO_TRY(source_of(reader)->inner->sample(reader, i, arena, sample_out, err));
+    PRESTO_TRY(add_empty_lists(view, arena, sample_out, err));
+    return view->label == NULL ? PRESTO_OK : name_label(view, sample_out, err);
+}
+
+/* ---- readers ---- */
+
+static bool declares(const presto_source *source, const char *name) {
+    for (size_t i = 0; i < source->feature_count; i++)
+        if (strcmp(source->features[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* The specs of the features that are wanted, as the records call them. */
+static presto_status make_view(const presto__tfrecord_source *source,
+                               const presto__reader_options *options, record_view **view_out,
+                               presto_error *err) {
+    size_t bytes = sizeof(record_view) + options->feature_count * sizeof(presto_feature_spec);
+    record_view *view = calloc(1, bytes);
+    if (view == NULL)
+        return presto_fail_memory(err, bytes);
+    view->label = options->only ? NULL : source->label;
+    for (size_t i = 0; i < options->feature_count; i++) {
+        presto_feature_spec spec = options->features[i];
+        if (source->is_chosen && !declares(&source->records.base, spec.name))
+            continue;
+        if (source->label != NULL && strcmp(spec.name, "label") == 0) {
+            spec.name = source->label;
+            view->label = source->label;
+        }
+        view->specs[view->spec_count++] = spec;
+    }
+    *view_out = view;
+    return PRESTO_OK;
+}
+
+static presto_status tfrecord_reader_new(presto_source *base, const presto__reader_options *options,
+                                         presto__reader **reader_out, presto_error *err) {
+    const presto__tfrecord_source *source = (const presto__tfrecord_source *)(const void *)base;
+    record_view *view = NULL;
+    PRESTO_TRY(make_view(source, options, &view, err));
+    presto__reader_options mine = *options;
+    mine.features = view->specs;
+    mine.feature_count = view->spec_count;
+    mine.only = options->only || source->is_chosen;
+    presto_status status = source->inner->reader_new(base, &mine, reader_out, err);
+    if (status < 0)
+        free(view);
+    else
+        (*reader_out)->own = view;
+    return status;
+}
+
+static void tfrecord_reader_free(presto__reader *reader) {
+    void *view = reader->own;
+    source_of(reader)->inner->reader_free(reader);
+    free(view);
+}
+
+/* ---- the source ---- */
+
+static void tfrecord_free(presto_source *base) {
+    presto__tfrecord_source *source = (presto__tfrecord_source *)(void *)base;
+    presto__source_done(base);
+    presto_dataset_free(source->owned);
+    free(source->label);
+    free(source);
+}
+
+static const presto_codec_spec *tfrecord_codec(const presto_source *base) {
+    return &((const presto__tfrecord_source *)(const void *)base)->codec;
+}
+
+/* Declared features and the main one are part of every key. */
+static presto_status tfrecord_identify(const presto_source *base, bool as_named,
+                                       presto__digest *digest, presto_error *err) {
+    const presto__tfrecord_source *source = (const presto__tfrecord_source *)(const void *)base;
+    const char *label = source->label == NULL ? "" : source->label;
+    char codec[PRESTO_CODEC_TEXT_BYTES];
+    presto_codec_format(&source->codec, codec);
+    presto__digest_add(digest, &source->is_chosen, sizeof source->is_chosen);
+    presto__digest_add(digest, label, strlen(label) + 1);
+    presto__digest_add(digest, codec, strlen(codec) + 1);
+    return source->inner->identify(base, as_named, digest, err);
+}
+
+/* Take over what the dataset's source holds, and its hooks. */
+static presto_status take_records(presto__tfrecord_source *source, presto_dataset *dataset,
+                                  presto_error *err) {
+    presto_source *records = NULL;
+    PRESTO_TRY(presto_source_open_dataset(dataset, &records, err));
+    source->inner = records->ops;
+    source->records = *(presto__dataset_source *)(void *)records;
+    free(records); /* what it held has moved */
+    source->ops = *source->inner;
+    source->ops.free = tfrecord_free;
+    source->ops.codec = tfrecord_codec;
+    source->ops.reader_new = tfrecord_reader_new;
+    source->ops.reader_free = tfrecord_reader_free;
+    source->ops.sample = tfrecord_sample;
+    source->ops.record = NULL; /* the stored record has other features than the sample */
+    source->ops.run = NULL;
+    source->ops.values = NULL;
+    source->ops.identify = tfrecord_identify;
+    source->records.base.ops = &source->ops;
+    source->codec = *presto_dataset_codec(dataset);
+    return PRESTO_OK;
+}
+
+static presto_status set_codec(presto__tfrecord_source *source, const char *text,
+                               presto_error *err) {
+    presto_error why;
+    if (presto_dataset_is_ours(source->records.dataset))
+        return presto_fail(
+            err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+            "the source's option 'codec' is '%.64s', but dataset.json says how these "
+            "records are compressed",
+            text);
+    presto_status status = presto_codec_parse(text, &source->codec, &why);
+    if (status == PRESTO_OK && source->codec.wants_dictionary)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "the source's option 'codec' is '%.64s', but there is no dictionary",
+                           text);
+    return status == PRESTO_OK ? PRESTO_OK
+                               : presto_fail(err, status, PRESTO_NO_OFFSET,
+                                             "the source's option 'codec': %.400s", why.message);
+}
+
+presto_status presto__tfrecord_open(const presto_pipeline *pipeline, presto_dataset *dataset,
+                                    presto_source **source_out, presto_error *err) {
+    const presto_option *codec = presto_pipeline_source_option(pipeline, "codec");
+    presto__tfrecord_source *source = calloc(1, sizeof *source);
+    if (source == NULL)
+        return presto_fail_memory(err, sizeof *source);
+    presto_status status = take_records(source, dataset, err);
+    if (status < 0) {
+        free(source);
+        return status;
+    }
+    if (codec->is_set)
+        status = set_codec(source, codec->text, err);
+    if (status >= 0)
+        status = presto__tfrecord_settle(source, pipeline, err);
+    if (status < 0) {
+        tfrecord_free(&source->records.base);
+        return status;
+    }
+    *source_out = &source->records.base;
+    return PRESTO_OK;
+}
+
+static presto_status open_paths(const presto_pipeline *pipeline, const char *const *paths,
+                                size_t path_count, presto_source **source_out, presto_error *err) {
+    presto_shard_options options;
+    presto_dataset *dataset = NULL;
+    presto_shard_options_defaults(&options);
+    PRESTO_TRY(presto_dataset_open(paths, path_count, &options, &dataset, err));
+    presto_status status = presto__tfrecord_open(pipeline, dataset, source_out, err);
+    if (status < 0)
+        presto_dataset_free(dataset);
+    else
+        ((presto__tfrecord_source *)(void *)*source_out)->owned = dataset;
+    return status;
+}
+
+const presto__source_kind presto__source_tfrecord = {.name = "tfrecord", .open = open_paths};

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Looks into the first records of other programs: which features are there, and of which kind. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <presto/example.h>
+
+#include "source_tfrecord_internal.h"
+
+#define MOST_RECORDS 64
+#define ENOUGH_BYTES ((uint64_t)4 << 20)
+/* Of so many features, names are compared with each other. */
+#define MOST_FEATURES 1024
+
+void presto__seen_done(presto__seen *seen) {
+    for (size_t i = 0; i < seen->count; i++)
+        free(seen->features[i].name);
+    free(seen->features);
+    *seen = (presto__seen){0};
+}
+
+const presto__seen_feature *presto__seen_find(const presto__seen *seen, const char *name) {
+    for (size_t i = 0; i < seen->count; i++)
+        if (strcmp(seen->features[i].name, name) == 0)
+            return &seen->features[i];
+    return NULL;
+}
+
+const char *presto__seen_list(const presto__seen *seen, char *text_out, size_t bytes) {
+    size_t used = 0;
+    text_out[0] = '\0';
+    for (size_t i = 0; i < seen->count; i++) {
+        const char *name = seen->features[i].name;
+        if (used + strlen(name) + sizeof ", ..." > bytes) {
+            snprintf(text_out + used, bytes - used, "%s...", i == 0 ? "" : ", ");
+            return text_out;
+        }
+        used += (size_t)snprintf(text_out + used, bytes - used, "%s%s", i == 0 ? "" : ", ", name);
+    }
+    return text_out;
+}
+
+static presto_status add_feature(presto__seen *seen, const presto_feature *feature,
+                                 presto__seen_feature **at_out, presto_error *err) {
+    if (seen->count == seen->capacity) {
+        size_t capacity = seen->capacity * 2 + 16;
+        presto__seen_feature *features = realloc(seen->features, capacity * sizeof *features);
+        if (features == NULL)
+            return presto_fail_memory(err, capacity * sizeof *features);
+        seen->features = features;
+        seen->capacity = capacity;
+    }
+    char *name = presto_span_to_text(feature->name);
+    if (name == NULL)
+        return presto_fail_memory(err, feature->name.bytes + 1);
+    seen->features[seen->count] = (presto__seen_feature){
+        .name = name, .encoding = PRESTO_ENCODE_NONE, .is_tensor = true, .is_single = true};
+    *at_out = &seen->features[seen->count++];
+    return PRESTO_OK;
+}
+
+/* Tensors of one feature have one dtype, or they are taken for bytes. */
+static void look_at_bytes(presto__seen_feature *seen, const presto_tensor *tensor,
+                          presto_arena *arena) {
+    presto_tensor held;
+    bool is_tensor = tensor->spec.rank == 0 && presto_tensor_proto_probe(tensor->strings[0]) &&
+                     presto_tensor_proto_parse(tensor->strings[0], arena, &held, NULL) == PRESTO_OK;
+    if (!is_tensor || (seen->encoding != PRESTO_ENCODE_NONE && seen->dtype != held.spec.dtype)) {
+        seen->is_tensor = false;
+        seen->dtype = PRESTO_STRING;
+    } else if (seen->is_tensor) {
+        seen->dtype = held.spec.dtype;
+    }
+}
+
+static presto_status look_at(presto__seen *seen, const presto_feature *feature, presto_arena *arena,
+                             presto_error *err) {
+    presto__seen_feature *at = NULL;
+    if (feature->name.bytes > 0 && memchr(feature->name.data, '\0', feature->name.bytes) != NULL)
+        return PRESTO_OK; /* nobody can ask for it */
+    for (size_t i = 0; i < seen->count && at == NULL; i++)
+        if (presto_span_is(feature->name, seen->features[i].name))
+            at = &seen->features[i];
+    if (at == NULL && seen->count == MOST_FEATURES)
+        return PRESTO_OK;
+    if (at == NULL)
+        PRESTO_TRY(add_feature(seen, feature, &at, err));
+    if (!presto__feature_has_value(feature)) {
+        at->is_single = false;
+        return PRESTO_OK;
+    }
+    if (feature->tensor.spec.rank != 0)
+        at->is_single = false;
+    if (feature->encoding == PRESTO_ENCODE_BYTES)
+        look_at_bytes(at, &feature->tensor, arena);
+    else
+        at->dtype = feature->tensor.spec.dtype;
+    at->encoding = feature->encoding;
+    return PRESTO_OK;
+}
+
+typedef struct looking {
+    presto__reader *reader;
+    presto__blocks blocks;
+    presto_arena arena;
+} looking;
+
+static presto_status look_at_record(looking *look, uint64_t number, presto__seen *seen,
+                                    presto_error *err) {
+    const presto__tfrecord_source *source =
+        (const presto__tfrecord_source *)(const void *)look->reader->source;
+    presto_sample sample;
+    presto_error why;
+    look->blocks.count = 0;
+    presto_arena_reset(&look->arena);
+    PRESTO_TRY(source->inner->fetch(look->reader, &number, 1, &look->blocks, err));
+    presto_status status = source->inner->sample(look->reader, 0, &look->arena, &sample, &why);
+    if (status == PRESTO_ERR_CORRUPT || status == PRESTO_ERR_TRUNCATED ||
+        status == PRESTO_ERR_LIMIT) {
+        if (seen->damage.status == PRESTO_OK)
+            seen->damage = why;
+        return PRESTO_OK;
+    }
+    if (status < 0) {
+        if (err != NULL)
+            *err = why;
+        return status;
+    }
+    seen->records++;
+    for (size_t i = 0; i < sample.feature_count; i++)
+        PRESTO_TRY(look_at(seen, &sample.features[i], &look->arena, err));
+    return PRESTO_OK;
+}
+
+presto_status presto__tfrecord_look(presto_source *source, presto__seen *seen, presto_error *err) {
+    const presto__source_ops *inner =
+        ((const presto__tfrecord_source *)(const void *)source)->inner;
+    presto_loader_options defaults;
+    presto_loader_options_defaults(&defaults);
+    const presto__reader_options options = {.max_record_bytes = defaults.memory.max_record_bytes};
+    looking look = {0};
+    presto_arena_init(&look.arena, 0);
+    presto_status status = inner->reader_new(source, &options, &look.reader, err);
+    for (uint64_t i = 0; status == PRESTO_OK && i < source->count && i < MOST_RECORDS &&
+                         (seen->records == 0 || look.reader->stats.read_bytes < ENOUGH_BYTES);
+         i++)
+        status = look_at_record(&look, i, seen, err);
+    if (look.reader != NULL)
+        inner->reader_free(look.reader);
+    presto__blocks_done(&look.blocks);
+    presto_arena_done(&look.arena);
+    return status;
+}

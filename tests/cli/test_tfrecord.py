@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""TFRecords of other programs, and datasets of ours, as the source of presto-write, presto-load and presto-sweep."""
+import gzip
+import json
+import re
+import shlex
+import struct
+import subprocess
+import sys
+
+from cli import ROOT, TOOLS, Case, example, fields, frames, main, run
+
+sys.path.insert(0, str(ROOT / "tests" / "corpora"))
+from records import framed, serialized  # noqa: E402
+
+YAML = """\
+name: small
+source: {type: tfrecord, feature: image/encoded, label: image/class/label%s}
+steps:
+  - {step: decode-image,  yields: decoded, channels: 3}
+  - {step: resize-image,  yields: resized, min-side: 48}
+  - {step: center-pixels, yields: pixel-centered}
+  - {step: random-crop,   height: 32, width: 40}
+"""
+FROM = ("--from", "concatenated", "--feature", "image/encoded", "--set", "source.label=image/class/label")
+
+
+class Tfrecord(Case):
+    photo_count = 16
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        photos = cls.make_photos()
+        cls.files = sorted(photos.rglob("*.jpg"))
+        classes = sorted({path.parent.name for path in cls.files})
+        cls.labels = [classes.index(path.parent.name) for path in cls.files]
+        cls.theirs = cls.folder / "theirs"
+        cls.theirs.mkdir()
+        records = [framed(serialized({
+            "image/filename": path.name.encode(), "image/class/label": label, "image/encoded": path.read_bytes(),
+            "image/object/bbox/xmin": [0.5 * k for k in range(number % 4)]}))
+            for number, (path, label) in enumerate(zip(cls.files, cls.labels))]
+        cls.records = records
+        for shard in range(2):
+            (cls.theirs / f"train-{shard:05}-of-00002").write_bytes(b"".join(records[shard * 8:shard * 8 + 8]))
+        cls.yaml = cls.folder / "mine.yaml"
+        cls.yaml.write_text(YAML % "")
+
+    def examples(self, *arguments):
+        return [example(payload) for payload in frames(self.load("-q", *arguments))]
+
+    def assert_same(self, theirs, ours):
+        """The same images and labels as those of the files."""
+        self.assertEqual(len(theirs), len(self.files))
+        for one, other in zip(theirs, ours):
+            self.assertEqual(one["image/encoded"], other["image"])
+            self.assertEqual(one["label"], other["label"])
+
+    # ---- the programs ----
+
+    def test_every_split_is_written_as_from_the_files_themselves(self):
+        for split in ("concatenated", "decoded", "resized", "pixel-centered"):
+            files = self.write("-u", split, "-s", 2)
+            for how in (["-p", self.pipeline, *FROM], ["-p", self.yaml]):
+                out = self.new("dataset")
+                done = run("presto-write", *how, "-u", split, "-s", 3, "-o", out, self.theirs)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assert_same(self.examples("--to", split, out), self.examples("--to", split, files))
+                # The remaining steps draw the same random numbers.
+                with_from = self.examples("--seed", 7, out)
+                if how[1] == self.pipeline:
+                    self.assert_same(with_from, self.examples("--seed", 7, files))
+
+    def test_all_steps_run_online_as_from_the_files_themselves(self):
+        ours = self.examples("-p", self.pipeline, "--seed", 3, "--shuffle", "full", self.make_photos())
+        for inputs in ([self.theirs], sorted(self.theirs.iterdir())):
+            theirs = self.examples("-p", self.pipeline, *FROM, "--seed", 3, "--shuffle", "full", *inputs)
+            self.assert_same(theirs, ours)
+
+    def test_the_recommended_commands_of_a_sweep_run(self):
+        out = self.new("plan")
+        done = run("presto-sweep", "-p", self.pipeline, *FROM, "--codecs", "none,zlib:1", "--threads", "2", "--samples", 8,
+                   "--runs", 1, "--run-time", 0, "-o", out, self.theirs, cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        results = json.loads((out / "results.json").read_text())
+        self.assertIn("unprocessed", json.dumps(results))
+        commands = [line.strip() for line in done.stdout.decode().partition("\nNext:\n")[2].splitlines()
+                    if line.startswith("  presto-")]
+        self.assertGreaterEqual(len(commands), 1)
+        for command in commands:
+            words = shlex.split(command)
+            done = subprocess.run([TOOLS / words[0], *words[1:]], cwd=self.folder, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, command + done.stderr)
+            if words[0] == "presto-load":
+                self.assertIn("16 samples", done.stderr)
+        strategy = out / "strategy.yaml"
+        text = re.sub(r"split: .*\n(codec: .*\n)?(shards: .*\n)?", "split: unprocessed\n", strategy.read_text())
+        strategy.write_text(text)
+        done = run("presto-load", "--strategy", strategy, "--format", "null", "--json", self.theirs)
+        self.assertEqual(json.loads(done.stdout)["samples"], 16, done.stderr)
+
+    # ---- what comes along ----
+
+    def test_other_features_come_along_if_they_are_chosen(self):
+        out = self.new("dataset")
+        run("presto-write", "-p", self.yaml, "-u", "resized", "-o", out, self.theirs)
+        info = json.loads((out / "dataset.json").read_text())
+        self.assertEqual({f["name"]: f["shape"] for f in info["features"] if f["encoding"] != "tensor"},
+                         {"image/filename": [], "image/object/bbox/xmin": [-1], "label": []})
+        for number, one in enumerate(self.examples("--to", "resized", out)):
+            self.assertEqual(one["image/filename"], [self.files[number].name.encode()])
+            self.assertEqual(struct.unpack(f"<{number % 4}f", b"".join(v for _, v in fields(one["image/object/bbox/xmin"]))),
+                             tuple(0.5 * k for k in range(number % 4)))
+        chosen = self.folder / "chosen.yaml"
+        chosen.write_text(YAML % ", features: [image/filename]")
+        for one in self.examples("-p", chosen, "--to", "decoded", self.theirs):
+            self.assertEqual(set(one), {"image/encoded", "image/filename", "label"})
+
+    # ---- kinds of input ----
+
+    def test_gzip_and_datasets_of_ours_are_sources(self):
+        ours = self.examples("-p", self.pipeline, "--to", "resized", self.make_photos())
+        packed = self.new("packed")
+        packed.mkdir()
+        for path in self.theirs.iterdir():
+            (packed / f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+        self.assert_same(self.examples("-p", self.yaml, "--to", "resized", packed), ours)
+        stored = self.new("stored")
+        for codec in ("none", "zstd:1"):
+            stored = self.new("stored")
+            done = run("presto-write", "-p", self.yaml, "-u", "concatenated", "-c", codec, "-o", stored, self.theirs)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            other = self.folder / "other.yaml"
+            other.write_text((YAML % "").replace("name: small", "name: other").replace(", label: image/class/label", ""))
+            self.assert_same(self.examples("-p", other, "--to", "resized", stored), ours)
+            again = self.new("dataset")
+            done = run("presto-write", "-p", other, "-u", "resized", "-o", again, stored)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assert_same(self.examples("--to", "resized", again), ours)
+
+    def test_what_was_stored_again_in_another_codec_goes_on_where_it_was(self):
+        files = self.write("-u", "concatenated", "-s", 2)
+        again = self.new("again")
+        self.assertEqual(run("presto-inspect", "recode", "-c", "zstd:1", "-o", again, files).returncode, 0)
+        wanted = self.load("-q", files)
+        self.assertTrue(self.load("-q", again) == wanted)
+        self.assertTrue(self.load("-q", "-p", self.pipeline, again) == wanted)
+        self.assertTrue(self.load("-q", "-p", self.pipeline, "--from", "concatenated", again) == wanted)
+        out = self.new("dataset")
+        done = run("presto-write", "-p", self.pipeline, "-u", "resized", "-o", out, again)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_where_it_is_not_known_what_the_records_hold_the_message_says_what_to_give(self):
+        again = self.new("again")
+        self.assertEqual(run("presto-inspect", "recode", "-c", "zstd:1", "-o", again, self.theirs).returncode, 0)
+        self.assertEqual(len(self.examples(again)), 16)
+        self.assert_fails(run("presto-load", "-p", self.pipeline, "--format", "null", again), 2, "give --from REPRESENTATION")
+        self.assert_fails(run("presto-write", "-p", self.pipeline, "-o", self.new(), again), 2, "give --from")
+        for source in (again, self.theirs):
+            for program in (["presto-load", "--format", "null"], ["presto-write", "-o", self.new()],
+                            ["presto-sweep", "-o", self.new()]):
+                done = run(*program, "-p", self.pipeline, "--from", "concatenated", source)
+                self.assert_fails(done, 2, "Give --feature NAME", "image/encoded", "image/class/label")
+                done = run(*program, "-p", self.pipeline, "--from", "concatenated", "--feature", "image/encodd", source)
+                self.assert_fails(done, 2, "no feature 'image/encodd'", "image/encoded")
+            self.assertEqual(len(self.examples("-p", self.pipeline, *FROM, source)), 16)
+        done = run("presto-write", "-p", self.pipeline, "-o", self.new(), self.theirs)
+        self.assert_fails(done, 1, "holds TFRecords", "--from")
+
+    def test_a_representation_that_the_bytes_are_not_is_refused(self):
+        done = run("presto-load", "--format", "null", "-p", self.pipeline, "--from", "resized", "--feature", "image/encoded",
+                   self.theirs)
+        self.assert_fails(done, 1, "other bytes than a TensorProto", "--from")
+        done = run("presto-load", "--format", "null", "-p", self.pipeline, "--from", "concatenated", "--feature",
+                   "image/class/label", self.theirs)
+        self.assert_fails(done, 1, "decode-image", "int64")
+        self.assert_usage(run("presto-sweep", "-p", self.pipeline, "--from", "resised", "-o", self.new(), self.theirs),
+                          "'resised'", "resized")
+
+    # ---- damage ----
+
+    def test_a_damaged_record_is_named_and_can_be_left_out(self):
+        hurt = self.new("hurt")
+        hurt.mkdir()
+        for path in self.theirs.iterdir():
+            (hurt / path.name).write_bytes(path.read_bytes())
+        path = hurt / "train-00001-of-00002"
+        content = bytearray(path.read_bytes())
+        at = sum(len(record) for record in self.records[8:11])
+        content[at + 500] ^= 1
+        path.write_bytes(content)
+        for program in (["presto-load", "--format", "null"], ["presto-write", "-o", self.new(), "-u", "resized"]):
+            done = run(*program, "-p", self.yaml, hurt)
+            self.assert_fails(done, 3, path, "record 3", f"byte {at}")
+        out, report = self.new("dataset"), self.new("report")
+        done = run("presto-write", "-p", self.yaml, "-u", "resized", "--on-error", "skip", "--error-report", report, "-o", out,
+                   hurt)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        told = json.loads(report.read_text())
+        self.assertEqual((told["file"], told["record"], told["byte"], told["sample"]), (str(path), 3, at, 11))
+        kept = [one["image/filename"][0].decode() for one in self.examples("--to", "resized", out)]
+        self.assertEqual(kept, [file.name for number, file in enumerate(self.files) if number != 11])
+        # A length that is damaged: the rest of the file is found again.
+        content[at + 2] ^= 1
+        path.write_bytes(content)
+        self.assert_fails(run("presto-load", "--format", "null", "-p", self.yaml, hurt), 3, path, f"byte {at}")
+        self.assertEqual(len(self.examples("-p", self.yaml, "--on-error", "skip", "--to", "decoded", hurt)), 15)
+
+    def test_an_image_that_cannot_be_decoded_is_named_by_its_record(self):
+        path = self.new("broken").with_suffix(".tfrecord")
+        bad = framed(serialized({"image/encoded": b"\xff\xd8\xff\xe0 no more", "image/class/label": 1}))
+        path.write_bytes(self.records[0] + bad + self.records[1])
+        self.assert_fails(run("presto-load", "--format", "null", "-p", self.yaml, path), 3, path, "record 1",
+                          f"byte {len(self.records[0])}", "decode-image")
+
+
+if __name__ == "__main__":
+    main()

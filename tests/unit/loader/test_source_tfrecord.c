@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The source `tfrecord`: records of others, and datasets of ours, through a pipeline. Each sample
+ * once, in every order, from every kind of file; the features that were asked for; damage; what is
+ * said where it is not known what the steps work on.
+ */
+#define _XOPEN_SOURCE 700
+#include <unistd.h>
+
+#include "loader_check.h"
+
+#include "source/source_internal.h"
+
+enum { SAMPLES = 300, SHARDS = 3 };
+
+static char *dir;
+static presto_pipeline *pipeline;
+static presto_source *source;
+static presto_error err;
+
+static const made plain = {.samples = SAMPLES, .shards = SHARDS, .values = 9, .odd = UINT64_MAX};
+
+static void set_up(const made *how, bool is_ours) {
+    char path[700];
+    dir = presto_check_temp_dir();
+    make_dataset(dir, how);
+    snprintf(path, sizeof path, "%s/dataset.json", dir);
+    if (!is_ours)
+        ck_assert_int_eq(unlink(path), 0);
+}
+
+static presto_status open_as(const char *options) {
+    char text[600];
+    const char *path = dir;
+    snprintf(text, sizeof text,
+             "name: mine\nsource: {type: tfrecord%s%s}\nsteps: [{step: cast, dtype: float16, "
+             "yields: half}]\n",
+             options[0] == '\0' ? "" : ", ", options);
+    ck_assert_ok(
+        presto_pipeline_parse(presto_span_of_text(text), "mine.yaml", NULL, &pipeline, &err), &err);
+    presto_status status = presto_source_open_raw(pipeline, &path, 1, &source, &err);
+    if (status < 0)
+        source = NULL;
+    return status;
+}
+
+static void close_all(void) {
+    presto_source_free(source);
+    presto_pipeline_free(pipeline);
+    source = NULL;
+    pipeline = NULL;
+}
+
+static void tear_down(void) {
+    close_all();
+    presto_check_remove_tree(dir);
+    free(dir);
+}
+
+static presto_loader_options defaults(unsigned threads, size_t batch) {
+    presto_loader_options options;
+    presto_loader_options_defaults(&options);
+    options.threads = threads;
+    options.batch_samples = batch;
+    options.memory.block_samples = 11;
+    return options;
+}
+
+static const presto_batch_feature *feature_of(const presto_batch *batch, const char *name) {
+    for (size_t i = 0; i < batch->feature_count; i++)
+        if (strcmp(batch->features[i].name, name) == 0)
+            return &batch->features[i];
+    return NULL;
+}
+
+/* Row i holds what append_made wrote for this sample. */
+static void check_row(const presto_batch *batch, size_t i) {
+    const presto_batch_feature *key = feature_of(batch, "key");
+    const presto_batch_feature *label = feature_of(batch, "label");
+    const presto_batch_feature *x = feature_of(batch, "x");
+    char wanted[32];
+    int64_t number;
+    float value;
+    snprintf(wanted, sizeof wanted, "sample-%" PRIu64, batch->sample_numbers[i]);
+    ck_assert(presto_span_is(presto_batch_string(key, i), wanted));
+    memcpy(&number, (const int64_t *)label->tensor.data + i, sizeof number);
+    ck_assert_int_eq(number, (int64_t)(batch->sample_numbers[i] % 7));
+    memcpy(&value, (const float *)x->tensor.data + i * plain.values + 4, sizeof value);
+    ck_assert(value == made_value(batch->sample_numbers[i], 4));
+}
+
+static void count_stream(const presto_loader_options *options, unsigned seen[SAMPLES]) {
+    presto_loader *loader;
+    presto_batch *batch;
+    presto_status status;
+    ck_assert_ok(presto_loader_open(source, NULL, options, &loader, &err), &err);
+    while ((status = presto_loader_next(loader, &batch, &err)) == PRESTO_OK) {
+        for (size_t i = 0; i < batch->rows; i++) {
+            check_row(batch, i);
+            seen[batch->sample_numbers[i]]++;
+        }
+        presto_batch_release(batch);
+    }
+    ck_assert_status(status, PRESTO_END, &err);
+    presto_loader_free(loader);
+}
+
+/* ---- every sample, in every order ---- */
+
+static void check_orders(bool is_whole_file) {
+    static const unsigned threads[] = {0, 1, 4};
+    for (int o = PRESTO_SHUFFLE_NONE; o <= PRESTO_SHUFFLE_BLOCKS; o++) {
+        bool is_random = o == PRESTO_SHUFFLE_FULL || o == PRESTO_SHUFFLE_BLOCKS;
+        if (is_whole_file && is_random)
+            continue;
+        uint32_t digests[3];
+        for (size_t t = 0; t < 3; t++) {
+            unsigned seen[SAMPLES] = {0};
+            presto_loader_options options = defaults(threads[t], 7);
+            options.order.shuffle = (presto_shuffle_kind)o;
+            options.order.shuffle_window = 20;
+            options.range.epochs = 2;
+            count_stream(&options, seen);
+            for (size_t i = 0; i < SAMPLES; i++)
+                ck_assert_msg(seen[i] == 2, "sample %zu came %u times", i, seen[i]);
+            digests[t] = digest_stream(source, NULL, &options, NULL, PRESTO_END, &err);
+        }
+        ck_assert_uint_eq(digests[0], digests[1]);
+        ck_assert_uint_eq(digests[0], digests[2]);
+        unsigned seen[SAMPLES] = {0};
+        for (uint64_t rank = 0; rank < 3; rank++) {
+            presto_loader_options options = defaults(2, 5);
+            options.order.shuffle = (presto_shuffle_kind)o;
+            options.order.shuffle_window = 20;
+            options.range.rank = rank;
+            options.range.world = 3;
+            count_stream(&options, seen);
+        }
+        for (size_t i = 0; i < SAMPLES; i++)
+            ck_assert_msg(seen[i] == 1, "sample %zu came to %u ranks", i, seen[i]);
+    }
+}
+
+START_TEST(records_of_others_are_samples_in_every_order) {
+    set_up(&plain, false);
+    ck_assert_ok(open_as("feature: x"), &err);
+    ck_assert_uint_eq(presto_source_count(source), SAMPLES);
+    ck_assert_str_eq(presto_source_main_feature(source), "x");
+    ck_assert_int_eq(presto_source_main_spec(source).dtype, PRESTO_FLOAT32);
+    check_orders(false);
+    tear_down();
+}
+END_TEST
+
+START_TEST(files_compressed_as_a_whole_are_read_too) {
+    for (int kind = PRESTO_FILE_GZIP; kind <= PRESTO_FILE_ZLIB; kind++) {
+        made how = plain;
+        how.file_compression = (presto_file_compression)kind;
+        set_up(&how, false);
+        ck_assert_ok(open_as("feature: x"), &err);
+        check_orders(true);
+        tear_down();
+    }
+}
+END_TEST
+
+START_TEST(records_in_a_codec_are_read_if_the_pipeline_says_which) {
+    static const char *const codecs[] = {"zlib:1", "gzip:1", "zstd:1", "lz4", "snappy"};
+    for (size_t i = 0; i < sizeof codecs / sizeof codecs[0]; i++) {
+        made how = plain;
+        how.codec = codecs[i];
+        set_up(&how, false);
+        char options[64];
+        ck_assert_int_lt(open_as(""), 0); /* they are no Examples */
+        close_all();
+        snprintf(options, sizeof options, "feature: x, codec: \"%s\"", codecs[i]);
+        ck_assert_ok(open_as(options), &err);
+        check_orders(false);
+        tear_down();
+    }
+}
+END_TEST
+
+START_TEST(a_dataset_of_ours_is_the_same_stream_as_by_itself) {
+    static const char *const codecs[] = {"none", "zstd:1"};
+    for (size_t i = 0; i < 2; i++) {
+        made how = plain;
+        how.codec = codecs[i];
+        set_up(&how, true);
+        ck_assert_ok(open_as(""), &err);
+        opened data = open_made(dir, false);
+        presto_loader_options options = defaults(2, 16);
+        options.order.shuffle = PRESTO_SHUFFLE_FULL;
+        ck_assert_uint_eq(digest_stream(source, NULL, &options, NULL, PRESTO_END, &err),
+                          digest_stream(data.source, NULL, &options, NULL, PRESTO_END, &err));
+        close_made(&data);
+        close_all();
+        ck_assert_status(open_as("codec: lz4"), PRESTO_ERR_ARGUMENT, &err);
+        ck_assert_ptr_nonnull(strstr(err.message, "dataset.json says"));
+        tear_down();
+    }
+}
+END_TEST
+
+START_TEST(a_saved_state_gives_the_rest) {
+    set_up(&plain, false);
+    ck_assert_ok(open_as("feature: x, label: label, features: [key]"), &err);
+    for (size_t skip = 1; skip < 40; skip += 6) {
+        presto_loader_options options = defaults(3, 10);
+        options.order.shuffle = PRESTO_SHUFFLE_FULL;
+        options.range.epochs = 2;
+        presto_buffer state = {0};
+        presto_loader *loader;
+        presto_batch *batch;
+        uint32_t wanted = 0;
+        ck_assert_ok(presto_loader_open(source, NULL, &options, &loader, &err), &err);
+        for (size_t i = 0;; i++) {
+            if (i == skip)
+                ck_assert_ok(presto_loader_save_state(loader, &state, &err), &err);
+            if (presto_loader_next(loader, &batch, &err) != PRESTO_OK)
+                break;
+            if (i >= skip)
+                wanted = digest_batch(wanted, batch);
+            presto_batch_release(batch);
+        }
+        presto_loader_free(loader);
+        close_all();
+        ck_assert_ok(open_as("feature: x, label: label, features: [key]"), &err);
+        ck_assert_ok(presto_loader_load_state(presto_buffer_span(&state), source, &options, &err),
+                     &err);
+        options.threads = 1;
+        ck_assert_uint_eq(digest_stream(source, NULL, &options, NULL, PRESTO_END, &err), wanted);
+        presto_buffer_done(&state);
+    }
+    tear_down();
+}
+END_TEST
+
+/* ---- features ---- */
+
+/* The names of the features of a batch, with spaces. */
+static const char *names_of(const char *const *asked, size_t count) {
+    static char names[200];
+    presto_loader_options options = defaults(1, 4);
+    options.features = asked;
+    options.feature_count = count;
+    presto_loader *loader;
+    presto_batch *batch;
+    names[0] = '\0';
+    ck_assert_ok(presto_loader_open(source, NULL, &options, &loader, &err), &err);
+    ck_assert_ok(presto_loader_next(loader, &batch, &err), &err);
+    for (size_t i = 0; i < batch->feature_count; i++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), " %s",
+                 batch->features[i].name);
+    presto_batch_release(batch);
+    presto_loader_free(loader);
+    return names;
+}
+
+START_TEST(the_features_asked_for_come_along) {
+    static const struct {
+        const char *options, *names;
+    } cases[] = {
+        {"feature: x", " key label x"},
+        {"feature: x, features: [label]", " label x"},
+        {"feature: x, label: label, features: [x]", " label x"},
+        {"feature: x, features: [key]", " key x"},
+        {"feature: x, label: key", " label x"}, /* in place of the label of the record */
+        {"feature: key, label: label", " key label x"},
+        {"feature: x, label: key, features: [x]", " label x"},
+    };
+    static const char *const label[] = {"label"};
+    for (int is_ours = 0; is_ours < 2; is_ours++) {
+        set_up(&plain, is_ours);
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+            ck_assert_ok(open_as(cases[i].options), &err);
+            const char *wanted = cases[i].names;
+            if (is_ours && i == 3)
+                wanted = " key label x"; /* a dataset's label stays */
+            ck_assert_msg(strcmp(names_of(NULL, 0), wanted) == 0, "%s: %s", cases[i].options,
+                          names_of(NULL, 0));
+            if (strstr(wanted, "label") != NULL)
+                ck_assert_str_eq(names_of(label, 1), " label");
+            close_all();
+        }
+        tear_down();
+    }
+}
+END_TEST
+
+START_TEST(another_feature_becomes_the_label) {
+    set_up(&plain, false);
+    ck_assert_ok(open_as("feature: x, label: key"), &err);
+    presto_loader_options options = defaults(2, 10);
+    presto_loader *loader;
+    presto_batch *batch;
+    uint64_t rows = 0;
+    ck_assert_ok(presto_loader_open(source, NULL, &options, &loader, &err), &err);
+    while (presto_loader_next(loader, &batch, &err) == PRESTO_OK) {
+        for (size_t i = 0; i < batch->rows; i++, rows++) {
+            char wanted[32];
+            snprintf(wanted, sizeof wanted, "sample-%" PRIu64, batch->sample_numbers[i]);
+            ck_assert(presto_span_is(presto_batch_string(feature_of(batch, "label"), i), wanted));
+        }
+        presto_batch_release(batch);
+    }
+    ck_assert_uint_eq(rows, SAMPLES);
+    presto_loader_free(loader);
+    tear_down();
+}
+END_TEST
+
+START_TEST(what_is_not_known_is_asked_for) {
+    static const struct {
+        const char *options, *said;
+    } cases[] = {
+        {"", "Give --feature NAME"},
+        {"label: label", "Give --feature NAME"},
+        {"feature: y", "there is no feature 'y' for the steps to work on; the records have: "},
+        {"feature: x, label: lable", "there is no feature 'lable' for the label"},
+        {"feature: x, codec: what", "the source's option 'codec'"},
+    };
+    set_up(&plain, false);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        presto_status status = open_as(cases[i].options);
+        ck_assert_msg(status < 0, "%s is taken", cases[i].options);
+        ck_assert_msg(strstr(err.message, cases[i].said) != NULL, "%s", err.message);
+        if (i < 2) {
+            ck_assert_int_eq(status, PRESTO_ERR_ARGUMENT);
+            ck_assert_ptr_nonnull(strstr(err.message, "key"));
+            ck_assert_ptr_nonnull(strstr(err.message, "label"));
+        }
+        close_all();
+    }
+    ck_assert_ok(open_as("feature: x, features: [kye]"), &err);
+    size_t notes;
+    const char *const *texts = presto_source_notes(source, &notes);
+    ck_assert_uint_eq(notes, 1);
+    ck_assert_str_eq(texts[0], "no feature 'kye' in the first 64 records");
+    tear_down();
+}
+END_TEST
+
+/* ---- lists of any length ---- */
+
+/* Record i has i % 3 boxes; with none, the list is empty, or not there if `i` is even. */
+static void write_boxes(const char *path, size_t count) {
+    presto_shard_writer_options options;
+    presto_shard_writer_options_defaults(&options);
+    options.sync = false;
+    presto_shard_writer *writer;
+    ck_assert_ok(presto_shard_writer_open(path, &options, &writer, &err), &err);
+    for (size_t i = 0; i < count; i++) {
+        float boxes[2] = {(float)i, (float)i + 0.5F};
+        presto_span bytes = presto_span_of(&i, sizeof i);
+        presto_feature features[2] = {
+            {.name = presto_span_of_text("bytes"), .encoding = PRESTO_ENCODE_BYTES},
+            {.name = presto_span_of_text("xmin"), .encoding = PRESTO_ENCODE_FLOAT},
+        };
+        features[0].tensor = (presto_tensor){.spec = {.dtype = PRESTO_STRING}, .strings = &bytes};
+        features[1].tensor = (presto_tensor){
+            .spec = {.dtype = PRESTO_FLOAT32, .rank = 1, .dims = {(int64_t)(i % 3)}},
+            .data = boxes};
+        presto_sample sample = {.features = features, .feature_count = 2 - (i % 6 == 0)};
+        presto_buffer raw = {0};
+        ck_assert_ok(presto_example_append(&raw, &sample, &err), &err);
+        ck_assert_ok(presto_shard_writer_append(writer, presto_buffer_span(&raw), &err), &err);
+        presto_buffer_done(&raw);
+    }
+    ck_assert_ok(presto_shard_writer_finish(writer, NULL, &err), &err);
+    presto_shard_writer_free(writer);
+}
+
+START_TEST(lists_that_a_record_lacks_are_empty) {
+    char path[700];
+    dir = presto_check_temp_dir();
+    snprintf(path, sizeof path, "%s/boxes.tfrecord", dir);
+    write_boxes(path, 60);
+    ck_assert_ok(open_as("feature: bytes"), &err);
+    presto_loader_options options = defaults(2, 10);
+    presto_loader *loader;
+    presto_batch *batch;
+    uint64_t rows = 0;
+    ck_assert_ok(presto_loader_open(source, NULL, &options, &loader, &err), &err);
+    while (presto_loader_next(loader, &batch, &err) == PRESTO_OK) {
+        const presto_batch_feature *boxes = feature_of(batch, "xmin");
+        ck_assert_int_eq(boxes->layout, PRESTO_LAYOUT_RAGGED);
+        for (size_t i = 0; i < batch->rows; i++, rows++) {
+            int64_t count = boxes->offsets[i + 1] - boxes->offsets[i];
+            ck_assert_int_eq(count, (int64_t)(batch->sample_numbers[i] % 3));
+            for (int64_t k = 0; k < count; k++) {
+                float value;
+                memcpy(&value, (const float *)boxes->tensor.data + boxes->offsets[i] + k,
+                       sizeof value);
+                ck_assert(value == (float)batch->sample_numbers[i] + 0.5F * (float)k);
+            }
+        }
+        presto_batch_release(batch);
+    }
+    ck_assert_uint_eq(rows, 60);
+    presto_loader_free(loader);
+    tear_down();
+}
+END_TEST
+
+/* ---- damage ---- */
+
+typedef struct skips {
+    uint64_t count;
+    presto_error last;
+} skips;
+
+static void note_skip(void *user, uint64_t epoch, uint64_t sample, const presto_error *why) {
+    (void)epoch, (void)sample;
+    ((skips *)user)->count++;
+    ((skips *)user)->last = *why;
+}
+
+/* Flips a bit in the middle of record `number` of the first file. */
+static uint64_t damage(uint64_t number, char path_out[700]) {
+    snprintf(path_out, 700, "%s/data-00000-of-00003.tfrecord", dir);
+    presto_shard *shard;
+    const uint64_t *offsets;
+    presto_shard_options options;
+    presto_shard_options_defaults(&options);
+    ck_assert_ok(presto_shard_open(path_out, &options, &shard, &err), &err);
+    ck_assert_ok(presto_shard_index(shard, false, NULL, &err), &err);
+    ck_assert_ok(presto_shard_offsets(shard, number, 1, &offsets, &err), &err);
+    uint64_t offset = offsets[0];
+    presto_shard_free(shard);
+    size_t bytes;
+    uint8_t *content = presto_check_read_file(path_out, &bytes);
+    content[offset + 40] ^= 4;
+    presto_check_write_file(path_out, presto_span_of(content, bytes));
+    free(content);
+    return offset;
+}
+
+static void check_damage(uint64_t number) {
+    char path[700];
+    set_up(&plain, false);
+    uint64_t offset = damage(number, path);
+    ck_assert_ok(open_as("feature: x"), &err); /* the records beside it tell enough */
+    for (unsigned threads = 0; threads < 3; threads++) {
+        skips noted = {0};
+        unsigned seen[SAMPLES] = {0};
+        presto_loader_options options = defaults(threads, 7);
+        options.errors.policy = PRESTO_ON_ERROR_SKIP;
+        options.errors.on_skip = note_skip;
+        options.errors.on_skip_user = &noted;
+        count_stream(&options, seen);
+        ck_assert_uint_eq(noted.count, 1);
+        ck_assert_str_eq(noted.last.file, path);
+        ck_assert_uint_eq(noted.last.record, number);
+        ck_assert_uint_eq(noted.last.offset, offset);
+        for (size_t i = 0; i < SAMPLES; i++)
+            ck_assert_uint_eq(seen[i], i != number);
+        options = defaults(threads, 7);
+        uint64_t samples;
+        digest_stream(source, NULL, &options, &samples, PRESTO_ERR_CORRUPT, &err);
+        ck_assert_uint_eq(samples, number);
+        ck_assert_str_eq(err.file, path);
+        ck_assert_uint_eq(err.record, number);
+        ck_assert_uint_eq(err.offset, offset);
+    }
+    tear_down();
+}
+
+START_TEST(a_damaged_record_is_left_out_alone_and_named) {
+    check_damage(70);
+    check_damage(0);
+}
+END_TEST
+
+START_TEST(where_all_is_damaged_the_first_damage_is_told) {
+    char path[700];
+    made how = plain;
+    how.samples = SHARDS; /* one record a file, the first of which is damaged */
+    set_up(&how, false);
+    damage(0, path);
+    const char *only = path;
+    ck_assert_int_lt(open_as(""), 0);
+    close_all();
+    ck_assert_int_lt(open_as("feature: y"), 0);
+    close_all();
+    static const char text[] = "{name: a, source: {type: tfrecord}, steps: []}";
+    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(text), "a", NULL, &pipeline, &err),
+                 &err);
+    ck_assert_status(presto_source_open_raw(pipeline, &only, 1, &source, &err), PRESTO_ERR_CORRUPT,
+                     &err);
+    ck_assert_str_eq(err.file, path);
+    ck_assert_uint_eq(err.record, 0);
+    source = NULL;
+    tear_down();
+}
+END_TEST
+
+START_TEST(a_record_without_the_label_fails_alone) {
+    char path[700];
+    dir = presto_check_temp_dir();
+    snprintf(path, sizeof path, "%s/boxes.tfrecord", dir);
+    write_boxes(path, 60);
+    ck_assert_ok(open_as("feature: bytes, label: xmin"), &err);
+    skips noted = {0};
+    presto_loader_options options = defaults(2, 1);
+    options.errors.policy = PRESTO_ON_ERROR_SKIP;
+    options.errors.on_skip = note_skip;
+    options.errors.on_skip_user = &noted;
+    uint64_t samples;
+    digest_stream(source, NULL, &options, &samples, PRESTO_END, &err);
+    ck_assert_uint_eq(noted.count, 10); /* every sixth record has no such feature */
+    ck_assert_uint_eq(samples, 50);
+    ck_assert_ptr_nonnull(strstr(noted.last.message, "\"xmin\", which the label is to be"));
+    ck_assert_str_eq(noted.last.file, path);
+    ck_assert_uint_eq(noted.last.record, 54);
+    tear_down();
+}
+END_TEST
+
+/* ---- from= ---- */
+
+START_TEST(records_take_the_place_of_the_source_and_the_first_steps) {
+    static const char text[] = "name: p\n"
+                               "source: {type: files, feature: x}\n"
+                               "steps:\n"
+                               "  - {step: read-file, yields: read}\n"
+                               "  - {step: decode-image, yields: decoded}\n"
+                               "  - {step: resize-image, yields: small, min-side: 20}\n"
+                               "  - {step: random-crop, height: 8, width: 8}\n";
+    const char *const set[] = {"resize-image.min-side=16", "from=decoded",
+                               "decode-image.channels=1", "source.label=key"};
+    presto_pipeline_options options;
+    presto_pipeline_options_defaults(&options);
+    options.set = set;
+    options.set_count = 4;
+    presto_pipeline *cut, *again, *bad;
+    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(text), "p", &options, &cut, &err), &err);
+    ck_assert_str_eq(presto_pipeline_source(cut)->name, "tfrecord");
+    ck_assert_str_eq(presto_pipeline_usual_feature(cut), "x");
+    ck_assert_uint_eq(presto_pipeline_step_count(cut), 2);
+    ck_assert_uint_eq(presto_pipeline_representation_count(cut), 3);
+    ck_assert_str_eq(presto_pipeline_representation_name(cut, 1), "decoded");
+    ck_assert_uint_eq(presto_pipeline_representation_steps(cut, 1), 0);
+    ck_assert_uint_eq(presto_pipeline_representation_steps(cut, 2), 1);
+    const presto_tensor_spec *spec = presto_pipeline_source_output(cut);
+    ck_assert_int_eq(spec->dtype, PRESTO_UINT8);
+    ck_assert_int_eq(spec->rank, 3);
+    ck_assert_int_eq(spec->dims[2], 1);
+    const char *json = presto_pipeline_json(cut);
+    ck_assert_ptr_nonnull(strstr(json, "\"steps-behind\": 2"));
+    ck_assert_ptr_nonnull(strstr(json, "\"min-side\": 16"));
+    ck_assert_ptr_nonnull(strstr(json, "\"label\": \"key\""));
+    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(json), "p", NULL, &again, &err), &err);
+    ck_assert_str_eq(presto_pipeline_json(again), json);
+    presto_pipeline_free(again);
+    presto_pipeline_free(cut);
+    const char *const wrong[] = {"from=resized"};
+    options.set = wrong;
+    options.set_count = 1;
+    ck_assert_status(presto_pipeline_parse(presto_span_of_text(text), "p", &options, &bad, &err),
+                     PRESTO_ERR_SYNTAX, &err);
+    ck_assert_ptr_nonnull(strstr(err.message, "only read, decoded, small"));
+    const char *const whole[] = {"from=unprocessed"};
+    options.set = whole;
+    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(text), "p", &options, &cut, &err), &err);
+    ck_assert_uint_eq(presto_pipeline_step_count(cut), 4);
+    presto_pipeline_free(cut);
+}
+END_TEST
+
+int main(void) {
+    const TTest *const tests[] = {
+        records_of_others_are_samples_in_every_order,
+        files_compressed_as_a_whole_are_read_too,
+        records_in_a_codec_are_read_if_the_pipeline_says_which,
+        a_dataset_of_ours_is_the_same_stream_as_by_itself,
+        a_saved_state_gives_the_rest,
+        the_features_asked_for_come_along,
+        another_feature_becomes_the_label,
+        what_is_not_known_is_asked_for,
+        lists_that_a_record_lacks_are_empty,
+        a_damaged_record_is_left_out_alone_and_named,
+        where_all_is_damaged_the_first_damage_is_told,
+        a_record_without_the_label_fails_alone,
+        records_take_the_place_of_the_source_and_the_first_steps,
+    };
+    return presto_check_main("source_tfrecord", tests, sizeof tests / sizeof tests[0], 120);
+}
