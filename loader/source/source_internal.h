@@ -164,12 +164,7 @@ extern const presto__source_kind presto__source_tfrecord;
 /** NULL: there is no such kind. */
 const presto__source_kind *presto__source_kind_find(const char *name);
 
-/**
- * The source of a pipeline whose type takes records, over a dataset that is open. The dataset is
- * borrowed and must outlive the source.
- * Returns: as presto__source_kind.open; PRESTO_ERR_ARGUMENT if it is not known what the steps work
- *          on, or if the records have no feature that the pipeline names.
- */
+/** As presto__source_kind.open for types that take records, over a dataset that is open: borrowed. */
 presto_status presto__tfrecord_open(const presto_pipeline *pipeline, presto_dataset *dataset,
                                     presto_source **source_out, presto_error *err);
 
