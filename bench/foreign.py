@@ -8,8 +8,9 @@
 
 Each row is one job done in several ways. First, all ways must deliver equal values. Then they run in turn, round after
 round, in rotating order: a ratio is taken within a round. Printed are the median over the rounds and its spread: half the
-distance between the quartiles, relative to the median. Time includes all that a user waits for, from the start of
-presto-load or the making of the tf.data pipeline to the last sample. Importing TensorFlow is left out.
+distance between the quartiles, relative to the median. Time by the clock includes all that a user waits for, from the start of
+presto-load or the making of a pipeline to the last sample; importing packages is left out. Processor time (user and system, all
+threads and programs) is what can be compared while others use the machine.
 
 To add a row, write a function, here or in a file beside this one, and list it in ROWS. It gets a Bench and returns a Row:
 
@@ -31,14 +32,13 @@ import json
 import os
 import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 import typing
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "examples"))
+sys.path.insert(0, str(ROOT / "examples"))  # npy_stream
 
 
 # ---- the frame ----
@@ -85,14 +85,19 @@ def figure(values):
     return median, (high - low) / 2 / median
 
 
+def processor_time():
+    """Of this process, all its threads, and of the programs that it has waited for."""
+    return sum(os.times()[:4])
+
+
 def run_once(way):
-    """Units a second."""
-    start = time.perf_counter()
+    """Units a second: by the clock, and by processor time."""
+    start, start_busy = time.perf_counter(), processor_time()
     done = way.run()
-    seconds = time.perf_counter() - start
+    seconds, busy = time.perf_counter() - start, processor_time() - start_busy
     if isinstance(done, Timed):
         done, seconds = done.units, done.seconds
-    return done / seconds
+    return done / seconds, done / max(busy, 0.01)
 
 
 def measure(name, row, rounds, out):
@@ -104,20 +109,20 @@ def measure(name, row, rounds, out):
         for step in range(len(row.ways)):
             at = (turn + step) % len(row.ways)
             rates[at].append(run_once(row.ways[at]))
+    ours = row.ways[0].name
     for at, way in enumerate(row.ways):
-        median, spread = figure(rates[at])
-        line = f"  {way.name:44} {median:12,.0f} {row.unit}/s +- {100 * spread:.0f} %"
-        if at > 0:
-            ratio, ratio_spread = figure([ours / theirs for ours, theirs in zip(rates[0], rates[at])])
-            line += f"   {row.ways[0].name} is {ratio:.2f} +- {100 * ratio_spread:.0f} % times as fast"
-            note(out, name, f"{row.ways[0].name} / {way.name}", ratio, ratio_spread)
-        note(out, name, f"{way.name}, {row.unit}/s", median, spread)
-        print(line, flush=True)
+        rate = figure([clock for clock, _ in rates[at]])
+        print(f"  {way.name}: {rate[0]:,.0f} {row.unit}/s +- {100 * rate[1]:.0f} %", flush=True)
+        note(out, name, f"{way.name}, {row.unit}/s", rate)
+        for by, what in enumerate(("by the clock", "by processor time") if at > 0 else ()):
+            ratio = figure([mine[by] / theirs[by] for mine, theirs in zip(rates[0], rates[at])])
+            print(f"    {ours} is {ratio[0]:.2f} +- {100 * ratio[1]:.0f} % times as fast {what}", flush=True)
+            note(out, name, f"{ours} / {way.name}, {what}", ratio)
 
 
-def note(out, row, column, median, spread):
+def note(out, row, column, found):
     if out is not None:
-        out.write(json.dumps({"table": "foreign", "row": row, "column": column, "median": median, "spread": spread}) + "\n")
+        out.write(json.dumps({"table": "foreign", "row": row, "column": column, "median": found[0], "spread": found[1]}) + "\n")
 
 
 # ---- tables: tf.train.Examples of many small features ----
@@ -185,33 +190,32 @@ def tables(bench):
     """Rows of 20 floats, 9 int64s and a short text, in batches of 4096."""
     import npy_stream
 
+    import presto
+
     records, distinct = (8_192, 512) if bench.quick else (786_432, 16_384)
     paths = write_tables(bench.folder, 4, records, distinct)
-    ours = ["-b", BATCH, *paths]
+
+    def load_in_process():
+        return presto.Loader(presto.open(paths), batch=BATCH, threads=bench.threads)
+
+    def load_by_pipe():
+        return npy_stream.load(*bench.presto_load("-b", BATCH, *paths)[1:], program=bench.tools / "presto-load")
 
     def compare():
-        loaded = npy_stream.load(*bench.presto_load(*ours)[1:], program=bench.tools / "presto-load")
         count = 0
-        for mine, theirs in zip(loaded, tf_batches(bench, paths), strict=True):
+        for mine, piped, theirs in zip(load_in_process(), load_by_pipe(), tf_batches(bench, paths), strict=True):
             same_batch(mine, theirs)
+            same_batch(piped, theirs)
             count += len(mine["text"])
         assert count == records, count
         return f"{count} rows of {FLOATS + INT64S + 1} features are equal"
 
-    def load_to_nowhere():
-        with open(os.devnull, "wb") as nowhere:
-            subprocess.run(bench.presto_load("--format", "npy", *ours), stdout=nowhere, check=True)
-        return records
+    def rows_of(batches):
+        return sum(len(batch["text"]) for batch in batches)
 
-    def load_into_numpy():
-        return sum(len(batch["text"]) for batch in
-                   npy_stream.load(*bench.presto_load(*ours)[1:], program=bench.tools / "presto-load"))
-
-    def parse_with_tf():
-        return sum(int(batch["text"].shape[0]) for batch in tf_batches(bench, paths))
-
-    return Row("rows", [Way("presto-load", load_to_nowhere), Way("presto-load, arrays in another process", load_into_numpy),
-                        Way("tf.data, parse_example", parse_with_tf)], compare)
+    return Row("rows", [Way("presto.Loader", lambda: rows_of(load_in_process())),
+                        Way("presto-load --format npy, read by Python", lambda: rows_of(load_by_pipe())),
+                        Way("tf.data, parse_example", lambda: rows_of(tf_batches(bench, paths)))], compare)
 
 
 ROWS = {"tables": tables}
@@ -233,6 +237,7 @@ def main():
             print(f"{name}: {function.__doc__}")
         return
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    sys.path.insert(0, str(args.build.resolve() / "python"))  # the package presto
     out = args.output.open("a") if args.output else None
     for name in args.row or ROWS:
         with tempfile.TemporaryDirectory(dir=args.work, prefix="foreign-") as folder:

@@ -255,8 +255,9 @@ def put_values():
     for settings in (0, 1, 2, 6, 8, 15):
         table(settings, *rows, turned, *rows)
         table(settings, *rows[:2], lacking, twice, *rows[:2])
-        for some in odd:
-            table(settings, *rows[:2], some, rows[2])
+    for some in odd:
+        table(0, *rows[:2], some, rows[2])
+        table(3, some, rows[0], some)
     table(0, *rows[:2], rows[2][:-9], rows[3][:20], rows[4])
 
 
