@@ -107,7 +107,8 @@ typedef struct presto_example_value {
     uint32_t string_count;    /* of PRESTO_ENCODE_BYTES */
     presto_encoding encoding; /* TENSOR: by its spec; NONE: no kind is set */
     bool is_vector;           /* by its spec: a single value has rank 1, not 0 */
-    presto_span name;
+    uint32_t name_bytes;      /* see presto_example_value_name */
+    uint32_t name_before;     /* how many bytes before `bytes` the name is */
     presto_span
         bytes; /* FLOAT: the numbers. INT64: varints, see presto_example_value_int64s. TENSOR:
                         * the TensorProto. BYTES: the string if string_count is 1, else the
@@ -120,11 +121,18 @@ typedef struct presto_example_values {
     size_t count;
     size_t feature_count; /* names in the layout; feature is below */
     uint64_t generation;  /* changes when names are numbered anew; not 0 */
+    uint64_t order;       /* not 0: all lists of this order have the same features, encodings and
+                           * string counts at the same places */
 } presto_example_values;
+
+/** The name of the feature, in the Example. */
+static inline presto_span presto_example_value_name(const presto_example_value *value) {
+    return presto_span_of(value->bytes.data - value->name_before, value->name_bytes);
+}
 
 /**
  * Find the values of an Example without decoding them.
- * Owner:   names and bytes borrow from `in`.
+ * Owner:   bytes borrow from `in`.
  * Returns: false if the Example is not like those that the layout knows, or not of the usual form
  *          (map entries with key before value, one list per feature, numbers packed in one run,
  *          each name once). It may still be good: use presto_example_layout_parse.

@@ -87,7 +87,8 @@ static presto_status make_lanes(const presto__place *place, const presto_example
         fill->lanes[i] = (presto__lane){.kind = LANE_NONE};
     for (size_t i = 0; i < values->count; i++) {
         const presto_example_value *value = &values->list[i];
-        const presto__column *column = presto__column_find(fill, value->name, i);
+        const presto__column *column =
+            presto__column_find(fill, presto_example_value_name(value), i);
         if (column != NULL)
             fill->lanes[value->feature] = make_lane(fill, column, value);
     }

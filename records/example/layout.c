@@ -53,6 +53,18 @@ void presto_example_layout_free(presto_example_layout *layout) {
 
 /* ---- one entry ---- */
 
+/* Are the bytes at `at` the head, before a payload of `run` bytes? */
+static inline bool is_head(const presto__head_word *word, const uint8_t *at, size_t head,
+                           size_t run) {
+    const uint8_t *last = at + head - 8;
+    uint64_t other = presto__load_u64(last) ^ (word->value + run * word->lengths);
+    for (const uint8_t *part = at; part < last; part += 8) {
+        word++;
+        other |= presto__load_u64(part) ^ (word->value + run * word->lengths);
+    }
+    return other == 0;
+}
+
 /* Is the next entry the expected one, with the expected kind and short lengths? Then *at_io is set
  * behind it. */
 static inline bool match_head(const presto__layout_entry *entry, const uint8_t **at_io,
@@ -62,20 +74,13 @@ static inline bool match_head(const presto__layout_entry *entry, const uint8_t *
     if (head == 0 || left < head)
         return false;
     size_t run = at[head - 1];
-    if (run > entry->most_run || run > left - head || (run & entry->run_mask) != 0)
-        return false;
-    const presto__head_word *word = entry->words;
-    const uint8_t *last = at + head - 8;
-    uint64_t other = presto__load_u64(last) ^ (word->value + run * word->lengths);
-    for (const uint8_t *part = at; part < last; part += 8) {
-        word++;
-        other |= presto__load_u64(part) ^ (word->value + run * word->lengths);
-    }
-    if (other != 0)
+    if (run > entry->most_run || run > left - head || (run & entry->run_mask) != 0 ||
+        !is_head(entry->words, at, head, run))
         return false;
     value->encoding = entry->encoding;
     value->string_count = 1;
-    value->name = presto_span_of(at + 4, entry->name.bytes);
+    value->name_bytes = (uint32_t)entry->name.bytes;
+    value->name_before = (uint32_t)head - 4;
     value->bytes = presto_span_of(at + head, run);
     *at_io = at + head + run;
     return true;
@@ -149,42 +154,92 @@ static presto__layout_entry *read_entry(presto_example_layout *layout, uint32_t 
     const uint8_t *entry_end = at + bytes;
     if (!presto__wire_expect(&at, entry_end, 0x0a, &bytes))
         return NULL;
-    value->name = presto_span_of(at, bytes);
-    presto__layout_entry *entry = find(layout, expected, value->name);
+    presto_span name = presto_span_of(at, bytes);
+    presto__layout_entry *entry = find(layout, expected, name);
     if (entry == NULL || match_head(entry, at_io, end, value))
         return entry;
+    layout->has_odd_entry = true;
     at += bytes;
     if (!presto__wire_expect(&at, entry_end, 0x12, &bytes) || at + bytes != entry_end)
         return NULL;
-    if (!entry->is_ignored && !read_value(entry, presto_span_of(at, bytes), value))
+    uint8_t tag = entry->tag;
+    bool is_read = entry->is_ignored || read_value(entry, presto_span_of(at, bytes), value);
+    if (entry->tag != tag)
+        layout->step_count = 0; /* a head of the plan has changed */
+    if (!is_read)
         return NULL;
+    value->name_bytes = (uint32_t)name.bytes;
+    value->name_before = entry->is_ignored ? 0 : (uint32_t)(value->bytes.data - name.data);
     *at_io = entry_end;
     return entry;
 }
 
+/* ---- Examples of the same order ---- */
+
+/* Is the map at `at` like the plan, from its first entry to its last? */
+static bool match_plan(const presto_example_layout *layout, const uint8_t *at, const uint8_t *end) {
+    const presto__layout_step *step = layout->steps, *last = step + layout->step_count;
+    presto_example_value *value = layout->plan_values;
+    for (; step != last; step++) {
+        size_t head = step->head_bytes, left = (size_t)(end - at);
+        if (left < head)
+            return false;
+        size_t run = at[head - 1];
+        if (run > step->most_run || run > left - head || (run & step->run_mask) != 0 ||
+            !is_head(step->words, at, head, run))
+            return false;
+        if (step->is_value)
+            (value++)->bytes = presto_span_of(at + head, run);
+        at += head + run;
+    }
+    return at == end;
+}
+
+/* Make a plan of an Example of `count` entries that has just been compared. Not of every one, if
+ * each has another order. */
+static void make_plan(presto_example_layout *layout, size_t count, size_t value_count) {
+    if (layout->has_odd_entry || layout->plan_wait > 0) {
+        layout->plan_wait -= layout->plan_wait > 0;
+        return;
+    }
+    layout->plan_rest = layout->plan_rest < 32 ? 2 * layout->plan_rest + 1 : layout->plan_rest;
+    layout->plan_wait = layout->plan_rest;
+    uint32_t at = layout->first;
+    for (size_t i = 0; i < count; i++) {
+        const presto__layout_entry *entry = &layout->entries[at];
+        layout->steps[i] = (presto__layout_step){.words = entry->words,
+                                                 .head_bytes = entry->head_bytes,
+                                                 .most_run = entry->most_run,
+                                                 .run_mask = entry->run_mask,
+                                                 .is_value = !entry->is_ignored};
+        at = entry->next;
+    }
+    if (value_count > 0)
+        memcpy(layout->plan_values, layout->values, value_count * sizeof *layout->values);
+    layout->step_count = count;
+    layout->plan_value_count = value_count;
+    layout->order++;
+}
+
 /* ---- an Example ---- */
 
-bool presto_example_layout_match(presto_example_layout *layout, presto_span in,
-                                 presto_example_values *values_out) {
-    const uint8_t *at = in.data, *end = at + in.bytes;
-    size_t bytes, count = 0;
+/* Compare entry by entry. */
+static bool match_entries(presto_example_layout *layout, const uint8_t *at, const uint8_t *end,
+                          size_t *count_out) {
     uint64_t example = ++layout->examples;
-    if (layout->count == 0 || !presto__wire_expect(&at, end, 0x0a, &bytes) || at + bytes != end)
-        return false;
     uint32_t *expected = &layout->first;
-    presto__layout_entry *const entries = layout->entries;
-    presto_example_value *const list = layout->values;
-    const size_t most = layout->count;
-    while (at != end) {
-        if (count == most)
+    size_t entries = 0, count = 0;
+    layout->has_odd_entry = false;
+    for (; at != end; entries++) {
+        if (entries == layout->count)
             return false;
-        presto_example_value *value = &list[count];
-        presto__layout_entry *entry = &entries[*expected];
+        presto_example_value *value = &layout->values[count];
+        presto__layout_entry *entry = &layout->entries[*expected];
         if (!match_head(entry, &at, end, value)) {
             entry = read_entry(layout, *expected, &at, end, value);
             if (entry == NULL)
                 return false;
-            *expected = (uint32_t)(entry - entries);
+            *expected = (uint32_t)(entry - layout->entries);
         }
         if (entry->seen_in == example) /* the last of equal names counts, where the first one is */
             return false;
@@ -194,10 +249,31 @@ bool presto_example_layout_match(presto_example_layout *layout, presto_span in,
         expected = &entry->next;
         count += !entry->is_ignored;
     }
-    *values_out = (presto_example_values){.list = list,
-                                          .count = count,
-                                          .feature_count = layout->count,
-                                          .generation = layout->generation};
+    make_plan(layout, entries, count);
+    *count_out = count;
+    return true;
+}
+
+bool presto_example_layout_match(presto_example_layout *layout, presto_span in,
+                                 presto_example_values *values_out) {
+    const uint8_t *at = in.data, *end = at + in.bytes;
+    size_t bytes;
+    presto_example_values values = {.feature_count = layout->count,
+                                    .generation = layout->generation};
+    if (layout->count == 0 || !presto__wire_expect(&at, end, 0x0a, &bytes) || at + bytes != end)
+        return false;
+    if (layout->step_count > 0 && match_plan(layout, at, end)) {
+        layout->plan_rest = 0;
+        layout->plan_wait = 0;
+        values.list = layout->plan_values;
+        values.count = layout->plan_value_count;
+        values.order = layout->order;
+    } else {
+        values.list = layout->values;
+        if (!match_entries(layout, at, end, &values.count))
+            return false;
+    }
+    *values_out = values;
     return true;
 }
 
@@ -314,7 +390,7 @@ static presto_status decode(const presto_example_value *value, size_t count, sca
 static presto_status make_feature(const presto_example_value *value, scalar_slot *slot,
                                   presto_arena *arena, presto_feature *feature) {
     presto_tensor *tensor = &feature->tensor;
-    feature->name = value->name;
+    feature->name = presto_example_value_name(value);
     feature->encoding = value->encoding;
     if (value->encoding == PRESTO_ENCODE_NONE) {
         *tensor = (presto_tensor){.spec = {.rank = 0}};

@@ -48,6 +48,13 @@ typedef struct presto__layout_entry {
     presto_span name;
 } presto__layout_entry;
 
+/** What an Example must have at this place to be like the last one as a whole. */
+typedef struct presto__layout_step {
+    const presto__head_word *words; /* the entry's, as the fields below */
+    uint8_t head_bytes, most_run, run_mask;
+    bool is_value; /* not ignored: it has the next one of plan_values */
+} presto__layout_step;
+
 struct presto_example_layout {
     presto_example_specs specs;    /* borrowed */
     presto__name_table spec_names; /* in `specs_arena` */
@@ -64,6 +71,16 @@ struct presto_example_layout {
     presto__name_table names;
     uint32_t first; /* the entry that an Example begins with */
     uint64_t generation;
+
+    /* Which heads come one after the other in an Example, each once. */
+    presto__layout_step *steps;        /* room for one each */
+    presto_example_value *plan_values; /* with all that does not differ from Example to Example */
+    size_t step_count;                 /* 0: there is no plan */
+    size_t plan_value_count;
+    uint64_t order;     /* of the plan */
+    unsigned plan_wait; /* Examples of another order before the plan is made anew, */
+    unsigned plan_rest; /* and the next time */
+    bool has_odd_entry; /* an entry of the Example being compared did not match a head */
 
     uint64_t examples; /* compared so far */
     size_t unlike;     /* names in Examples that were parsed since the tables were made */

@@ -141,8 +141,11 @@ static bool make_room(presto_example_layout *layout, size_t count, size_t name_b
     size_t words = name_bytes / 8 + count * head_words(8);
     layout->entries = presto_arena_alloc(arena, count * sizeof *layout->entries, 8);
     layout->values = presto_arena_alloc(arena, count * sizeof *layout->values, 8);
+    layout->steps = presto_arena_alloc(arena, count * sizeof *layout->steps, 8);
+    layout->plan_values = presto_arena_alloc(arena, count * sizeof *layout->plan_values, 8);
     layout->words = presto_arena_alloc(arena, words * sizeof *layout->words, 8);
-    return layout->entries != NULL && layout->values != NULL && layout->words != NULL &&
+    return layout->entries != NULL && layout->values != NULL && layout->steps != NULL &&
+           layout->plan_values != NULL && layout->words != NULL &&
            presto__name_table_make(&layout->names, count, arena, NULL) == PRESTO_OK;
 }
 
@@ -234,6 +237,7 @@ void presto__layout_learn(presto_example_layout *layout, presto_span in) {
     made.count = 0;
     made.name_bytes = 0;
     made.first = 0;
+    made.step_count = 0;
     made.unlike = 0;
     made.generation++;
     if (!make(&made, begins_again ? NULL : layout, in, &sizes)) {
