@@ -36,8 +36,10 @@ static const presto_option_type options[] = {
                        .kind = PRESTO_OPTION_CHOICE,
                        .default_text = "stored",
                        .choices = orients,
-                       .help = "exif turns the image upright, as its EXIF orientation says (1 to "
-                               "8, of JPEG and PNG); stored, and damaged EXIF, leave it as it is"},
+                       .help =
+                           "exif rotates and mirrors the image upright, as its EXIF orientation "
+                           "says (1 to 8, of JPEG and PNG); stored, and damaged EXIF, leave it "
+                           "as it is"},
     [OPTION_SCALE] = {.name = "scale",
                       .kind = PRESTO_OPTION_CHOICE,
                       .default_text = "full",
