@@ -516,6 +516,8 @@ START_TEST(states_of_an_enemy_are_refused_or_harmless) {
     mixed m = two_inputs(2);
     presto_buffer state = {0};
     save(&m, 9, &state);
+    ck_assert_ok(presto_buffer_append(&state, presto_span_of("", 1), &err), &err);
+    state.bytes--; /* a text that ends */
     uint8_t *text = state.data;
     for (size_t bytes = 0; bytes + 2 < state.bytes; bytes++) {
         uint8_t *cut = presto_check_copy(presto_span_of(text, bytes));
