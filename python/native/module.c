@@ -78,6 +78,7 @@ static PyObject *builtin_pipelines(PyObject *module, PyObject *unused) {
 
 static PyMethodDef functions[] = {
     {"builtin_pipelines", builtin_pipelines, METH_NOARGS, "Names of the built-in pipelines."},
+    {"arrow_stream", native_arrow_stream, METH_O, "Batches of a function as an Arrow C stream."},
     {NULL, NULL, 0, NULL},
 };
 

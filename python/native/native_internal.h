@@ -102,6 +102,11 @@ PyObject *native_batch_new(presto_batch *batch, native_account *account);
 PyObject *native_dlpack(PyObject *self, PyObject *args, PyObject *keywords);
 PyObject *native_dlpack_device(PyObject *self, PyObject *unused);
 
+/* ---- arrow.c ---- */
+
+/** arrow_stream(next): a capsule with an Arrow C stream of the batches that next() gives, until it gives None. */
+PyObject *native_arrow_stream(PyObject *module, PyObject *next);
+
 /* ---- loader.c, figures.c ---- */
 
 typedef struct native_loader {

@@ -278,7 +278,7 @@ class Loader:
             self._park()
         raise StopIteration
 
-    def _take(self, token: object) -> Any:
+    def _take(self, token: object) -> _native.Batch:
         with self._enter():
             if token is not self._token or self._ended:
                 raise StopIteration
@@ -300,7 +300,7 @@ class Loader:
             self._is_last = (
                 self._per_epoch and epoch + 1 >= self._until and first + rows + skipped >= native.epoch_samples
             )
-            return self._wrap(found)
+            return found
 
     def _wrap(self, found: _native.Batch) -> Any:
         return wrap(found)
@@ -308,6 +308,26 @@ class Loader:
     def __iter__(self) -> Iterator[Batch]:
         """Batches up to the end of the epoch(s); a loop that was left goes on."""
         return _Batches(self, self._start_for())
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        """What a `for` would deliver as an Arrow C stream, for pyarrow, polars, DuckDB and pandas.
+
+            reader = pyarrow.RecordBatchReader.from_stream(loader)
+
+        Arrays are the loader's memory. Dense features of more than one dimension are fixed-shape tensors (Arrow's canonical
+        extension type), ragged ones large lists of their values, bytes are large binary. Booleans are uint8, bfloat16 is
+        uint16. All batches must have the schema of the first one. A consumer that keeps all batches, such as read_all(),
+        is bounded by `hold`.
+        """
+        token = self._start_for()
+
+        def following() -> _native.Batch | None:
+            try:
+                return self._take(token)
+            except StopIteration:
+                return None
+
+        return _native.arrow_stream(following)
 
     def __len__(self) -> int:
         """Batches that a whole `for` delivers, if no sample is left out."""
@@ -452,5 +472,6 @@ class _Batches(Iterator[Batch]):
         self._token = token
 
     def __next__(self) -> Batch:
-        batch: Batch = self._loader._take(self._token)
+        loader = self._loader
+        batch: Batch = loader._wrap(loader._take(self._token))
         return batch

@@ -7,6 +7,7 @@ from ._errors import Error
 version: str
 
 def builtin_pipelines() -> list[str]: ...
+def arrow_stream(next: Callable[[], Batch | None], /) -> Any: ...
 
 _Spec = tuple[str, tuple[int | None, ...] | None]
 

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A loop over a loader as an Arrow stream. The consumer calls from any thread, with or without the GIL. All batches of a
+ * stream have one schema: that of the first one, which is taken when the schema is asked for.
+ */
+#include "arrow_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct reader {
+    PyObject *next;      /* gives the next Batch, or None */
+    PyObject *first;     /* the first one, while nobody has it; None: there is none */
+    arrow_schema schema; /* of the first one; empty until it is known */
+    char error[1024];
+} reader;
+
+/* The exception as text. */
+static int fail_raised(reader *self) {
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject *text = value == NULL ? NULL : PyObject_Str(value);
+    PyObject *utf8 = text == NULL ? NULL : PyUnicode_AsEncodedString(text, "utf-8", "replace");
+    snprintf(self->error, sizeof self->error, "%s",
+             utf8 == NULL ? "failed" : PyBytes_AsString(utf8));
+    PyErr_Clear();
+    Py_XDECREF(utf8);
+    Py_XDECREF(text);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    return EIO;
+}
+
+static int fail(reader *self, int code, const char *why) {
+    snprintf(self->error, sizeof self->error, "%s", why);
+    return code;
+}
+
+static int make_schema(reader *self, const native_batch *batch, arrow_schema *out) {
+    static const presto_batch none;
+    const char *why;
+    if (arrow_schema_of(batch == NULL ? &none : batch->batch, out, &why))
+        return 0;
+    return why == NULL ? fail(self, ENOMEM, "no memory") : fail(self, EINVAL, why);
+}
+
+static const native_batch *batch_of(const reader *self) {
+    return self->first == Py_None ? NULL : (const native_batch *)(const void *)self->first;
+}
+
+/* Take the first batch, for its schema. */
+static int begin(reader *self) {
+    if (self->schema.release != NULL)
+        return 0;
+    if (self->first == NULL)
+        self->first = PyObject_CallNoArgs(self->next);
+    if (self->first == NULL)
+        return fail_raised(self);
+    return make_schema(self, batch_of(self), &self->schema);
+}
+
+static int get_schema(arrow_stream *stream, arrow_schema *out) {
+    reader *self = stream->owned;
+    PyGILState_STATE state = PyGILState_Ensure();
+    int code = begin(self);
+    if (code == 0 && !arrow_schema_copy(&self->schema, out))
+        code = fail(self, ENOMEM, "no memory");
+    PyGILState_Release(state);
+    return code;
+}
+
+static int give(reader *self, native_batch *batch, arrow_array *out) {
+    arrow_schema schema;
+    int code = make_schema(self, batch, &schema);
+    if (code != 0)
+        return code;
+    bool fits = arrow_schema_same(&schema, &self->schema);
+    schema.release(&schema);
+    if (!fits)
+        return fail(self, EINVAL,
+                    "a feature has another shape or layout than in the first batch: choose "
+                    "features, or pad them");
+    return arrow_array_of(batch, out) ? 0 : fail(self, ENOMEM, "no memory");
+}
+
+static int next_locked(reader *self, arrow_array *out) {
+    int code = begin(self);
+    if (code != 0)
+        return code;
+    PyObject *batch = self->first;
+    self->first = NULL;
+    if (batch == NULL)
+        batch = PyObject_CallNoArgs(self->next);
+    if (batch == NULL)
+        return fail_raised(self);
+    if (batch == Py_None)
+        *out = (arrow_array){0}; /* the end */
+    else
+        code = give(self, (native_batch *)(void *)batch, out);
+    Py_DECREF(batch);
+    return code;
+}
+
+static int get_next(arrow_stream *stream, arrow_array *out) {
+    PyGILState_STATE state = PyGILState_Ensure();
+    int code = next_locked(stream->owned, out);
+    PyGILState_Release(state);
+    return code;
+}
+
+static const char *get_last_error(arrow_stream *stream) {
+    return ((reader *)stream->owned)->error;
+}
+
+static void stream_release(arrow_stream *stream) {
+    reader *self = stream->owned;
+    if (Py_IsInitialized()) {
+        PyGILState_STATE state = PyGILState_Ensure();
+        Py_XDECREF(self->next);
+        Py_XDECREF(self->first);
+        PyGILState_Release(state);
+    }
+    if (self->schema.release != NULL)
+        self->schema.release(&self->schema);
+    free(self);
+    stream->release = NULL;
+}
+
+static void drop_capsule(PyObject *capsule) {
+    arrow_stream *stream = PyCapsule_GetPointer(capsule, "arrow_array_stream");
+    if (stream != NULL && stream->release != NULL)
+        stream->release(stream);
+    free(stream);
+}
+
+PyObject *native_arrow_stream(PyObject *module, PyObject *next) {
+    (void)module;
+    arrow_stream *stream = calloc(1, sizeof *stream);
+    reader *self = calloc(1, sizeof *self);
+    PyObject *capsule = stream == NULL || self == NULL
+                            ? NULL
+                            : PyCapsule_New(stream, "arrow_array_stream", drop_capsule);
+    if (capsule == NULL) {
+        free(stream);
+        free(self);
+        return PyErr_Occurred() ? NULL : PyErr_NoMemory();
+    }
+    self->next = Py_NewRef(next);
+    *stream = (arrow_stream){.get_schema = get_schema,
+                             .get_next = get_next,
+                             .get_last_error = get_last_error,
+                             .release = stream_release,
+                             .owned = self};
+    return capsule;
+}

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The loader as an Arrow stream: what pyarrow reads is what batches hold, on the same memory."""
+import gc
+import json
+import threading
+
+import pyarrow as pa
+
+import test_reading
+from case import PythonCase, main, np, plain, presto
+
+
+class Arrow(PythonCase):
+    foreign = test_reading.Reading.foreign
+
+    def assert_same(self, column, value):
+        """A column of pyarrow's holds the values of a batch."""
+        if isinstance(value, presto.Bytes):
+            self.assertEqual(column.to_pylist(), list(value))
+        elif isinstance(value, presto.Ragged):
+            self.assertEqual(column.to_pylist(), [row.tolist() for row in value])
+        elif value.ndim > 1:
+            self.assertIsInstance(column.type, pa.FixedShapeTensorType)
+            self.assertEqual(tuple(column.type.shape), value.shape[1:])
+            self.assertEqual(plain(column.to_numpy_ndarray()), plain(value))
+        else:
+            self.assertEqual(plain(column.to_numpy()), plain(value))
+
+    def assert_stream(self, source, **options):
+        wanted = list(presto.Loader(source, **options))
+        reader = pa.RecordBatchReader.from_stream(presto.Loader(source, **options))
+        found = list(reader)
+        self.assertEqual([b.num_rows for b in found], [b.rows for b in wanted])
+        for ours, theirs in zip(found, wanted):
+            ours.validate(full=True)
+            self.assertEqual(ours.schema.names, list(theirs))
+            for name, value in theirs.items():
+                self.assert_same(ours.column(name), value)
+        return reader.schema
+
+    def test_dense_features_bytes_and_labels(self):
+        schema = self.assert_stream(self.stored, batch=7, shuffle="full", seed=3, epochs=2)
+        self.assertEqual(schema.field("image").type, pa.fixed_shape_tensor(pa.float32(), (32, 40, 3)))
+        self.assertEqual((schema.field("key").type, schema.field("label").type), (pa.large_binary(), pa.int64()))
+
+    def test_ragged_features(self):
+        file, _ = self.foreign()
+        schema = self.assert_stream(file, batch=9)
+        self.assertEqual(schema.field("tokens").type, pa.large_list(pa.int64()))
+        schema = self.assert_stream(file, batch=9, pad={"tokens": (0, 8)})
+        self.assertEqual(schema.field("tokens").type, pa.fixed_shape_tensor(pa.int64(), (8,)))
+
+    def test_a_batch_with_another_schema_is_an_error(self):
+        file, _ = self.foreign()
+        with self.assertRaisesRegex(pa.ArrowInvalid, "pad them"):
+            list(pa.RecordBatchReader.from_stream(presto.Loader(file, batch=1)))
+
+    def test_arrays_outlive_the_loader_and_give_their_memory_back(self):
+        loader = presto.Loader(self.stored, batch=7)
+        wanted = [batch["image"].copy() for batch in presto.Loader(self.stored, batch=7)]
+        kept = [batch.column("image") for batch in pa.RecordBatchReader.from_stream(loader)]
+        self.assertEqual(kept[0].storage.flatten().buffers()[1].address % 64, 0)
+        loader.close()
+        del loader
+        gc.collect()
+        for array, copy in zip(kept, wanted):
+            self.assertTrue(np.array_equal(array.to_numpy_ndarray(), copy))
+        loader = presto.Loader(self.stored, batch=7, epochs=2, per_epoch=True)
+        table = pa.RecordBatchReader.from_stream(loader).read_all()
+        self.assertEqual((table.num_rows, loader.held[0]), (24, 4))
+        del table
+        gc.collect()
+        self.assertEqual(loader.held, (0, 0))
+
+    def test_failures_are_told_and_streams_may_be_dropped(self):
+        loader = presto.Loader(self.stored, batch=1, hold=100_000)
+        with self.assertRaisesRegex(OSError, "more than `hold` allows"):
+            pa.RecordBatchReader.from_stream(loader).read_all()
+        for taken in range(3):
+            reader = pa.RecordBatchReader.from_stream(presto.Loader(self.stored, batch=4))
+            for _ in range(taken):
+                reader.read_next_batch()
+            del reader
+        presto.Loader(self.stored).__arrow_c_stream__()  # a capsule that nobody takes
+        gc.collect()
+
+    def test_the_position_counts_what_the_stream_gave(self):
+        loader = presto.Loader(self.stored, batch=5)
+        reader = pa.RecordBatchReader.from_stream(loader)
+        first = reader.read_next_batch().column("label").to_pylist()
+        state = json.loads(json.dumps(loader.state_dict()))
+        rest = [n for batch in loader for n in batch["label"].tolist()]
+        again = presto.Loader(self.stored, batch=5)
+        again.load_state_dict(state)
+        self.assertEqual([n for batch in again for n in batch["label"].tolist()], rest)
+        self.assertEqual(first + rest, [int(s["label"]) for s in presto.open(self.stored)])
+
+    def test_another_thread_reads(self):
+        reader = pa.RecordBatchReader.from_stream(presto.Loader(self.stored, batch=5, threads=2))
+        found = []
+        worker = threading.Thread(target=lambda: found.extend(b.num_rows for b in reader))
+        worker.start()
+        worker.join(120)
+        self.assertEqual(sum(found), 24)
+
+    def test_an_empty_stream_has_no_batches(self):
+        loader = presto.Loader(self.stored, batch=25, drop_last=True)
+        self.assertEqual(list(pa.RecordBatchReader.from_stream(loader)), [])
+
+
+if __name__ == "__main__":
+    main()
