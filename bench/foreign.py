@@ -32,6 +32,7 @@ import json
 import os
 import pathlib
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -194,9 +195,14 @@ def tables(bench):
 
     records, distinct = (8_192, 512) if bench.quick else (786_432, 16_384)
     paths = write_tables(bench.folder, 4, records, distinct)
+    indexed = bench.folder / "indexed"
+    indexed.mkdir()
+    for path in map(pathlib.Path, paths):
+        (indexed / path.name).hardlink_to(path)
+    subprocess.run([bench.tools / "presto-inspect", "index", "--quiet", indexed], check=True)
 
-    def load_in_process():
-        return presto.Loader(presto.open(paths), batch=BATCH, threads=bench.threads)
+    def load_in_process(what=paths):
+        return presto.Loader(presto.open(what), batch=BATCH, threads=bench.threads)
 
     def load_by_pipe():
         return npy_stream.load(*bench.presto_load("-b", BATCH, *paths)[1:], program=bench.tools / "presto-load")
@@ -214,6 +220,7 @@ def tables(bench):
         return sum(len(batch["text"]) for batch in batches)
 
     return Row("rows", [Way("presto.Loader", lambda: rows_of(load_in_process())),
+                        Way("presto.Loader, files indexed before", lambda: rows_of(load_in_process(indexed))),
                         Way("presto-load --format npy, read by Python", lambda: rows_of(load_by_pipe())),
                         Way("tf.data, parse_example", lambda: rows_of(tf_batches(bench, paths)))], compare)
 
