@@ -22,7 +22,7 @@ To add a row, write a function, here or in a file beside this one, and list it i
             check=compare)
 
 `run_...()` does the whole job once and returns how many units it did; or a Timed(units, seconds), if the time that counts is
-not that of the call (the time to the first sample, for example). `compare()` returns a line that says what was found equal, and
+not that of the call (the time to the first sample, or without importing a package). `compare()` returns a line that says what was found equal, and
 raises AssertionError otherwise. bench.presto_load(...) is the command line of presto-load; bench.threads the number of threads
 for every way.
 """
@@ -61,6 +61,7 @@ class Bench:
 class Timed:
     units: float
     seconds: float
+    busy: float | None = None  # seconds of processor time, if the call's are not those that count, either
 
 
 @dataclasses.dataclass
@@ -97,7 +98,7 @@ def run_once(way):
     done = way.run()
     seconds, busy = time.perf_counter() - start, processor_time() - start_busy
     if isinstance(done, Timed):
-        done, seconds = done.units, done.seconds
+        done, seconds, busy = done.units, done.seconds, busy if done.busy is None else done.busy
     return done / seconds, done / max(busy, 0.01)
 
 
@@ -225,7 +226,14 @@ def tables(bench):
                         Way("tf.data, parse_example", lambda: rows_of(tf_batches(bench, paths)))], compare)
 
 
-ROWS = {"tables": tables}
+def python_step(bench):
+    """A function in Python on each image, in as many processes as threads: `step: command` and torch's DataLoader."""
+    import foreign_steps
+
+    return foreign_steps.python_step(bench)
+
+
+ROWS = {"tables": tables, "python-step": python_step}
 
 
 def main():
@@ -253,4 +261,5 @@ def main():
 
 
 if __name__ == "__main__":
+    sys.modules["foreign"] = sys.modules["__main__"]  # rows in other files use the classes of this one
     main()

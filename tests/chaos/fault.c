@@ -9,6 +9,7 @@
  *   kill, term, int the signal arrives just before the K-th call
  *   stuck           SIGINT arrives just before the K-th call, which then never returns
  * PRESTO_FAULT_COUNTS=FILE: at exit, the number of calls of each kind, one "CALL N" a line.
+ * Programs that the program starts see neither.
  *
  * Calls of the same kind count together (malloc, calloc, realloc and aligned_alloc; open, openat
  * and fopen; ...). Not touched are: output on stderr, calls that the C library makes itself, and
@@ -23,6 +24,7 @@
 #include <link.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -50,11 +52,12 @@ enum call {
     FOLDER,
     THREAD,
     LOCK,
+    PROCESS,
     CALLS
 };
 static const char *const names[CALLS] = {"malloc", "open",   "read",   "write", "sync",
                                          "close",  "rename", "unlink", "mkdir", "map",
-                                         "stat",   "folder", "thread", "lock"};
+                                         "stat",   "folder", "thread", "lock",  "process"};
 
 enum what { NOTHING, FAIL, SHORT, SIGNAL };
 
@@ -64,6 +67,7 @@ static long chosen_number;
 static bool from_then_on;
 static int fault_errno, fault_signal;
 static bool one_byte, is_stuck;
+static char counts_file[4096];
 
 /* The address range of jansson's code; set before there are threads. */
 static uintptr_t jansson_begin, jansson_end;
@@ -85,10 +89,14 @@ __attribute__((constructor)) static void start(void) {
     const char *text = getenv("PRESTO_FAULT");
     char call[16], what[16];
     dl_iterate_phdr(find_jansson, NULL);
+    if (getenv("PRESTO_FAULT_COUNTS") != NULL)
+        snprintf(counts_file, sizeof counts_file, "%s", getenv("PRESTO_FAULT_COUNTS"));
+    unsetenv("PRESTO_FAULT_COUNTS");
     for (int i = 0; i < CALLS; i++)
         atomic_store(&counts[i], 0);
     if (text == NULL || sscanf(text, "%15[a-z]:%ld:%15s", call, &chosen_number, what) != 3)
         return;
+    unsetenv("PRESTO_FAULT");
     if (strcmp(what, "short") == 0)
         one_byte = true;
     else if (strcmp(what, "kill") == 0)
@@ -110,9 +118,8 @@ __attribute__((constructor)) static void start(void) {
 }
 
 __attribute__((destructor)) static void finish(void) {
-    const char *path = getenv("PRESTO_FAULT_COUNTS");
     chosen = -1;
-    FILE *file = path == NULL ? NULL : fopen(path, "w");
+    FILE *file = counts_file[0] == '\0' ? NULL : fopen(counts_file, "w");
     if (file == NULL)
         return;
     for (int i = 0; i < CALLS; i++)
@@ -341,4 +348,20 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
                    void *argument) {
     return next(THREAD) == FAIL ? fault_errno
                                 : REAL(pthread_create)(thread, attributes, run, argument);
+}
+
+/* ---- processes ---- */
+
+DECLARE(pipe2);
+int pipe2(int ends[2], int flags) {
+    return next(PROCESS) == FAIL ? -1 : REAL(pipe2)(ends, flags);
+}
+
+DECLARE(posix_spawn);
+int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+                const posix_spawnattr_t *attributes, char *const argv[],
+                char *const environment[]) {
+    return next(PROCESS) == FAIL
+               ? fault_errno
+               : REAL(posix_spawn)(pid, path, actions, attributes, argv, environment);
 }

@@ -20,7 +20,7 @@ ALL = os.environ.get("PRESTO_CHAOS_ALL", "") not in ("", "0")
 # What each kind of call fails with.
 ERRNOS = {"malloc": errno.ENOMEM, "open": errno.EMFILE, "read": errno.EIO, "write": errno.ENOSPC, "sync": errno.EIO,
           "close": errno.EIO, "rename": errno.EIO, "unlink": errno.EIO, "mkdir": errno.ENOSPC, "map": errno.ENOMEM,
-          "stat": errno.EIO, "folder": errno.EMFILE, "thread": errno.EAGAIN, "lock": errno.EIO}
+          "stat": errno.EIO, "folder": errno.EMFILE, "thread": errno.EAGAIN, "lock": errno.EIO, "process": errno.EAGAIN}
 
 
 class Faults(FaultCase):
@@ -299,6 +299,21 @@ class Faults(FaultCase):
                     shutil.rmtree(cache)
                     done = self.run_with(f"{call}:{number}:{what}", "presto-load", *cached)
                     self.assertEqual((done.returncode, done.stderr, done.stdout == whole), (0, "", True))
+
+    def test_a_step_of_another_program_survives_any_failing_call(self):
+        """cat repeats its request, so the stream is the one without it."""
+        text = "name: t\nsource: {type: files, match: ['*.jpg']}\nsteps:\n  - {step: read-file, yields: concatenated}\n"
+        plain, pipeline = self.new("plain.yaml"), self.new("command.yaml")
+        plain.write_text(text)
+        pipeline.write_text(text + "  - {step: command, run: [cat], output: string, workers: 2}\n")
+        arguments = ["-q", "-p", pipeline, self.make_photos()]
+        self.assertEqual(self.load(*arguments), self.load("-q", "-p", plain, self.make_photos()))
+        self.assertGreaterEqual(self.count("presto-load", "-j", "1", *arguments)["process"], 4)
+        self.check_loads([c for c in ERRNOS if c not in ("malloc", "thread")], "-j", "1", *arguments, some=20)
+        self.check_loads(["malloc", "thread", "process"], "-j", "3", *arguments)
+        for fault in ("read:7:short", "write:3:short", f"read:7:{errno.EINTR}", f"write:3:{errno.EINTR}"):
+            done = self.run_with(fault, "presto-load", "-j", "1", *arguments)
+            self.assertEqual((done.returncode, done.stderr, done.stdout == self.load(*arguments)), (0, "", True), fault)
 
     # ---- presto-inspect ----
 
