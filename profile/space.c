@@ -71,6 +71,13 @@ static presto_status check_split(const presto_pipeline *pipeline, const char *na
 static presto_status list_splits(const presto_pipeline *pipeline,
                                  const presto_sweep_options *options, presto__space *space,
                                  presto_error *err) {
+    for (size_t i = 0; i < presto_pipeline_step_count(pipeline); i++)
+        if ((presto_pipeline_step_type(pipeline, i)->flags & PRESTO_STEP_REGROUPS) != 0)
+            return presto_fail(
+                err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
+                "step %s makes other samples, so that strategies before and after it "
+                "cannot be compared: measure the pipeline without it",
+                presto_pipeline_step_type(pipeline, i)->name);
     for (size_t i = 0; i < options->split_count; i++)
         PRESTO_TRY(check_split(pipeline, options->splits[i], err));
     size_t known = presto_pipeline_representation_count(pipeline);

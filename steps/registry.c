@@ -21,6 +21,7 @@ static const presto_step_type *const steps[] = {
     &presto__step_cast,
     &presto__step_filter,
     &presto__step_decode_npy,
+    &presto__step_pack,
     &presto__step_extract_text,
     &presto__step_bpe_encode,
     &presto__step_embed,

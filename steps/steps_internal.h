@@ -28,6 +28,7 @@ extern const presto_step_type presto__step_to_layout;
 extern const presto_step_type presto__step_cast;
 extern const presto_step_type presto__step_filter;
 extern const presto_step_type presto__step_decode_npy;
+extern const presto_step_type presto__step_pack;
 extern const presto_step_type presto__step_extract_text;
 extern const presto_step_type presto__step_bpe_encode;
 extern const presto_step_type presto__step_aggregate;

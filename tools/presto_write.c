@@ -378,6 +378,19 @@ static double per_second(uint64_t count, uint64_t ns) {
     return ns > 0 ? (double)count * 1e9 / (double)ns : 0;
 }
 
+static void print_packed(const presto_convert_result *result) {
+    char documents[PRESTO_TEXT_BYTES], tokens[PRESTO_TEXT_BYTES];
+    cli_message("packed %s, %s",
+                presto_format_things(result->packed_documents, "document", documents),
+                presto_format_things(result->packed_tokens, "token", tokens));
+    if (result->dropped_tokens > 0)
+        cli_message("%s at the end fill no row and are left out",
+                    presto_format_things(result->dropped_tokens, "token", tokens));
+    if (result->padded_tokens > 0)
+        cli_message("the last row is padded with %s",
+                    presto_format_things(result->padded_tokens, "token", tokens));
+}
+
 static void print_result(const write_job *w, const presto_convert_result *result) {
     char samples[PRESTO_TEXT_BYTES], stored[PRESTO_TEXT_BYTES], time[PRESTO_TEXT_BYTES];
     char rate[PRESTO_TEXT_BYTES], shards[PRESTO_TEXT_BYTES];
@@ -387,8 +400,14 @@ static void print_result(const write_job *w, const presto_convert_result *result
                 presto_format_bytes((double)result->stored_bytes, stored),
                 presto_format_seconds((double)result->wall_ns / 1e9, time),
                 presto_format_number(per_second(result->samples, result->wall_ns), rate));
-    if (result->skipped > 0)
-        cli_message("%s skipped", presto_format_things(result->skipped, "sample", samples));
+    if (result->skipped > result->dropped)
+        cli_message("%s skipped",
+                    presto_format_things(result->skipped - result->dropped, "sample", samples));
+    if (result->dropped > 0)
+        cli_message("%s left out by steps",
+                    presto_format_things(result->dropped, "sample", samples));
+    if (result->packed_documents > 0)
+        print_packed(result);
 }
 
 static int print_json(const write_job *w, const presto_pipeline *pipeline,
@@ -401,6 +420,11 @@ static int print_json(const write_job *w, const presto_pipeline *pipeline,
         {"stored_bytes", result->stored_bytes},
         {"raw_bytes", result->raw_bytes},
         {"threads", result->threads},
+        {"dropped", result->dropped},
+        {"packed_documents", result->packed_documents},
+        {"packed_tokens", result->packed_tokens},
+        {"dropped_tokens", result->dropped_tokens},
+        {"padded_tokens", result->padded_tokens},
     };
     json_t *object = cli_json_new();
     cli_json_set(object, "dataset", cli_json_text(w->output));

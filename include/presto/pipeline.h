@@ -141,6 +141,10 @@ PRESTO_API const presto_step_type *presto_pipeline_step_type(const presto_pipeli
 /** Flags (presto_step_flag) of step i with its options; 0 if there is none. */
 PRESTO_API unsigned presto_pipeline_step_flags(const presto_pipeline *pipeline, size_t i);
 
+/** Value of option `name` of step i; NULL if there is no such step or option. */
+PRESTO_API const presto_option *presto_pipeline_step_option(const presto_pipeline *pipeline,
+                                                            size_t i, const char *name);
+
 /** What the pipeline's source gives, as far as its options tell. Owned by the pipeline. */
 PRESTO_API const presto_tensor_spec *presto_pipeline_source_output(const presto_pipeline *pipeline);
 

@@ -216,8 +216,10 @@ typedef enum presto_step_flag {
     PRESTO_STEP_DROPS = 1 << 3,          /* run() may return PRESTO_DROP */
     PRESTO_STEP_SETS_FEATURES = 1 << 4,  /* calls presto_step_set_feature() */
     PRESTO_STEP_READS_FEATURES = 1 << 5, /* calls presto_step_feature(), for whatever name */
-    PRESTO_STEP_RUNS_PROGRAM = 1 << 6 /* starts programs that its options name: only for pipelines
+    PRESTO_STEP_RUNS_PROGRAM = 1 << 6, /* starts programs that its options name: only for pipelines
                                             that may run code */
+    PRESTO_STEP_REGROUPS = 1 << 7 /* a conversion makes other samples of what it gives; the last
+                                     step that is stored, never run by a stream. Built-in only */
 } presto_step_flag;
 
 typedef struct presto_step_type {

@@ -120,7 +120,10 @@ static presto_status make_plan(presto__conversion *job, size_t first_step, size_
                                    .first_step = first_step,
                                    .last_step = last_step,
                                    .in = &spec};
-    return presto_plan_new(job->pipeline, &options, &job->plan, err);
+    PRESTO_TRY(presto_plan_new(job->pipeline, &options, &job->plan, err));
+    if ((presto_plan_flags(job->plan) & PRESTO_STEP_REGROUPS) != 0)
+        job->regroup_step = last_step - 1;
+    return PRESTO_OK;
 }
 
 /* Prepares to run steps. *stored_out is the output of the last one. */
@@ -199,6 +202,11 @@ static void fill_result(const presto__conversion *job, presto_convert_result *re
                                     .wall_ns = presto__clock_ns() - job->started_ns,
                                     .cpu_ns = presto__clock_process_cpu_ns() - job->cpu_started_ns,
                                     .shards = job->shard_count,
+                                    .dropped = job->stats.dropped,
+                                    .packed_documents = job->regrouped.documents,
+                                    .packed_tokens = job->regrouped.tokens,
+                                    .dropped_tokens = job->dropped_tokens,
+                                    .padded_tokens = job->padded_tokens,
                                     .threads = job->is_finished ? job->options->threads
                                                                 : job->stats.threads};
     for (size_t i = 0; i < job->progress.shard_count; i++) {
@@ -255,6 +263,7 @@ presto_status presto_convert_sized(const char *const *paths, size_t path_count,
     presto__conversion job = {.options = options,
                               .pipeline = options->pipeline,
                               .dir = options->dir,
+                              .regroup_step = SIZE_MAX,
                               .prefetch_bytes = choose_prefetch(options)};
     job.started_ns = presto__clock_ns();
     job.cpu_started_ns = presto__clock_process_cpu_ns();

@@ -72,7 +72,8 @@ static presto_status collect_training(presto__conversion *job, training *set, pr
         presto_dataset_get_info(job->dataset)->file_compression == PRESTO_FILE_PLAIN)
         options.order.shuffle = PRESTO_SHUFFLE_FULL;
     presto_loader *loader;
-    PRESTO_TRY(presto_loader_open(job->source, job->plan, &options, &loader, err));
+    const presto__loader_input input = {.source = job->source, .plan = job->plan, .regroups = true};
+    PRESTO_TRY(presto__loader_open_input(&input, &options, &loader, err));
     presto_status status = PRESTO_OK;
     while (status == PRESTO_OK && set->samples.bytes < DICTIONARY_SAMPLE_BYTES) {
         presto_batch *batch;

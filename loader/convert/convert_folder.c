@@ -113,7 +113,7 @@ static bool shards_fit(const presto__conversion *job, const presto_dataset_info 
         uint64_t first = 0;
         for (size_t i = 0; i < info->shard_count && i < job->shard_count; i++) {
             uint64_t end = presto__conversion_end(job, i);
-            if (shards[i].records > end - first)
+            if (shards[i].records > end - first && !presto__conversion_regroups(job))
                 return false;
             first = end;
         }
@@ -153,8 +153,9 @@ static const char *finished_difference(const presto__conversion *job,
         return presto__conversion_by_size(job) ? "shard_bytes" : "shards";
     if (info->seed != job->seed)
         return "seed";
-    bool fits = !presto__conversion_leaves_out(job) ? samples == job->sample_count
-                                                    : samples <= job->sample_count;
+    bool fits = presto__conversion_regroups(job)      ? true
+                : !presto__conversion_leaves_out(job) ? samples == job->sample_count
+                                                      : samples <= job->sample_count;
     if (!fits)
         return "samples";
     /* It may have been written by a version without this field. */
@@ -244,7 +245,8 @@ static size_t count_standing(const presto__conversion *job) {
     return count;
 }
 
-/* By number, each shard is kept or not independently. */
+/* By number, each shard is kept or not independently. If a step regroups, a shard begins where the
+ * one before it ends, so only those before the first missing one are kept. */
 static void drop_missing(presto__conversion *job) {
     presto__progress_file *progress = &job->progress;
     size_t kept = 0;
@@ -252,7 +254,8 @@ static void drop_missing(presto__conversion *job) {
         const presto__whole_shard shard = progress->shards[i];
         bool has_range = shard.number < job->shard_count &&
                          shard.first == presto__conversion_first(job, shard.number) &&
-                         shard.end == presto__conversion_end(job, shard.number);
+                         shard.end == presto__conversion_end(job, shard.number) &&
+                         (shard.number == kept || !presto__conversion_regroups(job));
         if (has_range && shard_stands(job, i, false))
             progress->shards[kept++] = shard;
         else

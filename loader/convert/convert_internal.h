@@ -18,11 +18,22 @@
 
 /* ---- progress ---- */
 
+/**
+ * Where the next row begins, if a step regroups: at a token of a sample, which is a document. Before
+ * it: documents that came, and their tokens. Samples that did not come were left out.
+ */
+typedef struct presto__regroup_place {
+    uint64_t sample, token;
+    uint64_t documents, tokens;
+} presto__regroup_place;
+
 /** A shard that is whole. */
 typedef struct presto__whole_shard {
     size_t number;                  /* in the dataset, from 0 */
     uint64_t first, end;            /* its samples: [first, end); some may be left out */
     presto_dataset_shard described; /* `file` is its name on the disk */
+    bool is_regrouped;              /* its records begin in its samples, and `next` is set */
+    presto__regroup_place next;
 } presto__whole_shard;
 
 /** How far a conversion has come. Zero-initialise. */
@@ -85,6 +96,7 @@ typedef struct presto__conversion {
     presto_dataset *dataset; /* NULL: raw */
     presto_source *source;
     presto_plan *plan;                         /* NULL: no steps */
+    size_t regroup_step;                       /* of the pipeline; SIZE_MAX: none */
     char input_text[PRESTO__INPUT_TEXT_BYTES]; /* digest of the source */
     /* as in dataset.json; NULL: unknown */
     const char *pipeline_json;
@@ -101,7 +113,9 @@ typedef struct presto__conversion {
     bool is_behind;   /* the progress file is older than */
     bool is_finished; /* an earlier run of the same job wrote all of it */
     presto_loader *loader;
-    uint64_t skipped_before; /* by earlier runs */
+    uint64_t skipped_before;         /* by earlier runs */
+    presto__regroup_place regrouped; /* of this run and those before it, so far */
+    uint64_t dropped_tokens, padded_tokens;
     /* figures */
     uint64_t started_ns, cpu_started_ns, told_ns, noted_ns;
     presto_loader_stats stats;
@@ -137,6 +151,18 @@ presto_status presto__conversion_make_dictionary(presto__conversion *job, presto
 presto_status presto__conversion_write_shards(presto__conversion *job, presto_error *err);
 /** Write all samples that are in no whole shard; at the end all shards are noted. */
 presto_status presto__conversion_run_loop(presto__conversion *job, presto_error *err);
+/** As run_loop, if a step regroups. */
+presto_status presto__conversion_run_regroup(presto__conversion *job, presto_error *err);
+/** Does it make other samples of those that come? */
+static inline bool presto__conversion_regroups(const presto__conversion *job) {
+    return job->regroup_step != SIZE_MAX;
+}
+/** How the loader of a conversion works. */
+void presto__conversion_loader_options(const presto__conversion *job,
+                                       presto_loader_options *options_out);
+/** Call on_progress, if it is time; PRESTO_ERR_STOPPED if it asks to stop. `done` samples have
+ * come. */
+presto_status presto__conversion_report(presto__conversion *job, uint64_t done, presto_error *err);
 /** dataset.json last of all; then the progress file, which is not needed any more. */
 presto_status presto__conversion_conclude(presto__conversion *job, presto_error *err);
 

@@ -20,8 +20,6 @@
 #include "../../base/clock_internal.h"
 #include "convert_internal.h"
 
-#define PROGRESS_INTERVAL_NS 100000000
-
 /* The open shard of a writer. */
 typedef struct open_shard {
     bool is_open;
@@ -45,25 +43,8 @@ typedef struct shard_loop {
 
 /* ---- progress ---- */
 
-/* Call on_progress, if it is time; PRESTO_ERR_STOPPED if it asks to stop. */
 static presto_status report(shard_loop *loop, presto_error *err) {
-    presto__conversion *job = loop->job;
-    uint64_t now = presto__clock_ns();
-    if (job->options->on_progress == NULL ||
-        (now - job->told_ns < PROGRESS_INTERVAL_NS && loop->done < job->sample_count))
-        return PRESTO_OK;
-    job->told_ns = now;
-    if (job->loader != NULL)
-        presto_loader_get_stats(job->loader, &job->stats);
-    presto_progress progress = {.samples_done = loop->done,
-                                .samples_total = job->sample_count,
-                                .bytes_read = job->stats.read_bytes,
-                                .bytes_written = job->stats.delivered_bytes,
-                                .skipped = job->skipped_before + job->stats.skipped,
-                                .elapsed_ns = now - job->started_ns};
-    if (job->options->on_progress(job->options->on_progress_user, &progress))
-        return PRESTO_OK;
-    return presto_fail(err, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "stopped");
+    return presto__conversion_report(loop->job, loop->done, err);
 }
 
 /* Merge what is known of the features of all samples so far. */
@@ -283,24 +264,6 @@ static presto_status take_by_number(shard_loop *loop, presto_batch *batch, prest
 
 /* ---- the loader ---- */
 
-static void loader_options(const presto__conversion *job, presto_loader_options *loader_out) {
-    const presto_convert_options *options = job->options;
-    presto_loader_options loader;
-    presto_loader_options_defaults(&loader);
-    loader.threads = options->threads;
-    loader.auto_threads = options->auto_threads;
-    loader.output = PRESTO_OUTPUT_RECORDS;
-    loader.batch_samples = 0;
-    loader.order.seed = options->seed;
-    loader.memory.prefetch_bytes = job->prefetch_bytes;
-    loader.errors = options->errors;
-    uint64_t limit = options->errors.skip_limit;
-    if (limit != UINT64_MAX)
-        loader.errors.skip_limit -= job->skipped_before < limit ? job->skipped_before : limit;
-    loader.codec = &job->codec;
-    *loader_out = loader;
-}
-
 /* A presto_stop_fn: progress is also reported while no sample comes. */
 static bool should_stop(void *user) {
     return report(user, NULL) == PRESTO_ERR_STOPPED;
@@ -312,7 +275,7 @@ static presto_status load_ranges(shard_loop *loop, size_t count, presto_error *e
     presto_loader_options options;
     presto__loader_input input = {.source = job->source, .plan = job->plan};
     loop->failed_at = UINT64_MAX;
-    loader_options(job, &options);
+    presto__conversion_loader_options(job, &options);
     options.should_stop = should_stop;
     options.should_stop_user = loop;
     presto__ranges_init(&input.ranges, loop->ranges, count, loop->count);

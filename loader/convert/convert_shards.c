@@ -55,6 +55,7 @@ static presto_status name_shards(presto__conversion *job, presto_error *err) {
 }
 
 presto_status presto__conversion_write_shards(presto__conversion *job, presto_error *err) {
-    PRESTO_TRY(presto__conversion_run_loop(job, err));
+    PRESTO_TRY(presto__conversion_regroups(job) ? presto__conversion_run_regroup(job, err)
+                                                : presto__conversion_run_loop(job, err));
     return name_shards(job, err);
 }

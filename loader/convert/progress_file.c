@@ -68,6 +68,11 @@ uint64_t presto__progress_file_samples(const presto__progress_file *progress) {
 }
 
 uint64_t presto__progress_file_skipped(const presto__progress_file *progress) {
+    size_t count = progress->shard_count;
+    if (count > 0 && progress->shards[count - 1].is_regrouped) {
+        const presto__regroup_place *next = &progress->shards[count - 1].next;
+        return next->sample - next->documents;
+    }
     uint64_t skipped = presto__progress_file_samples(progress);
     for (size_t i = 0; i < progress->shard_count; i++)
         skipped -= progress->shards[i].described.records;
@@ -96,6 +101,12 @@ static json_t *schema_to_json(const presto__schema *schema) {
     return list;
 }
 
+static json_t *place_to_json(const presto__regroup_place *place) {
+    return json_pack("{s:I, s:I, s:I, s:I}", "sample", (json_int_t)place->sample, "token",
+                     (json_int_t)place->token, "documents", (json_int_t)place->documents, "tokens",
+                     (json_int_t)place->tokens);
+}
+
 static json_t *shards_to_json(const presto__progress_file *progress) {
     json_t *list = json_array();
     for (size_t i = 0; list != NULL && i < progress->shard_count; i++) {
@@ -106,10 +117,15 @@ static json_t *shards_to_json(const presto__progress_file *progress) {
             shard->file, "first", (json_int_t)whole->first, "end", (json_int_t)whole->end,
             "records", (json_int_t)shard->records, "stored_bytes", (json_int_t)shard->stored_bytes,
             "raw_bytes", (json_int_t)shard->raw_bytes, "crc32c", (json_int_t)shard->crc32c);
-        if (item == NULL || json_array_append_new(list, item) != 0) {
+        json_t *next = !whole->is_regrouped ? NULL : place_to_json(&whole->next);
+        bool is_whole =
+            item != NULL && (!whole->is_regrouped || json_object_set_new(item, "next", next) == 0);
+        if (!is_whole || json_array_append(list, item) != 0) {
+            json_decref(item);
             json_decref(list);
             return NULL;
         }
+        json_decref(item);
     }
     return list;
 }
@@ -150,6 +166,22 @@ bool presto__progress_file_is_due(const presto__progress_file *progress, uint64_
 
 /* ---- reading ---- */
 
+/* Nothing, or a place behind the samples that the shard begins with. */
+static bool read_place(json_t *item, presto__whole_shard *shard) {
+    json_int_t sample, token, documents, tokens;
+    if (item == NULL)
+        return true;
+    if (json_unpack(item, "{s:I, s:I, s:I, s:I}", "sample", &sample, "token", &token, "documents",
+                    &documents, "tokens", &tokens) != 0 ||
+        token < 0 || documents < 0 || documents > sample || tokens < 0 ||
+        (uint64_t)sample < shard->end)
+        return false;
+    shard->is_regrouped = true;
+    shard->next = (presto__regroup_place){(uint64_t)sample, (uint64_t)token, (uint64_t)documents,
+                                          (uint64_t)tokens};
+    return true;
+}
+
 static presto_status read_shards(const json_t *list, presto__progress_file *progress,
                                  presto_error *err) {
     size_t i;
@@ -163,8 +195,7 @@ static presto_status read_shards(const json_t *list, presto__progress_file *prog
                         &stored, "raw_bytes", &raw, "crc32c", &crc) != 0 ||
             number < least || number == INT64_MAX ||
             first < (json_int_t)presto__progress_file_next(progress) || end < first ||
-            records < 0 || records > end - first || stored < 0 || raw < 0 || crc < 0 ||
-            crc > UINT32_MAX)
+            records < 0 || stored < 0 || raw < 0 || crc < 0 || crc > UINT32_MAX)
             return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
                                "shard %zu is no shard" REMEDY, i);
         presto__whole_shard shard = {.number = (size_t)number,
@@ -174,6 +205,11 @@ static presto_status read_shards(const json_t *list, presto__progress_file *prog
                                                    .stored_bytes = (uint64_t)stored,
                                                    .raw_bytes = (uint64_t)raw,
                                                    .crc32c = (uint32_t)crc}};
+        bool holds = read_place(json_object_get(item, "next"), &shard) &&
+                     (shard.is_regrouped || records <= end - first);
+        if (!holds)
+            return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                               "shard %zu is no shard" REMEDY, i);
         PRESTO_TRY(presto__progress_file_add(progress, file, &shard, err));
         least = number + 1;
     }

@@ -22,6 +22,7 @@ typedef struct presto__loader_input {
     presto_source *source;
     const presto_plan *plan; /* NULL: no steps */
     presto__ranges ranges;   /* without a list: all samples. The list is copied */
+    bool regroups; /* whoever asks makes other samples of these, if a step says so; else refused */
 } presto__loader_input;
 
 /**

@@ -308,6 +308,10 @@ presto_status presto__loader_open_input(const presto__loader_input *input,
         options = &resumed;
     }
     PRESTO_TRY(presto__loader_check_options(source, plan, options, err));
+    if (!input->regroups) {
+        PRESTO_TRY(presto__loader_check_steps(plan, err));
+        PRESTO_TRY(presto__loader_check_steps(options->cache.plan, err));
+    }
     presto_loader *loader = calloc(1, sizeof *loader);
     if (loader == NULL)
         return presto_fail_memory(err, sizeof *loader);

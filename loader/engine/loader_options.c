@@ -71,3 +71,13 @@ presto_status presto__loader_check_options(const presto_source *source, const pr
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "%s", wrong);
     return PRESTO_OK;
 }
+
+presto_status presto__loader_check_steps(const presto_plan *plan, presto_error *err) {
+    for (size_t i = 0; plan != NULL && i < presto_plan_step_count(plan); i++)
+        if ((presto_plan_step_flags(plan, i) & PRESTO_STEP_REGROUPS) != 0)
+            return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                               "step %s makes new samples of several: presto-write stores them; a "
+                               "stream stops before it, or goes on behind it from what is stored",
+                               presto_plan_step_name(plan, i));
+    return PRESTO_OK;
+}

@@ -165,6 +165,8 @@ static inline size_t presto__worker_home(const presto__worker *worker) {
 /** PRESTO_ERR_ARGUMENT with the reason if the options contradict each other, or the input. */
 presto_status presto__loader_check_options(const presto_source *source, const presto_plan *plan,
                                            const presto_loader_options *options, presto_error *err);
+/** PRESTO_ERR_ARGUMENT if a step makes other samples, which no stream does. NULL is fine. */
+presto_status presto__loader_check_steps(const presto_plan *plan, presto_error *err);
 /** Choose what is parsed and what batches have; forgets the options' features and pads. */
 presto_status presto__loader_open_features(presto_loader *loader, presto_error *err);
 presto_status presto__worker_init(presto__worker *worker, presto_loader *loader, presto_error *err);

@@ -32,6 +32,17 @@ const presto_option *presto_pipeline_source_option(const presto_pipeline *pipeli
     return NULL;
 }
 
+const presto_option *presto_pipeline_step_option(const presto_pipeline *pipeline, size_t i,
+                                                 const char *name) {
+    if (i >= pipeline->step_count)
+        return NULL;
+    const presto__pipeline_step *step = &pipeline->steps[i];
+    for (size_t o = 0; o < step->type->option_count; o++)
+        if (strcmp(step->type->options[o].name, name) == 0)
+            return &step->options[o];
+    return NULL;
+}
+
 const presto_tensor_spec *presto_pipeline_source_output(const presto_pipeline *pipeline) {
     return &pipeline->source_output;
 }

@@ -71,6 +71,11 @@ static presto_status put_step(presto_buffer *out, const presto_step_type *step, 
         PRESTO_TRY(put(out, err, "\nRandom: runs online only, its output is never stored.\n"));
     if ((step->flags & PRESTO_STEP_DROPS) != 0)
         PRESTO_TRY(put(out, err, "\nMay leave samples out; they are counted.\n"));
+    if ((step->flags & PRESTO_STEP_REGROUPS) != 0)
+        PRESTO_TRY(
+            put(out, err,
+                "\nMakes other samples of these: only presto-write runs it, as the last step "
+                "that it stores.\n"));
     if ((step->flags & PRESTO_STEP_SERIAL) != 0)
         PRESTO_TRY(put(out, err, "\nSerial: one thread at a time runs it.\n"));
     if (step->unsupported != NULL) {

@@ -41,6 +41,20 @@ static presto_status check_may_run(const presto_plan *plan, size_t i, presto_err
     return fail_step(plan, i, PRESTO_ERR_UNSUPPORTED, err);
 }
 
+/* Only its input is known after such a step, until it is stored. */
+static presto_status check_regroups(const presto_plan *plan, size_t i, presto_error *err) {
+    const presto__pipeline_step *step = presto__plan_step(plan, i);
+    const char *wrong = NULL;
+    if (i + 1 < plan->step_count)
+        wrong = "makes other samples: store what it gives first, then go on from there";
+    else if (step->reads != NULL || step->writes != NULL)
+        wrong = "makes samples of the main feature, so that reads and writes mean nothing";
+    if (wrong == NULL)
+        return PRESTO_OK;
+    (void)presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET, "%s", wrong);
+    return fail_step(plan, i, PRESTO_ERR_TYPE, err);
+}
+
 /* Checks each step against the spec before it; writes a line of the explanation for each. */
 static presto_status infer_steps(presto_plan *plan, presto_buffer *lines, size_t *line_ends,
                                  presto_error *err) {
@@ -52,6 +66,8 @@ static presto_status infer_steps(presto_plan *plan, presto_buffer *lines, size_t
             return fail_step(plan, i, PRESTO_ERR_UNSUPPORTED, err);
         }
         PRESTO_TRY(check_may_run(plan, i, err));
+        if ((type->flags & PRESTO_STEP_REGROUPS) != 0)
+            PRESTO_TRY(check_regroups(plan, i, err));
         presto_tensor_spec in = spec_of_input(plan, i, &plan->output);
         presto_tensor_spec out;
         presto_status status = type->infer(step->state, &in, &out, err);

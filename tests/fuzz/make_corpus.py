@@ -158,6 +158,9 @@ def progress():
     yield {"format": 3, "job": job, "shards": [], "features": []}
     yield {"format": 3, "job": job, "shards": [shard(0, 0, 10, 10), shard(2, 20, 25, 3), shard(4, 30, 30, 0)],
            "features": features}
+    packed = [{**shard(n, 10 * n, 10 * n + 10, 50), "next": {"sample": 10 * n + 12, "token": n, "documents": 9, "tokens": 700}}
+              for n in range(3)]
+    yield {"format": 3, "job": job, "shards": packed, "features": features[:1]}
 
 
 STRATEGY = """\

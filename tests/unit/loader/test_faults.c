@@ -29,6 +29,7 @@ static uint64_t shard_bytes; /* 0: two shards */
 static presto_file_compression file_compression;
 static bool recodes;                /* the whole dataset, instead of converting the photos */
 static presto_pipeline *on_records; /* NULL: converts the photos; else the records of `bare` */
+static bool packs;                  /* the bytes of the photos as tokens */
 
 static const char *in_base(const char *name) {
     static char paths[4][700];
@@ -38,12 +39,49 @@ static const char *in_base(const char *name) {
     return paths[turn];
 }
 
+/* ---- "bytes": an encoded photo -> its bytes as tokens ---- */
+
+static presto_status infer_bytes(const void *state, const presto_tensor_spec *in,
+                                 presto_tensor_spec *out_out, presto_error *error) {
+    (void)state, (void)in, (void)error;
+    *out_out = (presto_tensor_spec){PRESTO_UINT8, 1, {-1}};
+    return PRESTO_OK;
+}
+
+static presto_status run_bytes(const void *state, presto_step_context *context,
+                               const presto_tensor *in, presto_tensor *out_out,
+                               presto_error *error) {
+    (void)state, (void)context, (void)error;
+    out_out->spec = (presto_tensor_spec){PRESTO_UINT8, 1, {(int64_t)in->strings[0].bytes}};
+    out_out->data = in->strings[0].data;
+    return PRESTO_OK;
+}
+
+static const presto_step_type step_bytes = {.abi = PRESTO_STEP_ABI,
+                                            .name = "bytes",
+                                            .summary = "Bytes.",
+                                            .infer = infer_bytes,
+                                            .run = run_bytes};
+
+static void load_packing(void) {
+    static const char yaml[] =
+        "name: p\nsource: {type: files, match: ['*.jpg']}\nsteps:\n  - {step: read-file}\n"
+        "  - {step: bytes}\n  - {step: pack, length: 700, eos: -1, last: pad, yields: packed}\n";
+    static const presto_step_type *const own[] = {&step_bytes};
+    const presto_pipeline_options reading = {
+        .struct_bytes = sizeof reading, .steps = own, .step_count = 1};
+    presto_pipeline_free(pipeline);
+    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(yaml), "p", &reading, &pipeline, &err),
+                 &err);
+    packs = true;
+}
+
 static presto_status convert(const char *to, bool resume) {
     const char *paths[] = {in_base(recodes ? "whole" : on_records != NULL ? "bare" : "photos")};
     presto_convert_options options;
     presto_convert_result result;
     presto_convert_options_defaults(&options);
-    options.split = recodes ? NULL : "decoded";
+    options.split = recodes ? NULL : packs ? "packed" : "decoded";
     options.codec = "zlib:1";
     options.shards = shard_bytes > 0 ? 0 : 2;
     options.shard_bytes = shard_bytes;
@@ -145,6 +183,30 @@ START_TEST(a_conversion_to_shards_of_a_size_survives_every_failure) {
     ck_assert_int_eq(access(in_base("whole/data-00002-of-00003.tfrecord"), F_OK), 0);
     for (int i = 0; i < KINDS; i++)
         fail_conversions(all_kinds[i], "whole");
+    tear_down();
+}
+END_TEST
+
+START_TEST(packing_survives_every_failure) {
+    set_up(0);
+    load_packing();
+    for (int i = 0; i < 2; i++) {
+        shard_bytes = i == 0 ? 0 : 9000;
+        ck_assert_ok(convert("packed", false), &err);
+        for (int k = 0; k < KINDS; k++)
+            fail_conversions(all_kinds[k], "packed");
+        presto_check_remove_tree(in_base("packed"));
+    }
+    tear_down();
+}
+END_TEST
+
+START_TEST(packing_with_threads_survives_every_failure) {
+    set_up(2);
+    load_packing();
+    ck_assert_ok(convert("packed", false), &err);
+    for (int k = 0; k < KINDS; k++)
+        fail_conversions(all_kinds[k], "packed");
     tear_down();
 }
 END_TEST
@@ -301,6 +363,8 @@ int main(void) {
         a_conversion_with_threads_survives_every_failure,
         a_conversion_to_shards_of_a_size_survives_every_failure,
         a_conversion_of_several_shards_at_once_survives_every_failure,
+        packing_survives_every_failure,
+        packing_with_threads_survives_every_failure,
         recoding_survives_every_failure,
         a_conversion_of_records_survives_every_failure,
         inline_streams_survive_every_failure,

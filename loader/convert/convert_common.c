@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What both loops of a conversion share: progress, and the options of their loader. */
+#include "../../base/clock_internal.h"
+#include "convert_internal.h"
+
+#define PROGRESS_INTERVAL_NS 100000000
+
+presto_status presto__conversion_report(presto__conversion *job, uint64_t done, presto_error *err) {
+    uint64_t now = presto__clock_ns();
+    if (job->options->on_progress == NULL ||
+        (now - job->told_ns < PROGRESS_INTERVAL_NS && done < job->sample_count))
+        return PRESTO_OK;
+    job->told_ns = now;
+    if (job->loader != NULL)
+        presto_loader_get_stats(job->loader, &job->stats);
+    presto_progress progress = {.samples_done = done,
+                                .samples_total = job->sample_count,
+                                .bytes_read = job->stats.read_bytes,
+                                .bytes_written = job->stats.delivered_bytes,
+                                .skipped = job->skipped_before + job->stats.skipped,
+                                .elapsed_ns = now - job->started_ns};
+    if (job->options->on_progress(job->options->on_progress_user, &progress))
+        return PRESTO_OK;
+    return presto_fail(err, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "stopped");
+}
+
+void presto__conversion_loader_options(const presto__conversion *job,
+                                       presto_loader_options *options_out) {
+    const presto_convert_options *options = job->options;
+    presto_loader_options loader;
+    presto_loader_options_defaults(&loader);
+    loader.threads = options->threads;
+    loader.auto_threads = options->auto_threads;
+    loader.output = PRESTO_OUTPUT_RECORDS;
+    loader.batch_samples = 0;
+    loader.order.seed = options->seed;
+    loader.memory.prefetch_bytes = job->prefetch_bytes;
+    loader.errors = options->errors;
+    uint64_t limit = options->errors.skip_limit;
+    if (limit != UINT64_MAX)
+        loader.errors.skip_limit -= job->skipped_before < limit ? job->skipped_before : limit;
+    loader.codec = &job->codec;
+    *options_out = loader;
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The loop of a conversion whose last step is pack: documents of tokens become rows of one length.
+ *
+ * The loader's workers make the tokens of each document. Here, between loader and writers, they are
+ * joined in the order of the documents, cut into rows, and encoded. Which rows there are depends on
+ * the documents alone: not on threads, and not on shards. A row is in the shard of the document that
+ * it begins in; by size, in the first shard with room. So shards are made one after the other, and
+ * each whole one is noted with the place where the next row begins. A run that goes on from there
+ * makes the same rows.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include <presto/example.h>
+#include <presto/numbers.h>
+
+#include "convert_internal.h"
+
+#define BATCH_BYTES ((uint64_t)1 << 20)
+#define MOST_BATCH_SAMPLES 1024
+#define OFFSETS_FEATURE "document-offsets"
+
+typedef struct regroup_loop {
+    presto__conversion *job;
+    presto__writers *writers;
+    presto_codec *codec;
+    /* of the step */
+    size_t length;
+    bool pads;
+    int32_t pad;
+    /* the row that is being filled */
+    int32_t *row;
+    size_t filled;
+    int64_t *offsets; /* of its documents; in front of it one that ends where the next begins */
+    size_t document_count, offset_capacity;
+    presto__regroup_place begin; /* of the row */
+    /* the shard that is being made; the first one has no rows yet */
+    presto__shard_range shard;
+    uint64_t shard_rows, shard_frame_bytes;
+    presto__regroup_place now; /* behind the last token that came */
+    presto_buffer raw, frame;
+    uint64_t done; /* samples that have come */
+} regroup_loop;
+
+/* ---- shards ---- */
+
+static presto_status note_shard(regroup_loop *loop, const presto__regroup_place *next,
+                                presto_error *err) {
+    presto__conversion *job = loop->job;
+    presto__whole_shard whole;
+    char name[PRESTO__SHARD_NAME_BYTES];
+    while (presto__writers_take(loop->writers, &whole)) {
+        whole.is_regrouped = true;
+        whole.next = *next;
+        presto__conversion_working_name(job, whole.number, name);
+        PRESTO_TRY(presto__progress_file_add(&job->progress, name, &whole, err));
+        PRESTO_TRY(presto__conversion_note(job, err));
+    }
+    return PRESTO_OK;
+}
+
+/* The next shard in order. By size its end is not known yet. */
+static presto_status begin_shard(regroup_loop *loop, presto_error *err) {
+    const presto__conversion *job = loop->job;
+    size_t number = job->progress.shard_count;
+    loop->shard_rows = loop->shard_frame_bytes = 0;
+    loop->shard = (presto__shard_range){.number = number,
+                                        .first = presto__progress_file_next(&job->progress)};
+    if (!presto__conversion_by_size(job))
+        loop->shard.end = presto__conversion_end(job, number);
+    else if (number >= PRESTO_MAX_SHARDS)
+        return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
+                           "more than %d shards of %ju bytes", PRESTO_MAX_SHARDS,
+                           (uintmax_t)job->options->shard_bytes);
+    return PRESTO_OK;
+}
+
+/* The shard has all its rows; the next row begins at `next`. */
+static presto_status finish_shard(regroup_loop *loop, const presto__regroup_place *next,
+                                  presto_error *err) {
+    if (presto__conversion_by_size(loop->job))
+        loop->shard.end = next->sample;
+    PRESTO_TRY(presto__writers_finish(loop->writers, 0, &loop->shard, err));
+    return note_shard(loop, next, err);
+}
+
+/* Is the row for a later shard? */
+static bool is_behind_shard(const regroup_loop *loop) {
+    const presto__conversion *job = loop->job;
+    if (!presto__conversion_by_size(job))
+        return loop->begin.sample >= loop->shard.end;
+    uint64_t most = job->options->shard_bytes, used = loop->shard_frame_bytes;
+    return loop->shard_rows > 0 && (used > most || loop->frame.bytes > most - used);
+}
+
+/* ---- rows ---- */
+
+/* The row as a sample, encoded and framed. */
+static presto_status encode_row(regroup_loop *loop, presto_error *err) {
+    presto_feature features[2] = {
+        {.name = presto_span_of_text(loop->job->source->main_feature),
+         .encoding = PRESTO_ENCODE_TENSOR,
+         .tensor = {.spec = {PRESTO_INT32, 1, {(int64_t)loop->length}}, .data = loop->row}},
+        {.name = presto_span_of_text(OFFSETS_FEATURE),
+         .encoding = PRESTO_ENCODE_INT64,
+         .tensor = {.spec = {PRESTO_INT64, 1, {(int64_t)loop->document_count + 1}},
+                    .data = loop->offsets}}};
+    const presto_sample sample = {.features = features, .feature_count = 2};
+    static const uint8_t room[PRESTO_FRAME_HEADER_BYTES];
+    presto_buffer *frame = &loop->frame;
+    loop->raw.bytes = frame->bytes = 0;
+    PRESTO_TRY(presto__schema_merge_sample(&loop->job->progress.schema, &sample, err));
+    PRESTO_TRY(presto_example_append(&loop->raw, &sample, err));
+    PRESTO_TRY(presto_buffer_append(frame, presto_span_of(room, sizeof room), err));
+    PRESTO_TRY(presto_codec_compress(loop->codec, presto_buffer_span(&loop->raw), frame, err));
+    size_t bytes = frame->bytes - sizeof room;
+    PRESTO_TRY(presto_buffer_reserve(frame, PRESTO_FRAME_FOOTER_BYTES, err));
+    presto_frame_write_header(bytes, frame->data);
+    presto_frame_write_footer(presto_span_of(frame->data + sizeof room, bytes),
+                              frame->data + sizeof room + bytes);
+    frame->bytes += PRESTO_FRAME_FOOTER_BYTES;
+    return PRESTO_OK;
+}
+
+/* The row is complete: write it into its shard. */
+static presto_status put_row(regroup_loop *loop, presto_error *err) {
+    PRESTO_TRY(encode_row(loop, err));
+    while (is_behind_shard(loop)) {
+        PRESTO_TRY(finish_shard(loop, &loop->begin, err));
+        PRESTO_TRY(begin_shard(loop, err));
+    }
+    const uint32_t frame_bytes = (uint32_t)loop->frame.bytes;
+    const presto__rows rows = {.frames = presto_buffer_span(&loop->frame),
+                               .frame_bytes = &frame_bytes,
+                               .count = 1,
+                               .raw_bytes = loop->raw.bytes};
+    loop->shard_rows++;
+    loop->shard_frame_bytes += frame_bytes;
+    loop->filled = 0;
+    loop->document_count = 0;
+    return presto__writers_append(loop->writers, 0, loop->shard.number, &rows, err);
+}
+
+/* The row has one more document, or the rest of one, which ends behind `count` more tokens. */
+static presto_status note_document(regroup_loop *loop, size_t count, presto_error *err) {
+    if (loop->document_count + 2 > loop->offset_capacity) {
+        size_t capacity = 2 * loop->offset_capacity + 16;
+        int64_t *offsets = realloc(loop->offsets, capacity * sizeof *offsets);
+        if (offsets == NULL)
+            return presto_fail_memory(err, capacity * sizeof *offsets);
+        loop->offsets = offsets;
+        loop->offset_capacity = capacity;
+    }
+    loop->offsets[loop->document_count++] = (int64_t)loop->filled;
+    loop->offsets[loop->document_count] = (int64_t)(loop->filled + count);
+    return PRESTO_OK;
+}
+
+/* All tokens of a document, but those that rows have already; then rows begin in later samples. */
+static presto_status put_document(regroup_loop *loop, uint64_t sample, const int32_t *tokens,
+                                  size_t count, presto_error *err) {
+    size_t at = 0;
+    if (sample == loop->now.sample)
+        at = (size_t)loop->now.token;
+    loop->now.sample = sample;
+    while (at < count) {
+        size_t room = loop->length - loop->filled, taken = count - at < room ? count - at : room;
+        if (loop->filled == 0)
+            loop->begin =
+                (presto__regroup_place){sample, at, loop->now.documents, loop->now.tokens};
+        PRESTO_TRY(note_document(loop, taken, err));
+        memcpy(loop->row + loop->filled, tokens + at, taken * sizeof *tokens);
+        loop->filled += taken;
+        loop->now.tokens += taken;
+        at += taken;
+        if (loop->filled == loop->length)
+            PRESTO_TRY(put_row(loop, err));
+    }
+    loop->now = (presto__regroup_place){sample + 1, 0, loop->now.documents + 1, loop->now.tokens};
+    return PRESTO_OK;
+}
+
+/* ---- documents ---- */
+
+/* A run goes on within a document: that must be the first to come, and as long as it was. */
+static presto_status check_first(const regroup_loop *loop, uint64_t sample, uint64_t count,
+                                 presto_error *err) {
+    if (loop->now.token == 0 || (sample == loop->now.sample && count > loop->now.token))
+        return PRESTO_OK;
+    return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                       "sample %" PRIu64 " has changed since its first %" PRIu64
+                       " token%s were stored; nothing can be resumed",
+                       loop->now.sample, loop->now.token, presto_plural(loop->now.token));
+}
+
+static presto_status take_batch(regroup_loop *loop, const presto_batch *batch, presto_error *err) {
+    const presto_batch_feature *tokens = &batch->features[0];
+    const int32_t *values = tokens->tensor.data;
+    /* Rows that are not ragged all have as many. */
+    int64_t each =
+        tokens->offsets == NULL && tokens->tensor.spec.rank == 2 ? tokens->tensor.spec.dims[1] : 0;
+    for (size_t row = 0; row < batch->rows; row++) {
+        const int64_t plain[] = {(int64_t)row * each, (int64_t)(row + 1) * each};
+        const int64_t *at = tokens->offsets == NULL ? plain : tokens->offsets + row;
+        size_t count = (size_t)(at[1] - at[0]);
+        PRESTO_TRY(check_first(loop, batch->sample_numbers[row], count, err));
+        PRESTO_TRY(put_document(loop, batch->sample_numbers[row], values + at[0], count, err));
+    }
+    loop->done = batch->first + batch->rows + batch->skipped;
+    return PRESTO_OK;
+}
+
+/* A presto_stop_fn: progress is also reported while no sample comes. */
+static bool should_stop(void *user) {
+    regroup_loop *loop = user;
+    return presto__conversion_report(loop->job, loop->done, NULL) == PRESTO_ERR_STOPPED;
+}
+
+/* By mean size, about as much as is worth handing over. */
+static size_t choose_batch(const presto_source *source) {
+    uint64_t mean = presto_source_bytes(source) / (source->count + 1) + 1;
+    uint64_t samples = BATCH_BYTES / mean;
+    return samples < 1 ? 1 : samples < MOST_BATCH_SAMPLES ? (size_t)samples : MOST_BATCH_SAMPLES;
+}
+
+/* PRESTO_END: all documents have come. */
+static presto_status load_documents(regroup_loop *loop, presto_error *err) {
+    presto__conversion *job = loop->job;
+    presto_loader_options options;
+    presto__loader_input input = {.source = job->source, .plan = job->plan, .regroups = true};
+    const presto__range rest = {loop->now.sample, job->sample_count};
+    const char *name = job->source->main_feature;
+    presto__conversion_loader_options(job, &options);
+    options.output = PRESTO_OUTPUT_BATCHES;
+    options.codec = NULL;
+    options.batch_samples = choose_batch(job->source);
+    options.features = &name;
+    options.feature_count = 1;
+    options.should_stop = should_stop;
+    options.should_stop_user = loop;
+    presto__ranges_init(&input.ranges, &rest, rest.first < rest.end, 1);
+    PRESTO_TRY(presto__loader_open_input(&input, &options, &job->loader, err));
+    for (;;) {
+        presto_batch *batch;
+        presto_status status = presto_loader_next(job->loader, &batch, err);
+        if (status != PRESTO_OK)
+            return status;
+        status = take_batch(loop, batch, err);
+        presto_batch_release(batch);
+        PRESTO_TRY(status);
+        PRESTO_TRY(presto__conversion_report(job, loop->done, err));
+    }
+}
+
+/* ---- all of it ---- */
+
+/* What is left does not fill a row. */
+static presto_status end_row(regroup_loop *loop, presto_error *err) {
+    size_t missing = loop->length - loop->filled;
+    if (loop->filled == 0)
+        return PRESTO_OK;
+    if (!loop->pads) {
+        loop->job->dropped_tokens = loop->filled;
+        return PRESTO_OK;
+    }
+    loop->job->padded_tokens = missing;
+    for (size_t i = 0; i < missing; i++)
+        loop->row[loop->filled + i] = loop->pad;
+    return put_row(loop, err);
+}
+
+/* The shard that is open ends with the last sample, as do those behind it, which have no rows. */
+static presto_status end_shards(regroup_loop *loop, presto_error *err) {
+    presto__conversion *job = loop->job;
+    const presto__regroup_place end = {job->sample_count, 0, loop->now.documents, loop->now.tokens};
+    bool by_size = presto__conversion_by_size(job);
+    if (job->progress.schema.count == 0) { /* not one row: the features are declared all the same */
+        PRESTO_TRY(note_document(loop, 0, err));
+        PRESTO_TRY(encode_row(loop, err));
+    }
+    PRESTO_TRY(finish_shard(loop, &end, err));
+    while (!by_size && job->progress.shard_count < job->shard_count) {
+        PRESTO_TRY(begin_shard(loop, err));
+        PRESTO_TRY(finish_shard(loop, &end, err));
+    }
+    job->shard_count = job->progress.shard_count;
+    job->regrouped = end;
+    return PRESTO_OK;
+}
+
+static presto_status make_shards(regroup_loop *loop, presto_error *err) {
+    const presto__conversion *job = loop->job;
+    const presto__progress_file *progress = &job->progress;
+    if (progress->shard_count > 0)
+        loop->now = progress->shards[progress->shard_count - 1].next;
+    loop->done = loop->now.sample;
+    PRESTO_TRY(begin_shard(loop, err));
+    presto_status status = load_documents(loop, err);
+    if (status < 0)
+        return status;
+    PRESTO_TRY(end_row(loop, err));
+    return end_shards(loop, err);
+}
+
+static presto_status read_options(regroup_loop *loop, presto_error *err) {
+    const presto__conversion *job = loop->job;
+    const presto_option *options[3];
+    static const char *const names[] = {"length", "last", "pad"};
+    for (size_t i = 0; i < 3; i++) {
+        options[i] = presto_pipeline_step_option(job->pipeline, job->regroup_step, names[i]);
+        if (options[i] == NULL)
+            return presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
+                               "step %s: only built-in steps can make other samples",
+                               presto_pipeline_step_type(job->pipeline, job->regroup_step)->name);
+    }
+    loop->length = (size_t)options[0]->integer;
+    loop->pads = strcmp(options[1]->text, "pad") == 0;
+    loop->pad = (int32_t)options[2]->integer;
+    loop->row = calloc(loop->length, sizeof *loop->row);
+    return loop->row == NULL ? presto_fail_memory(err, loop->length * sizeof *loop->row)
+                             : PRESTO_OK;
+}
+
+/* Are all shards whole already, so that at most their names are missing? */
+static bool is_complete(presto__conversion *job) {
+    const presto__progress_file *progress = &job->progress;
+    if (job->shard_count == 0 || progress->shard_count < job->shard_count)
+        return false;
+    job->regrouped = progress->shards[progress->shard_count - 1].next;
+    return true;
+}
+
+presto_status presto__conversion_run_regroup(presto__conversion *job, presto_error *err) {
+    regroup_loop loop = {.job = job};
+    if (is_complete(job))
+        return PRESTO_OK;
+    presto_status status = read_options(&loop, err);
+    if (status == PRESTO_OK)
+        status = presto_codec_new(&job->codec, &loop.codec, err);
+    if (status == PRESTO_OK)
+        status = presto__writers_new(job, 1, false, &loop.writers, err);
+    if (status == PRESTO_OK) {
+        status = make_shards(&loop, err);
+        presto__writers_stop(loop.writers);
+        presto__writers_free(loop.writers);
+        if (job->loader != NULL)
+            presto_loader_get_stats(job->loader, &job->stats);
+    }
+    presto_codec_free(loop.codec);
+    presto_buffer_done(&loop.raw);
+    presto_buffer_done(&loop.frame);
+    free(loop.row);
+    free(loop.offsets);
+    return status;
+}
