@@ -317,6 +317,9 @@ static presto_status read_progress(presto__conversion *job, const char *text, pr
         return fail_folder(job, "holds an unfinished conversion: resume it, or remove it", "", "",
                            err);
     status = presto__progress_file_compare(&job->progress, text, err);
+    if (status >= 0)
+        status = presto__progress_file_check_places(
+            &job->progress, presto__conversion_regroups(job), job->sample_count, err);
     if (status < 0) {
         presto_error_set_file(err, job->dir);
         return status;

@@ -73,6 +73,12 @@ presto_status presto__progress_file_read(const char *dir, presto__progress_file 
 presto_status presto__progress_file_compare(const presto__progress_file *progress, const char *job,
                                             presto_error *err);
 
+/** PRESTO_ERR_CORRUPT unless the shards say where the next row begins, among so many samples, if and
+ * only if a step regroups. */
+presto_status presto__progress_file_check_places(const presto__progress_file *progress,
+                                                 bool regroups, uint64_t samples,
+                                                 presto_error *err);
+
 /** Write dir/name by way of a temporary name. */
 presto_status presto__replace_file(const char *dir, const char *name, presto_span content,
                                    bool sync, presto_error *err);

@@ -321,6 +321,21 @@ presto_status presto__progress_file_read(const char *dir, presto__progress_file 
     return status;
 }
 
+presto_status presto__progress_file_check_places(const presto__progress_file *progress,
+                                                 bool regroups, uint64_t samples,
+                                                 presto_error *err) {
+    uint64_t least = 0;
+    for (size_t i = 0; i < progress->shard_count; i++) {
+        const presto__whole_shard *shard = &progress->shards[i];
+        if (shard->is_regrouped != regroups ||
+            (regroups && (shard->next.sample < least || shard->next.sample > samples)))
+            return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                               "shard %zu is no shard of this conversion" REMEDY, i);
+        least = shard->next.sample;
+    }
+    return PRESTO_OK;
+}
+
 /* Which entry of two jobs differs first; NULL: none. The name is static or belongs to `theirs`. */
 static const char *first_difference(json_t *ours, json_t *theirs) {
     const char *key;

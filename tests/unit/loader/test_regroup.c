@@ -347,6 +347,46 @@ START_TEST(a_missing_shard_is_made_again_with_those_behind_it) {
 }
 END_TEST
 
+/* The progress of a job that packs, whose places were taken away or moved. */
+START_TEST(progress_of_an_enemy_is_refused) {
+    static const char *const changes[][2] = {
+        {"\"next\"", "\"nope\""},
+        {"\"documents\": ", "\"documents\": 9"},
+        {"\"sample\": ", "\"sample\": 9"},
+        {"\"token\": ", "\"token\": -1"},
+    };
+    start_random();
+    size_t tried = 0;
+    while (tried < 3) {
+        setting s = make_setting();
+        way how = {.shards = 6, .threads = 1, .resume = true};
+        presto_convert_result result;
+        atomic_store(&failing, (int)s.documents - 1);
+        presto_status status = convert(&s, "out", &how, &result);
+        char path[700];
+        size_t bytes;
+        snprintf(path, sizeof path, "%s/out/.progress.json", base);
+        bool is_left = status < 0 && access(path, F_OK) == 0;
+        for (size_t i = 0; is_left && i < sizeof changes / sizeof changes[0]; i++) {
+            uint8_t *content = presto_check_read_file(path, &bytes);
+            char *text = presto_span_to_text(presto_span_of(content, bytes));
+            char *at = strstr(text, changes[i][0]), *changed = malloc(bytes + 32);
+            ck_assert_ptr_nonnull(at);
+            snprintf(changed, bytes + 32, "%.*s%s%s", (int)(at - text), text, changes[i][1],
+                     at + strlen(changes[i][0]));
+            presto_check_write_file(path, presto_span_of_text(changed));
+            ck_assert_status(convert(&s, "out", &how, &result), PRESTO_ERR_CORRUPT, &err);
+            presto_check_write_file(path, presto_span_of(content, bytes));
+            free(changed);
+            free(text);
+            free(content);
+        }
+        tried += is_left;
+        drop_setting(&s);
+    }
+}
+END_TEST
+
 START_TEST(skipped_documents_are_left_out_and_counted) {
     start_random();
     setting s = make_setting();
@@ -388,6 +428,7 @@ int main(void) {
         rows_are_all_documents_in_a_row,
         a_run_that_failed_goes_on_with_equal_bytes,
         a_missing_shard_is_made_again_with_those_behind_it,
+        progress_of_an_enemy_is_refused,
         skipped_documents_are_left_out_and_counted,
         streams_do_not_pack,
     };
