@@ -380,12 +380,11 @@ static double per_second(uint64_t count, uint64_t ns) {
 
 static void print_packed(const presto_convert_result *result) {
     char documents[PRESTO_TEXT_BYTES], tokens[PRESTO_TEXT_BYTES], rest[PRESTO_TEXT_BYTES];
-    bool pads = result->padded_tokens > 0;
     cli_message("packed %s, %s; %s %s",
                 presto_format_things(result->packed_documents, "document", documents),
                 presto_format_things(result->packed_tokens, "token", tokens),
                 presto_format_things(result->dropped_tokens + result->padded_tokens, "token", rest),
-                pads ? "of padding" : "fill no row and are left out");
+                result->padded_tokens > 0 ? "of padding" : "fill no row and are left out");
 }
 
 static void print_result(const write_job *w, const presto_convert_result *result) {
