@@ -27,20 +27,27 @@
 
 /* Opens the sample instead of the whole source. */
 static presto_status take_sample(presto__runner *runner, presto_error *err) {
-    if (!presto__sample_can_spread(runner->pipeline)) {
+    size_t count = (size_t)runner->options->samples;
+    if (presto__sample_can_spread(runner->pipeline)) {
+        PRESTO_TRY(presto__sample_paths(runner->source, count, &runner->sample_paths, err));
+    } else if (presto_pipeline_source(runner->pipeline)->takes_records) {
+        const presto__paths whole = {runner->paths, runner->path_count};
+        PRESTO_TRY(presto__sample_shards(&whole, runner->options->samples, &runner->sample_paths,
+                                         &count, err));
+    } else {
         presto_source_truncate(runner->source, runner->options->samples);
         return PRESTO_OK;
     }
-    size_t count = (size_t)runner->options->samples;
-    PRESTO_TRY(presto__sample_paths(runner->source, count, &runner->sample_paths, err));
     runner->sample_path_count = count;
     presto_source_free(runner->source);
     runner->source = NULL;
     runner->paths = (const char *const *)runner->sample_paths;
     runner->path_count = count;
     runner->open_s = 0; /* a conversion lists only the sample; that time grows with it */
-    return presto_source_open_raw(runner->pipeline, runner->paths, runner->path_count,
-                                  &runner->source, err);
+    PRESTO_TRY(presto_source_open_raw(runner->pipeline, runner->paths, runner->path_count,
+                                      &runner->source, err));
+    presto_source_truncate(runner->source, runner->options->samples);
+    return PRESTO_OK;
 }
 
 /* Bytes of the whole source. A source of files named one by one does not know them. */

@@ -4,7 +4,7 @@
  * kind (one class, one day), and no error bar shows it. So a sample of files is taken evenly from
  * the whole list (systematic sampling): the files are named one by one, as a user could. Labels
  * from a CSV file belong to whole folders. There, and with other kinds of source, the first samples
- * are taken.
+ * are taken; of TFRecords, only the files that hold them are opened.
  */
 #include "trial_internal.h"
 
@@ -75,6 +75,37 @@ static presto_status list(picking *p, presto_loader *loader, presto_error *err) 
         PRESTO_TRY(status);
     }
     return PRESTO_OK;
+}
+
+static presto_status copy_shards(const presto_dataset *dataset, uint64_t wanted, char ***paths_out,
+                                 size_t *count_out, presto_error *err) {
+    size_t count = 0, all = presto_dataset_shard_count(dataset);
+    while (count < all && presto_dataset_shard_first(dataset, count) < wanted)
+        count++;
+    char **paths = calloc(count + 1, sizeof *paths);
+    if (paths == NULL)
+        return presto_fail_memory(err, (count + 1) * sizeof *paths);
+    for (size_t i = 0; i < count; i++) {
+        paths[i] = strdup(presto_dataset_shard_path(dataset, i));
+        if (paths[i] == NULL) {
+            presto__paths_free(paths, i);
+            return presto_fail_memory(err, strlen(presto_dataset_shard_path(dataset, i)) + 1);
+        }
+    }
+    *paths_out = paths;
+    *count_out = count;
+    return PRESTO_OK;
+}
+
+presto_status presto__sample_shards(const presto__paths *whole, uint64_t wanted, char ***paths_out,
+                                    size_t *count_out, presto_error *err) {
+    presto_shard_options options;
+    presto_dataset *dataset = NULL;
+    presto_shard_options_defaults(&options);
+    PRESTO_TRY(presto_dataset_open(whole->list, whole->count, &options, &dataset, err));
+    presto_status status = copy_shards(dataset, wanted, paths_out, count_out, err);
+    presto_dataset_free(dataset);
+    return status;
 }
 
 presto_status presto__sample_paths(presto_source *source, size_t wanted, char ***paths_out,

@@ -381,7 +381,7 @@ static presto_status run(presto_sweep *sweep, const char *const *paths, size_t p
         status = note_skipped(sweep, &runner, err);
     sweep->facts.source_bytes = runner.source_bytes;
     sweep->facts.batch_samples = runner.batch_samples;
-    sweep->is_spread = runner.sample_paths != NULL;
+    sweep->is_spread = runner.sample_paths != NULL && presto__sample_can_spread(runner.pipeline);
     presto__runner_done(&runner);
     sweep->facts.elapsed_s = (double)(presto__clock_ns() - start_ns) * 1e-9;
     return status;

@@ -123,6 +123,19 @@ presto_status presto__sample_paths(presto_source *source, size_t wanted, char **
                                    presto_error *err);
 void presto__paths_free(char **paths, size_t count);
 
+typedef struct presto__paths {
+    const char *const *list;
+    size_t count;
+} presto__paths;
+
+/**
+ * The first files of TFRecords that hold `wanted` samples together, so that a trial does not count
+ * the records of all the others.
+ * Owner: caller, presto__paths_free.
+ */
+presto_status presto__sample_shards(const presto__paths *whole, uint64_t wanted, char ***paths_out,
+                                    size_t *count_out, presto_error *err);
+
 /* ---- runner.c, conversion.c: one trial ---- */
 
 /** Worker time in seconds per sample for one part of the work. */
