@@ -9,7 +9,7 @@ try:
 
     def extract(page):
         article = newspaper.Article("http://localhost/")
-        article.set_html(page)
+        article.set_html(page.decode(errors="replace"))
         article.parse()
         return article.text
 except ImportError:
@@ -20,7 +20,7 @@ except ImportError:
 
 
 def step(sample):
-    return extract(sample["value"].decode(errors="replace")) or None
+    return extract(sample["value"]) or None
 
 
 presto_worker.serve(step, text=True)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""docs/own-steps.md's worker, with TensorFlow's classes, against the one of examples/own_steps: same requests, same replies. Usage: own_steps.py TOOLS ROOT"""
+"""docs/own-steps.md's worker, with TensorFlow's classes, against the one of examples/own_steps: same requests, same replies; and its
+step for web pages against trafilatura, called here. Usage: own_steps.py TOOLS ROOT"""
 import pathlib
 import re
 import subprocess
@@ -28,6 +29,26 @@ def load(folder, script):
     return np.frombuffer(done.stdout, np.uint8).reshape(12, 5000)
 
 
+def check_pages(folder):
+    """Each page's text is what the library gives here; pages without text are left out."""
+    import trafilatura
+
+    pages = sorted((ROOT / "tests" / "golden" / "html").glob("*.html"))
+    out = folder / "texts"
+    subprocess.run([TOOLS / "presto-write", "-q", "-p", EXAMPLES / "newspaper.yaml", "-u", "decoded", "-j", "2", "-s", "1", "--set",
+                    f"command.run=[{sys.executable}, {EXAMPLES / 'newspaper_text.py'}]", "-o", out, *pages], check=True)
+    import tensorflow as tf
+    got = {}
+    for record in tf.data.TFRecordDataset(sorted(str(path) for path in out.glob("*.tfrecord"))):
+        feature = tf.train.Example.FromString(record.numpy()).features.feature
+        got[feature["key"].bytes_list.value[0].decode()] = feature["text"].bytes_list.value[0].decode()
+    wanted = {page.name: trafilatura.extract(page.read_bytes()) for page in pages}
+    wanted = {page: text for page, text in wanted.items() if text}
+    differ = [page for page in wanted if got.get(page) != wanted[page]]
+    assert not differ and len(got) == len(wanted) >= 5, (differ, len(got))
+    print(f"{len(got)} texts of {len(pages)} web pages equal trafilatura's")
+
+
 def main():
     page = (ROOT / "docs" / "own-steps.md").read_text()
     tensorflow = next(block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "tensorflow" in block)
@@ -42,6 +63,7 @@ def main():
         whole = subprocess.run([TOOLS / "presto-load", "-q", "--format", "raw", "--to", "generated", "-p", "synthetic", "--set", "source.count=12", "--set",
                                 "source.size=10000"], capture_output=True).stdout
         assert (np.frombuffer(whole, np.uint8).reshape(12, -1)[:, ::2] == ours).all()
+        check_pages(folder)
         print("12 samples equal through tf.train.Example, presto_worker and NumPy")
 
 
