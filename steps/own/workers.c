@@ -167,7 +167,7 @@ static void describe_end(int status, char *text, size_t room) {
     else if (status != -1 && WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
         snprintf(text, room, "was killed by signal %d", WTERMSIG(status));
     else
-        snprintf(text, room, "has closed its stdout, or was killed");
+        snprintf(text, room, "has closed its stdin or stdout, or was killed");
 }
 
 static void forget_worker(presto__workers *pool, worker *w) {

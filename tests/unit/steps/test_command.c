@@ -142,8 +142,7 @@ START_TEST(whatever_a_worker_does_wrong_ends_the_job_and_says_what) {
         {"echo one >&2; echo two >&2; exit 3", "has ended with code 3; its last lines: one | two"},
         {"kill -SEGV $$", "was killed by signal 11"},
         {"sleep 1000", "has not answered for 0.4 s"},
-        {"exec <&-; sleep 1000", "has not answered for 0.4 s"},
-        {"exec >&-; sleep 1000", "has closed its stdout, or was killed"},
+        {"exec >&-; sleep 1000", "has closed its stdin or stdout, or was killed"},
         {"echo hello, this is my step; sleep 1000", "is no worker of a step: its reply begins with "
                                                     "\\\"hello, this is m\\\", which is no head"},
         {"yes", "is no worker of a step: its reply begins with"},
