@@ -11,7 +11,7 @@
 static const presto__source_kind *const kinds[] = {
     &presto__source_files,        &presto__source_hdf5,        &presto__source_synthetic,
     &presto__source_common_voice, &presto__source_librispeech, &presto__source_tar,
-    &presto__source_tfrecord,
+    &presto__source_tfrecord,     &presto__source_manifest,
 };
 #define KIND_COUNT (sizeof kinds / sizeof kinds[0])
 

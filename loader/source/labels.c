@@ -1,87 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Label files: CSV with two columns, path and label, with or without a header line. Quoting as in
- * RFC 4180: a quoted field may hold commas, line ends and doubled quotes. Labels are all numbers or
+ * Label files: CSV with two columns, path and label, with or without a header line. Labels are all numbers or
  * all names: one name among numbers is probably a mistake. Names, and declared classes, are
  * numbered in bytewise order.
  */
-#define _XOPEN_SOURCE 700 /* uselocale, strcasecmp */
-#include <errno.h>
 #include <inttypes.h>
-#include <locale.h>
-#include <math.h>
 #include <stdlib.h>
-#include <strings.h>
 
+#include "csv_internal.h"
 #include "source_internal.h"
-
-typedef struct csv_cursor {
-    const uint8_t *at, *end;
-    uint64_t line;
-    presto_buffer field; /* the field last read, NUL-terminated */
-} csv_cursor;
-
-typedef enum csv_end { CSV_COMMA, CSV_LINE, CSV_FILE } csv_end;
-
-static presto_status put(csv_cursor *cursor, uint8_t byte, presto_error *err) {
-    return presto_buffer_append(&cursor->field, presto_span_of(&byte, 1), err);
-}
-
-static presto_status read_quoted(csv_cursor *cursor, presto_error *err) {
-    uint64_t opened_at = cursor->line;
-    for (cursor->at++;; cursor->at++) {
-        if (cursor->at == cursor->end)
-            return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
-                               "line %" PRIu64 ": a quoted field does not end", opened_at);
-        if (*cursor->at == '"') {
-            if (cursor->at + 1 == cursor->end || cursor->at[1] != '"') {
-                cursor->at++;
-                return PRESTO_OK;
-            }
-            cursor->at++;
-        }
-        if (*cursor->at == '\n')
-            cursor->line++;
-        PRESTO_TRY(put(cursor, *cursor->at, err));
-    }
-}
-
-static bool at_line_end(const csv_cursor *cursor) {
-    return *cursor->at == '\n' ||
-           (*cursor->at == '\r' && cursor->at + 1 < cursor->end && cursor->at[1] == '\n');
-}
-
-/* One field and what ends it. */
-static presto_status read_field(csv_cursor *cursor, csv_end *end_out, presto_error *err) {
-    cursor->field.bytes = 0;
-    bool was_quoted = cursor->at < cursor->end && *cursor->at == '"';
-    if (was_quoted)
-        PRESTO_TRY(read_quoted(cursor, err));
-    while (cursor->at < cursor->end && *cursor->at != ',' && !at_line_end(cursor)) {
-        if (was_quoted || *cursor->at == '"')
-            return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
-                               "line %" PRIu64 ": a quote must enclose the whole field",
-                               cursor->line);
-        PRESTO_TRY(put(cursor, *cursor->at++, err));
-    }
-    PRESTO_TRY(put(cursor, 0, err));
-    if (strlen((const char *)cursor->field.data) + 1 != cursor->field.bytes)
-        return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
-                           "line %" PRIu64 ": a field holds a NUL byte", cursor->line);
-    if (cursor->at == cursor->end) {
-        *end_out = CSV_FILE;
-        return PRESTO_OK;
-    }
-    if (*cursor->at == ',') {
-        cursor->at++;
-        *end_out = CSV_COMMA;
-        return PRESTO_OK;
-    }
-    cursor->at += *cursor->at == '\r' ? 2 : 1;
-    cursor->line++;
-    *end_out = CSV_LINE;
-    return PRESTO_OK;
-}
 
 static presto_status add_row(presto__labels *labels, size_t *capacity, const presto__label_row *row,
                              presto_error *err) {
@@ -97,12 +24,12 @@ static presto_status add_row(presto__labels *labels, size_t *capacity, const pre
     return PRESTO_OK;
 }
 
-static presto_status read_row(csv_cursor *cursor, presto__label_row *row, bool *is_last,
+static presto_status read_row(presto__csv *cursor, presto__label_row *row, bool *is_last,
                               presto_error *err) {
-    csv_end end;
+    presto__csv_end end;
     row->line = cursor->line;
-    PRESTO_TRY(read_field(cursor, &end, err));
-    if (end != CSV_COMMA)
+    PRESTO_TRY(presto__csv_read(cursor, &end, err));
+    if (end != PRESTO__CSV_FIELD)
         return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
                            "line %" PRIu64 ": expected path,label", row->line);
     const char *path = (const char *)cursor->field.data;
@@ -111,8 +38,8 @@ static presto_status read_row(csv_cursor *cursor, presto__label_row *row, bool *
     row->path = strdup(path);
     if (row->path == NULL)
         return presto_fail_memory(err, cursor->field.bytes);
-    PRESTO_TRY(read_field(cursor, &end, err));
-    if (end == CSV_COMMA)
+    PRESTO_TRY(presto__csv_read(cursor, &end, err));
+    if (end == PRESTO__CSV_FIELD)
         return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
                            "line %" PRIu64 ": more than two fields", row->line);
     row->text = strdup((const char *)cursor->field.data);
@@ -121,39 +48,13 @@ static presto_status read_row(csv_cursor *cursor, presto__label_row *row, bool *
     if (row->path[0] == '\0' || row->text[0] == '\0')
         return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET, "line %" PRIu64 ": empty %s",
                            row->line, row->path[0] == '\0' ? "path" : "label");
-    *is_last = end == CSV_FILE;
+    *is_last = end == PRESTO__CSV_TEXT;
     return PRESTO_OK;
 }
 
 static void row_done(presto__label_row *row) {
     free(row->path);
     free(row->text);
-}
-
-typedef enum text_kind { TEXT_NAME, TEXT_INTEGER, TEXT_FRACTION } text_kind;
-
-/* Decimal only: "nan" and "inf" are names. */
-static text_kind kind_of(const char *text) {
-    const char *at = text + (text[0] == '+' || text[0] == '-');
-    size_t whole = strspn(at, "0123456789");
-    at += whole;
-    if (*at == '\0' && whole > 0)
-        return TEXT_INTEGER;
-    size_t part = 0;
-    if (*at == '.') {
-        part = strspn(at + 1, "0123456789");
-        at += 1 + part;
-    }
-    if (whole + part == 0)
-        return TEXT_NAME;
-    if (*at == 'e' || *at == 'E') {
-        at += 1 + (at[1] == '+' || at[1] == '-');
-        size_t digits = strspn(at, "0123456789");
-        if (digits == 0)
-            return TEXT_NAME;
-        at += digits;
-    }
-    return *at == '\0' ? TEXT_FRACTION : TEXT_NAME;
 }
 
 static int compare_names(const void *a, const void *b) {
@@ -188,29 +89,30 @@ static presto_status fail_number(const presto__label_row *row, const char *type,
 static presto_status take_integers(presto__labels *labels, presto_error *err) {
     for (size_t i = 0; i < labels->count; i++) {
         presto__label_row *row = &labels->rows[i];
-        errno = 0;
-        row->label = strtoll(row->text, NULL, 10);
-        if (errno != 0)
+        if (!presto__text_integer(row->text, &row->label))
             return fail_number(row, "int64", err);
     }
     return PRESTO_OK;
 }
 
 static presto_status take_fractions(presto__labels *labels, presto_error *err) {
-    labels->are_fractions = true;
-    locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
-    if (plain == (locale_t)0)
-        return presto_fail_memory(err, 0);
-    locale_t before = uselocale(plain); /* the decimal sign is a point in any locale */
+    size_t bad = labels->count;
+    const char **texts = calloc(labels->count, sizeof *texts);
+    float *numbers = calloc(labels->count, sizeof *numbers);
     presto_status status = PRESTO_OK;
-    for (size_t i = 0; i < labels->count && status == PRESTO_OK; i++) {
-        presto__label_row *row = &labels->rows[i];
-        row->fraction = strtof(row->text, NULL);
-        if (!isfinite(row->fraction))
-            status = fail_number(row, "float32", err);
-    }
-    uselocale(before);
-    freelocale(plain);
+    labels->are_fractions = true;
+    if (texts == NULL || numbers == NULL)
+        status = presto_fail_memory(err, labels->count * sizeof *texts);
+    for (size_t i = 0; status == PRESTO_OK && i < labels->count; i++)
+        texts[i] = labels->rows[i].text;
+    if (status == PRESTO_OK)
+        status = presto__text_fractions(texts, labels->count, numbers, &bad, err);
+    if (status == PRESTO_OK && bad < labels->count)
+        status = fail_number(&labels->rows[bad], "float32", err);
+    for (size_t i = 0; status == PRESTO_OK && i < labels->count; i++)
+        labels->rows[i].fraction = numbers[i];
+    free(texts);
+    free(numbers);
     return status;
 }
 
@@ -239,18 +141,18 @@ static presto_status number_labels(presto__labels *labels, bool are_classes, pre
         return take_names(labels, err);
     for (size_t i = 0; i < labels->count; i++) {
         const presto__label_row *row = &labels->rows[i];
-        text_kind kind = kind_of(row->text);
-        has_fractions = has_fractions || kind == TEXT_FRACTION;
-        if ((kind == TEXT_NAME) != (kind_of(first->text) == TEXT_NAME))
+        presto__text_kind kind = presto__text_kind_of(row->text);
+        has_fractions = has_fractions || kind == PRESTO__TEXT_FRACTION;
+        if ((kind == PRESTO__TEXT_NAME) != (presto__text_kind_of(first->text) == PRESTO__TEXT_NAME))
             return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
                                "line %" PRIu64 ": label '%.64s' is %s, but '%.64s' in line %" PRIu64
                                " is %s; if these are names of classes, write 'label: "
                                "csv-class:FILE'",
-                               row->line, row->text, kind == TEXT_NAME ? "no number" : "a number",
-                               first->text, first->line,
-                               kind == TEXT_NAME ? "a number" : "no number");
+                               row->line, row->text,
+                               kind == PRESTO__TEXT_NAME ? "no number" : "a number", first->text,
+                               first->line, kind == PRESTO__TEXT_NAME ? "a number" : "no number");
     }
-    if (kind_of(first->text) == TEXT_NAME)
+    if (presto__text_kind_of(first->text) == PRESTO__TEXT_NAME)
         return take_names(labels, err);
     return has_fractions ? take_fractions(labels, err) : take_integers(labels, err);
 }
@@ -261,24 +163,14 @@ static int compare_rows(const void *a, const void *b) {
     return strcmp(left->path, right->path);
 }
 
-/* Does the line name the columns? */
-static bool is_header(const presto__label_row *row) {
-    static const char *const words[] = {"path",  "file",     "filename",   "file_name",
-                                        "image", "image_id", "image_path", "key"};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (strcasecmp(row->path, words[i]) == 0)
-            return true;
-    return false;
-}
-
-static presto_status read_rows(csv_cursor *cursor, presto__labels *labels, presto_error *err) {
+static presto_status read_rows(presto__csv *cursor, presto__labels *labels, presto_error *err) {
     size_t capacity = 0;
     bool is_last = cursor->at == cursor->end;
     bool is_first = true;
     while (!is_last && cursor->at < cursor->end) {
         presto__label_row row = {0};
         presto_status status = read_row(cursor, &row, &is_last, err);
-        bool is_no_row = status == PRESTO_OK && is_first && is_header(&row);
+        bool is_no_row = status == PRESTO_OK && is_first && presto__csv_is_path_name(row.path);
         is_first = false;
         if (status == PRESTO_OK && !is_no_row)
             status = add_row(labels, &capacity, &row, err);
@@ -289,7 +181,7 @@ static presto_status read_rows(csv_cursor *cursor, presto__labels *labels, prest
     return PRESTO_OK;
 }
 
-static presto_status parse_all(csv_cursor *cursor, presto__labels *labels, bool are_classes,
+static presto_status parse_all(presto__csv *cursor, presto__labels *labels, bool are_classes,
                                presto_error *err) {
     PRESTO_TRY(read_rows(cursor, labels, err));
     if (labels->count == 0)
@@ -311,11 +203,9 @@ static presto_status parse_all(csv_cursor *cursor, presto__labels *labels, bool 
 presto_status presto__labels_parse(presto_span csv, const char *file, bool are_classes,
                                    presto__labels *labels_out, presto_error *err) {
     presto__labels labels = {0};
-    csv_cursor cursor = {.at = csv.data, .end = csv.data + csv.bytes, .line = 1};
-    if (csv.bytes >= 3 && memcmp(csv.data, "\xef\xbb\xbf", 3) == 0)
-        cursor.at += 3; /* byte order mark */
+    presto__csv cursor = presto__csv_of(csv, ',');
     presto_status status = parse_all(&cursor, &labels, are_classes, err);
-    presto_buffer_done(&cursor.field);
+    presto__csv_done(&cursor);
     if (status < 0) {
         presto__labels_done(&labels);
         presto_error_set_file(err, file);

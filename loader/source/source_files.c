@@ -103,6 +103,11 @@ static presto_feature column_feature(const presto__files *source, size_t entry, 
         feature.encoding = PRESTO_ENCODE_INT64;
         feature.tensor = (presto_tensor){.spec = {.dtype = PRESTO_INT64}, .data = &value->number};
     }
+    if (column->is_fraction) {
+        feature.encoding = PRESTO_ENCODE_FLOAT;
+        feature.tensor =
+            (presto_tensor){.spec = {.dtype = PRESTO_FLOAT32}, .data = &value->fraction};
+    }
     return feature;
 }
 

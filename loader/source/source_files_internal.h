@@ -21,15 +21,17 @@ typedef struct presto__file {
     uint64_t stamp; /* digest of its size and times; 0: it could not be looked at */
 } presto__file;
 
-/** A feature beside each file, out of a table: a text, or an int64. */
+/** A feature beside each file, out of a table: a text, an int64 or a float32. */
 typedef struct presto__files_column {
     const char *name; /* in `names`, or static */
-    bool is_number;
+    bool is_number;   /* int64 */
+    bool is_fraction; /* float32 */
 } presto__files_column;
 
 typedef union presto__files_value {
     presto_span text; /* in `names` */
     int64_t number;
+    float fraction;
 } presto__files_value;
 
 typedef struct presto__files {

@@ -160,6 +160,7 @@ extern const presto__source_kind presto__source_common_voice;
 extern const presto__source_kind presto__source_librispeech;
 extern const presto__source_kind presto__source_tar;
 extern const presto__source_kind presto__source_tfrecord;
+extern const presto__source_kind presto__source_manifest;
 
 /** NULL: there is no such kind. */
 const presto__source_kind *presto__source_kind_find(const char *name);

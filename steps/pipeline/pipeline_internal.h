@@ -9,6 +9,8 @@
 
 #include <jansson.h>
 
+#include <presto/pipeline.h>
+
 #include "../steps_internal.h"
 
 /* ---- YAML text as a small tree that remembers its lines ---- */
@@ -111,6 +113,14 @@ presto_status presto__options_check_table(const presto_option_type *table, size_
 
 /** "text", "whole number", ...: for messages and the reference. */
 const char *presto__option_kind_text(presto_option_kind kind);
+
+/* ---- types of source, beside those of source_types.c ---- */
+
+extern const presto_source_type presto__source_type_tar;
+extern const presto_source_type presto__source_type_manifest;
+
+/** May the option `feature` be this? */
+presto_status presto__source_check_feature(const char *feature, presto_error *err);
 
 /* ---- pipelines ---- */
 

@@ -52,7 +52,7 @@ static presto_status check_label(const char *label, presto_error *err) {
     return PRESTO_OK;
 }
 
-static presto_status check_feature(const char *feature, presto_error *err) {
+presto_status presto__source_check_feature(const char *feature, presto_error *err) {
     if (feature[0] == '\0' || strcmp(feature, "label") == 0 || strcmp(feature, "key") == 0)
         return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
                            "option 'feature' is '%s': 'label' and 'key' are taken, and a name is "
@@ -63,7 +63,7 @@ static presto_status check_feature(const char *feature, presto_error *err) {
 
 static presto_status check_files(const presto_option *options, presto_error *err) {
     PRESTO_TRY(check_label(options[FILES_LABEL].text, err));
-    return check_feature(options[FILES_FEATURE].text, err);
+    return presto__source_check_feature(options[FILES_FEATURE].text, err);
 }
 
 /* ---- hdf5 ---- */
@@ -121,7 +121,7 @@ static const presto_option_type hdf5_options[] = {
 
 static presto_status check_hdf5(const presto_option *options, presto_error *err) {
     PRESTO_TRY(check_label(options[HDF5_LABEL].text, err));
-    PRESTO_TRY(check_feature(options[HDF5_FEATURE].text, err));
+    PRESTO_TRY(presto__source_check_feature(options[HDF5_FEATURE].text, err));
     size_t rows = options[HDF5_DATASETS].text_count;
     uint64_t row_bytes = (uint64_t)options[HDF5_SAMPLES].integer * sizeof(double);
     if (rows == 0 || rows > MOST_WINDOW_BYTES / row_bytes)
@@ -191,7 +191,7 @@ static presto_status check_synthetic(const presto_option *options, presto_error 
         return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
                            "option 'size' is %ju bytes, which is no whole number of %zu",
                            (uintmax_t)options[SYNTHETIC_SIZE].integer, value_bytes);
-    return check_feature(options[SYNTHETIC_FEATURE].text, err);
+    return presto__source_check_feature(options[SYNTHETIC_FEATURE].text, err);
 }
 
 static void infer_synthetic(const presto_option *options, presto_tensor_spec *output_io) {
@@ -280,63 +280,6 @@ static presto_status check_voice(const presto_option *options, presto_error *err
 static presto_status check_speech(const presto_option *options, presto_error *err) {
     PRESTO_TRY(check_part("ending", options[SPEECH_ENDING].text, err));
     return check_name("feature", options[SPEECH_FEATURE].text, err);
-}
-
-/* ---- tar ---- */
-
-enum { TAR_MATCH, TAR_LABEL, TAR_FEATURES, TAR_FEATURE, TAR_MAX_BYTES, TAR_COUNT };
-
-static const presto_option_type tar_options[] = {
-    [TAR_MATCH] = {.name = "match",
-                   .kind = PRESTO_OPTION_TEXT_LIST,
-                   .default_text = "*.jpg,*.jpeg,*.png,*.flac,*.wav,*.mp3,*.ogg,*.html,*.npy,*.txt",
-                   .help = "shell patterns for the main member of a sample, upper and lower case "
-                           "being the same: the first pattern that a member matches decides"},
-    [TAR_LABEL] = {.name = "label",
-                   .kind = PRESTO_OPTION_TEXT,
-                   .default_text = "cls",
-                   .help = "where the label comes from: none; an extension, such as cls: the whole "
-                           "number in that member, if the samples have one; parent-folder or "
-                           "top-folder, the innermost or outermost folder of the key, or the name "
-                           "of the tar where it has none (int64, position of its name among all, "
-                           "sorted)"},
-    [TAR_FEATURES] = {.name = "features",
-                      .kind = PRESTO_OPTION_TEXT_LIST,
-                      .help = "extensions of the members that become features beside the main one, "
-                              "which each sample must have; default: those that at least half of "
-                              "the samples have"},
-    [TAR_FEATURE] = {.name = "feature",
-                     .kind = PRESTO_OPTION_TEXT,
-                     .default_text = "image",
-                     .help = "name of the feature that the steps work on"},
-    [TAR_MAX_BYTES] = {.name = "max-bytes",
-                       .kind = PRESTO_OPTION_SIZE,
-                       .default_text = "512MiB",
-                       .minimum = 1,
-                       .maximum = 1099511627776.0,
-                       .help = "samples with more bytes, all members together, are errors: each is "
-                               "held in memory as a whole"},
-};
-
-static presto_status check_tar(const presto_option *options, presto_error *err) {
-    const char *label = options[TAR_LABEL].text;
-    if (label[0] == '\0' || label[0] == '.' || strchr(label, ':') != NULL ||
-        strchr(label, '/') != NULL)
-        return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
-                           "option 'label' is '%s', must be none, an extension such as cls, "
-                           "parent-folder or top-folder",
-                           label);
-    for (size_t i = 0; i < options[TAR_FEATURES].text_count; i++) {
-        const char *name = options[TAR_FEATURES].texts[i];
-        if (name[0] == '\0' || name[0] == '.' || strcmp(name, "key") == 0 ||
-            strcmp(name, "label") == 0 || strcmp(name, options[TAR_FEATURE].text) == 0)
-            return presto_fail(
-                err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
-                "option 'features' has '%s': an extension without its dot is needed, "
-                "and 'key', 'label' and '%s' are taken",
-                name, options[TAR_FEATURE].text);
-    }
-    return check_feature(options[TAR_FEATURE].text, err);
 }
 
 /* ---- tfrecord ---- */
@@ -447,19 +390,6 @@ static const presto_source_type types[] = {
         .check = check_speech,
     },
     {
-        .name = "tar",
-        .summary = "Samples in tar files (`.tar`, `.tar.gz`, `.tgz`), as WebDataset has them: "
-                   "members that stand together and whose paths are equal up to the first dot of "
-                   "the base name, which is `key`. One member is the main one, read by read-file. "
-                   "The others become features named as their extension: an int64 from `cls`, "
-                   "`id`, `index` and `count`, an array from `npy`, bytes from all else; that of "
-                   "the option `label` becomes `label`.",
-        .options = tar_options,
-        .option_count = TAR_COUNT,
-        .output = {PRESTO_STRING, 0, {0}},
-        .check = check_tar,
-    },
-    {
         .name = "tfrecord",
         .summary = "TFRecord files that hold `tf.train.Example`s, of any program, plain or "
                    "compressed as a whole (.gz); folders are searched for them recursively. Or a "
@@ -475,13 +405,20 @@ static const presto_source_type types[] = {
 };
 #define TYPE_COUNT (sizeof types / sizeof types[0])
 
+static const presto_source_type *const more[] = {&presto__source_type_tar,
+                                                 &presto__source_type_manifest};
+#define MORE_COUNT (sizeof more / sizeof more[0])
+
 const presto_source_type *presto_source_type_at(size_t i) {
-    return i < TYPE_COUNT ? &types[i] : NULL;
+    if (i < TYPE_COUNT)
+        return &types[i];
+    return i - TYPE_COUNT < MORE_COUNT ? more[i - TYPE_COUNT] : NULL;
 }
 
 const presto_source_type *presto_source_type_find(const char *name) {
-    for (size_t i = 0; i < TYPE_COUNT; i++)
-        if (strcmp(types[i].name, name) == 0)
-            return &types[i];
+    const presto_source_type *type;
+    for (size_t i = 0; (type = presto_source_type_at(i)) != NULL; i++)
+        if (strcmp(type->name, name) == 0)
+            return type;
     return NULL;
 }

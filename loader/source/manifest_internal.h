@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A manifest as a table of texts: CSV or TSV whose first line names the columns, or JSON Lines. Knows
+ * no files. */
+#ifndef PRESTO_MANIFEST_INTERNAL_H
+#define PRESTO_MANIFEST_INTERNAL_H
+
+#include "csv_internal.h"
+
+typedef enum presto__manifest_form {
+    PRESTO__MANIFEST_CSV,
+    PRESTO__MANIFEST_TSV,
+    PRESTO__MANIFEST_JSONL
+} presto__manifest_form;
+
+typedef struct presto__manifest {
+    presto_arena arena;       /* holds all texts; each has a NUL behind it */
+    const char **names;       /* of the columns */
+    presto__text_kind *kinds; /* of each column: what all its cells are */
+    size_t column_count;
+    const char **cells; /* [row][column]; "": there is none */
+    uint64_t *lines;    /* of each row, 1-based */
+    size_t row_count, row_capacity;
+} presto__manifest;
+
+/**
+ * Parse all of `text`. A column is of integers or of fractions if all its cells are; texts in JSON
+ * are no numbers. Of JSON Lines, the keys of the first line are the columns; other keys are not
+ * read, true and false are 1 and 0, lists and objects stay JSON.
+ *
+ * Returns: PRESTO_OK; PRESTO_ERR_SYNTAX with the line; PRESTO_ERR_LIMIT (over 1000 columns);
+ *          PRESTO_ERR_MEMORY.
+ * Owner:   caller, presto__manifest_done.
+ */
+presto_status presto__manifest_parse(presto_span text, presto__manifest_form form,
+                                     presto__manifest *manifest_out, presto_error *err);
+void presto__manifest_done(presto__manifest *manifest);
+
+static inline const char *presto__manifest_cell(const presto__manifest *manifest, size_t row,
+                                                size_t column) {
+    return manifest->cells[row * manifest->column_count + column];
+}
+
+/** SIZE_MAX: there is no such column. */
+size_t presto__manifest_find(const presto__manifest *manifest, const char *name);
+
+#endif
