@@ -217,7 +217,7 @@ static presto_status read_lines(manifest_reading *reading, presto_span text, pre
 
 static presto_status find_kinds(manifest_reading *reading, presto_error *err) {
     presto__manifest *table = &reading->table;
-    table->kinds = calloc(table->column_count, sizeof *table->kinds);
+    table->kinds = calloc(table->column_count + 1, sizeof *table->kinds);
     if (table->kinds == NULL)
         return presto_fail_memory(err, table->column_count * sizeof *table->kinds);
     for (size_t c = 0; c < table->column_count; c++) {
@@ -240,8 +240,6 @@ presto_status presto__manifest_parse(presto_span text, presto__manifest_form for
         form == PRESTO__MANIFEST_JSONL
             ? read_lines(&reading, text, err)
             : read_csv(text, form == PRESTO__MANIFEST_CSV ? ',' : '\t', &reading.table, err);
-    if (status == PRESTO_OK && reading.table.row_count == 0)
-        status = presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET, "has no rows");
     if (status == PRESTO_OK)
         status = find_kinds(&reading, err);
     free(reading.are_texts);

@@ -415,7 +415,10 @@ static presto_status read_table(taking *t, presto_error *err) {
     if (status == PRESTO_OK)
         status = presto__manifest_parse(text, form, &t->table, err);
     presto_arena_done(&arena);
-    return status < 0 ? fail_manifest(t, status, err) : status;
+    if (status >= 0 &&
+        (t->table.row_count == 0 || t->table.names == NULL || t->table.kinds == NULL))
+        status = presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET, "has no rows");
+    return status < 0 ? fail_manifest(t, status, err) : PRESTO_OK;
 }
 
 /* The option, or the folder of the manifest. */

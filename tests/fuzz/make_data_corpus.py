@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Make the seeds of the fuzz targets tar and npy: tests/fuzz/corpus/<target>/. Running it again changes nothing."""
+"""Make the seeds of the fuzz targets tar, npy and manifest: tests/fuzz/corpus/<target>/. Running it again changes nothing."""
 import hashlib
 import io
 import pathlib
@@ -60,6 +60,16 @@ def put_arrays():
     put("npy", file.getvalue() + b"x")
 
 
+def put_manifests():
+    """The first byte says the form: 0 CSV, 1 TSV, 2 JSON Lines."""
+    put("manifest", b"\0path,age,score,note\na.jpg,3,.5,\"x, \"\"y\"\"\"\nb.jpg,-4,1e3,\n")
+    put("manifest", b"\1path\tage\r\na.jpg\t3\r\n\r\nb.jpg\t\n")
+    put("manifest", b'\2{"path": "a", "n": 1, "f": 0.5, "t": true, "l": [1], "z": null}\n\n{"path": "b", "n": 2}\n')
+    put("manifest", b"\0\xef\xbb\xbfpath\na\n\"b")
+    put("manifest", b"\2[]")
+
+
 if __name__ == "__main__":
     put_tars()
+    put_manifests()
     put_arrays()

@@ -101,6 +101,11 @@ static void set_up(unsigned with_threads) {
              "%s -n 6 -c 2 --width 60 --height 40 -j 0 -o %s/photos >/dev/null 2>&1",
              PRESTO_CORPUS_PROGRAM, base);
     ck_assert_int_eq(system(command), 0);
+    snprintf(command, sizeof command,
+             "cd %s && tar -cf photos.tar photos && gzip -c photos.tar > gzip.tar.gz && "
+             "{ echo path,n; find photos -name '*.jpg' | sed 's/$/,1/'; } > list.csv",
+             base);
+    ck_assert_int_eq(system(command), 0);
     ck_assert_ok(presto_pipeline_load("cv", NULL, &pipeline, &err), &err);
     ck_assert_ok(convert("whole", false), &err);
 }
@@ -243,9 +248,10 @@ END_TEST
 
 typedef struct streaming {
     const char *from;
-    bool raw;     /* the source, not the dataset made of it */
-    bool records; /* the source is records of others */
-    bool mixes;   /* it with itself */
+    bool raw;        /* the source, not the dataset made of it */
+    bool records;    /* the source is records of others */
+    bool mixes;      /* it with itself */
+    const char *set; /* an option of the pipeline, if raw; NULL: none */
     presto_output_kind output;
     presto_shuffle_kind shuffle;
 } streaming;
@@ -287,9 +293,8 @@ static presto_status stream_once(const streaming *how, uint64_t *samples) {
     presto_stream_options input;
     presto_loader_options options;
     presto_loader *loader = NULL;
-    static const char *const set[] = {"source.codec=zlib"};
     const presto_pipeline_options reading = {
-        .struct_bytes = sizeof reading, .set = set, .set_count = how->records};
+        .struct_bytes = sizeof reading, .set = &how->set, .set_count = how->set != NULL};
     presto_stream_options_defaults(&input);
     input.loader = &options;
     input.pipeline = how->raw ? "cv" : NULL;
@@ -333,11 +338,18 @@ static void fail_all_streams(void) {
         {.from = "whole", .output = PRESTO_OUTPUT_BATCHES, .shuffle = PRESTO_SHUFFLE_FULL},
         {.from = "whole", .output = PRESTO_OUTPUT_RECORDS, .shuffle = PRESTO_SHUFFLE_BUFFER},
         {.from = "photos", .raw = true, .output = PRESTO_OUTPUT_BATCHES},
+        {.from = "photos.tar", .raw = true, .set = "source.type=tar"},
+        {.from = "gzip.tar.gz", .raw = true, .set = "source.type=tar"},
+        {.from = "list.csv", .raw = true, .set = "source.type=manifest"},
         {.from = "whole",
          .mixes = true,
          .output = PRESTO_OUTPUT_BATCHES,
          .shuffle = PRESTO_SHUFFLE_FULL},
-        {.from = "bare", .raw = true, .records = true, .shuffle = PRESTO_SHUFFLE_FULL},
+        {.from = "bare",
+         .raw = true,
+         .records = true,
+         .set = "source.codec=zlib",
+         .shuffle = PRESTO_SHUFFLE_FULL},
     };
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
         fail_streams(&ways[i]);
