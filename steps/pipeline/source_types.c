@@ -52,15 +52,6 @@ static presto_status check_label(const char *label, presto_error *err) {
     return PRESTO_OK;
 }
 
-presto_status presto__source_check_feature(const char *feature, presto_error *err) {
-    if (feature[0] == '\0' || strcmp(feature, "label") == 0 || strcmp(feature, "key") == 0)
-        return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
-                           "option 'feature' is '%s': 'label' and 'key' are taken, and a name is "
-                           "needed",
-                           feature);
-    return PRESTO_OK;
-}
-
 static presto_status check_files(const presto_option *options, presto_error *err) {
     PRESTO_TRY(check_label(options[FILES_LABEL].text, err));
     return presto__source_check_feature(options[FILES_FEATURE].text, err);
