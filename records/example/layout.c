@@ -423,16 +423,20 @@ static presto_status make_sample(const presto_example_values *values, presto_are
     return status;
 }
 
+/* So few features are parsed faster than compared. */
+enum { FEW = 2 };
+
 presto_status presto_example_layout_parse(presto_example_layout *layout, presto_span in,
                                           presto_arena *arena, presto_sample *sample_out,
                                           presto_error *err) {
     presto_example_values values;
-    if (presto_example_layout_match(layout, in, &values)) {
+    if (layout->count > FEW && presto_example_layout_match(layout, in, &values)) {
         presto_status status = make_sample(&values, arena, sample_out, err);
         if (status != PRESTO_END)
             return status;
     }
     PRESTO_TRY(presto_example_parse(in, &layout->specs, arena, sample_out, err));
-    presto__layout_learn(layout, in);
+    if (layout->count == 0 || sample_out->feature_count > FEW)
+        presto__layout_learn(layout, in);
     return PRESTO_OK;
 }
