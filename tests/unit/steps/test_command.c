@@ -44,7 +44,8 @@ START_TEST(values_of_all_kinds_go_there_and_back) {
         ck_assert_ok(rig_run(&r, &options, &value, &err), &err);
         ck_assert_int_eq(value.spec.dims[1], 3);
         ck_assert_ptr_ne(value.data, numbers);
-        ck_assert_int_eq(memcmp(value.data, numbers, sizeof numbers), 0);
+        ck_assert(presto_span_equal(presto_span_of(value.data, sizeof numbers),
+                                    presto_span_of(numbers, sizeof numbers)));
     }
     rig_close(&r);
     must_open(&r, "run: [cat], output: string");
