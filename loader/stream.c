@@ -128,6 +128,12 @@ presto_status presto__stream_plan_again(presto_stream *stream, const presto_stre
     return make_plan(stream, from != NULL ? from : PRESTO_UNPROCESSED, options, spec, err);
 }
 
+/* Is the loader one that can begin before the samples are counted? */
+static bool counts_later(const presto_loader_options *loader) {
+    return loader->order.shuffle == PRESTO_SHUFFLE_NONE && loader->range.world == 1 &&
+           loader->cache.bytes == 0;
+}
+
 static presto_status open_dataset(presto_stream *stream, const char *const *paths,
                                   size_t path_count, const presto_stream_options *options,
                                   presto_error *err) {
@@ -135,6 +141,7 @@ static presto_status open_dataset(presto_stream *stream, const char *const *path
     presto_shard_options_defaults(&shard);
     shard.verify = options->verify;
     shard.map = options->map;
+    shard.count_later = options->count_later && counts_later(options->loader);
     shard.tolerate =
         options->loader != NULL && options->loader->errors.policy == PRESTO_ON_ERROR_SKIP;
     return presto_dataset_open(paths, path_count, &shard, &stream->dataset, err);

@@ -34,6 +34,7 @@ typedef struct load {
     char *cache_dir; /* NULL: no cache on disk */
     error_report errors;
     presto_strategy_file strategy;
+    uint64_t started_ns;
     cli_settings settings;
     bool quiet, json, explain;
     bool has_threads, has_batch, has_seed, has_rank, has_world, has_skip;

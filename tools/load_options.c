@@ -449,4 +449,5 @@ void load_parse(load *l, int argc, char **argv) {
     l->loader.errors.on_warning = print_warning;
     l->loader.errors.on_warning_user = l;
     l->loader.should_stop = cli_should_stop;
+    l->input.count_later = !l->explain;
 }

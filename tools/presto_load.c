@@ -24,18 +24,20 @@ static void check_names(const load *l) {
     presto_pipeline_free(pipeline);
 }
 
-/* The number of samples to deliver; 0: unknown. */
+/* The number of samples to deliver; 0: unknown, or not known yet. */
 static uint64_t total_samples(const load *l, const presto_loader *loader) {
     uint64_t epoch = presto_loader_epoch_samples(loader);
+    uint64_t limit = l->loader.range.limit_samples;
+    if (epoch == PRESTO_COUNT_UNKNOWN)
+        return limit;
     uint64_t total =
         epoch > UINT64_MAX / l->loader.range.epochs ? 0 : epoch * l->loader.range.epochs;
-    uint64_t limit = l->loader.range.limit_samples;
     uint64_t passed = l->loader.range.first_sample + l->loader.range.skip_samples;
     total = total > passed ? total - passed : 0;
     return limit != 0 && (total == 0 || limit < total) ? limit : total;
 }
 
-static void show_progress(cli_progress *progress, const load_report *report) {
+static void show_progress(const load *l, cli_progress *progress, load_report *report) {
     char note[(size_t)2 * PRESTO_TEXT_BYTES + sizeof((presto_verdict *)0)->text],
         rate[PRESTO_TEXT_BYTES];
     presto_loader_stats stats;
@@ -44,6 +46,8 @@ static void show_progress(cli_progress *progress, const load_report *report) {
         return;
     presto_loader_get_stats(report->loader, &stats);
     presto_loader_verdict(report->loader, &verdict);
+    if (report->total_samples == 0)
+        report->total_samples = total_samples(l, report->loader);
     double seconds = (double)stats.wall_ns / 1e9;
     presto_format_bytes((double)stats.delivered_bytes / (seconds > 0 ? seconds : 1), rate);
     bool is_consumer = verdict.stage == PRESTO_STAGE_CONSUMER;
@@ -58,13 +62,16 @@ static void show_progress(cli_progress *progress, const load_report *report) {
  * state is then the one before it.
  * Returns: PRESTO_END: all delivered; PRESTO_OK: the reader closed the pipe.
  */
-static presto_status pump(presto_loader *loader, sink *out, cli_progress *progress,
-                          load_report *report, presto_error *err) {
+static presto_status pump(const load *l, sink *out, cli_progress *progress, load_report *report,
+                          presto_error *err) {
+    presto_loader *loader = report->loader;
     for (;;) {
         presto_batch *batch = NULL;
         presto_status status = presto_loader_next(loader, &batch, err);
         if (status != PRESTO_OK)
             return status;
+        if (report->first_ns == 0)
+            report->first_ns = cli_now_ns();
         status = sink_write(out, batch, err);
         if (status != PRESTO_OK) {
             presto_loader_give_back(loader, batch);
@@ -74,7 +81,7 @@ static presto_status pump(presto_loader *loader, sink *out, cli_progress *progre
         report_count(report, batch);
         presto_batch_release(batch);
         state_file_keep(&report->state, loader);
-        show_progress(progress, report);
+        show_progress(l, progress, report);
     }
 }
 
@@ -146,6 +153,7 @@ static int stream_all(load *l, const presto_source *source, presto_loader *loade
     cli_progress progress;
     load_report report = {.loader = loader,
                           .source = source,
+                          .started_ns = l->started_ns,
                           .total_samples = total_samples(l, loader),
                           .format = load_format_names[l->format],
                           .most_threads = l->loader.auto_threads ? l->loader.threads : 0,
@@ -158,9 +166,10 @@ static int stream_all(load *l, const presto_source *source, presto_loader *loade
     if (code != CLI_DONE)
         return code;
     cli_progress_start(&progress, l->quiet);
-    presto_status status = pump(loader, out, &progress, &report, &err);
+    presto_status status = pump(l, out, &progress, &report, &err);
     if (status == PRESTO_END)
         status = end_stream(out, &report, &err);
+    report.ended_ns = cli_now_ns();
     cli_progress_end(&progress);
     error_report_flush(&l->errors);
     report.written_bytes = sink_bytes(out);
@@ -241,7 +250,7 @@ static int open_and_run(load *l, const char *const *paths, size_t path_count) {
 }
 
 int main(int argc, char **argv) {
-    load l = {0};
+    load l = {.started_ns = cli_now_ns()};
     load_parse(&l, argc, argv);
     const char *const *paths = (const char *const *)argv + optind;
     size_t path_count = (size_t)(argc - optind);

@@ -66,17 +66,27 @@ static json_t *parts_json(const load_report *report) {
     return array;
 }
 
+static uint64_t wall_ns(const load_report *report) {
+    return report->ended_ns - report->started_ns;
+}
+
+static uint64_t first_ns(const load_report *report) {
+    return report->first_ns == 0 ? 0 : report->first_ns - report->started_ns;
+}
+
 void report_print(const load_report *report) {
     presto_loader_stats stats;
     presto_loader_get_stats(report->loader, &stats);
     char count[PRESTO_TEXT_BYTES], time[PRESTO_TEXT_BYTES], rate[PRESTO_TEXT_BYTES];
-    char read_rate[PRESTO_TEXT_BYTES], rate_out[PRESTO_TEXT_BYTES];
-    cli_message("%s in %s: %s samples/s, read %s/s (T3), delivered %s/s (T4)",
+    char read_rate[PRESTO_TEXT_BYTES], rate_out[PRESTO_TEXT_BYTES], first[PRESTO_TEXT_BYTES];
+    const uint64_t wall = wall_ns(report);
+    cli_message("%s in %s, the first after %s: %s samples/s, read %s/s (T3), delivered %s/s (T4)",
                 presto_format_things(stats.samples, "sample", count),
-                presto_format_seconds((double)stats.wall_ns / 1e9, time),
-                presto_format_number(per_second(stats.samples, stats.wall_ns), rate),
-                presto_format_bytes(per_second(stats.read_bytes, stats.wall_ns), read_rate),
-                presto_format_bytes(per_second(stats.delivered_bytes, stats.wall_ns), rate_out));
+                presto_format_seconds((double)wall / 1e9, time),
+                presto_format_seconds((double)first_ns(report) / 1e9, first),
+                presto_format_number(per_second(stats.samples, wall), rate),
+                presto_format_bytes(per_second(stats.read_bytes, wall), read_rate),
+                presto_format_bytes(per_second(stats.delivered_bytes, wall), rate_out));
     if (stats.skipped > 0)
         cli_message("%s skipped", presto_format_things(stats.skipped, "sample", count));
     if (stats.dropped > 0)
@@ -215,13 +225,15 @@ json_t *report_json(const load_report *report) {
     cli_json_set(object, "complete", json_boolean(report->complete));
     cli_json_set(object, "reader_closed", json_boolean(report->reader_closed));
     cli_json_set_counts(object, counts, sizeof counts / sizeof counts[0]);
-    cli_json_set(object, "wall_s", cli_json_real(seconds(stats.wall_ns)));
+    const uint64_t wall = wall_ns(report);
+    cli_json_set(object, "wall_s", cli_json_real(seconds(wall)));
+    cli_json_set(object, "first_sample_s",
+                 report->first_ns == 0 ? json_null() : cli_json_real(seconds(first_ns(report))));
     add_usage(object);
-    cli_json_set(object, "samples_per_s", cli_json_real(per_second(stats.samples, stats.wall_ns)));
-    cli_json_set(object, "read_bytes_per_s",
-                 cli_json_real(per_second(stats.read_bytes, stats.wall_ns)));
+    cli_json_set(object, "samples_per_s", cli_json_real(per_second(stats.samples, wall)));
+    cli_json_set(object, "read_bytes_per_s", cli_json_real(per_second(stats.read_bytes, wall)));
     cli_json_set(object, "delivered_bytes_per_s",
-                 cli_json_real(per_second(stats.delivered_bytes, stats.wall_ns)));
+                 cli_json_real(per_second(stats.delivered_bytes, wall)));
     cli_json_set(object, "times", times_json(&stats));
     cli_json_set(object, "steps", steps_json(report));
     cli_json_set(object, "limit", limit_json(report));

@@ -10,12 +10,16 @@
 #include "state_file.h"
 
 typedef struct load_report {
-    const presto_loader *loader;
+    presto_loader *loader;
     const presto_source *source;
     const char *format;
     uint64_t total_samples; /* samples that this run has to deliver; 0: unknown */
     unsigned most_threads;  /* most threads for -j auto; 0: not auto */
     uint64_t written_bytes; /* by the sink */
+    /* What the user waits for, from the start of the program on: listing and indexing, too. */
+    uint64_t started_ns;
+    uint64_t first_ns; /* the first sample is there; 0: there was none */
+    uint64_t ended_ns;
     state_keeper state;     /* of --state */
     uint64_t part_samples[PRESTO_MIX_MOST_INPUTS]; /* a mix: delivered, of each input */
     bool complete;                                 /* the sequence was delivered completely */

@@ -424,7 +424,8 @@ static inline void presto_loader_verdict(const presto_loader *loader, presto_ver
     presto_loader_verdict_sized(loader, verdict_out);
 }
 
-/** Samples in one epoch for this rank (after limit and world). */
+/** Samples in one epoch for this rank (after limit and world); PRESTO_COUNT_UNKNOWN until the
+ * first pass over a source that is not counted has come to its end. Any thread. */
 PRESTO_API uint64_t presto_loader_epoch_samples(const presto_loader *loader);
 
 #ifdef __cplusplus

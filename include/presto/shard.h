@@ -39,6 +39,8 @@ typedef struct presto_shard_options {
     bool tolerate; /* index as if presto_shard_index were called with `tolerate`, and take a file of
                       a dataset that is shorter than dataset.json says for what it holds; default
                       false */
+    bool count_later; /* presto_dataset_open does not count the records of foreign files that have
+                         no index: presto_dataset_walk reads them at once. Default false */
 } presto_shard_options;
 
 PRESTO_API void presto_shard_options_init(presto_shard_options *options, size_t struct_bytes);
@@ -113,6 +115,31 @@ typedef struct presto_block {
 } presto_block;
 
 PRESTO_API void presto_block_done(presto_block *block);
+
+/** What a step of a walk (presto_dataset_walk) may take. */
+typedef struct presto_walk_limits {
+    size_t records;             /* at most, >= 1 */
+    size_t bytes;               /* about so many; a larger record is taken alone */
+    const presto_arena *grower; /* asked before a block grows (presto_arena_may_grow); NULL: none */
+} presto_walk_limits;
+
+/**
+ * Records that stand next to each other in a shard, as a step of a walk found them. Zero-initialise
+ * it and use it for step after step; presto_stretch_done frees.
+ */
+typedef struct presto_stretch {
+    size_t shard;   /* in the dataset */
+    uint64_t first; /* number of its first record in the shard */
+    size_t count;
+    bool is_read;       /* their bytes are in the block; false: the shard has an index, and
+                           presto_shard_fetch reads them */
+    bool is_last;       /* after `fault`, nothing can be read */
+    presto_error fault; /* status < 0: its one record is none, for this reason */
+    /* private to records/ */
+    presto_buffer offsets_;
+} presto_stretch;
+
+PRESTO_API void presto_stretch_done(presto_stretch *stretch);
 
 /**
  * Read records [first, first + count) of the shard into `block`, replacing what it held.

@@ -62,13 +62,16 @@ PRESTO_API presto_status presto_source_open_records(presto_dataset *dataset,
                                                     presto_source **source_out, presto_error *err);
 PRESTO_API void presto_source_free(presto_source *source);
 
-/** Number of samples. */
+/** Number of samples; PRESTO_COUNT_UNKNOWN as long as they are not counted (a dataset opened with
+ * count_later). A loader in order, with one rank and no cache, begins at once and counts on the
+ * way; any other counts them when it is opened. Any thread. */
 PRESTO_API uint64_t presto_source_count(const presto_source *source);
 /** Bytes on disk over all samples. */
 PRESTO_API uint64_t presto_source_bytes(const presto_source *source);
 /**
  * Keep only the first `count` samples (a smaller count for a sample sweep); count >=
- * presto_source_count changes nothing. Not for a mix, whose proportions it would change.
+ * presto_source_count changes nothing. Samples that are not counted yet are counted now. Not for a
+ * mix, whose proportions it would change.
  */
 PRESTO_API void presto_source_truncate(presto_source *source, uint64_t count);
 

@@ -11,7 +11,7 @@
 #include "../../base/clock_internal.h"
 #include "../../base/memory_internal.h"
 #include "../../base/options_internal.h"
-#include "workers_internal.h"
+#include "walk_internal.h"
 
 #define FETCH_BYTES ((size_t)256 << 10) /* fits into the second-level cache from CRC to copy */
 #define RING_PACKETS 256
@@ -47,12 +47,15 @@ static uint64_t expected_row_bytes(const presto_loader *loader, uint64_t stored_
 static void choose_blocking(presto_loader *loader) {
     const presto_loader_options *options = &loader->options;
     presto__blocking *blocking = &loader->blocking;
-    uint64_t count = loader->source->count;
-    uint64_t mean = clamp(presto_source_bytes(loader->source) / (count == 0 ? 1 : count), 1,
-                          MOST_EXPECTED_BYTES);
+    uint64_t count = presto_source_count(loader->source);
+    uint64_t mean = loader->walks ? loader->source->mean_bytes
+                                  : presto_source_bytes(loader->source) / (count == 0 ? 1 : count);
+    mean = clamp(mean, 1, MOST_EXPECTED_BYTES);
     size_t workers = options->threads > 0 ? options->threads : 1;
     size_t block_bytes =
         clamp(options->memory.prefetch_bytes / (8 * workers), 1, options->memory.block_bytes);
+    if (loader->walks) /* a part is read at once: it is to stay in the processor's cache */
+        block_bytes = clamp(block_bytes, 1, FETCH_BYTES);
     size_t samples = clamp(block_bytes / mean, 1, options->memory.block_samples);
     uint64_t row_bytes = clamp(expected_row_bytes(loader, mean), 0, MOST_EXPECTED_BYTES);
     samples =
@@ -173,7 +176,7 @@ static presto_status find_start(presto_loader *loader, presto_error *err) {
 
 static presto_status open_order(presto_loader *loader, presto_error *err) {
     const presto_loader_options *options = &loader->options;
-    presto__order_options order = {.count = loader->source->count,
+    presto__order_options order = {.count = presto_source_count(loader->source),
                                    .seed = options->order.seed,
                                    .shuffle = options->order.shuffle,
                                    .window = options->order.shuffle_window,
@@ -189,7 +192,7 @@ static presto_status open_order(presto_loader *loader, presto_error *err) {
         PRESTO_TRY(loader->source->ops->check_random_access(loader->source, err));
     PRESTO_TRY(presto__order_init(&loader->order, &order, err));
     loader->epoch_samples = loader->order.epoch_samples;
-    if (options->range.drop_last && options->output != PRESTO_OUTPUT_RECORDS &&
+    if (!loader->walks && options->range.drop_last && options->output != PRESTO_OUTPUT_RECORDS &&
         options->batch_samples > 0)
         loader->epoch_samples -= loader->epoch_samples % options->batch_samples;
     PRESTO_TRY(find_start(loader, err));
@@ -234,14 +237,14 @@ static presto_status open_cache(presto_loader *loader, presto_error *err) {
     if (options->cache.bytes == 0)
         return PRESTO_OK;
     if (options->cache.dir == NULL) {
-        PRESTO_TRY(
-            presto__cache_new(loader->source->count, options->cache.bytes, &loader->cache, err));
+        PRESTO_TRY(presto__cache_new(presto_source_count(loader->source), options->cache.bytes,
+                                     &loader->cache, err));
         loader->pool->cache = presto__cache_hold(loader->cache);
         return PRESTO_OK;
     }
     presto__disk_options disk = {.dir = options->cache.dir,
                                  .limit_bytes = options->cache.bytes,
-                                 .count = loader->source->count};
+                                 .count = presto_source_count(loader->source)};
     PRESTO_TRY(presto__disk_key_of(loader->source, loader->cache_plan, &loader->selection,
                                    &disk.key, err));
     PRESTO_TRY(presto__disk_open(&disk, &loader->disk, err));
@@ -272,6 +275,7 @@ static presto_status open_loader(presto_loader *loader, presto_error *err) {
     loader->slots = calloc(loader->capacity, sizeof(presto__packet *));
     if (loader->slots == NULL)
         return presto_fail_memory(err, loader->capacity * sizeof(presto__packet *));
+    PRESTO_TRY(presto__loader_begin_walk(loader, err));
     choose_blocking(loader);
     choose_path(loader);
     PRESTO_TRY(presto__loader_open_features(loader, err));
@@ -355,6 +359,8 @@ void presto_loader_free(presto_loader *loader) {
         pthread_cond_broadcast(&loader->pool->given);
         if (loader->tuner.most > 0)
             pthread_cond_broadcast(&loader->spare);
+        if (loader->has_walk)
+            pthread_cond_broadcast(&loader->walked);
         pthread_mutex_unlock(&loader->pool->lock);
     }
     for (size_t i = 0; i < loader->worker_count; i++)
@@ -363,6 +369,7 @@ void presto_loader_free(presto_loader *loader) {
     for (size_t i = 0; i < loader->worker_count; i++)
         presto__worker_done(&loader->workers[i]);
     free(loader->workers);
+    presto__loader_end_walk(loader);
     presto__disk_free(loader->disk);
     presto__cache_release(loader->cache);
     if (loader->tuner.most > 0)
@@ -441,7 +448,8 @@ void presto_loader_get_stats_sized(const presto_loader *loader, presto_loader_st
 
 uint64_t presto_loader_epoch_samples(const presto_loader *loader) {
     uint64_t limit = loader->options.range.limit_samples;
-    return limit != 0 && limit < loader->epoch_samples ? limit : loader->epoch_samples;
+    uint64_t samples = presto__loader_whole_epoch(loader);
+    return limit != 0 && limit < samples ? limit : samples;
 }
 
 presto_status presto__loader_schema_into(presto_loader *loader, presto__schema *schema,

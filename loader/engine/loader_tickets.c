@@ -182,13 +182,14 @@ static presto__packet_part *take_part(presto__worker *worker, presto__packet **p
         if (loader->is_stopped)
             return NULL;
         bool spare = is_spare(worker);
-        if (loader->filling != NULL && !spare)
+        bool must_wait = loader->walks && loader->has_walker;
+        if (loader->filling != NULL && !spare && !must_wait)
             break;
         if (loader->filling == NULL && loader->next_packet >= loader->end_packet)
             return NULL;
         if (!spare)
             presto__pool_prefer_locked(pool, presto__worker_home(worker));
-        if (!spare && has_room(loader)) {
+        if (!spare && !must_wait && has_room(loader)) {
             start_packet(worker);
             continue;
         }
@@ -206,6 +207,10 @@ static presto__packet_part *take_part(presto__worker *worker, presto__packet **p
             pthread_cond_wait(&loader->spare, &pool->lock);
             continue;
         }
+        if (must_wait) {
+            pthread_cond_wait(&loader->walked, &pool->lock);
+            continue;
+        }
         uint64_t start = presto__clock_ns();
         pool->workers_waiting++;
         pool->resume_at = pool->packets_ready / 2;
@@ -214,13 +219,16 @@ static presto__packet_part *take_part(presto__worker *worker, presto__packet **p
         loader->worker_wait_ns += presto__clock_ns() - start;
     }
     presto__packet *packet = loader->filling;
-    bool in_order = presto__order_is_sequential(&loader->order);
-    presto__packet_part *part =
-        presto__packet_take_part_locked(packet, presto__worker_home(worker), in_order);
-    if (packet->first_untaken == packet->part_count)
+    bool is_sequential = presto__order_is_sequential(&loader->order);
+    presto__packet_part *part = presto__packet_take_part_locked(packet, presto__worker_home(worker),
+                                                                is_sequential || loader->has_walk);
+    if (packet->first_untaken >= packet->last_part)
         loader->filling = NULL;
+    worker->part_end =
+        part->first + part->count < packet->end ? part->first + part->count : packet->end;
+    worker->has_turn = loader->has_walker = loader->walks;
     /* A packet that is being filled has parts, which the analyzer does not know. */
-    if (in_order)
+    if (is_sequential)
         // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
         presto__order_numbers(&loader->order, packet->epoch, packet->first + part->first,
                               part->count, packet->numbers + part->first);
@@ -296,6 +304,8 @@ static void run_part(presto__worker *worker, presto__packet *packet, presto__pac
     bool is_last = atomic_fetch_sub(&packet->parts_left, 1) == 1;
     size_t bytes = 0;
     if (is_last) {
+        if (packet->end < packet->count)
+            presto__packet_shorten(packet);
         presto__packet_finish(packet, loader->source, loader->options.output);
         bytes = presto__packet_memory(packet);
     }

@@ -18,11 +18,13 @@ static presto_status check_pick(const presto_loader *loader, const uint64_t *num
         wrong = "there must be at least one sample to pick";
     if (wrong != NULL)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "%s", wrong);
+    PRESTO_TRY(presto__source_settle(loader->source, err));
+    const uint64_t samples = presto_source_count(loader->source);
     for (size_t i = 0; i < count; i++)
-        if (numbers[i] >= loader->source->count)
+        if (numbers[i] >= samples)
             return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                                "there is no sample %" PRIu64 ", only %" PRIu64, numbers[i],
-                               loader->source->count);
+                               samples);
     const presto__source_ops *ops = loader->source->ops;
     return ops->check_random_access == NULL ? PRESTO_OK
                                             : ops->check_random_access(loader->source, err);
@@ -36,6 +38,7 @@ static void aim(presto_loader *loader, const uint64_t *numbers, size_t count) {
     loader->final_status = PRESTO_OK;
     loader->failed_at = UINT64_MAX;
     loader->has_start_error = false;
+    loader->walks = false; /* all samples are counted */
     loader->order.list = numbers;
     loader->epoch_samples = count;
     loader->options.range.drop_last = false; /* the batch has another size than the stream's */

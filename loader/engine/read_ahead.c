@@ -29,7 +29,8 @@ void presto__read_ahead_init(presto__read_ahead *ahead, const presto_loader *loa
                       order->world == 1;
     /* Only the buffer knows which of its records a rank takes. */
     bool is_unknown = order->shuffle == PRESTO_SHUFFLE_BUFFER && order->world > 1;
-    uint64_t mean = source->count == 0 ? 1 : presto_source_bytes(source) / source->count + 1;
+    uint64_t count = presto_source_count(source);
+    uint64_t mean = count == 0 ? 1 : presto_source_bytes(source) / count + 1;
     size_t bytes = loader->options.memory.prefetch_bytes / 2;
     if (bytes > MOST_BYTES)
         bytes = MOST_BYTES;

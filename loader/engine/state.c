@@ -2,7 +2,8 @@
 /*
  * The state of a stream as a line of JSON: what is streamed, in which order, and the next position
  * of the global order. Orders depend only on source, seed and epoch, so nothing else is needed to
- * resume exactly. Positions count samples that were left out, too.
+ * resume exactly. Positions count samples that were left out, too. As long as the samples are not
+ * counted, `samples` is null, and `source` stands for the files alone.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 
 #include "../../base/options_internal.h"
 #include "state_internal.h"
+#include "walk_internal.h"
 
 #define STATE_FORMAT 1
 
@@ -30,6 +32,10 @@ static uint64_t window_of(const presto_loader_options *options) {
                : 0;
 }
 
+static uint64_t digest_of(const presto_source *source, bool is_counted) {
+    return is_counted ? presto__source_digest(source) : source->ops->walk->digest(source);
+}
+
 presto_status presto_loader_save_state(const presto_loader *loader, presto_buffer *json_out,
                                        presto_error *err) {
     const presto_loader_options *options = &loader->options;
@@ -38,17 +44,20 @@ presto_status presto_loader_save_state(const presto_loader *loader, presto_buffe
                            "a stream in order of completion has no position to come back to");
     uint64_t epoch = loader->state_epoch;
     uint64_t next = loader->state_next;
-    if (next == loader->epoch_samples) {
+    if (next == presto__loader_whole_epoch(loader)) {
         epoch++;
         next = 0;
     }
-    char text[512];
+    char text[512], samples[24];
+    uint64_t count = presto_source_count(loader->source);
+    bool is_counted = count != PRESTO_COUNT_UNKNOWN;
+    snprintf(samples, sizeof samples, "%" PRIu64, count);
     int bytes =
         snprintf(text, sizeof text,
-                 "{\"presto_state\": %d, \"source\": \"%016" PRIx64 "\", \"samples\": %" PRIu64
+                 "{\"presto_state\": %d, \"source\": \"%016" PRIx64 "\", \"samples\": %s"
                  ", \"seed\": \"%" PRIu64 "\", \"shuffle\": \"%s\", \"window\": %" PRIu64
                  ", \"epoch\": %" PRIu64 ", \"next\": %" PRIu64,
-                 STATE_FORMAT, presto__source_digest(loader->source), loader->source->count,
+                 STATE_FORMAT, digest_of(loader->source, is_counted), is_counted ? samples : "null",
                  options->order.seed, shuffle_names[options->order.shuffle], window_of(options),
                  epoch, next * options->range.world);
     PRESTO_TRY(presto_buffer_append(json_out, presto_span_of(text, (size_t)bytes), err));
@@ -58,7 +67,9 @@ presto_status presto_loader_save_state(const presto_loader *loader, presto_buffe
 
 typedef struct state {
     const char *source, *seed, *shuffle;
-    json_int_t format, samples, window, epoch, next;
+    json_int_t format, window, epoch, next;
+    bool is_counted;
+    json_int_t samples; /* if it is */
 } state;
 
 static presto_status fail_other(const char *what, presto_error *err) {
@@ -69,9 +80,15 @@ static presto_status fail_other(const char *what, presto_error *err) {
 static presto_status check_state(const state *saved, const presto_source *source,
                                  const presto_loader_options *options, presto_error *err) {
     char digest[24], seed[24];
-    snprintf(digest, sizeof digest, "%016" PRIx64, presto__source_digest(source));
+    const bool is_counted = saved->is_counted;
+    if (is_counted)
+        PRESTO_TRY(presto__source_settle(source, err));
+    if (!is_counted && source->ops->walk == NULL)
+        return fail_other("input", err);
+    snprintf(digest, sizeof digest, "%016" PRIx64, digest_of(source, is_counted));
     snprintf(seed, sizeof seed, "%" PRIu64, options->order.seed);
-    if (saved->samples != (json_int_t)source->count || strcmp(saved->source, digest) != 0)
+    if ((is_counted && saved->samples != (json_int_t)presto_source_count(source)) ||
+        strcmp(saved->source, digest) != 0)
         return fail_other("input", err);
     if (strcmp(saved->seed, seed) != 0)
         return fail_other("seed", err);
@@ -87,7 +104,7 @@ static presto_status apply_state(const state *saved, const presto_source *source
     uint64_t epoch = (uint64_t)saved->epoch;
     uint64_t next = (uint64_t)saved->next;
     /* The end of an epoch is saved as the start of the next one. */
-    if (next > 0 && next >= positions)
+    if (next > 0 && saved->is_counted && next >= positions)
         return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
                            "the state is at position %" PRIu64 " of an epoch of %" PRIu64, next,
                            positions);
@@ -113,6 +130,20 @@ static presto_status apply_state(const state *saved, const presto_source *source
     return has_ended ? PRESTO_END : PRESTO_OK;
 }
 
+/* False: it is no state. */
+static bool parse_state(json_t *root, state *saved) {
+    json_t *samples = NULL;
+    if (json_unpack(root, "{s:I, s:s, s:o, s:s, s:s, s:I, s:I, s:I}", "presto_state",
+                    &saved->format, "source", &saved->source, "samples", &samples, "seed",
+                    &saved->seed, "shuffle", &saved->shuffle, "window", &saved->window, "epoch",
+                    &saved->epoch, "next", &saved->next) != 0)
+        return false;
+    saved->is_counted = json_is_integer(samples);
+    saved->samples = json_integer_value(samples);
+    return (saved->is_counted || json_is_null(samples)) && saved->format == STATE_FORMAT &&
+           saved->epoch >= 0 && saved->next >= 0;
+}
+
 presto_status presto_loader_load_state(presto_span json, const presto_source *source,
                                        presto_loader_options *options, presto_error *err) {
     state saved;
@@ -125,11 +156,7 @@ presto_status presto_loader_load_state(presto_span json, const presto_source *so
                            where.position < 0 ? PRESTO_NO_OFFSET : (uint64_t)where.position,
                            "no state of a stream: %s", where.text);
     presto_status status = PRESTO_OK;
-    if (json_unpack(root, "{s:I, s:s, s:I, s:s, s:s, s:I, s:I, s:I}", "presto_state", &saved.format,
-                    "source", &saved.source, "samples", &saved.samples, "seed", &saved.seed,
-                    "shuffle", &saved.shuffle, "window", &saved.window, "epoch", &saved.epoch,
-                    "next", &saved.next) != 0 ||
-        saved.format != STATE_FORMAT || saved.epoch < 0 || saved.next < 0)
+    if (!parse_state(root, &saved))
         status = presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
                              "no state of a stream, or of another version");
     if (status == PRESTO_OK)

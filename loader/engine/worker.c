@@ -13,7 +13,7 @@
 #include "../../base/clock_internal.h"
 #include "../../base/memory_internal.h"
 #include "../../base/retry_internal.h"
-#include "workers_internal.h"
+#include "walk_internal.h"
 
 /* In a part of many samples, only one in TIMED_STRIDE is timed. */
 #define TIMED_STRIDE 16
@@ -327,7 +327,9 @@ static presto_status fetch(presto__worker *worker, const uint64_t *numbers, size
         numbers = worker->missing;
         count = missing;
     }
-    worker->blocks.count = 0;
+    if (!worker->has_walked)
+        worker->blocks.count = 0;
+    worker->has_walked = false;
     return count == 0 ? PRESTO_OK
                       : loader->source->ops->fetch(worker->reader, numbers, count, blocks, err);
 }
@@ -368,7 +370,7 @@ static bool leave_out(presto__worker *worker, presto_status status, presto_error
  */
 static bool run_samples(presto__worker *worker, size_t first, size_t *count_io, uint64_t stride) {
     presto__packet *packet = worker->packet;
-    size_t batch_rows = packet->batches[0].positions;
+    size_t batch_rows = packet->batch_rows;
     size_t count = *count_io;
     presto_error error;
     worker->position = first;
@@ -421,6 +423,20 @@ static void find_numbers(presto__worker *worker) {
         presto__order_numbers(order, stretch.epoch, stretch.first, stretch.count, numbers);
 }
 
+/* Find the samples from `first` on; false: the part ends here. */
+static bool walk(presto__worker *worker, size_t first, size_t most, size_t *count_out) {
+    presto_error error;
+    size_t count = most;
+    worker->position = first;
+    worker->index = SIZE_MAX;
+    if (presto__worker_walk(worker, first, &count, &error) < 0) {
+        fail_part(worker, &error);
+        return false;
+    }
+    *count_out = count;
+    return count > 0;
+}
+
 void presto__worker_run(presto__worker *worker, presto__packet *packet, presto__packet_part *part) {
     presto_loader *loader = worker->loader;
     worker->packet = packet;
@@ -431,22 +447,24 @@ void presto__worker_run(presto__worker *worker, presto__packet *packet, presto__
     if (loader->options.output == PRESTO_OUTPUT_RECORDS &&
         presto__packet_prepare_frames(packet, &error) < 0) {
         fail_part(worker, &error);
+        presto__worker_end_turn(worker);
         return;
     }
     presto__read_ahead_before(worker, packet, part);
     size_t step = loader->blocking.fetch_samples;
     uint64_t stride = part->count < TIMED_ALL_BELOW ? 1 : TIMED_STRIDE;
-    size_t end = part->first + part->count;
     if (worker->disk != NULL)
         presto__disk_epoch(loader->disk, packet->epoch);
-    for (size_t first = part->first; first < end && is_wanted(worker);) {
-        size_t count = end - first < step ? end - first : step;
-        bool goes_on = run_samples(worker, first, &count, stride);
+    bool goes_on = true;
+    for (size_t first = part->first; goes_on && first < worker->part_end && is_wanted(worker);) {
+        size_t left = worker->part_end - first, count = left < step ? left : step;
+        if (worker->has_turn)
+            goes_on = walk(worker, first, left, &count);
+        goes_on = goes_on && run_samples(worker, first, &count, stride);
         presto__worker_give_back(worker);
-        if (!goes_on)
-            break;
         first += count;
     }
+    presto__worker_end_turn(worker);
     presto__read_ahead_after(worker, part);
     if (worker->disk != NULL) {
         uint64_t start = presto__clock_ns();

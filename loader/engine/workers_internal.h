@@ -46,6 +46,9 @@ struct presto__worker {
     presto__packet *packet;
     presto__packet_part *part;
     presto__packet_batch *batch;
+    size_t part_end; /* position in the packet */
+    bool has_turn;   /* to walk; see walk.c */
+    bool has_walked; /* what the next fetch is for has been read */
     size_t position; /* in the packet */
     size_t index;    /* in the numbers fetched last; SIZE_MAX: from the cache */
     presto_sample *sample;
@@ -101,7 +104,7 @@ struct presto_loader {
     size_t cache_step_count; /* of them, before the cache */
     size_t step_count;       /* in all */
     bool last_step_drops;    /* it may leave samples out */
-    uint64_t epoch_samples;  /* positions an epoch */
+    bool has_walk;           /* the source was not counted: `walked` is set up */
     uint64_t opened_ns;
     presto__worker *workers;
     size_t worker_count;
@@ -116,7 +119,11 @@ struct presto_loader {
     /* Guarded by the pool's lock. */
     presto__packet **slots; /* packet m lives in slots[m % capacity] until it is handed out */
     presto__order order;
-    uint64_t next_packet; /* the next to start, and its place: */
+    uint64_t epoch_samples; /* positions an epoch; PRESTO_COUNT_UNKNOWN while it walks */
+    bool walks;             /* packets begin although their samples are not found yet */
+    bool has_walker;        /* a worker walks; others wait for ... */
+    pthread_cond_t walked;  /* ... this; set up if has_walk */
+    uint64_t next_packet;   /* the next to start, and its place: */
     uint64_t next_epoch, next_offset;
     presto__ranges ranges; /* of one epoch: where the next packet is */
     uint64_t epochs_left;

@@ -112,6 +112,16 @@ static void show_features(presto__packet_batch *batch) {
     batch->shown.feature_count = batch->feature_count;
 }
 
+void presto__packet_shorten(presto__packet *packet) {
+    size_t rows = packet->batch_rows;
+    packet->count = packet->end;
+    packet->batch_count = packet->count / rows + (packet->count % rows != 0);
+    if (packet->batch_count > 0) {
+        presto__packet_batch *last = &packet->batches[packet->batch_count - 1];
+        last->positions = packet->count - last->first;
+    }
+}
+
 void presto__packet_finish(presto__packet *packet, const presto_source *source,
                            presto_output_kind output) {
     find_failure(packet);

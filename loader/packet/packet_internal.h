@@ -117,12 +117,15 @@ struct presto__packet {
     uint64_t epoch;
     uint64_t first; /* position in the epoch */
     size_t count;
+    size_t end;        /* positions from here on do not exist: the source ends before; mostly
+                        * count. Guarded by the pool's lock until all parts are done */
     uint64_t *numbers; /* the sample number of each position; compacted at the end */
     size_t number_capacity;
 
     presto__packet_part *parts;
     size_t part_count, part_capacity;
     size_t first_untaken;       /* part; guarded by the pool's lock */
+    size_t last_part;           /* parts from here on are not needed; likewise */
     atomic_size_t parts_left;   /* not yet finished */
     atomic_size_t failing_part; /* the first part known to fail: later ones need not run */
 
@@ -220,6 +223,8 @@ void presto__part_drop(presto__packet_part *part, size_t position, uint64_t numb
 /** How many of the positions [first, end) are left out. */
 size_t presto__packet_gaps(const presto__packet *packet, size_t first, size_t end);
 
+/** All parts are done, and its samples end at `end`. */
+void presto__packet_shorten(presto__packet *packet);
 /** All parts are done: close the gaps of samples left out, count the rows, make the features. */
 void presto__packet_finish(presto__packet *packet, const presto_source *source,
                            presto_output_kind output);

@@ -202,8 +202,8 @@ presto_status presto__packet_setup(presto__packet *packet, const presto__packet_
     packet->number = shape->number;
     packet->epoch = shape->epoch;
     packet->first = shape->first;
-    packet->count = shape->count;
-    packet->part_count = shape->parts;
+    packet->count = packet->end = shape->count;
+    packet->part_count = packet->last_part = shape->parts;
     packet->first_untaken = 0;
     atomic_store(&packet->parts_left, shape->parts);
     atomic_store(&packet->failing_part, SIZE_MAX);

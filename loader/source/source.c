@@ -2,7 +2,7 @@
 /* What all sources have in common: counts, declared features, label names, truncation. */
 #include <stdlib.h>
 
-#include "source_internal.h"
+#include "source_walk_internal.h"
 
 void presto__source_done(presto_source *source) {
     for (size_t i = 0; i < source->feature_count; i++)
@@ -23,7 +23,15 @@ void presto_source_free(presto_source *source) {
 }
 
 uint64_t presto_source_count(const presto_source *source) {
-    return source->count;
+    return source->count == PRESTO_COUNT_UNKNOWN && source->ops->walk != NULL
+               ? source->ops->walk->count(source)
+               : source->count;
+}
+
+presto_status presto__source_settle(const presto_source *source, presto_error *err) {
+    return presto_source_count(source) == PRESTO_COUNT_UNKNOWN && source->ops->walk != NULL
+               ? source->ops->walk->settle(source, err)
+               : PRESTO_OK;
 }
 
 uint64_t presto_source_bytes(const presto_source *source) {
@@ -39,14 +47,15 @@ const presto_source_part *presto_source_parts(const presto_source *source, size_
 }
 
 uint64_t presto__source_positions(const presto_source *source) {
-    uint64_t positions = source->part_count == 0 ? source->count : 0;
+    uint64_t positions = source->part_count == 0 ? presto_source_count(source) : 0;
     for (size_t k = 0; k < source->part_count; k++)
         positions += source->parts[k].epoch_samples;
     return positions;
 }
 
 void presto_source_truncate(presto_source *source, uint64_t count) {
-    if (count < source->count && source->part_count == 0)
+    (void)presto__source_settle(source, NULL); /* what is wrong is told when it is read */
+    if (count < presto_source_count(source) && source->part_count == 0)
         source->count = count;
 }
 

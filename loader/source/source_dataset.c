@@ -80,14 +80,16 @@ static const presto_codec_spec *dataset_codec(const presto_source *base) {
     return base->is_raw ? &source->plain : presto_dataset_codec(source->dataset);
 }
 
-static uint64_t dataset_digest(const presto_source *base) {
+static uint64_t digest_of(const presto_source *base, bool with_counts) {
     const presto_dataset *dataset = ((const presto__dataset_source *)base)->dataset;
     const presto_dataset_info *info = presto_dataset_get_info(dataset);
     bool is_ours = presto_dataset_is_ours(dataset);
     uint64_t digest = PRESTO__FNV_START;
     for (size_t i = 0; i < info->shard_count; i++) {
         const presto_dataset_shard *shard = &info->shards[i];
-        digest = presto__fnv_mix(digest, shard->records);
+        if (with_counts)
+            digest = presto__fnv_mix(digest, presto_dataset_shard_first(dataset, i + 1) -
+                                                 presto_dataset_shard_first(dataset, i));
         digest = presto__fnv_mix(digest, shard->stored_bytes);
         digest = presto__fnv_mix(digest, shard->crc32c);
         /* Foreign files have no checksum: records of one size would make them all alike. */
@@ -158,6 +160,41 @@ static presto_status dataset_identify(const presto_source *base, bool as_named,
     return PRESTO_OK;
 }
 
+static uint64_t dataset_digest(const presto_source *base) {
+    return digest_of(base, true);
+}
+
+/* ---- files that are not counted yet ---- */
+
+static uint64_t dataset_files_digest(const presto_source *base) {
+    return digest_of(base, false);
+}
+
+static uint64_t dataset_count(const presto_source *base) {
+    return presto_dataset_records(((const presto__dataset_source *)base)->dataset);
+}
+
+static presto_status dataset_settle(const presto_source *base, presto_error *err) {
+    return presto_dataset_count(((const presto__dataset_source *)base)->dataset, err);
+}
+
+static presto_status dataset_begin_walk(presto_source *base, uint64_t number, presto_error *err) {
+    return presto_dataset_begin_walk(((presto__dataset_source *)base)->dataset, number, err);
+}
+
+static void dataset_end_walk(presto_source *base) {
+    presto_dataset_end_walk(((presto__dataset_source *)base)->dataset);
+}
+
+static const presto__source_walk dataset_walk = {
+    .count = dataset_count,
+    .settle = dataset_settle,
+    .digest = dataset_files_digest,
+    .begin = dataset_begin_walk,
+    .end = dataset_end_walk,
+    .step = presto__dataset_walk,
+};
+
 static const presto__source_ops dataset_ops = {
     .free = dataset_free,
     .drop_cache = dataset_drop_cache,
@@ -169,6 +206,7 @@ static const presto__source_ops dataset_ops = {
     .sample = presto__dataset_sample,
     .values = presto__dataset_values,
     .record = presto__dataset_record,
+    .walk = &dataset_walk,
     .run = presto__dataset_run,
     .place = presto__dataset_place,
     .locate = presto__dataset_locate,
@@ -230,6 +268,7 @@ static presto_status open_source(presto_dataset *dataset, bool is_raw, presto_so
     base->declares_all = is_raw || presto_dataset_is_ours(dataset);
     source->dataset = dataset;
     base->count = base->full_count = presto_dataset_records(dataset);
+    base->mean_bytes = presto_dataset_mean_bytes(dataset);
     for (size_t i = 0; i < info->shard_count; i++)
         base->full_bytes += info->shards[i].stored_bytes;
     presto_status status = is_raw ? fill_raw(source, err) : fill(base, info, err);

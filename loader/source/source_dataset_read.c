@@ -18,42 +18,17 @@
 #include "../../base/retry_internal.h"
 #include "source_dataset_internal.h"
 
-/* Where one sample of the block is. */
-typedef struct record_place {
-    uint64_t number; /* in the dataset */
-    uint64_t record; /* in the shard */
-    size_t shard;
-    size_t block; /* in blocks->items; SIZE_MAX: could not be read */
-    size_t index; /* in that block */
-} record_place;
-
-typedef struct dataset_reader {
-    presto__reader base;
-    presto_dataset *dataset;
-    presto_codec *codec; /* NULL: records are not compressed */
-    presto__reader_options options;
-    const presto__blocks *blocks;
-    record_place *places;
-    record_place **sorted; /* by number */
-    size_t capacity;
-    size_t count;
-    presto_block single; /* a record read alone, until the next one is */
-    presto_example_layout *layout;
-    /* The record that `values` was asked for: mostly `sample` is asked for it, too. */
-    size_t known; /* its position plus one; 0: none */
-    presto_span known_raw;
-} dataset_reader;
-
 /* ---- fetching ---- */
 
-static presto_status reserve_places(dataset_reader *reader, size_t count, presto_error *err) {
+static presto_status reserve_places(presto__dataset_reader *reader, size_t count,
+                                    presto_error *err) {
     if (count <= reader->capacity)
         return PRESTO_OK;
-    record_place *places = realloc(reader->places, count * sizeof *places);
+    presto__record_place *places = realloc(reader->places, count * sizeof *places);
     if (places == NULL)
         return presto_fail_memory(err, count * sizeof *places);
     reader->places = places;
-    record_place **sorted = realloc(reader->sorted, count * sizeof *sorted);
+    presto__record_place **sorted = realloc(reader->sorted, count * sizeof *sorted);
     if (sorted == NULL)
         return presto_fail_memory(err, count * sizeof *sorted);
     reader->sorted = sorted;
@@ -62,20 +37,20 @@ static presto_status reserve_places(dataset_reader *reader, size_t count, presto
 }
 
 static int compare_places(const void *a, const void *b) {
-    const record_place *left = *(record_place *const *)a;
-    const record_place *right = *(record_place *const *)b;
+    const presto__record_place *left = *(presto__record_place *const *)a;
+    const presto__record_place *right = *(presto__record_place *const *)b;
     return left->number < right->number ? -1 : left->number > right->number;
 }
 
 /* Find the places of all numbers, and the order in which to read them. */
-static void find_places(dataset_reader *reader, const uint64_t *numbers, size_t count) {
+static void find_places(presto__dataset_reader *reader, const uint64_t *numbers, size_t count) {
     const presto_dataset *dataset = reader->dataset;
     bool is_rising = true;
     size_t shard = 0;
     uint64_t first = 0, end = 0; /* of the shard found last */
     for (size_t i = 0; i < count; i++) {
-        record_place *place = &reader->places[i];
-        *place = (record_place){.number = numbers[i], .block = SIZE_MAX};
+        presto__record_place *place = &reader->places[i];
+        *place = (presto__record_place){.number = numbers[i], .block = SIZE_MAX};
         if (numbers[i] < first || numbers[i] >= end) {
             uint64_t record;
             shard = presto_dataset_locate(dataset, numbers[i], &record);
@@ -92,12 +67,8 @@ static void find_places(dataset_reader *reader, const uint64_t *numbers, size_t 
         qsort(reader->sorted, count, sizeof *reader->sorted, compare_places);
 }
 
-static bool is_fatal(presto_status status) {
-    return status == PRESTO_ERR_MEMORY;
-}
-
 /* May the block become as large as the records [record, record + count)? */
-static bool may_fetch(const dataset_reader *reader, presto_shard *shard, uint64_t record,
+static bool may_fetch(const presto__dataset_reader *reader, presto_shard *shard, uint64_t record,
                       size_t count, const presto_block *block) {
     const uint64_t *offsets;
     if (presto_shard_index(shard, false, NULL, NULL) < 0 ||
@@ -112,9 +83,9 @@ static bool may_fetch(const dataset_reader *reader, presto_shard *shard, uint64_
 
 /* Read one run, sorted[first..end), into the next block: the records [record, record + count) of
  * one shard. */
-static presto_status fetch_run(dataset_reader *reader, presto__blocks *blocks, size_t first,
+static presto_status fetch_run(presto__dataset_reader *reader, presto__blocks *blocks, size_t first,
                                size_t end, presto_error *err) {
-    record_place *const *sorted = reader->sorted;
+    presto__record_place *const *sorted = reader->sorted;
     uint64_t record = sorted[first]->record;
     size_t count = (size_t)(sorted[end - 1]->record - record) + 1;
     presto_shard *shard;
@@ -134,34 +105,66 @@ static presto_status fetch_run(dataset_reader *reader, presto__blocks *blocks, s
         blocks->count++;
         return PRESTO_OK;
     }
-    if (count == 1 || is_fatal(status))
+    if (count == 1 || presto__dataset_is_fatal(status))
         return status;
     /* A shard that was cut has no more records. */
     uint64_t records = presto_shard_records(shard);
     for (size_t i = first; i < end && sorted[i]->record < records; i++) {
         status = fetch_run(reader, blocks, i, i + 1, NULL);
-        if (is_fatal(status))
+        if (presto__dataset_is_fatal(status))
             return status;
     }
     return PRESTO_OK;
 }
 
+/* ---- records that are not counted yet ---- */
+
+/* The samples are those of the last walk, or its first ones. */
+static presto_status fetch_walked(presto__dataset_reader *reader, presto__blocks *blocks,
+                                  presto_error *err) {
+    size_t at = 0;
+    for (size_t s = 0; s < reader->walked_count && at < reader->count; s++) {
+        const presto__walked_stretch *walked = &reader->walked[s];
+        size_t left = reader->count - at;
+        size_t end = at + (walked->found.count < left ? walked->found.count : left);
+        bool is_fault = walked->found.fault.status < 0;
+        if (walked->block != SIZE_MAX)
+            PRESTO_TRY(presto_stretch_check(reader->dataset, &walked->found,
+                                            &blocks->items[walked->block], err));
+        else if (!is_fault && presto__dataset_is_fatal(fetch_run(reader, blocks, at, end, NULL)))
+            return presto_fail_memory(err, 0);
+        for (size_t i = at; i < end && (is_fault || walked->block != SIZE_MAX); i++) {
+            reader->places[i].stretch = &walked->found;
+            reader->places[i].block = walked->block;
+            reader->places[i].index = i - at;
+        }
+        at = end;
+    }
+    reader->walked_count = 0;
+    return PRESTO_OK;
+}
+
 presto_status presto__dataset_fetch(presto__reader *base, const uint64_t *numbers, size_t count,
                                     presto__blocks *blocks, presto_error *err) {
-    dataset_reader *reader = (dataset_reader *)base;
+    presto__dataset_reader *reader = (presto__dataset_reader *)base;
     uint64_t start = presto__clock_ns();
     PRESTO_TRY(reserve_places(reader, count, err));
     find_places(reader, numbers, count);
     reader->blocks = blocks;
     reader->count = count;
     reader->known = 0;
+    if (reader->walked_count > 0) {
+        presto_status status = fetch_walked(reader, blocks, err);
+        base->stats.read_ns += presto__clock_ns() - start;
+        return status;
+    }
     for (size_t first = 0; first < count;) {
         size_t end = first + 1;
         while (end < count && reader->sorted[end]->shard == reader->sorted[first]->shard &&
                reader->sorted[end]->record <= reader->sorted[end - 1]->record + 1)
             end++;
         presto_status status = fetch_run(reader, blocks, first, end, NULL);
-        if (is_fatal(status))
+        if (presto__dataset_is_fatal(status))
             return presto_fail_memory(err, 0);
         first = end;
     }
@@ -171,7 +174,7 @@ presto_status presto__dataset_fetch(presto__reader *base, const uint64_t *number
 
 /* Adjacent numbers are told together. */
 void presto__dataset_will_read(presto__reader *base, const uint64_t *numbers, size_t count) {
-    presto_dataset *dataset = ((dataset_reader *)base)->dataset;
+    presto_dataset *dataset = ((presto__dataset_reader *)base)->dataset;
     for (size_t i = 0, end; i < count; i = end) {
         uint64_t record;
         size_t at = presto_dataset_locate(dataset, numbers[i], &record);
@@ -188,8 +191,8 @@ void presto__dataset_will_read(presto__reader *base, const uint64_t *numbers, si
 /* ---- samples ---- */
 
 void presto__dataset_place(presto__reader *base, size_t i, presto_error *err) {
-    dataset_reader *reader = (dataset_reader *)base;
-    const record_place *place = &reader->places[i];
+    presto__dataset_reader *reader = (presto__dataset_reader *)base;
+    const presto__record_place *place = &reader->places[i];
     if (err == NULL)
         return;
     presto_error_set_record(err, place->record);
@@ -207,7 +210,7 @@ void presto__dataset_locate(const presto_source *base, uint64_t number, presto_e
 }
 
 /* Read one record into reader->single. */
-static presto_status fetch_alone(dataset_reader *reader, const record_place *place,
+static presto_status fetch_alone(presto__dataset_reader *reader, const presto__record_place *place,
                                  presto_error *err) {
     presto_shard *shard;
     presto_status status = presto_dataset_shard_at(reader->dataset, place->shard, &shard, err);
@@ -224,9 +227,27 @@ static presto_status fetch_alone(dataset_reader *reader, const record_place *pla
     return reader->single.records[0].status;
 }
 
+/* The sample was walked over and is damaged: say why. */
+static presto_status fail_walked(presto__dataset_reader *reader, const presto__record_place *place,
+                                 presto_error *err) {
+    const presto_stretch *stretch = place->stretch;
+    if (stretch->fault.status >= 0) {
+        presto_status status = presto_stretch_describe(reader->dataset, stretch, place->index,
+                                                       &reader->blocks->items[place->block], err);
+        return status < 0 ? status
+                          : presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET, "damaged");
+    }
+    reader->base.lost_shard = stretch->is_last;
+    if (err != NULL)
+        *err = stretch->fault;
+    return stretch->fault.status;
+}
+
 /* The sample could not be read with its neighbours: read it alone, to get it or to learn why. */
-static presto_status read_alone(dataset_reader *reader, const record_place *place,
+static presto_status read_alone(presto__dataset_reader *reader, const presto__record_place *place,
                                 presto_span *payload_out, presto_error *err) {
+    if (place->stretch != NULL)
+        return fail_walked(reader, place, err);
     presto_error found;
     unsigned tries = 0;
     presto_status status;
@@ -245,7 +266,8 @@ static presto_status read_alone(dataset_reader *reader, const record_place *plac
 }
 
 /* The most bytes that a record may decompress to: not more than its whole shard. */
-static uint64_t most_raw_bytes(const dataset_reader *reader, const record_place *place) {
+static uint64_t most_raw_bytes(const presto__dataset_reader *reader,
+                               const presto__record_place *place) {
     if (!presto_dataset_is_ours(reader->dataset))
         return reader->options.max_record_bytes;
     uint64_t shard = presto_dataset_get_info(reader->dataset)->shards[place->shard].raw_bytes;
@@ -254,8 +276,8 @@ static uint64_t most_raw_bytes(const dataset_reader *reader, const record_place 
 
 presto_status presto__dataset_record(presto__reader *base, size_t i, presto_arena *arena,
                                      presto__stored_record *record_out, presto_error *err) {
-    dataset_reader *reader = (dataset_reader *)base;
-    const record_place *place = &reader->places[i];
+    presto__dataset_reader *reader = (presto__dataset_reader *)base;
+    const presto__record_place *place = &reader->places[i];
     const presto_record *record = place->block == SIZE_MAX
                                       ? NULL
                                       : &reader->blocks->items[place->block].records[place->index];
@@ -285,8 +307,8 @@ presto_status presto__dataset_record(presto__reader *base, size_t i, presto_aren
 
 size_t presto__dataset_run(presto__reader *base, size_t i, size_t count,
                            const presto_record **records_out) {
-    const dataset_reader *reader = (const dataset_reader *)base;
-    const record_place *places = reader->places + i;
+    const presto__dataset_reader *reader = (const presto__dataset_reader *)base;
+    const presto__record_place *places = reader->places + i;
     if (reader->codec != NULL || places->block == SIZE_MAX)
         return 0;
     const presto_record *records = reader->blocks->items[places->block].records + places->index;
@@ -333,7 +355,7 @@ static void note_alignment(presto__reader *base, presto_span raw, const presto_s
 
 presto_status presto__dataset_values(presto__reader *base, size_t i, presto_arena *arena,
                                      presto_example_values *values_out, presto_error *err) {
-    dataset_reader *reader = (dataset_reader *)base;
+    presto__dataset_reader *reader = (presto__dataset_reader *)base;
     presto__stored_record record;
     PRESTO_TRY(presto__dataset_record(base, i, arena, &record, err));
     reader->known = i + 1;
@@ -347,7 +369,7 @@ presto_status presto__dataset_values(presto__reader *base, size_t i, presto_aren
 
 presto_status presto__dataset_sample(presto__reader *base, size_t i, presto_arena *arena,
                                      presto_sample *sample_out, presto_error *err) {
-    dataset_reader *reader = (dataset_reader *)base;
+    presto__dataset_reader *reader = (presto__dataset_reader *)base;
     presto__stored_record record = {.raw = reader->known_raw};
     if (reader->known != i + 1)
         PRESTO_TRY(presto__dataset_record(base, i, arena, &record, err));
@@ -374,8 +396,8 @@ presto_status presto__dataset_sample(presto__reader *base, size_t i, presto_aren
 }
 
 bool presto__dataset_owned(const presto__reader *base, size_t i) {
-    const dataset_reader *reader = (const dataset_reader *)base;
-    const record_place *place = &reader->places[i];
+    const presto__dataset_reader *reader = (const presto__dataset_reader *)base;
+    const presto__record_place *place = &reader->places[i];
     if (reader->codec != NULL)
         return true; /* decompressed into the caller's arena */
     if (place->block == SIZE_MAX)
@@ -390,12 +412,15 @@ bool presto__dataset_owned(const presto__reader *base, size_t i) {
 /* ---- the reader ---- */
 
 void presto__dataset_reader_free(presto__reader *base) {
-    dataset_reader *reader = (dataset_reader *)base;
+    presto__dataset_reader *reader = (presto__dataset_reader *)base;
     if (reader == NULL)
         return;
     presto_codec_free(reader->codec);
     presto_example_layout_free(reader->layout);
     presto_block_done(&reader->single);
+    for (size_t i = 0; i < reader->walked_capacity; i++)
+        presto_stretch_done(&reader->walked[i].found);
+    free(reader->walked);
     free(reader->places);
     free(reader->sorted);
     free(reader);
@@ -404,7 +429,7 @@ void presto__dataset_reader_free(presto__reader *base) {
 presto_status presto__dataset_reader_new(presto_source *source,
                                          const presto__reader_options *options,
                                          presto__reader **reader_out, presto_error *err) {
-    dataset_reader *reader = presto__memory_apart(1, sizeof *reader);
+    presto__dataset_reader *reader = presto__memory_apart(1, sizeof *reader);
     if (reader == NULL)
         return presto_fail_memory(err, sizeof *reader);
     reader->base.source = source;

@@ -3,7 +3,7 @@
  * Room source: a numbered sequence of samples, read in blocks.
  * May see: base, records, steps. Must not know: order, caches, batches.
  * One file per kind of source, behind presto__source_ops; kinds.c lists those that a pipeline may
- * name. A source does not change once it is open; only each thread's reader does. No lock.
+ * name. Once open, only a source's count may change, and each thread's reader. No lock.
  */
 #ifndef PRESTO_LOADER_SOURCE_INTERNAL_H
 #define PRESTO_LOADER_SOURCE_INTERNAL_H
@@ -92,6 +92,9 @@ typedef struct presto__source_ops {
      * records. */
     presto_status (*record)(presto__reader *reader, size_t i, presto_arena *arena,
                             presto__stored_record *record_out, presto_error *err);
+    /** Of a source that may be open before its samples are counted: its count is then
+     * PRESTO_COUNT_UNKNOWN (source_walk_internal.h). NULL: all are counted. */
+    const struct presto__source_walk *walk;
     /**
      * The samples from i on, up to `count`, as far as they are whole records that stand next to
      * each other in memory as in the file, frames and all, without a codec. Returns how many; 0:
@@ -120,8 +123,9 @@ typedef struct presto__source_ops {
 
 struct presto_source {
     const presto__source_ops *ops;
-    uint64_t count;      /* after truncation */
+    uint64_t count;      /* after truncation; PRESTO_COUNT_UNKNOWN: ask ops->walk */
     uint64_t full_count; /* before */
+    uint64_t mean_bytes; /* of a sample, as a guess; set if the count is unknown */
     uint64_t full_bytes; /* on disk, before truncation */
     presto_feature_spec *features;
     size_t feature_count;
@@ -184,8 +188,11 @@ presto_status presto__source_declare(presto_source *source, const char *name,
 presto_status presto__source_set_main(presto_source *source, const char *name,
                                       const presto_tensor_spec *spec, presto_error *err);
 
+/** Count the samples, if they are not counted yet. */
+presto_status presto__source_settle(const presto_source *source, presto_error *err);
+
 /** A digest of the names and sizes of the source's files, not of their content. Changes when
- * files come or go. */
+ * files come or go. The count is known. */
 uint64_t presto__source_digest(const presto_source *source);
 /** That of input `part` of a mix. */
 uint64_t presto__source_part_digest(const presto_source *mix, size_t part);

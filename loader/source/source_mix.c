@@ -410,6 +410,7 @@ static presto_status choose_shares(presto_source *base, presto_mix_epoch epoch, 
 
 static presto_status add_input(mix_source *mix, const presto__mix_input *input, presto_error *err) {
     presto_source *base = &mix->base;
+    PRESTO_TRY(presto__source_settle(input->source, err));
     uint64_t samples = presto_source_count(input->source);
     if (!(input->weight > 0 && input->weight <= MOST_WEIGHT))
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,

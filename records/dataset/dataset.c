@@ -2,7 +2,6 @@
 /* A dataset open for reading: its description, and its shards, which are opened at first use. */
 #include <presto/dataset.h>
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -11,39 +10,20 @@
 #include "../../base/checked_internal.h"
 #include "../../base/file_internal.h"
 #include "../../base/options_internal.h"
-#include "../shard/shard_internal.h"
-#include "dataset_internal.h"
-
-/* Opening a shard may take a pass over its headers. Several locks let other shards be opened
- * meanwhile. */
-#define OPEN_LOCKS 16
+#include "dataset_parts_internal.h"
 
 /* When the dataset is opened, the size of shards with at least this many records is checked. */
 #define MANY_RECORDS ((uint64_t)1 << 20)
-
-struct presto_dataset {
-    /* Set by open, then read-only. */
-    presto_dataset_info info;
-    bool ours;
-    char **paths;     /* of each shard */
-    uint64_t *firsts; /* shard_count + 1 */
-    presto_shard_options options;
-    presto_codec_spec codec;
-    presto_buffer dictionary;
-    bool pool_ready;
-    size_t locks_ready;
-
-    presto__fd_pool pool;
-    atomic_size_t look_at;             /* for a warning */
-    pthread_mutex_t locks[OPEN_LOCKS]; /* shard i is opened under locks[i % OPEN_LOCKS] */
-    _Atomic(presto_shard *) *shards;   /* NULL until opened; never changed afterwards */
-};
 
 static presto_status open_shard(presto_dataset *dataset, size_t i, presto_shard **shard_out,
                                 presto_error *err) {
     presto_shard *shard;
     PRESTO_TRY(
         presto__shard_open(dataset->paths[i], &dataset->options, &dataset->pool, &shard, err));
+    if (dataset->options.count_later && !dataset->ours) {
+        *shard_out = shard;
+        return PRESTO_OK;
+    }
     presto_status status = presto_shard_index(shard, false, NULL, err);
     if (dataset->ours)
         status = presto__foreign_is_damage(status, err);
@@ -88,11 +68,11 @@ bool presto_dataset_take_warning(presto_dataset *dataset, presto_error *warning_
     return false;
 }
 
-presto_status presto_dataset_shard_at(presto_dataset *dataset, size_t i, presto_shard **shard_out,
-                                      presto_error *err) {
+presto_status presto__dataset_open_shard(presto_dataset *dataset, size_t i,
+                                         presto_shard **shard_out, presto_error *err) {
     presto_shard *shard = atomic_load_explicit(&dataset->shards[i], memory_order_acquire);
     if (shard == NULL) {
-        pthread_mutex_t *lock = &dataset->locks[i % OPEN_LOCKS];
+        pthread_mutex_t *lock = &dataset->locks[i % PRESTO__OPEN_LOCKS];
         presto_status status = PRESTO_OK;
         pthread_mutex_lock(lock);
         shard = atomic_load_explicit(&dataset->shards[i], memory_order_relaxed);
@@ -108,16 +88,30 @@ presto_status presto_dataset_shard_at(presto_dataset *dataset, size_t i, presto_
     return PRESTO_OK;
 }
 
+presto_status presto_dataset_shard_at(presto_dataset *dataset, size_t i, presto_shard **shard_out,
+                                      presto_error *err) {
+    presto_shard *shard = NULL;
+    PRESTO_TRY(presto__dataset_open_shard(dataset, i, &shard, err));
+    if (dataset->options.count_later && !dataset->ours)
+        PRESTO_TRY(presto_shard_index(shard, false, NULL, err));
+    *shard_out = shard;
+    return PRESTO_OK;
+}
+
 /* ---- open ---- */
 
 static presto_status prepare(presto_dataset *dataset, size_t shard_count, presto_error *err) {
     PRESTO_TRY(presto__fd_pool_init(&dataset->pool, err));
     dataset->pool_ready = true;
-    for (; dataset->locks_ready < OPEN_LOCKS; dataset->locks_ready++) {
+    for (; dataset->locks_ready < PRESTO__OPEN_LOCKS; dataset->locks_ready++) {
         int result = pthread_mutex_init(&dataset->locks[dataset->locks_ready], NULL);
         if (result != 0)
             return presto_fail_errno(err, result, NULL, "cannot make a lock");
     }
+    int result = pthread_mutex_init(&dataset->walk_lock, NULL);
+    if (result != 0)
+        return presto_fail_errno(err, result, NULL, "cannot make a lock");
+    dataset->walk_lock_ready = true;
     dataset->paths = presto__zeroed_array(shard_count, 1, sizeof *dataset->paths);
     dataset->firsts = presto__zeroed_array(shard_count, 1, sizeof *dataset->firsts);
     dataset->shards = presto__zeroed_array(shard_count, 1, sizeof *dataset->shards);
@@ -126,16 +120,37 @@ static presto_status prepare(presto_dataset *dataset, size_t shard_count, presto
     return PRESTO_OK;
 }
 
-static presto_status count_firsts(presto_dataset *dataset, presto_error *err) {
-    for (size_t i = 0; i < dataset->info.shard_count; i++)
-        if (!presto__u64_add(dataset->firsts[i], dataset->info.shards[i].records,
-                             &dataset->firsts[i + 1])) {
+/* The records of shard i; PRESTO_COUNT_UNKNOWN: not known yet. */
+static uint64_t count_of(const presto_dataset *dataset, size_t i) {
+    if (dataset->ours)
+        return dataset->info.shards[i].records;
+    const presto_shard *shard = atomic_load(&dataset->shards[i]);
+    return shard != NULL && presto__shard_is_indexed(shard) ? presto_shard_records(shard)
+                                                            : PRESTO_COUNT_UNKNOWN;
+}
+
+presto_status presto__dataset_count_from(presto_dataset *dataset, size_t i, presto_error *err) {
+    uint64_t first = presto__dataset_first(dataset, i);
+    for (; i < dataset->info.shard_count && first != PRESTO_COUNT_UNKNOWN; i++) {
+        uint64_t count = count_of(dataset, i), next = PRESTO_COUNT_UNKNOWN;
+        bool is_known = count != PRESTO_COUNT_UNKNOWN;
+        if (is_known && (!presto__u64_add(first, count, &next) || next == PRESTO_COUNT_UNKNOWN)) {
             presto_status status = presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
                                                "with this file there are 2^64 records or more");
             presto_error_set_file(err, dataset->paths[i]);
             return status;
         }
+        first = next;
+        atomic_store_explicit(&dataset->firsts[i + 1], first, memory_order_release);
+    }
     return PRESTO_OK;
+}
+
+/* Whole datasets are counted; of foreign files, those up to the first that is not. */
+static presto_status count_firsts(presto_dataset *dataset, presto_error *err) {
+    for (size_t i = 0; i < dataset->info.shard_count; i++)
+        atomic_store(&dataset->firsts[i + 1], PRESTO_COUNT_UNKNOWN);
+    return presto__dataset_count_from(dataset, 0, err);
 }
 
 static presto_status load_dictionary(presto_dataset *dataset, const char *dir, presto_error *err) {
@@ -223,6 +238,30 @@ static presto_status set_foreign_info(presto_dataset_info *info, size_t shard_co
     return PRESTO_OK;
 }
 
+/*
+ * Count the records of a foreign file, unless that is for later. What does not begin with a record
+ * is looked at in any case: it may be no TFRecords at all.
+ */
+static presto_status count_foreign(presto_dataset *dataset, presto_shard *shard,
+                                   presto_dataset_shard *entry, presto_error *err) {
+    if (dataset->options.count_later && presto__shard_has_records(shard)) {
+        presto_status status = presto__shard_use_index(shard, err);
+        entry->records = PRESTO_COUNT_UNKNOWN;
+        if (status == PRESTO_END && dataset->guessed_mean == 0)
+            dataset->guessed_mean = presto__shard_guess_mean(shard);
+        if (status != PRESTO_OK)
+            return status == PRESTO_END ? PRESTO_OK : status;
+    }
+    PRESTO_TRY(presto_shard_index(shard, false, NULL, err));
+    entry->records = presto_shard_records(shard);
+    const uint64_t *end;
+    PRESTO_TRY(presto_shard_offsets(shard, entry->records, 0, &end, err));
+    uint64_t bytes = *end, overhead = UINT64_MAX;
+    (void)presto__u64_multiply(entry->records, PRESTO_FRAME_OVERHEAD_BYTES, &overhead);
+    entry->raw_bytes = bytes > overhead ? bytes - overhead : 0; /* a damaged range may be shorter */
+    return PRESTO_OK;
+}
+
 static presto_status open_foreign(presto_dataset *dataset, presto__listing *listing,
                                   presto_error *err) {
     presto_dataset_info *info = &dataset->info;
@@ -238,15 +277,9 @@ static presto_status open_foreign(presto_dataset *dataset, presto__listing *list
         entry->file = strdup(dataset->paths[i]);
         if (entry->file == NULL)
             return presto_fail_memory(err, strlen(dataset->paths[i]));
-        PRESTO_TRY(presto_dataset_shard_at(dataset, i, &shard, err));
-        entry->records = presto_shard_records(shard);
+        PRESTO_TRY(presto__dataset_open_shard(dataset, i, &shard, err));
         entry->stored_bytes = presto_shard_file_bytes(shard);
-        const uint64_t *end;
-        PRESTO_TRY(presto_shard_offsets(shard, entry->records, 0, &end, err));
-        uint64_t bytes = *end, overhead = UINT64_MAX;
-        (void)presto__u64_multiply(entry->records, PRESTO_FRAME_OVERHEAD_BYTES, &overhead);
-        entry->raw_bytes =
-            bytes > overhead ? bytes - overhead : 0; /* a damaged range may be shorter */
+        PRESTO_TRY(count_foreign(dataset, shard, entry, err));
         if (presto_shard_compression(shard) != PRESTO_FILE_PLAIN)
             info->file_compression = presto_shard_compression(shard);
     }
@@ -321,12 +354,14 @@ void presto_dataset_free(presto_dataset *dataset) {
             free(dataset->paths[i]);
     }
     free(dataset->paths);
-    free(dataset->firsts);
+    free((void *)dataset->firsts);
     free((void *)dataset->shards);
     presto_buffer_done(&dataset->dictionary);
     presto_dataset_info_done(&dataset->info);
     while (dataset->locks_ready > 0)
         pthread_mutex_destroy(&dataset->locks[--dataset->locks_ready]);
+    if (dataset->walk_lock_ready)
+        pthread_mutex_destroy(&dataset->walk_lock);
     if (dataset->pool_ready)
         presto__fd_pool_done(&dataset->pool);
     free(dataset);
@@ -351,7 +386,7 @@ bool presto_dataset_tolerates(const presto_dataset *dataset) {
 }
 
 uint64_t presto_dataset_records(const presto_dataset *dataset) {
-    return dataset->firsts[dataset->info.shard_count];
+    return presto__dataset_first(dataset, dataset->info.shard_count);
 }
 
 const presto_codec_spec *presto_dataset_codec(const presto_dataset *dataset) {
@@ -367,7 +402,7 @@ const char *presto_dataset_shard_path(const presto_dataset *dataset, size_t i) {
 }
 
 uint64_t presto_dataset_shard_first(const presto_dataset *dataset, size_t i) {
-    return dataset->firsts[i];
+    return presto__dataset_first(dataset, i);
 }
 
 size_t presto_dataset_locate(const presto_dataset *dataset, uint64_t number, uint64_t *record_out) {
@@ -375,18 +410,11 @@ size_t presto_dataset_locate(const presto_dataset *dataset, uint64_t number, uin
     size_t low = 0, high = dataset->info.shard_count;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
-        if (dataset->firsts[middle] <= number)
+        if (presto__dataset_first(dataset, middle) <= number)
             low = middle;
         else
             high = middle;
     }
-    *record_out = number - dataset->firsts[low];
+    *record_out = number - presto__dataset_first(dataset, low);
     return low;
-}
-
-uint64_t presto_dataset_mean_bytes(const presto_dataset *dataset) {
-    uint64_t records = presto_dataset_records(dataset), bytes = 0;
-    for (size_t i = 0; i < dataset->info.shard_count; i++)
-        bytes += dataset->info.shards[i].stored_bytes;
-    return records > 0 && bytes > records ? bytes / records : 1;
 }

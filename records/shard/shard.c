@@ -40,6 +40,7 @@ static presto_status look_at_file(presto_shard *shard, presto_error *err) {
     PRESTO_TRY(presto__read_at((presto__file_place){shard->fd, shard->path, 0}, head, sizeof head,
                                &got, err));
     shard->compression = presto__detect_compression(presto_span_of(head, got));
+    shard->has_records = presto__is_tfrecord(presto_span_of(head, got));
     if (!shard->options.map || shard->compression != PRESTO_FILE_PLAIN || shard->file_bytes == 0)
         return PRESTO_OK;
     void *mapping = mmap(NULL, (size_t)shard->file_bytes, PROT_READ, MAP_SHARED, shard->fd, 0);
@@ -95,6 +96,7 @@ void presto_shard_free(presto_shard *shard) {
     if (shard->mapping != NULL)
         munmap((void *)(uintptr_t)shard->mapping, (size_t)shard->file_bytes);
     presto__byte_stream_free(shard->stream);
+    presto__walk_free(shard->walk);
     presto__index_done(&shard->index);
     presto__found_free(atomic_load(&shard->found));
     free(atomic_load(&shard->index_fault));
@@ -116,6 +118,10 @@ presto_file_compression presto_shard_compression(const presto_shard *shard) {
 
 uint64_t presto_shard_file_bytes(const presto_shard *shard) {
     return shard->file_bytes;
+}
+
+bool presto__shard_has_records(const presto_shard *shard) {
+    return shard->has_records;
 }
 
 bool presto__shard_has_index_file(const presto_shard *shard) {

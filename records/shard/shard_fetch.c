@@ -242,36 +242,51 @@ static presto_status fetch_compressed(fetch *job, size_t i, size_t end) {
     return PRESTO_OK;
 }
 
+presto_status presto__shard_describe(presto_shard *shard, const presto__damage *damage,
+                                     uint64_t *read_bytes_io, presto_error *why_out) {
+    uint8_t header[HEADER];
+    uint64_t payload_bytes = 0, place = damage->end - damage->offset;
+    size_t want = place < HEADER ? (size_t)place : HEADER, got;
+    presto_status status;
+    int fd;
+    if (damage->stream_fault != NULL) {
+        *why_out = *damage->stream_fault;
+        return PRESTO_OK;
+    }
+    PRESTO_TRY(presto__shard_acquire(shard, &fd, why_out));
+    status = presto__read_at((presto__file_place){fd, shard->path, damage->offset}, header, want,
+                             &got, why_out);
+    presto__shard_release(shard);
+    PRESTO_TRY(status);
+    *read_bytes_io += got;
+    if (got < want)
+        status = presto__shard_fail_short(shard, damage->record, damage->offset + got, why_out);
+    else
+        status = presto_frame_parse_header(
+            presto_span_of(header, got), damage->offset,
+            &(presto_frame_rules){shard->options.max_payload_bytes, PRESTO_CHECK_HEADER},
+            &payload_bytes, why_out);
+    if (status >= 0)
+        (void)presto_fail(why_out, PRESTO_ERR_TRUNCATED, damage->offset,
+                          "truncated record: %ju of %ju bytes after its header",
+                          (uintmax_t)(place - HEADER),
+                          (uintmax_t)(payload_bytes + OVERHEAD - HEADER));
+    presto_error_set_file(why_out, shard->path);
+    presto_error_set_record(why_out, damage->record);
+    return PRESTO_OK;
+}
+
 /* Record i is a damaged range: report what indexing found there. */
 static presto_status mark_damaged(fetch *job, size_t i) {
-    presto_shard *shard = job->shard;
+    const presto__damage damage = {job->first + i, job->offsets[i], job->offsets[i + 1],
+                                   job->found->stream_fault};
     presto_error why;
-    if (job->found->stream_fault != NULL) {
-        why = *job->found->stream_fault;
-    } else {
-        uint8_t header[HEADER];
-        uint64_t offset = job->offsets[i], place = job->offsets[i + 1] - offset;
-        uint64_t payload_bytes = 0;
-        size_t want = place < HEADER ? (size_t)place : HEADER, got;
-        int fd;
-        PRESTO_TRY(presto__shard_acquire(shard, &fd, job->err));
-        presto_status status = presto__read_at((presto__file_place){fd, shard->path, offset},
-                                               header, want, &got, job->err);
-        presto__shard_release(shard);
-        PRESTO_TRY(status);
-        job->block->file_bytes_read += got;
-        if (got < want)
-            status = presto__shard_fail_short(shard, job->first + i, offset + got, &why);
-        else
-            status = presto_frame_parse_header(
-                presto_span_of(header, got), offset,
-                &(presto_frame_rules){shard->options.max_payload_bytes, PRESTO_CHECK_HEADER},
-                &payload_bytes, &why);
-        if (status >= 0)
-            (void)presto_fail(&why, PRESTO_ERR_TRUNCATED, offset,
-                              "truncated record: %ju of %ju bytes after its header",
-                              (uintmax_t)(place - HEADER),
-                              (uintmax_t)(payload_bytes + OVERHEAD - HEADER));
+    presto_status status =
+        presto__shard_describe(job->shard, &damage, &job->block->file_bytes_read, &why);
+    if (status < 0) {
+        if (job->err != NULL)
+            *job->err = why;
+        return status;
     }
     if (damage_error(job) != NULL)
         *job->err = why;
@@ -361,6 +376,29 @@ presto_status presto_shard_fetch(presto_shard *shard, uint64_t first, size_t cou
     }
     job = (fetch){.shard = shard, .block = block, .first = first, .err = err};
     return fetch_all(&job, count);
+}
+
+/* ---- what a walk has read ---- */
+
+presto_status presto__stretch_check(presto_shard *shard, const presto_stretch *stretch,
+                                    presto_block *block, presto_error *err) {
+    fetch job = {.shard = shard, .block = block, .first = stretch->first};
+    job.offsets = (const uint64_t *)(const void *)stretch->offsets_.data;
+    block->record_count = 0;
+    PRESTO_TRY(block_reserve(block, stretch->count, err));
+    parse_records(&job, 0, stretch->count, block->bytes_.data);
+    block->record_count = stretch->count;
+    block->file_bytes_read = job.offsets[stretch->count] - job.offsets[0];
+    return PRESTO_OK;
+}
+
+presto_status presto__stretch_describe(presto_shard *shard, const presto_stretch *stretch, size_t i,
+                                       presto_block *block, presto_error *err) {
+    fetch job = {.shard = shard, .block = block, .first = stretch->first, .err = err};
+    job.offsets = (const uint64_t *)(const void *)stretch->offsets_.data;
+    const uint8_t *frame = block->bytes_.data + (job.offsets[i] - job.offsets[0]);
+    parse_record(&job, i, presto_span_of(frame, (size_t)(job.offsets[i + 1] - job.offsets[i])));
+    return block->records[i].status;
 }
 
 void presto_shard_will_read(presto_shard *shard, uint64_t first, uint64_t count) {

@@ -14,22 +14,8 @@
 /* Behind records larger than this, only the next header is read. */
 #define HOP_BYTES ((size_t)64 << 10)
 
-/* One pass over the headers. */
-typedef struct hopper {
-    presto_shard *shard;
-    presto__found *found;
-    presto__byte_stream *stream; /* of a compressed file */
-    presto__byte_stream *search; /* of a plain file: to find the next frame after damage */
-    int fd;
-    uint64_t end;        /* size of a plain file; UINT64_MAX: unknown until the end */
-    presto_buffer bytes; /* a plain file's bytes from `start` on */
-    uint64_t start;
-    size_t last_payload;
-    bool tolerate;
-} hopper;
-
 /* The header at `offset`, or the part of it that exists. */
-static presto_status view_header(hopper *hop, uint64_t offset, presto_span *out,
+static presto_status view_header(presto__hopper *hop, uint64_t offset, presto_span *out,
                                  presto_error *err) {
     if (hop->stream != NULL)
         return presto__byte_stream_view(hop->stream, offset, HEADER, out, err);
@@ -49,8 +35,19 @@ static presto_status view_header(hopper *hop, uint64_t offset, presto_span *out,
     return PRESTO_OK;
 }
 
+/* Keep bytes of a compressed file for whoever walks it. */
+static presto_status keep(presto__hopper *hop, presto_span view, presto_error *err) {
+    presto_buffer *kept = hop->kept;
+    if (kept == NULL)
+        return PRESTO_OK;
+    if (kept->capacity - kept->bytes < view.bytes && hop->grower != NULL &&
+        !presto_arena_may_grow(hop->grower, kept->capacity + view.bytes))
+        return presto_fail_memory(err, view.bytes);
+    return presto_buffer_append(kept, view, err);
+}
+
 /* Is the record complete that the header announces? For compressed files, only reading tells. */
-static presto_status check_end(hopper *hop, uint64_t offset, uint64_t payload_bytes,
+static presto_status check_end(presto__hopper *hop, uint64_t offset, uint64_t payload_bytes,
                                presto_error *err) {
     uint64_t want = payload_bytes + OVERHEAD, there;
     if (hop->stream == NULL) {
@@ -68,6 +65,7 @@ static presto_status check_end(hopper *hop, uint64_t offset, uint64_t payload_by
             at += view.bytes;
             if (status < 0)
                 return status;
+            PRESTO_TRY(keep(hop, view, err));
             if (view.bytes < step)
                 break;
         }
@@ -85,7 +83,8 @@ static presto_status add_number(presto_buffer *numbers, uint64_t number, presto_
 }
 
 /* After damage at `offset`: the start of the next whole frame. PRESTO_END: there is none. */
-static presto_status resync(hopper *hop, uint64_t offset, uint64_t *found_out, presto_error *err) {
+static presto_status resync(presto__hopper *hop, uint64_t offset, uint64_t *found_out,
+                            presto_error *err) {
     presto_shard *shard = hop->shard;
     if (hop->stream != NULL)
         return PRESTO_END; /* the rest of a damaged compressed file is useless */
@@ -107,7 +106,8 @@ static presto_status resync(hopper *hop, uint64_t offset, uint64_t *found_out, p
     return status < 0 ? status : PRESTO_END;
 }
 
-static presto_status hop_once(hopper *hop, uint64_t offset, uint64_t *next_out, presto_error *err) {
+static presto_status hop_once(presto__hopper *hop, uint64_t offset, uint64_t *next_out,
+                              presto_error *err) {
     presto_span header;
     uint64_t payload_bytes;
     PRESTO_TRY(view_header(hop, offset, &header, err));
@@ -141,7 +141,7 @@ static bool is_damage(presto_status status) {
  * The range from `offset` on has no whole frame. It takes the place of a record, so that readers of
  * the shard meet it there. PRESTO_END: it reaches the end of the file.
  */
-static presto_status step_over(hopper *hop, uint64_t offset, const presto_error *why,
+static presto_status step_over(presto__hopper *hop, uint64_t offset, const presto_error *why,
                                uint64_t *next_out, presto_error *err) {
     presto_shard *shard = hop->shard;
     uint64_t record = hop->found->record_count;
@@ -164,7 +164,7 @@ static presto_status step_over(hopper *hop, uint64_t offset, const presto_error 
 }
 
 /* The first record does not hold: is it a file of another kind? */
-static presto_status refuse_foreign(hopper *hop, presto_error *err) {
+static presto_status refuse_foreign(presto__hopper *hop, presto_error *err) {
     const presto_shard *shard = hop->shard;
     presto_status status = presto__refuse_foreign(hop->fd, shard->path, shard->compression,
                                                   shard->options.max_payload_bytes, err);
@@ -173,52 +173,85 @@ static presto_status refuse_foreign(hopper *hop, presto_error *err) {
     return status;
 }
 
-static presto_status hop_all(hopper *hop, presto_error *err) {
+presto_status presto__hop_step(presto__hopper *hop, presto_error *err) {
     presto_shard *shard = hop->shard;
     presto__found *found = hop->found;
-    uint64_t offset = 0;
-    presto_status status = PRESTO_OK;
-    while (status == PRESTO_OK) {
-        uint64_t next = 0, record = found->record_count;
-        presto_error why;
-        status = hop_once(hop, offset, &next, &why);
-        if (status == PRESTO_END)
-            break;
-        if (is_damage(status) && offset == 0)
-            PRESTO_TRY(refuse_foreign(hop, err));
-        if (is_damage(status) && hop->tolerate) {
-            status = step_over(hop, offset, &why, &next, err);
-            if (status < 0)
-                return presto__shard_fail_at(shard, record, status, err);
-        } else if (status < 0) {
-            PRESTO_TRY(add_number(&found->offsets, offset, err));
+    uint64_t next = 0, record = found->record_count;
+    presto_error why;
+    presto_status status = hop->at_end ? PRESTO_END : hop_once(hop, hop->offset, &next, &why);
+    if (status == PRESTO_END)
+        return PRESTO_END;
+    if (is_damage(status) && hop->offset == 0)
+        PRESTO_TRY(refuse_foreign(hop, err));
+    if (is_damage(status) && hop->tolerate) {
+        status = step_over(hop, hop->offset, &why, &next, err);
+        if (status < 0)
+            return presto__shard_fail_at(shard, record, status, err);
+        hop->at_end = status == PRESTO_END;
+    } else {
+        PRESTO_TRY(add_number(&found->offsets, hop->offset, err));
+        if (status < 0) {
             if (err != NULL)
                 *err = why;
             return presto__shard_fail_at(shard, record, status, err);
-        } else {
-            PRESTO_TRY(add_number(&found->offsets, offset, err));
         }
-        found->record_count++;
-        offset = next;
-        if (hop->stream != NULL)
-            presto__byte_stream_forget(hop->stream, offset);
     }
-    return add_number(&found->offsets, offset, err);
+    found->record_count++;
+    hop->offset = next;
+    if (hop->stream != NULL)
+        presto__byte_stream_forget(hop->stream, next);
+    return PRESTO_OK;
+}
+
+presto_status presto__hopper_start(presto__hopper *hop, presto_shard *shard, presto__found *found,
+                                   bool tolerate, presto_error *err) {
+    *hop = (presto__hopper){
+        .shard = shard, .found = found, .end = shard->file_bytes, .tolerate = tolerate};
+    PRESTO_TRY(presto__shard_acquire(shard, &hop->fd, err));
+    presto_status status = PRESTO_OK;
+    if (shard->compression != PRESTO_FILE_PLAIN)
+        status =
+            presto__byte_stream_new(hop->fd, shard->path, shard->compression, &hop->stream, err);
+    if (status < 0)
+        presto__shard_release(shard);
+    return status;
+}
+
+presto_status presto__hopper_resume(presto__hopper *hop, presto_error *err) {
+    PRESTO_TRY(presto__shard_acquire(hop->shard, &hop->fd, err));
+    if (hop->stream != NULL)
+        presto__byte_stream_set_fd(hop->stream, hop->fd);
+    if (hop->search != NULL)
+        presto__byte_stream_set_fd(hop->search, hop->fd);
+    return PRESTO_OK;
+}
+
+void presto__hopper_pause(presto__hopper *hop) {
+    presto__shard_release(hop->shard);
+}
+
+void presto__hopper_done(presto__hopper *hop) {
+    presto__byte_stream_free(hop->stream);
+    presto__byte_stream_free(hop->search);
+    presto_buffer_done(&hop->bytes);
+}
+
+presto_status presto__hop_end(presto__hopper *hop, presto_error *err) {
+    return add_number(&hop->found->offsets, hop->offset, err);
 }
 
 presto_status presto__shard_hop(presto_shard *shard, bool tolerate, presto__found *found,
                                 presto_error *err) {
-    hopper hop = {.shard = shard, .found = found, .end = shard->file_bytes, .tolerate = tolerate};
-    PRESTO_TRY(presto__shard_acquire(shard, &hop.fd, err));
-    presto_status status = PRESTO_OK;
-    if (shard->compression != PRESTO_FILE_PLAIN)
-        status = presto__byte_stream_new(hop.fd, shard->path, shard->compression, &hop.stream, err);
-    if (status == PRESTO_OK)
-        status = hop_all(&hop, err);
-    presto__byte_stream_free(hop.stream);
-    presto__byte_stream_free(hop.search);
-    presto_buffer_done(&hop.bytes);
-    presto__shard_release(shard);
+    presto__hopper hop;
+    PRESTO_TRY(presto__hopper_start(&hop, shard, found, tolerate, err));
+    presto_status status;
+    do
+        status = presto__hop_step(&hop, err);
+    while (status == PRESTO_OK);
+    if (status == PRESTO_END)
+        status = presto__hop_end(&hop, err);
+    presto__hopper_pause(&hop);
+    presto__hopper_done(&hop);
     return status;
 }
 

@@ -93,10 +93,11 @@ static presto_status replace_index(presto_shard *shard, const presto_error *why,
     return status;
 }
 
-static presto_status find_places(presto_shard *shard, bool tolerate, presto_error *err) {
+/* PRESTO_END: there is no index that will do. */
+static presto_status use_index_file(presto_shard *shard, presto_error *err) {
     presto_error why;
-    if (shard->options.ignore_index)
-        return use_headers(shard, tolerate, err);
+    if (shard->options.ignore_index || shard->index_is_unfit)
+        return PRESTO_END;
     presto__index_key key = {shard->file_bytes, shard->mtime_ns,
                              shard->compression == PRESTO_FILE_PLAIN};
     presto_status status = presto__index_open(shard->path, &key, &shard->index, &why);
@@ -110,9 +111,15 @@ static presto_status find_places(presto_shard *shard, bool tolerate, presto_erro
             *err = why;
         return status;
     }
+    shard->index_is_unfit = true;
     if (status < 0 && status != PRESTO_ERR_UNSUPPORTED)
         keep_warning(shard, &why);
-    return use_headers(shard, tolerate, err);
+    return PRESTO_END;
+}
+
+static presto_status find_places(presto_shard *shard, bool tolerate, presto_error *err) {
+    presto_status status = use_index_file(shard, err);
+    return status == PRESTO_END ? use_headers(shard, tolerate, err) : status;
 }
 
 presto_status presto__shard_drop_index(presto_shard *shard, presto_error *err) {
@@ -148,6 +155,34 @@ presto_status presto_shard_index(presto_shard *shard, bool tolerate, uint64_t *l
     if (status == PRESTO_OK && lost_out != NULL)
         *lost_out = presto_shard_lost_ranges(shard);
     return status;
+}
+
+presto_status presto__shard_use_index(presto_shard *shard, presto_error *err) {
+    pthread_mutex_lock(&shard->index_lock);
+    presto_status status = PRESTO_OK;
+    if (!atomic_load_explicit(&shard->indexed, memory_order_relaxed)) {
+        status = use_index_file(shard, err);
+        if (status == PRESTO_OK)
+            atomic_store_explicit(&shard->indexed, true, memory_order_release);
+    }
+    pthread_mutex_unlock(&shard->index_lock);
+    return status;
+}
+
+void presto__shard_use_found(presto_shard *shard, presto__found *found) {
+    pthread_mutex_lock(&shard->index_lock);
+    if (atomic_load_explicit(&shard->indexed, memory_order_relaxed)) {
+        presto__found_free(found);
+    } else {
+        shard->record_count = found->record_count;
+        atomic_store_explicit(&shard->found, found, memory_order_release);
+        atomic_store_explicit(&shard->indexed, true, memory_order_release);
+    }
+    pthread_mutex_unlock(&shard->index_lock);
+}
+
+bool presto__shard_is_indexed(const presto_shard *shard) {
+    return atomic_load_explicit(&shard->indexed, memory_order_acquire);
 }
 
 /* ---- places ---- */

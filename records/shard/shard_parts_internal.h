@@ -8,7 +8,7 @@
 #ifndef PRESTO_SHARD_PARTS_INTERNAL_H
 #define PRESTO_SHARD_PARTS_INTERNAL_H
 
-#include "shard_internal.h"
+#include "walk_internal.h"
 
 /* Read in pieces that are still in the second-level cache when their CRC is computed. */
 #define PRESTO__PIECE_BYTES ((size_t)256 << 10)
@@ -21,6 +21,8 @@ typedef struct presto__found {
     presto_error *stream_fault; /* why the last record of a compressed file is one, or NULL */
 } presto__found;
 
+typedef struct presto__walk presto__walk;
+
 struct presto_shard {
     /* Set by open, then read-only. */
     char *path;
@@ -30,6 +32,7 @@ struct presto_shard {
     int64_t mtime_ns;
     dev_t device;
     ino_t inode;
+    bool has_records;      /* its beginning is that of a record */
     presto__fd_pool *pool; /* NULL: the file stays open */
 
     /* The file's descriptor. Guarded by lock, and the links by the pool's. */
@@ -45,6 +48,7 @@ struct presto_shard {
      */
     pthread_mutex_t index_lock;
     atomic_bool indexed;                 /* all up to record_count is set and does not change */
+    bool index_is_unfit;                 /* the index file was looked at; guarded by index_lock */
     bool from_file;                      /* there was a fitting index file */
     uint64_t record_count;               /* damaged ranges included */
     presto__index index;                 /* its blocks are loaded under index_lock */
@@ -52,6 +56,8 @@ struct presto_shard {
     atomic_bool index_is_checked;        /* against the headers */
     _Atomic(presto_error *) index_fault; /* set once: neither index nor headers will do */
     _Atomic(presto_error *) warning;     /* the index file was no use; NULL once it is taken */
+
+    presto__walk *walk; /* NULL: none is under way; whoever walks takes turns */
 
     /* The whole file, if options.map. */
     const uint8_t *mapping;
@@ -87,6 +93,37 @@ presto_status presto__shard_places(presto_shard *shard, uint64_t first, uint64_t
  */
 presto_status presto__shard_doubt_index(presto_shard *shard, presto_error *err);
 
+/** One pass over the headers. */
+typedef struct presto__hopper {
+    presto_shard *shard;
+    presto__found *found;        /* what it has found so far */
+    uint64_t offset;             /* where the next record starts */
+    bool at_end;                 /* damage reaches the end: nothing follows */
+    presto__byte_stream *stream; /* of a compressed file */
+    presto__byte_stream *search; /* of a plain file: to find the next frame after damage */
+    int fd;
+    uint64_t end;        /* size of a plain file */
+    presto_buffer bytes; /* a plain file's bytes from `start` on */
+    uint64_t start;
+    size_t last_payload;
+    presto_buffer *kept;        /* of a compressed file: whole records are appended; NULL: no */
+    const presto_arena *grower; /* asked before `kept` grows; NULL: none */
+    bool tolerate;
+} presto__hopper;
+
+/** At the first record, with the shard's file held. */
+presto_status presto__hopper_start(presto__hopper *hop, presto_shard *shard, presto__found *found,
+                                   bool tolerate, presto_error *err);
+/** Let go of the file, and hold it again. */
+void presto__hopper_pause(presto__hopper *hop);
+presto_status presto__hopper_resume(presto__hopper *hop, presto_error *err);
+/** Frees what it holds, but for `found`; the file is let go. */
+void presto__hopper_done(presto__hopper *hop);
+/** Add the next record to `found`, or, if it tolerates that, the next damaged range. PRESTO_END:
+ * there is none; presto__hop_end then adds where the last one ends. */
+presto_status presto__hop_step(presto__hopper *hop, presto_error *err);
+presto_status presto__hop_end(presto__hopper *hop, presto_error *err);
+
 /** Hop over the headers; `found` is zeroed. On failure, what was found before stands in it. */
 presto_status presto__shard_hop(presto_shard *shard, bool tolerate, presto__found *found,
                                 presto_error *err);
@@ -95,6 +132,20 @@ void presto__found_free(presto__found *found);
 /** The first record from `from` on that is a damaged range; UINT64_MAX: none. `found` may be NULL.
  */
 uint64_t presto__found_next_damaged(const presto__found *found, uint64_t from);
+
+/** A range that is no whole record. */
+typedef struct presto__damage {
+    uint64_t record, offset, end;
+    const presto_error *stream_fault; /* of a compressed file, as found; else NULL */
+} presto__damage;
+
+/** What is wrong with it, with file and record. Fails if it cannot be read; why_out then says so. */
+presto_status presto__shard_describe(presto_shard *shard, const presto__damage *damage,
+                                     uint64_t *read_bytes_io, presto_error *why_out);
+
+void presto__walk_free(presto__walk *walk);
+/** From now on the shard is indexed by `found`, which it owns, unless it is indexed already. */
+void presto__shard_use_found(presto_shard *shard, presto__found *found);
 
 /** `status`, with the file and the record added to its error. */
 presto_status presto__shard_fail_at(const presto_shard *shard, uint64_t record,

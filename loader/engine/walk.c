@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The first epoch of a source whose samples are not counted yet. Parts are taken in order, and one
+ * worker at a time walks: it finds the samples of its part and reads them. Then the next worker
+ * walks, while this one checks them, runs the steps, and so on. Where the source ends, the packet
+ * that is being filled becomes shorter. From then on the loader is like any other.
+ *
+ * A packet is shaped before its samples are found, as if there were enough of them.
+ */
+#include "walk_internal.h"
+
+/* A part with more bytes is read in several steps, one after the other. */
+#define STEP_BYTES ((size_t)4 << 20)
+
+/* The stream begins in order, with one rank and without a cache, which has a slot for each
+ * sample. */
+static bool may_walk(const presto_loader *loader) {
+    const presto_loader_options *options = &loader->options;
+    return loader->source->ops->walk != NULL && options->order.shuffle == PRESTO_SHUFFLE_NONE &&
+           options->range.world == 1 && options->cache.bytes == 0 && loader->ranges.list == NULL;
+}
+
+presto_status presto__loader_begin_walk(presto_loader *loader, presto_error *err) {
+    const presto_loader_range *range = &loader->options.range;
+    presto_source *source = loader->source;
+    if (presto_source_count(source) != PRESTO_COUNT_UNKNOWN)
+        return PRESTO_OK;
+    uint64_t skip = range->skip_samples == UINT64_MAX ? 0 : range->skip_samples;
+    bool fits = skip < UINT64_MAX - range->first_sample;
+    /* With drop_last, the start may be behind the last full batch. */
+    bool is_sure = fits && (!range->drop_last || skip + range->first_sample == 0);
+    if (!may_walk(loader) || !is_sure)
+        return presto__source_settle(source, err);
+    presto_status status = source->ops->walk->begin(source, range->first_sample + skip, err);
+    if (status != PRESTO_OK)
+        return status < 0 ? status : PRESTO_OK;
+    int failed = pthread_cond_init(&loader->walked, NULL);
+    if (failed != 0) {
+        source->ops->walk->end(source);
+        return presto_fail_errno(err, failed, NULL, "cannot make a lock");
+    }
+    loader->has_walk = true;
+    loader->walks = true;
+    return PRESTO_OK;
+}
+
+void presto__loader_end_walk(presto_loader *loader) {
+    if (!loader->has_walk)
+        return;
+    loader->source->ops->walk->end(loader->source);
+    pthread_cond_destroy(&loader->walked);
+}
+
+/* The lock is held: how many samples the epoch has, as batches are made. */
+static uint64_t without_rest(const presto_loader *loader, uint64_t samples) {
+    const presto_loader_options *options = &loader->options;
+    if (options->range.drop_last && options->output != PRESTO_OUTPUT_RECORDS &&
+        options->batch_samples > 0)
+        samples -= samples % options->batch_samples;
+    return samples;
+}
+
+/* The lock is held: the source has `total` samples. The packet and its untaken parts end there. */
+static void end_epoch(presto_loader *loader, presto__packet *packet, uint64_t total) {
+    loader->walks = false;
+    loader->epoch_samples = without_rest(loader, total);
+    uint64_t left = without_rest(
+        loader, loader->epoch_samples > packet->first ? loader->epoch_samples - packet->first : 0);
+    if (left < packet->count) {
+        if (loader->samples_left != UINT64_MAX)
+            loader->samples_left += packet->count - left;
+        packet->end = (size_t)left;
+        loader->next_offset = loader->epoch_samples;
+    }
+    size_t untaken = 0;
+    for (size_t i = packet->first_untaken; i < packet->part_count; i++)
+        untaken += packet->parts[i].first >= packet->end;
+    /* Parts are taken in order, so those that are not needed are the last ones. */
+    atomic_fetch_sub(&packet->parts_left, untaken);
+    packet->last_part = packet->part_count - untaken;
+    if (packet->first_untaken >= packet->last_part && loader->filling == packet)
+        loader->filling = NULL;
+}
+
+/* The lock is held. */
+static void give_turn(presto__worker *worker) {
+    presto_loader *loader = worker->loader;
+    worker->has_turn = false;
+    loader->has_walker = false;
+    pthread_cond_broadcast(&loader->walked);
+}
+
+void presto__worker_end_turn(presto__worker *worker) {
+    if (!worker->has_turn)
+        return;
+    pthread_mutex_lock(&worker->loader->pool->lock);
+    give_turn(worker);
+    pthread_mutex_unlock(&worker->loader->pool->lock);
+}
+
+presto_status presto__worker_walk(presto__worker *worker, size_t first, size_t *count_io,
+                                  presto_error *err) {
+    presto_loader *loader = worker->loader;
+    presto__packet *packet = worker->packet;
+    presto__blocks *blocks = loader->use_views ? &packet->blocks : &worker->blocks;
+    const presto__walk_wish wish = {.count = *count_io, .bytes = STEP_BYTES};
+    size_t found = 0;
+    if (!loader->use_views)
+        blocks->count = 0;
+    PRESTO_TRY(loader->source->ops->walk->step(worker->reader, &wish, blocks, &found, err));
+    uint64_t total = presto_source_count(loader->source);
+    pthread_mutex_lock(&loader->pool->lock);
+    if (total != PRESTO_COUNT_UNKNOWN)
+        end_epoch(loader, packet, total);
+    if (found == *count_io || total != PRESTO_COUNT_UNKNOWN)
+        give_turn(worker);
+    if (worker->part_end > packet->end)
+        worker->part_end = packet->end;
+    pthread_mutex_unlock(&loader->pool->lock);
+    worker->has_walked = true;
+    size_t left = worker->part_end > first ? worker->part_end - first : 0;
+    *count_io = found < left ? found : left;
+    if (*count_io == 0) /* nothing of what was found is wanted */
+        return loader->source->ops->fetch(worker->reader, NULL, 0, blocks, err);
+    return PRESTO_OK;
+}
+
+uint64_t presto__loader_whole_epoch(const presto_loader *loader) {
+    pthread_mutex_lock(&loader->pool->lock);
+    uint64_t samples = loader->epoch_samples;
+    pthread_mutex_unlock(&loader->pool->lock);
+    return samples;
+}

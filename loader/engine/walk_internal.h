@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside room engine: samples that are not counted yet. */
+#ifndef PRESTO_LOADER_WALK_INTERNAL_H
+#define PRESTO_LOADER_WALK_INTERNAL_H
+
+#include "../source/source_walk_internal.h"
+#include "workers_internal.h"
+
+/** Before anything depends on the number of samples: begin to walk if that will do, else count
+ * them. */
+presto_status presto__loader_begin_walk(presto_loader *loader, presto_error *err);
+void presto__loader_end_walk(presto_loader *loader);
+/**
+ * It is this worker's turn: find up to *count_io samples, for the positions from `first` on, and
+ * read them for the next fetch. *count_io: how many there are. The turn ends once all are found, or
+ * the source ends; then part_end is right.
+ */
+presto_status presto__worker_walk(presto__worker *worker, size_t first, size_t *count_io,
+                                  presto_error *err);
+/** It does not walk on. */
+void presto__worker_end_turn(presto__worker *worker);
+/** Positions an epoch, without a limit; PRESTO_COUNT_UNKNOWN while it walks. Any thread. */
+uint64_t presto__loader_whole_epoch(const presto_loader *loader);
+
+#endif
