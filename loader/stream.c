@@ -128,9 +128,11 @@ presto_status presto__stream_plan_again(presto_stream *stream, const presto_stre
     return make_plan(stream, from != NULL ? from : PRESTO_UNPROCESSED, options, spec, err);
 }
 
-/* Is the loader one that can begin before the samples are counted? */
-static bool counts_later(const presto_loader_options *loader) {
-    return loader->order.shuffle == PRESTO_SHUFFLE_NONE && loader->range.world == 1 &&
+/* May samples come before they are counted? A source of a pipeline looks at its records first. */
+static bool counts_later(const presto_stream_options *options) {
+    const presto_loader_options *loader = options->loader;
+    return options->count_later && options->pipeline == NULL &&
+           loader->order.shuffle == PRESTO_SHUFFLE_NONE && loader->range.world == 1 &&
            loader->cache.bytes == 0;
 }
 
@@ -141,7 +143,7 @@ static presto_status open_dataset(presto_stream *stream, const char *const *path
     presto_shard_options_defaults(&shard);
     shard.verify = options->verify;
     shard.map = options->map;
-    shard.count_later = options->count_later && counts_later(options->loader);
+    shard.count_later = counts_later(options);
     shard.tolerate =
         options->loader != NULL && options->loader->errors.policy == PRESTO_ON_ERROR_SKIP;
     return presto_dataset_open(paths, path_count, &shard, &stream->dataset, err);

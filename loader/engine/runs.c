@@ -39,8 +39,10 @@ static size_t copy_frames(presto__worker *worker, const presto_record *records, 
     const presto_span last = records[fitting - 1].payload;
     const uint8_t *start = records[0].payload.data - PRESTO_FRAME_HEADER_BYTES;
     const uint8_t *end = last.data + last.bytes + PRESTO_FRAME_FOOTER_BYTES;
-    if (presto_buffer_append(&packet->frames, presto_span_of(start, (size_t)(end - start)), NULL) <
-        0)
+    size_t bytes = (size_t)(end - start);
+    if (packet->frames.capacity == 0) /* room for all, so that it need not grow beyond that */
+        (void)presto_buffer_reserve(&packet->frames, (bytes / fitting + 1) * packet->count, NULL);
+    if (presto_buffer_append(&packet->frames, presto_span_of(start, bytes), NULL) < 0)
         return 0;
     uint32_t *frame_bytes = packet->frame_bytes + worker->position;
     uint32_t *raw_bytes = packet->raw_bytes + worker->position;

@@ -3,7 +3,6 @@
 #ifndef PRESTO_LOADER_WALK_INTERNAL_H
 #define PRESTO_LOADER_WALK_INTERNAL_H
 
-#include "../source/source_walk_internal.h"
 #include "workers_internal.h"
 
 /** Before anything depends on the number of samples: begin to walk if that will do, else count

@@ -2,7 +2,7 @@
 /* What all sources have in common: counts, declared features, label names, truncation. */
 #include <stdlib.h>
 
-#include "source_walk_internal.h"
+#include "source_internal.h"
 
 void presto__source_done(presto_source *source) {
     for (size_t i = 0; i < source->feature_count; i++)

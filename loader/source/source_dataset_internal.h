@@ -4,7 +4,7 @@
 #ifndef PRESTO_SOURCE_DATASET_INTERNAL_H
 #define PRESTO_SOURCE_DATASET_INTERNAL_H
 
-#include "source_walk_internal.h"
+#include "source_internal.h"
 
 typedef struct presto__dataset_source {
     presto_source base;

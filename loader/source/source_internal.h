@@ -92,8 +92,7 @@ typedef struct presto__source_ops {
      * records. */
     presto_status (*record)(presto__reader *reader, size_t i, presto_arena *arena,
                             presto__stored_record *record_out, presto_error *err);
-    /** Of a source that may be open before its samples are counted: its count is then
-     * PRESTO_COUNT_UNKNOWN (source_walk_internal.h). NULL: all are counted. */
+    /** Of a source whose samples may not be counted yet: source_walk_internal.h. NULL: they are. */
     const struct presto__source_walk *walk;
     /**
      * The samples from i on, up to `count`, as far as they are whole records that stand next to
@@ -252,5 +251,7 @@ presto__label_row *presto__labels_find(presto__labels *labels, const char *path)
 size_t presto__names_distinct(char **names, size_t count);
 /** Position of `name` among sorted names; SIZE_MAX if it is not there. */
 size_t presto__names_find(char *const *names, size_t count, const char *name);
+
+#include "source_walk_internal.h"
 
 #endif

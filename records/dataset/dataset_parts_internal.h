@@ -6,7 +6,7 @@
 
 #include <stdatomic.h>
 
-#include "../shard/walk_internal.h"
+#include "../shard/shard_internal.h"
 #include "dataset_internal.h"
 
 /* Opening a shard may take a pass over its headers. Several locks let other shards be opened

@@ -228,4 +228,6 @@ bool presto__shard_has_index_file(const presto_shard *shard);
 /** The first record from `from` on that is a damaged range; UINT64_MAX: none. */
 uint64_t presto__shard_next_damaged(presto_shard *shard, uint64_t from);
 
+#include "walk_internal.h"
+
 #endif

@@ -8,7 +8,7 @@
 #ifndef PRESTO_SHARD_PARTS_INTERNAL_H
 #define PRESTO_SHARD_PARTS_INTERNAL_H
 
-#include "walk_internal.h"
+#include "shard_internal.h"
 
 /* Read in pieces that are still in the second-level cache when their CRC is computed. */
 #define PRESTO__PIECE_BYTES ((size_t)256 << 10)

@@ -108,6 +108,11 @@ static void set_up(unsigned with_threads) {
     ck_assert_int_eq(system(command), 0);
     ck_assert_ok(presto_pipeline_load("cv", NULL, &pipeline, &err), &err);
     ck_assert_ok(convert("whole", false), &err);
+    /* The same records as somebody else's files, without indexes. */
+    snprintf(command, sizeof command,
+             "cp -r %s/whole %s/foreign && rm -f %s/foreign/*.index %s/foreign/*.json", base, base,
+             base, base);
+    ck_assert_int_eq(system(command), 0);
 }
 
 /* The records of `whole` without a word about what they hold, and a pipeline that takes them. */
@@ -252,6 +257,7 @@ typedef struct streaming {
     bool records;    /* the source is records of others */
     bool mixes;      /* it with itself */
     const char *set; /* an option of the pipeline, if raw; NULL: none */
+    bool later;      /* raw records, counted on the way */
     presto_output_kind output;
     presto_shuffle_kind shuffle;
 } streaming;
@@ -300,7 +306,8 @@ static presto_status stream_once(const streaming *how, uint64_t *samples) {
     input.pipeline = how->raw ? "cv" : NULL;
     input.pipeline_options = &reading;
     input.from = how->records ? "decoded" : NULL;
-    input.to = "decoded";
+    input.to = how->later ? NULL : "decoded";
+    input.raw_records = input.count_later = how->later;
     presto_loader_options_defaults(&options);
     options.threads = threads;
     options.output = how->output;
@@ -350,6 +357,8 @@ static void fail_all_streams(void) {
          .records = true,
          .set = "source.codec=zlib",
          .shuffle = PRESTO_SHUFFLE_FULL},
+        {.from = "foreign", .later = true, .output = PRESTO_OUTPUT_BATCHES},
+        {.from = "foreign", .later = true, .output = PRESTO_OUTPUT_RECORDS},
     };
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
         fail_streams(&ways[i]);
