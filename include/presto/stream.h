@@ -46,10 +46,9 @@ typedef struct presto_stream_options {
     presto_checks verify;
     bool map;         /* read shards through mmap; see presto_shard_options */
     bool count_later; /* files of others without an index are not counted when they are opened, if
-                         the loader above is in order, with one rank and no cache, and no pipeline
-                         is named: its first samples
-                         come at once, but the number of samples is PRESTO_COUNT_UNKNOWN until the
-                         first pass has ended. Default false */
+                         no pipeline is named and the loader above is in order, with one rank and no
+                         cache: its first samples come at once, but their number is
+                         PRESTO_COUNT_UNKNOWN until the first pass has ended. Default false */
     bool raw_records; /* TFRecords, of any content, are delivered as they are stored: see
                          presto_source_open_records. Without pipeline, from and to. Default false */
 } presto_stream_options;
