@@ -16,6 +16,7 @@
 
 #define WRITE "\"presto-write -p PIPELINE\" makes TFRecords of files, one a sample"
 #define PACK "unpack it, then " WRITE
+#define TAR "\"presto-write -p PIPELINE --set source.type=tar\" takes its files as samples"
 #define DECOMPRESS "decompress it first"
 
 typedef struct signature {
@@ -55,7 +56,7 @@ static const signature signatures[] = {
     {{"html", "an HTML file", WRITE, true}, 0, "<html", 5, 0, NULL},
     {{"xml", "an XML file", WRITE, true}, 0, "<?xml", 5, 0, NULL},
     {{"zip", "a zip file", PACK, true}, 0, "PK\x03\x04", 4, 0, NULL},
-    {{"tar", "a tar file", PACK, true}, 257, "ustar", 5, 0, NULL},
+    {{"tar", "a tar file", TAR, true}, 257, "ustar", 5, 0, NULL},
     {{"7z", "a 7z file", PACK, true}, 0, "7z\xbc\xaf\x27\x1c", 6, 0, NULL},
     {{"zstd", "a zstd file", DECOMPRESS, true}, 0, "\x28\xb5\x2f\xfd", 4, 0, NULL},
     {{"xz", "an xz file", DECOMPRESS, true}, 0, "\xfd\x37zXZ", 6, 0, NULL},
