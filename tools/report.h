@@ -20,7 +20,7 @@ typedef struct load_report {
     uint64_t started_ns;
     uint64_t first_ns; /* the first sample is there; 0: there was none */
     uint64_t ended_ns;
-    state_keeper state;     /* of --state */
+    state_keeper state;                            /* of --state */
     uint64_t part_samples[PRESTO_MIX_MOST_INPUTS]; /* a mix: delivered, of each input */
     bool complete;                                 /* the sequence was delivered completely */
     bool reader_closed;                            /* stdout's reader closed the pipe */
