@@ -107,7 +107,7 @@ static void write_document(setting *s, size_t number) {
     if (s->has_bos)
         all->tokens[all->count++] = -7;
     for (size_t i = 0; i < count; i++)
-        all->tokens[all->count++] = text[2 + i];
+        all->tokens[all->count++] = (uint8_t)text[2 + i];
     if (s->has_eos)
         all->tokens[all->count++] = 2000000000;
     all->with_tokens += all->count > before;
