@@ -4,6 +4,7 @@
 
 #include <ftw.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -87,10 +88,11 @@ uint64_t presto_check_seed(void) {
 
 size_t presto_check_rounds(size_t rounds) {
 #ifdef __SANITIZE_THREAD__
-    return (rounds + 7) / 8;
+    bool is_slow = true;
 #else
-    return rounds;
+    bool is_slow = getenv("PRESTO_HOSTILE_SEED") != NULL;
 #endif
+    return is_slow ? (rounds + 7) / 8 : rounds;
 }
 
 /* Is it among the names in PRESTO_TEST_SKIP, which commas separate? */

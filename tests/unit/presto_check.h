@@ -48,8 +48,8 @@ void presto_check_remove_tree(const char *dir);
 /** The seed of this run's random tests: PRESTO_TEST_SEED or the time; printed once. */
 uint64_t presto_check_seed(void);
 
-/** How often to repeat what has one thread: `rounds`, an eighth of it (at least 1) under TSan, which
- * is slow and finds nothing there. */
+/** How often to repeat what is tried at random: `rounds`, an eighth of it (at least 1) under TSan,
+ * which is slow, and under the hostile scheduler, which sleeps in each round. */
 size_t presto_check_rounds(size_t rounds);
 
 /**
