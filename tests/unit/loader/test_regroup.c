@@ -287,7 +287,8 @@ END_TEST
 START_TEST(a_run_that_failed_goes_on_with_equal_bytes) {
     start_random();
     size_t kept = 0;
-    for (size_t round = 0; round < ROUNDS; round++) {
+    /* Some settings have one shard only, of which nothing can be whole: further ones follow. */
+    for (size_t round = 0; round < ROUNDS || (kept == 0 && round < 100); round++) {
         setting s = make_setting();
         way how = random_way();
         presto_convert_result result;
