@@ -43,6 +43,9 @@ if(EXISTS ${venv_python})
   add_test(NAME live.tars COMMAND ${venv_python} -B ${live}/tars.py)
   set_tests_properties(live.tars PROPERTIES ENVIRONMENT
     "PRESTO_TOOLS=$<TARGET_FILE_DIR:presto-load>;PRESTO_PHOTOS=$<TARGET_FILE:presto-make-photos>")
+  add_test(NAME live.arrow_stream COMMAND ${venv_python} -B ${live}/arrow_stream.py)
+  set_tests_properties(live.arrow_stream PROPERTIES ENVIRONMENT
+    "PRESTO_TOOLS=$<TARGET_FILE_DIR:presto-load>;PRESTO_PHOTOS=$<TARGET_FILE:presto-make-photos>")
   add_test(NAME live.own_steps COMMAND ${venv_python} -B ${live}/own_steps.py $<TARGET_FILE_DIR:presto-load> ${PROJECT_SOURCE_DIR})
   add_test(NAME live.codecs COMMAND ${venv_python} ${live}/codecs.py ${live_tools})
   if(PRESTO_HAVE_SENTENCEPIECE)

@@ -22,6 +22,14 @@ static void *grow(void *memory, size_t bytes) {
     return grown;
 }
 
+static char *copy_name(const char *from, const char *end) {
+    size_t bytes = (size_t)(end - from);
+    char *name = grow(NULL, bytes + 1);
+    memcpy(name, from, bytes);
+    name[bytes] = '\0';
+    return name;
+}
+
 /* FEATURE=VALUE[:LENGTH]; FEATURE may have an = in it. */
 void feature_options_pad(feature_options *self, const char *text) {
     const char *value = strrchr(text, '=');
@@ -34,21 +42,38 @@ void feature_options_pad(feature_options *self, const char *text) {
         cli_usage("--pad: '%s' is not a number, or a number and :LENGTH", value + 1);
     if (*end == ':')
         pad.length = cli_number("--pad", end + 1, 1, UINT32_MAX);
-    size_t count = self->pad_count + 1, bytes = (size_t)(value - text);
+    size_t count = self->pad_count + 1;
     self->pads = grow(self->pads, count * sizeof *self->pads);
     self->pad_names = grow((void *)self->pad_names, count * sizeof *self->pad_names);
-    char *name = grow(NULL, bytes + 1);
-    memcpy(name, text, bytes);
-    name[bytes] = '\0';
-    pad.feature = name;
-    self->pad_names[count - 1] = name;
+    self->pad_names[count - 1] = copy_name(text, value);
+    pad.feature = self->pad_names[count - 1];
     self->pads[count - 1] = pad;
     self->pad_count = count;
+}
+
+/* FEATURE=TYPE; FEATURE may have an = in it. */
+void feature_options_type(feature_options *self, const char *text) {
+    static const char *const types[] = {"list", "utf8", NULL};
+    const char *type = strrchr(text, '=');
+    if (type == NULL || type == text)
+        cli_usage("--arrow-type: '%s' is not FEATURE=list or FEATURE=utf8", text);
+    size_t chosen = cli_choice("--arrow-type", type + 1, types), count = self->wish_count + 1;
+    self->wishes = grow(self->wishes, count * sizeof *self->wishes);
+    self->wish_names = grow((void *)self->wish_names, count * sizeof *self->wish_names);
+    self->wish_names[count - 1] = copy_name(text, type);
+    self->wishes[count - 1] = (arrow_wish){.name = self->wish_names[count - 1],
+                                           .is_list = chosen == 0,
+                                           .is_text = chosen == 1};
+    self->wish_count = count;
 }
 
 void feature_options_done(feature_options *self) {
     for (size_t i = 0; i < self->pad_count; i++)
         free(self->pad_names[i]);
+    for (size_t i = 0; i < self->wish_count; i++)
+        free(self->wish_names[i]);
+    free((void *)self->wish_names);
+    free(self->wishes);
     free((void *)self->pad_names);
     free(self->pads);
     free(self->names);
@@ -81,6 +106,8 @@ presto_status feature_options_apply(feature_options *self, const presto_stream *
         PRESTO_TRY(check_feature(stream, self->names[i], err));
     for (size_t i = 0; i < self->pad_count; i++)
         PRESTO_TRY(check_feature(stream, self->pads[i].feature, err));
+    for (size_t i = 0; i < self->wish_count; i++)
+        PRESTO_TRY(check_feature(stream, self->wishes[i].name, err));
     loader->features = (const char *const *)self->names;
     loader->feature_count = self->name_count;
     self->main = presto_source_main_feature(stream->source);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* presto-load's --features and --pad. */
+/* presto-load's --features, --pad and --arrow-type. */
 #ifndef PRESTO_TOOLS_FEATURE_OPTIONS_H
 #define PRESTO_TOOLS_FEATURE_OPTIONS_H
 
 #include <presto/stream.h>
+
+#include "arrow_schema.h"
 
 /** Zero-initialise. */
 typedef struct feature_options {
@@ -12,12 +14,16 @@ typedef struct feature_options {
     presto_pad *pads; /* --pad */
     char **pad_names; /* what they are called, owned */
     size_t pad_count;
+    arrow_wish *wishes; /* --arrow-type */
+    char **wish_names;  /* what they are called, owned */
+    size_t wish_count;
     const char *main; /* borrowed from the stream's source */
 } feature_options;
 
 /** `text` is the word after the option; what is wrong ends the program. */
 void feature_options_names(feature_options *self, const char *text);
 void feature_options_pad(feature_options *self, const char *text);
+void feature_options_type(feature_options *self, const char *text);
 void feature_options_done(feature_options *self);
 
 /**

@@ -28,6 +28,7 @@ enum {
     OPT_FORMAT,
     OPT_FEATURES,
     OPT_PAD,
+    OPT_ARROW_TYPE,
     OPT_STATS,
     OPT_LIMIT,
     OPT_SKIP,
@@ -118,20 +119,23 @@ static const cli_option options[] = {
 
     {0, "Output", NULL, NULL},
     {OPT_FORMAT, "format", "FORMAT",
-     "of stdout: tfrecord (an Example per sample), npy (arrays of each feature of each batch), raw "
-     "(bare tensors back to back) or null (count only) [default: tfrecord]"},
-    {'b', "batch", "N", "samples per batch, for npy [default: 1]"},
+     "of stdout: tfrecord (an Example per sample), npy (arrays of each feature of each batch), arrow "
+     "(an Arrow IPC stream: a record batch for each batch), raw (bare tensors back to back) or null "
+     "(count only) [default: tfrecord]"},
+    {'b', "batch", "N", "samples per batch, for npy and arrow [default: 1; arrow: 64]"},
     {OPT_DROP_LAST, "drop-last", NULL, "leave out a last batch that is not full"},
     {OPT_FEATURES, "features", "A,B,...",
-     "what npy and raw deliver, in this order; without steps, nothing else is parsed [default: "
-     "npy: the main "
-     "feature, label, then the others; raw: the main feature]"},
+     "what npy, arrow and raw deliver, in this order; without steps, nothing else is parsed "
+     "[default: npy, arrow: the main feature, label, then the others; raw: the main feature]"},
     {OPT_PAD, "pad", "FEATURE=VALUE[:LENGTH]",
      "fill the rows of a feature that differ in length up with VALUE, to the longest of the batch "
-     "or to LENGTH, so that they are one array (npy, raw); may be given several times"},
+     "or to LENGTH, so that they are one array (npy, arrow, raw); may be given several times"},
+    {OPT_ARROW_TYPE, "arrow-type", "FEATURE=TYPE",
+     "list: rows are lists, although those of the first batch may have one shape; utf8: bytes are "
+     "text, and an error if they are not (arrow); may be given several times"},
     {OPT_RAW_RECORDS, "raw-records", NULL,
      "the samples are the records as they are stored, whatever they hold: neither decompressed nor "
-     "parsed (tfrecord, null, or npy with one feature, record)"},
+     "parsed (tfrecord, null, or npy and arrow with one feature, record)"},
     {OPT_STATS, "stats", "FILE", "write the figures of the run there, as JSON"},
     {OPT_EXPLAIN, "explain", NULL, "print what would run, and stop"},
     {OPT_HELP_STEPS, "help-steps", NULL, "print all steps and their options, and stop"},
@@ -149,13 +153,13 @@ static const cli_program self = {
     options,
     "npy: a message says which arrays follow, another one ends a whole stream; texts\n"
     "and rows of differing length are values and offsets (docs/streams.md,\n"
-    "examples/npy_stream.py). A reader that closes the pipe ends the program quietly.\n"
+    "examples/npy_stream.py). arrow: pyarrow.ipc.open_stream reads it. A reader that closes the pipe ends the program quietly.\n"
     "Exit: 0 done, 1 failed, 2 usage, 3 data corrupt.\n"
     "\n"
     "Example: presto-load -b 32 -e 2 --shuffle full --format null photos-resized",
 };
 
-const char *const load_format_names[] = {"tfrecord", "npy", "raw", "null", NULL};
+const char *const load_format_names[] = {"tfrecord", "npy", "raw", "null", "arrow", NULL};
 
 static void parse_shuffle(load *l, const char *text) {
     static const struct {
@@ -322,6 +326,8 @@ static void parse_output_option(load *l, int id, const char *text) {
         feature_options_names(&l->features, text);
     } else if (id == OPT_PAD) {
         feature_options_pad(&l->features, text);
+    } else if (id == OPT_ARROW_TYPE) {
+        feature_options_type(&l->features, text);
     } else if (id == OPT_RAW_RECORDS) {
         l->input.raw_records = true;
     } else if (id == OPT_STATS) {
@@ -340,7 +346,7 @@ static void parse_output_option(load *l, int id, const char *text) {
 /* Raw records are not parsed, so options about what is in them are refused. */
 static void check_raw_records(const load *l) {
     if (l->format == SINK_RAW)
-        cli_usage("--raw-records needs --format tfrecord, npy or null");
+        cli_usage("--raw-records needs --format tfrecord, npy, arrow or null");
     if (l->input.pipeline != NULL || l->input.from != NULL || l->input.to != NULL ||
         l->strategy_file != NULL || l->reading.set_count > 0 || l->features.name_count > 0 ||
         l->features.pad_count > 0)
@@ -379,6 +385,20 @@ static void check_mix(const load *l, int argc) {
         cli_usage("--mix: --shuffle full or blocks:N, not buffer:N");
 }
 
+static void check_format(const load *l) {
+    bool has_features = l->format != SINK_TFRECORD && l->format != SINK_NULL;
+    if (l->features.name_count > 0 && !has_features)
+        cli_usage("--features needs --format npy, arrow or raw");
+    if (l->features.pad_count > 0 && !has_features)
+        cli_usage("--pad needs --format npy, arrow or raw");
+    if (l->features.wish_count > 0 && l->format != SINK_ARROW)
+        cli_usage("--arrow-type needs --format arrow");
+    if (l->loader.range.drop_last && l->format == SINK_TFRECORD)
+        cli_usage("--drop-last needs batches: --format npy, arrow, raw or null");
+    if (l->loader.cache.bytes > 0 && l->format == SINK_TFRECORD)
+        cli_usage("--cache: records are not cached; --format npy, arrow, raw or null");
+}
+
 /* Refuse options that contradict each other, before any work. */
 static void check_options(load *l, int argc, char **argv) {
     if (l->input.from != NULL && l->input.pipeline != NULL) {
@@ -396,14 +416,7 @@ static void check_options(load *l, int argc, char **argv) {
     if (l->has_rank && l->loader.range.rank >= l->loader.range.world)
         cli_usage("--rank: %ju is not below --world %ju", (uintmax_t)l->loader.range.rank,
                   (uintmax_t)l->loader.range.world);
-    if (l->features.name_count > 0 && l->format != SINK_NPY && l->format != SINK_RAW)
-        cli_usage("--features needs --format npy or raw");
-    if (l->features.pad_count > 0 && l->format != SINK_NPY && l->format != SINK_RAW)
-        cli_usage("--pad needs --format npy or raw");
-    if (l->loader.range.drop_last && l->format == SINK_TFRECORD)
-        cli_usage("--drop-last needs batches: --format npy, raw or null");
-    if (l->loader.cache.bytes > 0 && l->format == SINK_TFRECORD)
-        cli_usage("--cache: records are not cached; --format npy, raw or null");
+    check_format(l);
     if (l->state_interval_s >= 0 && l->state_file == NULL)
         cli_usage("--state-interval needs --state");
     if (l->state_interval_s < 0)

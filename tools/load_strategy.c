@@ -8,6 +8,7 @@
 
 enum {
     DEFAULT_BLOCK_OF_RECORDS = 256, /* samples delivered at a time if the format has no batches */
+    DEFAULT_ARROW_BATCH = 64
 };
 
 presto_status load_apply_strategy(load *l, presto_error *err) {
@@ -64,6 +65,10 @@ void load_settle_defaults(load *l) {
     l->loader.output = l->format == SINK_TFRECORD ? PRESTO_OUTPUT_RECORDS
                        : l->format == SINK_NULL   ? PRESTO_OUTPUT_COUNT
                                                   : PRESTO_OUTPUT_BATCHES;
-    if (!l->has_batch && (l->format == SINK_TFRECORD || l->format == SINK_NULL))
+    if (l->has_batch)
+        return;
+    if (l->format == SINK_TFRECORD || l->format == SINK_NULL)
         l->loader.batch_samples = DEFAULT_BLOCK_OF_RECORDS;
+    else if (l->format == SINK_ARROW)
+        l->loader.batch_samples = DEFAULT_ARROW_BATCH;
 }

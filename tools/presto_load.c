@@ -187,6 +187,12 @@ static int run(load *l, const presto_stream *stream) {
     presto_error err;
     presto_loader *loader = NULL;
     sink *out = NULL;
+    const sink_options to = {.format = l->format,
+                             .fd = STDOUT_FILENO,
+                             .features = (const char *const *)l->features.names,
+                             .feature_count = l->features.name_count,
+                             .wishes = l->features.wishes,
+                             .wish_count = l->features.wish_count};
     if (!l->quiet)
         tell_notes(stream->source);
     presto_status status =
@@ -198,8 +204,7 @@ static int run(load *l, const presto_stream *stream) {
     if (status == PRESTO_ERR_UNSUPPORTED)
         cli_usage("%s", err.message);
     if (status >= 0)
-        status = sink_new(l->format, STDOUT_FILENO, (const char *const *)l->features.names,
-                          l->features.name_count, &out, &err);
+        status = sink_new(&to, &out, &err);
     if (status < 0) {
         presto_loader_free(loader);
         return cli_error(&err);

@@ -1,26 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes batches to a descriptor: one writev per batch and as few system calls as the pipe allows.
- * All arrays are written from the loader's memory. docs/streams.md describes the npy stream.
+ * Chooses features and writes batches. All arrays are written from the loader's memory.
+ * docs/streams.md describes the npy stream.
  */
-#define _GNU_SOURCE /* F_SETPIPE_SZ */
-
 #include "sink.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "cli.h"
-
-enum { PIPE_BYTES = 1 << 20, MAX_PIECES = 1024 };
+#include "pieces.h"
 
 /* A feature as it is written. */
 typedef struct column {
@@ -34,37 +24,34 @@ typedef struct column {
 
 struct sink {
     sink_format format;
-    int fd;
-    uint64_t bytes;
+    pieces out;
     const char *const *wanted; /* --features, borrowed */
     size_t wanted_count;
-    column *columns; /* in the order of writing; npy: those of later batches are added */
+    column *columns; /* in the order of writing; npy, arrow: those of later batches are added */
+    const presto_batch_feature **features; /* arrow: of all columns */
     size_t count, capacity;
     presto_buffer message; /* npy: the description, or the end */
     presto_buffer zeros;   /* npy: offsets of a feature that the batch lacks */
+    arrow_stream *arrow;   /* NULL: another format */
     uint64_t samples, batches;
-    struct iovec *pieces; /* MAX_PIECES; what to write next */
-    size_t piece_count;
 };
 
-presto_status sink_new(sink_format format, int fd, const char *const *features,
-                       size_t feature_count, sink **sink_out, presto_error *err) {
+presto_status sink_new(const sink_options *options, sink **sink_out, presto_error *err) {
     sink *self = calloc(1, sizeof *self);
-    if (self != NULL)
-        self->pieces = calloc(MAX_PIECES, sizeof *self->pieces);
-    if (self == NULL || self->pieces == NULL) {
-        free(self);
-        return presto_fail_memory(err, sizeof *self + MAX_PIECES * sizeof *self->pieces);
-    }
-    self->format = format;
-    self->fd = fd;
-    self->wanted = features;
-    self->wanted_count = feature_count;
-    struct stat status;
-    if (format != SINK_NULL && fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode))
-        (void)fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES); /* may be refused: that is only slower */
-    *sink_out = self;
-    return PRESTO_OK;
+    if (self == NULL)
+        return presto_fail_memory(err, sizeof *self);
+    self->format = options->format;
+    self->wanted = options->features;
+    self->wanted_count = options->feature_count;
+    presto_status status = pieces_init(&self->out, options->fd, err);
+    if (status >= 0 && options->format == SINK_ARROW)
+        status = arrow_stream_new(&self->out, options->wishes, options->wish_count, &self->arrow,
+                                  err);
+    if (status >= 0)
+        *sink_out = self;
+    else
+        sink_free(self);
+    return status;
 }
 
 void sink_free(sink *self) {
@@ -73,75 +60,16 @@ void sink_free(sink *self) {
     for (size_t i = 0; i < self->count; i++)
         free(self->columns[i].name);
     free(self->columns);
+    free((void *)self->features);
     presto_buffer_done(&self->message);
     presto_buffer_done(&self->zeros);
-    free(self->pieces);
+    arrow_stream_free(self->arrow);
+    pieces_done(&self->out);
     free(self);
 }
 
 uint64_t sink_bytes(const sink *self) {
-    return self->bytes;
-}
-
-/* ---- system calls ---- */
-
-/* Wait until a descriptor that somebody made non-blocking accepts more. */
-static void wait_for_room(int fd) {
-    struct pollfd wait = {fd, POLLOUT, 0};
-    (void)poll(&wait, 1, 1000);
-}
-
-static presto_status flush_pieces(sink *self, presto_error *err) {
-    struct iovec *at = self->pieces;
-    size_t left = self->piece_count;
-    self->piece_count = 0;
-    while (left > 0) {
-        if (at->iov_len == 0) {
-            at++;
-            left--;
-            continue;
-        }
-        if (cli_interrupted())
-            return presto_fail(err, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "stopped by a signal");
-        ssize_t wrote = writev(self->fd, at, left < IOV_MAX ? (int)left : IOV_MAX);
-        if (wrote < 0 && errno == EPIPE)
-            return PRESTO_END;
-        if (wrote < 0 && errno == EAGAIN)
-            wait_for_room(self->fd);
-        else if (wrote < 0 && errno != EINTR)
-            return presto_fail_errno(err, errno, "stdout", "cannot write");
-        for (self->bytes += wrote > 0 ? (uint64_t)wrote : 0; wrote > 0;) {
-            size_t step = (size_t)wrote < at->iov_len ? (size_t)wrote : at->iov_len;
-            at->iov_base = (char *)at->iov_base + step;
-            at->iov_len -= step;
-            wrote -= (ssize_t)step;
-            if (at->iov_len == 0 && left > 0) {
-                at++;
-                left--;
-            }
-        }
-    }
-    return PRESTO_OK;
-}
-
-/* writev's structure lacks const; nothing is written to it. */
-static void *without_const(const void *data) {
-    union {
-        const void *in;
-        void *out;
-    } pointer = {data};
-    return pointer.out;
-}
-
-static presto_status add_piece(sink *self, const void *data, size_t bytes, presto_error *err) {
-    if (self->piece_count == MAX_PIECES) {
-        presto_status status = flush_pieces(self, err);
-        if (status != PRESTO_OK)
-            return status;
-    }
-    struct iovec piece = {without_const(data), bytes};
-    self->pieces[self->piece_count++] = piece;
-    return PRESTO_OK;
+    return self->out.bytes;
 }
 
 /* ---- which features, in which order ---- */
@@ -169,6 +97,10 @@ static presto_status add_name(sink *self, const presto_batch_feature *feature, p
         if (columns == NULL)
             return presto_fail_memory(err, capacity * sizeof *columns);
         self->columns = columns;
+        void *features = realloc((void *)self->features, capacity * sizeof *self->features);
+        if (features == NULL)
+            return presto_fail_memory(err, capacity * sizeof *self->features);
+        self->features = features;
         self->capacity = capacity;
     }
     char *name = strdup(feature->name);
@@ -231,7 +163,7 @@ static presto_status show_lacking(sink *self, column *one, const presto_batch *b
 
 static presto_status add_message(sink *self, presto_error *err) {
     char *header = (char *)self->message.data;
-    return add_piece(self, header, self->message.bytes, err);
+    return pieces_add(&self->out, header, self->message.bytes, err);
 }
 
 /* Write a description if it differs from the last one. */
@@ -268,8 +200,8 @@ static presto_status add_array(sink *self, column *one, size_t slot, const prest
         return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
                            "feature '%s': dtype %s has no NumPy counterpart", one->name,
                            presto_dtype_name(tensor->spec.dtype));
-    presto_status status = add_piece(self, one->headers[slot], header_bytes, err);
-    return status == PRESTO_OK ? add_piece(self, tensor->data, presto_tensor_bytes(tensor), err)
+    presto_status status = pieces_add(&self->out, one->headers[slot], header_bytes, err);
+    return status == PRESTO_OK ? pieces_add(&self->out, tensor->data, presto_tensor_bytes(tensor), err)
                                : status;
 }
 
@@ -304,7 +236,8 @@ static presto_status find_features(sink *self, const presto_batch *batch, presto
     for (size_t i = 0; i < self->count; i++) {
         column *one = &self->columns[i];
         one->feature = find_feature(batch, one->name);
-        if (one->feature == NULL)
+        self->features[i] = one->feature;
+        if (one->feature == NULL && self->format == SINK_NPY)
             PRESTO_TRY(show_lacking(self, one, batch, err));
     }
     return PRESTO_OK;
@@ -315,10 +248,12 @@ static presto_status write_npy(sink *self, const presto_batch *batch, presto_err
     presto_status status = describe(self, err);
     for (size_t i = 0; i < self->count && status == PRESTO_OK; i++)
         status = add_feature(self, &self->columns[i], batch->rows, err);
-    return status == PRESTO_OK ? flush_pieces(self, err) : status;
+    return status == PRESTO_OK ? pieces_flush(&self->out, err) : status;
 }
 
 presto_status sink_end(sink *self, presto_error *err) {
+    if (self->format == SINK_ARROW)
+        return arrow_stream_end(self->arrow, err);
     if (self->format != SINK_NPY)
         return PRESTO_OK;
     PRESTO_TRY(
@@ -326,7 +261,12 @@ presto_status sink_end(sink *self, presto_error *err) {
                               (json_int_t)self->samples, "batches", (json_int_t)self->batches),
                     &self->message, err));
     presto_status status = add_message(self, err);
-    return status == PRESTO_OK ? flush_pieces(self, err) : status;
+    return status == PRESTO_OK ? pieces_flush(&self->out, err) : status;
+}
+
+static presto_status write_arrow(sink *self, const presto_batch *batch, presto_error *err) {
+    PRESTO_TRY(find_features(self, batch, err));
+    return arrow_stream_write(self->arrow, batch, self->features, self->count, err);
 }
 
 /* ---- raw ---- */
@@ -387,17 +327,17 @@ static presto_status write_raw(sink *self, const presto_batch *batch, presto_err
     presto_status status = PRESTO_OK;
     if (self->count == 1) {
         const presto_tensor *only = &self->columns[0].feature->tensor;
-        status = add_piece(self, only->data, presto_tensor_bytes(only), err);
-        return status == PRESTO_OK ? flush_pieces(self, err) : status;
+        status = pieces_add(&self->out, only->data, presto_tensor_bytes(only), err);
+        return status == PRESTO_OK ? pieces_flush(&self->out, err) : status;
     }
     for (size_t row = 0; row < batch->rows && status == PRESTO_OK; row++) {
         for (size_t i = 0; i < self->count && status == PRESTO_OK; i++) {
             const presto_tensor *tensor = &self->columns[i].feature->tensor;
             size_t bytes = presto_tensor_bytes(tensor) / batch->rows;
-            status = add_piece(self, (const char *)tensor->data + row * bytes, bytes, err);
+            status = pieces_add(&self->out, (const char *)tensor->data + row * bytes, bytes, err);
         }
     }
-    return status == PRESTO_OK ? flush_pieces(self, err) : status;
+    return status == PRESTO_OK ? pieces_flush(&self->out, err) : status;
 }
 
 presto_status sink_write(sink *self, const presto_batch *batch, presto_error *err) {
@@ -405,10 +345,15 @@ presto_status sink_write(sink *self, const presto_batch *batch, presto_error *er
     if (self->format == SINK_NULL || batch->rows == 0)
         return PRESTO_OK;
     if (self->format == SINK_TFRECORD) {
-        status = add_piece(self, batch->frames.data, batch->frames.bytes, err);
-        return status == PRESTO_OK ? flush_pieces(self, err) : status;
+        status = pieces_add(&self->out, batch->frames.data, batch->frames.bytes, err);
+        return status == PRESTO_OK ? pieces_flush(&self->out, err) : status;
     }
-    status = self->format == SINK_NPY ? write_npy(self, batch, err) : write_raw(self, batch, err);
+    if (self->format == SINK_NPY)
+        status = write_npy(self, batch, err);
+    else if (self->format == SINK_ARROW)
+        status = write_arrow(self, batch, err);
+    else
+        status = write_raw(self, batch, err);
     self->samples += batch->rows;
     self->batches++;
     return status;

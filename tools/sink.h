@@ -1,44 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes presto-load's samples to a file descriptor: batches as .npy arrays or bare tensors, or
- * frames as they are. Tensors go from the batch to the kernel without another copy.
+ * Writes presto-load's samples to a file descriptor: batches as .npy arrays, Arrow record batches
+ * or bare tensors, or frames as they are. Tensors go from the batch to the kernel without another
+ * copy.
  */
 #ifndef PRESTO_TOOLS_SINK_H
 #define PRESTO_TOOLS_SINK_H
 
 #include <jansson.h>
 
-#include <presto/loader.h>
+#include "arrow_stream.h"
 
 typedef enum sink_format {
     SINK_TFRECORD = 0, /* frames */
     SINK_NPY = 1,      /* .npy arrays: docs/streams.md */
     SINK_RAW = 2,      /* the features' tensors of each sample, back to back */
-    SINK_NULL = 3      /* nothing */
+    SINK_NULL = 3,     /* nothing */
+    SINK_ARROW = 4     /* an Arrow IPC stream */
 } sink_format;
 
 typedef struct sink sink;
 
-/**
- * A sink on `fd` (borrowed; a pipe is widened to 1 MiB). `features`: what to write, in this order
- * (borrowed); with feature_count == 0, npy writes all features, the main one first, then "label",
- * then the others as the batch has them, and raw writes the main feature.
- */
-presto_status sink_new(sink_format format, int fd, const char *const *features,
-                       size_t feature_count, sink **sink_out, presto_error *err);
+typedef struct sink_options {
+    sink_format format;
+    int fd; /* borrowed; a pipe is widened to 1 MiB */
+    /* What to write, in this order. Borrowed. None: npy and arrow write all features, the main one
+     * first, then "label", then the others as the batch has them; raw writes the main feature. */
+    const char *const *features;
+    size_t feature_count;
+    const arrow_wish *wishes; /* arrow; borrowed */
+    size_t wish_count;
+} sink_options;
+
+presto_status sink_new(const sink_options *options, sink **sink_out, presto_error *err);
 void sink_free(sink *self);
 
 /**
  * Write one batch.
  * Returns: PRESTO_OK; PRESTO_END if the reader closed the pipe; PRESTO_ERR_STOPPED after a signal;
  * PRESTO_ERR_IO; PRESTO_ERR_NOT_FOUND (a feature that the first batch lacks, with raw any);
- * PRESTO_ERR_TYPE, _RAGGED (raw: text, or a sample of another shape than the first);
+ * PRESTO_ERR_TYPE, _RAGGED (raw: text, or a sample of another shape than the first; arrow: see
+ * arrow_stream_write); PRESTO_ERR_LIMIT;
  * PRESTO_ERR_MEMORY.
  */
 presto_status sink_write(sink *self, const presto_batch *batch, presto_error *err);
 
 /**
- * All has been written. For npy, write the end message: without it a stream is not whole.
+ * All has been written. For npy and arrow, write the end: without it a stream is not whole.
  * Returns: as sink_write.
  */
 presto_status sink_end(sink *self, presto_error *err);
