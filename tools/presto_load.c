@@ -191,6 +191,7 @@ static int run(load *l, const presto_stream *stream) {
                              .fd = STDOUT_FILENO,
                              .features = (const char *const *)l->features.names,
                              .feature_count = l->features.name_count,
+                             .skip = l->has_skip ? l->loader.range.skip_samples : 0,
                              .wishes = l->features.wishes,
                              .wish_count = l->features.wish_count};
     if (!l->quiet)

@@ -27,6 +27,7 @@ struct sink {
     pieces out;
     const char *const *wanted; /* --features, borrowed */
     size_t wanted_count;
+    uint64_t skip;
     column *columns; /* in the order of writing; npy, arrow: those of later batches are added */
     const presto_batch_feature **features; /* arrow: of all columns */
     size_t count, capacity;
@@ -43,6 +44,7 @@ presto_status sink_new(const sink_options *options, sink **sink_out, presto_erro
     self->format = options->format;
     self->wanted = options->features;
     self->wanted_count = options->feature_count;
+    self->skip = options->skip;
     presto_status status = pieces_init(&self->out, options->fd, err);
     if (status >= 0 && options->format == SINK_ARROW)
         status = arrow_stream_new(&self->out, options->wishes, options->wish_count, &self->arrow,
@@ -161,7 +163,11 @@ static presto_status show_lacking(sink *self, column *one, const presto_batch *b
     return PRESTO_OK;
 }
 
-static presto_status add_message(sink *self, presto_error *err) {
+/* Takes ownership of `json`. */
+static presto_status add_message(sink *self, json_t *json, presto_error *err) {
+    if (self->skip > 0 && json != NULL)
+        json_object_set_new(json, "skip", json_integer((json_int_t)self->skip));
+    PRESTO_TRY(npy_message(json, &self->message, err));
     char *header = (char *)self->message.data;
     return pieces_add(&self->out, header, self->message.bytes, err);
 }
@@ -187,10 +193,8 @@ static presto_status describe(sink *self, presto_error *err) {
     json_t *features = json_array();
     for (size_t i = 0; i < self->count; i++)
         json_array_append_new(features, npy_describe(&self->columns[i].described));
-    PRESTO_TRY(
-        npy_message(json_pack("{s:s,s:i,s:o}", "presto", "npy", "version", 1, "features", features),
-                    &self->message, err));
-    return add_message(self, err);
+    return add_message(
+        self, json_pack("{s:s,s:i,s:o}", "presto", "npy", "version", 1, "features", features), err);
 }
 
 static presto_status add_array(sink *self, column *one, size_t slot, const presto_tensor *tensor,
@@ -256,11 +260,11 @@ presto_status sink_end(sink *self, presto_error *err) {
         return arrow_stream_end(self->arrow, err);
     if (self->format != SINK_NPY)
         return PRESTO_OK;
-    PRESTO_TRY(
-        npy_message(json_pack("{s:s,s:b,s:I,s:I}", "presto", "npy", "end", 1, "samples",
+    presto_status status =
+        add_message(self,
+                    json_pack("{s:s,s:b,s:I,s:I}", "presto", "npy", "end", 1, "samples",
                               (json_int_t)self->samples, "batches", (json_int_t)self->batches),
-                    &self->message, err));
-    presto_status status = add_message(self, err);
+                    err);
     return status == PRESTO_OK ? pieces_flush(&self->out, err) : status;
 }
 

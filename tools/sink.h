@@ -28,6 +28,7 @@ typedef struct sink_options {
      * first, then "label", then the others as the batch has them; raw writes the main feature. */
     const char *const *features;
     size_t feature_count;
+    uint64_t skip;            /* npy: what --skip says, which the messages tell; 0: nothing */
     const arrow_wish *wishes; /* arrow; borrowed */
     size_t wish_count;
 } sink_options;

@@ -34,6 +34,7 @@ from ._errors import (
     UnsupportedError,
 )
 from ._loader import Loader, Warning
+from ._npy import NpyStream, npy_stream
 
 __version__: str = _native.version
 builtin_pipelines = _native.builtin_pipelines
@@ -54,6 +55,7 @@ __all__ = [
     "LimitError",
     "Loader",
     "NotFoundError",
+    "NpyStream",
     "OutOfMemoryError",
     "PipelineError",
     "Ragged",
@@ -65,5 +67,6 @@ __all__ = [
     "Warning",
     "__version__",
     "builtin_pipelines",
+    "npy_stream",
     "open",
 ]

@@ -157,11 +157,9 @@ def _rebuild(values: dict[str, Any], place: tuple[int, int, int, int], numbers: 
     return batch
 
 
-def _array(values: _native.Buffer) -> Array:
-    array: Array = np.asarray(values)
-    if array.dtype == np.uint16 and values.dtype == "bfloat16":
-        array = array.view("V2" if _bfloat16 is None else _bfloat16)
-    return array
+def array_of(array: Array, dtype: str) -> Array:
+    """The array with its dtype of that name, which NumPy may lack."""
+    return array.view("V2" if _bfloat16 is None else _bfloat16) if dtype == "bfloat16" else array
 
 
 @overload
@@ -176,7 +174,7 @@ def wrap(native: _native.Batch) -> Batch:
     """The native batch as a dict of arrays."""
     batch = Batch()
     for name, layout, values, offsets, rows, shapes in native.features:
-        array = _array(values)
+        array = array_of(np.asarray(values), values.dtype)
         if layout == "dense" or offsets is None:
             batch[name] = array
         elif layout == "ragged":
