@@ -21,7 +21,7 @@ from ._errors import ArgumentError, Error, make
 _MAGIC = b"\x93NUMPY\x01\x00"
 # As presto-load writes it; nothing else is read.
 _HEADER = re.compile(
-    rb"\{'descr': '([<|][a-zA-Z]\d{1,9})', 'fortran_order': False, 'shape': \(((?:\d{1,18}, ?)*)\), \} *\n"
+    rb"\{'descr': '([<|][fiubcVS]\d{1,9})', 'fortran_order': False, 'shape': \(((?:\d{1,18}, ?)*)\), \} *\n"
 )
 _BUFFER_BYTES = 1 << 16
 _MOST_HEADERS = 256
@@ -214,6 +214,7 @@ class NpyStream(Iterator[Batch]):
             if array is None or array.dtype.kind == "S":
                 raise _fail("PRESTO_ERR_TRUNCATED", f"the stream ends within feature {feature['name']!r}", self._name)
             arrays[name] = array
+        _check_arrays(feature, arrays)
         values = array_of(arrays["values"], feature["dtype"])
         if feature["layout"] == "dense":
             return values
@@ -299,6 +300,19 @@ class NpyStream(Iterator[Batch]):
     def __del__(self) -> None:
         if not getattr(self, "_is_closed", True):
             self._close()
+
+
+def _check_arrays(feature: dict[str, Any], arrays: dict[str, Array]) -> None:
+    """Dtypes and ranks, as far as the reader relies on them."""
+    values = arrays["values"]
+    good = values.ndim >= 1 and (feature["dtype"] != "bfloat16" or values.itemsize == 2)
+    for name in ("offsets", "rows"):
+        if name in arrays:
+            good = good and arrays[name].ndim == 1 and arrays[name].dtype == np.int64 and len(arrays[name]) > 0
+    if "shapes" in arrays:
+        good = good and arrays["shapes"].ndim == 2
+    if not good:
+        raise _foreign(f"feature {feature['name']!r} has arrays that do not go together")
 
 
 def _checked(features: Any) -> list[dict[str, Any]]:
