@@ -212,10 +212,13 @@ static size_t put_metadata(flat *out, const char *tensor_metadata) {
 
 /* All fields are nullable, although nothing is missing: such are the types that libraries make. */
 static size_t put_field_alone(flat *out, const arrow_field *field, size_t *children_out) {
-    const flat_field fields[] = {
-        FLAT_OFFSET, {1, true},   {1, field->type.id},
-        FLAT_OFFSET, FLAT_ABSENT, FLAT_OFFSET,
-        field->tensor_metadata == NULL ? FLAT_ABSENT : FLAT_OFFSET};
+    const flat_field fields[] = {FLAT_OFFSET,
+                                 {1, true},
+                                 {1, field->type.id},
+                                 FLAT_OFFSET,
+                                 FLAT_ABSENT,
+                                 FLAT_OFFSET,
+                                 field->tensor_metadata == NULL ? FLAT_ABSENT : FLAT_OFFSET};
     size_t table = flat_table(out, fields, 7);
     flat_point(out, flat_in_table(table, 0), flat_string(out, field->name));
     flat_point(out, flat_in_table(table, 3),

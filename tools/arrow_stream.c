@@ -109,8 +109,7 @@ static presto_status make_columns(arrow_stream *self, const presto_batch_feature
         return presto_fail_memory(err, room * sizeof *self->bodies);
     for (; self->count < count; self->count++) {
         arrow_wish wish = wish_of(self, features[self->count]->name);
-        PRESTO_TRY(
-            arrow_column_of(features[self->count], &wish, &self->columns[self->count], err));
+        PRESTO_TRY(arrow_column_of(features[self->count], &wish, &self->columns[self->count], err));
     }
     return PRESTO_OK;
 }
@@ -338,8 +337,7 @@ static presto_status make_message(arrow_stream *self, int64_t rows, presto_error
     size_t nodes = 0, buffers = 0;
     int64_t at = 0;
     for (size_t i = 0; i < self->count; i++)
-        nodes +=
-            put_nodes(&self->columns[i], &self->bodies[i], rows, self->numbers + 2 * nodes);
+        nodes += put_nodes(&self->columns[i], &self->bodies[i], rows, self->numbers + 2 * nodes);
     int64_t *places = self->numbers + 2 * nodes;
     for (size_t i = 0; i < self->count; i++)
         for (size_t j = 0; j < self->bodies[i].count; j++, buffers++) {

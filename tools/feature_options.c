@@ -61,9 +61,8 @@ void feature_options_type(feature_options *self, const char *text) {
     self->wishes = grow(self->wishes, count * sizeof *self->wishes);
     self->wish_names = grow((void *)self->wish_names, count * sizeof *self->wish_names);
     self->wish_names[count - 1] = copy_name(text, type);
-    self->wishes[count - 1] = (arrow_wish){.name = self->wish_names[count - 1],
-                                           .is_list = chosen == 0,
-                                           .is_text = chosen == 1};
+    self->wishes[count - 1] = (arrow_wish){
+        .name = self->wish_names[count - 1], .is_list = chosen == 0, .is_text = chosen == 1};
     self->wish_count = count;
 }
 

@@ -119,8 +119,10 @@ static const cli_option options[] = {
 
     {0, "Output", NULL, NULL},
     {OPT_FORMAT, "format", "FORMAT",
-     "of stdout: tfrecord (an Example per sample), npy (arrays of each feature of each batch), arrow "
-     "(an Arrow IPC stream: a record batch for each batch), raw (bare tensors back to back) or null "
+     "of stdout: tfrecord (an Example per sample), npy (arrays of each feature of each batch), "
+     "arrow "
+     "(an Arrow IPC stream: a record batch for each batch), raw (bare tensors back to back) or "
+     "null "
      "(count only) [default: tfrecord]"},
     {'b', "batch", "N", "samples per batch, for npy and arrow [default: 1; arrow: 64]"},
     {OPT_DROP_LAST, "drop-last", NULL, "leave out a last batch that is not full"},
@@ -153,7 +155,8 @@ static const cli_program self = {
     options,
     "npy: a message says which arrays follow, another one ends a whole stream; texts\n"
     "and rows of differing length are values and offsets (docs/streams.md,\n"
-    "examples/npy_stream.py). arrow: pyarrow.ipc.open_stream reads it. A reader that closes the pipe ends the program quietly.\n"
+    "examples/npy_stream.py). arrow: an IPC stream, as pyarrow.ipc.open_stream reads\n"
+    "it. A reader that closes the pipe ends the program quietly.\n"
     "Exit: 0 done, 1 failed, 2 usage, 3 data corrupt.\n"
     "\n"
     "Example: presto-load -b 32 -e 2 --shuffle full --format null photos-resized",

@@ -47,8 +47,8 @@ presto_status sink_new(const sink_options *options, sink **sink_out, presto_erro
     self->skip = options->skip;
     presto_status status = pieces_init(&self->out, options->fd, err);
     if (status >= 0 && options->format == SINK_ARROW)
-        status = arrow_stream_new(&self->out, options->wishes, options->wish_count, &self->arrow,
-                                  err);
+        status =
+            arrow_stream_new(&self->out, options->wishes, options->wish_count, &self->arrow, err);
     if (status >= 0)
         *sink_out = self;
     else
@@ -205,8 +205,9 @@ static presto_status add_array(sink *self, column *one, size_t slot, const prest
                            "feature '%s': dtype %s has no NumPy counterpart", one->name,
                            presto_dtype_name(tensor->spec.dtype));
     presto_status status = pieces_add(&self->out, one->headers[slot], header_bytes, err);
-    return status == PRESTO_OK ? pieces_add(&self->out, tensor->data, presto_tensor_bytes(tensor), err)
-                               : status;
+    return status == PRESTO_OK
+               ? pieces_add(&self->out, tensor->data, presto_tensor_bytes(tensor), err)
+               : status;
 }
 
 static presto_tensor list_of(const int64_t *numbers, int64_t count) {

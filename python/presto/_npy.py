@@ -80,7 +80,7 @@ class _Arrays:
     def _fill(self, array: Array) -> None:
         if array.nbytes == 0:
             return
-        room = memoryview(array.reshape(-1).view(np.uint8))
+        room = array.reshape(-1).view(np.uint8).data
         while len(room) > 0:
             if self._reads_into:
                 count = self.stream.readinto(room) or 0
@@ -147,8 +147,9 @@ class _Program:
         """What the exit code and the last message say."""
         if code < 0:
             return _fail("PRESTO_ERR_STOPPED", f"{self.name} was ended by signal {-code}")
-        said = next((line for line in reversed(self.lines) if line.startswith(f"{self.name}: ")), None)
-        text = f"{self.name} ended with {code}" if said is None else said
+        prefix = f"{self.name}: "
+        said = [line.removeprefix(prefix) for line in self.lines if line.startswith(prefix)][-2:]
+        text = prefix + "; ".join(said) if said else f"{self.name} ended with {code}"
         return _fail(_STATUS_OF_EXIT.get(code, ""), text)
 
 
@@ -350,7 +351,7 @@ def npy_stream(source: Any, *, skip: int | None = None) -> NpyStream:
         presto.CorruptError: what is read is no npy stream; or the program ended with 3, as its data is corrupt.
         presto.ArgumentError: the program ended with 2; or the stream begins at another sample than `skip`.
         presto.StoppedError: a signal ended the program.
-        presto.Error: it failed otherwise. The text is its last message.
+        presto.Error: it failed otherwise. The text is its last messages.
         presto.NotFoundError: there is no such program or file.
     """
     if skip is not None and skip < 0:

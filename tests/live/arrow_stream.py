@@ -10,6 +10,7 @@ import io
 import os
 import pathlib
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -97,7 +98,7 @@ class Arrow(Case):
             stored = self.load("-q", "-p", "npy", "--format", "arrow", source / f"{code.replace('?', 'b1')}.npy")
             column = read(stored)[0].column(0)
             self.assertEqual(column.type.value_type, pa.uint8() if code == "?" else pa.from_numpy_dtype(np.dtype(code)))
-            self.assertEqual(column.storage.flatten().to_pylist(), values.reshape(-1).tolist(), code)
+            self.assertEqual(column.flatten().to_pylist(), values.reshape(-1).tolist(), code)
         np.save(source / "c8.npy", np.ones(3, "c8"))
         self.assert_fails(run("presto-load", "-p", "npy", "--format", "arrow", source / "c8.npy"), 1, "no type for complex64")
 
@@ -203,10 +204,13 @@ class Arrow(Case):
                 self.assertTrue(all(0 <= a - aligned.ctypes.data < len(data) for a in addresses))
 
     def test_a_stream_cut_anywhere_is_not_taken_for_whole(self):
-        path = self.write_rows(self.make_rows(6, self.random))
-        data = self.arrow("-b", "3", "--features", "label,blob", path)
+        path = self.file_of(record({"label": int64_list([i]), "blob": bytes_list([b"x" * i])}) for i in range(6))
+        data = self.arrow("-b", "3", path)
         self.assertEqual(sum(b.num_rows for b in read(data)), 6)
-        for cut in range(len(data)):
+        # By the format a stream may end between two messages. presto-load ends no write there.
+        boundaries = [found.start() for found in re.finditer(rb"\xff\xff\xff\xff", data)][1:]
+        self.assertEqual(len(boundaries), 3)
+        for cut in set(range(len(data))) - set(boundaries):
             with self.assertRaises((pa.ArrowInvalid, OSError), msg=f"cut at {cut} of {len(data)}"):
                 read(data[:cut])
 

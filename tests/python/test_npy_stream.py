@@ -166,7 +166,7 @@ class NpyStream(PythonCase):
         with self.assertRaises(presto.TruncatedError):
             list(presto.npy_stream(["true"]))
         # A program that fails after the end.
-        with self.quiet(), self.assertRaisesRegex(presto.Error, "ended with 1"):
+        with self.assertRaisesRegex(presto.Error, "ended with 1"):
             list(presto.npy_stream(["sh", "-c", f"{TOOL} -q --format npy {self.stored}; exit 1"]))
 
     @contextlib.contextmanager
