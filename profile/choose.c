@@ -7,11 +7,21 @@
 
 #include <math.h>
 
+#define HEADROOM_MOST 10
+
+double presto__goal(const presto_sweep_limits *limits) {
+    return limits->target_samples_per_s * (1 + limits->headroom);
+}
+
 presto_status presto__limits_check(const presto_sweep_limits *limits, presto_error *err) {
     if (!(limits->target_samples_per_s >= 0) || !isfinite(limits->target_samples_per_s))
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "a target of %g samples/s: 0 or more are possible",
                            limits->target_samples_per_s);
+    if (!(limits->headroom >= 0 && limits->headroom <= HEADROOM_MOST))
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "a headroom of %g: 0 to %d are possible", limits->headroom,
+                           HEADROOM_MOST);
     if (!(limits->most_preparation_s >= 0))
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "at most %g s of preparation: 0 or more are possible",
@@ -58,35 +68,42 @@ static size_t choose_by_cost(const presto__contest *contest, bool *is_equal_out)
     return best;
 }
 
+presto__choice presto__choose_fastest(const presto__contest *contest, double *scores_out,
+                                      bool *is_equal_out) {
+    presto__contest fastest = *contest;
+    fastest.weights = (presto_weights){0, 0, 1};
+    presto__choice choice = {.first = presto__score(&fastest, scores_out)};
+    presto__score_equals(&fastest, scores_out, choice.first, is_equal_out);
+    choice.best = presto__score_cheapest(&fastest, is_equal_out);
+    return choice;
+}
+
 presto__choice presto__choose(presto__merit *merits, const presto__contest *contest,
                               const presto_sweep_limits *limits, double *scores_out,
                               bool *is_equal_out) {
-    double target = limits->target_samples_per_s;
+    double goal = presto__goal(limits);
     bool has_limits = limits->most_stored_bytes > 0 || limits->most_preparation_s > 0;
-    presto__choice choice = {.verdict =
-                                 has_limits || target > 0 ? PRESTO_SWEEP_KEEPS : PRESTO_SWEEP_FREE};
+    presto_sweep_verdict verdict = has_limits || goal > 0 ? PRESTO_SWEEP_KEEPS : PRESTO_SWEEP_FREE;
     if (has_limits && !apply_limits(merits, contest->count, limits))
-        choice.verdict = PRESTO_SWEEP_EXCEEDS;
-    choice.first = presto__score(contest, scores_out);
+        verdict = PRESTO_SWEEP_EXCEEDS;
+    presto__choice choice = {.verdict = verdict, .first = presto__score(contest, scores_out)};
+    bool may_miss = goal > 0 && verdict == PRESTO_SWEEP_KEEPS;
     if (contest->by_cost) {
         choice.first = choice.best = choose_by_cost(contest, is_equal_out);
-        if (choice.verdict == PRESTO_SWEEP_KEEPS &&
-            presto__merit_slowest_rate(&contest->merits[choice.best]) < target)
+        if (may_miss && presto__merit_slowest_rate(&contest->merits[choice.best]) < goal)
             choice.verdict = PRESTO_SWEEP_MISSES;
         return choice;
     }
-    if (target > 0 && mark_reaching(contest, target, is_equal_out) > 0) {
+    if (goal > 0 && mark_reaching(contest, goal, is_equal_out) > 0) {
         choice.best = presto__score_cheapest(contest, is_equal_out);
         return choice;
     }
-    presto__contest fastest = *contest;
-    if (target > 0) {
-        fastest.weights = (presto_weights){0, 0, 1};
-        choice.first = presto__score(&fastest, scores_out);
-        if (choice.verdict == PRESTO_SWEEP_KEEPS)
-            choice.verdict = PRESTO_SWEEP_MISSES;
+    if (goal > 0) {
+        choice = presto__choose_fastest(contest, scores_out, is_equal_out);
+        choice.verdict = may_miss ? PRESTO_SWEEP_MISSES : verdict;
+        return choice;
     }
-    presto__score_equals(&fastest, scores_out, choice.first, is_equal_out);
-    choice.best = presto__score_cheapest(&fastest, is_equal_out);
+    presto__score_equals(contest, scores_out, choice.first, is_equal_out);
+    choice.best = presto__score_cheapest(contest, is_equal_out);
     return choice;
 }

@@ -169,6 +169,19 @@ presto_status presto__journal_add_run(presto__journal *journal, size_t i,
     return write_line(journal, object, failed, err);
 }
 
+presto_status presto__journal_add_lap(presto__journal *journal, size_t i,
+                                      const presto__trial *trial, presto_error *err) {
+    if (journal == NULL)
+        return PRESTO_OK;
+    const presto__lap *last = &trial->laps[trial->lap_count - 1];
+    bool failed = false;
+    json_t *object = json_object();
+    put(&failed, object, "strategy", count_value(i));
+    put(&failed, object, "round", count_value(last->round));
+    put(&failed, object, "samples_per_s", number_value(last->samples_per_s));
+    return write_line(journal, object, failed, err);
+}
+
 /* ---- reading: whoever wrote the file, nothing in it does more harm than wrong figures ---- */
 
 /* Where a value is read, for messages. */
@@ -297,6 +310,16 @@ static presto_status read_preparation(const reader *in, const json_t *object,
     return PRESTO_OK;
 }
 
+static presto_status read_lap(const reader *in, const json_t *object, presto__trial *trial) {
+    static const number_field rate = {"samples_per_s", 0, false};
+    presto__lap lap;
+    PRESTO_TRY(read_count(in, object, "round", &lap.round));
+    PRESTO_TRY(read_number(in, object, &rate, &lap.samples_per_s));
+    if (trial->lap_count > 0 && trial->laps[trial->lap_count - 1].round >= lap.round)
+        return fail_line(in, "round", "is not behind the one before it");
+    return presto__trial_add_lap(trial, lap, in->err);
+}
+
 static presto_status read_head(const reader *in, const json_t *object) {
     const char *sweep = json_string_value(json_object_get(object, "sweep"));
     uint64_t schema;
@@ -327,6 +350,8 @@ static presto_status read_line(const reader *in, presto_span line) {
             status = fail_line(in, "strategy", "is none of the sweep's");
         else if (json_object_get(object, "cold") != NULL)
             status = read_run(in, object, &in->request->trials[i]);
+        else if (json_object_get(object, "round") != NULL)
+            status = read_lap(in, object, &in->request->trials[i]);
         else
             status = read_preparation(in, object, &in->request->trials[i]);
     }

@@ -42,6 +42,9 @@ presto_status presto__journal_add_preparation(presto__journal *journal, size_t i
 /** Note the last run of trial i: its cold epochs and its cached ones. */
 presto_status presto__journal_add_run(presto__journal *journal, size_t i,
                                       const presto__trial *trial, presto_error *err);
+/** Note the last lap of trial i. */
+presto_status presto__journal_add_lap(presto__journal *journal, size_t i,
+                                      const presto__trial *trial, presto_error *err);
 /** Removes the file if nothing was noted in it. */
 void presto__journal_close(presto__journal *journal);
 

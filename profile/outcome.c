@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The results of a sweep, and which strategy is the best for given weights. */
-#include "profile_internal.h"
+#include "sure_internal.h"
 
+#include <math.h>
 #include <stdlib.h>
+
+#define RUNNERS_UP_MOST 10
 
 size_t presto_sweep_result_count(const presto_sweep *sweep) {
     return sweep->trial_count;
@@ -48,42 +51,87 @@ const char *presto_sweep_load_command(const presto_sweep *sweep) {
     return (const char *)sweep->load_command.data;
 }
 
-presto_status presto_sweep_score(presto_sweep *sweep, const presto_weights *weights,
-                                 presto_error *err) {
-    PRESTO_TRY(presto__weights_check(weights, err));
+const presto_sweep_confidence *presto_sweep_get_confidence(const presto_sweep *sweep) {
+    return &sweep->confidence;
+}
+
+/* Is a before b in the order of scores, or of costs? */
+static bool precedes(const presto_sweep *sweep, size_t a, size_t b) {
+    const presto_strategy_result *one = &sweep->trials[a].result;
+    const presto_strategy_result *other = &sweep->trials[b].result;
+    if (isfinite(one->cost) && one->cost != other->cost)
+        return one->cost < other->cost;
+    if (one->score != other->score)
+        return one->score > other->score;
+    return a < b;
+}
+
+size_t presto_sweep_runner_up(const presto_sweep *sweep, size_t i) {
+    size_t last = SIZE_MAX;
+    if (i >= RUNNERS_UP_MOST)
+        return SIZE_MAX;
+    for (size_t n = 0; n <= i; n++) {
+        size_t next = SIZE_MAX;
+        for (size_t k = 0; k < sweep->trial_count; k++) {
+            if (k == sweep->best || isnan(sweep->trials[k].result.score) ||
+                (last != SIZE_MAX && !precedes(sweep, last, k)))
+                continue;
+            if (next == SIZE_MAX || precedes(sweep, k, next))
+                next = k;
+        }
+        if (next == SIZE_MAX)
+            return SIZE_MAX;
+        last = next;
+    }
+    return last;
+}
+
+static void take_choice(presto_sweep *sweep, const presto__ballot *ballot) {
+    sweep->first = ballot->choice.first;
+    sweep->best = ballot->choice.best;
+    sweep->verdict = ballot->choice.verdict;
+    for (size_t i = 0; i < sweep->trial_count; i++) {
+        sweep->trials[i].result.score = ballot->scores[i];
+        sweep->trials[i].result.is_equal = ballot->is_equal[i];
+    }
+}
+
+presto_status presto__decide(presto_sweep *sweep, presto_error *err) {
     size_t count = sweep->trial_count;
     presto__merit *merits = calloc(count, sizeof *merits);
-    double *scores = calloc(count, sizeof *scores);
-    bool *is_equal = calloc(count, sizeof *is_equal);
+    presto__ballot ballot = {.scores = calloc(count, sizeof *ballot.scores),
+                             .is_equal = calloc(2 * count, sizeof *ballot.is_equal)};
     presto_status status = PRESTO_OK;
-    if (merits == NULL || scores == NULL || is_equal == NULL) {
+    if (merits == NULL || ballot.scores == NULL || ballot.is_equal == NULL) {
         status = presto_fail_memory(err, count * sizeof *merits);
         goto out;
     }
+    ballot.scratch = ballot.is_equal + count;
     for (size_t i = 0; i < count; i++) {
         merits[i] = presto__merit_of(&sweep->trials[i].result);
         merits[i].cost = presto__cost_of(sweep, &sweep->trials[i].result);
         sweep->trials[i].result.cost = merits[i].cost.median;
     }
-    const presto__contest contest = {merits, count, *weights, presto__prices_given(&sweep->prices)};
-    presto__choice choice = presto__choose(merits, &contest, &sweep->limits, scores, is_equal);
-    sweep->first = choice.first;
-    sweep->best = choice.best;
-    sweep->verdict = choice.verdict;
-    sweep->weights = *weights;
-    for (size_t i = 0; i < count; i++) {
-        sweep->trials[i].result.score = scores[i];
-        sweep->trials[i].result.is_equal = is_equal[i];
-    }
-    sweep->reason.bytes = sweep->write_command.bytes = sweep->load_command.bytes = 0;
-    status = presto__reason(sweep, &sweep->reason, err);
-    if (status == PRESTO_OK)
-        status = presto__write_command(sweep, &sweep->write_command, err);
-    if (status == PRESTO_OK)
-        status = presto__load_command(sweep, &sweep->load_command, err);
+    const presto__contest contest = {merits, count, sweep->weights,
+                                     presto__prices_given(&sweep->prices)};
+    ballot.choice =
+        presto__choose(merits, &contest, &sweep->limits, ballot.scores, ballot.is_equal);
+    presto__judge(sweep, &contest, &ballot);
+    take_choice(sweep, &ballot);
 out:
-    free(is_equal);
-    free(scores);
+    free(ballot.is_equal);
+    free(ballot.scores);
     free(merits);
     return status;
+}
+
+presto_status presto_sweep_score(presto_sweep *sweep, const presto_weights *weights,
+                                 presto_error *err) {
+    PRESTO_TRY(presto__weights_check(weights, err));
+    sweep->weights = *weights;
+    PRESTO_TRY(presto__decide(sweep, err));
+    sweep->reason.bytes = sweep->write_command.bytes = sweep->load_command.bytes = 0;
+    PRESTO_TRY(presto__reason(sweep, &sweep->reason, err));
+    PRESTO_TRY(presto__write_command(sweep, &sweep->write_command, err));
+    return presto__load_command(sweep, &sweep->load_command, err);
 }

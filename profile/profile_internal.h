@@ -47,6 +47,17 @@ char *presto__strategy_format(const presto_strategy *strategy, char *text_out, s
 
 /* ---- the sweep itself (sweep.c) ---- */
 
+/** Strategies that are measured again at most. */
+#define PRESTO__CONTENDERS_MOST 6
+
+/** What strategies are compared by when they take turns. */
+typedef enum presto__matter {
+    PRESTO__BY_SCORE,
+    PRESTO__BY_RATE, /* no strategy reaches the target: which is nearest? */
+    PRESTO__BY_COST,
+    PRESTO__BY_TARGET,
+} presto__matter;
+
 /** The options that outlive the run. All texts owned. */
 struct presto_sweep {
     presto__space space;
@@ -77,6 +88,12 @@ struct presto_sweep {
     bool is_stopped;          /* before all was measured */
     size_t best;              /* the recommended one */
     size_t first;             /* the one with the best score */
+    double decide_s;
+    double race_s;   /* that rounds have taken */
+    uint64_t rounds; /* so many, the last of which has this number */
+    presto__matter matter;
+    presto_sweep_confidence confidence;
+    presto_sweep_rival rivals[PRESTO__CONTENDERS_MOST];
     presto_buffer reason, write_command, load_command;
     char **notes;
     size_t note_count;
@@ -178,6 +195,11 @@ presto__choice presto__choose(presto__merit *merits, const presto__contest *cont
                               const presto_sweep_limits *limits, double *scores_out,
                               bool *is_equal_out);
 presto_status presto__limits_check(const presto_sweep_limits *limits, presto_error *err);
+/** The rate that reaches the target: with its headroom. */
+double presto__goal(const presto_sweep_limits *limits);
+/** As presto__choose does if no strategy reaches the target. */
+presto__choice presto__choose_fastest(const presto__contest *contest, double *scores_out,
+                                      bool *is_equal_out);
 
 /* ---- reason.c ---- */
 

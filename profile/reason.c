@@ -4,7 +4,7 @@
  * work that it saves, how it stands to the target, and which strategies are as good within the
  * spread of the runs.
  */
-#include "profile_internal.h"
+#include "sure_internal.h"
 
 #include <math.h>
 
@@ -387,7 +387,8 @@ presto_status presto__reason(const presto_sweep *sweep, presto_buffer *text_out,
             "storage and %g for throughput.",
             best->score, weights->preparation + weights->storage + weights->throughput,
             weights->preparation, weights->storage, weights->throughput));
-    if (!has_target && !by_cost)
+    if (!has_target && !by_cost && !presto__has_rounds(sweep))
         PRESTO_TRY(add_equals(sweep, text_out, err));
+    PRESTO_TRY(presto__reason_sure(sweep, text_out, err));
     return add_tensorflow(&best->strategy, text_out, err);
 }

@@ -4,12 +4,10 @@
  * more, with the figures of every run. Units are in the names. Unknown values are empty fields, or
  * null.
  */
-#include "profile_internal.h"
+#include "json_internal.h"
 
-#include <presto/text.h>
 #include <presto/version.h>
 
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -160,44 +158,10 @@ presto_status presto__results_csv(const presto_sweep *sweep, presto_buffer *text
 }
 
 /* ---- JSON ---- */
-/* Jansson's _new functions take NULL as a failure of the call that made the value, so one check
- * at the end is enough. */
-
-typedef struct json_builder {
-    bool failed;
-} json_builder;
-
-static void put(json_builder *builder, json_t *object, const char *name, json_t *value) {
-    if (json_object_set_new(object, name, value) != 0)
-        builder->failed = true;
-}
-
-static void append(json_builder *builder, json_t *array, json_t *value) {
-    if (json_array_append_new(array, value) != 0)
-        builder->failed = true;
-}
-
-static json_t *number(double value) {
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
-static json_t *whole(uint64_t value) {
-    return json_integer((json_int_t)value);
-}
 
 /* As in dataset.json: text, if JSON readers would not keep all digits. */
 static json_t *seed_value(uint64_t seed) {
     return seed <= INT64_MAX ? whole(seed) : json_sprintf("%ju", (uintmax_t)seed);
-}
-
-/* Paths may be any bytes. */
-static json_t *text_value(const char *text) {
-    if (text == NULL)
-        return json_null();
-    char *encoded = presto_text_encode(presto_span_of_text(text));
-    json_t *value = encoded == NULL ? NULL : json_string(encoded);
-    free(encoded);
-    return value;
 }
 
 static json_t *spread_value(json_builder *builder, presto_spread spread) {
@@ -373,6 +337,8 @@ static json_t *options_value(json_builder *builder, const presto_sweep *sweep) {
     put(builder, object, "weights", weights);
     const presto_sweep_limits *limits = &sweep->limits;
     put(builder, object, "target_samples_per_s", limit_value(limits->target_samples_per_s));
+    put(builder, object, "headroom", number(limits->headroom));
+    put(builder, object, "decide_s", number(sweep->decide_s));
     put(builder, object, "most_stored_bytes", limit_value((double)limits->most_stored_bytes));
     put(builder, object, "most_preparation_s", limit_value(limits->most_preparation_s));
     const presto_sweep_prices *prices = &sweep->prices;
@@ -404,6 +370,10 @@ static json_t *recommendation_value(json_builder *builder, const presto_sweep *s
     put_strategy(builder, object, &sweep->trials[sweep->best].result.strategy);
     static const char *const verdicts[] = {"no limits", "keeps", "misses target", "exceeds limits"};
     put(builder, object, "limits", text_value(verdicts[sweep->verdict]));
+    json_t *next = json_array();
+    for (size_t i = 0, at; (at = presto_sweep_runner_up(sweep, i)) != SIZE_MAX; i++)
+        append(builder, next, whole(at));
+    put(builder, object, "runners_up", next);
     put(builder, object, "reason", text_value(presto_sweep_reason(sweep)));
     put(builder, object, "write_command", text_value(presto_sweep_write_command(sweep)));
     put(builder, object, "load_command", text_value(presto_sweep_load_command(sweep)));
@@ -422,6 +392,7 @@ static json_t *sweep_value(json_builder *builder, const presto_sweep *sweep) {
     put(builder, object, "source", source_value(builder, sweep));
     put(builder, object, "options", options_value(builder, sweep));
     put(builder, object, "recommendation", recommendation_value(builder, sweep));
+    put(builder, object, "confidence", presto__confidence_value(builder, sweep));
     put(builder, object, "notes", texts_value(builder, sweep->notes, sweep->note_count));
     json_t *results = json_array();
     for (size_t i = 0; i < sweep->trial_count; i++)

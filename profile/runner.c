@@ -329,7 +329,8 @@ static presto_status measure_cached(const load *what, const presto__epochs *cold
     return PRESTO_OK;
 }
 
-static presto_status measure_run(const load *what, presto__trial *trial, presto_error *err) {
+static presto_status measure_run(const load *what, void *into, presto_error *err) {
+    presto__trial *trial = into;
     presto__epochs cold = {0};
     presto__epochs cached = {0};
     presto_status status = measure_cold(what, &cold, err);
@@ -345,11 +346,15 @@ static presto_status measure_run(const load *what, presto__trial *trial, presto_
     return PRESTO_OK;
 }
 
-presto_status presto__trial_load(presto__runner *runner, presto__trial *trial, presto_error *err) {
+typedef presto_status (*measure_fn)(const load *what, void *into, presto_error *err);
+
+/* Opens what the strategy reads, and measures. */
+static presto_status measure_strategy(presto__runner *runner, presto__trial *trial,
+                                      measure_fn measure, void *into, presto_error *err) {
     const presto_strategy *strategy = &trial->result.strategy;
     if (strategy->codec == NULL) {
         const load as_it_is = {runner, strategy, runner->source, runner->plan};
-        return measure_run(&as_it_is, trial, err);
+        return measure(&as_it_is, into, err);
     }
     const char *paths[] = {trial->dir};
     presto_stream_options options;
@@ -360,7 +365,27 @@ presto_status presto__trial_load(presto__runner *runner, presto__trial *trial, p
     presto_stream stream = {0};
     PRESTO_TRY(presto_stream_open(paths, 1, &options, &stream, err));
     const load stored = {runner, strategy, stream.source, stream.plan};
-    presto_status status = measure_run(&stored, trial, err);
+    presto_status status = measure(&stored, into, err);
     presto_stream_close(&stream);
     return status;
+}
+
+presto_status presto__trial_load(presto__runner *runner, presto__trial *trial, presto_error *err) {
+    return measure_strategy(runner, trial, measure_run, trial, err);
+}
+
+static presto_status measure_lap(const load *what, void *into, presto_error *err) {
+    presto__epochs cold = {0};
+    presto_status status = measure_cold(what, &cold, err);
+    if (status == PRESTO_OK)
+        *(double *)into = (double)cold.samples / fmax(cold.measure.wall_s, 1e-9);
+    free(cold.costs);
+    return status;
+}
+
+presto_status presto__trial_lap(presto__runner *runner, presto__trial *trial, uint64_t round,
+                                presto_error *err) {
+    presto__lap lap = {.round = round};
+    PRESTO_TRY(measure_strategy(runner, trial, measure_lap, &lap.samples_per_s, err));
+    return presto__trial_add_lap(trial, lap, err);
 }

@@ -17,9 +17,9 @@
  * not make its strategy equal to much slower ones. */
 #define SPREAD_MOST 0.1
 /* Needs that differ by less than this count as equal: neither the last thousandth of a codec
- * decides, nor the variation of one conversion's time. */
+ * decides, nor the variation of one conversion's time, which is often measured once. */
 #define SAME_STORAGE 0.01
-#define SAME_PREPARATION 0.1
+#define SAME_PREPARATION 0.33
 
 presto_status presto__weights_check(const presto_weights *weights, presto_error *err) {
     const double values[] = {weights->preparation, weights->storage, weights->throughput};

@@ -8,7 +8,7 @@
 #include "../base/clock_internal.h"
 #include "../base/digest_internal.h"
 #include "../base/options_internal.h"
-#include "profile_internal.h"
+#include "sure_internal.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -19,6 +19,7 @@
 #define RUNS_MOST 1000
 #define RUN_S_MOST 3600
 #define COLD_EPOCHS_MOST 1000
+#define DECIDE_S_MOST 86400
 #define DEFAULT_WORK_BYTES ((uint64_t)4 << 30)
 
 void presto_sweep_options_init(presto_sweep_options *options, size_t struct_bytes) {
@@ -31,8 +32,10 @@ void presto_sweep_options_init(presto_sweep_options *options, size_t struct_byte
         .batch_samples = 32,
         .weights = {0, 0, 1},
         .work_bytes = DEFAULT_WORK_BYTES,
+        .limits = {.headroom = 0.1},
         .prices = {.months = 1},
         .errors = {.skip_limit = UINT64_MAX, .skip_fraction = 1},
+        .decide_s = 30,
     };
     presto__options_give(options, struct_bytes, &defaults, sizeof defaults);
 }
@@ -57,6 +60,10 @@ static presto_status check_options(const presto_sweep_options *options, presto_e
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "%u cold epochs a run: 1 to %d are possible", options->cold_epochs,
                            COLD_EPOCHS_MOST);
+    if (!(options->decide_s >= 0 && options->decide_s <= DECIDE_S_MOST))
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "%g s to decide: 0 to %d are possible", options->decide_s,
+                           DECIDE_S_MOST);
     if (options->pipeline_name != NULL)
         PRESTO_TRY(presto__strategy_check_pipeline(options->pipeline_name, err));
     if (options->batch_samples < 1)
@@ -178,7 +185,8 @@ static presto_status measure_wave(presto_sweep *sweep, presto__runner *runner, w
     }
     for (size_t i = over.first; i < over.last; i++) {
         presto__trial *trial = &sweep->trials[i];
-        presto__trial_remove(trial);
+        if (over.last < sweep->trial_count) /* those of the last wave may be measured again */
+            presto__trial_remove(trial);
         if (!is_alive(trial))
             continue;
         PRESTO_TRY(presto__trial_summarize(runner, trial, err));
@@ -201,7 +209,7 @@ static presto_status run_all(presto_sweep *sweep, presto__runner *runner, presto
     }
     for (size_t i = 0; i < sweep->trial_count; i++)
         if (is_alive(&sweep->trials[i]))
-            return PRESTO_OK;
+            return presto__race(sweep, runner, err);
     if (err != NULL)
         *err = sweep->trials[0].result.failure;
     return sweep->trials[0].result.failure.status;
@@ -244,8 +252,12 @@ static presto_status open_journal(presto_sweep *sweep, presto__runner *runner,
                                        .preparation_runs = options->preparation_runs};
     identify(sweep, runner, options, request.sweep);
     PRESTO_TRY(presto__journal_open(&request, &sweep->journal, err));
-    for (size_t i = 0; i < sweep->trial_count; i++)
-        runner->done += trials_done(&sweep->trials[i]);
+    for (size_t i = 0; i < sweep->trial_count; i++) {
+        const presto__trial *trial = &sweep->trials[i];
+        runner->done += trials_done(trial);
+        if (trial->lap_count > 0 && trial->laps[trial->lap_count - 1].round > sweep->rounds)
+            sweep->rounds = trial->laps[trial->lap_count - 1].round;
+    }
     return PRESTO_OK;
 }
 
@@ -322,6 +334,7 @@ static presto_status keep_input(presto_sweep *sweep, const char *const *paths, s
     sweep->weights = options->weights;
     sweep->limits = options->limits;
     sweep->prices = options->prices;
+    sweep->decide_s = options->decide_s;
     return PRESTO_OK;
 }
 
@@ -354,6 +367,16 @@ static presto_status note_skipped(presto_sweep *sweep, const presto__runner *run
                             runner->skipped > 1 ? ", ..." : "");
 }
 
+static void keep_facts(presto_sweep *sweep, const presto__runner *runner) {
+    presto__machine_facts(runner->work_dir, &sweep->facts);
+    sweep->facts.samples = runner->samples;
+    sweep->facts.sample_bytes = runner->sample_bytes;
+    sweep->facts.source_samples = runner->source_samples;
+    sweep->facts.source_bytes = runner->source_bytes;
+    sweep->facts.batch_samples = runner->batch_samples;
+    sweep->is_spread = runner->sample_paths != NULL && presto__sample_can_spread(runner->pipeline);
+}
+
 static presto_status run(presto_sweep *sweep, const char *const *paths, size_t path_count,
                          const presto_sweep_options *options, presto_error *err) {
     uint64_t start_ns = presto__clock_ns();
@@ -362,7 +385,7 @@ static presto_status run(presto_sweep *sweep, const char *const *paths, size_t p
         runner.total += trials_of(options, &sweep->trials[i]);
     presto_status status = presto__runner_init(&runner, paths, path_count, options, err);
     if (status == PRESTO_OK) {
-        presto__machine_facts(runner.work_dir, &sweep->facts);
+        keep_facts(sweep, &runner);
         status = open_journal(sweep, &runner, options, err);
     }
     if (status == PRESTO_OK)
@@ -372,16 +395,10 @@ static presto_status run(presto_sweep *sweep, const char *const *paths, size_t p
         presto_status kept = keep_measured(sweep, &runner, &sweep->is_stopped, &why);
         status = kept == PRESTO_OK && sweep->is_stopped ? PRESTO_OK : status;
     }
-    sweep->facts.samples = runner.samples;
-    sweep->facts.sample_bytes = runner.sample_bytes;
-    sweep->facts.source_samples = runner.source_samples;
     for (size_t i = 0; i < runner.note_count && status == PRESTO_OK; i++)
         status = presto__add_note(sweep, err, "%s", runner.notes[i]);
     if (runner.skipped > 0 && status == PRESTO_OK)
         status = note_skipped(sweep, &runner, err);
-    sweep->facts.source_bytes = runner.source_bytes;
-    sweep->facts.batch_samples = runner.batch_samples;
-    sweep->is_spread = runner.sample_paths != NULL && presto__sample_can_spread(runner.pipeline);
     presto__runner_done(&runner);
     sweep->facts.elapsed_s = (double)(presto__clock_ns() - start_ns) * 1e-9;
     return status;

@@ -23,6 +23,16 @@ void presto__trial_done(presto__trial *trial) {
     free(trial->cold);
     free(trial->cached);
     free(trial->preparations);
+    free(trial->laps);
+}
+
+presto_status presto__trial_add_lap(presto__trial *trial, presto__lap lap, presto_error *err) {
+    presto__lap *laps = realloc(trial->laps, (trial->lap_count + 1) * sizeof *laps);
+    if (laps == NULL)
+        return presto_fail_memory(err, (trial->lap_count + 1) * sizeof *laps);
+    trial->laps = laps;
+    laps[trial->lap_count++] = lap;
+    return PRESTO_OK;
 }
 
 presto_status presto__runner_report(presto__runner *runner, const presto_strategy *strategy,

@@ -161,6 +161,12 @@ typedef struct presto__epochs {
     double worker_wait_s, consumer_wait_s;
 } presto__epochs;
 
+/** A cold run in a round of the race: all of a round are measured one after another. */
+typedef struct presto__lap {
+    uint64_t round;
+    double samples_per_s;
+} presto__lap;
+
 /** All that is known of one strategy. */
 typedef struct presto__trial {
     presto_strategy_result result;
@@ -171,6 +177,9 @@ typedef struct presto__trial {
     presto__epochs *cold, *cached;
     size_t cold_count, cached_count;
     presto__moments record_bytes; /* of the stored records with their framing */
+    presto__lap *laps;            /* by round */
+    size_t lap_count;
+    double rate_added; /* what other weights than that of throughput are worth (judge.c) */
 } presto__trial;
 
 static inline double presto__seconds(uint64_t ns) {
@@ -222,6 +231,10 @@ presto_status presto__trial_prepare(presto__runner *runner, presto__trial *trial
                                     presto_error *err);
 /** One run: cold epochs, then cached ones. */
 presto_status presto__trial_load(presto__runner *runner, presto__trial *trial, presto_error *err);
+/** The cold epochs of one run. Its dataset must be there. */
+presto_status presto__trial_lap(presto__runner *runner, presto__trial *trial, uint64_t round,
+                                presto_error *err);
+presto_status presto__trial_add_lap(presto__trial *trial, presto__lap lap, presto_error *err);
 /** Remove the trial's dataset. */
 void presto__trial_remove(presto__trial *trial);
 /** Fill in trial->result from what was measured. */

@@ -30,6 +30,7 @@ enum {
     OPT_SAMPLES,
     OPT_RUNS,
     OPT_RUN_TIME,
+    OPT_DECIDE_TIME,
     OPT_SET,
     OPT_PLUGIN,
     OPT_FROM,
@@ -79,6 +80,9 @@ static const cli_option options[] = {
     {OPT_RUN_TIME, "run-time", "SECONDS",
      "a run's cold epochs are repeated, 12 at most, until they last so long together, and so are "
      "its cached ones [default: 0.25]"},
+    {OPT_DECIDE_TIME, "decide-time", "SECONDS",
+     "the strategies near the best take turns with more runs until it is decided which one is "
+     "recommended, at most so long [default: 30]"},
     {'b', "batch", "N", "samples per batch [default: 32]"},
     {OPT_MEASURE, "measure", NULL, "run every strategy (the only mode in this build)"},
     {OPT_SEED, "seed", "S", "of shuffling and random steps [default: 0]"},
@@ -91,9 +95,9 @@ static const cli_option options[] = {
     {0, "Choosing", NULL, NULL},
     {OPT_WEIGHTS, "weights", "P,S,T",
      "what preparation time, storage and throughput count [default: 0,0,1]"},
-    {OPT_TARGET, "target", "RATE",
+    {OPT_TARGET, "target", "RATE[+P%]",
      "samples per second that the training takes: recommend what needs least of the strategies "
-     "that deliver so many in each cold run; instead of --weights"},
+     "that deliver so many and P % more in each cold run; instead of --weights [default: +10%]"},
     {OPT_MAX_STORAGE, "max-storage", "BYTES",
      "recommend only what stores at most so much: 500MiB, 2TiB"},
     {OPT_MAX_PREPARATION, "max-preparation", "SECONDS",
@@ -189,6 +193,30 @@ static double parse_with_unit(const char *option, const char *text, const char *
     return value;
 }
 
+/* "500/s+20%": the rate, and by how much it must be exceeded. */
+static void parse_target(presto_sweep_limits *limits, const char *text) {
+    char rate[64];
+    const char *plus = strrchr(text, '+');
+    size_t length = plus != NULL && plus > text ? (size_t)(plus - text) : strlen(text);
+    bool has_headroom = text[length] == '+' && text[strlen(text) - 1] == '%';
+    if (!has_headroom)
+        length = strlen(text);
+    if (length >= sizeof rate)
+        cli_usage("--target: '%s' is no rate", text);
+    memcpy(rate, text, length);
+    rate[length] = '\0';
+    limits->target_samples_per_s = parse_with_unit("--target", rate, "/s");
+    if (!has_headroom)
+        return;
+    char part[64];
+    size_t digits = strlen(plus) - 2;
+    if (digits >= sizeof part)
+        cli_usage("--target: '%s' is no part of a rate", plus);
+    memcpy(part, plus + 1, digits);
+    part[digits] = '\0';
+    limits->headroom = cli_fraction("--target", part, 0, 1000) / 100;
+}
+
 static void parse_on_error(presto_loader_errors *errors, const char *text) {
     cli_on_error policy = cli_parse_on_error("--on-error", text);
     errors->policy = policy.policy;
@@ -209,7 +237,7 @@ static bool parse_choosing(presto_sweep_options *o, int id, const char *text) {
     presto_sweep_prices *prices = &o->prices;
     switch (id) {
     case OPT_TARGET:
-        o->limits.target_samples_per_s = parse_with_unit("--target", text, "/s");
+        parse_target(&o->limits, text);
         return true;
     case OPT_MAX_STORAGE:
         o->limits.most_stored_bytes = cli_size("--max-storage", text, 1);
@@ -280,6 +308,9 @@ static void parse_option(sweep_job *s, int id, const char *text) {
         break;
     case OPT_RUN_TIME:
         o->run_s = cli_fraction("--run-time", text, 0, 3600);
+        break;
+    case OPT_DECIDE_TIME:
+        o->decide_s = cli_fraction("--decide-time", text, 0, 86400);
         break;
     case 'b':
         o->batch_samples = (size_t)cli_number("--batch", text, 1, UINT32_MAX);
@@ -427,12 +458,15 @@ static int run(sweep_job *s, const presto_pipeline *pipeline, const char *const 
     cli_progress_end(&s->progress);
     (void)rmdir(s->work_dir); /* the sweep has removed its own files; others stay */
     bool is_stopped = status == PRESTO_ERR_STOPPED && sweep != NULL;
-    if (status >= 0 || is_stopped)
+    bool is_written = false;
+    if (status >= 0 || is_stopped) {
         status = presto_sweep_write(sweep, s->output, &err);
+        is_written = status >= 0;
+    }
+    if (sweep != NULL && (is_written || !s->json)) /* a full disk: the table still tells */
+        code = is_written && s->json ? print_results_json(s) : print_table(s, sweep);
     if (status < 0)
         code = fail(s, status, &err);
-    else
-        code = s->json ? print_results_json(s) : print_table(s, sweep);
     if (is_stopped) {
         cli_message("%s: stopped; the same command with --resume goes on from here", s->output);
         code = CLI_FAILED;

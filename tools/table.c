@@ -194,6 +194,51 @@ void table_print(const presto_sweep *sweep, unsigned runs) {
     print_failures(sweep);
 }
 
+/* What a ratio is called: above 1, below it, and about it. */
+typedef struct phrases {
+    const char *more, *less, *same;
+} phrases;
+
+/* "3 % slower", "2.40 times slower", "as fast". */
+static char *format_ratio(double ratio, phrases called, char text[PRESTO_TEXT_BYTES]) {
+    char factor[PRESTO_TEXT_BYTES];
+    double percent = fabs(100 * (ratio - 1));
+    if (!isfinite(ratio) || percent < 0.5)
+        snprintf(text, PRESTO_TEXT_BYTES, "%.24s", called.same);
+    else if (ratio >= 2)
+        snprintf(text, PRESTO_TEXT_BYTES, "%.12s times %.16s", presto_format_number(ratio, factor),
+                 called.more);
+    else
+        snprintf(text, PRESTO_TEXT_BYTES, "%.0f %% %.16s", percent,
+                 ratio > 1 ? called.more : called.less);
+    return text;
+}
+
+/* What else there is, and what would be gained and lost by it. */
+static void print_runners_up(const presto_sweep *sweep) {
+    static const phrases rates = {"slower", "faster", "as fast"};
+    static const phrases sizes = {"more", "less", "as much"};
+    const presto_strategy_result *best = presto_sweep_result(sweep, presto_sweep_best(sweep));
+    for (size_t i = 0, at; i < 3 && (at = presto_sweep_runner_up(sweep, i)) != SIZE_MAX; i++) {
+        const presto_strategy_result *next = presto_sweep_result(sweep, at);
+        double slower = best->cold.samples_per_s.median / next->cold.samples_per_s.median;
+        double larger = next->total_stored_bytes / best->total_stored_bytes;
+        char line[512], threads[PRESTO_TEXT_BYTES], rate[PRESTO_TEXT_BYTES];
+        char size[PRESTO_TEXT_BYTES], cost[PRESTO_TEXT_BYTES];
+        bool has_cost = isfinite(next->cost);
+        snprintf(line, sizeof line, "%s, %s, %s: %s, stores %s%s%s", next->strategy.split,
+                 codec_of(&next->strategy),
+                 presto_format_things(next->strategy.threads, "thread", threads),
+                 format_ratio(slower, rates, rate), format_ratio(larger, sizes, size),
+                 has_cost ? ", costs " : "",
+                 has_cost ? format_ratio(next->cost / best->cost, sizes, cost) : "");
+        if (i == 0)
+            puts("\nRunners-up:");
+        fputs("  ", stdout);
+        cli_print_wrapped(line, 2, 4);
+    }
+}
+
 void table_print_recommendation(const presto_sweep *sweep, const char *results_dir) {
     const presto_strategy *best = &presto_sweep_result(sweep, presto_sweep_best(sweep))->strategy;
     char text[PRESTO_TEXT_BYTES];
@@ -210,6 +255,7 @@ void table_print_recommendation(const presto_sweep *sweep, const char *results_d
         fputs("  Note:", stdout);
         cli_print_wrapped(presto_sweep_note(sweep, i), 7, 2);
     }
+    print_runners_up(sweep);
     puts("\nNext:");
     if (presto_sweep_write_command(sweep) != NULL)
         cli_put("  %s\n", presto_sweep_write_command(sweep));

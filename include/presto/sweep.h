@@ -31,7 +31,8 @@ typedef struct presto_sweep_limits {
                                     epochs deliver it in every run is the best, whatever the weights */
     uint64_t most_stored_bytes;  /* of the whole source */
     double most_preparation_s;   /* of the whole source */
-    uint64_t reserved[5];
+    double headroom;             /* deliver the target and this part more; 0..10. Default 0.1 */
+    uint64_t reserved[4];
 } presto_sweep_limits;
 
 /** What things cost, in any currency; all 0: money is no matter. */
@@ -104,8 +105,8 @@ typedef struct presto_strategy_result {
     presto_epoch_result cold;   /* page cache dropped before each epoch */
     presto_epoch_result cached; /* page cache warm */
     double score;               /* [0, sum of weights]; NaN if failed */
-    bool is_equal;              /* to the best score within the spread of the runs; with a target:
-                                   reaches it; with prices: its cost is within the best one's */
+    bool is_equal;              /* to the best score or cost as far as the runs tell; with a target:
+                                   reaches it */
     double cost;                /* by the prices; NaN without */
 } presto_strategy_result;
 
@@ -171,6 +172,9 @@ typedef struct presto_sweep_options {
     const char *const *plugins; /* that it was read with (presto_pipeline_options.plugins), for the
                                    command lines */
     size_t plugin_count;
+    /* At most so long are strategies that are near the best measured again, in rounds, until it is
+     * decided which one is recommended. 0: not at all. Default 30 */
+    double decide_s;
 } presto_sweep_options;
 
 PRESTO_API void presto_sweep_options_init(presto_sweep_options *options, size_t struct_bytes);
@@ -205,8 +209,8 @@ PRESTO_API void presto_sweep_free(presto_sweep *sweep);
 PRESTO_API size_t presto_sweep_result_count(const presto_sweep *sweep);
 PRESTO_API const presto_strategy_result *presto_sweep_result(const presto_sweep *sweep, size_t i);
 /**
- * Position of the recommended strategy: of those whose score equals the best within the spread of
- * their runs, the one that needs the least storage, then threads, then preparation.
+ * Position of the recommended strategy: of those whose score equals the best as far as the runs
+ * tell, the one that needs the least storage, then threads, then preparation.
  */
 PRESTO_API size_t presto_sweep_best(const presto_sweep *sweep);
 /** The prices it was chosen by. Owned by the sweep. */
@@ -224,6 +228,46 @@ PRESTO_API presto_status presto_sweep_score(presto_sweep *sweep, const presto_we
  * past the last.
  */
 PRESTO_API const char *presto_sweep_note(const presto_sweep *sweep, size_t i);
+
+/** How a rival stands to the leader: the one with the best score, or what costs least. */
+typedef enum presto_sweep_standing {
+    PRESTO_SWEEP_UNKNOWN = 0, /* the runs do not tell */
+    PRESTO_SWEEP_EQUAL = 1,   /* within `same` of it */
+    PRESTO_SWEEP_WORSE = 2,   /* by more than `same`; with a target: does not reach it */
+    PRESTO_SWEEP_REACHES = 3  /* with a target: it reaches it */
+} presto_sweep_standing;
+
+/** A strategy that was near enough to the best to be measured again. */
+typedef struct presto_sweep_rival {
+    size_t result; /* its position */
+    presto_sweep_standing standing;
+    uint64_t rounds; /* runs of it that were compared with those of the leader */
+    /* What it is worth over what the leader is worth, and the interval that holds the true value:
+     * of the rates; with several weights, of the rates that would give their scores by themselves;
+     * with prices, the leader's cost over its own; with a target, its rate over the target and
+     * headroom. NaN: unknown. */
+    double ratio, ratio_least, ratio_most;
+    uint64_t reserved[2];
+} presto_sweep_rival;
+
+/** How sure the recommendation is. */
+typedef struct presto_sweep_confidence {
+    bool is_decided;    /* repeated sweeps would recommend the same */
+    double same;        /* strategies that differ by less count as equal: 0.02 */
+    double error;       /* probability that it is called decided and is not: 0.05 at most */
+    size_t leader;      /* position; SIZE_MAX: the rivals are compared with the target */
+    size_t rival_count; /* without the leader */
+    const presto_sweep_rival *rivals;
+    size_t left_out; /* strategies about as near that were not measured again */
+    uint64_t rounds; /* in which they took turns */
+    double spent_s;
+    uint64_t reserved[4];
+} presto_sweep_confidence;
+/** Owned by the sweep until presto_sweep_score. */
+PRESTO_API const presto_sweep_confidence *presto_sweep_get_confidence(const presto_sweep *sweep);
+/** Position of the i-th best (i < 10) after the recommended one, by score or cost, of those that keep the
+ * limits; SIZE_MAX past the last. */
+PRESTO_API size_t presto_sweep_runner_up(const presto_sweep *sweep, size_t i);
 
 /** What was measured on what. Owned by the sweep. */
 typedef struct presto_sweep_facts {

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who was near enough to the best to be measured again, and what the rounds say about them.
+ *
+ * A rival is shown to be worse if it is worse by more than PRESTO__SAME for sure, and equal if the
+ * two differ by less for sure. Of those that are not worse, the one that needs least is
+ * recommended. The choice is decided if nothing that is not known yet could change it. So two
+ * sweeps that both call it decided recommend the same, but with the probability PRESTO__ERROR.
+ */
+#include "sure_internal.h"
+
+#include <math.h>
+
+/* Strategies may be the best if their fastest run is at most this much slower than the leader's
+ * median. One or two runs tell less than three. */
+#define NEAR 0.15
+#define NEAR_OF_FEW 0.25
+#define FEW_RUNS 3
+/* Of those beyond PRESTO__CONTENDERS_MOST, only the nearer ones cast doubt on the choice. */
+#define VERY_NEAR 0.05
+
+/* Logarithm of the smallest ratio that counts as equal. */
+static double same(void) {
+    return -log(1 - PRESTO__SAME);
+}
+
+/* ---- what a rate is worth ---- */
+
+/*
+ * By several weights, a strategy is worth the rate that would give its score by itself: its own
+ * rate and a part for preparation and storage, which does not vary between runs.
+ */
+static void find_worth(presto_sweep *sweep, const presto__contest *contest, const double *scores,
+                       presto__matter matter) {
+    bool by_score = matter == PRESTO__BY_SCORE && contest->weights.throughput > 0;
+    double least = INFINITY, most = 0;
+    for (size_t i = 0; i < contest->count; i++) {
+        if (!contest->merits[i].counts)
+            continue;
+        least = fmin(least, contest->merits[i].samples_per_s.median);
+        most = fmax(most, contest->merits[i].samples_per_s.median);
+    }
+    for (size_t i = 0; i < contest->count; i++) {
+        const presto__merit *merit = &contest->merits[i];
+        double added = 0;
+        if (by_score && merit->counts)
+            added = scores[i] * (most - least) / contest->weights.throughput -
+                    (merit->samples_per_s.median - least);
+        sweep->trials[i].rate_added = fmax(added, 0);
+    }
+    sweep->matter = matter;
+}
+
+/* The logarithm of what strategy i is worth at some rate. */
+static double worth(const presto_sweep *sweep, size_t i, double rate) {
+    const presto__trial *trial = &sweep->trials[i];
+    switch (sweep->matter) {
+    case PRESTO__BY_COST: {
+        presto__bill bill = presto__bill_at(sweep, &trial->result, rate);
+        return -log(fmax(bill.storage + bill.preparation + bill.training, 1e-300));
+    }
+    case PRESTO__BY_TARGET:
+        return log(fmax(rate, 1e-9) / presto__goal(&sweep->limits));
+    case PRESTO__BY_RATE:
+    case PRESTO__BY_SCORE:
+        break;
+    }
+    return log(fmax(rate + trial->rate_added, 1e-9));
+}
+
+/* ---- comparing by rounds ---- */
+
+static size_t differences(const presto_sweep *sweep, size_t a, size_t b,
+                          double values_out[PRESTO__VALUES_MOST]) {
+    const presto__trial *one = &sweep->trials[a];
+    const presto__trial *other = b == SIZE_MAX ? NULL : &sweep->trials[b];
+    size_t count = 0, k = 0;
+    for (size_t i = 0; i < one->lap_count && count < PRESTO__VALUES_MOST; i++) {
+        double value = worth(sweep, a, one->laps[i].samples_per_s);
+        while (other != NULL && k < other->lap_count && other->laps[k].round < one->laps[i].round)
+            k++;
+        if (other == NULL)
+            values_out[count++] = value;
+        else if (k < other->lap_count && other->laps[k].round == one->laps[i].round)
+            values_out[count++] = value - worth(sweep, b, other->laps[k].samples_per_s);
+    }
+    return count;
+}
+
+presto__interval presto__compare(const presto_sweep *sweep, size_t a, size_t b) {
+    double values[PRESTO__VALUES_MOST];
+    size_t count = differences(sweep, a, b, values);
+    /* Any of the contenders may turn out to lead: all pairs are compared. */
+    size_t contenders = sweep->confidence.rival_count + (sweep->confidence.leader != SIZE_MAX);
+    size_t comparisons = b == SIZE_MAX ? contenders : contenders * (contenders - 1) / 2;
+    return presto__interval_of(values, count, presto__error_share(comparisons));
+}
+
+/* ---- who contends ---- */
+
+static double near_to(const presto__merit *merit) {
+    return log(1 - (merit->samples_per_s.runs < FEW_RUNS ? NEAR_OF_FEW : NEAR));
+}
+
+static double median_worth(const presto_sweep *sweep, size_t i) {
+    return worth(sweep, i, sweep->trials[i].result.cold.samples_per_s.median);
+}
+
+static void begin(presto_sweep *sweep, size_t leader) {
+    sweep->confidence = (presto_sweep_confidence){.same = PRESTO__SAME,
+                                                  .error = PRESTO__ERROR,
+                                                  .leader = leader,
+                                                  .rivals = sweep->rivals,
+                                                  .rounds = sweep->rounds,
+                                                  .spent_s = sweep->race_s};
+}
+
+static void add_rival(presto_sweep *sweep, size_t i) {
+    sweep->rivals[sweep->confidence.rival_count++] =
+        (presto_sweep_rival){.result = i, .ratio = NAN, .ratio_least = NAN, .ratio_most = NAN};
+}
+
+/* Takes the one with the best median out of the open ones; SIZE_MAX: there is none. */
+static size_t take_next(const presto_sweep *sweep, size_t count, bool *is_open) {
+    size_t next = SIZE_MAX;
+    for (size_t i = 0; i < count; i++)
+        if (is_open[i] && (next == SIZE_MAX || median_worth(sweep, i) > median_worth(sweep, next)))
+            next = i;
+    if (next != SIZE_MAX)
+        is_open[next] = false;
+    return next;
+}
+
+/* Of those whose fastest run comes near the leader, the ones with the best medians. */
+static void find_rivals(presto_sweep *sweep, const presto__contest *contest, size_t leader,
+                        bool *is_open) {
+    presto_sweep_confidence *confidence = &sweep->confidence;
+    begin(sweep, leader);
+    double lead = median_worth(sweep, leader);
+    for (size_t i = 0; i < contest->count; i++) {
+        const presto__merit *merit = &contest->merits[i];
+        is_open[i] = merit->counts && i != leader &&
+                     worth(sweep, i, merit->samples_per_s.most) >= lead + near_to(merit);
+    }
+    for (size_t next; (next = take_next(sweep, contest->count, is_open)) != SIZE_MAX;) {
+        if (confidence->rival_count + 1 < PRESTO__CONTENDERS_MOST) /* the leader is one, too */
+            add_rival(sweep, next);
+        else if (median_worth(sweep, next) > lead + log(1 - VERY_NEAR))
+            confidence->left_out++;
+    }
+}
+
+/* Of those that may reach the target, the ones that need least, up to one that reaches it clearly.
+ */
+static void find_reaching(presto_sweep *sweep, const presto__contest *contest, bool *is_open) {
+    presto_sweep_confidence *confidence = &sweep->confidence;
+    size_t left = 0;
+    begin(sweep, SIZE_MAX);
+    for (size_t i = 0; i < contest->count; i++) {
+        const presto__merit *merit = &contest->merits[i];
+        is_open[i] =
+            merit->counts && worth(sweep, i, merit->samples_per_s.most) >= near_to(merit);
+        left += is_open[i];
+    }
+    for (; left > 0; left--) {
+        size_t next = presto__score_cheapest(contest, is_open);
+        const presto__merit *merit = &contest->merits[next];
+        if (worth(sweep, next, presto__merit_slowest_rate(merit)) > -near_to(merit))
+            return;
+        is_open[next] = false;
+        if (confidence->rival_count < PRESTO__CONTENDERS_MOST)
+            add_rival(sweep, next);
+        else
+            confidence->left_out++;
+    }
+}
+
+/* ---- what the rounds have shown ---- */
+
+static void stand(presto_sweep *sweep, presto_sweep_rival *rival) {
+    size_t leader = sweep->confidence.leader;
+    presto__interval ratio = presto__compare(sweep, rival->result, leader);
+    rival->rounds = ratio.count;
+    if (ratio.count == 0)
+        return;
+    rival->ratio = exp(ratio.middle);
+    if (!isfinite(ratio.least))
+        return;
+    rival->ratio_least = exp(ratio.least);
+    rival->ratio_most = exp(ratio.most);
+    if (leader == SIZE_MAX)
+        rival->standing = ratio.least >= 0  ? PRESTO_SWEEP_REACHES
+                          : ratio.most < 0 ? PRESTO_SWEEP_WORSE
+                                            : PRESTO_SWEEP_UNKNOWN;
+    else
+        rival->standing = ratio.most < -same()                           ? PRESTO_SWEEP_WORSE
+                          : ratio.least > -same() && ratio.most < same() ? PRESTO_SWEEP_EQUAL
+                                                                         : PRESTO_SWEEP_UNKNOWN;
+}
+
+/* The contender with the best runs of the rounds leads. */
+static void find_leader(presto_sweep *sweep) {
+    size_t first = sweep->confidence.leader;
+    presto_sweep_rival *ahead = NULL;
+    double most = 0;
+    for (size_t r = 0; r < sweep->confidence.rival_count; r++) {
+        presto__interval over = presto__compare(sweep, sweep->rivals[r].result, first);
+        if (isfinite(over.least) && over.middle > most) {
+            ahead = &sweep->rivals[r];
+            most = over.middle;
+        }
+    }
+    if (ahead == NULL)
+        return;
+    sweep->confidence.leader = ahead->result;
+    ahead->result = first;
+}
+
+/* Nothing that is not known yet could change the choice. */
+static bool is_decided(const presto_sweep *sweep, size_t best) {
+    const presto_sweep_confidence *confidence = &sweep->confidence;
+    bool decided = confidence->left_out == 0;
+    for (size_t r = 0; r < confidence->rival_count; r++) {
+        const presto_sweep_rival *rival = &sweep->rivals[r];
+        decided = decided && (rival->result == best ? rival->standing == PRESTO_SWEEP_EQUAL
+                                                    : log(rival->ratio_most) <= same());
+    }
+    return decided;
+}
+
+/* Before the rounds, ranges of the runs tell what is equal; then the rounds do. */
+static void settle_by_worth(presto_sweep *sweep, const presto__contest *contest,
+                            presto__ballot *ballot) {
+    presto__choice *choice = &ballot->choice;
+    find_rivals(sweep, contest, choice->first, ballot->scratch);
+    find_leader(sweep);
+    bool has_rounds = false;
+    for (size_t r = 0; r < sweep->confidence.rival_count; r++) {
+        stand(sweep, &sweep->rivals[r]);
+        has_rounds = has_rounds || sweep->rivals[r].rounds > 0;
+    }
+    if (has_rounds) {
+        choice->first = sweep->confidence.leader;
+        for (size_t i = 0; i < contest->count; i++)
+            ballot->scratch[i] = i == choice->first;
+        for (size_t r = 0; r < sweep->confidence.rival_count; r++) {
+            const presto_sweep_rival *rival = &sweep->rivals[r];
+            ballot->scratch[rival->result] = rival->standing == PRESTO_SWEEP_UNKNOWN &&
+                                                     isnan(rival->ratio_least)
+                                                 ? ballot->is_equal[rival->result]
+                                                 : rival->standing != PRESTO_SWEEP_WORSE;
+        }
+        for (size_t i = 0; i < contest->count; i++)
+            ballot->is_equal[i] = ballot->scratch[i];
+        choice->best = presto__score_cheapest(contest, ballot->is_equal);
+    }
+    sweep->confidence.is_decided = is_decided(sweep, choice->best);
+}
+
+/* A contender of which it is not known whether it reaches the target, and that would be the best if
+ * it did. */
+static bool may_still_win(const presto__contest *contest, const presto_sweep_rival *rival,
+                          presto__ballot *ballot) {
+    if (rival->standing != PRESTO_SWEEP_UNKNOWN)
+        return false;
+    bool before = ballot->is_equal[rival->result];
+    ballot->is_equal[rival->result] = true;
+    bool wins = presto__score_cheapest(contest, ballot->is_equal) == rival->result;
+    ballot->is_equal[rival->result] = before;
+    return wins;
+}
+
+/* True: that is all to say. False: no strategy reaches it, and the fastest is to be found. */
+static bool settle_by_target(presto_sweep *sweep, const presto__contest *contest,
+                             presto__ballot *ballot) {
+    size_t reaching = 0, unknown = 0;
+    for (size_t i = 0; i < contest->count; i++)
+        ballot->is_equal[i] =
+            contest->merits[i].counts && presto__merit_slowest_rate(&contest->merits[i]) >=
+                                             presto__goal(&sweep->limits);
+    find_reaching(sweep, contest, ballot->scratch);
+    for (size_t r = 0; r < sweep->confidence.rival_count; r++) {
+        presto_sweep_rival *rival = &sweep->rivals[r];
+        stand(sweep, rival);
+        if (rival->standing != PRESTO_SWEEP_UNKNOWN)
+            ballot->is_equal[rival->result] = rival->standing == PRESTO_SWEEP_REACHES;
+        unknown += rival->standing == PRESTO_SWEEP_UNKNOWN;
+    }
+    for (size_t i = 0; i < contest->count; i++)
+        reaching += ballot->is_equal[i];
+    if (reaching > 0) {
+        if (ballot->choice.verdict == PRESTO_SWEEP_MISSES)
+            ballot->choice.verdict = PRESTO_SWEEP_KEEPS;
+        ballot->choice.best = presto__score_cheapest(contest, ballot->is_equal);
+        bool decided = sweep->confidence.left_out == 0;
+        for (size_t r = 0; r < sweep->confidence.rival_count; r++)
+            decided = decided && !may_still_win(contest, &sweep->rivals[r], ballot);
+        sweep->confidence.is_decided = decided;
+        return true;
+    }
+    presto_sweep_verdict verdict = ballot->choice.verdict;
+    ballot->choice = presto__choose_fastest(contest, ballot->scores, ballot->is_equal);
+    ballot->choice.verdict = verdict == PRESTO_SWEEP_KEEPS ? PRESTO_SWEEP_MISSES : verdict;
+    return unknown > 0;
+}
+
+void presto__judge(presto_sweep *sweep, const presto__contest *contest, presto__ballot *ballot) {
+    bool by_cost = contest->by_cost;
+    bool has_target = sweep->limits.target_samples_per_s > 0 && !by_cost;
+    if (has_target) {
+        find_worth(sweep, contest, ballot->scores, PRESTO__BY_TARGET);
+        if (settle_by_target(sweep, contest, ballot))
+            return;
+    }
+    bool by_score = !by_cost && !has_target;
+    find_worth(sweep, contest, ballot->scores,
+               by_cost    ? PRESTO__BY_COST
+               : by_score ? PRESTO__BY_SCORE
+                          : PRESTO__BY_RATE);
+    if (by_score && !(contest->weights.throughput > 0)) {
+        begin(sweep, ballot->choice.first); /* nothing that rounds could tell */
+        sweep->confidence.is_decided = !(contest->weights.preparation > 0);
+        return;
+    }
+    settle_by_worth(sweep, contest, ballot);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The part of results.json that says how sure the recommendation is. */
+#include "json_internal.h"
+
+static json_t *laps_value(json_builder *builder, const presto__trial *trial) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < trial->lap_count; i++) {
+        json_t *object = json_object();
+        put(builder, object, "round", whole(trial->laps[i].round));
+        put(builder, object, "samples_per_s", number(trial->laps[i].samples_per_s));
+        append(builder, array, object);
+    }
+    return array;
+}
+
+static json_t *contender_value(json_builder *builder, const presto_sweep *sweep, size_t i) {
+    json_t *object = json_object();
+    put(builder, object, "result", whole(i));
+    put(builder, object, "runs", laps_value(builder, &sweep->trials[i]));
+    return object;
+}
+
+static json_t *rival_value(json_builder *builder, const presto_sweep *sweep,
+                           const presto_sweep_rival *rival) {
+    static const char *const standings[] = {"unknown", "equal", "worse", "reaches"};
+    json_t *object = contender_value(builder, sweep, rival->result);
+    put(builder, object, "standing", text_value(standings[rival->standing]));
+    put(builder, object, "rounds", whole(rival->rounds));
+    put(builder, object, "ratio", number(rival->ratio));
+    put(builder, object, "ratio_min", number(rival->ratio_least));
+    put(builder, object, "ratio_max", number(rival->ratio_most));
+    return object;
+}
+
+json_t *presto__confidence_value(json_builder *builder, const presto_sweep *sweep) {
+    static const char *const matters[] = {"score", "rate", "cost", "target"};
+    const presto_sweep_confidence *confidence = &sweep->confidence;
+    json_t *object = json_object();
+    put(builder, object, "is_decided", json_boolean(confidence->is_decided));
+    put(builder, object, "by", text_value(matters[sweep->matter]));
+    put(builder, object, "same", number(confidence->same));
+    put(builder, object, "error", number(confidence->error));
+    put(builder, object, "rounds", whole(confidence->rounds));
+    put(builder, object, "spent_s", number(confidence->spent_s));
+    put(builder, object, "left_out", whole(confidence->left_out));
+    put(builder, object, "leader",
+        confidence->leader == SIZE_MAX ? json_null()
+                                       : contender_value(builder, sweep, confidence->leader));
+    json_t *rivals = json_array();
+    for (size_t r = 0; r < confidence->rival_count; r++)
+        append(builder, rivals, rival_value(builder, sweep, &confidence->rivals[r]));
+    put(builder, object, "rivals", rivals);
+    return object;
+}

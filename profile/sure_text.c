@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How sure the recommendation is, in a sentence: by how much it is better than the next, or what it
+ * cannot be told from, and what was decided by then. */
+#include "sure_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define TEXT_BYTES 96
+
+/* What is compared, in words for more and for less of it. */
+typedef struct words {
+    const char *more, *less;
+} words;
+
+static words words_of(const presto_sweep *sweep) {
+    switch (sweep->matter) {
+    case PRESTO__BY_COST:
+        return (words){"cheaper", "costlier"};
+    case PRESTO__BY_TARGET:
+        return (words){"above", "below"};
+    case PRESTO__BY_RATE:
+    case PRESTO__BY_SCORE:
+        break;
+    }
+    bool only_rate = !(sweep->weights.preparation > 0) && !(sweep->weights.storage > 0);
+    return only_rate || sweep->matter == PRESTO__BY_RATE ? (words){"faster", "slower"}
+                                                         : (words){"better", "worse"};
+}
+
+/* "5.1 to 7.9 % faster", "0.5 % slower to 4.1 % faster". */
+static char *format_range(double least, double most, words in, char text_out[TEXT_BYTES]) {
+    double low = 100 * (least - 1), high = 100 * (most - 1);
+    if (low >= 0)
+        snprintf(text_out, TEXT_BYTES, "%.1f to %.1f %% %s", low, high, in.more);
+    else if (high <= 0)
+        snprintf(text_out, TEXT_BYTES, "%.1f to %.1f %% %s", -high, -low, in.less);
+    else
+        snprintf(text_out, TEXT_BYTES, "%.1f %% %s to %.1f %% %s", -low, in.less, high, in.more);
+    return text_out;
+}
+
+static const char *name_of(const presto_sweep *sweep, size_t i, char *text_out) {
+    return presto__strategy_format(&sweep->trials[i].result.strategy, text_out,
+                                   PRESTO__STRATEGY_TEXT_BYTES);
+}
+
+/* "it stores 45 % less": why the one is recommended and not the other. */
+static presto_status add_tie(const presto_sweep *sweep, size_t other, presto_buffer *text,
+                             presto_error *err) {
+    presto__merit mine = presto__merit_of(&sweep->trials[sweep->best].result);
+    presto__merit others = presto__merit_of(&sweep->trials[other].result);
+    switch (presto__merit_saving(&mine, &others)) {
+    case PRESTO__SAVES_STORAGE:
+        return presto__text_add(text, err, "it stores %.0f %% less",
+                                100 * (1 - mine.stored_bytes / others.stored_bytes));
+    case PRESTO__SAVES_THREADS:
+        return presto__text_add(text, err, "it needs fewer threads");
+    case PRESTO__SAVES_PREPARATION:
+        return presto__text_add(text, err, "it is prepared sooner");
+    case PRESTO__SAVES_NOTHING:
+        break;
+    }
+    return presto__text_add(text, err, "neither needs less, and it is listed first");
+}
+
+/* The one that casts most doubt on the best: the leader, or the rival that may be most ahead. */
+static size_t find_nearest(const presto_sweep *sweep) {
+    const presto_sweep_confidence *confidence = &sweep->confidence;
+    const presto_sweep_rival *nearest = NULL;
+    if (confidence->leader != sweep->best)
+        return confidence->leader;
+    for (size_t r = 0; r < confidence->rival_count; r++) {
+        const presto_sweep_rival *rival = &confidence->rivals[r];
+        bool is_known = isfinite(rival->ratio_most);
+        if (nearest == NULL || (isfinite(nearest->ratio_most) &&
+                                (!is_known || rival->ratio_most > nearest->ratio_most)))
+            nearest = rival;
+    }
+    return nearest->result;
+}
+
+static presto_status add_between(const presto_sweep *sweep, presto_buffer *text,
+                                 presto_error *err) {
+    size_t other = find_nearest(sweep);
+    presto__interval over = presto__compare(sweep, sweep->best, other);
+    double least = exp(over.least), most = exp(over.most);
+    char name[PRESTO__STRATEGY_TEXT_BYTES], range[TEXT_BYTES], rounds[PRESTO_TEXT_BYTES];
+    name_of(sweep, other, name);
+    presto_format_things(over.count, "round", rounds);
+    if (!isfinite(over.least))
+        return presto__text_add(text, err,
+                                " Undecided between it and %s: %s of runs in turn are too few",
+                                name, rounds);
+    format_range(least, most, words_of(sweep), range);
+    bool is_decided = sweep->confidence.is_decided;
+    if (is_decided && least > 1 / (1 - PRESTO__SAME))
+        return presto__text_add(text, err,
+                                " Decided: in %s of runs in turn it was %s than the next, %s",
+                                rounds, range, name);
+    PRESTO_TRY(presto__text_add(text, err,
+                                is_decided ? " Decided: %s is as good within 2 %% (in %s of runs "
+                                             "in turn this one was %s), and "
+                                           : " Undecided between it and %s: in %s of runs in turn "
+                                             "this one was %s; it is recommended because ",
+                                name, rounds, range));
+    return add_tie(sweep, other, text, err);
+}
+
+static presto_status add_reach(const presto_sweep *sweep, const presto_sweep_rival *rival,
+                               presto_buffer *text, presto_error *err) {
+    char name[PRESTO__STRATEGY_TEXT_BYTES], range[TEXT_BYTES], rounds[PRESTO_TEXT_BYTES];
+    bool is_best = rival->result == sweep->best;
+    presto_format_things(rival->rounds, "round", rounds);
+    if (isnan(rival->ratio_least))
+        snprintf(range, sizeof range, "too few to tell");
+    else
+        format_range(rival->ratio_least, rival->ratio_most, words_of(sweep), range);
+    if (rival->standing == PRESTO_SWEEP_UNKNOWN)
+        return presto__text_add(text, err, " Undecided whether %s%s reaches it: %s in %s.",
+                                is_best ? "it" : name_of(sweep, rival->result, name),
+                                is_best ? "" : ", which needs less,", range, rounds);
+    return presto__text_add(text, err, " Decided: %s in %s.", range, rounds);
+}
+
+/* Of the contenders: the best itself, or one that needs less and may reach the target. */
+static presto_status add_target(const presto_sweep *sweep, presto_buffer *text,
+                                presto_error *err) {
+    const presto_sweep_confidence *confidence = &sweep->confidence;
+    for (size_t r = 0; r < confidence->rival_count; r++) {
+        const presto_sweep_rival *rival = &confidence->rivals[r];
+        bool is_open = rival->standing == PRESTO_SWEEP_UNKNOWN;
+        if (rival->rounds > 0 && confidence->is_decided ? rival->result == sweep->best : is_open)
+            return add_reach(sweep, rival, text, err);
+    }
+    return confidence->is_decided
+               ? presto__text_add(text, err, " Decided: nothing that needs less reaches it.")
+               : PRESTO_OK;
+}
+
+bool presto__has_rounds(const presto_sweep *sweep) {
+    for (size_t r = 0; r < sweep->confidence.rival_count; r++)
+        if (sweep->confidence.rivals[r].rounds > 0)
+            return true;
+    return false;
+}
+
+/* "3 others near it were not measured again" */
+static presto_status add_left(size_t left, presto_buffer *text, presto_error *err) {
+    return presto__text_add(text, err, "%zu other%s near it %s not measured again", left,
+                            presto_plural(left), left == 1 ? "was" : "were");
+}
+
+presto_status presto__reason_sure(const presto_sweep *sweep, presto_buffer *text_out,
+                                  presto_error *err) {
+    const presto_sweep_confidence *confidence = &sweep->confidence;
+    if (confidence->rival_count == 0)
+        return PRESTO_OK;
+    if (!presto__has_rounds(sweep)) {
+        if (confidence->is_decided)
+            return PRESTO_OK;
+        PRESTO_TRY(presto__text_add(text_out, err, " Undecided: "));
+        PRESTO_TRY(add_left(confidence->rival_count + confidence->left_out, text_out, err));
+        return presto__text_add(text_out, err, ".");
+    }
+    if (sweep->matter == PRESTO__BY_TARGET)
+        return add_target(sweep, text_out, err);
+    PRESTO_TRY(add_between(sweep, text_out, err));
+    if (confidence->left_out > 0) {
+        PRESTO_TRY(presto__text_add(text_out, err, "; "));
+        PRESTO_TRY(add_left(confidence->left_out, text_out, err));
+    }
+    return presto__text_add(text_out, err, ".");
+}
