@@ -50,5 +50,7 @@ static inline json_t *text_value(const char *text) {
 
 /** How sure the recommendation is. */
 json_t *presto__confidence_value(json_builder *builder, const presto_sweep *sweep);
+/** What would change it. */
+json_t *presto__what_ifs_value(json_builder *builder, const presto_sweep *sweep);
 
 #endif

@@ -12,7 +12,7 @@
 #include <math.h>
 
 /* Strategies may be the best if their fastest run is at most this much slower than the leader's
- * median. One or two runs tell less than three. */
+ * slowest one. One or two runs tell less than three. */
 #define NEAR 0.15
 #define NEAR_OF_FEW 0.25
 #define FEW_RUNS 3
@@ -131,16 +131,17 @@ static size_t take_next(const presto_sweep *sweep, size_t count, bool *is_open) 
     return next;
 }
 
-/* Of those whose fastest run comes near the leader, the ones with the best medians. */
+/* Of those whose fastest run comes near the leader's slowest, the ones with the best medians. */
 static void find_rivals(presto_sweep *sweep, const presto__contest *contest, size_t leader,
                         bool *is_open) {
     presto_sweep_confidence *confidence = &sweep->confidence;
     begin(sweep, leader);
     double lead = median_worth(sweep, leader);
+    double slowest = worth(sweep, leader, contest->merits[leader].samples_per_s.least);
     for (size_t i = 0; i < contest->count; i++) {
         const presto__merit *merit = &contest->merits[i];
         is_open[i] = merit->counts && i != leader &&
-                     worth(sweep, i, merit->samples_per_s.most) >= lead + near_to(merit);
+                     worth(sweep, i, merit->samples_per_s.most) >= slowest + near_to(merit);
     }
     for (size_t next; (next = take_next(sweep, contest->count, is_open)) != SIZE_MAX;) {
         if (confidence->rival_count + 1 < PRESTO__CONTENDERS_MOST) /* the leader is one, too */
@@ -158,8 +159,7 @@ static void find_reaching(presto_sweep *sweep, const presto__contest *contest, b
     begin(sweep, SIZE_MAX);
     for (size_t i = 0; i < contest->count; i++) {
         const presto__merit *merit = &contest->merits[i];
-        is_open[i] =
-            merit->counts && worth(sweep, i, merit->samples_per_s.most) >= near_to(merit);
+        is_open[i] = merit->counts && worth(sweep, i, merit->samples_per_s.most) >= near_to(merit);
         left += is_open[i];
     }
     for (; left > 0; left--) {
@@ -189,9 +189,9 @@ static void stand(presto_sweep *sweep, presto_sweep_rival *rival) {
     rival->ratio_least = exp(ratio.least);
     rival->ratio_most = exp(ratio.most);
     if (leader == SIZE_MAX)
-        rival->standing = ratio.least >= 0  ? PRESTO_SWEEP_REACHES
+        rival->standing = ratio.least >= 0 ? PRESTO_SWEEP_REACHES
                           : ratio.most < 0 ? PRESTO_SWEEP_WORSE
-                                            : PRESTO_SWEEP_UNKNOWN;
+                                           : PRESTO_SWEEP_UNKNOWN;
     else
         rival->standing = ratio.most < -same()                           ? PRESTO_SWEEP_WORSE
                           : ratio.least > -same() && ratio.most < same() ? PRESTO_SWEEP_EQUAL
@@ -245,10 +245,10 @@ static void settle_by_worth(presto_sweep *sweep, const presto__contest *contest,
             ballot->scratch[i] = i == choice->first;
         for (size_t r = 0; r < sweep->confidence.rival_count; r++) {
             const presto_sweep_rival *rival = &sweep->rivals[r];
-            ballot->scratch[rival->result] = rival->standing == PRESTO_SWEEP_UNKNOWN &&
-                                                     isnan(rival->ratio_least)
-                                                 ? ballot->is_equal[rival->result]
-                                                 : rival->standing != PRESTO_SWEEP_WORSE;
+            ballot->scratch[rival->result] =
+                rival->standing == PRESTO_SWEEP_UNKNOWN && isnan(rival->ratio_least)
+                    ? ballot->is_equal[rival->result]
+                    : rival->standing != PRESTO_SWEEP_WORSE;
         }
         for (size_t i = 0; i < contest->count; i++)
             ballot->is_equal[i] = ballot->scratch[i];
@@ -276,8 +276,8 @@ static bool settle_by_target(presto_sweep *sweep, const presto__contest *contest
     size_t reaching = 0, unknown = 0;
     for (size_t i = 0; i < contest->count; i++)
         ballot->is_equal[i] =
-            contest->merits[i].counts && presto__merit_slowest_rate(&contest->merits[i]) >=
-                                             presto__goal(&sweep->limits);
+            contest->merits[i].counts &&
+            presto__merit_slowest_rate(&contest->merits[i]) >= presto__goal(&sweep->limits);
     find_reaching(sweep, contest, ballot->scratch);
     for (size_t r = 0; r < sweep->confidence.rival_count; r++) {
         presto_sweep_rival *rival = &sweep->rivals[r];

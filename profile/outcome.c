@@ -55,6 +55,10 @@ const presto_sweep_confidence *presto_sweep_get_confidence(const presto_sweep *s
     return &sweep->confidence;
 }
 
+const presto_sweep_what_if *presto_sweep_get_what_if(const presto_sweep *sweep, size_t i) {
+    return i < sweep->what_if_count ? &sweep->what_ifs[i].what_if : NULL;
+}
+
 /* Is a before b in the order of scores, or of costs? */
 static bool precedes(const presto_sweep *sweep, size_t a, size_t b) {
     const presto_strategy_result *one = &sweep->trials[a].result;
@@ -132,6 +136,7 @@ presto_status presto_sweep_score(presto_sweep *sweep, const presto_weights *weig
     PRESTO_TRY(presto__decide(sweep, err));
     sweep->reason.bytes = sweep->write_command.bytes = sweep->load_command.bytes = 0;
     PRESTO_TRY(presto__reason(sweep, &sweep->reason, err));
+    PRESTO_TRY(presto__find_what_ifs(sweep, err));
     PRESTO_TRY(presto__write_command(sweep, &sweep->write_command, err));
     return presto__load_command(sweep, &sweep->load_command, err);
 }

@@ -10,6 +10,7 @@
 #include <presto/numbers.h>
 #include <presto/sweep.h>
 
+#include "choice_internal.h"
 #include "journal_internal.h"
 #include "trial_internal.h"
 
@@ -58,6 +59,13 @@ typedef enum presto__matter {
     PRESTO__BY_TARGET,
 } presto__matter;
 
+/** An answer of sensitivity.c, with its text. */
+typedef struct presto__what_if {
+    presto_sweep_what_if what_if;
+    char text[96];
+} presto__what_if;
+#define PRESTO__WHAT_IFS_MOST 16
+
 /** The options that outlive the run. All texts owned. */
 struct presto_sweep {
     presto__space space;
@@ -94,6 +102,8 @@ struct presto_sweep {
     presto__matter matter;
     presto_sweep_confidence confidence;
     presto_sweep_rival rivals[PRESTO__CONTENDERS_MOST];
+    presto__what_if what_ifs[PRESTO__WHAT_IFS_MOST];
+    size_t what_if_count;
     presto_buffer reason, write_command, load_command;
     char **notes;
     size_t note_count;
@@ -106,105 +116,10 @@ presto_status presto__add_note(presto_sweep *sweep, presto_error *err, const cha
 /** The notes on how the figures were taken. */
 presto_status presto__write_notes(presto_sweep *sweep, presto_error *err);
 
-/* ---- score.c ---- */
+/* ---- sensitivity.c ---- */
 
-presto_status presto__weights_check(const presto_weights *weights, presto_error *err);
-
-/** What a strategy is judged by; the order in an array is that of the results. */
-typedef struct presto__merit {
-    bool counts; /* false: failed, left out */
-    double preparation_s, stored_bytes;
-    presto_spread samples_per_s;
-    unsigned threads;
-    presto_spread cost; /* by prices: with the fastest run, the median and the slowest */
-} presto__merit;
-
-presto__merit presto__merit_of(const presto_strategy_result *result);
-
-/** What is compared, and by which weights. */
-typedef struct presto__contest {
-    const presto__merit *merits;
-    size_t count;
-    presto_weights weights;
-    bool by_cost; /* not by weights */
-} presto__contest;
-
-/**
- * scores_out[i] = weighted sum of the metrics, each normalized to [0, 1] between the least and the
- * most of all that count (1 is best; if all are equal, 1); NaN for those that do not count. Returns
- * the position of the best, SIZE_MAX if none counts. Ties go to the higher throughput, the smaller
- * storage, the shorter preparation, the earlier place.
- */
-size_t presto__score(const presto__contest *contest, double *scores_out);
-/**
- * is_equal_out[i]: does its score equal that of `first` (what presto__score returned) within the
- * spread of their runs? `first` equals itself. If throughput has no weight, nothing else does: then
- * scores do not vary, and `first` is the fastest of those with its score.
- */
-void presto__score_equals(const presto__contest *contest, const double *scores, size_t first,
-                          bool *is_equal_out);
-/**
- * Of the equal ones (at least one), the position of the one that needs least: storage, then
- * threads, then preparation time; then the earlier place.
- */
-size_t presto__score_cheapest(const presto__contest *contest, const bool *is_equal);
-/** What `a` needs less of than `b`; the first difference counts. */
-typedef enum presto__saving {
-    PRESTO__SAVES_NOTHING,
-    PRESTO__SAVES_STORAGE,
-    PRESTO__SAVES_THREADS,
-    PRESTO__SAVES_PREPARATION,
-} presto__saving;
-presto__saving presto__merit_saving(const presto__merit *a, const presto__merit *b);
-
-/** The rate that all of its runs reach, without regard to one run in a slow phase of the machine. */
-double presto__merit_slowest_rate(const presto__merit *merit);
-
-/* ---- cost.c ---- */
-
-presto_status presto__prices_check(const presto_sweep_prices *prices, presto_error *err);
-bool presto__prices_given(const presto_sweep_prices *prices);
-
-/** What a strategy costs, in parts, at some rate. */
-typedef struct presto__bill {
-    double storage, preparation, training;
-} presto__bill;
-
-presto__bill presto__bill_at(const presto_sweep *sweep, const presto_strategy_result *result,
-                             double samples_per_s);
-/** The sums for the fastest run, the median and the slowest one, as presto__merit_slowest_rate sees
- * it. */
-presto_spread presto__cost_of(const presto_sweep *sweep, const presto_strategy_result *result);
-
-/* ---- choose.c ---- */
-
-/** What is to be recommended. */
-typedef struct presto__choice {
-    size_t best;  /* the recommended one */
-    size_t first; /* the one with the best score */
-    presto_sweep_verdict verdict;
-} presto__choice;
-
-/**
- * Choose by weights and limits. Those that exceed the limits of storage or preparation no longer
- * count (merits are changed), unless all of them do. With a target, is_equal_out tells which reach
- * it, and the one of them that needs least is the best; if none does, the fastest. By cost, the one
- * that costs least is the best, and is_equal_out tells whose range of costs overlaps with its.
- */
-presto__choice presto__choose(presto__merit *merits, const presto__contest *contest,
-                              const presto_sweep_limits *limits, double *scores_out,
-                              bool *is_equal_out);
-presto_status presto__limits_check(const presto_sweep_limits *limits, presto_error *err);
-/** The rate that reaches the target: with its headroom. */
-double presto__goal(const presto_sweep_limits *limits);
-/** As presto__choose does if no strategy reaches the target. */
-presto__choice presto__choose_fastest(const presto__contest *contest, double *scores_out,
-                                      bool *is_equal_out);
-
-/* ---- reason.c ---- */
-
-/** Explains in words why `sweep->best` was chosen. */
-presto_status presto__reason(const presto_sweep *sweep, presto_buffer *text_out, presto_error *err);
+/** Fills sweep->what_ifs, once it is known what is recommended. */
+presto_status presto__find_what_ifs(presto_sweep *sweep, presto_error *err);
 
 /* ---- command.c ---- */
 

@@ -21,8 +21,7 @@ static lineup line_up(const presto_sweep *sweep) {
     for (size_t r = 0; r < confidence->rival_count; r++) {
         const presto_sweep_rival *rival = &confidence->rivals[r];
         bool is_known = rival->standing == PRESTO_SWEEP_WORSE ||
-                        (confidence->leader == SIZE_MAX &&
-                         rival->standing == PRESTO_SWEEP_REACHES);
+                        (confidence->leader == SIZE_MAX && rival->standing == PRESTO_SWEEP_REACHES);
         if (!is_known)
             line.trials[line.count++] = rival->result;
     }

@@ -286,7 +286,7 @@ static presto_status add_costs(const presto_sweep *sweep, presto_buffer *text, p
         text, err, "; next is %s with %.4g%s.",
         presto__strategy_format(&result_at(sweep, next)->strategy, name, sizeof name),
         result_at(sweep, next)->cost,
-        result_at(sweep, next)->is_equal ? ", which is equal within the spread of the runs" : "");
+        result_at(sweep, next)->is_equal ? ", which is equal as far as the runs tell" : "");
 }
 
 /* ---- targets and limits ---- */

@@ -393,6 +393,7 @@ static json_t *sweep_value(json_builder *builder, const presto_sweep *sweep) {
     put(builder, object, "options", options_value(builder, sweep));
     put(builder, object, "recommendation", recommendation_value(builder, sweep));
     put(builder, object, "confidence", presto__confidence_value(builder, sweep));
+    put(builder, object, "what_if", presto__what_ifs_value(builder, sweep));
     put(builder, object, "notes", texts_value(builder, sweep->notes, sweep->note_count));
     json_t *results = json_array();
     for (size_t i = 0; i < sweep->trial_count; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of results.json that says how sure the recommendation is. */
+/* The parts of results.json that say how sure the recommendation is, and what would change it. */
 #include "json_internal.h"
 
 static json_t *laps_value(json_builder *builder, const presto__trial *trial) {
@@ -51,4 +51,18 @@ json_t *presto__confidence_value(json_builder *builder, const presto_sweep *swee
         append(builder, rivals, rival_value(builder, sweep, &confidence->rivals[r]));
     put(builder, object, "rivals", rivals);
     return object;
+}
+
+json_t *presto__what_ifs_value(json_builder *builder, const presto_sweep *sweep) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < sweep->what_if_count; i++) {
+        const presto_sweep_what_if *what_if = &sweep->what_ifs[i].what_if;
+        json_t *object = json_object();
+        put(builder, object, "if", text_value(what_if->condition));
+        put(builder, object, "result", whole(what_if->result));
+        put(builder, object, "is_other", json_boolean(what_if->is_other));
+        put(builder, object, "is_missed", json_boolean(what_if->is_missed));
+        append(builder, array, object);
+    }
+    return array;
 }

@@ -111,21 +111,28 @@ static presto_status add_reach(const presto_sweep *sweep, const presto_sweep_riv
                                presto_buffer *text, presto_error *err) {
     char name[PRESTO__STRATEGY_TEXT_BYTES], range[TEXT_BYTES], rounds[PRESTO_TEXT_BYTES];
     bool is_best = rival->result == sweep->best;
+    double headroom = 100 * sweep->limits.headroom;
     presto_format_things(rival->rounds, "round", rounds);
     if (isnan(rival->ratio_least))
-        snprintf(range, sizeof range, "too few to tell");
-    else
-        format_range(rival->ratio_least, rival->ratio_most, words_of(sweep), range);
-    if (rival->standing == PRESTO_SWEEP_UNKNOWN)
-        return presto__text_add(text, err, " Undecided whether %s%s reaches it: %s in %s.",
+        return presto__text_add(text, err,
+                                " Undecided whether %s%s reaches it: %s of runs in turn are too "
+                                "few.",
                                 is_best ? "it" : name_of(sweep, rival->result, name),
-                                is_best ? "" : ", which needs less,", range, rounds);
-    return presto__text_add(text, err, " Decided: %s in %s.", range, rounds);
+                                is_best ? "" : ", which needs less,", rounds);
+    format_range(rival->ratio_least, rival->ratio_most, words_of(sweep), range);
+    if (rival->standing == PRESTO_SWEEP_UNKNOWN)
+        return presto__text_add(text, err,
+                                " Undecided whether %s%s reaches it: in %s of runs in turn it was "
+                                "%s the target with %.0f %% headroom.",
+                                is_best ? "it" : name_of(sweep, rival->result, name),
+                                is_best ? "" : ", which needs less,", rounds, range, headroom);
+    return presto__text_add(
+        text, err, " Decided: in %s of runs in turn it was %s the target with %.0f %% headroom.",
+        rounds, range, headroom);
 }
 
 /* Of the contenders: the best itself, or one that needs less and may reach the target. */
-static presto_status add_target(const presto_sweep *sweep, presto_buffer *text,
-                                presto_error *err) {
+static presto_status add_target(const presto_sweep *sweep, presto_buffer *text, presto_error *err) {
     const presto_sweep_confidence *confidence = &sweep->confidence;
     for (size_t r = 0; r < confidence->rival_count; r++) {
         const presto_sweep_rival *rival = &confidence->rivals[r];

@@ -143,7 +143,7 @@ static const char *legend(const presto_sweep *sweep, unsigned runs) {
                        : "; one run tells nothing of the spread.";
     if (reaches)
         return "; +- is half the spread of the runs; =: reaches the target.";
-    return "; +- is half the spread of the runs; =: equal to the best within it.";
+    return "; +- is half the spread of the runs; =: equal to the best as far as the runs tell.";
 }
 
 static void print_heading(const presto_sweep *sweep, unsigned runs, const widths *w) {
@@ -235,7 +235,27 @@ static void print_runners_up(const presto_sweep *sweep) {
         if (i == 0)
             puts("\nRunners-up:");
         fputs("  ", stdout);
-        cli_print_wrapped(line, 2, 4);
+        cli_print_wrapped(line, 2, 2);
+    }
+}
+
+/* What would change the answer; what changes nothing is in results.json. */
+static void print_what_ifs(const presto_sweep *sweep) {
+    const presto_sweep_what_if *what_if;
+    bool first = true;
+    for (size_t i = 0; (what_if = presto_sweep_get_what_if(sweep, i)) != NULL; i++) {
+        const presto_strategy *other = &presto_sweep_result(sweep, what_if->result)->strategy;
+        char line[512], threads[PRESTO_TEXT_BYTES];
+        if (!what_if->is_other && !what_if->is_missed)
+            continue;
+        snprintf(line, sizeof line, "%s: %s%s, %s, %s", what_if->condition,
+                 what_if->is_missed ? "none reaches it, the nearest is " : "", other->split,
+                 codec_of(other), presto_format_things(other->threads, "thread", threads));
+        if (first)
+            puts("\nWhat would change it:");
+        first = false;
+        fputs("  ", stdout);
+        cli_print_wrapped(line, 2, 2);
     }
 }
 
@@ -256,6 +276,7 @@ void table_print_recommendation(const presto_sweep *sweep, const char *results_d
         cli_print_wrapped(presto_sweep_note(sweep, i), 7, 2);
     }
     print_runners_up(sweep);
+    print_what_ifs(sweep);
     puts("\nNext:");
     if (presto_sweep_write_command(sweep) != NULL)
         cli_put("  %s\n", presto_sweep_write_command(sweep));

@@ -269,6 +269,19 @@ PRESTO_API const presto_sweep_confidence *presto_sweep_get_confidence(const pres
  * limits; SIZE_MAX past the last. */
 PRESTO_API size_t presto_sweep_runner_up(const presto_sweep *sweep, size_t i);
 
+/** What would be recommended if one thing were different. */
+typedef struct presto_sweep_what_if {
+    const char *condition; /* "with twice the target, 1,000 samples/s" */
+    size_t result;         /* position */
+    bool is_other;         /* than what is recommended and what is as good */
+    bool is_missed;        /* no strategy reaches the target then: this is the nearest */
+    uint64_t reserved[2];
+} presto_sweep_what_if;
+/** The i-th question that was asked of the figures, and its answer; NULL past the last. Owned by
+ * the sweep until presto_sweep_score. */
+PRESTO_API const presto_sweep_what_if *presto_sweep_get_what_if(const presto_sweep *sweep,
+                                                                size_t i);
+
 /** What was measured on what. Owned by the sweep. */
 typedef struct presto_sweep_facts {
     uint64_t samples;        /* of each epoch */

@@ -83,7 +83,7 @@ class Recordings(Case):
         self.assertEqual(json.loads((out / "dataset.json").read_text())["split"], "windows")
         online = self.load("-q", "-p", pipeline, self.source)
         self.assertEqual(self.load("-q", out), online)
-        sweep = run("presto-sweep", "-q", "-p", pipeline, "--codecs", "none", "--threads", "1", "-o", self.new(),
+        sweep = run("presto-sweep", "-q", "-p", pipeline, "--codecs", "none", "--threads", "1", "--decide-time", "0", "-o", self.new(),
                     self.source)
         self.assertEqual(sweep.returncode, 0, sweep.stderr)
         for row in (b"unprocessed ", b"windows "):

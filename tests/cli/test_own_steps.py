@@ -263,7 +263,7 @@ time.sleep(1000)
         out = self.new("sweep")
         done = run("presto-sweep", "-q", "-p", self.write_pipeline(self.darker(), "center-pixels, yields: centered"), "--splits",
                    "decoded,darker", "--codecs", "none", "--threads", "2", "--samples", "6", "--runs", "1", "--run-time", "0.01",
-                   "-o", out, self.make_photos())
+                   "--decide-time", "0", "-o", out, self.make_photos())
         self.assertEqual(done.returncode, 0, done.stderr)
         results = json.loads((out / "results.json").read_text())
         self.assertEqual({s["split"] for s in results["results"]}, {"decoded", "darker"})

@@ -26,7 +26,8 @@ class Sweep(Case):
         super().setUpClass()
         cls.out = cls.folder / "sweep"
         cls.done = run("presto-sweep", "-p", cls.pipeline, "--splits", "unprocessed,concatenated,resized", "--codecs",
-                       "none,lz4", "--threads", "1,2", "--samples", "8", "--runs", "2", "--measure", "-o", cls.out,
+                       "none,lz4", "--threads", "1,2", "--samples", "8", "--runs", "2", "--decide-time", "2", "--measure",
+                       "-o", cls.out,
                        cls.make_photos())
 
     def test_the_table_fits_80_columns_and_has_every_strategy(self):
@@ -138,6 +139,8 @@ class Sweep(Case):
                                 (["--run-time", "-1"], "'-1'"), (["--run-time", "nan"], "'nan'"),
                                 (["--run-time", "3601"], "'3601'"), (["--target", "fast"], "fast"),
                                 (["--target", "0/s"], "above 0"), (["--max-storage", "1 elephant"], "elephant"),
+                                (["--target", "500+5"], "500+5"), (["--target", "500/s+x%"], "'x'"),
+                                (["--target", "500+-5%"], "'-5'"), (["--decide-time", "long"], "'long'"),
                                 (["--on-error", "shrug"], "shrug")]:
             with self.subTest(arguments=arguments):
                 self.assert_usage(run("presto-sweep", *base, *arguments, self.make_photos()), part)
@@ -170,7 +173,7 @@ class Sweep(Case):
             master, slave = pty.openpty()
             fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
             process = subprocess.Popen([TOOLS / "presto-sweep", "-p", self.pipeline, "--splits", "concatenated,decoded",
-                                        "--codecs", "none", "--threads", "1", "--runs", "2", "-o", self.new("sweep"),
+                                        "--codecs", "none", "--threads", "1", "--runs", "2", "--decide-time", "0", "-o", self.new("sweep"),
                                         self.make_photos()], stdout=subprocess.DEVNULL, stderr=slave)
             os.close(slave)
             seen = b""
@@ -186,7 +189,7 @@ class Sweep(Case):
             self.assertLess(max(len(line) for line in lines), columns)
 
     SMALL = ("--splits", "unprocessed,concatenated,resized", "--codecs", "none", "--threads", "1", "--samples", "4",
-             "--run-time", "0")
+             "--run-time", "0", "--decide-time", "0")
 
     def interrupted(self, out, *more):
         """The finished process of a sweep that got Ctrl-C after a few runs, and what it printed."""
@@ -291,6 +294,68 @@ class Sweep(Case):
                 self.assertIn("=: reaches the target", done.stdout.decode().replace("\n", " "))
             self.assertIn(part.split()[0], done.stdout.decode())
 
+    def test_the_nearest_take_turns_until_it_is_decided(self):
+        for _ in range(9):  # on a busy machine, one may seem to be alone
+            out = self.new("sweep")
+            command = ["presto-sweep", "-q", "-p", self.pipeline, "--splits", "unprocessed,concatenated", "--codecs",
+                       "none,lz4", "--threads", "1", "--samples", "8", "--runs", "1", "--run-time", "0", "-o", out,
+                       self.make_photos()]
+            done = run(*command, "--decide-time", "60")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            results = json.loads((out / "results.json").read_text())
+            if results["confidence"]["rivals"]:
+                break
+        sure, strategies = results["confidence"], results["results"]
+        self.assertTrue(sure["is_decided"] or sure["rounds"] >= 48, sure)
+        self.assertEqual(sure["by"], "score")
+        contenders = {sure["leader"]["result"]: sure["leader"]} | {rival["result"]: rival for rival in sure["rivals"]}
+        self.assertGreater(len(contenders), 1)
+        self.assertLessEqual(len(contenders), 6)
+        rounds = {}
+        for line in (out / "trials.jsonl").read_text().splitlines():
+            entry = json.loads(line)
+            if "round" in entry:
+                rounds.setdefault(entry["round"], []).append(entry["strategy"])
+                self.assertIn(entry["strategy"], contenders)
+        self.assertEqual(sorted(rounds), list(range(1, sure["rounds"] + 1)))
+        self.assertEqual(sorted(rounds[1]), sorted(contenders))
+        self.assertEqual(rounds[2], rounds[1][::-1])
+        for contender in contenders.values():
+            self.assertEqual([r["round"] for r in contender["runs"]],
+                             [number for number in sorted(rounds) if contender["result"] in rounds[number]])
+        # The table keeps the runs that all strategies have had.
+        self.assertEqual({len(strategy["cold"]["runs"]) for strategy in strategies}, {1})
+        said = results["recommendation"]["reason"]
+        self.assertIn("Decided: " if sure["is_decided"] else "Undecided ", said)
+        self.assertIn(" rounds of runs in turn ", said)
+        equal = {i for i, strategy in enumerate(strategies) if strategy["equal"]}
+        self.assertIn(results["recommendation"]["result"], equal)
+        self.assertLessEqual(equal, set(contenders))
+        # What is measured is not measured again.
+        done = run(*command, "--decide-time", "0", "--resume")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        again = json.loads((out / "results.json").read_text())
+        self.assertEqual(again["recommendation"]["result"], results["recommendation"]["result"])
+        self.assertEqual({**again["confidence"], "spent_s": 0}, {**sure, "spent_s": 0})
+
+    def test_what_would_change_it_is_what_another_question_recommends(self):
+        out = self.new("sweep")
+        command = ["presto-sweep", "-q", "-p", self.pipeline, *self.SMALL, "--runs", "2", "-o", out, self.make_photos()]
+        self.assertEqual(run(*command).returncode, 0)
+        results = json.loads((out / "results.json").read_text())
+        best = results["results"][results["recommendation"]["result"]]
+        tried = 0
+        for what_if in results["what_if"]:
+            part = {"half of that": 0.5, "a tenth of that": 0.1}.get(what_if["if"][3:].split(" is ")[0])
+            if part is None:
+                continue
+            target = best["cold"]["samples_per_s"]["median"] * part
+            self.assertEqual(run(*command, "--resume", "--target", f"{target:.9f}").returncode, 0)
+            other = json.loads((out / "results.json").read_text())
+            self.assertEqual(other["recommendation"]["result"], what_if["result"], what_if)
+            tried += 1
+        self.assertEqual(tried, 2)
+
     def test_prices_choose_what_costs_least(self):
         def sweep(*prices):
             out = self.new("sweep")
@@ -341,7 +406,7 @@ class Sweep(Case):
         broken = sorted(photos.rglob("*.jpg"))[3]
         broken.write_bytes(broken.read_bytes()[:500])
         base = ["presto-sweep", "-q", "-p", self.pipeline, "--splits", "unprocessed,resized", "--codecs", "none", "--threads",
-                "1", "--runs", "1", "--run-time", "0"]
+                "1", "--runs", "1", "--run-time", "0", "--decide-time", "0"]
         done = run(*base, "-o", self.new("sweep"), photos)
         self.assert_fails(done, 3, broken.name, "--on-error skip")
         out = self.new("sweep")

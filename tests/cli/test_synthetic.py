@@ -19,7 +19,7 @@ class Synthetic(Case):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(self.load("-q", out), online, split)
         plan = self.new("plan")
-        done = run("presto-sweep", "-q", *OPTIONS, "--codecs", "none", "--threads", "1", "-o", plan)
+        done = run("presto-sweep", "-q", *OPTIONS, "--codecs", "none", "--threads", "1", "--decide-time", "0", "-o", plan)
         self.assertEqual(done.returncode, 0, done.stderr)
         for row in (b"unprocessed ", b"generated ", b"rms "):
             self.assertIn(row, done.stdout)

@@ -82,7 +82,7 @@ class Tfrecord(Case):
     def test_the_recommended_commands_of_a_sweep_run(self):
         out = self.new("plan")
         done = run("presto-sweep", "-p", self.pipeline, *FROM, "--codecs", "none,zlib:1", "--threads", "2", "--samples", 8,
-                   "--runs", 1, "--run-time", 0, "-o", out, self.theirs, cwd=self.folder)
+                   "--runs", 1, "--run-time", 0, "--decide-time", 0, "-o", out, self.theirs, cwd=self.folder)
         self.assertEqual(done.returncode, 0, done.stderr)
         results = json.loads((out / "results.json").read_text())
         self.assertIn("unprocessed", json.dumps(results))

@@ -23,6 +23,8 @@ static void make(presto__trial *trial, const char *codec) {
 static void check(const presto__trial *trial) {
     FUZZ_HOLDS(trial->cold_count <= RUNS && trial->cold_count == trial->cached_count);
     FUZZ_HOLDS(trial->preparation_count <= (trial->result.strategy.codec != NULL ? RUNS : 0));
+    for (size_t i = 1; i < trial->lap_count; i++)
+        FUZZ_HOLDS(trial->laps[i].round > trial->laps[i - 1].round);
     for (size_t i = 0; i < trial->cold_count; i++) {
         FUZZ_HOLDS(trial->cold[i].epochs > 0 && trial->cold[i].samples > 0);
         FUZZ_HOLDS(trial->cold[i].measure.wall_s >= 0);

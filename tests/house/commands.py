@@ -112,7 +112,7 @@ class Desk:
         shims.mkdir()
         (shims / "python3").symlink_to(sys.executable)
         # A sweep of what its options do not name otherwise takes minutes. Options that are given win.
-        (shims / "presto-sweep").write_text(f'#!/bin/sh\nexec "{prefix}/bin/presto-sweep" --samples 8 --runs 1 '
+        (shims / "presto-sweep").write_text(f'#!/bin/sh\nexec "{prefix}/bin/presto-sweep" --samples 8 --runs 1 --decide-time 0 '
                                             '--run-time 0 --codecs none,zstd:1 "$@"\n')
         (shims / "presto-sweep").chmod(0o755)
         self.environment = dict(os.environ, PATH=f"{shims}:{prefix}/bin:{os.environ['PATH']}", TERM="xterm",

@@ -48,7 +48,7 @@ def run(*command):
 def make_report(tools, folder):
     run(tools / "presto-make-photos", "-q", "-n", "6", "-c", "2", "--width", "300", "--height", "260", "-o", folder / "photos")
     run(tools / "presto-sweep", "-q", "-p", "cv", "--codecs", "none,blosc-zstd:5+bitshuffle", "--threads", "1,2", "--samples", "4",
-        "--runs", "2", "--run-time", "0", "-o", folder / "sweep", folder / "photos")
+        "--runs", "2", "--run-time", "0", "--decide-time", "0", "-o", folder / "sweep", folder / "photos")
     return folder / "sweep" / "report.html"
 
 

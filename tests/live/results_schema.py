@@ -16,7 +16,7 @@ TOOLS, SCHEMA = pathlib.Path(sys.argv[1]), json.loads(pathlib.Path(sys.argv[2]).
 
 
 def sweep(folder, *arguments):
-    command = [TOOLS / "presto-sweep", "-q", "-p", "cv", "--samples", "4", "--run-time", "0", *arguments, "-o",
+    command = [TOOLS / "presto-sweep", "-q", "-p", "cv", "--samples", "4", "--run-time", "0", "--decide-time", "1", *arguments, "-o",
                folder / "sweep", "--force", "--json", folder / "photos"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
@@ -41,7 +41,8 @@ def main():
         # What the schema must refuse, so that it says something.
         for spoil in (lambda r: r.update(extra=1), lambda r: r["results"][0].pop("cold"),
                       lambda r: r["results"][0]["cold"]["runs"][0].update(wall_s="long"),
-                      lambda r: r["recommendation"].update(limits="perhaps")):
+                      lambda r: r["recommendation"].update(limits="perhaps"),
+                      lambda r: r["confidence"].pop("is_decided")):
             wrong = json.loads(json.dumps(results))
             spoil(wrong)
             assert not validator.is_valid(wrong)

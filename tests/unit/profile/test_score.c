@@ -170,8 +170,8 @@ START_TEST(of_scores_equal_within_the_spread_the_cheapest_is_recommended) {
     /* A percent of storage does not decide; threads do, then preparation, then the place. */
     const presto__merit threads[] = {{true, 0, 99.5, {980, 1000, 1020, 3}, 4, NO_COST},
                                      {true, 9, 100, {970, 990, 1000, 3}, 1, NO_COST},
-                                     {true, 7, 100, {970, 985, 1000, 3}, 1, NO_COST},
-                                     {true, 6.9, 100, {970, 985, 1000, 3}, 1, NO_COST}};
+                                     {true, 5, 100, {970, 985, 1000, 3}, 1, NO_COST},
+                                     {true, 4.9, 100, {970, 985, 1000, 3}, 1, NO_COST}};
     ck_assert_uint_eq(choose(threads, 4, only_throughput, "===="), 2);
     /* The fastest itself may be the cheapest. */
     const presto__merit first[] = {{true, 9, 100, {980, 1000, 1020, 3}, 2, NO_COST},

@@ -80,6 +80,7 @@ static presto_sweep_options small_options(const place *at) {
     options.runs = 2;
     options.run_s = 0.02;
     options.batch_samples = 8;
+    options.decide_s = 0;
     options.work_dir = at->work;
     return options;
 }
