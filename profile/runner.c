@@ -278,7 +278,8 @@ void presto__epochs_add(presto__epochs *sum, presto__epochs *more) {
         return;
     }
     double part = (double)more->samples / (double)(sum->samples + more->samples);
-    for (size_t i = 0; i < sum->cost_count; i++) {
+    size_t costs = sum->costs != NULL && more->costs != NULL ? sum->cost_count : 0;
+    for (size_t i = 0; i < costs; i++) {
         double *cost = &sum->costs[i].busy_s_per_sample;
         *cost += part * (more->costs[i].busy_s_per_sample - *cost);
     }

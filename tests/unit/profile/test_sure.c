@@ -150,7 +150,7 @@ START_TEST(what_is_decided_is_right_but_for_the_stated_error) {
                                    {{1000, 980.1}, 0.02, 0.05},
                                    {{1000, 1000}, 0.04, 0.02}};
     static const bool is_0_right[] = {true, false, true, false, false};
-    size_t races = presto_check_rounds(2000);
+    size_t races = presto_check_rounds(600);
     for (size_t i = 0; i < 5; i++) {
         size_t decided, for_0;
         count_races(&truths[i], races, &decided, &for_0);
