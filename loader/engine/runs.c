@@ -28,6 +28,21 @@ bool presto__loader_takes_runs(const presto_loader *loader) {
     return false;
 }
 
+/*
+ * Room for a run of `count` frames and for those that follow in its packet, if these are like it.
+ * Packets of like samples then take the same memory, wherever their runs begin and end; by this the
+ * loader knows how many it may make.
+ */
+static presto_status reserve_frames(presto__worker *worker, size_t count, size_t bytes) {
+    presto__packet *packet = worker->packet;
+    presto_buffer *frames = &packet->frames;
+    if (bytes <= frames->capacity - frames->bytes)
+        return PRESTO_OK;
+    size_t mean = bytes / count + 1;
+    size_t left = packet->count - worker->position;
+    return presto_buffer_reserve(frames, left * (mean + mean / 16), NULL);
+}
+
 /* Append the frames of the run, as they stand in the file. Returns how many. */
 static size_t copy_frames(presto__worker *worker, const presto_record *records, size_t count) {
     presto__packet *packet = worker->packet;
@@ -40,9 +55,8 @@ static size_t copy_frames(presto__worker *worker, const presto_record *records, 
     const uint8_t *start = records[0].payload.data - PRESTO_FRAME_HEADER_BYTES;
     const uint8_t *end = last.data + last.bytes + PRESTO_FRAME_FOOTER_BYTES;
     size_t bytes = (size_t)(end - start);
-    if (packet->frames.capacity == 0) /* room for all, so that it need not grow beyond that */
-        (void)presto_buffer_reserve(&packet->frames, (bytes / fitting + 1) * packet->count, NULL);
-    if (presto_buffer_append(&packet->frames, presto_span_of(start, bytes), NULL) < 0)
+    if (reserve_frames(worker, fitting, bytes) < 0 ||
+        presto_buffer_append(&packet->frames, presto_span_of(start, bytes), NULL) < 0)
         return 0;
     uint32_t *frame_bytes = packet->frame_bytes + worker->position;
     uint32_t *raw_bytes = packet->raw_bytes + worker->position;
