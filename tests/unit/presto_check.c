@@ -86,13 +86,16 @@ uint64_t presto_check_seed(void) {
     return seed;
 }
 
-size_t presto_check_rounds(size_t rounds) {
+bool presto_check_is_slow(void) {
 #ifdef __SANITIZE_THREAD__
-    bool is_slow = true;
+    return true;
 #else
-    bool is_slow = getenv("PRESTO_HOSTILE_SEED") != NULL;
+    return getenv("PRESTO_HOSTILE_SEED") != NULL;
 #endif
-    return is_slow ? (rounds + 7) / 8 : rounds;
+}
+
+size_t presto_check_rounds(size_t rounds) {
+    return presto_check_is_slow() ? (rounds + 7) / 8 : rounds;
 }
 
 /* Is it among the names in PRESTO_TEST_SKIP, which commas separate? */

@@ -7,6 +7,7 @@
 #define PRESTO_CHECK_H
 
 #include <check.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -48,6 +49,8 @@ void presto_check_remove_tree(const char *dir);
 /** The seed of this run's random tests: PRESTO_TEST_SEED or the time; printed once. */
 uint64_t presto_check_seed(void);
 
+/** Does each operation take many times as long: with TSan, or a hostile scheduler? */
+bool presto_check_is_slow(void);
 /** How often to repeat what is tried at random: `rounds`, an eighth of it (at least 1) under TSan,
  * which is slow, and under the hostile scheduler, which sleeps in each round. */
 size_t presto_check_rounds(size_t rounds);
