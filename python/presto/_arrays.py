@@ -186,6 +186,26 @@ def wrap(native: _native.Batch) -> Batch:
     return batch
 
 
+def _head(value: Any, rows: int) -> Any:
+    if isinstance(value, Ragged):
+        offsets = value.offsets[: rows + 1]
+        shapes = None if value.shapes is None else value.shapes[:rows]
+        return Ragged(value.values[: int(offsets[-1])], offsets, shapes)
+    if isinstance(value, Bytes):
+        strings = rows if value.rows is None else int(value.rows[rows])
+        offsets = value.offsets[: strings + 1]
+        return Bytes(value.values[: int(offsets[-1])], offsets, None if value.rows is None else value.rows[: rows + 1])
+    return value[:rows]
+
+
+def head_of(batch: Batch, rows: int) -> Batch:
+    """The first rows of a batch, without a copy."""
+    head = Batch((name, _head(value, rows)) for name, value in batch.items())
+    head.epoch, head.first, head.rows, head.skipped = batch.epoch, batch.first, rows, batch.skipped
+    head._numbers = batch.numbers[:rows]
+    return head
+
+
 def sample_of(batch: Batch, row: int = 0) -> dict[str, Any]:
     """One row of a batch, copied: arrays, NumPy scalars, bytes."""
     sample = {}

@@ -223,6 +223,12 @@ class Dataset:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return (self[number] for number in range(len(self)))
 
+    def to_iterable_dataset(self, batch: int = 256, **options: Any) -> Any:
+        """A Hugging Face datasets.IterableDataset of the samples; see presto.huggingface.to_iterable_dataset()."""
+        from .huggingface import to_iterable_dataset
+
+        return to_iterable_dataset(self, batch, **options)
+
 
 def _reopen(arguments: dict[str, Any]) -> Dataset:
     return Dataset(**arguments)

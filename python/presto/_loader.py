@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from . import _native
-from ._arrays import Batch, wrap
+from ._arrays import Batch, head_of, wrap
 from ._dataset import Dataset, Path, _encode
 from ._errors import ArgumentError, Error, HeldError, StoppedError
 from ._process import cpu_count, generation, size
@@ -192,6 +192,7 @@ class Loader:
         self._is_closed = False
         self._is_last = False  # the batch taken last ends this `for`
         self._token = object()  # changes with each `for`
+        self._has_surplus = False  # the last sample of an epoch is another share's: it is left out
         self._begin()
 
     def _begin(self) -> None:
@@ -304,6 +305,16 @@ class Loader:
 
     def _wrap(self, found: _native.Batch) -> Any:
         return wrap(found)
+
+    def _wrap_taken(self, found: _native.Batch) -> Any:
+        """The batch as this loader shows it; None if nothing of it is this share's."""
+        batch = self._wrap(found)
+        native = self._native
+        if not self._has_surplus or native is None or batch.skipped > 0:
+            return batch
+        if batch.first + batch.rows < native.epoch_samples:
+            return batch
+        return head_of(batch, batch.rows - 1) if batch.rows > 1 else None
 
     def __iter__(self) -> Iterator[Batch]:
         """Batches up to the end of the epoch(s); a loop that was left goes on."""
@@ -461,6 +472,7 @@ class Loader:
         self._is_closed = False
         self._is_last = False  # the batch taken last ends this `for`
         self._token = object()  # changes with each `for`
+        self._has_surplus = False
         self._begin()
 
 
@@ -473,5 +485,7 @@ class _Batches(Iterator[Batch]):
 
     def __next__(self) -> Batch:
         loader = self._loader
-        batch: Batch = loader._wrap(loader._take(self._token))
-        return batch
+        while True:
+            batch: Batch | None = loader._wrap_taken(loader._take(self._token))
+            if batch is not None:
+                return batch

@@ -117,7 +117,7 @@ def main():
         torch_environment["PATH"] = tools["PATH"]
         if subprocess.run([torch_python, "-c", "import torch"], capture_output=True, check=False).returncode == 0:
             run(torch_python, "-c", "".join(code), cwd=scratch, env=torch_environment)
-            shown = run_ranks(torch_python, root / "examples" / "train_ddp.py", scratch, torch_environment)
+            shown = run_ranks(torch_python, root / "examples" / "python" / "train_ddp.py", scratch, torch_environment)
             assert re.search(r"^400 samples on 2 ranks", shown), shown
             print(f"{len(code)} blocks, and two ranks, run with PyTorch")
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains a small classifier in several processes: each rank gets its share of every epoch.
 
-    torchrun --nproc_per_node 2 examples/train_ddp.py photos-resized
+    torchrun --nproc_per_node 2 examples/python/train_ddp.py photos-resized
 """
 import sys
 
@@ -24,7 +24,7 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 seen = torch.zeros(1)
 for epoch in range(EPOCHS):
     for batch in loader:
-        loss = nn.functional.cross_entropy(model(batch["image"] / 128), batch["label"])
+        loss = nn.functional.cross_entropy(model(batch["image"]), batch["label"])
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
