@@ -22,7 +22,7 @@ if(EXISTS ${venv_python})
     add_test(NAME live.speech COMMAND ${venv_python} -B ${live}/speech.py $<TARGET_FILE_DIR:presto-load>)
   endif()
   if(TARGET presto_native)
-    set(python_tests reading state errors abuse arrow npy_stream torch types)
+    set(python_tests reading state errors abuse arrow npy_stream torch jax tf huggingface examples types)
     foreach(name ${python_tests})
       # PyTorch is a package of the system.
       set(python ${venv_python})
@@ -31,7 +31,7 @@ if(EXISTS ${venv_python})
       endif()
       add_test(NAME live.python_${name} COMMAND ${python} -B ${CMAKE_CURRENT_SOURCE_DIR}/python/test_${name}.py)
       set_tests_properties(live.python_${name} PROPERTIES SKIP_RETURN_CODE 77 ENVIRONMENT
-        "PYTHONPATH=${PROJECT_BINARY_DIR}/python;PRESTO_TOOLS=$<TARGET_FILE_DIR:presto-load>;PRESTO_PHOTOS=$<TARGET_FILE:presto-make-photos>")
+        "PYTHONPATH=${PROJECT_BINARY_DIR}/python;PRESTO_TORCH_PYTHON=${PRESTO_SYSTEM_PYTHON};PRESTO_TOOLS=$<TARGET_FILE_DIR:presto-load>;PRESTO_PHOTOS=$<TARGET_FILE:presto-make-photos>")
     endforeach()
     add_test(NAME live.python_wheel
              COMMAND ${venv_python} -B ${CMAKE_CURRENT_SOURCE_DIR}/python/test_wheel.py ${PROJECT_SOURCE_DIR}

@@ -52,7 +52,7 @@ def _decoded(value: Any) -> Any:
     return value.decode("utf-8") if isinstance(value, bytes) else [one.decode("utf-8") for one in value]
 
 
-class _Examples(_BaseExamplesIterable):  # type: ignore[misc]
+class _Examples(_BaseExamplesIterable):
     """One sample after the other. Shards are ranks of one order; the position is that of the batch, and the row in it."""
 
     def __init__(self, dataset: Dataset, options: dict[str, Any], made: tuple[Any, frozenset[str]], shards: list[int], of: int):
@@ -76,8 +76,9 @@ class _Examples(_BaseExamplesIterable):  # type: ignore[misc]
         return False
 
     def _init_state_dict(self) -> dict[str, Any]:
-        self._state_dict = {"shard": 0, "batch": None, "row": 0, "type": type(self).__name__}
-        return self._state_dict
+        state: dict[str, Any] = {"shard": 0, "batch": None, "row": 0, "type": type(self).__name__}
+        self._state_dict = state
+        return state
 
     def _loader(self, shard: int) -> Loader:
         loader = Loader(self._dataset, rank=shard, world=self._of, **self._options)
@@ -86,7 +87,7 @@ class _Examples(_BaseExamplesIterable):  # type: ignore[misc]
         return loader
 
     def __iter__(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        state = self._state_dict or self._init_state_dict()
+        state: dict[str, Any] = self._state_dict or self._init_state_dict()
         text = self._made[1]
         for at in range(state["shard"], len(self._shards)):
             with self._loader(self._shards[at]) as loader:

@@ -118,7 +118,7 @@ def _ragged(native: tuple[Any, ...], spec: Any, shares: bool) -> Any:
     inner = spec.shape[1 + spec.ragged_rank :]
     flat = tf.reshape(_tensor(values, shares), [-1, *inner])
     if layout == "dense":  # rows that agree by chance
-        shape = memoryview(values).shape
+        shape = np.asarray(values).shape
         shapes = np.tile(np.array(shape[1:] or (1,), np.int64), (shape[0], 1))
     elif shapes is None or spec.ragged_rank == 1:
         ends = np.asarray(offsets) // int(np.prod(inner, dtype=np.int64))

@@ -86,6 +86,45 @@ class Torch(PythonCase):
         self.assertEqual(labels(DataLoader(presto.torch.Loader(self.stored, batch=5), batch_size=None)),
                          labels(presto.torch.Loader(self.stored, batch=5)))
 
+    def test_shares_that_are_not_equal_repeat_nothing(self):
+        everything = sorted(key_numbers(presto.torch.Loader(self.stored, batch=5)))
+        ranks = [sorted(key_numbers(presto.torch.Loader(self.stored, batch=5, rank=r, world=2))) for r in range(2)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for workers in (3, 5, 7):
+                loader = presto.torch.Loader(self.stored, batch=2, shuffle="full", epochs=2)
+                found = key_numbers(DataLoader(loader, batch_size=None, num_workers=workers))
+                self.assertEqual(sorted(found), sorted(everything * 2), workers)
+            for rank in range(2):
+                loader = presto.torch.Loader(self.stored, batch=4, rank=rank, world=2)
+                found = key_numbers(DataLoader(loader, batch_size=None, num_workers=5))
+                self.assertEqual(sorted(found), ranks[rank])
+
+    def test_torchdata_saves_and_restores_the_position(self):
+        """torchdata's StatefulDataLoader, with and without workers, after any batch."""
+        try:
+            from torchdata.stateful_dataloader import StatefulDataLoader
+        except ImportError:
+            self.skipTest("torchdata is not installed")
+        options = {"batch": 5, "shuffle": "full", "seed": 3, "epochs": 2}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for workers in (0, 2):
+                make = lambda: StatefulDataLoader(presto.torch.Loader(self.stored, **options), batch_size=None,
+                                                  num_workers=workers)  # noqa: B023, E731
+                whole = key_numbers(make())
+                self.assertEqual(len(whole), 48)
+                for stop in range(1, len(list(make()))):
+                    first, taken = make(), []
+                    for at, batch in enumerate(first, 1):
+                        taken += key_numbers([batch])
+                        if at == stop:
+                            state = first.state_dict()
+                            break
+                    again = make()
+                    again.load_state_dict(pickle.loads(pickle.dumps(state)))
+                    self.assertEqual(taken + key_numbers(again), whole, (workers, stop))
+
     def test_workers_are_said_not_to_be_needed(self):
         code = """
 import sys, torch
@@ -145,6 +184,9 @@ print(sum(len(b["label"]) for b in torch.utils.data.DataLoader(loader, batch_siz
     def test_ranks_are_given_or_those_of_the_job(self):
         found = [numbers(presto.torch.Loader(self.stored, batch=5, rank=r, world=2)) for r in range(2)]
         self.assertEqual(sorted(sum(found, [])), list(range(24)))
+        with self.assertWarnsRegex(UserWarning, "not pinned") if not torch.cuda.is_available() else self.subTest():
+            loader = presto.torch.Loader(self.stored, pin_memory=True)
+        self.assertEqual(next(iter(loader))["image"].is_pinned() if torch.cuda.is_available() else True, True)
         with self.assertRaises(ValueError):
             presto.torch.Loader(self.stored, rank=1)
         with self.assertRaises(ValueError):
