@@ -14,7 +14,8 @@ import sysconfig
 import tempfile
 import zipfile
 
-TORCH_SECTION = "## PyTorch"
+# Sections whose blocks need another library. They may use what the first section defines.
+NEEDS = {"PyTorch": "torch", "JAX": "jax", "TensorFlow": "tensorflow", "Hugging Face": "datasets"}
 
 
 def run(*command, **options):
@@ -41,7 +42,7 @@ def check_wheel(wheel):
     """One file for every later CPython, with types and licence, and nothing else."""
     assert re.fullmatch(r"presto_loader-\d+\.\d+\.\d+-cp311-abi3-\w+\.whl", wheel.name), wheel.name
     names = zipfile.ZipFile(wheel).namelist()
-    for name in ("presto/_native.abi3.so", "presto/_native.pyi", "presto/py.typed", "presto/torch.py"):
+    for name in ("presto/_native.abi3.so", "presto/_native.pyi", "presto/py.typed", "presto/torch.py", "presto/tf.py"):
         assert name in names, (name, names)
     assert any(name.endswith("LICENSE") for name in names), names
     assert all(name.startswith(("presto/", "presto_loader-")) for name in names), names
@@ -90,6 +91,24 @@ def blocks(text):
     return re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
+def sections(document):
+    """Title -> code of its blocks."""
+    parts = re.split(r"^## (.*)$", document, flags=re.MULTILINE)[1:]
+    return {title: "".join(blocks(text)) for title, text in zip(parts[::2], parts[1::2])}
+
+
+def run_with_library(title, code, pythons, folder, environment):
+    """With the first interpreter that has the library."""
+    library = NEEDS[title]
+    for python in pythons:
+        if subprocess.run([python, "-c", f"import {library}"], capture_output=True, check=False).returncode == 0:
+            run(python, "-c", code, cwd=folder, env=environment)
+            print(f"{title}: the blocks run")
+            return python
+    print(f"{title}: {library} is not installed, its blocks are not run")
+    return None
+
+
 def main():
     root, build = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
     torch_python = sys.argv[3]
@@ -105,21 +124,22 @@ def main():
         for command in re.findall(r"^\$ (.*)$", commands, re.MULTILINE):
             run("sh", "-ec", command, cwd=scratch, env=tools)
 
-        code = blocks(document)
-        shown = run(python, "-c", code[0], cwd=scratch, env=tools)
+        code = sections(document)
+        shown = run(python, "-c", next(iter(code.values())), cwd=scratch, env=tools)
         assert re.fullmatch(r"600 samples, limited by .*\n", shown), shown
-        without_torch = blocks(document.partition(TORCH_SECTION)[0])
-        shown = run(python, "-c", "".join(without_torch), cwd=scratch, env=tools)
+        plain = "".join(block for title, block in code.items() if title not in NEEDS)
+        shown = run(python, "-c", plain, cwd=scratch, env=tools)
         assert "200 Feature(dtype='float32', shape=(224, 224, 3))" in shown, shown
-        print(f"{len(without_torch)} blocks run with the wheel and NumPy")
+        print(f"{len(blocks(document))} blocks, of which those of {', '.join(NEEDS)} are run by themselves")
 
-        torch_environment = clean_environment(PYTHONPATH=str(build / "python"))
-        torch_environment["PATH"] = tools["PATH"]
-        if subprocess.run([torch_python, "-c", "import torch"], capture_output=True, check=False).returncode == 0:
-            run(torch_python, "-c", "".join(code), cwd=scratch, env=torch_environment)
-            shown = run_ranks(torch_python, root / "examples" / "python" / "train_ddp.py", scratch, torch_environment)
-            assert re.search(r"^400 samples on 2 ranks", shown), shown
-            print(f"{len(code)} blocks, and two ranks, run with PyTorch")
+        environment = clean_environment(PYTHONPATH=str(build / "python"), TF_CPP_MIN_LOG_LEVEL="3", HF_HUB_OFFLINE="1",
+                                        PATH=tools["PATH"])
+        begin = 'import presto\ndataset = presto.open("photos-resized")\n'
+        for title in NEEDS:
+            has_library = run_with_library(title, begin + code[title], [sys.executable, torch_python], scratch, environment)
+            if title == "PyTorch" and has_library:
+                shown = run_ranks(has_library, root / "examples" / "python" / "train_ddp.py", scratch, environment)
+                assert re.search(r"^400 samples on 2 ranks", shown), shown
 
 
 if __name__ == "__main__":
