@@ -299,7 +299,8 @@ class NpyStream(Iterator[Batch]):
         self.close()
 
     def __del__(self) -> None:
-        if not getattr(self, "_is_closed", True):
+        # While the interpreter ends, the thread that reads stderr is gone, with the lock of the pipe's buffer.
+        if not getattr(self, "_is_closed", True) and not sys.is_finalizing():
             self._close()
 
 
