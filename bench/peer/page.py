@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/performance.md and the short form in README.md, from the figures of bench/peers.
+"""The page that bench/peers writes, and the short form in README.md, from its figures.
 
 In the template, a line `{{...}}` becomes: `{{run}}` the command, date and machine; `{{versions}}`; `{{refused}}` what was not measured
 and why; `{{rates}}`, `{{ratios clock}}`, `{{ratios cpu}}`, `{{memory}}`, `{{first}}` and `{{stored}}` tables of workloads and peers; `{{behind}}`
