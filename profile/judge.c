@@ -98,6 +98,11 @@ presto__interval presto__compare(const presto_sweep *sweep, size_t a, size_t b) 
 
 /* ---- who contends ---- */
 
+/* Predictions are not measured again. */
+static bool was_run(const presto__merit *merit) {
+    return merit->samples_per_s.runs > 0;
+}
+
 static double near_to(const presto__merit *merit) {
     return log(1 - (merit->samples_per_s.runs < FEW_RUNS ? NEAR_OF_FEW : NEAR));
 }
@@ -136,11 +141,13 @@ static void find_rivals(presto_sweep *sweep, const presto__contest *contest, siz
                         bool *is_open) {
     presto_sweep_confidence *confidence = &sweep->confidence;
     begin(sweep, leader);
+    if (!was_run(&contest->merits[leader]))
+        return;
     double lead = median_worth(sweep, leader);
     double slowest = worth(sweep, leader, contest->merits[leader].samples_per_s.least);
     for (size_t i = 0; i < contest->count; i++) {
         const presto__merit *merit = &contest->merits[i];
-        is_open[i] = merit->counts && i != leader &&
+        is_open[i] = merit->counts && was_run(merit) && i != leader &&
                      worth(sweep, i, merit->samples_per_s.most) >= slowest + near_to(merit);
     }
     for (size_t next; (next = take_next(sweep, contest->count, is_open)) != SIZE_MAX;) {
@@ -159,7 +166,8 @@ static void find_reaching(presto_sweep *sweep, const presto__contest *contest, b
     begin(sweep, SIZE_MAX);
     for (size_t i = 0; i < contest->count; i++) {
         const presto__merit *merit = &contest->merits[i];
-        is_open[i] = merit->counts && worth(sweep, i, merit->samples_per_s.most) >= near_to(merit);
+        is_open[i] = merit->counts && was_run(merit) &&
+                     worth(sweep, i, merit->samples_per_s.most) >= near_to(merit);
         left += is_open[i];
     }
     for (; left > 0; left--) {
@@ -254,7 +262,8 @@ static void settle_by_worth(presto_sweep *sweep, const presto__contest *contest,
             ballot->is_equal[i] = ballot->scratch[i];
         choice->best = presto__score_cheapest(contest, ballot->is_equal);
     }
-    sweep->confidence.is_decided = is_decided(sweep, choice->best);
+    sweep->confidence.is_decided =
+        was_run(&contest->merits[choice->best]) && is_decided(sweep, choice->best);
 }
 
 /* A contender of which it is not known whether it reaches the target, and that would be the best if

@@ -100,6 +100,13 @@ static void take_choice(presto_sweep *sweep, const presto__ballot *ballot) {
     }
 }
 
+/* Does a strategy take part in the choice? Not without a figure, nor with a prediction where only
+ * what was run may be recommended. */
+static bool takes_part(const presto_sweep *sweep, const presto_strategy_result *result) {
+    bool is_guess = result->is_predicted && !result->prediction.is_elsewhere;
+    return !result->failed && !(is_guess && sweep->only_measured);
+}
+
 presto_status presto__decide(presto_sweep *sweep, presto_error *err) {
     size_t count = sweep->trial_count;
     presto__merit *merits = calloc(count, sizeof *merits);
@@ -113,6 +120,7 @@ presto_status presto__decide(presto_sweep *sweep, presto_error *err) {
     ballot.scratch = ballot.is_equal + count;
     for (size_t i = 0; i < count; i++) {
         merits[i] = presto__merit_of(&sweep->trials[i].result);
+        merits[i].counts = takes_part(sweep, &sweep->trials[i].result);
         merits[i].cost = presto__cost_of(sweep, &sweep->trials[i].result);
         sweep->trials[i].result.cost = merits[i].cost.median;
     }

@@ -12,6 +12,7 @@
 
 #include "choice_internal.h"
 #include "journal_internal.h"
+#include "measure_internal.h"
 #include "trial_internal.h"
 
 /* ---- text.c: words and quoting ---- */
@@ -34,6 +35,7 @@ typedef struct presto__space {
     size_t codec_count;
     unsigned *threads;
     size_t thread_count;
+    size_t shards;               /* of a dataset; 0: as many as threads */
     presto_strategy *strategies; /* by split, then codec, then threads */
     size_t strategy_count;
 } presto__space;
@@ -44,6 +46,10 @@ presto_status presto__space_init(const presto_pipeline *pipeline,
 void presto__space_done(presto__space *space);
 /** "resized with zstd:1 on 2 threads"; "the unprocessed files on 1 thread". */
 char *presto__strategy_format(const presto_strategy *strategy, char *text_out, size_t bytes);
+/** The strategy that stores split s uncompressed, for one thread or for all processors. */
+presto_strategy presto__anchor_of(const presto__space *space, size_t s, bool is_for_all);
+/** Its position; SIZE_MAX: there is none. */
+size_t presto__space_find(const presto__space *space, const presto_strategy *strategy);
 #define PRESTO__STRATEGY_TEXT_BYTES 256
 
 /* ---- the sweep itself (sweep.c) ---- */
@@ -65,12 +71,23 @@ typedef struct presto__what_if {
     char text[96];
 } presto__what_if;
 #define PRESTO__WHAT_IFS_MOST 16
+/** The model of a sweep that predicts (predict/predict_internal.h). */
+typedef struct presto__model presto__model;
+
+/** Where the trials of a split stand that the model rests on: without a codec, on one thread and on
+ * all processors. Both are one where there is one processor. */
+typedef struct presto__anchors {
+    size_t at[2];
+} presto__anchors;
 
 /** The options that outlive the run. All texts owned. */
 struct presto_sweep {
     presto__space space;
-    presto__trial *trials; /* one per strategy, same order */
-    size_t trial_count;
+    presto__trial *trials; /* one per strategy, same order; behind them the anchors that are none */
+    size_t trial_count;    /* those of the strategies */
+    size_t trial_total;    /* all */
+    presto__anchors *anchors; /* one per split */
+    presto__model *model;     /* NULL: all is measured */
     presto_sweep_facts facts;
     bool is_spread;      /* the sample was taken from all over the source */
     char *pipeline;      /* as the user named it */
@@ -94,6 +111,7 @@ struct presto_sweep {
     presto_sweep_verdict verdict;
     presto__journal *journal; /* NULL: none, or it could not be written any more */
     bool is_stopped;          /* before all was measured */
+    bool only_measured;       /* predictions of what could be run are not recommended */
     size_t best;              /* the recommended one */
     size_t first;             /* the one with the best score */
     double decide_s;

@@ -86,8 +86,10 @@ static const presto__cost *largest_stored_step(const presto__epochs *best,
 /* "; decode-image is what it saves: 3.9 of 5.4 ms of work a sample", if one step dominates. */
 static presto_status add_saving(const presto__trial *best, const presto__trial *raw,
                                 presto_buffer *text, presto_error *err) {
-    const presto__epochs *without = typical_cold(raw);
-    const presto__cost *step = largest_stored_step(typical_cold(best), without);
+    const presto__epochs *without = typical_cold(raw), *with = typical_cold(best);
+    if (without == NULL || with == NULL)
+        return PRESTO_OK; /* predicted */
+    const presto__cost *step = largest_stored_step(with, without);
     double total_s = 0;
     for (size_t i = 0; i < without->cost_count; i++)
         total_s += without->costs[i].busy_s_per_sample;
@@ -324,7 +326,7 @@ static presto_status add_bound(const presto_sweep *sweep, presto_buffer *text, p
     const presto__epochs *run = typical_cold(&sweep->trials[sweep->best]);
     const presto__cost *largest = NULL;
     double total_s = 0;
-    for (size_t i = 0; i < run->cost_count; i++) {
+    for (size_t i = 0; run != NULL && i < run->cost_count; i++) {
         total_s += run->costs[i].busy_s_per_sample;
         if (largest == NULL || run->costs[i].busy_s_per_sample > largest->busy_s_per_sample)
             largest = &run->costs[i];

@@ -5,6 +5,7 @@
  * null.
  */
 #include "json_internal.h"
+#include "predict/predict_internal.h"
 
 #include <presto/version.h>
 
@@ -36,6 +37,18 @@ static const column result_columns[] = {
     {"total_stored_error", "_bytes", NUMBER,
      offsetof(presto_strategy_result, total_stored_error_bytes)},
     {"cost", "", NUMBER, offsetof(presto_strategy_result, cost)},
+};
+
+#define SAID(member) offsetof(presto_strategy_result, prediction.member)
+static const column prediction_columns[] = {
+    {"predicted_samples_per_s", "", NUMBER, SAID(cold_samples_per_s)}, /* what is scored */
+    {"predicted_cold_samples_per_s", "", NUMBER, SAID(cold_samples_per_s)},
+    {"predicted_cached_samples_per_s", "", NUMBER, SAID(cached_samples_per_s)},
+    {"predicted_preparation_s", "", NUMBER, SAID(preparation_s)},
+    {"predicted_storage_bytes", "", NUMBER, SAID(stored_bytes)},
+    {"uncertainty", "", NUMBER, SAID(uncertainty)},
+    {"error", "", NUMBER, SAID(cold_error)},
+    {"cached_error", "", NUMBER, SAID(cached_error)},
 };
 
 static const column epoch_columns[] = {
@@ -114,7 +127,7 @@ static size_t count_fields(void) {
         fields += result_columns[i].kind == SPREAD ? 3 : 1;
     for (size_t i = 0; i < COUNT_OF(epoch_columns); i++)
         fields += epoch_columns[i].kind == SPREAD ? 6 : 2;
-    return fields;
+    return fields + COUNT_OF(prediction_columns);
 }
 
 static presto_status csv_line(const presto_sweep *sweep, size_t i, presto_buffer *text,
@@ -124,9 +137,10 @@ static presto_status csv_line(const presto_sweep *sweep, size_t i, presto_buffer
     PRESTO_TRY(presto__text_add(text, err, ","));
     PRESTO_TRY(presto__text_add_csv(
         text, result->strategy.codec != NULL ? result->strategy.codec : "", err));
-    PRESTO_TRY(presto__text_add(text, err, ",%u,%zu,%s,%d,%d", result->strategy.threads,
+    PRESTO_TRY(presto__text_add(text, err, ",%u,%zu,%s,%d,%d,%d", result->strategy.threads,
                                 result->strategy.shards, result->failed ? "failed" : "ok",
-                                i == sweep->best, result->is_equal));
+                                !result->failed && !result->is_predicted, i == sweep->best,
+                                result->is_equal));
     if (result->failed) {
         for (size_t k = 0; k < count_fields() + 1; k++)
             PRESTO_TRY(presto__text_add(text, err, ","));
@@ -137,6 +151,7 @@ static presto_status csv_line(const presto_sweep *sweep, size_t i, presto_buffer
     } else {
         PRESTO_TRY(csv_number(result->score, text, err));
         PRESTO_TRY(csv_values(result_columns, COUNT_OF(result_columns), result, text, err));
+        PRESTO_TRY(csv_values(prediction_columns, COUNT_OF(prediction_columns), result, text, err));
         PRESTO_TRY(csv_values(epoch_columns, COUNT_OF(epoch_columns), &result->cold, text, err));
         PRESTO_TRY(csv_values(epoch_columns, COUNT_OF(epoch_columns), &result->cached, text, err));
         PRESTO_TRY(presto__text_add(text, err, ","));
@@ -146,9 +161,10 @@ static presto_status csv_line(const presto_sweep *sweep, size_t i, presto_buffer
 
 presto_status presto__results_csv(const presto_sweep *sweep, presto_buffer *text_out,
                                   presto_error *err) {
-    PRESTO_TRY(presto__text_add(text_out, err,
-                                "split,codec,threads,shards,status,recommended,equal,score"));
+    PRESTO_TRY(presto__text_add(
+        text_out, err, "split,codec,threads,shards,status,measured,recommended,equal,score"));
     PRESTO_TRY(csv_header(result_columns, COUNT_OF(result_columns), "", text_out, err));
+    PRESTO_TRY(csv_header(prediction_columns, COUNT_OF(prediction_columns), "", text_out, err));
     PRESTO_TRY(csv_header(epoch_columns, COUNT_OF(epoch_columns), "cold_", text_out, err));
     PRESTO_TRY(csv_header(epoch_columns, COUNT_OF(epoch_columns), "cached_", text_out, err));
     PRESTO_TRY(presto__text_add(text_out, err, ",failure\r\n"));
@@ -272,6 +288,21 @@ static void put_strategy(json_builder *builder, json_t *object, const presto_str
     put(builder, object, "shards", whole(strategy->shards));
 }
 
+/* cold_samples_per_s: of its runs; what is predicted has a name that says so. */
+static void put_prediction(json_builder *builder, json_t *object,
+                           const presto_strategy_result *result) {
+    const presto_sweep_prediction *said = &result->prediction;
+    bool was_run = !result->is_predicted;
+    double cold = result->cold.samples_per_s.median, cached = result->cached.samples_per_s.median;
+    put(builder, object, "measured", json_boolean(was_run));
+    put(builder, object, "cold_samples_per_s", number(was_run ? cold : NAN));
+    put(builder, object, "cached_samples_per_s", number(was_run ? cached : NAN));
+    put_columns(builder, object, prediction_columns, COUNT_OF(prediction_columns), result);
+    put(builder, object, "cold_bound", text_value(presto_sweep_bound_name(said->cold_bound)));
+    put(builder, object, "cached_bound", text_value(presto_sweep_bound_name(said->cached_bound)));
+    put(builder, object, "elsewhere", json_boolean(said->is_elsewhere));
+}
+
 static json_t *trial_value(json_builder *builder, const presto__trial *trial) {
     const presto_strategy_result *result = &trial->result;
     json_t *object = json_object();
@@ -281,6 +312,7 @@ static json_t *trial_value(json_builder *builder, const presto__trial *trial) {
         return object;
     }
     put(builder, object, "status", text_value("ok"));
+    put_prediction(builder, object, result);
     put(builder, object, "score", number(result->score));
     put(builder, object, "equal", json_boolean(result->is_equal));
     put_columns(builder, object, result_columns, COUNT_OF(result_columns), result);
@@ -399,6 +431,7 @@ static json_t *sweep_value(json_builder *builder, const presto_sweep *sweep) {
     for (size_t i = 0; i < sweep->trial_count; i++)
         append(builder, results, trial_value(builder, &sweep->trials[i]));
     put(builder, object, "results", results);
+    put(builder, object, "model", sweep->model != NULL ? presto__model_json(sweep) : json_null());
     return object;
 }
 

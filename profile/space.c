@@ -144,18 +144,40 @@ static presto_status list_threads(const presto_sweep_options *options, presto__s
     return PRESTO_OK;
 }
 
+/* shards 0: as many as threads. */
+static presto_strategy strategy_of(const char *split, const char *codec, unsigned threads,
+                                   size_t shards) {
+    presto_strategy strategy = {.split = split, .codec = codec, .threads = threads};
+    if (codec != NULL)
+        strategy.shards = shards > 0 ? shards : threads > 0 ? threads : 1;
+    return strategy;
+}
+
 static void add_strategies(const char *split, const char *codec, size_t shards,
                            presto__space *space) {
-    for (size_t t = 0; t < space->thread_count; t++) {
-        presto_strategy *strategy = &space->strategies[space->strategy_count++];
-        strategy->split = split;
-        strategy->codec = codec;
-        strategy->threads = space->threads[t];
-        strategy->shards = codec == NULL            ? 0
-                           : shards > 0             ? shards
-                           : space->threads[t] == 0 ? 1
-                                                    : space->threads[t];
+    for (size_t t = 0; t < space->thread_count; t++)
+        space->strategies[space->strategy_count++] =
+            strategy_of(split, codec, space->threads[t], shards);
+}
+
+presto_strategy presto__anchor_of(const presto__space *space, size_t s, bool is_for_all) {
+    const char *split = space->splits[s];
+    const char *codec = strcmp(split, PRESTO_UNPROCESSED) == 0 ? NULL : "none";
+    return strategy_of(split, codec, is_for_all ? presto__cpu_count() : 1, space->shards);
+}
+
+static bool same_text(const char *a, const char *b) {
+    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+size_t presto__space_find(const presto__space *space, const presto_strategy *strategy) {
+    for (size_t i = 0; i < space->strategy_count; i++) {
+        const presto_strategy *other = &space->strategies[i];
+        if (same_text(other->split, strategy->split) && same_text(other->codec, strategy->codec) &&
+            other->threads == strategy->threads && other->shards == strategy->shards)
+            return i;
     }
+    return SIZE_MAX;
 }
 
 static presto_status combine(size_t shards, presto__space *space, presto_error *err) {
@@ -167,6 +189,7 @@ static presto_status combine(size_t shards, presto__space *space, presto_error *
         !presto__size_multiply(pairs, space->thread_count, &count) || count == 0)
         return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET, "too many strategies");
     space->strategies = calloc(count, sizeof *space->strategies);
+    space->shards = shards;
     if (space->strategies == NULL)
         return presto_fail_memory(err, count * sizeof *space->strategies);
     for (size_t s = 0; s < space->split_count; s++) {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sweep as a whole. Strategies are measured in waves; a wave has as many datasets as fit the
- * disk budget. Within a wave all are converted, then measured in rounds, each strategy once a
- * round. So a slow phase of the machine affects all of them, not one. A strategy that fails leaves
- * the wave; the others continue.
+ * The sweep as a whole: its options, its strategies, what is kept of a sweep that was stopped, and
+ * its life. measure.c runs strategies, the room predict/ foretells those that are not run.
  */
 #include "../base/clock_internal.h"
 #include "../base/digest_internal.h"
 #include "../base/options_internal.h"
+#include "predict/predict_internal.h"
 #include "sure_internal.h"
 
 #include <inttypes.h>
@@ -20,6 +19,7 @@
 #define RUN_S_MOST 3600
 #define COLD_EPOCHS_MOST 1000
 #define DECIDE_S_MOST 86400
+#define CONFIRM_RUNS_MOST 100000
 #define DEFAULT_WORK_BYTES ((uint64_t)4 << 30)
 
 void presto_sweep_options_init(presto_sweep_options *options, size_t struct_bytes) {
@@ -36,6 +36,7 @@ void presto_sweep_options_init(presto_sweep_options *options, size_t struct_byte
         .prices = {.months = 1},
         .errors = {.skip_limit = UINT64_MAX, .skip_fraction = 1},
         .decide_s = 30,
+        .confirm_runs = 6,
     };
     presto__options_give(options, struct_bytes, &defaults, sizeof defaults);
 }
@@ -66,6 +67,13 @@ static presto_status check_options(const presto_sweep_options *options, presto_e
                            DECIDE_S_MOST);
     if (options->pipeline_name != NULL)
         PRESTO_TRY(presto__strategy_check_pipeline(options->pipeline_name, err));
+    if (options->mode != PRESTO_SWEEP_MEASURE && options->mode != PRESTO_SWEEP_PREDICT)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "there is no mode %d",
+                           (int)options->mode);
+    if (options->confirm_runs > CONFIRM_RUNS_MOST)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "%u strategies to confirm: at most %d are possible",
+                           options->confirm_runs, CONFIRM_RUNS_MOST);
     if (options->batch_samples < 1)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "batches of 0 samples: at least 1 is needed");
@@ -76,139 +84,29 @@ static presto_status check_options(const presto_sweep_options *options, presto_e
 
 /* ---- running ---- */
 
-/* The strategies that are measured side by side: trials [first, last). */
-typedef struct wave {
-    size_t first, last;
-} wave;
-
-static bool is_alive(const presto__trial *trial) {
-    return !trial->result.failed;
-}
-
-static bool stores(const presto__trial *trial) {
-    return trial->result.strategy.codec != NULL;
-}
-
-/* Conversions and runs that one strategy takes, and those that it has had. */
-static size_t trials_of(const presto_sweep_options *options, const presto__trial *trial) {
-    return options->runs + (stores(trial) ? options->preparation_runs : 0);
-}
-
-static size_t trials_done(const presto__trial *trial) {
-    return trial->preparation_count + trial->cold_count;
-}
-
-/* Records a failure as the strategy's own. Its remaining trials count as done. */
-static presto_status fail_trial(presto__runner *runner, presto__trial *trial,
-                                const presto_error *failure, presto_error *err) {
-    trial->result.failed = true;
-    trial->result.failure = *failure;
-    trial->result.score = NAN;
-    presto__trial_remove(trial);
-    runner->done += trials_of(runner->options, trial) - trials_done(trial);
-    return presto__runner_report(runner, &trial->result.strategy, &trial->result, err);
-}
-
-/* A journal that cannot be written is given up: what is measured counts more. */
-static presto_status note_in_journal(presto_sweep *sweep, const presto__trial *trial,
-                                     size_t preparations_before, presto_error *err) {
-    size_t i = (size_t)(trial - sweep->trials);
-    presto_error failure;
-    presto_status status = trial->preparation_count > preparations_before
-                               ? presto__journal_add_preparation(sweep->journal, i, trial, &failure)
-                               : presto__journal_add_run(sweep->journal, i, trial, &failure);
-    if (status == PRESTO_OK)
-        return PRESTO_OK;
-    char text[PRESTO_ERROR_FILE_BYTES + PRESTO_ERROR_MESSAGE_BYTES + 96];
-    presto_error_format(&failure, text, sizeof text);
-    presto__journal_close(sweep->journal);
-    sweep->journal = NULL;
-    return presto__add_note(sweep, err, "the sweep cannot be resumed: %s", text);
-}
-
-typedef presto_status (*work_fn)(presto__runner *runner, presto__trial *trial, presto_error *err);
-
-/* One conversion or one run. Fails only if the whole sweep is to end. */
-static presto_status run_trial(presto_sweep *sweep, presto__runner *runner, presto__trial *trial,
-                               work_fn work, presto_error *err) {
-    PRESTO_TRY(presto__runner_report(runner, &trial->result.strategy, NULL, err));
-    presto_error failure;
-    size_t preparations = trial->preparation_count, done = trials_done(trial);
-    presto_status status = work(runner, trial, &failure);
-    if (status == PRESTO_ERR_STOPPED) {
-        if (err != NULL)
-            *err = failure;
-        return status;
-    }
-    if (status != PRESTO_OK)
-        return fail_trial(runner, trial, &failure, err);
-    if (trials_done(trial) == done)
-        return PRESTO_OK; /* a dataset made again for a resumed sweep: nothing was measured */
-    runner->done++;
-    return note_in_journal(sweep, trial, preparations, err);
-}
-
-/* Convert from over->first on until the next dataset might not fit; at least one strategy per wave.
- * Sets over->last. */
-static presto_status prepare_wave(presto_sweep *sweep, presto__runner *runner,
-                                  uint64_t budget_bytes, wave *over, presto_error *err) {
-    uint64_t held = 0;
-    uint64_t largest = 0;
-    size_t at = over->first;
-    for (; at < sweep->trial_count; at++) {
-        presto__trial *trial = &sweep->trials[at];
-        if (at > over->first && held + largest > budget_bytes)
-            break;
-        if (!stores(trial))
-            PRESTO_TRY(presto__trial_prepare(runner, trial, err));
-        else if (trials_done(trial) < trials_of(runner->options, trial))
-            PRESTO_TRY(run_trial(sweep, runner, trial, presto__trial_prepare, err));
-        held += trial->dir_bytes;
-        largest = trial->dir_bytes > largest ? trial->dir_bytes : largest;
-    }
-    over->last = at;
-    return PRESTO_OK;
-}
-
-static presto_status measure_wave(presto_sweep *sweep, presto__runner *runner, wave over,
-                                  presto_error *err) {
-    const presto_sweep_options *options = runner->options;
-    for (unsigned round = 0; round < options->runs; round++) {
-        for (size_t i = over.first; i < over.last; i++) {
-            presto__trial *trial = &sweep->trials[i];
-            if (is_alive(trial) && stores(trial) && round < options->preparation_runs &&
-                trial->preparation_count <= round)
-                PRESTO_TRY(run_trial(sweep, runner, trial, presto__trial_prepare, err));
-            if (is_alive(trial) && trial->cold_count <= round)
-                PRESTO_TRY(run_trial(sweep, runner, trial, presto__trial_load, err));
-        }
-    }
-    for (size_t i = over.first; i < over.last; i++) {
-        presto__trial *trial = &sweep->trials[i];
-        if (over.last < sweep->trial_count) /* those of the last wave may be measured again */
-            presto__trial_remove(trial);
-        if (!is_alive(trial))
-            continue;
-        PRESTO_TRY(presto__trial_summarize(runner, trial, err));
-        PRESTO_TRY(presto__runner_report(runner, &trial->result.strategy, &trial->result, err));
-    }
-    return PRESTO_OK;
+/* Every strategy, in as many runs as wanted. */
+static presto_status measure_all(presto_sweep *sweep, presto__runner *runner, presto_error *err) {
+    size_t *list = calloc(sweep->trial_count, sizeof *list);
+    if (list == NULL)
+        return presto_fail_memory(err, sweep->trial_count * sizeof *list);
+    for (size_t i = 0; i < sweep->trial_count; i++)
+        list[i] = i;
+    const presto__measuring all = {.list = list,
+                                   .count = sweep->trial_count,
+                                   .runs = runner->options->runs,
+                                   .keeps_last = true}; /* some are measured again */
+    runner->total = runner->done + presto__measure_left(sweep, runner, &all);
+    presto_status status = presto__measure_list(sweep, runner, &all, err);
+    free(list);
+    return status;
 }
 
 static presto_status run_all(presto_sweep *sweep, presto__runner *runner, presto_error *err) {
-    /* At most half of the free space: others write to that disk, too. */
-    uint64_t free_bytes = presto__disk_free_bytes(runner->work_dir);
-    uint64_t budget_bytes = runner->options->work_bytes;
-    if (budget_bytes > free_bytes / 2)
-        budget_bytes = free_bytes / 2;
-    for (size_t next = 0; next < sweep->trial_count;) {
-        wave current = {.first = next};
-        PRESTO_TRY(prepare_wave(sweep, runner, budget_bytes, &current, err));
-        PRESTO_TRY(measure_wave(sweep, runner, current, err));
-        next = current.last;
-    }
+    PRESTO_TRY(runner->options->mode == PRESTO_SWEEP_PREDICT
+                   ? presto__predict_sweep(sweep, runner, err)
+                   : measure_all(sweep, runner, err));
     for (size_t i = 0; i < sweep->trial_count; i++)
-        if (is_alive(&sweep->trials[i]))
+        if (presto__trial_is_alive(&sweep->trials[i]))
             return presto__race(sweep, runner, err);
     if (err != NULL)
         *err = sweep->trials[0].result.failure;
@@ -247,14 +145,14 @@ static presto_status open_journal(presto_sweep *sweep, presto__runner *runner,
     presto__journal_request request = {.path = options->journal,
                                        .resume = options->resume,
                                        .trials = sweep->trials,
-                                       .trial_count = sweep->trial_count,
+                                       .trial_count = sweep->trial_total,
                                        .runs = options->runs,
                                        .preparation_runs = options->preparation_runs};
     identify(sweep, runner, options, request.sweep);
     PRESTO_TRY(presto__journal_open(&request, &sweep->journal, err));
-    for (size_t i = 0; i < sweep->trial_count; i++) {
+    for (size_t i = 0; i < sweep->trial_total; i++) {
         const presto__trial *trial = &sweep->trials[i];
-        runner->done += trials_done(trial);
+        runner->done += trial->preparation_count + trial->cold_count;
         if (trial->lap_count > 0 && trial->laps[trial->lap_count - 1].round > sweep->rounds)
             sweep->rounds = trial->laps[trial->lap_count - 1].round;
     }
@@ -267,9 +165,12 @@ static presto_status keep_measured(presto_sweep *sweep, const presto__runner *ru
     *has_any_out = false;
     for (size_t i = 0; i < sweep->trial_count; i++) {
         presto__trial *trial = &sweep->trials[i];
-        if (!is_alive(trial))
+        if (!presto__trial_is_alive(trial))
             continue;
-        if (trial->cold_count == 0 || (stores(trial) && trial->preparation_count == 0)) {
+        if (trial->cold_count == 0 ||
+            (presto__trial_stores(trial) && trial->preparation_count == 0)) {
+            if (sweep->model != NULL && presto__predict_result(sweep, runner, i))
+                continue;
             trial->result.failed = true;
             trial->result.score = NAN;
             (void)presto_fail(&trial->result.failure, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET,
@@ -338,21 +239,42 @@ static presto_status keep_input(presto_sweep *sweep, const char *const *paths, s
     return PRESTO_OK;
 }
 
+/* Appends one. The trials have room for it. */
+static presto_status add_trial(presto_sweep *sweep, const presto_strategy *strategy,
+                               presto_error *err) {
+    presto__trial *trial = &sweep->trials[sweep->trial_total++];
+    trial->result.strategy = *strategy;
+    presto_sweep_prediction *said = &trial->result.prediction;
+    said->cold_samples_per_s = said->cached_samples_per_s = said->uncertainty = NAN;
+    said->preparation_s = said->stored_bytes = said->cold_error = said->cached_error = NAN;
+    trial->preparations = calloc(sweep->preparation_runs, sizeof *trial->preparations);
+    trial->cold = calloc(sweep->runs, sizeof *trial->cold);
+    trial->cached = calloc(sweep->runs, sizeof *trial->cached);
+    if (trial->preparations == NULL || trial->cold == NULL || trial->cached == NULL)
+        return presto_fail_memory(err, sweep->runs * sizeof *trial->cold);
+    return PRESTO_OK;
+}
+
+/* The strategies of the space, and behind them the anchors that are not in it. */
 static presto_status make_trials(presto_sweep *sweep, presto_error *err) {
-    size_t count = sweep->space.strategy_count;
-    sweep->trials = calloc(count, sizeof *sweep->trials);
-    if (sweep->trials == NULL)
+    const presto__space *space = &sweep->space;
+    size_t count = space->strategy_count;
+    sweep->anchors = calloc(space->split_count, sizeof *sweep->anchors);
+    sweep->trials = calloc(count + 2 * space->split_count, sizeof *sweep->trials);
+    if (sweep->trials == NULL || sweep->anchors == NULL)
         return presto_fail_memory(err, count * sizeof *sweep->trials);
-    for (; sweep->trial_count < count; sweep->trial_count++) {
-        presto__trial *trial = &sweep->trials[sweep->trial_count];
-        trial->result.strategy = sweep->space.strategies[sweep->trial_count];
-        trial->preparations = calloc(sweep->preparation_runs, sizeof *trial->preparations);
-        trial->cold = calloc(sweep->runs, sizeof *trial->cold);
-        trial->cached = calloc(sweep->runs, sizeof *trial->cached);
-        if (trial->preparations == NULL || trial->cold == NULL || trial->cached == NULL) {
-            sweep->trial_count++;
-            return presto_fail_memory(err, sweep->runs * sizeof *trial->cold);
-        }
+    for (size_t i = 0; i < count; i++, sweep->trial_count++)
+        PRESTO_TRY(add_trial(sweep, &space->strategies[i], err));
+    for (size_t i = 0; i < 2 * space->split_count; i++) {
+        presto_strategy anchor = presto__anchor_of(space, i / 2, i % 2 == 1);
+        size_t *at = &sweep->anchors[i / 2].at[i % 2];
+        *at = presto__space_find(space, &anchor);
+        if (*at == SIZE_MAX && i % 2 == 1 && anchor.threads == 1)
+            *at = sweep->anchors[i / 2].at[0];
+        if (*at != SIZE_MAX)
+            continue;
+        *at = sweep->trial_total;
+        PRESTO_TRY(add_trial(sweep, &anchor, err));
     }
     return PRESTO_OK;
 }
@@ -381,8 +303,6 @@ static presto_status run(presto_sweep *sweep, const char *const *paths, size_t p
                          const presto_sweep_options *options, presto_error *err) {
     uint64_t start_ns = presto__clock_ns();
     presto__runner runner = {.total = 0};
-    for (size_t i = 0; i < sweep->trial_count; i++)
-        runner.total += trials_of(options, &sweep->trials[i]);
     presto_status status = presto__runner_init(&runner, paths, path_count, options, err);
     if (status == PRESTO_OK) {
         keep_facts(sweep, &runner);
@@ -446,9 +366,11 @@ static void free_texts(char **texts, size_t count) {
 void presto_sweep_free(presto_sweep *sweep) {
     if (sweep == NULL)
         return;
-    for (size_t i = 0; i < sweep->trial_count; i++)
+    for (size_t i = 0; i < sweep->trial_total; i++)
         presto__trial_done(&sweep->trials[i]);
     free(sweep->trials);
+    free(sweep->anchors);
+    presto__model_free(sweep->model);
     presto__journal_close(sweep->journal);
     free_texts(sweep->paths, sweep->path_count);
     free_texts(sweep->set, sweep->set_count);

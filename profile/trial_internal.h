@@ -182,6 +182,11 @@ typedef struct presto__trial {
     double rate_added; /* what other weights than that of throughput are worth (judge.c) */
 } presto__trial;
 
+/** Conversions of a strategy that has so many runs. */
+static inline unsigned presto__preparations_of(const presto_sweep_options *options, unsigned runs) {
+    return options->preparation_runs < runs ? options->preparation_runs : runs;
+}
+
 static inline double presto__seconds(uint64_t ns) {
     return (double)ns * 1e-9;
 }

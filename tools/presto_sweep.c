@@ -20,41 +20,8 @@
 
 #include "cli.h"
 #include "record_options.h"
+#include "sweep_options.h"
 #include "table.h"
-
-enum {
-    OPT_SPLITS = CLI_LONG,
-    OPT_CODECS,
-    OPT_TENSORFLOW,
-    OPT_SHARDS,
-    OPT_SAMPLES,
-    OPT_RUNS,
-    OPT_RUN_TIME,
-    OPT_DECIDE_TIME,
-    OPT_SET,
-    OPT_PLUGIN,
-    OPT_FROM,
-    OPT_FEATURE,
-    OPT_WEIGHTS,
-    OPT_SEED,
-    OPT_MEASURE,
-    OPT_PREDICT,
-    OPT_PRICE_STORAGE,
-    OPT_PRICE_CPU,
-    OPT_PRICE_ACCELERATOR,
-    OPT_EPOCHS,
-    OPT_MONTHS,
-    OPT_TARGET,
-    OPT_STORAGE,
-    OPT_CACHE,
-    OPT_MAX_STORAGE,
-    OPT_MAX_PREPARATION,
-    OPT_ON_ERROR,
-    OPT_FORCE,
-    OPT_RESUME,
-    MAX_THREADS = 1024,
-    MAX_SHARDS = 99999,
-};
 
 static const cli_option options[] = {
     {0, "Strategies", NULL, NULL},
@@ -84,11 +51,14 @@ static const cli_option options[] = {
      "the strategies near the best take turns with more runs until it is decided which one is "
      "recommended, at most so long [default: 30]"},
     {'b', "batch", "N", "samples per batch [default: 32]"},
-    {OPT_MEASURE, "measure", NULL, "run every strategy (the only mode in this build)"},
+    {OPT_PREDICT, "predict", NULL,
+     "run each split without a codec, try the codecs on its records, and predict the other "
+     "strategies; run the best of them, and some others to confirm [default]"},
+    {OPT_MEASURE, "measure", NULL, "run every strategy instead"},
+    {OPT_CONFIRM, "confirm", "N", "how many strategies to run to confirm [default: 6]"},
     {OPT_SEED, "seed", "S", "of shuffling and random steps [default: 0]"},
     {OPT_ON_ERROR, "on-error", "POLICY",
      "samples that fail: fail, skip, skip:N, skip:P% (at most so many) [default: fail]"},
-    {OPT_PREDICT, "predict", NULL, NULL},
     {OPT_STORAGE, "storage", "MODEL", NULL},
     {OPT_CACHE, "cache", "LIST", NULL},
 
@@ -176,47 +146,6 @@ static void parse_weights(sweep_job *s, const char *text) {
     s->sweep.weights.throughput = weights[2];
 }
 
-/* "500" or "500/s": a number with or without its unit, above 0. */
-static double parse_with_unit(const char *option, const char *text, const char *unit) {
-    char number[64];
-    size_t length = strlen(text);
-    size_t unit_length = strlen(unit);
-    if (length > unit_length && strcmp(text + length - unit_length, unit) == 0)
-        length -= unit_length;
-    if (length >= sizeof number)
-        cli_usage("%s: '%s' is no number, with or without %s", option, text, unit);
-    memcpy(number, text, length);
-    number[length] = '\0';
-    double value = cli_fraction(option, number, 0, 1e15);
-    if (!(value > 0))
-        cli_usage("%s: '%s': must be above 0", option, text);
-    return value;
-}
-
-/* "500/s+20%": the rate, and by how much it must be exceeded. */
-static void parse_target(presto_sweep_limits *limits, const char *text) {
-    char rate[64];
-    const char *plus = strrchr(text, '+');
-    size_t length = plus != NULL && plus > text ? (size_t)(plus - text) : strlen(text);
-    bool has_headroom = text[length] == '+' && text[strlen(text) - 1] == '%';
-    if (!has_headroom)
-        length = strlen(text);
-    if (length >= sizeof rate)
-        cli_usage("--target: '%s' is no rate", text);
-    memcpy(rate, text, length);
-    rate[length] = '\0';
-    limits->target_samples_per_s = parse_with_unit("--target", rate, "/s");
-    if (!has_headroom)
-        return;
-    char part[64];
-    size_t digits = strlen(plus) - 2;
-    if (digits >= sizeof part)
-        cli_usage("--target: '%s' is no part of a rate", plus);
-    memcpy(part, plus + 1, digits);
-    part[digits] = '\0';
-    limits->headroom = cli_fraction("--target", part, 0, 1000) / 100;
-}
-
 static void parse_on_error(presto_loader_errors *errors, const char *text) {
     cli_on_error policy = cli_parse_on_error("--on-error", text);
     errors->policy = policy.policy;
@@ -232,42 +161,20 @@ static void parse_codecs(sweep_job *s, const char *text) {
         cli_check_codec("--codecs", s->codecs[i], false);
 }
 
-/* What to choose by. False: the option is another one. */
-static bool parse_choosing(presto_sweep_options *o, int id, const char *text) {
-    presto_sweep_prices *prices = &o->prices;
-    switch (id) {
-    case OPT_TARGET:
-        parse_target(&o->limits, text);
-        return true;
-    case OPT_MAX_STORAGE:
-        o->limits.most_stored_bytes = cli_size("--max-storage", text, 1);
-        return true;
-    case OPT_MAX_PREPARATION:
-        o->limits.most_preparation_s = cli_fraction("--max-preparation", text, 0, 1e9);
-        return true;
-    case OPT_PRICE_STORAGE:
-        prices->storage_gb_month = parse_with_unit("--price-storage", text, "/GB-month");
-        return true;
-    case OPT_PRICE_CPU:
-        prices->cpu_h = parse_with_unit("--price-cpu", text, "/h");
-        return true;
-    case OPT_PRICE_ACCELERATOR:
-        prices->accelerator_h = parse_with_unit("--price-accelerator", text, "/h");
-        return true;
-    case OPT_EPOCHS:
-        prices->epochs = (double)cli_number("--epochs", text, 1, UINT32_MAX);
-        return true;
-    case OPT_MONTHS:
-        prices->months = cli_fraction("--months", text, 0, 1e6);
-        return true;
-    default:
+/* What is run. False: the option is another one. */
+static bool parse_mode(presto_sweep_options *o, int id, const char *text) {
+    if (id == OPT_CONFIRM)
+        o->confirm_runs = (unsigned)cli_number("--confirm", text, 0, 100000);
+    else if (id == OPT_MEASURE || id == OPT_PREDICT)
+        o->mode = id == OPT_MEASURE ? PRESTO_SWEEP_MEASURE : PRESTO_SWEEP_PREDICT;
+    else
         return false;
-    }
+    return true;
 }
 
 static void parse_option(sweep_job *s, int id, const char *text) {
     presto_sweep_options *o = &s->sweep;
-    if (parse_choosing(o, id, text))
+    if (sweep_parse_choosing(o, id, text) || parse_mode(o, id, text))
         return;
     switch (id) {
     case 'p':
@@ -339,7 +246,7 @@ static void parse_option(sweep_job *s, int id, const char *text) {
     case CLI_JSON:
         s->json = true;
         break;
-    default: /* --measure is the only mode */
+    default: /* known, but not in this build */
         break;
     }
 }
@@ -347,6 +254,7 @@ static void parse_option(sweep_job *s, int id, const char *text) {
 static void parse_command_line(sweep_job *s, int argc, char **argv) {
     const char *text = NULL;
     presto_sweep_options_defaults(&s->sweep);
+    s->sweep.mode = PRESTO_SWEEP_PREDICT;
     for (int id; (id = cli_next(argc, argv, &text)) != -1;)
         parse_option(s, id, text);
     cli_check_operands(argc, argv, 0, INT32_MAX, "SOURCE");

@@ -16,7 +16,9 @@
 #include "terminal.h"
 
 /* Fixed: mark, threads, storage, offline time, two rates with their spread, score, and the gaps. */
-enum { LEAST_COLUMNS = 80, FIXED_COLUMNS = 55, LEAST_SPLIT = 14, LEAST_CODEC = 5 };
+enum { LEAST_COLUMNS = 80, FIXED_COLUMNS = 56, LEAST_SPLIT = 14, LEAST_CODEC = 5 };
+/* Of predicted strategies that were not run, so many are shown. */
+enum { SHOWN_PREDICTED = 12 };
 
 /* At most 12 characters. */
 static char *format_rate(const presto_spread *rate, char text[PRESTO_TEXT_BYTES]) {
@@ -51,11 +53,14 @@ static const char *codec_of(const presto_strategy *strategy) {
 
 typedef struct widths {
     size_t split, codec;
+    bool has_predictions; /* the sweep predicts */
 } widths;
 
 static widths find_widths(const presto_sweep *sweep) {
-    widths w = {LEAST_SPLIT, LEAST_CODEC};
+    widths w = {LEAST_SPLIT, LEAST_CODEC, false};
     for (size_t i = 0; i < presto_sweep_result_count(sweep); i++) {
+        const presto_strategy_result *result = presto_sweep_result(sweep, i);
+        w.has_predictions = w.has_predictions || isfinite(result->prediction.cold_samples_per_s);
         const presto_strategy *strategy = &presto_sweep_result(sweep, i)->strategy;
         size_t split = strlen(strategy->split);
         size_t codec = strlen(codec_of(strategy));
@@ -80,6 +85,25 @@ static void print_name(const char *name, size_t width) {
         cli_put("%-*s ", (int)width, name);
 }
 
+/* Predicted, measured, and the error of the prediction: 26 characters. */
+static void print_prediction(const presto_strategy_result *result) {
+    char predicted[PRESTO_TEXT_BYTES], measured[PRESTO_TEXT_BYTES], error[PRESTO_TEXT_BYTES];
+    const presto_sweep_prediction *said = &result->prediction;
+    if (isfinite(said->cold_samples_per_s))
+        presto_format_number(said->cold_samples_per_s, predicted);
+    else
+        snprintf(predicted, sizeof predicted, "-");
+    if (result->is_predicted)
+        snprintf(measured, sizeof measured, "-");
+    else
+        format_rate(&result->cold.samples_per_s, measured);
+    if (isfinite(said->cold_error))
+        snprintf(error, sizeof error, "%+.0f%%", fmin(said->cold_error * 100, 999));
+    else
+        snprintf(error, sizeof error, "-");
+    printf("%7s %12s %5s ", predicted, measured, error);
+}
+
 static void print_row(const presto_strategy_result *result, bool best, const widths *w) {
     char storage[PRESTO_TEXT_BYTES], time[PRESTO_TEXT_BYTES], cold[PRESTO_TEXT_BYTES];
     char cached[PRESTO_TEXT_BYTES];
@@ -87,11 +111,14 @@ static void print_row(const presto_strategy_result *result, bool best, const wid
     print_name(result->strategy.split, w->split);
     print_name(codec_of(&result->strategy), w->codec);
     bool stored = result->strategy.codec != NULL;
-    printf("%3u %7s %7s %12s %12s ", result->strategy.threads,
+    printf("%3u %7s %7s ", result->strategy.threads,
            presto_format_bytes(result->total_stored_bytes, storage),
-           stored ? format_time(result->total_preparation_s, time) : "-",
-           format_rate(&result->cold.samples_per_s, cold),
-           format_rate(&result->cached.samples_per_s, cached));
+           stored ? format_time(result->total_preparation_s, time) : "-");
+    if (w->has_predictions)
+        print_prediction(result);
+    else
+        printf("%12s %12s ", format_rate(&result->cold.samples_per_s, cold),
+               format_rate(&result->cached.samples_per_s, cached));
     if (isnan(result->score))
         puts("    -"); /* exceeds a limit */
     else if (isfinite(result->cost))
@@ -146,27 +173,44 @@ static const char *legend(const presto_sweep *sweep, unsigned runs) {
     return "; +- is half the spread of the runs; =: equal to the best as far as the runs tell.";
 }
 
+static size_t count_measured(const presto_sweep *sweep) {
+    size_t measured = 0;
+    for (size_t i = 0; i < presto_sweep_result_count(sweep); i++) {
+        const presto_strategy_result *result = presto_sweep_result(sweep, i);
+        measured += !result->failed && !result->is_predicted;
+    }
+    return measured;
+}
+
 static void print_heading(const presto_sweep *sweep, unsigned runs, const widths *w) {
     const presto_sweep_facts *facts = presto_sweep_get_facts(sweep);
     char text[512], samples[PRESTO_TEXT_BYTES], all[PRESTO_TEXT_BYTES], time[PRESTO_TEXT_BYTES];
     char each[PRESTO_TEXT_BYTES];
     size_t count = presto_sweep_result_count(sweep);
+    char predicted[64] = "";
+    if (count_measured(sweep) < count)
+        snprintf(predicted, sizeof predicted, ", the others predicted");
     snprintf(text, sizeof text,
-             "%zu %s measured on %s of %s, %s each, in %s. Storage and offline time are for all "
-             "samples%s",
-             count, count == 1 ? "strategy" : "strategies",
+             "%zu of %zu %s measured on %s of %s, up to %s each%s, in %s. Storage and offline time "
+             "are for all samples%s",
+             count_measured(sweep), count, count == 1 ? "strategy" : "strategies",
              presto_format_count(facts->samples, samples),
              presto_format_things(facts->source_samples, "sample", all),
-             presto_format_things(runs, "run", each), presto_format_seconds(facts->elapsed_s, time),
-             legend(sweep, runs));
+             presto_format_things(runs, "run", each), predicted,
+             presto_format_seconds(facts->elapsed_s, time), legend(sweep, runs));
     cli_print_wrapped(text, 0, 0);
-    printf("\n%*s samples per second\n", (int)(w->split + w->codec + 29), "");
+    printf("\n%*s %s\n", (int)(w->split + w->codec + 29), "",
+           w->has_predictions ? "cold samples per second" : "samples per second");
     fputs("  ", stdout);
     print_name("split", w->split);
     print_name("codec", w->codec);
     bool by_cost = presto_sweep_get_prices(sweep)->epochs > 0;
-    printf("%3s %7s %7s %12s %12s %5s\n", "thr", "storage", "offline", "cold", "cached",
-           by_cost ? "cost" : "score");
+    printf("%3s %7s %7s ", "thr", "storage", "offline");
+    if (w->has_predictions)
+        printf("%7s %12s %5s ", "predict", "measured", "error");
+    else
+        printf("%12s %12s ", "cold", "cached");
+    printf("%5s\n", by_cost ? "cost" : "score");
 }
 
 void table_print(const presto_sweep *sweep, unsigned runs) {
@@ -188,9 +232,16 @@ void table_print(const presto_sweep *sweep, unsigned runs) {
     }
     qsort(order, measured, sizeof *order, by_score);
     print_heading(sweep, runs, &w);
-    for (size_t i = 0; i < measured; i++)
-        print_row(presto_sweep_result(sweep, order[i].i), order[i].best, &w);
+    size_t guesses = 0;
+    for (size_t i = 0; i < measured; i++) {
+        const presto_strategy_result *result = presto_sweep_result(sweep, order[i].i);
+        guesses += result->is_predicted;
+        if (!result->is_predicted || guesses <= SHOWN_PREDICTED || order[i].best)
+            print_row(result, order[i].best, &w);
+    }
     free(order);
+    if (guesses > SHOWN_PREDICTED)
+        printf("  ... and %zu more that were only predicted\n", guesses - SHOWN_PREDICTED);
     print_failures(sweep);
 }
 

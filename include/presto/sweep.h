@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sweep: measures every strategy (split x codec x threads) on a sample of the user's data by
- * running exactly what presto-write and presto-load run (presto_convert, presto_stream_open, the
- * loader), scores them and recommends one. How it measures and what each figure means:
- * docs/sweep.md.
+ * The sweep: scores strategies (split x codec x threads) and recommends one. A strategy is measured
+ * on a sample of the user's data by running exactly what presto-write and presto-load run
+ * (presto_convert, presto_stream_open, the loader), or predicted by a model of its parts. How both
+ * is done and what each figure means: docs/sweep.md.
  */
 #ifndef PRESTO_SWEEP_H
 #define PRESTO_SWEEP_H
@@ -87,6 +87,43 @@ typedef struct presto_epoch_result {
     uint64_t reserved[2];
 } presto_epoch_result;
 
+/** Which strategies are run. */
+typedef enum presto_sweep_mode {
+    PRESTO_SWEEP_MEASURE = 0, /* all */
+    PRESTO_SWEEP_PREDICT = 1  /* some; the others are predicted */
+} presto_sweep_mode;
+
+/** What binds the rate of a strategy, according to the model. */
+typedef enum presto_sweep_bound {
+    PRESTO_BOUND_UNKNOWN = 0,
+    PRESTO_BOUND_CORES = 1,         /* the workers compute all the time */
+    PRESTO_BOUND_STORAGE = 2,       /* bytes per second of storage, or of one thread reading it */
+    PRESTO_BOUND_STORAGE_READS = 3, /* reads per second of storage, or their latency */
+    PRESTO_BOUND_MEMORY = 4,        /* bytes per second of memory */
+    PRESTO_BOUND_HANDOVER = 5,      /* the one thread that hands out batches */
+    PRESTO_BOUND_CONSUMER = 6       /* what takes them */
+} presto_sweep_bound;
+
+/** "cores", "storage", "storage reads", "memory", "handover", "consumer"; "unknown". */
+PRESTO_API const char *presto_sweep_bound_name(presto_sweep_bound bound);
+
+/**
+ * What the model says of a strategy, without the strategy's own runs. Runs of others have calibrated
+ * it. NaN: unknown. All NaN in a sweep that measures all.
+ */
+typedef struct presto_sweep_prediction {
+    double cold_samples_per_s, cached_samples_per_s; /* T4, in epochs as a trial's are */
+    double uncertainty;   /* of both, relative: about two of three rates are no farther off */
+    double preparation_s; /* of the whole source */
+    double stored_bytes;  /* of the whole source */
+    double cold_error, cached_error; /* predicted / measured - 1; NaN where it was not run */
+    presto_sweep_bound cold_bound, cached_bound;
+    bool
+        is_elsewhere; /* it has more threads than this machine has processors: the rates are those of
+                          a machine that has as many of the same kind */
+    uint64_t reserved[4];
+} presto_sweep_prediction;
+
 typedef struct presto_strategy_result {
     presto_strategy strategy;
     bool failed; /* then only `strategy` and `failure` count */
@@ -108,6 +145,10 @@ typedef struct presto_strategy_result {
     bool is_equal;              /* to the best score or cost as far as the runs tell; with a target:
                                    reaches it */
     double cost;                /* by the prices; NaN without */
+    /* No trial was run: the figures above are the prediction's. Spreads are of 0 runs, what is
+     * known from runs only is NaN. */
+    bool is_predicted;
+    presto_sweep_prediction prediction;
 } presto_strategy_result;
 
 /**
@@ -175,6 +216,9 @@ typedef struct presto_sweep_options {
     /* At most so long are strategies that are near the best measured again, in rounds, until it is
      * decided which one is recommended. 0: not at all. Default 30 */
     double decide_s;
+    presto_sweep_mode mode; /* default PRESTO_SWEEP_MEASURE */
+    unsigned confirm_runs;  /* when predicting, about so many strategies are run to confirm what was
+                               predicted, beside those that the model rests on. Default 6 */
 } presto_sweep_options;
 
 PRESTO_API void presto_sweep_options_init(presto_sweep_options *options, size_t struct_bytes);

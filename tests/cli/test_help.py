@@ -51,7 +51,7 @@ class Help(Case):
 
     def test_options_that_this_build_lacks_are_refused(self):
         lacking = [(p, name) for p in PROGRAMS for name, _, built in table_of(p) if not built]
-        self.assertIn(("presto-sweep", "predict"), lacking)
+        self.assertIn(("presto-sweep", "cache"), lacking)
         for program, name in lacking:
             with self.subTest(program=program, option=name):
                 for form in ([f"--{name}"], [f"--{name}=1"], [f"--{name}", "1"]):

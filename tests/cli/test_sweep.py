@@ -137,7 +137,8 @@ class Sweep(Case):
                                 (["--weights", "a,0,1"], "'a'"), (["--codecs", "none,zst"], "zst"),
                                 (["--splits", "nose"], "nose"), (["--runs", "0"], "'0'"),
                                 (["--run-time", "-1"], "'-1'"), (["--run-time", "nan"], "'nan'"),
-                                (["--run-time", "3601"], "'3601'"), (["--target", "fast"], "fast"),
+                                (["--confirm", "-1"], "'-1'"), (["--run-time", "3601"], "'3601'"),
+                                (["--target", "fast"], "fast"),
                                 (["--target", "0/s"], "above 0"), (["--max-storage", "1 elephant"], "elephant"),
                                 (["--target", "500+5"], "500+5"), (["--target", "500/s+x%"], "'x'"),
                                 (["--target", "500+-5%"], "'-5'"), (["--decide-time", "long"], "'long'"),
@@ -188,8 +189,62 @@ class Sweep(Case):
             self.assertIn(b"[", seen)
             self.assertLess(max(len(line) for line in lines), columns)
 
-    SMALL = ("--splits", "unprocessed,concatenated,resized", "--codecs", "none", "--threads", "1", "--samples", "4",
-             "--run-time", "0", "--decide-time", "0")
+    SMALL = ("--measure", "--splits", "unprocessed,concatenated,resized", "--codecs", "none", "--threads", "1", "--samples",
+             "4", "--run-time", "0", "--decide-time", "0")
+
+    def predicted(self, out, *more):
+        done = run("presto-sweep", "-q", "-p", self.pipeline, "--splits", "unprocessed,concatenated,resized", "--codecs",
+                   "none,zlib:1,lz4", "--threads", "1,2,64", "--samples", "6", "--runs", "2", "--run-time", "0", "--decide-time", "0", "-o", out,
+                   *more, self.make_photos())
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout.decode(), json.loads((out / "results.json").read_text())
+
+    def test_the_default_predicts_and_runs_what_it_recommends(self):
+        table, results = self.predicted(self.new("sweep"), "--confirm", "2")
+        rows = [line for line in table.splitlines() if line[2:].startswith(("unprocessed ", "concatenated ", "resized "))]
+        self.assertEqual([line for line in table.split("Next:")[0].splitlines() if len(line) > 80], [])
+        self.assertRegex(table, r"predict +measured +error")
+        self.assertEqual(len(results["results"]), 3 + 2 * 3 * 3)
+        here = [r for r in results["results"] if r["threads"] <= 2]
+        for result in results["results"]:
+            self.assertGreater(result["predicted_samples_per_s"], 0)
+            self.assertGreater(result["predicted_cached_samples_per_s"], 0)
+            self.assertGreater(result["predicted_storage_bytes"], 0)
+            self.assertEqual(result["measured"], len(result["cold"]["runs"]) > 0)
+            if result["measured"]:
+                self.assertEqual(result["cold_samples_per_s"], result["cold"]["samples_per_s"]["median"])
+                self.assertAlmostEqual(result["total_stored_bytes"], result["predicted_storage_bytes"],
+                                       delta=0.02 * result["total_stored_bytes"])
+            else:
+                self.assertEqual((result["cold_samples_per_s"], result["error"]), (None, None))
+                self.assertEqual(result["cold"]["samples_per_s"]["median"], result["predicted_samples_per_s"])
+            if result["error"] is not None:
+                self.assertAlmostEqual(result["predicted_samples_per_s"] / result["cold_samples_per_s"] - 1, result["error"],
+                                       delta=1e-6)
+        self.assertGreaterEqual(sum(r["error"] is not None for r in here), 2)
+        self.assertGreater(sum(not r["measured"] for r in here), 0)
+        elsewhere = [r for r in results["results"] if r["elsewhere"]]
+        self.assertEqual({(r["threads"], r["measured"]) for r in elsewhere}, {(64, False)})
+        best = results["results"][results["recommendation"]["result"]]
+        self.assertEqual(best["measured"], not best["elsewhere"])
+        model = results["model"]
+        self.assertEqual([s["split"] for s in model["splits"]], ["unprocessed", "concatenated", "resized"])
+        self.assertEqual([c["threads"] for c in model["curve"]], list(range(1, 65)))
+        self.assertEqual([c["codec"] for c in model["splits"][2]["codecs"]], ["none", "zlib:1", "lz4"])
+        self.assertGreaterEqual(len(rows), sum(r["measured"] for r in results["results"]))
+
+    def test_a_prediction_is_resumed_and_then_measured(self):
+        out = self.new("sweep")
+        _, before = self.predicted(out, "--confirm", "1")
+        journal = (out / "trials.jsonl").read_bytes()
+        _, after = self.predicted(out, "--confirm", "1", "--resume")
+        self.assertTrue((out / "trials.jsonl").read_bytes().startswith(journal))
+        for old, new in zip(before["results"], after["results"]):
+            self.assertGreaterEqual(new["measured"], old["measured"])
+        _, measured = self.predicted(out, "--measure", "--resume")
+        self.assertTrue((out / "trials.jsonl").read_bytes().startswith(journal))
+        self.assertTrue(all(result["measured"] for result in measured["results"]))
+        self.assertIsNone(measured["model"])
 
     def interrupted(self, out, *more):
         """The finished process of a sweep that got Ctrl-C after a few runs, and what it printed."""
@@ -297,7 +352,7 @@ class Sweep(Case):
     def test_the_nearest_take_turns_until_it_is_decided(self):
         for _ in range(9):  # on a busy machine, one may seem to be alone
             out = self.new("sweep")
-            command = ["presto-sweep", "-q", "-p", self.pipeline, "--splits", "unprocessed,concatenated", "--codecs",
+            command = ["presto-sweep", "-q", "-p", self.pipeline, "--measure", "--splits", "unprocessed,concatenated", "--codecs",
                        "none,lz4", "--threads", "1", "--samples", "8", "--runs", "1", "--run-time", "0", "-o", out,
                        self.make_photos()]
             done = run(*command, "--decide-time", "60")

@@ -31,6 +31,7 @@ ROOMS = {
     "loader/packet": ["source", "cache"],
     "loader/engine": ["order", "source", "cache", "packet"],
     "loader/convert": ["order", "source", "cache", "packet", "engine"],
+    "profile/predict": [],
 }
 FOLDERS = ["base", "records", "steps", "loader", "profile", "tools", "python"]
 MOST_LINES_OF_FILE = 500

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From what was measured to the model: splits from their anchors, how far reading and computing
+ * overlap, and what runs of other strategies teach. */
+#include "predict_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An anchor that differs more from the formula is taken as one that was disturbed. */
+#define ANCHOR_MOST 20
+/* Weights of what one strategy's runs say of another: with the same split and codec on other
+ * threads, the same codec, the same split, any; and of the belief that the model is right. */
+#define SAME_BOTH 4
+#define SAME_CODEC 1
+#define SAME_SPLIT 0.5
+#define ANY 0.15
+#define BELIEF 1
+#define LEAST_UNCERTAINTY 0.05
+
+static double clamp(double value, double least, double most) {
+    return value >= least ? fmin(value, most) : least; /* NaN: least */
+}
+
+bool presto__is_anchor(const presto_sweep *sweep, size_t i) {
+    for (size_t s = 0; s < sweep->space.split_count; s++)
+        if (sweep->anchors[s].at[0] == i || sweep->anchors[s].at[1] == i)
+            return true;
+    return false;
+}
+
+/* ---- a split ---- */
+
+static const presto__cost *find_cost(const presto__epochs *epochs, const char *name) {
+    for (size_t i = 0; i < epochs->cost_count; i++)
+        if (!epochs->costs[i].is_step && strcmp(epochs->costs[i].name, name) == 0)
+            return &epochs->costs[i];
+    return NULL;
+}
+
+static presto_status take_parts(presto__model_split *split, const presto__epochs *run,
+                                presto_error *err) {
+    split->parts = calloc(run->cost_count + 1, sizeof *split->parts);
+    if (split->parts == NULL)
+        return presto_fail_memory(err, (run->cost_count + 1) * sizeof *split->parts);
+    for (; split->part_count < run->cost_count; split->part_count++) {
+        const presto__cost *cost = &run->costs[split->part_count];
+        presto__model_part *part = &split->parts[split->part_count];
+        memcpy(part->name, cost->name, sizeof part->name);
+        part->is_step = cost->is_step;
+        part->busy_s = cost->busy_s_per_sample;
+    }
+    return PRESTO_OK;
+}
+
+static void take_rates(presto__model_split *split, const presto__model *model,
+                       const presto__trial *one, const presto__trial *all) {
+    double cores = model->cores;
+    split->cached_s.one = 1 / one->result.cached.samples_per_s.median;
+    split->cached_s.all = cores / all->result.cached.samples_per_s.median;
+    split->cold_s.one = 1 / one->result.cold.samples_per_s.median;
+    split->cold_s.all = cores / all->result.cold.samples_per_s.median;
+    const presto__epochs *cached = &one->cached[0], *parallel = &all->cached[0];
+    double samples = (double)cached->samples;
+    split->delivered_bytes = (double)cached->delivered_bytes / samples;
+    const presto__cost *reading = find_cost(cached, "reading");
+    if (reading != NULL && split->plain_bytes > 0)
+        split->read_s_per_byte = reading->busy_s_per_sample / split->plain_bytes;
+    double cold_cpu = one->result.cold.cpu_s_per_sample - one->result.cached.cpu_s_per_sample;
+    if (split->plain_bytes > 0)
+        split->cold_cpu_s_per_byte = fmax(cold_cpu, 0) / split->plain_bytes;
+    double inside_s = parallel->measure.wall_s - parallel->consumer_wait_s;
+    split->handover_s = fmax(inside_s, 0) / (double)parallel->samples;
+}
+
+/* The part of a conversion that more threads do not shorten waits for storage. */
+static void take_preparation(presto__model_split *split, const presto__model *model,
+                             const presto__trial *one, const presto__trial *all) {
+    if (split->is_raw)
+        return;
+    double samples = (double)one->result.samples, cores = model->cores;
+    double wall_one = fmax(one->preparations[0].wall_s - model->open_s, 0) / samples;
+    double wall_all = fmax(all->preparations[0].wall_s - model->open_s, 0) / samples;
+    double io = fmax(wall_all - all->preparations[0].cpu_s / samples / cores, 0);
+    split->prepare_io_s = fmin(io, fmin(wall_one, wall_all) * 0.9);
+    split->prepare_s.one = wall_one - split->prepare_io_s;
+    split->prepare_s.all = (wall_all - split->prepare_io_s) * cores;
+}
+
+static void take_sizes(presto__model_split *split, const presto__trial *one) {
+    const presto_strategy_result *result = &one->result;
+    double samples = (double)result->samples;
+    split->plain_bytes = (double)result->stored_bytes / samples;
+    split->raw_bytes = (double)result->raw_bytes / samples;
+    split->reads = split->is_raw ? 1 : 0;
+    presto__estimate records = presto__estimate_sum(&one->record_bytes, UINT64_MAX);
+    split->record_error = one->record_bytes.count > 1 ? records.error / records.total : 0;
+}
+
+presto_status presto__model_take_split(presto__model *model, const presto_sweep *sweep, size_t s,
+                                       presto_error *err) {
+    presto__model_split *split = &model->splits[s];
+    const presto__trial *one = &sweep->trials[sweep->anchors[s].at[0]];
+    const presto__trial *all = &sweep->trials[sweep->anchors[s].at[1]];
+    split->is_known = presto__trial_is_alive(one) && presto__trial_is_alive(all) &&
+                      one->cached_count > 0 && all->cached_count > 0;
+    if (!split->is_known)
+        return PRESTO_OK;
+    take_sizes(split, one);
+    take_rates(split, model, one, all);
+    take_preparation(split, model, one, all);
+    split->cold_anchor = split->cached_anchor = (presto__pair){1, 1};
+    if (split->is_raw)
+        split->codecs[0] = (presto__model_codec){.is_known = true,
+                                                 .stored_bytes = split->plain_bytes,
+                                                 .cold_factor = 1,
+                                                 .cached_factor = 1,
+                                                 .preparation_factor = 1};
+    return split->part_count == 0 ? take_parts(split, &one->cached[0], err) : PRESTO_OK;
+}
+
+/* ---- the anchors ---- */
+
+/* A strategy as the anchors are: without a codec. */
+static bool anchor_rates(const presto__model *model, size_t s, unsigned threads,
+                         presto__rates *rates_out) {
+    const presto__model_split *split = &model->splits[s];
+    presto_strategy strategy = {
+        .split = split->name, .codec = split->is_raw ? NULL : "none", .threads = threads};
+    return presto__model_rates(model, &strategy, NULL, rates_out);
+}
+
+/* The measured rate of an epoch without its start. */
+static double without_start(const presto__model *model, double seconds, double threads,
+                            double start_s) {
+    double wall = seconds / threads;
+    double start = model->samples > 0 ? start_s / (double)model->samples : 0;
+    return 1 / fmax(wall - start, wall / 4);
+}
+
+typedef struct misses {
+    double squares; /* of the logarithms of measured / formula */
+    size_t count;
+} misses;
+
+static void add_miss(misses *all, double measured, double predicted) {
+    double miss = log(measured / predicted);
+    if (!isfinite(miss))
+        return;
+    all->squares += miss * miss;
+    all->count++;
+}
+
+/* Sets the anchors of a split to 1, so that the model gives the formula; false: it is not known. */
+static bool open_anchors(presto__model *model, size_t s, presto__pair *starts_out) {
+    presto__model_split *split = &model->splits[s];
+    *starts_out = split->start_s;
+    split->start_s = (presto__pair){0, 0};
+    split->cold_anchor = split->cached_anchor = (presto__pair){1, 1};
+    return split->is_known;
+}
+
+/* How far the formula is from what was measured cold, over the stored splits. */
+static double cold_misses(presto__model *model) {
+    misses all = {0, 0};
+    for (size_t s = 0; s < model->split_count; s++) {
+        presto__model_split *split = &model->splits[s];
+        presto__pair starts;
+        presto__rates one, cores;
+        bool counts = open_anchors(model, s, &starts) && !split->is_raw &&
+                      anchor_rates(model, s, 1, &one) &&
+                      anchor_rates(model, s, model->cores, &cores);
+        split->start_s = starts;
+        if (!counts)
+            continue;
+        add_miss(&all, without_start(model, split->cold_s.one, 1, starts.one),
+                 one.cold_samples_per_s);
+        add_miss(&all, without_start(model, split->cold_s.all, model->cores, starts.all),
+                 cores.cold_samples_per_s);
+    }
+    return all.count > 0 ? all.squares / (double)all.count : 0;
+}
+
+/* The exponent, and where storage was probed a factor of its figures, that fit best. */
+static void fit_overlap(presto__model *model) {
+    static const double exponents[] = {1, 1.25, 1.6, 2, 3, 5, 10};
+    static const double factors[] = {1, 0.8, 1.25, 0.6, 1.6, 0.4, 2.5};
+    const presto__storage probed = model->storage;
+    presto__storage best_storage = probed;
+    double best = INFINITY, best_exponent = 1;
+    for (size_t f = 0; f < (model->is_storage_given ? 1 : sizeof factors / sizeof *factors); f++) {
+        model->storage.bytes_per_s = probed.bytes_per_s * factors[f];
+        model->storage.bytes_per_s_per_thread = probed.bytes_per_s_per_thread * factors[f];
+        for (size_t e = 0; e < sizeof exponents / sizeof *exponents; e++) {
+            model->overlap = exponents[e];
+            /* What the probe says counts, too. */
+            double miss = cold_misses(model) + 0.01 * log(factors[f]) * log(factors[f]);
+            if (miss >= best - 1e-9)
+                continue;
+            best = miss;
+            best_exponent = exponents[e];
+            best_storage = model->storage;
+        }
+    }
+    model->overlap = best_exponent;
+    model->storage = best_storage;
+}
+
+static void set_anchors(presto__model *model, size_t s) {
+    presto__model_split *split = &model->splits[s];
+    presto__pair starts;
+    presto__rates one, all;
+    if (!open_anchors(model, s, &starts) || !anchor_rates(model, s, 1, &one) ||
+        !anchor_rates(model, s, model->cores, &all)) {
+        split->start_s = starts;
+        return;
+    }
+    split->start_s = starts;
+    double cores = model->cores;
+    const double ratios[] = {
+        without_start(model, split->cold_s.one, 1, starts.one) / one.cold_samples_per_s,
+        without_start(model, split->cold_s.all, cores, starts.all) / all.cold_samples_per_s,
+        1 / split->cached_s.one / one.cached_samples_per_s,
+        cores / split->cached_s.all / all.cached_samples_per_s};
+    double *const anchors[] = {&split->cold_anchor.one, &split->cold_anchor.all,
+                               &split->cached_anchor.one, &split->cached_anchor.all};
+    for (size_t i = 0; i < 4; i++)
+        *anchors[i] = clamp(ratios[i], 1.0 / ANCHOR_MOST, ANCHOR_MOST);
+}
+
+void presto__model_fit(presto__model *model) {
+    model->overlap = 1;
+    fit_overlap(model);
+    for (size_t s = 0; s < model->split_count; s++)
+        set_anchors(model, s);
+}
+
+/* ---- calibration ---- */
+
+/* What a run of one strategy says: logarithms of measured / predicted. */
+typedef struct lesson {
+    const presto_strategy *strategy;
+    double cold, cached, preparation;
+} lesson;
+
+static void set_factors(presto__model *model, double factor) {
+    for (size_t s = 0; s < model->split_count; s++)
+        for (size_t c = 0; c < model->codec_count && !model->splits[s].is_raw; c++) {
+            presto__model_codec *codec = &model->splits[s].codecs[c];
+            codec->cold_factor = codec->cached_factor = codec->preparation_factor = factor;
+        }
+}
+
+static double finite_or_0(double value) {
+    return isfinite(value) ? clamp(value, -1, 1) : 0;
+}
+
+static size_t take_lessons(const presto__model *model, const presto_sweep *sweep, lesson *lessons) {
+    size_t count = 0;
+    for (size_t i = 0; i < sweep->trial_count; i++) {
+        const presto__trial *trial = &sweep->trials[i];
+        const presto_strategy_result *result = &trial->result;
+        presto__rates rates;
+        presto__offline offline;
+        if (trial->cold_count == 0 || result->failed || result->is_predicted ||
+            result->strategy.codec == NULL || presto__is_anchor(sweep, i) ||
+            !presto__model_rates(model, &result->strategy, NULL, &rates) ||
+            !presto__model_offline(model, &result->strategy, result->samples, &offline))
+            continue;
+        double took = result->preparation_s.median - model->open_s;
+        double predicted = offline.preparation_s - model->open_s;
+        lessons[count++] = (lesson){
+            &result->strategy,
+            finite_or_0(log(result->cold.samples_per_s.median / rates.cold_samples_per_s)),
+            finite_or_0(log(result->cached.samples_per_s.median / rates.cached_samples_per_s)),
+            finite_or_0(log(took / predicted))};
+    }
+    return count;
+}
+
+static void apply_lessons(presto__model_codec *codec, const presto_strategy *whose,
+                          const lesson *lessons, size_t count) {
+    double weights = BELIEF, cold = 0, cached = 0, preparation = 0;
+    for (size_t i = 0; i < count; i++) {
+        const presto_strategy *from = lessons[i].strategy;
+        bool same_split = strcmp(from->split, whose->split) == 0;
+        bool same_codec = strcmp(from->codec, whose->codec) == 0;
+        double weight = same_split && same_codec ? SAME_BOTH
+                        : same_codec             ? SAME_CODEC
+                        : same_split             ? SAME_SPLIT
+                                                 : ANY;
+        weights += weight;
+        cold += weight * lessons[i].cold;
+        cached += weight * lessons[i].cached;
+        preparation += weight * lessons[i].preparation;
+    }
+    codec->cold_factor = exp(cold / weights);
+    codec->cached_factor = exp(cached / weights);
+    codec->preparation_factor = exp(preparation / weights);
+}
+
+/* The root mean square of what predictions were off before their strategies were run. */
+static double measure_uncertainty(const presto_sweep *sweep) {
+    misses all = {0, 0};
+    for (size_t i = 0; i < sweep->trial_count; i++) {
+        const presto_sweep_prediction *said = &sweep->trials[i].result.prediction;
+        if (!isfinite(said->cold_error) || !isfinite(said->cached_error))
+            continue;
+        add_miss(&all, 1, 1 + said->cold_error);
+        add_miss(&all, 1, 1 + said->cached_error);
+    }
+    return all.count > 0 ? fmax(sqrt(all.squares / (double)all.count), LEAST_UNCERTAINTY) : NAN;
+}
+
+void presto__model_calibrate(presto__model *model, const presto_sweep *sweep) {
+    lesson *lessons = calloc(sweep->trial_count + 1, sizeof *lessons);
+    if (lessons == NULL)
+        return; /* it stays as it was */
+    set_factors(model, 1);
+    size_t count = take_lessons(model, sweep, lessons);
+    for (size_t s = 0; s < model->split_count && count > 0; s++)
+        for (size_t c = 0; c < model->codec_count && !model->splits[s].is_raw; c++) {
+            presto_strategy whose = {.split = model->splits[s].name, .codec = model->codecs[c]};
+            if (strcmp(whose.codec, "none") != 0)
+                apply_lessons(&model->splits[s].codecs[c], &whose, lessons, count);
+        }
+    free(lessons);
+    double uncertainty = measure_uncertainty(sweep);
+    if (isfinite(uncertainty))
+        model->uncertainty = uncertainty;
+}

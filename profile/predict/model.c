@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From the model's parts to a strategy's rate, time and storage.
+ *
+ * A worker computes for c seconds a sample and waits for storage for q. How far the two overlap is
+ * the exponent p of (c^p + q^p)^(1/p): 1 is one after the other, a large one is the longer of both.
+ * T workers so deliver T / that. Storage, memory and the thread that hands out batches are shared:
+ * each has a rate that no number of workers exceeds. Where two limits are close, chance lets both
+ * cost something: the limits are joined by a power mean with a large negative exponent, not by their
+ * minimum.
+ *
+ * The anchors put the formula right: at one thread and at all processors, without a codec, the rate
+ * is the measured one; codecs change it by what the formula says that they change.
+ */
+#include "predict_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SHARPNESS 12
+/* What the loader reads at a time; several threads take turns in a shard, so each is a read. */
+#define PART_BYTES ((double)(1 << 20))
+#define PART_SAMPLES 1024.0
+/* Memory traffic: bytes are read and written when they are fetched, decoded, put into a batch. */
+#define TOUCHES 2
+
+const char *presto_sweep_bound_name(presto_sweep_bound bound) {
+    static const char *const names[] = {"unknown", "cores",    "storage", "storage reads",
+                                        "memory",  "handover", "consumer"};
+    size_t i = (size_t)bound;
+    return names[i < sizeof names / sizeof *names ? i : 0];
+}
+
+/* ---- finding ---- */
+
+static const presto__model_split *find_split(const presto__model *model, const char *name) {
+    for (size_t i = 0; i < model->split_count; i++)
+        if (strcmp(model->splits[i].name, name) == 0)
+            return model->splits[i].is_known ? &model->splits[i] : NULL;
+    return NULL;
+}
+
+static const presto__model_codec *find_codec(const presto__model *model,
+                                             const presto__model_split *split, const char *codec) {
+    if (split == NULL || (codec == NULL) != split->is_raw)
+        return NULL;
+    size_t i = 0;
+    while (!split->is_raw && i < model->codec_count && strcmp(model->codecs[i], codec) != 0)
+        i++;
+    if (!split->is_raw && i == model->codec_count)
+        return NULL;
+    return split->codecs[i].is_known ? &split->codecs[i] : NULL;
+}
+
+/* ---- rates ---- */
+
+/* A strategy in figures. */
+typedef struct load {
+    const presto__model *model;
+    const presto__model_split *split;
+    const presto__model_codec *codec;
+    double threads; /* at least 1 */
+    presto__conditions conditions;
+} load;
+
+/* Between one thread and all processors; beyond these as with all. */
+static double at_threads(const load *what, presto__pair pair) {
+    if (what->model->cores <= 1)
+        return pair.one;
+    double part = (what->threads - 1) / (what->model->cores - 1.0);
+    return pair.one + (pair.all - pair.one) * fmin(part, 1);
+}
+
+/* A worker's computing in cached epochs. */
+static double cached_seconds(const load *what) {
+    const presto__model_split *split = what->split;
+    double base = at_threads(what, split->cached_s);
+    if (split->is_raw)
+        return base;
+    double saved = split->read_s_per_byte * (split->plain_bytes - what->codec->stored_bytes);
+    double codec = at_threads(what, what->codec->decompress_s);
+    return fmax(base - fmin(saved, base / 2) + codec, 1e-12);
+}
+
+static double share(double amount, double rate) {
+    return rate > 0 ? amount / rate : 0;
+}
+
+/* Reads from storage: a thread that goes on where it stopped needs no new one. */
+static double reads_of(const load *what) {
+    if (what->split->is_raw)
+        return what->split->reads;
+    if (what->threads < 2)
+        return 0;
+    double bytes = fmax(what->codec->stored_bytes, 1);
+    return 1 / fmin(fmax(PART_BYTES / bytes, 1), PART_SAMPLES);
+}
+
+/* What a worker waits for storage as long as it has it to itself. */
+static double storage_seconds(const load *what) {
+    const presto__storage *storage = &what->conditions.storage;
+    double opens = what->split->is_raw ? what->split->reads : 0;
+    return share(what->codec->stored_bytes, storage->bytes_per_s_per_thread) +
+           reads_of(what) * storage->latency_s + opens * storage->open_s;
+}
+
+typedef struct limit {
+    double rate; /* infinite: it is none */
+    presto_sweep_bound bound;
+} limit;
+
+static limit limit_of(double seconds, presto_sweep_bound bound) {
+    return (limit){seconds > 0 ? 1 / seconds : INFINITY, bound};
+}
+
+static double join(const limit *limits, size_t count, presto_sweep_bound *bound_out) {
+    size_t least = 0;
+    for (size_t i = 1; i < count; i++)
+        if (limits[i].rate < limits[least].rate)
+            least = i;
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += pow(limits[least].rate / limits[i].rate, SHARPNESS);
+    *bound_out = limits[least].bound;
+    return limits[least].rate * pow(sum, -1.0 / SHARPNESS);
+}
+
+/* The workers' own rate: threads that compute and wait, on so many processors. */
+static limit workers_limit(const load *what, double computing, double waiting) {
+    unsigned cores = what->conditions.cores;
+    double overlap = what->model->overlap;
+    double larger = fmax(computing, waiting);
+    double cycle = larger * pow(pow(computing / larger, overlap) + pow(waiting / larger, overlap),
+                                1 / overlap);
+    limit workers = limit_of(cycle / what->threads,
+                             waiting > computing ? PRESTO_BOUND_STORAGE : PRESTO_BOUND_CORES);
+    if (cores == 0 || cores >= what->threads)
+        return workers;
+    limit both[] = {workers, limit_of(computing / cores, PRESTO_BOUND_CORES)};
+    /* Waiting threads leave the processors to others; without waiting both limits are one. */
+    if (waiting <= 0)
+        return both[1];
+    limit joined;
+    joined.rate = join(both, 2, &joined.bound);
+    return joined;
+}
+
+/* What is shared limits all threads together. */
+static double formula(const load *what, bool is_cold, presto_sweep_bound *bound_out) {
+    const presto__model_split *split = what->split;
+    const presto__storage *storage = &what->conditions.storage;
+    double stored = what->codec->stored_bytes;
+    double computing = cached_seconds(what);
+    double waiting = 0;
+    if (is_cold) {
+        computing += split->cold_cpu_s_per_byte * stored;
+        waiting = storage_seconds(what);
+    }
+    double touched = TOUCHES * (stored + split->raw_bytes + split->delivered_bytes);
+    const limit limits[] = {
+        workers_limit(what, computing, waiting),
+        limit_of(is_cold ? share(stored, storage->bytes_per_s) : 0, PRESTO_BOUND_STORAGE),
+        limit_of(is_cold ? share(reads_of(what), storage->reads_per_s) : 0,
+                 PRESTO_BOUND_STORAGE_READS),
+        limit_of(share(touched, what->model->memory_bytes_per_s.all), PRESTO_BOUND_MEMORY),
+        limit_of(split->handover_s, PRESTO_BOUND_HANDOVER),
+    };
+    return join(limits, sizeof limits / sizeof *limits, bound_out);
+}
+
+static double rate_of(const load *what, bool is_cold, presto_sweep_bound *bound_out) {
+    const presto__model_split *split = what->split;
+    double rate = formula(what, is_cold, bound_out);
+    rate *= at_threads(what, is_cold ? split->cold_anchor : split->cached_anchor);
+    /* Each cold epoch of a trial is one by itself; cached ones follow one another. */
+    if (is_cold && what->model->samples > 0)
+        rate = 1 / (1 / rate + at_threads(what, split->start_s) / (double)what->model->samples);
+    rate *= is_cold ? what->codec->cold_factor : what->codec->cached_factor;
+    double most = what->conditions.consumer_samples_per_s;
+    if (most <= 0 || rate <= most)
+        return rate;
+    *bound_out = PRESTO_BOUND_CONSUMER;
+    return most;
+}
+
+presto__conditions presto__model_conditions(const presto__model *model) {
+    return (presto__conditions){.storage = model->storage};
+}
+
+static bool find_load(const presto__model *model, const presto_strategy *strategy, load *out) {
+    out->model = model;
+    out->split = find_split(model, strategy->split);
+    out->codec = find_codec(model, out->split, strategy->codec);
+    out->threads = strategy->threads > 0 ? strategy->threads : 1;
+    return out->codec != NULL;
+}
+
+bool presto__model_rates(const presto__model *model, const presto_strategy *strategy,
+                         const presto__conditions *conditions, presto__rates *rates_out) {
+    load what;
+    if (!find_load(model, strategy, &what))
+        return false;
+    what.conditions = conditions != NULL ? *conditions : presto__model_conditions(model);
+    rates_out->cold_samples_per_s = rate_of(&what, true, &rates_out->cold_bound);
+    rates_out->cached_samples_per_s = rate_of(&what, false, &rates_out->cached_bound);
+    return true;
+}
+
+/* ---- offline ---- */
+
+bool presto__model_offline(const presto__model *model, const presto_strategy *strategy,
+                           uint64_t samples, presto__offline *offline_out) {
+    load what;
+    if (!find_load(model, strategy, &what))
+        return false;
+    const presto__model_split *split = what.split;
+    double count = (double)samples;
+    *offline_out = (presto__offline){.stored_bytes = what.codec->stored_bytes * count,
+                                     .raw_bytes = split->raw_bytes * count};
+    if (split->is_raw)
+        return true;
+    double computing =
+        at_threads(&what, split->prepare_s) + at_threads(&what, what.codec->compress_s);
+    double writing = split->prepare_io_s * what.codec->stored_bytes / fmax(split->plain_bytes, 1);
+    offline_out->preparation_s = model->open_s + count * (computing / what.threads + writing) *
+                                                     what.codec->preparation_factor;
+    return true;
+}
+
+/* ---- life ---- */
+
+void presto__model_free(presto__model *model) {
+    if (model == NULL)
+        return;
+    for (size_t i = 0; i < model->split_count; i++) {
+        free(model->splits[i].parts);
+        free(model->splits[i].codecs);
+    }
+    free(model->splits);
+    free((void *)model->codecs);
+    free(model->steps);
+    free(model);
+}

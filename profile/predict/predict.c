@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The sweep that predicts: probes and anchors make the model; then the strategies that it takes for
+ * the best are run, and some from all over the ranking. What they show calibrates the model, and the
+ * ranking is made again, until the best one is one that was run. If the model misses by more than
+ * MISS_MOST, more strategies are run.
+ */
+#include "predict_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ANCHOR_RUNS 2
+#define FIRST_UNCERTAINTY 0.15
+#define MISS_MOST 0.25
+/* Strategies that are run beyond the confirming ones, until the best has been run. */
+#define MORE_MOST 12
+
+/* ---- the model ---- */
+
+static presto_status new_model(presto_sweep *sweep, const presto__runner *runner,
+                               presto_error *err) {
+    const presto__space *space = &sweep->space;
+    presto__model *model = calloc(1, sizeof *model);
+    if (model == NULL)
+        return presto_fail_memory(err, sizeof *model);
+    sweep->model = model;
+    model->cores = presto__cpu_count();
+    model->samples = runner->samples;
+    model->source_samples = runner->source_samples;
+    model->open_s = runner->open_s;
+    model->uncertainty = FIRST_UNCERTAINTY;
+    model->codecs = calloc(space->codec_count + 1, sizeof *model->codecs);
+    model->splits = calloc(space->split_count, sizeof *model->splits);
+    if (model->codecs == NULL || model->splits == NULL)
+        return presto_fail_memory(err, space->split_count * sizeof *model->splits);
+    bool has_none = false;
+    for (size_t c = 0; c < space->codec_count; c++) {
+        model->codecs[model->codec_count++] = space->codecs[c];
+        has_none = has_none || strcmp(space->codecs[c], "none") == 0;
+    }
+    if (!has_none) /* the anchors have it */
+        model->codecs[model->codec_count++] = "none";
+    for (; model->split_count < space->split_count; model->split_count++) {
+        presto__model_split *split = &model->splits[model->split_count];
+        split->name = space->splits[model->split_count];
+        split->is_raw = strcmp(split->name, PRESTO_UNPROCESSED) == 0;
+        split->codecs = calloc(model->codec_count, sizeof *split->codecs);
+        if (split->codecs == NULL)
+            return presto_fail_memory(err, model->codec_count * sizeof *split->codecs);
+    }
+    return PRESTO_OK;
+}
+
+typedef struct probing {
+    presto_sweep *sweep;
+    presto__runner *runner;
+} probing;
+
+/* An anchor has been run, and its dataset is still there. */
+static presto_status probe_anchor(void *user, size_t i, presto_error *err) {
+    probing *with = user;
+    presto_sweep *sweep = with->sweep;
+    presto__trial *trial = &sweep->trials[i];
+    bool stores = presto__trial_stores(trial);
+    if (stores && trial->dir == NULL) /* it was run before the sweep was resumed */
+        PRESTO_TRY(presto__trial_prepare(with->runner, trial, err));
+    for (size_t s = 0; s < sweep->space.split_count; s++) {
+        presto__model_split *split = &sweep->model->splits[s];
+        if (sweep->anchors[s].at[1] == i)
+            PRESTO_TRY(presto__probe_start(with->runner, trial, &split->start_s.all, err));
+        if (sweep->anchors[s].at[0] != i)
+            continue;
+        PRESTO_TRY(presto__probe_start(with->runner, trial, &split->start_s.one, err));
+        PRESTO_TRY(presto__runner_report(with->runner, &trial->result.strategy, NULL, err));
+        double samples = (double)trial->result.samples;
+        split->plain_bytes = (double)trial->result.stored_bytes / samples;
+        split->raw_bytes = (double)trial->result.raw_bytes / samples;
+        if (stores)
+            PRESTO_TRY(presto__probe_codecs(sweep->model, with->runner, s, trial->dir, err));
+    }
+    return PRESTO_OK;
+}
+
+static unsigned least_of(unsigned a, unsigned b) {
+    return a < b ? a : b;
+}
+
+static presto_status run_anchors(presto_sweep *sweep, presto__runner *runner, presto_error *err) {
+    size_t list[2 * 4096], count = 0;
+    for (size_t s = 0; s < sweep->space.split_count && count + 2 <= sizeof list / sizeof *list;
+         s++) {
+        list[count++] = sweep->anchors[s].at[0];
+        if (sweep->anchors[s].at[1] != sweep->anchors[s].at[0])
+            list[count++] = sweep->anchors[s].at[1];
+    }
+    probing with = {sweep, runner};
+    const presto__measuring anchors = {.list = list,
+                                       .count = count,
+                                       .runs = least_of(runner->options->runs, ANCHOR_RUNS),
+                                       .on_measured = probe_anchor,
+                                       .user = &with};
+    runner->total = runner->done + presto__measure_left(sweep, runner, &anchors) +
+                    (size_t)runner->options->confirm_runs * (runner->options->runs + 1);
+    return presto__measure_list(sweep, runner, &anchors, err);
+}
+
+static presto_status make_model(presto_sweep *sweep, presto__runner *runner, presto_error *err) {
+    PRESTO_TRY(new_model(sweep, runner, err));
+    presto__model *model = sweep->model;
+    PRESTO_TRY(presto__probe_memory(model->cores, &model->memory_bytes_per_s, err));
+    PRESTO_TRY(presto__probe_storage(runner->work_dir, model->cores, &model->storage, err));
+    PRESTO_TRY(presto__probe_steps(model, runner, err));
+    PRESTO_TRY(run_anchors(sweep, runner, err));
+    for (size_t s = 0; s < model->split_count; s++)
+        PRESTO_TRY(presto__model_take_split(model, sweep, s, err));
+    presto__model_fit(model);
+    return PRESTO_OK;
+}
+
+/* ---- results ---- */
+
+/* Keeps what the model says of a strategy before it is run. */
+static bool foretell(presto_sweep *sweep, size_t i) {
+    const presto__model *model = sweep->model;
+    presto_strategy_result *result = &sweep->trials[i].result;
+    presto__rates rates;
+    presto__offline whole;
+    if (!presto__model_rates(model, &result->strategy, NULL, &rates) ||
+        !presto__model_offline(model, &result->strategy, model->source_samples, &whole))
+        return false;
+    result->prediction = (presto_sweep_prediction){
+        .cold_samples_per_s = rates.cold_samples_per_s,
+        .cached_samples_per_s = rates.cached_samples_per_s,
+        .uncertainty = model->uncertainty,
+        .preparation_s = whole.preparation_s,
+        .stored_bytes = whole.stored_bytes,
+        .cold_error = NAN,
+        .cached_error = NAN,
+        .cold_bound = rates.cold_bound,
+        .cached_bound = rates.cached_bound,
+        .is_elsewhere = result->strategy.threads > model->cores,
+    };
+    return true;
+}
+
+static presto_epoch_result epochs_of(double samples_per_s, double uncertainty,
+                                     const presto__model_split *split) {
+    double part = fmin(uncertainty, 0.9);
+    double bytes = split->delivered_bytes;
+    return (presto_epoch_result){
+        .samples_per_s = {samples_per_s * (1 - part), samples_per_s, samples_per_s * (1 + part), 0},
+        .delivered_bytes_per_s = {bytes * samples_per_s, bytes * samples_per_s,
+                                  bytes * samples_per_s, 0},
+        .read_bytes_per_s = {NAN, NAN, NAN, 0},
+        .cpu_user_s = NAN,
+        .cpu_system_s = NAN,
+        .cpu_s_per_sample = NAN,
+        .context_switches_per_s = NAN,
+        .disk_read_bytes = NAN,
+        .peak_rss_bytes = NAN};
+}
+
+static const presto__model_split *split_of(const presto_sweep *sweep, const char *name) {
+    size_t s = 0;
+    while (strcmp(sweep->model->splits[s].name, name) != 0)
+        s++;
+    return &sweep->model->splits[s];
+}
+
+bool presto__predict_result(presto_sweep *sweep, const presto__runner *runner, size_t i) {
+    presto_strategy_result *result = &sweep->trials[i].result;
+    presto__offline sample;
+    if (!foretell(sweep, i) ||
+        !presto__model_offline(sweep->model, &result->strategy, runner->samples, &sample))
+        return false;
+    const presto_sweep_prediction *said = &result->prediction;
+    const presto__model_split *split = split_of(sweep, result->strategy.split);
+    result->is_predicted = true;
+    result->samples = runner->samples;
+    result->stored_bytes = (uint64_t)llround(sample.stored_bytes);
+    result->raw_bytes = (uint64_t)llround(sample.raw_bytes);
+    double time = sample.preparation_s;
+    result->preparation_s = (presto_spread){time, time, time, 0};
+    result->total_preparation_s = said->preparation_s;
+    result->total_preparation_error_s = said->preparation_s * said->uncertainty;
+    result->total_stored_bytes = split->is_raw ? (double)runner->source_bytes : said->stored_bytes;
+    result->total_stored_error_bytes = split->is_raw ? 0 : said->stored_bytes * split->record_error;
+    result->cold = epochs_of(said->cold_samples_per_s, said->uncertainty, split);
+    result->cached = epochs_of(said->cached_samples_per_s, said->uncertainty, split);
+    return true;
+}
+
+/* A strategy of a split whose anchors failed. */
+static void fail_like_anchor(presto_sweep *sweep, size_t i) {
+    presto_strategy_result *result = &sweep->trials[i].result;
+    for (size_t s = 0; s < sweep->space.split_count; s++) {
+        if (strcmp(sweep->space.splits[s], result->strategy.split) != 0)
+            continue;
+        for (size_t k = 0; k < 2; k++) {
+            const presto__trial *anchor = &sweep->trials[sweep->anchors[s].at[k]];
+            if (presto__trial_is_alive(anchor))
+                continue;
+            result->failed = true;
+            result->failure = anchor->result.failure;
+            result->score = NAN;
+            return;
+        }
+    }
+}
+
+/* ---- which are run ---- */
+
+static bool was_run(const presto_sweep *sweep, size_t i) {
+    return sweep->trials[i].cold_count > 0;
+}
+
+static bool can_run(const presto_sweep *sweep, size_t i) {
+    const presto__trial *trial = &sweep->trials[i];
+    return presto__trial_is_alive(trial) && trial->result.strategy.threads <= sweep->model->cores;
+}
+
+/* Of all that have not been run. */
+static void predict_others(presto_sweep *sweep, const presto__runner *runner) {
+    for (size_t i = 0; i < sweep->trial_count; i++) {
+        if (was_run(sweep, i) || !presto__trial_is_alive(&sweep->trials[i]))
+            continue;
+        if (!presto__predict_result(sweep, runner, i))
+            fail_like_anchor(sweep, i);
+    }
+}
+
+/* Compares a run with what was said before it. The anchors are what the model is made of: what it
+ * says of them proves nothing. */
+static void set_error(presto_sweep *sweep, size_t i) {
+    presto_strategy_result *result = &sweep->trials[i].result;
+    presto_sweep_prediction *said = &result->prediction;
+    if (!was_run(sweep, i) || result->failed || presto__is_anchor(sweep, i))
+        return;
+    said->cold_error = said->cold_samples_per_s / result->cold.samples_per_s.median - 1;
+    said->cached_error = said->cached_samples_per_s / result->cached.samples_per_s.median - 1;
+}
+
+static presto_status run_list(presto_sweep *sweep, presto__runner *runner, const size_t *list,
+                              size_t count, presto_error *err) {
+    const presto__measuring what = {.list = list, .count = count, .runs = runner->options->runs};
+    for (size_t k = 0; k < count; k++) {
+        if (!was_run(sweep, list[k]))
+            (void)foretell(sweep, list[k]);
+        sweep->trials[list[k]].result.is_predicted = false;
+    }
+    runner->total = runner->done + presto__measure_left(sweep, runner, &what);
+    PRESTO_TRY(presto__measure_list(sweep, runner, &what, err));
+    for (size_t k = 0; k < count; k++)
+        set_error(sweep, list[k]);
+    presto__model_calibrate(sweep->model, sweep);
+    predict_others(sweep, runner);
+    return presto__decide(sweep, err);
+}
+
+typedef struct ranked {
+    double merit;
+    size_t i;
+} ranked;
+
+static int by_merit(const void *left, const void *right) {
+    const ranked *a = left, *b = right;
+    if (a->merit != b->merit)
+        return a->merit > b->merit ? -1 : 1;
+    return a->i < b->i ? -1 : 1;
+}
+
+/* Those that can be run and have not been, best first. Returns how many. */
+static size_t rank_open(const presto_sweep *sweep, ranked *open) {
+    size_t count = 0;
+    for (size_t i = 0; i < sweep->trial_count; i++) {
+        const presto_strategy_result *result = &sweep->trials[i].result;
+        if (was_run(sweep, i) || !can_run(sweep, i))
+            continue;
+        double merit = isfinite(result->cost) ? -result->cost : result->score;
+        open[count++] = (ranked){isfinite(merit) ? merit : -INFINITY, i};
+    }
+    qsort(open, count, sizeof *open, by_merit);
+    return count;
+}
+
+/* The best one, the next best ones, and some from all over the others. */
+static size_t choose_to_confirm(const presto_sweep *sweep, size_t wanted, size_t *list,
+                                ranked *open) {
+    size_t left = rank_open(sweep, open), count = 0;
+    bool best_is_open = can_run(sweep, sweep->best) && !was_run(sweep, sweep->best);
+    if (best_is_open && wanted > 0)
+        list[count++] = sweep->best;
+    size_t top = (wanted + 1) / 2, next = 0;
+    for (; next < left && count < top; next++)
+        if (!best_is_open || open[next].i != sweep->best)
+            list[count++] = open[next].i;
+    size_t spread = wanted - count < left - next ? wanted - count : left - next;
+    for (size_t k = 0; k < spread; k++) {
+        size_t at = next + (2 * k + 1) * (left - next) / (2 * spread);
+        if (!best_is_open || open[at].i != sweep->best)
+            list[count++] = open[at].i;
+    }
+    return count;
+}
+
+static bool needs_runs(const presto_sweep *sweep, const presto__runner *runner, size_t i) {
+    return can_run(sweep, i) && sweep->trials[i].cold_count < runner->options->runs;
+}
+
+/* ---- what is told ---- */
+
+/* How far the largest miss is, and whose; 0: none. */
+static double largest_miss(const presto_sweep *sweep, size_t *whose_out) {
+    double most = 0;
+    for (size_t i = 0; i < sweep->trial_count; i++) {
+        const presto_sweep_prediction *said = &sweep->trials[i].result.prediction;
+        double miss = fmax(fabs(said->cold_error), fabs(said->cached_error));
+        if (!was_run(sweep, i) || !(miss > most))
+            continue;
+        most = miss;
+        *whose_out = i;
+    }
+    return most;
+}
+
+static const char *why_missed(const presto_sweep *sweep, size_t i) {
+    const presto__trial *trial = &sweep->trials[i];
+    presto_spread cold = trial->result.cold.samples_per_s;
+    const presto_sweep_prediction *said = &trial->result.prediction;
+    if (cold.runs > 1 && cold.most - cold.least > 0.2 * cold.median)
+        return "its own runs differ by more than a fifth: the machine was disturbed, or too few "
+               "samples were measured";
+    if (trial->cold_count > 0 &&
+        trial->cold[0].measure.wall_s / (double)trial->cold[0].epochs < 5e-3)
+        return "an epoch takes only milliseconds: more --samples would tell more";
+    if (fabs(said->cold_error) > MISS_MOST && fabs(said->cached_error) <= MISS_MOST)
+        return "cached it was right: storage behaves otherwise than where it was probed";
+    return "its codec or its threads behave otherwise in the loader than alone";
+}
+
+static presto_status note_miss(presto_sweep *sweep, presto_error *err) {
+    size_t whose = 0;
+    double miss = largest_miss(sweep, &whose);
+    char name[PRESTO__STRATEGY_TEXT_BYTES];
+    if (miss <= MISS_MOST)
+        return PRESTO_OK;
+    return presto__add_note(
+        sweep, err, "the model missed %s by %.0f %% (%s), so more strategies were run",
+        presto__strategy_format(&sweep->trials[whose].result.strategy, name, sizeof name),
+        100 * miss, why_missed(sweep, whose));
+}
+
+static presto_status note_elsewhere(presto_sweep *sweep, presto_error *err) {
+    const presto_strategy_result *best = &sweep->trials[sweep->best].result;
+    if (!best->is_predicted)
+        return PRESTO_OK;
+    return presto__add_note(sweep, err,
+                            "the recommended strategy was not run: it has %u threads, and this "
+                            "machine has %u processor%s. Its figures are predicted for a machine "
+                            "that has as many of them",
+                            best->strategy.threads, sweep->model->cores,
+                            presto_plural(sweep->model->cores));
+}
+
+/* ---- the whole ---- */
+
+/* Until the best one has been run as often as wanted. */
+static presto_status run_the_best(presto_sweep *sweep, presto__runner *runner, presto_error *err) {
+    size_t ran = 0;
+    while (needs_runs(sweep, runner, sweep->best)) {
+        size_t best = sweep->best;
+        sweep->only_measured = ++ran >= MORE_MOST;
+        PRESTO_TRY(run_list(sweep, runner, &best, 1, err));
+    }
+    return PRESTO_OK;
+}
+
+static presto_status confirm(presto_sweep *sweep, presto__runner *runner, size_t *list,
+                             ranked *open, presto_error *err) {
+    size_t wanted = runner->options->confirm_runs, whose = 0;
+    size_t count = choose_to_confirm(sweep, wanted, list, open);
+    PRESTO_TRY(run_list(sweep, runner, list, count, err));
+    if (largest_miss(sweep, &whose) > MISS_MOST) {
+        PRESTO_TRY(note_miss(sweep, err));
+        count = choose_to_confirm(sweep, wanted, list, open);
+        PRESTO_TRY(run_list(sweep, runner, list, count, err));
+    }
+    PRESTO_TRY(run_the_best(sweep, runner, err));
+    return note_elsewhere(sweep, err);
+}
+
+presto_status presto__predict_sweep(presto_sweep *sweep, presto__runner *runner,
+                                    presto_error *err) {
+    PRESTO_TRY(make_model(sweep, runner, err));
+    size_t count = sweep->trial_count;
+    size_t *list = calloc(count + runner->options->confirm_runs + 1, sizeof *list);
+    ranked *open = calloc(count, sizeof *open);
+    presto_status status = PRESTO_OK;
+    if (list == NULL || open == NULL)
+        status = presto_fail_memory(err, count * sizeof *open);
+    for (size_t i = 0; i < count && status == PRESTO_OK; i++)
+        if (was_run(sweep, i))
+            (void)foretell(sweep, i);
+    predict_others(sweep, runner);
+    if (status == PRESTO_OK)
+        status = presto__decide(sweep, err);
+    if (status == PRESTO_OK)
+        status = confirm(sweep, runner, list, open, err);
+    free(open);
+    free(list);
+    return status;
+}

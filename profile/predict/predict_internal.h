@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Room predict: what strategies would do that are not run. Each split is run without a codec, on one
+ * thread and on all processors (the anchors); codecs are tried on the records that this stored;
+ * storage and memory are probed. A model of the parts then gives rates, time and storage of every
+ * strategy. Some strategies are run to confirm it, and calibrate it.
+ * May see: base, records, steps, loader, and the headers of profile/.
+ * Invariants: a figure is per sample and in seconds or bytes unless its name says otherwise; pairs
+ * are for one thread and for all processors of this machine; NaN is unknown.
+ * Threads: one, but for the probes, which start and join their own.
+ */
+#ifndef PRESTO_PREDICT_INTERNAL_H
+#define PRESTO_PREDICT_INTERNAL_H
+
+#include <jansson.h>
+
+#include "../sure_internal.h"
+
+/** What storage gives; 0: no limit. */
+typedef struct presto__storage {
+    double bytes_per_s;            /* to all threads together */
+    double bytes_per_s_per_thread; /* to one thread */
+    double reads_per_s;            /* to all threads together */
+    double latency_s;              /* of a read */
+    double open_s;                 /* of opening a file */
+} presto__storage;
+
+/** A figure for one thread, and one for as many threads as this machine has processors. */
+typedef struct presto__pair {
+    double one, all;
+} presto__pair;
+
+/** A part of a sample's way: a step, or a stage such as reading. Of one thread. */
+typedef struct presto__model_part {
+    char name[64];
+    bool is_step;
+    double busy_s;
+} presto__model_part;
+
+/** A codec on the records of a split. */
+typedef struct presto__model_codec {
+    bool is_known;             /* false: it cannot be used there, and nothing below counts */
+    double stored_bytes;       /* with framing */
+    presto__pair compress_s;   /* of a thread */
+    presto__pair decompress_s; /* of a thread */
+    double cold_factor, cached_factor, preparation_factor; /* of calibration; 1 without */
+    uint64_t records;                                      /* that it was tried on */
+} presto__model_codec;
+
+/** A split, as its anchors are. */
+typedef struct presto__model_split {
+    const char *name;       /* the space's */
+    bool is_known;          /* its anchors were measured */
+    bool is_raw;            /* unprocessed: there are no codecs; codecs[0] is the source itself */
+    double raw_bytes;       /* serialized, before codec and framing */
+    double plain_bytes;     /* as stored without a codec, with framing; of the source if raw */
+    double delivered_bytes; /* of a row of a batch */
+    double reads;           /* of storage */
+    presto__pair cached_s;  /* a worker's time in cached epochs: wall time * threads */
+    presto__pair cold_s;    /* the same, cold */
+    presto__pair cold_anchor, cached_anchor; /* measured rate / that of the formula */
+    double read_s_per_byte;     /* a worker's, page cache warm: copying and checksums */
+    double cold_cpu_s_per_byte; /* processor time that storage costs */
+    double handover_s;          /* of the thread that hands out batches */
+    presto__pair start_s;       /* of an epoch by itself: threads, first reads */
+    presto__pair prepare_s;     /* a worker's, without codec */
+    double prepare_io_s;        /* of storage, which no thread shortens */
+    double record_error;        /* half of the 95 % interval of the mean record, relative */
+    presto__model_part *parts;  /* of a cached epoch on one thread. Owned */
+    size_t part_count;
+    presto__model_codec *codecs; /* as many as the model has; at least one. Owned */
+} presto__model_split;
+
+/** The distribution of a step's, or of a whole sample's, time over samples: one thread, steps not
+ * fused. */
+typedef struct presto__step_cost {
+    char name[64];
+    bool is_step;
+    double wall_mean_s, wall_p10_s, wall_median_s, wall_p90_s, wall_most_s;
+    double cpu_mean_s; /* NaN: only known for the whole sample */
+    double out_bytes;  /* mean size of what it yields; NaN: it yields nothing */
+} presto__step_cost;
+
+struct presto__model {
+    unsigned cores;   /* of this machine: threads of the second figure of each pair */
+    uint64_t samples; /* of an epoch of a trial */
+    uint64_t source_samples;
+    double open_s;           /* of listing the source */
+    presto__storage storage; /* that the rates are for */
+    bool is_storage_given;   /* false: it was probed */
+    double overlap;          /* exponent by which reading and computing of a worker overlap: 1
+                                    not at all, many: completely */
+    presto__pair memory_bytes_per_s;
+    presto__model_split *splits; /* of the space, in its order. Owned */
+    size_t split_count;
+    const char **codecs; /* the space's, and none. The array is owned */
+    size_t codec_count;
+    presto__step_cost
+        *steps; /* in the order of the pipeline; the last is the whole sample. Owned */
+    size_t step_count;
+    uint64_t step_samples; /* that they are of */
+    double uncertainty;    /* relative, of a rate */
+};
+
+void presto__model_free(presto__model *model);
+
+/* ---- model.c: from the model to a strategy. No clock, no files: only arithmetic ---- */
+
+/** Under which conditions a strategy is asked for. */
+typedef struct presto__conditions {
+    presto__storage storage;
+    unsigned cores;                /* 0: those here, or as many as threads if that is more */
+    double consumer_samples_per_s; /* what takes the batches takes no more; 0: any number */
+} presto__conditions;
+
+/** Those that the model was made under. */
+presto__conditions presto__model_conditions(const presto__model *model);
+
+typedef struct presto__rates {
+    double cold_samples_per_s, cached_samples_per_s;
+    presto_sweep_bound cold_bound, cached_bound;
+} presto__rates;
+
+/** The rates of a strategy under conditions; NULL: the model's own. False: nothing is known of its
+ * split or its codec there. Calibrated. */
+bool presto__model_rates(const presto__model *model, const presto_strategy *strategy,
+                         const presto__conditions *conditions, presto__rates *rates_out);
+/** Offline: preparing `samples` samples, and storing them. */
+typedef struct presto__offline {
+    double preparation_s, stored_bytes, raw_bytes;
+} presto__offline;
+bool presto__model_offline(const presto__model *model, const presto_strategy *strategy,
+                           uint64_t samples, presto__offline *offline_out);
+
+/* ---- fit.c: from trials to the model ---- */
+
+/** The anchors of split s have been measured: take over what they say. */
+presto_status presto__model_take_split(presto__model *model, const presto_sweep *sweep, size_t s,
+                                       presto_error *err);
+/** All splits are taken over: fit how reading and computing overlap, and the anchors to it. */
+void presto__model_fit(presto__model *model);
+/** Learn from strategies that were run: how far predictions without calibration were off. */
+void presto__model_calibrate(presto__model *model, const presto_sweep *sweep);
+/** Is trial i one that the model rests on? */
+bool presto__is_anchor(const presto_sweep *sweep, size_t i);
+
+/* ---- probes ---- */
+
+/** codecs.c: try all codecs on the records of the dataset in `dir`, which stores split s without a
+ * codec. */
+presto_status presto__probe_codecs(presto__model *model, const presto__runner *runner, size_t s,
+                                   const char *dir, presto_error *err);
+/** storage.c: what the storage of `dir` gives to one thread and to several. */
+presto_status presto__probe_storage(const char *dir, unsigned cores, presto__storage *storage_out,
+                                    presto_error *err);
+/** memory.c: bytes copied per second, by one thread and by all processors. */
+presto_status presto__probe_memory(unsigned cores, presto__pair *bytes_per_s_out,
+                                   presto_error *err);
+/** steps.c: one pass over the sample, sample by sample, with all steps. */
+presto_status presto__probe_steps(presto__model *model, presto__runner *runner, presto_error *err);
+
+/** start.c: how long an epoch of the trial's dataset, or of the source, takes to get under way. */
+presto_status presto__probe_start(const presto__runner *runner, const presto__trial *trial,
+                                  double *seconds_out, presto_error *err);
+
+/** threads.c: run `work` in `count` threads at once, with the numbers from 0; returns when all have
+ * ended. PRESTO_ERR_MEMORY if a thread could not be started. */
+presto_status presto__run_together(unsigned count, void (*work)(void *user, unsigned number),
+                                   void *user, presto_error *err);
+
+/* ---- predict.c: the sweep ---- */
+
+/** Run the anchors, make the model, run what confirms it, predict the others. */
+presto_status presto__predict_sweep(presto_sweep *sweep, presto__runner *runner, presto_error *err);
+/** Give trial i, which has not been run, the figures of the model. False: it knows nothing of it. */
+bool presto__predict_result(presto_sweep *sweep, const presto__runner *runner, size_t i);
+
+/* ---- json.c ---- */
+
+/** The object `model` of results.json; NULL: no memory. Owner: caller. */
+json_t *presto__model_json(const presto_sweep *sweep);
+
+#endif
