@@ -114,7 +114,7 @@ def measure(name, row, rounds, out):
     ours = row.ways[0].name
     for at, way in enumerate(row.ways):
         rate = figure([clock for clock, _ in rates[at]])
-        print(f"  {way.name}: {rate[0]:,.0f} {row.unit}/s +- {100 * rate[1]:.0f} %", flush=True)
+        print(f"  {way.name}: {rate[0]:,.{0 if rate[0] >= 100 else 1}f} {row.unit}/s +- {100 * rate[1]:.0f} %", flush=True)
         note(out, name, f"{way.name}, {row.unit}/s", rate)
         for by, what in enumerate(("by the clock", "by processor time") if at > 0 else ()):
             ratio = figure([mine[by] / theirs[by] for mine, theirs in zip(rates[0], rates[at])])
@@ -226,6 +226,18 @@ def tables(bench):
                         Way("tf.data, parse_example", lambda: rows_of(tf_batches(bench, paths)))], compare)
 
 
+def prototype(row, what):
+    """A row of foreign_prototype.py."""
+
+    def make(bench):
+        import foreign_prototype
+
+        return foreign_prototype.ROWS[row](bench)
+
+    make.__doc__ = what
+    return make
+
+
 def python_step(bench):
     """A function in Python on each image, in as many processes as threads: `step: command` and torch's DataLoader."""
     import foreign_steps
@@ -233,7 +245,13 @@ def python_step(bench):
     return foreign_steps.python_step(bench)
 
 
-ROWS = {"tables": tables, "python-step": python_step}
+ROWS = {
+    "tables": tables,
+    "python-step": python_step,
+    "web-pages": prototype("web_pages", "The main text of web pages: newspaper4k, which the paper's prototype used. One thread."),
+    "png16": prototype("png16", "16-bit PNGs of 17 MB to 8 bits: TensorFlow's decoder. One thread."),
+    "hdf5": prototype("hdf5", "Windows of HDF5 files: h5py. One thread."),
+}
 
 
 def main():

@@ -245,8 +245,8 @@ void steps_read_files(const char *folder, const char *ending, size_t most, steps
     char command[STEPS_PATH_BYTES + 128];
     char path[STEPS_PATH_BYTES];
     steps_files files = {calloc(most, sizeof *files.files), calloc(most, sizeof *files.samples), 0};
-    snprintf(command, sizeof command, "find \"%s\" -type f -name '[!.]*%s' | LC_ALL=C sort", folder,
-             ending);
+    snprintf(command, sizeof command,
+             "find \"%s\" -type f -name '*%s' ! -name '.*' | LC_ALL=C sort", folder, ending);
     FILE *list = popen(command, "r");
     if (list == NULL || files.files == NULL || files.samples == NULL)
         bench_die("%s: cannot list", folder);
@@ -351,6 +351,9 @@ int main(int argc, char **argv) {
 #endif
 #if PRESTO_HAVE_HTML
     steps_text(&set);
+#endif
+#if PRESTO_HAVE_SENTENCEPIECE
+    steps_tokens(&set);
 #endif
     if (is_ours)
         steps_shell("rm -rf \"%s\"", made);

@@ -97,5 +97,6 @@ void steps_augment(const steps_settings *set);
 void steps_signal(const steps_settings *set);
 void steps_audio(const steps_settings *set);
 void steps_text(const steps_settings *set);
+void steps_tokens(const steps_settings *set);
 
 #endif
