@@ -5,6 +5,7 @@
 #include "clock_internal.h"
 #include "file_internal.h"
 #include "retry_internal.h"
+#include "storage_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +28,7 @@
 
 static const char partial_suffix[] = ".partial";
 
-presto_status presto__read_at(presto__file_place place, void *data, size_t bytes, size_t *got_out,
+static presto_status read_all(presto__file_place place, void *data, size_t bytes, size_t *got_out,
                               presto_error *err) {
     size_t got = 0;
     while (got < bytes) {
@@ -46,6 +47,18 @@ presto_status presto__read_at(presto__file_place place, void *data, size_t bytes
         got += (size_t)more;
     }
     *got_out = got;
+    return PRESTO_OK;
+}
+
+presto_status presto__read_at(presto__file_place place, void *data, size_t bytes, size_t *got_out,
+                              presto_error *err) {
+    presto__storage_thread *played = presto__storage_bound();
+    if (played == NULL)
+        return read_all(place, data, bytes, got_out, err);
+    uint64_t begin_ns = presto__storage_begin(played);
+    PRESTO_TRY(read_all(place, data, bytes, got_out, err));
+    const presto__storage_piece piece = {place.fd, place.offset, *got_out};
+    presto__storage_read(played, begin_ns, &piece);
     return PRESTO_OK;
 }
 
@@ -110,6 +123,8 @@ presto_status presto__fail_open(presto_error *err, int sys_errno, const char *pa
 
 presto_status presto__open_regular(const char *path, int *fd_out, struct stat *info_out,
                                    presto_error *err) {
+    presto__storage_thread *played = presto__storage_bound();
+    uint64_t begin_ns = played == NULL ? 0 : presto__storage_begin(played);
     int fd;
     unsigned tries = 0;
     do /* without O_NONBLOCK a named pipe would be waited for */
@@ -122,6 +137,8 @@ presto_status presto__open_regular(const char *path, int *fd_out, struct stat *i
         close(fd);
     else
         *fd_out = fd;
+    if (played != NULL)
+        presto__storage_opened(played, begin_ns);
     return status;
 }
 

@@ -11,6 +11,7 @@
 
 #include "../base/file_internal.h"
 #include "../base/options_internal.h"
+#include "../base/storage_internal.h"
 #include "engine/engine_internal.h"
 #include "source/source_internal.h"
 #include "stream_internal.h"
@@ -113,7 +114,11 @@ static presto_status make_plan(presto_stream *stream, const char *from,
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "'%s' comes before '%s', which is what the input holds", to, from);
     bool cut = options->loader->cache.bytes > 0;
-    return plan_steps(stream, (step_range){first, last}, cut, spec, err);
+    /* The steps' own files are not on the storage that is played, nor is the pipeline below. */
+    presto__storage_thread *played = presto__storage_bind(NULL);
+    presto_status status = plan_steps(stream, (step_range){first, last}, cut, spec, err);
+    (void)presto__storage_bind(played);
+    return status;
 }
 
 presto_status presto__stream_plan_again(presto_stream *stream, const presto_stream_options *options,
@@ -178,12 +183,14 @@ static presto_status load_pipeline(presto_stream *stream, const char *dir,
         set[reading.set_count++] = text;
     }
     reading.set = set;
+    presto__storage_thread *played = presto__storage_bind(NULL);
     presto_status status =
         options->pipeline != NULL
             ? presto_pipeline_load(options->pipeline, &reading, &stream->pipeline, err)
             : presto_pipeline_parse(
                   presto_span_of_text(presto_dataset_get_info(stream->dataset)->pipeline_json), dir,
                   &reading, &stream->pipeline, err);
+    (void)presto__storage_bind(played);
     free(set);
     return status;
 }
@@ -300,6 +307,25 @@ static presto_status open_stream(presto_stream *stream, const char *const *paths
     return presto_source_open_dataset(stream->dataset, &stream->source, err);
 }
 
+/* Opening reads files, too: the listing of a tar, headers, indexes. */
+static presto_status open_played(presto_stream *stream, const char *const *paths, size_t path_count,
+                                 const presto_stream_options *options, presto_error *err) {
+    const presto_loader_options *loader = options->loader;
+    presto__storage storage;
+    presto__storage_thread opening;
+    if (!presto_storage_is_set(&loader->storage))
+        return open_stream(stream, paths, path_count, options, err);
+    PRESTO_TRY(presto__storage_init(&storage, &loader->storage, NULL, err));
+    presto__storage_thread_init(&opening, &storage);
+    opening.stop = loader->should_stop;
+    opening.stop_user = loader->should_stop_user;
+    presto__storage_thread *before = presto__storage_bind(&opening);
+    presto_status status = open_stream(stream, paths, path_count, options, err);
+    (void)presto__storage_bind(before);
+    presto__storage_done(&storage);
+    return status;
+}
+
 presto_status presto_stream_open_sized(const char *const *paths, size_t path_count,
                                        const presto_stream_options *options,
                                        presto_stream *stream_out, presto_error *err) {
@@ -311,7 +337,7 @@ presto_status presto_stream_open_sized(const char *const *paths, size_t path_cou
     PRESTO_TRY(presto__loader_take_options(&loader, taken.loader, err));
     PRESTO_TRY(presto__result_check(stream_out, err));
     taken.loader = &loader;
-    presto_status status = open_stream(&stream, paths, path_count, &taken, err);
+    presto_status status = open_played(&stream, paths, path_count, &taken, err);
     if (status >= 0)
         presto__result_move(stream_out, &stream, sizeof stream);
     close_all(&stream);

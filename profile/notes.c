@@ -54,6 +54,15 @@ static presto_status note_warm_cold_epochs(presto_sweep *sweep, presto_error *er
         read > 0 ? 100 * from_disk / read : 0.0, sweep->facts.filesystem);
 }
 
+static presto_status note_storage(presto_sweep *sweep, presto_error *err) {
+    char storage[PRESTO_STORAGE_TEXT_BYTES];
+    return presto__add_note(
+        sweep, err,
+        "cold epochs read no faster than from a storage with %s; preparing and cached epochs are "
+        "those of this machine",
+        presto_storage_format(&sweep->storage, storage));
+}
+
 /* Processor time that others used while epochs ran, relative to all that was available. */
 static presto_status note_busy_machine(presto_sweep *sweep, presto_error *err) {
     double others_s = 0;
@@ -134,7 +143,8 @@ presto_status presto__write_notes(presto_sweep *sweep, presto_error *err) {
                                     presto_format_things(facts->source_samples, "sample", all)));
     if (sweep->is_stopped)
         PRESTO_TRY(note_stop(sweep, err));
-    PRESTO_TRY(note_warm_cold_epochs(sweep, err));
+    bool plays = presto_storage_is_set(&sweep->storage);
+    PRESTO_TRY(plays ? note_storage(sweep, err) : note_warm_cold_epochs(sweep, err));
     PRESTO_TRY(note_busy_machine(sweep, err));
     PRESTO_TRY(note_short_runs(sweep, err));
     return note_cache_too_small(sweep, err);

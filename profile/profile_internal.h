@@ -108,6 +108,7 @@ struct presto_sweep {
     presto_weights weights;
     presto_sweep_limits limits;
     presto_sweep_prices prices;
+    presto_storage storage; /* that cold epochs read from as if; all 0: the machine's */
     presto_sweep_verdict verdict;
     presto__journal *journal; /* NULL: none, or it could not be written any more */
     bool is_stopped;          /* before all was measured */

@@ -383,6 +383,9 @@ static json_t *options_value(json_builder *builder, const presto_sweep *sweep) {
         put(builder, given, "months", number(prices->months));
     }
     put(builder, object, "prices", given);
+    char storage[PRESTO_STORAGE_TEXT_BYTES];
+    presto_storage_format(&sweep->storage, storage);
+    put(builder, object, "storage", storage[0] == '\0' ? json_null() : text_value(storage));
     return object;
 }
 

@@ -237,6 +237,7 @@ typedef struct load {
     const presto_strategy *strategy;
     presto_source *source;
     const presto_plan *plan;
+    bool plays; /* the storage that the sweep is for */
 } load;
 
 /* The clock covers what grows with the data: from the start of the loader to the end of the last
@@ -246,6 +247,8 @@ static presto_status measure_epochs(const load *what, uint64_t count, presto__ep
     presto__runner *runner = what->runner;
     presto_loader_options options;
     loader_options(runner, what->strategy->threads, count, &options);
+    if (what->plays)
+        options.storage = runner->options->storage;
     presto__epochs epochs = {.epochs = count};
     presto__watch watch;
     presto__watch_start(&watch);
@@ -304,10 +307,12 @@ static double epochs_missing(const presto__epochs *epochs, double run_s) {
  * the start of the threads and short disturbances. */
 static presto_status measure_cold(const load *what, presto__epochs *cold, presto_error *err) {
     const presto_sweep_options *options = what->runner->options;
+    load played = *what;
+    played.plays = true;
     do {
         presto__epochs one = {0};
         PRESTO_TRY(presto_source_drop_cache(what->source, err));
-        PRESTO_TRY(measure_epochs(what, 1, &one, err));
+        PRESTO_TRY(measure_epochs(&played, 1, &one, err));
         presto__epochs_add(cold, &one);
     } while (cold->epochs < options->cold_epochs && epochs_missing(cold, options->run_s) >= 0.5);
     return PRESTO_OK;

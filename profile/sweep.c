@@ -79,6 +79,7 @@ static presto_status check_options(const presto_sweep_options *options, presto_e
                            "batches of 0 samples: at least 1 is needed");
     PRESTO_TRY(presto__limits_check(&options->limits, err));
     PRESTO_TRY(presto__prices_check(&options->prices, err));
+    PRESTO_TRY(presto_storage_check(&options->storage, err));
     return presto__weights_check(&options->weights, err);
 }
 
@@ -126,6 +127,9 @@ static void identify(const presto_sweep *sweep, const presto__runner *runner,
     presto__digest_add(&digest, sweep->pipeline_json, strlen(sweep->pipeline_json));
     presto__digest_add(&digest, numbers, sizeof numbers);
     presto__digest_add(&digest, &options->run_s, sizeof options->run_s);
+    char storage[PRESTO_STORAGE_TEXT_BYTES];
+    presto_storage_format(&options->storage, storage);
+    presto__digest_add(&digest, storage, strlen(storage));
     for (size_t i = 0; i < sweep->path_count; i++)
         presto__digest_add(&digest, sweep->paths[i], strlen(sweep->paths[i]));
     for (size_t i = 0; i < sweep->trial_count; i++) {
@@ -236,6 +240,7 @@ static presto_status keep_input(presto_sweep *sweep, const char *const *paths, s
     sweep->limits = options->limits;
     sweep->prices = options->prices;
     sweep->decide_s = options->decide_s;
+    sweep->storage = options->storage;
     return PRESTO_OK;
 }
 

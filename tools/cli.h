@@ -18,6 +18,7 @@
 #include <presto/convert.h>
 #include <presto/numbers.h>
 #include <presto/status.h>
+#include <presto/storage.h>
 #include <presto/stream.h>
 #include <presto/sweep.h>
 
@@ -101,6 +102,17 @@ double cli_fraction(const char *option, const char *text, double least, double m
 const char *cli_path(const char *option, const char *text);
 /** A comma-separated list of non-empty texts; *list_out is one allocation, to be freed. */
 size_t cli_list(const char *option, const char *text, char ***list_out);
+
+/** The row of --storage, in presto-load and presto-sweep; `what` says what is read so. */
+#define CLI_STORAGE_OPTION(id, what)                                                               \
+    {                                                                                              \
+        (id), "storage", "MODEL",                                                                  \
+            what ": bandwidth=910MB/s,per-thread=219MB/s,iops=222000,latency=8us,open=65ms (any "  \
+                 "of these), or nvme, network-disk, ceph-hdd or object-store, which may be "       \
+                 "followed by some of these"                                                       \
+    }
+/** Its argument. */
+presto_storage cli_storage(const char *option, const char *text);
 
 typedef struct cli_on_error {
     presto_error_policy policy;

@@ -47,6 +47,7 @@ enum {
     OPT_STATE_INTERVAL,
     OPT_MIX,
     OPT_MIX_EPOCH,
+    OPT_STORAGE,
     MAX_THREADS = 1024,
     STATE_INTERVAL_S = 30,
 };
@@ -109,6 +110,8 @@ static const cli_option options[] = {
      "computed again: in memory, beside --prefetch-bytes, for later epochs; or in the folder DIR, "
      "for later runs and other processes as well, which holds at most SIZE of all that share it "
      "(not for tfrecord) [default: none]"},
+    CLI_STORAGE_OPTION(OPT_STORAGE, "read no faster than from this storage, as if all was read for "
+                                    "the first time"),
     {OPT_STATE, "state", "FILE",
      "go on where the run that wrote FILE ended, if it exists; written at the start, at "
      "intervals, and however the run ends but by kill -9. It counts batches that are whole in the "
@@ -314,6 +317,8 @@ static void parse_output_option(load *l, int id, const char *text) {
         l->loader.memory.prefetch_bytes = (size_t)cli_size("--prefetch-bytes", text, 1);
     } else if (id == OPT_CACHE) {
         parse_cache(l, text);
+    } else if (id == OPT_STORAGE) {
+        l->loader.storage = cli_storage("--storage", text);
     } else if (id == OPT_STATE) {
         l->state_file = cli_path("--state", text);
     } else if (id == OPT_STATE_INTERVAL) {

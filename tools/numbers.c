@@ -110,6 +110,14 @@ size_t cli_list(const char *option, const char *text, char ***list_out) {
     return count;
 }
 
+presto_storage cli_storage(const char *option, const char *text) {
+    presto_storage storage;
+    presto_error err;
+    if (presto_storage_parse(text, &storage, &err) < 0)
+        cli_usage("%s: %s", option, err.message);
+    return storage;
+}
+
 cli_on_error cli_parse_on_error(const char *option, const char *text) {
     cli_on_error result = {PRESTO_ON_ERROR_SKIP, UINT64_MAX, 1.0};
     if (strcmp(text, "fail") == 0) {

@@ -59,7 +59,8 @@ static const cli_option options[] = {
     {OPT_SEED, "seed", "S", "of shuffling and random steps [default: 0]"},
     {OPT_ON_ERROR, "on-error", "POLICY",
      "samples that fail: fail, skip, skip:N, skip:P% (at most so many) [default: fail]"},
-    {OPT_STORAGE, "storage", "MODEL", NULL},
+    CLI_STORAGE_OPTION(OPT_STORAGE, "plan for this storage: cold epochs read no faster than from "
+                                    "it"),
     {OPT_CACHE, "cache", "LIST", NULL},
 
     {0, "Choosing", NULL, NULL},
@@ -227,6 +228,9 @@ static void parse_option(sweep_job *s, int id, const char *text) {
         break;
     case OPT_WEIGHTS:
         parse_weights(s, text);
+        break;
+    case OPT_STORAGE:
+        o->storage = cli_storage("--storage", text);
         break;
     case OPT_ON_ERROR:
         parse_on_error(&o->errors, text);

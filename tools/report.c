@@ -150,6 +150,7 @@ static json_t *times_json(const presto_loader_stats *stats) {
         {"worker_wait_s", stats->worker_wait_ns},
         {"consumer_wait_s", stats->consumer_wait_ns},
         {"consumer_busy_s", stats->consumer_busy_ns},
+        {"storage_wait_s", stats->storage_wait_ns},
     };
     json_t *object = json_object();
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
@@ -218,6 +219,7 @@ json_t *report_json(const load_report *report) {
         {"cache_written_bytes", stats.cache_written_bytes},
         {"cache_damaged_blocks", stats.cache_damaged_blocks},
         {"cache_evicted_blocks", stats.cache_evicted_blocks},
+        {"storage_reads", stats.storage_reads},
     };
     json_t *object = cli_json_new();
     cli_json_set(object, "format", json_string(report->format));

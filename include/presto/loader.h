@@ -18,6 +18,7 @@
 #define PRESTO_LOADER_H
 
 #include <presto/source.h>
+#include <presto/storage.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -174,6 +175,9 @@ typedef struct presto_loader_options {
     presto_loader_cache cache;
     presto_loader_errors errors;
     presto_loader_memory memory;
+    presto_storage storage; /* play it: what is read from files of the source takes as long as on this
+                               storage; a cache on disk is not of it. All are read as if for the first
+                               time, and none in advance. Default all 0: as fast as possible */
 } presto_loader_options;
 
 PRESTO_API void presto_loader_options_init(presto_loader_options *options, size_t struct_bytes);
@@ -367,6 +371,9 @@ typedef struct presto_loader_stats {
     size_t peak_queued_bytes;
     double queue_fill; /* part of the queue that holds finished data now: 0 the consumer waits, 1
                           the workers do */
+    /* Of a storage that is played (options.storage): */
+    uint64_t storage_wait_ns; /* what workers waited for it; part of read_ns */
+    uint64_t storage_reads;   /* reads, as presto/storage.h counts them */
 } presto_loader_stats;
 
 /** Any thread, at any time; the figures are a consistent enough snapshot for display. */

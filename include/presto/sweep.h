@@ -219,6 +219,9 @@ typedef struct presto_sweep_options {
     presto_sweep_mode mode; /* default PRESTO_SWEEP_MEASURE */
     unsigned confirm_runs;  /* when predicting, about so many strategies are run to confirm what was
                                predicted, beside those that the model rests on. Default 6 */
+    /* Plan for this storage: cold epochs read as if from it (presto_loader_options.storage). Cached
+     * epochs and conversions do not. Default all 0: the storage of `work_dir` as it is. */
+    presto_storage storage;
 } presto_sweep_options;
 
 PRESTO_API void presto_sweep_options_init(presto_sweep_options *options, size_t struct_bytes);

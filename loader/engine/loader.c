@@ -11,6 +11,7 @@
 #include "../../base/clock_internal.h"
 #include "../../base/memory_internal.h"
 #include "../../base/options_internal.h"
+#include "played_internal.h"
 #include "walk_internal.h"
 
 #define FETCH_BYTES ((size_t)256 << 10) /* fits into the second-level cache from CRC to copy */
@@ -267,7 +268,7 @@ static presto_status copy_ranges(presto_loader *loader, const presto__ranges *ra
     return PRESTO_OK;
 }
 
-static presto_status open_loader(presto_loader *loader, presto_error *err) {
+presto_status presto__loader_open_parts(presto_loader *loader, presto_error *err) {
     /* A little is reserved for packets that are larger than the earlier ones. */
     size_t limit = loader->options.memory.prefetch_bytes;
     PRESTO_TRY(presto__pool_new(limit - limit / 32, &loader->pool, err));
@@ -339,7 +340,7 @@ presto_status presto__loader_open_input(const presto__loader_input *input,
         status = presto_codec_parse("none", &loader->codec, err);
     loader->options.codec = NULL;
     if (status == PRESTO_OK)
-        status = open_loader(loader, err);
+        status = presto__loader_open_played(loader, err);
     if (status < 0) {
         presto_loader_free(loader);
         return status;
@@ -386,6 +387,7 @@ void presto_loader_free(presto_loader *loader) {
     presto__rules_done(&loader->rules);
     presto__schema_done(&loader->schema);
     free(loader->range_list);
+    presto__loader_close_storage(loader);
     if (loader->pool != NULL)
         presto__pool_close(loader->pool);
     if (loader->free_owned != NULL)
@@ -420,6 +422,8 @@ void presto_loader_get_stats_sized(const presto_loader *loader, presto_loader_st
     stats.cache_ns = account->cache_ns;
     stats.cached_samples = account->cached_samples;
     stats.read_ahead_samples = account->told_samples;
+    stats.storage_wait_ns = account->storage_wait_ns;
+    stats.storage_reads = account->storage_reads;
     stats.missed_samples = account->missed_samples;
     stats.cache_bytes = loader->cache == NULL ? 0 : presto__cache_bytes(loader->cache);
     stats.worker_wait_ns = loader->worker_wait_ns;

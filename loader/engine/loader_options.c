@@ -31,7 +31,7 @@ presto_status presto__loader_take_options(presto_loader_options *options,
     PRESTO__CHECK_ROOM(&options->cache, err);
     PRESTO__CHECK_ROOM(&options->errors, err);
     PRESTO__CHECK_ROOM(&options->memory, err);
-    return PRESTO_OK;
+    return presto_storage_check(&options->storage, err);
 }
 
 presto_status presto__loader_check_options(const presto_source *source, const presto_plan *plan,

@@ -257,6 +257,8 @@ static void add_account(presto_loader *loader, presto__worker *worker) {
     to->cached_samples += worker->account.cached_samples;
     to->told_samples += worker->account.told_samples;
     to->missed_samples += worker->account.missed_samples;
+    to->storage_wait_ns += worker->account.storage_wait_ns;
+    to->storage_reads += worker->account.storage_reads;
     worker->account = (presto__account){0};
     for (size_t i = 0; i < loader->step_count; i++)
         worker->step_stats[i] =

@@ -6,7 +6,7 @@
  *
  * The distance depends on how long reads take. It grows while they take as long as storage does;
  * otherwise it shrinks, down to zero if everything is in the page cache. Hints change only the
- * time.
+ * time. A storage that is played gets none: the machine's own is not what is waited for.
  */
 
 #include "../../base/checked_internal.h"
@@ -35,7 +35,7 @@ void presto__read_ahead_init(presto__read_ahead *ahead, const presto_loader *loa
     if (bytes > MOST_BYTES)
         bytes = MOST_BYTES;
     uint64_t most = bytes / mean;
-    if (source->ops->will_read == NULL || is_guessed || is_unknown)
+    if (source->ops->will_read == NULL || is_guessed || is_unknown || loader->storage != NULL)
         most = 0;
     ahead->most_samples = most < MOST_SAMPLES ? most : MOST_SAMPLES;
 }

@@ -4,6 +4,8 @@
 
 void presto__loader_abandon(presto_loader *loader) {
     atomic_store(&loader->is_abandoned, true);
+    if (loader->storage != NULL)
+        presto__storage_cancel(loader->storage);
     for (size_t i = 0; i < loader->worker_count; i++) {
         presto_plan_worker_cancel(loader->workers[i].cache_worker);
         presto_plan_worker_cancel(loader->workers[i].plan_worker);

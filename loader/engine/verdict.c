@@ -60,6 +60,11 @@ static unsigned step_flags(const presto_loader *loader, size_t step) {
                          : presto_plan_step_flags(loader->plan, step - cached);
 }
 
+/* Most of the reading was waiting for the storage that is played. */
+static bool is_storage(const presto_verdict *verdict, const presto_loader_stats *stats) {
+    return verdict->stage == PRESTO_STAGE_READ && stats->storage_wait_ns > stats->read_ns / 2;
+}
+
 /* A step's own time. The time that read-file reads is counted as reading. */
 static uint64_t step_ns(const presto_loader *loader, size_t step, uint64_t read_ns) {
     uint64_t busy = presto_loader_step_stats(loader, step).busy_ns;
@@ -121,7 +126,7 @@ void presto_loader_verdict_sized(const presto_loader *loader, presto_verdict *ve
         if (verdict.stage == PRESTO_STAGE_STEP)
             verdict.step_name = presto_loader_step_name(loader, verdict.step);
         snprintf(verdict.text, sizeof verdict.text, "%s%s%s (%.0f %% of the work)",
-                 stages[verdict.stage].text, verdict.step_name != NULL ? " " : "",
+                 is_storage(&verdict, &stats) ? "storage" : stages[verdict.stage].text, verdict.step_name != NULL ? " " : "",
                  verdict.step_name != NULL ? verdict.step_name : "", verdict.share * 100);
     }
     presto__result_give(verdict_out, &verdict, sizeof verdict);

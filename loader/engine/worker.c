@@ -13,6 +13,7 @@
 #include "../../base/clock_internal.h"
 #include "../../base/memory_internal.h"
 #include "../../base/retry_internal.h"
+#include "played_internal.h"
 #include "walk_internal.h"
 
 /* In a part of many samples, only one in TIMED_STRIDE is timed. */
@@ -43,11 +44,12 @@ presto_status presto__worker_init(presto__worker *worker, presto_loader *loader,
     PRESTO_TRY(ops->reader_new(loader->source, &options, &worker->reader, err));
     worker->reader->aligns = loader->aligns_views;
     worker->reader->grower = &worker->arena;
+    bool plays = presto__worker_open_storage(worker);
     const presto_plan_worker_options steps = {
         .struct_bytes = sizeof steps,
         .arena = &worker->arena,
-        .read_file = ops->read_file,
-        .read_file_user = worker->reader,
+        .read_file = plays && ops->read_file != NULL ? presto__worker_read_file : ops->read_file,
+        .read_file_user = plays ? (void *)worker : worker->reader,
         /* Without threads, nobody else asks while a step waits. */
         .should_stop = loader->options.threads == 0 ? stops_inline : NULL,
         .should_stop_user = loader};
@@ -160,7 +162,10 @@ static presto_status run_steps(presto__worker *worker, presto_plan_worker *steps
     uint64_t scale = worker->time_scale;
     uint64_t read_before = worker->reader->stats.read_ns;
     uint64_t start = scale == 0 ? 0 : presto__clock_ns();
+    presto__storage_thread *played = loader->storage == NULL ? NULL : presto__storage_bind(NULL);
     presto_status status = presto_plan_run(steps, &options, worker->sample, err);
+    if (played != NULL)
+        (void)presto__storage_bind(played);
     if (scale != 0) {
         uint64_t spent = presto__clock_ns() - start;
         uint64_t reading = worker->reader->stats.read_ns - read_before;
@@ -437,7 +442,8 @@ static bool walk(presto__worker *worker, size_t first, size_t most, size_t *coun
     return count > 0;
 }
 
-void presto__worker_run(presto__worker *worker, presto__packet *packet, presto__packet_part *part) {
+void presto__worker_run_part(presto__worker *worker, presto__packet *packet,
+                             presto__packet_part *part) {
     presto_loader *loader = worker->loader;
     worker->packet = packet;
     worker->part = part;

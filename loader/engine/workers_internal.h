@@ -4,6 +4,7 @@
 #define PRESTO_LOADER_WORKERS_INTERNAL_H
 
 #include "../../base/memory_internal.h"
+#include "../../base/storage_internal.h"
 #include "engine_internal.h"
 #include "tuner_internal.h"
 
@@ -17,6 +18,7 @@ typedef struct presto__account {
     uint64_t steps_ns, encode_ns, batch_ns;
     uint64_t cache_ns, cached_samples, missed_samples;
     uint64_t told_samples; /* that storage was told of in advance */
+    uint64_t storage_wait_ns, storage_reads;
 } presto__account;
 
 struct presto__worker {
@@ -56,6 +58,8 @@ struct presto__worker {
     uint64_t *epochs;    /* a mix: those that the part's samples are in; else NULL */
     bool began_here;     /* it began its fill, which is undone if it fails */
     uint64_t time_scale; /* 0: this sample is not timed; else its times are multiplied by this */
+
+    presto__storage_thread storage; /* bound while it reads the source, if a storage is played */
 
     bool wakes_consumer; /* after it has released the lock */
     unsigned slow_parts; /* slow parts in a row */
@@ -112,6 +116,7 @@ struct presto_loader {
     presto__pool *pool;
     presto__cache *cache;     /* NULL: no memory cache */
     presto__disk *disk;       /* NULL: no disk cache */
+    presto__storage *storage; /* NULL: none is played */
     atomic_bool is_abandoned; /* results are no longer wanted */
     presto__read_ahead read_ahead;
     presto__range *range_list; /* owned; the list of all ranges below and in read_ahead */
@@ -225,7 +230,7 @@ void presto__read_ahead_before(presto__worker *worker, const presto__packet *pac
 /** After it was read: adapt the distance. */
 void presto__read_ahead_after(presto__worker *worker, const presto__packet_part *part);
 
-/** Run one part, without the bookkeeping. */
+/** Run one part, without the bookkeeping; on the storage that is played, if there is one. */
 void presto__worker_run(presto__worker *worker, presto__packet *packet, presto__packet_part *part);
 
 /* ---- tickets: with the pool's lock held ---- */

@@ -4,8 +4,10 @@
  * processor's cache. Damage affects only its record: the fetch continues behind it.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 
+#include "../../base/storage_internal.h"
 #include "../frame/frame_internal.h"
 #include "shard_parts_internal.h"
 
@@ -224,6 +226,11 @@ static presto_status fetch_plain(fetch *job, size_t i, size_t end, uint8_t *data
 
 static presto_status fetch_mapped(fetch *job, size_t i, size_t end) {
     const uint64_t *offsets = job->offsets;
+    presto__storage_thread *played = presto__storage_bound();
+    const presto__storage_piece piece = {(int)(job->shard->inode & INT_MAX), offsets[i],
+                                         offsets[end] - offsets[i]};
+    if (played != NULL)
+        presto__storage_read(played, presto__storage_begin(played), &piece);
     parse_records(job, i, end, job->shard->mapping + offsets[i]);
     job->block->file_bytes_read += offsets[end] - offsets[i];
     return PRESTO_OK;

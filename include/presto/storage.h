@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Another storage than this machine's, in a few figures: to plan for it, or to play it. A loader
+ * that plays a storage (presto_loader_options.storage) reads no faster than it would there; a sweep
+ * (presto_sweep_options.storage) loads so in its cold epochs.
+ *
+ * What counts as a read: bytes that a thread takes off a file one after the other. A call that goes
+ * on where the thread's last one in the same file ended is part of the same read, as systems and
+ * servers read ahead. Anything else begins a read: another file, a place further on, a shuffled
+ * record.
+ *
+ * How long a read takes: its bytes pass through the bandwidth that all threads share, and through
+ * the thread's own rate; it takes its turn among the reads per second; whichever is the longest
+ * counts, and the latency comes on top. Each file that is opened takes `open_s` before.
+ */
+#ifndef PRESTO_STORAGE_H
+#define PRESTO_STORAGE_H
+
+#include <presto/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** All 0: no storage is meant. A field that is 0 is no limit. */
+typedef struct presto_storage {
+    double bytes_per_s;            /* of all threads together */
+    double bytes_per_s_per_thread; /* of one thread */
+    double reads_per_s;            /* of all threads together */
+    double latency_s;              /* of each read */
+    double open_s;                 /* of opening a file */
+    uint64_t reserved[3];          /* 0 */
+} presto_storage;
+
+/** Is any limit set? */
+static inline bool presto_storage_is_set(const presto_storage *storage) {
+    return storage->bytes_per_s > 0 || storage->bytes_per_s_per_thread > 0 ||
+           storage->reads_per_s > 0 || storage->latency_s > 0 || storage->open_s > 0;
+}
+
+/**
+ * Are the figures those of a storage, or all 0?
+ * Returns: PRESTO_OK; PRESTO_ERR_ARGUMENT (negative, no number, out of range: rates are 1 to 1e15
+ *          bytes and 0.001 to 1e12 reads a second, times at most an hour); PRESTO_ERR_UNSUPPORTED (a
+ *          reserved word is set).
+ */
+PRESTO_API presto_status presto_storage_check(const presto_storage *storage, presto_error *err);
+
+/**
+ * Parse "bandwidth=910MB/s,per-thread=219MB/s,iops=222000,latency=8us,open=65ms", of which any part
+ * may be missing, or the name of a profile, which such parts may follow and change: "nvme",
+ * "object-store,latency=30ms".
+ *
+ * Units:   bandwidth, per-thread: B/s, kB/s, MB/s, GB/s, TB/s (powers of ten), KiB/s, MiB/s, GiB/s,
+ *          TiB/s, kbit/s, Mbit/s, Gbit/s. latency, open: ns, us, ms, s. iops: reads per second.
+ * Returns: PRESTO_OK; PRESTO_ERR_ARGUMENT: the message names the part, and what is possible.
+ */
+PRESTO_API presto_status presto_storage_parse(const char *text, presto_storage *storage_out,
+                                              presto_error *err);
+
+#define PRESTO_STORAGE_TEXT_BYTES 160
+/** What presto_storage_parse reads; "" for no storage. Writes into the caller's `text` and returns
+ * it. */
+PRESTO_API char *presto_storage_format(const presto_storage *storage,
+                                       char text[PRESTO_STORAGE_TEXT_BYTES]);
+
+/** A storage that has a name. docs/loading.md says where the figures come from. */
+typedef struct presto_storage_profile {
+    const char *name;
+    const char *about; /* a few words */
+    presto_storage storage;
+} presto_storage_profile;
+
+/** Profile number i, NULL past the last. Borrowed for ever. */
+PRESTO_API const presto_storage_profile *presto_storage_profile_at(size_t i);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A loader that plays a storage: its threads are bound to it while they open and read the source,
+ * and not while steps run, whose own files are elsewhere.
+ */
+#include <stdlib.h>
+
+#include "played_internal.h"
+
+static presto_status open_storage(presto_loader *loader, presto_error *err) {
+    if (!presto_storage_is_set(&loader->options.storage))
+        return PRESTO_OK;
+    presto__storage *storage = presto__memory_apart(1, sizeof *storage);
+    if (storage == NULL)
+        return presto_fail_memory(err, sizeof *storage);
+    presto_status status = presto__storage_init(storage, &loader->options.storage, NULL, err);
+    if (status < 0)
+        free(storage);
+    else
+        loader->storage = storage;
+    return status;
+}
+
+void presto__loader_close_storage(presto_loader *loader) {
+    if (loader->storage == NULL)
+        return;
+    presto__storage_done(loader->storage);
+    free(loader->storage);
+}
+
+static bool stops(void *loader) {
+    return presto__loader_stops(loader);
+}
+
+/* Sources may be counted while the loader opens, and identified for a cache, which reads files. */
+presto_status presto__loader_open_played(presto_loader *loader, presto_error *err) {
+    presto__storage_thread opening;
+    PRESTO_TRY(open_storage(loader, err));
+    if (loader->storage == NULL)
+        return presto__loader_open_parts(loader, err);
+    presto__storage_thread_init(&opening, loader->storage);
+    opening.stop = stops;
+    opening.stop_user = loader;
+    presto__storage_thread *before = presto__storage_bind(&opening);
+    presto_status status = presto__loader_open_parts(loader, err);
+    (void)presto__storage_bind(before);
+    return status;
+}
+
+bool presto__worker_open_storage(presto__worker *worker) {
+    presto_loader *loader = worker->loader;
+    if (loader->storage == NULL)
+        return false;
+    presto__storage_thread_init(&worker->storage, loader->storage);
+    if (loader->options.threads == 0) { /* nobody else asks while it waits */
+        worker->storage.stop = stops;
+        worker->storage.stop_user = loader;
+    }
+    return true;
+}
+
+presto_status presto__worker_read_file(void *user, presto_span path, presto_arena *arena,
+                                       presto_span *bytes_out, presto_error *err) {
+    presto__worker *worker = user;
+    presto__storage_thread *before = presto__storage_bind(&worker->storage);
+    presto_status status =
+        worker->loader->source->ops->read_file(worker->reader, path, arena, bytes_out, err);
+    (void)presto__storage_bind(before);
+    return status;
+}
+
+void presto__worker_run(presto__worker *worker, presto__packet *packet, presto__packet_part *part) {
+    if (worker->loader->storage == NULL) {
+        presto__worker_run_part(worker, packet, part);
+        return;
+    }
+    presto__storage_thread *storage = &worker->storage;
+    presto__storage_thread *before = presto__storage_bind(storage);
+    presto__worker_run_part(worker, packet, part);
+    (void)presto__storage_bind(before);
+    worker->account.storage_wait_ns += storage->wait_ns;
+    worker->account.storage_reads += storage->reads;
+    storage->wait_ns = 0;
+    storage->reads = 0;
+}

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""--storage of presto-load and presto-sweep: what it takes, what it counts, and that a signal ends its waits."""
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import tarfile
+import time
+import unittest
+
+from cli import TIMEOUT_S, TOOLS, Case, main, run
+
+# Counts, and makes nobody wait.
+ENDLESS = "bandwidth=1000TB/s"
+
+
+class Storage(Case):
+    def stats(self, *arguments):
+        return json.loads(self.load("-q", "--json", "--format", "null", "--storage", ENDLESS, *arguments))
+
+    def test_wrong_storages_are_usage_errors(self):
+        for text, why in (("", "empty part"), ("bandwidth=910", "lacks its unit"), ("bandwidth=0MB/s", "leave it out"),
+                          ("bandwidth=inf", "write it as bandwidth=910MB/s"), ("latency=1e300s", "write it as latency=8us"),
+                          ("iops=-1", "write it as iops=222000"), ("nmve", "did you mean nvme"), ("latency=0s", "limits nothing")):
+            self.assert_usage(run("presto-load", "--storage", text, "x"), "--storage: ", why)
+            self.assert_usage(run("presto-sweep", "-p", "cv", "-o", "out", "--storage", text, "x"), "--storage: ", why)
+
+    def test_help_names_every_profile(self):
+        done = run("presto-load", "--storage", "tape", "x")
+        names = re.search(r"there are (.*?), and figures", done.stderr).group(1).split(", ")
+        self.assertIn("ceph-hdd", names)
+        for program in ("presto-load", "presto-sweep"):
+            words = set(re.split(r"[\s,]+", run(program, "--help").stdout.decode()))
+            self.assertLessEqual(set(names), words)
+
+    def test_it_changes_no_byte_and_counts_reads(self):
+        dataset = self.write("-u", "resized", "-c", "zstd:1", "-s", "3")
+        for shuffle in ("none", "full"):
+            order = ["-q", "--shuffle", shuffle, dataset]
+            self.assertEqual(self.load("--storage", ENDLESS, "-j", "3", *order), self.load(*order))
+        stats = self.stats("-j", "1", dataset)
+        self.assertEqual(stats["storage_reads"], 3)
+        self.assertEqual(stats["times"]["storage_wait_s"], 0)
+        self.assertEqual(self.stats("-p", self.pipeline, self.make_photos())["storage_reads"], self.photo_count)
+
+    def test_archives_are_read_from_it(self):
+        archive = self.new("tar").with_suffix(".tar")
+        with tarfile.open(archive, "w", format=tarfile.USTAR_FORMAT) as out:
+            for i in range(20):
+                for name, content in ((f"{i:05}.jpg", b"x" * 1000), (f"{i:05}.cls", b"1")):
+                    info = tarfile.TarInfo(name)
+                    info.size = len(content)
+                    out.addfile(info, io.BytesIO(content))
+        pipeline = self.folder / "tar.yaml"
+        pipeline.write_text("name: t\nsource: {type: tar, match: ['*.jpg']}\n"
+                            "steps:\n  - {step: read-file, yields: concatenated}\n")
+        self.assertGreaterEqual(self.stats("-j", "1", "-p", pipeline, archive)["storage_reads"], 1)
+
+    def test_a_slow_storage_is_the_limit(self):
+        done = run("presto-load", "-p", self.pipeline, "--storage", "open=20ms", "-j", "2", "--format", "null", self.make_photos())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("limited by storage (", done.stderr)
+
+    def test_a_signal_ends_a_wait(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            for threads in ("0", "2"):
+                state = self.new("state")
+                with subprocess.Popen([TOOLS / "presto-load", "-q", "-p", self.pipeline, "-j", threads, "--storage", "latency=1000s",
+                                       "--state", state, "--format", "null", self.make_photos()],
+                                      stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as load:
+                    for _ in range(TIMEOUT_S * 100):  # it is written once signals are caught
+                        if state.exists() or load.poll() is not None:
+                            break
+                        time.sleep(0.01)
+                    os.kill(load.pid, number)
+                    self.assertEqual(load.wait(TIMEOUT_S), -number, load.stderr.read())
+
+    def test_a_sweep_plays_it_in_cold_epochs(self):
+        out = self.new("sweep")
+        done = run("presto-sweep", "-q", "-p", self.pipeline, "--splits", "unprocessed,resized", "--codecs", "none", "--threads", "2",
+                   "--samples", "12", "--runs", "1", "--run-time", "0", "--storage", "open=20ms", "-o", out, self.make_photos())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        results = json.loads((out / "results.json").read_text())
+        self.assertEqual(results["options"]["storage"], "open=20ms")
+        self.assertTrue(any("open=20ms" in note for note in results["notes"]), results["notes"])
+        raw = next(r for r in results["results"] if r["split"] == "unprocessed")
+        # Twelve files, two at a time: at least six times 20 ms. Cached epochs do not wait.
+        self.assertLess(raw["cold"]["samples_per_s"], 12 / 0.119)
+        self.assertEqual(raw["cached"]["samples_per_s"] > 0, True)
+        # What was measured on one storage is not taken for another.
+        done = run("presto-sweep", "-q", "-p", self.pipeline, "--splits", "unprocessed,resized", "--codecs", "none", "--threads", "2",
+                   "--samples", "12", "--runs", "1", "--run-time", "0", "--storage", "open=10ms", "--resume", "-o", out, self.make_photos())
+        self.assert_fails(done, 2, "of a sweep with other options")
+
+
+if __name__ == "__main__":
+    main()
