@@ -9,6 +9,7 @@
 #define SHORT_NS 100000.0
 /* A thread may catch up with so much, not with a machine that was asleep. */
 #define MOST_LATE_NS 1e8
+#define MOST_SLACK_NS 1e7
 /* No read takes longer; keeps sums finite. */
 #define MOST_READ_NS 1e16
 #define ASK_NS UINT64_C(100000000)
@@ -23,6 +24,7 @@ presto_status presto__storage_init(presto__storage *storage, const presto_storag
     storage->time = time;
     storage->start_ns = time == NULL ? presto__clock_ns() : time->now_ns(time->user);
     atomic_init(&storage->is_cancelled, false);
+    atomic_init(&storage->slack_ns, 0);
     atomic_init(&storage->bandwidth_free_ns, 0);
     atomic_init(&storage->reads_free_ns, 0);
     int failed = pthread_condattr_init(&attributes);
@@ -99,6 +101,15 @@ static void sleep_until(presto__storage_thread *thread, uint64_t until_ns) {
     pthread_mutex_unlock(&storage->lock);
 }
 
+/* A thread has woken so late. */
+static void note_late(presto__storage *storage, double late_ns) {
+    double known = atomic_load_explicit(&storage->slack_ns, memory_order_relaxed);
+    double most = late_ns < MOST_SLACK_NS ? late_ns : MOST_SLACK_NS;
+    while (most > known &&
+           !atomic_compare_exchange_weak_explicit(&storage->slack_ns, &known, most,
+                                                  memory_order_relaxed, memory_order_relaxed)) {}
+}
+
 /* What the thread did is done at `done_ns` of its clock. */
 static void wait_for(presto__storage_thread *thread, double done_ns) {
     presto__storage *storage = thread->storage;
@@ -113,25 +124,31 @@ static void wait_for(presto__storage_thread *thread, double done_ns) {
         uint64_t after_ns = now(storage);
         thread->wait_ns += after_ns - before_ns;
         late_ns = (double)(after_ns - storage->start_ns) - done_ns;
+        note_late(storage, late_ns);
     }
     thread->late_ns = late_ns < MOST_LATE_NS ? late_ns : MOST_LATE_NS;
 }
 
 /* ---- the schedule ---- */
 
-/* Book `cost_ns` of what is shared, from `at_ns` on; returns its end. */
-static double book(_Atomic double *free_ns, double at_ns, double cost_ns) {
-    double is_free = atomic_load_explicit(free_ns, memory_order_relaxed);
-    double end;
-    do
-        end = (is_free > at_ns ? is_free : at_ns) + cost_ns;
-    while (!atomic_compare_exchange_weak_explicit(free_ns, &is_free, end, memory_order_relaxed,
-                                                  memory_order_relaxed));
-    return end;
-}
-
 static double later(double a, double b) {
     return a > b ? a : b;
+}
+
+/*
+ * Book `cost_ns` of what is shared, from `at_ns` on; returns its end. Other threads may sleep too
+ * long and book later what would have come before this: as much as that may be is not lost.
+ */
+static double book(const presto__storage *storage, _Atomic double *free_ns, double at_ns,
+                   double cost_ns) {
+    double is_free = atomic_load_explicit(free_ns, memory_order_relaxed);
+    double from_ns = at_ns - atomic_load_explicit(&storage->slack_ns, memory_order_relaxed);
+    double end;
+    do
+        end = later(is_free, from_ns) + cost_ns;
+    while (!atomic_compare_exchange_weak_explicit(free_ns, &is_free, end, memory_order_relaxed,
+                                                  memory_order_relaxed));
+    return later(end, at_ns + cost_ns);
 }
 
 /* When the thread's clock began what took place from `begin_ns` on. */
@@ -156,10 +173,11 @@ void presto__storage_read(presto__storage_thread *thread, uint64_t begin_ns,
     if (limits->bytes_per_s_per_thread > 0)
         done_ns = later(done_ns, begin + bytes * 1e9 / limits->bytes_per_s_per_thread);
     if (limits->bytes_per_s > 0)
-        done_ns = later(done_ns, book(&storage->bandwidth_free_ns, begin,
+        done_ns = later(done_ns, book(storage, &storage->bandwidth_free_ns, begin,
                                       bytes * 1e9 / limits->bytes_per_s));
     if (limits->reads_per_s > 0 && !goes_on)
-        done_ns = later(done_ns, book(&storage->reads_free_ns, begin, 1e9 / limits->reads_per_s));
+        done_ns = later(done_ns,
+                        book(storage, &storage->reads_free_ns, begin, 1e9 / limits->reads_per_s));
     if (!goes_on)
         done_ns += limits->latency_s * 1e9;
     thread->reads += !goes_on;

@@ -42,6 +42,7 @@ typedef struct presto__storage {
     pthread_mutex_t lock; /* of whoever sleeps; not held otherwise */
     pthread_cond_t over;  /* is_cancelled */
     atomic_bool is_cancelled;
+    _Atomic double slack_ns; /* the latest that a thread has woken, up to a limit */
     /* The schedule, each on a cache line of its own. */
     _Alignas(PRESTO__APART_BYTES) _Atomic double bandwidth_free_ns;
     _Alignas(PRESTO__APART_BYTES) _Atomic double reads_free_ns;
@@ -53,7 +54,7 @@ typedef struct presto__storage_thread {
     presto_stop_fn stop; /* asked ten times a second while it waits; NULL: nobody */
     void *stop_user;
     double late_ns; /* how much later it is than on the thread's clock; below 0: it owes a wait */
-    int file; /* where its last read ended; -1: nowhere */
+    int file;       /* where its last read ended; -1: nowhere */
     uint64_t end;
     /* What it had to do, until somebody takes it off here. */
     uint64_t wait_ns;

@@ -20,10 +20,10 @@ typedef struct unit {
 } unit;
 
 static const unit rates[] = {
-    {"B/s", 1},           {"kB/s", 1e3},          {"MB/s", 1e6},
-    {"GB/s", 1e9},        {"TB/s", 1e12},         {"KiB/s", 1024},
-    {"MiB/s", 1048576},   {"GiB/s", 1073741824},  {"TiB/s", 1099511627776},
-    {"kbit/s", 1e3 / 8},  {"Mbit/s", 1e6 / 8},    {"Gbit/s", 1e9 / 8},
+    {"B/s", 1},          {"kB/s", 1e3},         {"MB/s", 1e6},
+    {"GB/s", 1e9},       {"TB/s", 1e12},        {"KiB/s", 1024},
+    {"MiB/s", 1048576},  {"GiB/s", 1073741824}, {"TiB/s", 1099511627776},
+    {"kbit/s", 1e3 / 8}, {"Mbit/s", 1e6 / 8},   {"Gbit/s", 1e9 / 8},
     {NULL, 0},
 };
 static const unit times[] = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {NULL, 0}};
@@ -83,6 +83,13 @@ static double value_of(const presto_storage *storage, const part *one) {
     double value;
     memcpy(&value, (const char *)storage + one->offset, sizeof value);
     return value;
+}
+
+bool presto_storage_is_set(const presto_storage *storage) {
+    bool is_set = false;
+    for (size_t i = 0; i < PART_COUNT; i++)
+        is_set = is_set || value_of(storage, &parts[i]) > 0;
+    return is_set;
 }
 
 presto_status presto_storage_check(const presto_storage *storage, presto_error *err) {
@@ -189,10 +196,11 @@ static presto_status fail_name(presto_span name, bool is_profile, presto_error *
     size_t count = is_profile ? PROFILE_COUNT : PART_COUNT, used = 0;
     for (size_t i = 0; i < count; i++) {
         names[i] = is_profile ? profiles[i].name : parts[i].name;
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : ", ",
-                                 names[i]);
+        used +=
+            (size_t)snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : ", ", names[i]);
     }
-    snprintf(copy, sizeof copy, "%.*s", shown(name), name.bytes == 0 ? "" : (const char *)name.data);
+    snprintf(copy, sizeof copy, "%.*s", shown(name),
+             name.bytes == 0 ? "" : (const char *)name.data);
     const char *nearest = presto__nearest(copy, names);
     return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                        "'%s' is no %s: there are %s%s%s%s", copy,

@@ -359,7 +359,7 @@ static presto_status measure_strategy(presto__runner *runner, presto__trial *tri
                                       measure_fn measure, void *into, presto_error *err) {
     const presto_strategy *strategy = &trial->result.strategy;
     if (strategy->codec == NULL) {
-        const load as_it_is = {runner, strategy, runner->source, runner->plan};
+        const load as_it_is = {runner, strategy, runner->source, runner->plan, false};
         return measure(&as_it_is, into, err);
     }
     const char *paths[] = {trial->dir};
@@ -370,7 +370,7 @@ static presto_status measure_strategy(presto__runner *runner, presto__trial *tri
     options.pipeline_options = &reading;
     presto_stream stream = {0};
     PRESTO_TRY(presto_stream_open(paths, 1, &options, &stream, err));
-    const load stored = {runner, strategy, stream.source, stream.plan};
+    const load stored = {runner, strategy, stream.source, stream.plan, false};
     presto_status status = measure(&stored, into, err);
     presto_stream_close(&stream);
     return status;

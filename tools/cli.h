@@ -107,9 +107,9 @@ size_t cli_list(const char *option, const char *text, char ***list_out);
 #define CLI_STORAGE_OPTION(id, what)                                                               \
     {                                                                                              \
         (id), "storage", "MODEL",                                                                  \
-            what ": bandwidth=910MB/s,per-thread=219MB/s,iops=222000,latency=8us,open=65ms (any "  \
-                 "of these), or nvme, network-disk, ceph-hdd or object-store, which may be "       \
-                 "followed by some of these"                                                       \
+            what ": figures such as bandwidth=910MB/s,per-thread=219MB/s "                         \
+                 "(also iops=222000, latency=8us, open=65ms, with commas between), or nvme, "      \
+                 "network-disk, ceph-hdd or object-store, which figures may follow"                \
     }
 /** Its argument. */
 presto_storage cli_storage(const char *option, const char *text);

@@ -175,7 +175,8 @@ typedef struct presto_loader_options {
     presto_loader_cache cache;
     presto_loader_errors errors;
     presto_loader_memory memory;
-    presto_storage storage; /* play it: what is read from files of the source takes as long as on this
+    presto_storage
+        storage; /* play it: what is read from files of the source takes as long as on this
                                storage; a cache on disk is not of it. All are read as if for the first
                                time, and none in advance. Default all 0: as fast as possible */
 } presto_loader_options;

@@ -16,6 +16,8 @@
 #ifndef PRESTO_STORAGE_H
 #define PRESTO_STORAGE_H
 
+#include <stddef.h>
+
 #include <presto/status.h>
 
 #ifdef __cplusplus
@@ -33,10 +35,7 @@ typedef struct presto_storage {
 } presto_storage;
 
 /** Is any limit set? */
-static inline bool presto_storage_is_set(const presto_storage *storage) {
-    return storage->bytes_per_s > 0 || storage->bytes_per_s_per_thread > 0 ||
-           storage->reads_per_s > 0 || storage->latency_s > 0 || storage->open_s > 0;
-}
+PRESTO_API bool presto_storage_is_set(const presto_storage *storage);
 
 /**
  * Are the figures those of a storage, or all 0?

@@ -268,7 +268,7 @@ static presto_status copy_ranges(presto_loader *loader, const presto__ranges *ra
     return PRESTO_OK;
 }
 
-presto_status presto__loader_open_parts(presto_loader *loader, presto_error *err) {
+static presto_status open_loader(presto_loader *loader, presto_error *err) {
     /* A little is reserved for packets that are larger than the earlier ones. */
     size_t limit = loader->options.memory.prefetch_bytes;
     PRESTO_TRY(presto__pool_new(limit - limit / 32, &loader->pool, err));
@@ -289,6 +289,15 @@ presto_status presto__loader_open_parts(presto_loader *loader, presto_error *err
         presto__tuner_init(&loader->tuner, loader->options.threads);
     }
     return start_workers(loader, err);
+}
+
+static presto_status open_played(presto_loader *loader, presto_error *err) {
+    presto__storage_thread opening;
+    PRESTO_TRY(presto__loader_open_storage(loader, err));
+    presto__storage_thread *before = presto__loader_bind_opening(loader, &opening);
+    presto_status status = open_loader(loader, err);
+    (void)presto__storage_bind(before);
+    return status;
 }
 
 presto_status presto_loader_open(presto_source *source, const presto_plan *plan,
@@ -340,7 +349,7 @@ presto_status presto__loader_open_input(const presto__loader_input *input,
         status = presto_codec_parse("none", &loader->codec, err);
     loader->options.codec = NULL;
     if (status == PRESTO_OK)
-        status = presto__loader_open_played(loader, err);
+        status = open_played(loader, err);
     if (status < 0) {
         presto_loader_free(loader);
         return status;

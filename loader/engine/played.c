@@ -7,7 +7,7 @@
 
 #include "played_internal.h"
 
-static presto_status open_storage(presto_loader *loader, presto_error *err) {
+presto_status presto__loader_open_storage(presto_loader *loader, presto_error *err) {
     if (!presto_storage_is_set(&loader->options.storage))
         return PRESTO_OK;
     presto__storage *storage = presto__memory_apart(1, sizeof *storage);
@@ -33,18 +33,14 @@ static bool stops(void *loader) {
 }
 
 /* Sources may be counted while the loader opens, and identified for a cache, which reads files. */
-presto_status presto__loader_open_played(presto_loader *loader, presto_error *err) {
-    presto__storage_thread opening;
-    PRESTO_TRY(open_storage(loader, err));
+presto__storage_thread *presto__loader_bind_opening(presto_loader *loader,
+                                                    presto__storage_thread *opening) {
     if (loader->storage == NULL)
-        return presto__loader_open_parts(loader, err);
-    presto__storage_thread_init(&opening, loader->storage);
-    opening.stop = stops;
-    opening.stop_user = loader;
-    presto__storage_thread *before = presto__storage_bind(&opening);
-    presto_status status = presto__loader_open_parts(loader, err);
-    (void)presto__storage_bind(before);
-    return status;
+        return presto__storage_bound();
+    presto__storage_thread_init(opening, loader->storage);
+    opening->stop = stops;
+    opening->stop_user = loader;
+    return presto__storage_bind(opening);
 }
 
 bool presto__worker_open_storage(presto__worker *worker) {
@@ -69,17 +65,9 @@ presto_status presto__worker_read_file(void *user, presto_span path, presto_aren
     return status;
 }
 
-void presto__worker_run(presto__worker *worker, presto__packet *packet, presto__packet_part *part) {
-    if (worker->loader->storage == NULL) {
-        presto__worker_run_part(worker, packet, part);
-        return;
-    }
-    presto__storage_thread *storage = &worker->storage;
-    presto__storage_thread *before = presto__storage_bind(storage);
-    presto__worker_run_part(worker, packet, part);
-    (void)presto__storage_bind(before);
-    worker->account.storage_wait_ns += storage->wait_ns;
-    worker->account.storage_reads += storage->reads;
-    storage->wait_ns = 0;
-    storage->reads = 0;
+void presto__worker_count_played(presto__worker *worker) {
+    worker->account.storage_wait_ns += worker->storage.wait_ns;
+    worker->account.storage_reads += worker->storage.reads;
+    worker->storage.wait_ns = 0;
+    worker->storage.reads = 0;
 }

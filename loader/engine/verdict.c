@@ -126,7 +126,8 @@ void presto_loader_verdict_sized(const presto_loader *loader, presto_verdict *ve
         if (verdict.stage == PRESTO_STAGE_STEP)
             verdict.step_name = presto_loader_step_name(loader, verdict.step);
         snprintf(verdict.text, sizeof verdict.text, "%s%s%s (%.0f %% of the work)",
-                 is_storage(&verdict, &stats) ? "storage" : stages[verdict.stage].text, verdict.step_name != NULL ? " " : "",
+                 is_storage(&verdict, &stats) ? "storage" : stages[verdict.stage].text,
+                 verdict.step_name != NULL ? " " : "",
                  verdict.step_name != NULL ? verdict.step_name : "", verdict.share * 100);
     }
     presto__result_give(verdict_out, &verdict, sizeof verdict);

@@ -442,8 +442,7 @@ static bool walk(presto__worker *worker, size_t first, size_t most, size_t *coun
     return count > 0;
 }
 
-void presto__worker_run_part(presto__worker *worker, presto__packet *packet,
-                             presto__packet_part *part) {
+static void run_part(presto__worker *worker, presto__packet *packet, presto__packet_part *part) {
     presto_loader *loader = worker->loader;
     worker->packet = packet;
     worker->part = part;
@@ -477,4 +476,15 @@ void presto__worker_run_part(presto__worker *worker, presto__packet *packet,
         presto__disk_flush(worker->disk);
         worker->account.cache_ns += presto__clock_ns() - start;
     }
+}
+
+void presto__worker_run(presto__worker *worker, presto__packet *packet, presto__packet_part *part) {
+    if (worker->loader->storage == NULL) {
+        run_part(worker, packet, part);
+        return;
+    }
+    presto__storage_thread *before = presto__storage_bind(&worker->storage);
+    run_part(worker, packet, part);
+    (void)presto__storage_bind(before);
+    presto__worker_count_played(worker);
 }

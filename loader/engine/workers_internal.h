@@ -58,11 +58,9 @@ struct presto__worker {
     uint64_t *epochs;    /* a mix: those that the part's samples are in; else NULL */
     bool began_here;     /* it began its fill, which is undone if it fails */
     uint64_t time_scale; /* 0: this sample is not timed; else its times are multiplied by this */
-
     presto__storage_thread storage; /* bound while it reads the source, if a storage is played */
-
-    bool wakes_consumer; /* after it has released the lock */
-    unsigned slow_parts; /* slow parts in a row */
+    bool wakes_consumer;            /* after it has released the lock */
+    unsigned slow_parts;            /* slow parts in a row */
 };
 
 /** The sizes of blocks, computed once from options and source. */
@@ -230,7 +228,7 @@ void presto__read_ahead_before(presto__worker *worker, const presto__packet *pac
 /** After it was read: adapt the distance. */
 void presto__read_ahead_after(presto__worker *worker, const presto__packet_part *part);
 
-/** Run one part, without the bookkeeping; on the storage that is played, if there is one. */
+/** Run one part, without the bookkeeping. */
 void presto__worker_run(presto__worker *worker, presto__packet *packet, presto__packet_part *part);
 
 /* ---- tickets: with the pool's lock held ---- */

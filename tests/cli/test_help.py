@@ -23,6 +23,8 @@ def table_of(program):
         yield "plugin", None, True
     if "CLI_ALLOW_OPTION" in table:
         yield "allow-commands", None, True
+    if "CLI_STORAGE_OPTION" in table:
+        yield "storage", None, True
     if "CLI_RECORD_OPTIONS" in table:
         yield from [("from", None, True), ("feature", None, True)]
     yield from [("quiet", "q", True), ("json", None, True), ("help", "h", True), ("version", "V", True)]

@@ -42,7 +42,7 @@ class Storage(Case):
             order = ["-q", "--shuffle", shuffle, dataset]
             self.assertEqual(self.load("--storage", ENDLESS, "-j", "3", *order), self.load(*order))
         stats = self.stats("-j", "1", dataset)
-        self.assertEqual(stats["storage_reads"], 3)
+        self.assertEqual(stats["storage_reads"], 3 * 3)  # the beginning, the index and the records of each shard
         self.assertEqual(stats["times"]["storage_wait_s"], 0)
         self.assertEqual(self.stats("-p", self.pipeline, self.make_photos())["storage_reads"], self.photo_count)
 
@@ -88,8 +88,8 @@ class Storage(Case):
         self.assertTrue(any("open=20ms" in note for note in results["notes"]), results["notes"])
         raw = next(r for r in results["results"] if r["split"] == "unprocessed")
         # Twelve files, two at a time: at least six times 20 ms. Cached epochs do not wait.
-        self.assertLess(raw["cold"]["samples_per_s"], 12 / 0.119)
-        self.assertEqual(raw["cached"]["samples_per_s"] > 0, True)
+        self.assertLess(raw["cold"]["runs"][0]["samples_per_s"], 12 / 0.119)
+        self.assertGreater(raw["cached"]["runs"][0]["samples_per_s"], raw["cold"]["runs"][0]["samples_per_s"])
         # What was measured on one storage is not taken for another.
         done = run("presto-sweep", "-q", "-p", self.pipeline, "--splits", "unprocessed,resized", "--codecs", "none", "--threads", "2",
                    "--samples", "12", "--runs", "1", "--run-time", "0", "--storage", "open=10ms", "--resume", "-o", out, self.make_photos())

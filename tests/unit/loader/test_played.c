@@ -18,6 +18,8 @@
 #define SAMPLES 300
 #define SHARDS 3
 #define VALUES 2000
+/* The first time a shard is used: its beginning, its index, its records. */
+#define FIRST_READS ((uint64_t)3)
 
 static char *dir;
 static presto_error err;
@@ -88,9 +90,9 @@ START_TEST(the_stream_is_the_same_and_its_reads_are_counted) {
             ck_assert_uint_eq(b.stats.storage_wait_ns, 0);
             ck_assert_uint_eq(b.stats.read_ahead_samples, 0);
             if (threads <= 1) /* from start to end, one shard after the other */
-                ck_assert_uint_eq(b.stats.storage_reads, SHARDS);
+                ck_assert_uint_eq(b.stats.storage_reads, FIRST_READS * SHARDS);
             else
-                ck_assert_uint_ge(b.stats.storage_reads, SHARDS);
+                ck_assert_uint_ge(b.stats.storage_reads, FIRST_READS * SHARDS);
         }
     tear_down();
 }
@@ -103,7 +105,7 @@ START_TEST(shuffled_records_are_reads_of_their_own) {
     options.order.shuffle = PRESTO_SHUFFLE_FULL;
     streamed got = stream(dir, NULL, &options);
     ck_assert_uint_gt(got.stats.storage_reads, SAMPLES * 8 / 10); /* few are neighbours */
-    ck_assert_uint_le(got.stats.storage_reads, SAMPLES + SHARDS);
+    ck_assert_uint_le(got.stats.storage_reads, SAMPLES + FIRST_READS * SHARDS);
     ck_assert_uint_eq(got.stats.read_ahead_samples, 0);
     tear_down();
 }
@@ -170,9 +172,9 @@ START_TEST(a_memory_cache_saves_its_reads) {
     make_dataset(dir, &(made){SAMPLES, SHARDS, VALUES, UINT64_MAX, NULL, PRESTO_FILE_PLAIN});
     presto_loader_options options = options_of("bandwidth=1000TB/s", 1);
     options.range.epochs = 3;
-    ck_assert_uint_eq(stream(dir, NULL, &options).stats.storage_reads, 3 * SHARDS);
+    ck_assert_uint_eq(stream(dir, NULL, &options).stats.storage_reads, (FIRST_READS + 2) * SHARDS);
     options.cache.bytes = (size_t)64 << 20;
-    ck_assert_uint_eq(stream(dir, NULL, &options).stats.storage_reads, SHARDS);
+    ck_assert_uint_eq(stream(dir, NULL, &options).stats.storage_reads, FIRST_READS * SHARDS);
     tear_down();
 }
 END_TEST
@@ -185,7 +187,7 @@ START_TEST(a_disk_cache_is_not_of_the_storage) {
     presto_loader_options options = options_of("bandwidth=1000TB/s", 1);
     options.cache.bytes = (size_t)64 << 20;
     options.cache.dir = cache;
-    ck_assert_uint_eq(stream(dir, NULL, &options).stats.storage_reads, SHARDS);
+    ck_assert_uint_eq(stream(dir, NULL, &options).stats.storage_reads, FIRST_READS * SHARDS);
     streamed again = stream(dir, NULL, &options);
     ck_assert_uint_eq(again.stats.cached_samples, SAMPLES);
     ck_assert_uint_eq(again.stats.storage_reads, 0);
