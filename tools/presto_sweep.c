@@ -166,6 +166,8 @@ static void parse_codecs(sweep_job *s, const char *text) {
 static bool parse_mode(presto_sweep_options *o, int id, const char *text) {
     if (id == OPT_CONFIRM)
         o->confirm_runs = (unsigned)cli_number("--confirm", text, 0, 100000);
+    else if (id == OPT_STORAGE)
+        o->storage = cli_storage("--storage", text);
     else if (id == OPT_MEASURE || id == OPT_PREDICT)
         o->mode = id == OPT_MEASURE ? PRESTO_SWEEP_MEASURE : PRESTO_SWEEP_PREDICT;
     else
@@ -228,9 +230,6 @@ static void parse_option(sweep_job *s, int id, const char *text) {
         break;
     case OPT_WEIGHTS:
         parse_weights(s, text);
-        break;
-    case OPT_STORAGE:
-        o->storage = cli_storage("--storage", text);
         break;
     case OPT_ON_ERROR:
         parse_on_error(&o->errors, text);
