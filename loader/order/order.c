@@ -113,6 +113,11 @@ void presto__order_numbers(presto__order *order, uint64_t epoch, uint64_t first,
         presto__mix_numbers(options, &stretch, numbers_out, NULL);
         return;
     }
+    if (options->shuffle == PRESTO_SHUFFLE_NONE && options->world == 1) {
+        for (size_t i = 0; i < count; i++)
+            numbers_out[i] = first + i;
+        return;
+    }
     presto__epoch_order whole;
     presto__epoch_order_init(&whole, options, options->count, epoch);
     for (size_t i = 0; i < count; i++) {

@@ -76,10 +76,8 @@ bool presto__selection_has(const presto__selection *selection, presto_span name)
     return selection->is_all;
 }
 
-void presto__selection_apply(const presto__selection *selection, presto_sample *sample) {
+void presto__selection_pick(const presto__selection *selection, presto_sample *sample) {
     size_t kept = 0;
-    if (selection->is_all)
-        return;
     for (size_t i = 0; i < sample->feature_count; i++)
         if (presto__selection_has(selection, sample->features[i].name))
             sample->features[kept++] = sample->features[i];

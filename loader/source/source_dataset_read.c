@@ -274,25 +274,13 @@ static uint64_t most_raw_bytes(const presto__dataset_reader *reader,
     return shard < reader->options.max_record_bytes ? shard : reader->options.max_record_bytes;
 }
 
-presto_status presto__dataset_record(presto__reader *base, size_t i, presto_arena *arena,
-                                     presto__stored_record *record_out, presto_error *err) {
-    presto__dataset_reader *reader = (presto__dataset_reader *)base;
-    const presto__record_place *place = &reader->places[i];
-    const presto_record *record = place->block == SIZE_MAX
-                                      ? NULL
-                                      : &reader->blocks->items[place->block].records[place->index];
-    if (record == NULL || record->status < 0)
-        PRESTO_TRY(read_alone(reader, place, &record_out->stored, err));
-    else
-        record_out->stored = record->payload;
-    record_out->raw = record_out->stored;
-    if (reader->codec == NULL)
-        return PRESTO_OK;
+static presto_status decompress(presto__dataset_reader *reader, size_t i, presto_arena *arena,
+                                presto__stored_record *record, presto_error *err) {
+    presto__reader *base = &reader->base;
     uint64_t start = base->time_scale == 0 ? 0 : presto__clock_ns();
-    uint64_t most = most_raw_bytes(reader, place);
-    presto_status status =
-        presto_codec_decompress(reader->codec, record_out->stored,
-                                &(presto_codec_room){arena, most}, &record_out->raw, err);
+    uint64_t most = most_raw_bytes(reader, &reader->places[i]);
+    presto_status status = presto_codec_decompress(
+        reader->codec, record->stored, &(presto_codec_room){arena, most}, &record->raw, err);
     if (status == PRESTO_ERR_LIMIT && most < reader->options.max_record_bytes)
         status = presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
                              "the record decompresses to more than the %ju byte%s that all records "
@@ -303,6 +291,28 @@ presto_status presto__dataset_record(presto__reader *base, size_t i, presto_aren
     if (status < 0)
         presto__dataset_place(base, i, err);
     return status;
+}
+
+/* As the hook `record`, in the reader's own loops: mostly the record is in a block, and not
+ * compressed. */
+static inline presto_status read_record(presto__dataset_reader *reader, size_t i,
+                                        presto_arena *arena, presto__stored_record *record_out,
+                                        presto_error *err) {
+    const presto__record_place *place = &reader->places[i];
+    const presto_record *record = place->block == SIZE_MAX
+                                      ? NULL
+                                      : &reader->blocks->items[place->block].records[place->index];
+    if (record == NULL || record->status < 0)
+        PRESTO_TRY(read_alone(reader, place, &record_out->stored, err));
+    else
+        record_out->stored = record->payload;
+    record_out->raw = record_out->stored;
+    return reader->codec == NULL ? PRESTO_OK : decompress(reader, i, arena, record_out, err);
+}
+
+presto_status presto__dataset_record(presto__reader *base, size_t i, presto_arena *arena,
+                                     presto__stored_record *record_out, presto_error *err) {
+    return read_record((presto__dataset_reader *)base, i, arena, record_out, err);
 }
 
 size_t presto__dataset_run(presto__reader *base, size_t i, size_t count,
@@ -357,7 +367,7 @@ presto_status presto__dataset_values(presto__reader *base, size_t i, presto_aren
                                      presto_example_values *values_out, presto_error *err) {
     presto__dataset_reader *reader = (presto__dataset_reader *)base;
     presto__stored_record record;
-    PRESTO_TRY(presto__dataset_record(base, i, arena, &record, err));
+    PRESTO_TRY(read_record(reader, i, arena, &record, err));
     reader->known = i + 1;
     reader->known_raw = record.raw;
     uint64_t start = base->time_scale == 0 ? 0 : presto__clock_ns();
@@ -367,12 +377,23 @@ presto_status presto__dataset_values(presto__reader *base, size_t i, presto_aren
     return is_alike ? PRESTO_OK : PRESTO_END;
 }
 
+/* `err` has the byte within the record. */
+static presto_status fail_parse(presto__dataset_reader *reader, size_t i, presto_status status,
+                                presto_error *err) {
+    uint64_t within = err != NULL ? err->offset : PRESTO_NO_OFFSET;
+    presto__dataset_place(&reader->base, i, err);
+    /* In a record without a codec, the byte is known. */
+    if (err != NULL && reader->codec == NULL && within != PRESTO_NO_OFFSET)
+        err->offset += PRESTO_FRAME_HEADER_BYTES + within;
+    return status;
+}
+
 presto_status presto__dataset_sample(presto__reader *base, size_t i, presto_arena *arena,
                                      presto_sample *sample_out, presto_error *err) {
     presto__dataset_reader *reader = (presto__dataset_reader *)base;
     presto__stored_record record = {.raw = reader->known_raw};
     if (reader->known != i + 1)
-        PRESTO_TRY(presto__dataset_record(base, i, arena, &record, err));
+        PRESTO_TRY(read_record(reader, i, arena, &record, err));
     reader->known = 0;
     uint64_t start = base->time_scale == 0 ? 0 : presto__clock_ns();
     presto_status status =
@@ -381,14 +402,8 @@ presto_status presto__dataset_sample(presto__reader *base, size_t i, presto_aren
             : presto_example_layout_parse(reader->layout, record.raw, arena, sample_out, err);
     if (base->time_scale != 0)
         base->stats.parse_ns += (presto__clock_ns() - start) * base->time_scale;
-    if (status < 0) {
-        uint64_t within = err != NULL ? err->offset : PRESTO_NO_OFFSET;
-        presto__dataset_place(base, i, err);
-        /* In a record without a codec, the byte is known. */
-        if (err != NULL && reader->codec == NULL && within != PRESTO_NO_OFFSET)
-            err->offset += PRESTO_FRAME_HEADER_BYTES + within;
-        return status;
-    }
+    if (status < 0)
+        return fail_parse(reader, i, status, err);
     sample_out->number = reader->places[i].number;
     if (base->aligns)
         note_alignment(base, record.raw, sample_out);

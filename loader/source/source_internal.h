@@ -213,8 +213,15 @@ presto_status presto__selection_make(presto__selection *selection_out, const pre
                                      presto_error *err);
 void presto__selection_done(presto__selection *selection);
 bool presto__selection_has(const presto__selection *selection, presto_span name);
+/** Leave out of the sample what is not among the features of the selection. */
+void presto__selection_pick(const presto__selection *selection, presto_sample *sample);
+
 /** Leave out of the sample what is not selected. */
-void presto__selection_apply(const presto__selection *selection, presto_sample *sample);
+static inline void presto__selection_apply(const presto__selection *selection,
+                                           presto_sample *sample) {
+    if (!selection->is_all)
+        presto__selection_pick(selection, sample);
+}
 
 /** Is it a value that batches carry? (A feature with no kind set is not.) */
 static inline bool presto__feature_has_value(const presto_feature *feature) {

@@ -13,14 +13,6 @@ presto_status presto__example_corrupt(const presto__example_parser *parser, cons
     return presto_fail(parser->err, PRESTO_ERR_CORRUPT, offset, "bad Example: %s", what);
 }
 
-/* Names may hold NUL bytes and are short: compare byte by byte, up to the shorter one's end. */
-static inline bool name_is(presto_span name, const char *text) {
-    for (size_t i = 0; i < name.bytes; i++)
-        if (text[i] == '\0' || (uint8_t)text[i] != name.data[i])
-            return false;
-    return text[name.bytes] == '\0';
-}
-
 presto__name_table *presto__example_name_table(presto__example_parser *parser, size_t most) {
     presto__name_table *table = presto__example_take(parser, 1, sizeof *table);
     if (table == NULL || presto__name_table_make(table, most, parser->arena, parser->err) < 0)
@@ -39,7 +31,8 @@ static void make_spec_names(presto__example_parser *parser) {
     }
 }
 
-static const presto_feature_spec *search_spec(presto__example_parser *parser, presto_span name) {
+const presto_feature_spec *presto__example_search_spec(presto__example_parser *parser,
+                                                       presto_span name) {
     if (parser->spec_names != NULL) {
         const presto__name *slot = presto__name_table_find(parser->spec_names, name);
         return slot->number_plus == 0 ? NULL : &parser->specs[slot->number_plus - 1];
@@ -49,7 +42,7 @@ static const presto_feature_spec *search_spec(presto__example_parser *parser, pr
         size_t at = parser->spec_next + i;
         if (at >= parser->spec_count)
             at -= parser->spec_count;
-        if (name_is(name, parser->specs[at].name)) {
+        if (presto__example_name_is(name, parser->specs[at].name)) {
             parser->spec_next = at + 1;
             found = &parser->specs[at];
         }
@@ -60,34 +53,7 @@ static const presto_feature_spec *search_spec(presto__example_parser *parser, pr
     return found;
 }
 
-static inline const presto_feature_spec *find_spec(presto__example_parser *parser,
-                                                   presto_span name) {
-    size_t at = parser->spec_next < parser->spec_count ? parser->spec_next : 0;
-    if (parser->spec_count == 0)
-        return NULL;
-    if (!name_is(name, parser->specs[at].name))
-        return search_spec(parser, name);
-    parser->spec_next = at + 1;
-    return &parser->specs[at];
-}
-
-bool presto__example_ignores(presto__example_parser *parser, presto_span name) {
-    if (!parser->only_specs)
-        return false;
-    const presto_feature_spec *spec = find_spec(parser, name);
-    if (spec != NULL)
-        parser->spec_next = (size_t)(spec - parser->specs);
-    return spec == NULL;
-}
-
 /* ---- values ---- */
-
-static void set_shape(presto_tensor *tensor, presto_dtype dtype, size_t count,
-                      const presto_feature_spec *spec) {
-    tensor->spec.dtype = dtype;
-    tensor->spec.rank = count == 1 && (spec == NULL || spec->spec.rank != 1) ? 0 : 1;
-    tensor->spec.dims[0] = (int64_t)count;
-}
 
 /*
  * The values of one list; `list` is the message's bytes. Each of these three runs twice, first to
@@ -196,8 +162,8 @@ static bool lists_run(presto__wire start, uint32_t kind, list_values *values) {
     return true;
 }
 
-static presto_status parse_tensor(presto__example_parser *parser, presto_span in,
-                                  presto_tensor *tensor) {
+presto_status presto__example_tensor(presto__example_parser *parser, presto_span in,
+                                     presto_tensor *tensor) {
     presto_error *err = parser->err;
     presto_status status = presto_tensor_proto_parse(in, parser->arena, tensor, err);
     if (status < 0 && err != NULL && err->offset != PRESTO_NO_OFFSET)
@@ -231,17 +197,17 @@ static presto_status take_list(presto__example_parser *parser, presto__wire star
                 return presto__example_corrupt(parser, start.at,
                                                "a tensor's feature has not exactly one value");
             feature->encoding = PRESTO_ENCODE_TENSOR;
-            return parse_tensor(parser, tensor->strings[0], tensor);
+            return presto__example_tensor(parser, tensor->strings[0], tensor);
         }
-        set_shape(tensor, PRESTO_STRING, count, spec);
+        presto__example_set_shape(tensor, PRESTO_STRING, count, spec);
         break;
     case FLOAT_LIST:
         feature->encoding = PRESTO_ENCODE_FLOAT;
-        set_shape(tensor, PRESTO_FLOAT32, count, spec);
+        presto__example_set_shape(tensor, PRESTO_FLOAT32, count, spec);
         break;
     default:
         feature->encoding = PRESTO_ENCODE_INT64;
-        set_shape(tensor, PRESTO_INT64, count, spec);
+        presto__example_set_shape(tensor, PRESTO_INT64, count, spec);
         break;
     }
     return PRESTO_OK;
@@ -252,7 +218,7 @@ static presto_status take_single_bytes(presto__example_parser *parser, presto_sp
                                        presto_feature *feature, const presto_feature_spec *spec) {
     if (spec != NULL && spec->encoding == PRESTO_ENCODE_TENSOR) {
         feature->encoding = PRESTO_ENCODE_TENSOR;
-        return parse_tensor(parser, value, &feature->tensor);
+        return presto__example_tensor(parser, value, &feature->tensor);
     }
     presto_span *string = presto__example_take(parser, 1, sizeof *string);
     if (string == NULL)
@@ -260,14 +226,14 @@ static presto_status take_single_bytes(presto__example_parser *parser, presto_sp
     *string = value;
     feature->encoding = PRESTO_ENCODE_BYTES;
     feature->tensor.strings = string;
-    set_shape(&feature->tensor, PRESTO_STRING, 1, spec);
+    presto__example_set_shape(&feature->tensor, PRESTO_STRING, 1, spec);
     return PRESTO_OK;
 }
 
 /* A oneof: the last kind counts, with all its lists since the last change of kind. */
 presto_status presto__example_feature(presto__example_parser *parser, presto_span value,
                                       presto_feature *feature) {
-    const presto_feature_spec *spec = find_spec(parser, feature->name);
+    const presto_feature_spec *spec = presto__example_find_spec(parser, feature->name);
     presto__wire wire = presto__wire_of(value);
     presto__wire start = wire;
     uint32_t kind = 0;
@@ -307,14 +273,14 @@ presto_status presto__feature_check(presto_span in, presto_span feature, presto_
 
 /* ---- the usual feature ---- */
 
-/* One packed int64, or several in one run. False: the general parser must look. */
-static bool usual_int64(presto__example_parser *parser, presto_span packed, presto_feature *feature,
-                        presto__scalar_slot *slot, const presto_feature_spec *spec) {
+bool presto__example_int64s(presto__example_parser *parser, presto_span packed,
+                            presto_feature *feature, presto__scalar_slot *slot,
+                            const presto_feature_spec *spec) {
     if (packed.bytes == 1 && packed.data[0] < 0x80) {
         slot->number = packed.data[0];
         feature->tensor.data = &slot->number;
         feature->encoding = PRESTO_ENCODE_INT64;
-        set_shape(&feature->tensor, PRESTO_INT64, 1, spec);
+        presto__example_set_shape(&feature->tensor, PRESTO_INT64, 1, spec);
         return true;
     }
     list_values values = {0};
@@ -329,40 +295,6 @@ static bool usual_int64(presto__example_parser *parser, presto_span packed, pres
     int64_packed(packed, &values);
     feature->tensor.data = memory;
     feature->encoding = PRESTO_ENCODE_INT64;
-    set_shape(&feature->tensor, PRESTO_INT64, count, spec);
+    presto__example_set_shape(&feature->tensor, PRESTO_INT64, count, spec);
     return true;
-}
-
-presto_status presto__example_usual_feature(presto__example_parser *parser, presto_span value,
-                                            presto_feature *feature, presto__scalar_slot *slot) {
-    const uint8_t *at = value.data, *end = at + value.bytes;
-    size_t bytes, inner;
-    uint8_t tag = value.bytes > 0 ? at[0] : 0;
-    if (!presto__wire_expect(&at, end, tag, &bytes) || at + bytes != end ||
-        !presto__wire_expect(&at, end, 0x0a, &inner) || at + inner != end)
-        return presto__example_feature(parser, value, feature);
-    const presto_feature_spec *spec = find_spec(parser, feature->name);
-    presto_span content = presto_span_of(at, inner);
-    if (tag == 0x0a && spec != NULL && spec->encoding == PRESTO_ENCODE_TENSOR) {
-        feature->encoding = PRESTO_ENCODE_TENSOR;
-        if (presto__tensor_proto_usual(content, &feature->tensor))
-            return PRESTO_OK;
-        return parse_tensor(parser, content, &feature->tensor);
-    }
-    if (tag == 0x0a) {
-        slot->string = content;
-        feature->encoding = PRESTO_ENCODE_BYTES;
-        feature->tensor.strings = &slot->string;
-        set_shape(&feature->tensor, PRESTO_STRING, 1, spec);
-        return PRESTO_OK;
-    }
-    if (tag == 0x12 && inner % 4 == 0) {
-        feature->encoding = PRESTO_ENCODE_FLOAT;
-        feature->tensor.data = at;
-        set_shape(&feature->tensor, PRESTO_FLOAT32, inner / 4, spec);
-        return PRESTO_OK;
-    }
-    if (tag == 0x1a && usual_int64(parser, content, feature, slot, spec))
-        return PRESTO_OK;
-    return presto__example_feature(parser, value, feature);
 }

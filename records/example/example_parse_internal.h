@@ -54,15 +54,57 @@ presto_status presto__example_corrupt(const presto__example_parser *parser, cons
 /** A table for `most` names; NULL: no memory. */
 presto__name_table *presto__example_name_table(presto__example_parser *parser, size_t most);
 
+/** Searches all specs; NULL: there is none of this name. */
+const presto_feature_spec *presto__example_search_spec(presto__example_parser *parser,
+                                                       presto_span name);
+
+/* Names may hold NUL bytes and are short: compare byte by byte, up to the shorter one's end. */
+static inline bool presto__example_name_is(presto_span name, const char *text) {
+    for (size_t i = 0; i < name.bytes; i++)
+        if (text[i] == '\0' || (uint8_t)text[i] != name.data[i])
+            return false;
+    return text[name.bytes] == '\0';
+}
+
+static inline const presto_feature_spec *presto__example_find_spec(presto__example_parser *parser,
+                                                                   presto_span name) {
+    size_t at = parser->spec_next < parser->spec_count ? parser->spec_next : 0;
+    if (parser->spec_count == 0)
+        return NULL;
+    if (!presto__example_name_is(name, parser->specs[at].name))
+        return presto__example_search_spec(parser, name);
+    parser->spec_next = at + 1;
+    return &parser->specs[at];
+}
+
 /** Is the feature ignored? If not, it must be parsed next. */
-bool presto__example_ignores(presto__example_parser *parser, presto_span name);
+static inline bool presto__example_ignores(presto__example_parser *parser, presto_span name) {
+    if (!parser->only_specs)
+        return false;
+    const presto_feature_spec *spec = presto__example_find_spec(parser, name);
+    if (spec != NULL)
+        parser->spec_next = (size_t)(spec - parser->specs);
+    return spec == NULL;
+}
+
+static inline void presto__example_set_shape(presto_tensor *tensor, presto_dtype dtype,
+                                             size_t count, const presto_feature_spec *spec) {
+    tensor->spec.dtype = dtype;
+    tensor->spec.rank = count == 1 && (spec == NULL || spec->spec.rank != 1) ? 0 : 1;
+    tensor->spec.dims[0] = (int64_t)count;
+}
 
 /** Parse `value`, the bytes of a Feature message, into *feature, whose name is set. */
 presto_status presto__example_feature(presto__example_parser *parser, presto_span value,
                                       presto_feature *feature);
 
-/** The same, faster if the Feature is one list with one run or one value, and nothing else. */
-presto_status presto__example_usual_feature(presto__example_parser *parser, presto_span value,
-                                            presto_feature *feature, presto__scalar_slot *slot);
+/** Parse a serialized TensorProto that lies in the Example. */
+presto_status presto__example_tensor(presto__example_parser *parser, presto_span in,
+                                     presto_tensor *tensor);
+
+/** One run of packed int64s, the only one of its feature. False: the general parser must look. */
+bool presto__example_int64s(presto__example_parser *parser, presto_span packed,
+                            presto_feature *feature, presto__scalar_slot *slot,
+                            const presto_feature_spec *spec);
 
 #endif
