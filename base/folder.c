@@ -10,6 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+bool presto__only_we_write(const struct stat *info) {
+    return info->st_uid == geteuid() && (info->st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
 static presto_status make_one(const char *path, presto_error *err) {
     if (mkdir(path, 0777) == 0)
         return PRESTO_OK;

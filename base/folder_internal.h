@@ -3,6 +3,9 @@
 #ifndef PRESTO_FOLDER_INTERNAL_H
 #define PRESTO_FOLDER_INTERNAL_H
 
+#include <stdbool.h>
+#include <sys/stat.h>
+
 #include <presto/status.h>
 
 /** Make a folder and its parents, if missing. */
@@ -10,5 +13,8 @@ presto_status presto__folder_make(const char *path, presto_error *err);
 
 /** Remove a folder and its content, without following links. A missing folder is fine. */
 presto_status presto__folder_remove(const char *path, presto_error *err);
+
+/** Does the file or folder belong to this user, and may nobody else write to it? */
+bool presto__only_we_write(const struct stat *info);
 
 #endif

@@ -133,12 +133,11 @@ presto_status presto__stream_plan_again(presto_stream *stream, const presto_stre
     return make_plan(stream, from != NULL ? from : PRESTO_UNPROCESSED, options, spec, err);
 }
 
-/* May samples come before they are counted? A source of a pipeline looks at its records first. */
+/* May samples come before they are counted? */
 static bool counts_later(const presto_stream_options *options) {
     const presto_loader_options *loader = options->loader;
-    return options->count_later && options->pipeline == NULL &&
-           loader->order.shuffle == PRESTO_SHUFFLE_NONE && loader->range.world == 1 &&
-           loader->cache.bytes == 0;
+    return options->count_later && options->partition.ratio == NULL && loader->order.shuffle == PRESTO_SHUFFLE_NONE &&
+           loader->range.world == 1 && (loader->cache.bytes == 0 || loader->cache.dir == NULL);
 }
 
 static presto_status open_dataset(presto_stream *stream, const char *const *paths,
@@ -149,6 +148,8 @@ static presto_status open_dataset(presto_stream *stream, const char *const *path
     shard.verify = options->verify;
     shard.map = options->map;
     shard.count_later = counts_later(options);
+    shard.keep_index = options->keep_index;
+    shard.index_dir = options->index_dir;
     shard.tolerate =
         options->loader != NULL && options->loader->errors.policy == PRESTO_ON_ERROR_SKIP;
     return presto_dataset_open(paths, path_count, &shard, &stream->dataset, err);
@@ -338,6 +339,8 @@ presto_status presto_stream_open_sized(const char *const *paths, size_t path_cou
     PRESTO_TRY(presto__result_check(stream_out, err));
     taken.loader = &loader;
     presto_status status = open_played(&stream, paths, path_count, &taken, err);
+    if (status >= 0)
+        status = presto_source_choose(stream.source, &taken.partition, err);
     if (status >= 0)
         presto__result_move(stream_out, &stream, sizeof stream);
     close_all(&stream);

@@ -41,6 +41,9 @@ static presto_status open_inputs(const presto_mix_options *options, streams *inp
     if (count == 0 || count > PRESTO_MIX_MOST_INPUTS)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "a mix has 1 to %d inputs, not %zu", PRESTO_MIX_MOST_INPUTS, count);
+    if (options->stream != NULL && options->stream->partition.ratio != NULL)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "the inputs of a mix are not split: store the parts, and mix those");
     inputs->items = calloc(count, sizeof *inputs->items);
     if (inputs->items == NULL)
         return presto_fail_memory(err, count * sizeof *inputs->items);

@@ -17,6 +17,10 @@
 enum {
     OPT_FROM = CLI_LONG,
     OPT_FEATURE,
+    OPT_INDEX,
+    OPT_SPLIT,
+    OPT_PART,
+    OPT_SPLIT_SEED,
     OPT_TO,
     OPT_SHUFFLE,
     OPT_SEED,
@@ -62,6 +66,7 @@ static const cli_option options[] = {
     CLI_RECORD_OPTIONS(OPT_FROM, OPT_FEATURE,
                        "what such TFRecords hold; the steps after it run [default: as the "
                        "pipeline's source says; without a pipeline, no steps]"),
+    CLI_INDEX_OPTION(OPT_INDEX),
     {OPT_TO, "to", "REPRESENTATION", "stop there [default: the end of the pipeline]"},
     {OPT_STRATEGY, "strategy", "FILE",
      "threads, batch, seed and pipeline from presto-sweep's strategy.yaml; options given here win"},
@@ -73,6 +78,7 @@ static const cli_option options[] = {
      "an epoch of the mix ends with the longest input (shorter ones are repeated), with the "
      "shortest (the others go on in the next epoch), or has WEIGHT epochs of each (weights) "
      "[default: longest]"},
+    CLI_PARTITION_OPTIONS(OPT_SPLIT, OPT_PART, OPT_SPLIT_SEED),
     {OPT_VERIFY, "verify", "LEVEL", "checksums to check: full, header or none [default: full]"},
     {OPT_ON_ERROR, "on-error", "POLICY",
      "what to do about a sample that is damaged, does not fit a step or cannot be read: fail, "
@@ -262,8 +268,16 @@ static void parse_input_option(load *l, int id, const char *text) {
     } else if (id == OPT_FEATURE) {
         cli_set_record_option(&l->settings, false, text);
         l->reading = cli_pipeline_options(&l->settings);
+    } else if (id == OPT_INDEX) {
+        l->input.keep_index = cli_parse_index(text, &l->input.index_dir);
     } else if (id == OPT_TO) {
         l->input.to = text;
+    } else if (id == OPT_SPLIT) {
+        l->input.partition.ratio = text;
+    } else if (id == OPT_PART) {
+        l->input.partition.part = text;
+    } else if (id == OPT_SPLIT_SEED) {
+        l->input.partition.seed = cli_number("--split-seed", text, 0, UINT64_MAX);
     } else if (id == OPT_STRATEGY) {
         l->strategy_file = text;
     } else if (id == OPT_VERIFY) {
@@ -417,6 +431,7 @@ static void check_options(load *l, int argc, char **argv) {
         check_mix(l, argc);
     else
         check_inputs(l, argc, argv);
+    cli_check_partition(&l->input.partition);
     if (l->has_mix_epoch && l->mix_count == 0)
         cli_usage("--mix-epoch needs --mix");
     if (l->has_rank != l->has_world)

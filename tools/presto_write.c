@@ -34,6 +34,10 @@ enum {
     OPT_ALLOW,
     OPT_FROM,
     OPT_FEATURE,
+    OPT_INDEX,
+    OPT_SPLIT,
+    OPT_PART,
+    OPT_SPLIT_SEED,
     OPT_SHARD_BYTES,
     MAX_THREADS = 1024,
 };
@@ -47,6 +51,7 @@ static const cli_option options[] = {
     CLI_RECORD_OPTIONS(OPT_FROM, OPT_FEATURE,
                        "the sources are TFRecords, or a dataset, that hold this one; the steps "
                        "after it run"),
+    CLI_INDEX_OPTION(OPT_INDEX),
     {'u', "up-to", "REPRESENTATION",
      "store this one [default: the last that no random step comes before]"},
     {'c', "codec", "CODEC[:LEVEL]",
@@ -58,6 +63,7 @@ static const cli_option options[] = {
      "refuse codecs that not every TensorFlow reads: all but none, zlib and gzip"},
     {OPT_STRATEGY, "strategy", "FILE",
      "all of these and -s, -j from presto-sweep's strategy.yaml; options given here win"},
+    CLI_PARTITION_OPTIONS(OPT_SPLIT, OPT_PART, OPT_SPLIT_SEED),
     {OPT_LIMIT, "limit", "N", "only the first N samples"},
 
     {0, "How", NULL, NULL},
@@ -151,6 +157,18 @@ static void parse_option(write_job *w, int id, const char *text) {
         break;
     case OPT_STRATEGY:
         w->strategy_file = text;
+        break;
+    case OPT_INDEX:
+        o->keep_index = cli_parse_index(text, &o->index_dir);
+        break;
+    case OPT_SPLIT:
+        o->partition.ratio = text;
+        break;
+    case OPT_PART:
+        o->partition.part = text;
+        break;
+    case OPT_SPLIT_SEED:
+        o->partition.seed = cli_number("--split-seed", text, 0, UINT64_MAX);
         break;
     case OPT_LIMIT:
         o->limit_samples = cli_number("--limit", text, 1, UINT64_MAX);
@@ -262,6 +280,7 @@ static void parse_command_line(write_job *w, int argc, char **argv) {
         w->convert.threads = cli_cpu_count();
     if (!w->has_shards && w->convert.shard_bytes == 0)
         w->convert.shards = w->convert.threads > 0 ? w->convert.threads : 1;
+    cli_check_partition(&w->convert.partition);
     if (w->error_file != NULL && w->convert.errors.policy == PRESTO_ON_ERROR_FAIL)
         cli_usage("--error-report needs --on-error skip");
     w->convert.errors.on_skip = error_report_add;
@@ -322,6 +341,7 @@ static int explain(const write_job *w, const char *const *paths, size_t path_cou
     presto_pipeline_options reading = cli_pipeline_options(&w->settings);
     input.pipeline_options = &reading;
     input.to = w->convert.split;
+    input.partition = w->convert.partition;
     if (presto_stream_open(paths, path_count, &input, &stream, &err) < 0)
         return cli_error(&err);
     if (w->json) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --from and --feature: TFRecords as the source of a pipeline. */
+/* --from, --feature and --index: TFRecords of other programs. */
 #ifndef PRESTO_TOOLS_RECORD_OPTIONS_H
 #define PRESTO_TOOLS_RECORD_OPTIONS_H
 
@@ -12,6 +12,22 @@
             "the feature of TFRecords that the steps work on, such as image/encoded [default: "    \
             "as dataset.json or the pipeline says, or the only one]"                               \
     }
+
+/* The row of --index, whose argument goes to cli_parse_index(). */
+#define CLI_INDEX_OPTION(id)                                                                       \
+    {                                                                                              \
+        (id), "index", "none|keep|keep:DIR",                                                       \
+            "what to do with the index of TFRecords that have none, once it is known: nothing; "   \
+            "keep it as FILE.index or, where that cannot be written, in ~/.cache/presto/index; "   \
+            "keep it in the folder DIR. A kept index is used the next time this option is given "  \
+            "[default: none]"                                                                      \
+    }
+
+/** Which of the two parts of the option is missing is a usage error. */
+void cli_check_partition(const presto_partition *partition);
+
+/** What --index says. *dir_out is NULL or a part of `text`. */
+presto_keep_index cli_parse_index(const char *text, const char **dir_out);
 
 /**
  * Add the argument of one of the two to the settings, as the pipeline takes it. The text that is

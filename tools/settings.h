@@ -35,6 +35,18 @@
             "let the pipeline of " where " start the programs and load the plugins that it names"  \
     }
 
+/* The rows of --split, --part and --split-seed, for a presto_partition. */
+#define CLI_PARTITION_OPTIONS(split_id, part_id, seed_id)                                          \
+    {(split_id), "split", "N/M",                                                                   \
+     "only one part of the samples: 90/10, 80/10/10; which one each is in depends on its name "    \
+     "alone, so that others may be added"},                                                        \
+        {(part_id), "part", "NAME",                                                                \
+         "which part: train or eval; of three, train, validation or test; or its number, from 1"}, \
+    {                                                                                              \
+        (seed_id), "split-seed", "S",                                                              \
+            "for another split of the same ratio; --seed has no part in it [default: 0]"           \
+    }
+
 enum { CLI_MAX_SETTINGS = 64 };
 /** How pipelines are read: the arguments of --set and --plugin, in their order. */
 typedef struct cli_settings {

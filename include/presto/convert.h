@@ -59,6 +59,9 @@ typedef struct presto_convert_options {
     bool sync;   /* fsync; default true (a sweep's trials do not need it) */
     presto_progress_fn on_progress;
     void *on_progress_user;
+    presto_keep_index keep_index; /* of TFRecords without an index; see presto_shard_options */
+    const char *index_dir;        /* borrowed during the call */
+    presto_partition partition; /* only these samples; `limit_samples` counts them. Default: all */
 } presto_convert_options;
 
 PRESTO_API void presto_convert_options_init(presto_convert_options *options, size_t struct_bytes);

@@ -28,6 +28,13 @@ PRESTO_API const char *presto_file_compression_name(presto_file_compression comp
 
 typedef struct presto_shard presto_shard;
 
+/** Where the index of a file that has none is kept, once its records are counted. */
+typedef enum presto_keep_index {
+    PRESTO_KEEP_NO_INDEX = 0,
+    PRESTO_KEEP_INDEX_BESIDE = 1, /* as <file>.index; where that cannot be written, in index_dir */
+    PRESTO_KEEP_INDEX_APART = 2   /* in index_dir */
+} presto_keep_index;
+
 typedef struct presto_shard_options {
     size_t struct_bytes;        /* set by presto_shard_options_defaults */
     presto_checks verify;       /* default PRESTO_CHECK_FULL */
@@ -41,6 +48,13 @@ typedef struct presto_shard_options {
                       false */
     bool count_later; /* presto_dataset_open does not count the records of foreign files that have
                          no index: presto_dataset_walk reads them at once. Default false */
+    /* A file without a fitting <file>.index is looked up in index_dir, and what is found by its
+     * headers is kept, if the file is whole. That this fails is told as a warning. Default
+     * PRESTO_KEEP_NO_INDEX: neither */
+    presto_keep_index keep_index;
+    /* A folder to which only this user may write; made if missing. Borrowed as long as the
+     * shard (presto_dataset_open copies it). NULL: presto/index in $XDG_CACHE_HOME or ~/.cache */
+    const char *index_dir;
 } presto_shard_options;
 
 PRESTO_API void presto_shard_options_init(presto_shard_options *options, size_t struct_bytes);

@@ -75,6 +75,28 @@ PRESTO_API uint64_t presto_source_bytes(const presto_source *source);
  */
 PRESTO_API void presto_source_truncate(presto_source *source, uint64_t count);
 
+/** A part of a source's samples. */
+typedef struct presto_partition {
+    const char *ratio; /* two to 16 whole numbers: "90/10", "80/10/10". NULL: all samples */
+    const char *part;  /* of two: "train" or "eval"; of three: "train", "validation" or "test"; or a
+                          number from "1" on */
+    uint64_t seed;
+    uint64_t reserved[2];
+} presto_partition;
+
+/**
+ * Leave only one part of the samples. The parts are disjoint and together complete. A sample's part
+ * depends on its name and the seed: files that are added change the part of no other sample. The
+ * name is the path below the folder that was given; of samples in a file of many, the file's name
+ * and the number there; in a dataset that presto-write made, the number. So the ratio is met as
+ * draws meet it, not exactly. Samples that are not counted yet are counted now. From then on,
+ * presto_source_count counts these, and numbers of samples are among these.
+ * Returns: PRESTO_OK; PRESTO_ERR_ARGUMENT (no such part; a mix); PRESTO_ERR_NOT_FOUND (there is no
+ *          sample in the part).
+ */
+PRESTO_API presto_status presto_source_choose(presto_source *source,
+                                              const presto_partition *partition, presto_error *err);
+
 /** Declared features, as far as known (foreign TFRecords: none). Borrowed. */
 PRESTO_API const presto_feature_spec *presto_source_features(const presto_source *source,
                                                              size_t *count_out);

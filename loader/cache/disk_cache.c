@@ -93,7 +93,7 @@ static int open_block(presto__disk *disk, presto__disk_block *block, bool *is_ou
     if (fd < 0)
         return -1;
     struct stat info;
-    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || !presto__disk_is_ours(&info)) {
+    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || !presto__only_we_write(&info)) {
         close(fd); /* another file has this name now */
         return -1;
     }

@@ -92,9 +92,6 @@ typedef struct presto__disk_folder {
     atomic_uint_fast64_t names; /* made so far */
 } presto__disk_folder;
 
-/** Is this file or folder ours, and can nobody else write to it? */
-bool presto__disk_is_ours(const struct stat *info);
-
 /** Make the folder if it is missing, and check that files can be made in it. If others may write
  * to it, the cache is in its subfolder presto-UID, which nobody else may write to. On failure
  * nothing is held. PRESTO_ERR_IO names the folder. A full disk is noticed only when blocks are

@@ -29,6 +29,7 @@
 
 #include "../../base/clock_internal.h"
 #include "../../base/file_internal.h"
+#include "../../base/folder_internal.h"
 #include "../../base/philox_internal.h"
 #include "disk_files_internal.h"
 
@@ -109,10 +110,6 @@ static presto_status probe(presto__disk_folder *folder, presto_error *err) {
     return PRESTO_OK;
 }
 
-bool presto__disk_is_ours(const struct stat *info) {
-    return info->st_uid == geteuid() && (info->st_mode & OTHERS_WRITE) == 0;
-}
-
 typedef struct open_folder {
     int fd;
     struct stat info;
@@ -141,7 +138,7 @@ static presto_status enter_own(int outer, const char *name, const char *path, in
         return presto_fail_errno(err, errno, path, "cannot make a folder that is yours alone");
     int fd = openat(outer, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     PRESTO_TRY(look_at_folder(fd, path, &own, err));
-    if (presto__disk_is_ours(&own.info)) {
+    if (presto__only_we_write(&own.info)) {
         *fd_out = fd;
         return PRESTO_OK;
     }
@@ -165,7 +162,7 @@ static presto_status enter(const char *path, char **path_out, int *fd_out, prest
     PRESTO_TRY(look_at_folder(fd, path, &named, err));
     char name[32] = "";
     bool is_roots = named.info.st_uid == 0 && (named.info.st_mode & OTHERS_WRITE) == 0;
-    if (!presto__disk_is_ours(&named.info) && !is_roots)
+    if (!presto__only_we_write(&named.info) && !is_roots)
         snprintf(name, sizeof name, "presto-%ju", (uintmax_t)geteuid());
     char *entered = name[0] == '\0' ? strdup(path) : presto__join_path(path, name);
     presto_status status = PRESTO_OK;

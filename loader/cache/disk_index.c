@@ -136,7 +136,7 @@ static presto_status read_table(const presto__disk *disk, int fd, presto__disk_h
         return PRESTO_ERR_NOT_FOUND; /* a folder or pipe with that name */
     if (info.st_uid != geteuid())
         return PRESTO_ERR_NOT_FOUND; /* another user's: not trusted, and not ours to remove */
-    if (!presto__disk_is_ours(&info))
+    if (!presto__only_we_write(&info))
         return PRESTO_ERR_CORRUPT; /* others may have written to it */
     if (!presto__disk_read_all(fd, header, sizeof header, 0) ||
         presto__disk_head_read(presto_span_of(header, sizeof header), head, NULL) < 0 ||

@@ -54,6 +54,8 @@ static presto_status open_dataset(presto__conversion *job, const char *const *pa
     presto_shard_options shard;
     presto_shard_options_defaults(&shard);
     shard.tolerate = job->options->errors.policy == PRESTO_ON_ERROR_SKIP;
+    shard.keep_index = job->options->keep_index;
+    shard.index_dir = job->options->index_dir;
     return presto_dataset_open(paths, path_count, &shard, &job->dataset, err);
 }
 
@@ -178,9 +180,10 @@ static presto_status prepare(presto__conversion *job, const char *const *paths, 
     bool is_numeric = stored.dtype != PRESTO_STRING && stored.dtype != PRESTO_DTYPE_UNKNOWN;
     PRESTO_TRY(presto_codec_spec_fit(&job->codec, is_numeric ? &stored : NULL, err));
     presto_codec_format(&job->codec, job->codec_text);
+    PRESTO_TRY(presto_source_choose(job->source, &options->partition, err));
     if (options->limit_samples != 0)
         presto_source_truncate(job->source, options->limit_samples);
-    job->sample_count = presto_source_count(job->source);
+    job->sample_count = presto__source_positions(job->source);
     snprintf(job->input_text, sizeof job->input_text, "%016" PRIx64,
              presto__source_digest(job->source));
     if (presto__conversion_by_size(job))

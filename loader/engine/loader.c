@@ -186,6 +186,7 @@ static presto_status open_order(presto_loader *loader, presto_error *err) {
                                    .drop_last = options->range.drop_last};
     order.parts = presto_source_parts(loader->source, &order.part_count);
     order.count = presto__source_positions(loader->source);
+    order.subset = loader->source->subset;
     if (order.count <= 1)
         order.shuffle = PRESTO_SHUFFLE_NONE;
     if ((order.shuffle == PRESTO_SHUFFLE_FULL || order.shuffle == PRESTO_SHUFFLE_BLOCKS) &&
@@ -238,14 +239,14 @@ static presto_status open_cache(presto_loader *loader, presto_error *err) {
     if (options->cache.bytes == 0)
         return PRESTO_OK;
     if (options->cache.dir == NULL) {
-        PRESTO_TRY(presto__cache_new(presto_source_count(loader->source), options->cache.bytes,
+        PRESTO_TRY(presto__cache_new(presto__source_all(loader->source), options->cache.bytes,
                                      &loader->cache, err));
         loader->pool->cache = presto__cache_hold(loader->cache);
         return PRESTO_OK;
     }
     presto__disk_options disk = {.dir = options->cache.dir,
                                  .limit_bytes = options->cache.bytes,
-                                 .count = presto_source_count(loader->source)};
+                                 .count = presto__source_all(loader->source)};
     PRESTO_TRY(presto__disk_key_of(loader->source, loader->cache_plan, &loader->selection,
                                    &disk.key, err));
     PRESTO_TRY(presto__disk_open(&disk, &loader->disk, err));

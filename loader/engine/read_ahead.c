@@ -75,6 +75,8 @@ static size_t numbers_at(presto_loader *loader, uint64_t epoch, uint64_t first, 
         if (number < order->options.count)
             numbers[known++] = number;
     }
+    if (order->options.subset != NULL)
+        presto__subset_numbers(order->options.subset, numbers, known);
     return known;
 }
 

@@ -58,16 +58,16 @@ presto_status presto__worker_init(presto__worker *worker, presto_loader *loader,
     if (loader->disk != NULL)
         PRESTO_TRY(presto__disk_worker_new(loader->disk, loader->blocking.fetch_samples,
                                            &worker->disk, err));
+    const presto__blocking *blocking = &loader->blocking;
+    size_t most = blocking->packet_samples / blocking->parts + 1; /* in a part */
     if (loader->cache != NULL || loader->disk != NULL) {
-        worker->hits = presto__memory_apart(loader->blocking.fetch_samples, sizeof *worker->hits);
-        worker->missing =
-            presto__memory_apart(loader->blocking.fetch_samples, sizeof *worker->missing);
+        size_t fetched = loader->has_walk ? most : blocking->fetch_samples;
+        worker->hits = presto__memory_apart(fetched, sizeof *worker->hits);
+        worker->missing = presto__memory_apart(fetched, sizeof *worker->missing);
         if (worker->hits == NULL || worker->missing == NULL)
-            return presto_fail_memory(err, loader->blocking.fetch_samples * sizeof(uint64_t));
+            return presto_fail_memory(err, fetched * sizeof(uint64_t));
     }
     if (loader->order.options.part_count > 0) {
-        const presto__blocking *blocking = &loader->blocking;
-        size_t most = blocking->packet_samples / blocking->parts + 1; /* in a part */
         worker->epochs = presto__memory_apart(most, sizeof *worker->epochs);
         if (worker->epochs == NULL)
             return presto_fail_memory(err, most * sizeof *worker->epochs);

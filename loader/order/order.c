@@ -97,13 +97,9 @@ static void buffer_numbers(presto__order *order, uint64_t epoch, uint64_t first,
     }
 }
 
-void presto__order_numbers(presto__order *order, uint64_t epoch, uint64_t first, size_t count,
-                           uint64_t *numbers_out) {
+static void order_all(presto__order *order, uint64_t epoch, uint64_t first, size_t count,
+                      uint64_t *numbers_out) {
     const presto__order_options *options = &order->options;
-    if (order->list != NULL) {
-        memcpy(numbers_out, order->list + first, count * sizeof *numbers_out);
-        return;
-    }
     if (options->shuffle == PRESTO_SHUFFLE_BUFFER) {
         buffer_numbers(order, epoch, first, count, numbers_out);
         return;
@@ -126,4 +122,14 @@ void presto__order_numbers(presto__order *order, uint64_t epoch, uint64_t first,
             position %= options->count;
         numbers_out[i] = presto__epoch_order_at(&whole, position);
     }
+}
+
+void presto__order_numbers(presto__order *order, uint64_t epoch, uint64_t first, size_t count,
+                           uint64_t *numbers_out) {
+    if (order->list != NULL)
+        memcpy(numbers_out, order->list + first, count * sizeof *numbers_out);
+    else
+        order_all(order, epoch, first, count, numbers_out);
+    if (order->options.subset != NULL)
+        presto__subset_numbers(order->options.subset, numbers_out, count);
 }

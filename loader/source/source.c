@@ -15,6 +15,7 @@ void presto__source_done(presto_source *source) {
         free(source->notes[i]);
     free(source->notes);
     free(source->main_feature);
+    presto__subset_free(source->subset);
 }
 
 void presto_source_free(presto_source *source) {
@@ -22,10 +23,15 @@ void presto_source_free(presto_source *source) {
         source->ops->free(source);
 }
 
-uint64_t presto_source_count(const presto_source *source) {
+uint64_t presto__source_all(const presto_source *source) {
     return source->count == PRESTO_COUNT_UNKNOWN && source->ops->walk != NULL
                ? source->ops->walk->count(source)
                : source->count;
+}
+
+uint64_t presto_source_count(const presto_source *source) {
+    return source->subset != NULL ? presto__subset_count(source->subset)
+                                  : presto__source_all(source);
 }
 
 presto_status presto__source_settle(const presto_source *source, presto_error *err) {
@@ -35,10 +41,10 @@ presto_status presto__source_settle(const presto_source *source, presto_error *e
 }
 
 uint64_t presto_source_bytes(const presto_source *source) {
-    if (source->count == source->full_count)
+    uint64_t count = source->subset != NULL ? presto__subset_count(source->subset) : source->count;
+    if (count == source->full_count)
         return source->full_bytes;
-    return (uint64_t)((double)source->full_bytes * (double)source->count /
-                      (double)source->full_count);
+    return (uint64_t)((double)source->full_bytes * (double)count / (double)source->full_count);
 }
 
 const presto_source_part *presto_source_parts(const presto_source *source, size_t *count_out) {
@@ -54,6 +60,10 @@ uint64_t presto__source_positions(const presto_source *source) {
 }
 
 void presto_source_truncate(presto_source *source, uint64_t count) {
+    if (source->subset != NULL) {
+        presto__subset_truncate(source->subset, count);
+        return;
+    }
     (void)presto__source_settle(source, NULL); /* what is wrong is told when it is read */
     if (count < presto_source_count(source) && source->part_count == 0)
         source->count = count;
@@ -132,7 +142,8 @@ presto_status presto__source_set_main(presto_source *source, const char *name,
 }
 
 uint64_t presto__source_digest(const presto_source *source) {
-    return source->ops->digest(source);
+    uint64_t digest = source->ops->digest(source);
+    return source->subset == NULL ? digest : presto__fnv_mix(digest, source->subset_digest);
 }
 
 void presto__blocks_done(presto__blocks *blocks) {

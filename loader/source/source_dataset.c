@@ -160,6 +160,20 @@ static presto_status dataset_identify(const presto_source *base, bool as_named,
     return PRESTO_OK;
 }
 
+/* In a dataset, its number: the same however many shards there are. Of other files, the file, and
+ * its number there. */
+static void dataset_name(const presto_source *base, uint64_t number, presto__digest *digest) {
+    const presto_dataset *dataset = ((const presto__dataset_source *)base)->dataset;
+    if (!presto_dataset_is_ours(dataset)) {
+        const char *path =
+            presto_dataset_shard_path(dataset, presto_dataset_locate(dataset, number, &number));
+        const char *slash = strrchr(path, '/');
+        const char *file = slash != NULL ? slash + 1 : path;
+        presto__digest_add(digest, file, strlen(file));
+    }
+    presto__digest_add(digest, &number, sizeof number);
+}
+
 static uint64_t dataset_digest(const presto_source *base) {
     return digest_of(base, true);
 }
@@ -213,6 +227,7 @@ static const presto__source_ops dataset_ops = {
     .owned = presto__dataset_owned,
     .take_warning = dataset_take_warning,
     .codec = dataset_codec,
+    .name = dataset_name,
     .digest = dataset_digest,
     .identify = dataset_identify,
 };

@@ -164,6 +164,10 @@ static presto_status files_identify(const presto_source *base, bool as_named,
     return presto__files_identify((const presto__files *)base, as_named, digest, err);
 }
 
+static void files_name(const presto_source *base, uint64_t number, presto__digest *digest) {
+    presto__files_name(&((const presto__files *)base)->entries[number], digest);
+}
+
 static const presto__source_ops files_ops = {
     .free = files_free,
     .drop_cache = files_drop_cache,
@@ -175,6 +179,7 @@ static const presto__source_ops files_ops = {
     .place = files_place,
     .locate = files_locate,
     .read_file = files_read_file,
+    .name = files_name,
     .digest = files_digest,
     .identify = files_identify,
 };

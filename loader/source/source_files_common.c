@@ -163,6 +163,10 @@ uint64_t presto__files_digest(const presto__files *source, size_t count) {
     return digest;
 }
 
+void presto__files_name(const presto__file *entry, presto__digest *digest) {
+    presto__digest_add(digest, entry->path + entry->key_at, entry->path_bytes - entry->key_at);
+}
+
 /* The real path of a file's folder, however it was named. */
 static presto_status identify_folder(const presto__file *entry, presto__digest *digest,
                                      presto_error *err) {

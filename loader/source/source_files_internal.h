@@ -60,6 +60,9 @@ typedef presto_status (*presto__files_fill_fn)(presto__files *source,
                                                const presto__files_request *request,
                                                presto_error *err);
 
+/** Add the name of a file to the digest of a sample's name. */
+void presto__files_name(const presto__file *entry, presto__digest *digest);
+
 /** A source of one sample a file, as presto__source_kind.open. */
 presto_status presto__files_open(const presto__files_request *request, presto__files_fill_fn fill,
                                  presto_source **source_out, presto_error *err);

@@ -246,6 +246,15 @@ static presto_status hdf5_identify(const presto_source *base, bool as_named, pre
     return presto__files_identify(&source->files, as_named, digest, err);
 }
 
+/* The file, and its number there. */
+static void hdf5_name(const presto_source *base, uint64_t number, presto__digest *digest) {
+    const hdf5_source *source = source_of(base);
+    size_t file = file_of(source, number);
+    uint64_t within = number - source->recordings[file].first;
+    presto__files_name(&source->files.entries[file], digest);
+    presto__digest_add(digest, &within, sizeof within);
+}
+
 static const presto__source_ops hdf5_ops = {
     .free = hdf5_free,
     .drop_cache = hdf5_drop_cache,
@@ -255,6 +264,7 @@ static const presto__source_ops hdf5_ops = {
     .sample = hdf5_sample,
     .place = hdf5_place,
     .locate = hdf5_locate,
+    .name = hdf5_name,
     .digest = hdf5_digest,
     .identify = hdf5_identify,
 };

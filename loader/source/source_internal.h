@@ -12,6 +12,7 @@
 #include <presto/loader.h>
 
 #include "../../base/digest_internal.h"
+#include "../order/order_internal.h"
 
 /** The blocks that were read: an array of record blocks, reused by each fetch. Zero-initialise. */
 typedef struct presto__blocks {
@@ -113,7 +114,9 @@ typedef struct presto__source_ops {
     /** Is the payload of sample i in `blocks`, and not in a mapping of the shard? NULL: no. */
     bool (*owned)(const presto__reader *reader, size_t i);
     const presto_codec_spec *(*codec)(const presto_source *source); /* NULL: none */
-    uint64_t (*digest)(const presto_source *source);                /* of presto__source_digest */
+    /** Add what names the sample among all samples that there may be; NULL: its number. */
+    void (*name)(const presto_source *source, uint64_t number, presto__digest *digest);
+    uint64_t (*digest)(const presto_source *source); /* of presto__source_digest */
     /** Add what samples depend on: names, sizes and times of all files, and how they are read.
      * `as_named`: also the paths as the user wrote them. */
     presto_status (*identify)(const presto_source *source, bool as_named, presto__digest *digest,
@@ -138,6 +141,8 @@ struct presto_source {
     size_t note_count;
     presto_source_part *parts; /* a mix: its inputs. NULL: it is none */
     size_t part_count;
+    presto__subset *subset; /* the samples that come; NULL: all. `count` is of all */
+    uint64_t subset_digest;
 };
 
 /**
@@ -187,6 +192,8 @@ presto_status presto__source_declare(presto_source *source, const char *name,
 presto_status presto__source_set_main(presto_source *source, const char *name,
                                       const presto_tensor_spec *spec, presto_error *err);
 
+/** Numbers of samples are below it: as presto_source_count, but for a part of a source. */
+uint64_t presto__source_all(const presto_source *source);
 /** Count the samples, if they are not counted yet. */
 presto_status presto__source_settle(const presto_source *source, presto_error *err);
 

@@ -339,6 +339,15 @@ static presto_status tar_identify(const presto_source *base, bool as_named, pres
     return presto__files_identify(&source->files, as_named, digest, err);
 }
 
+/* The archive, and its number there. */
+static void tar_name(const presto_source *base, uint64_t number, presto__digest *digest) {
+    const presto__tar_source *source = source_of(base);
+    size_t archive = archive_of(source, number);
+    uint64_t within = number - source->archives[archive].first;
+    presto__files_name(&source->files.entries[archive], digest);
+    presto__digest_add(digest, &within, sizeof within);
+}
+
 static presto_status tar_check_random_access(presto_source *base, presto_error *err) {
     const presto__tar_source *source = source_of(base);
     for (size_t i = 0; i < archives_in_use(source); i++)
@@ -365,6 +374,7 @@ static const presto__source_ops tar_ops = {
     .place = tar_place,
     .locate = tar_locate,
     .read_file = tar_read_file,
+    .name = tar_name,
     .digest = tar_digest,
     .identify = tar_identify,
 };

@@ -105,16 +105,15 @@ typedef struct looking {
     presto_arena arena;
 } looking;
 
-static presto_status look_at_record(looking *look, uint64_t number, presto__seen *seen,
+/* Record i of those fetched. */
+static presto_status look_at_record(looking *look, size_t i, presto__seen *seen,
                                     presto_error *err) {
     const presto__tfrecord_source *source =
         (const presto__tfrecord_source *)(const void *)look->reader->source;
     presto_sample sample;
     presto_error why;
-    look->blocks.count = 0;
     presto_arena_reset(&look->arena);
-    PRESTO_TRY(source->inner->fetch(look->reader, &number, 1, &look->blocks, err));
-    presto_status status = source->inner->sample(look->reader, 0, &look->arena, &sample, &why);
+    presto_status status = source->inner->sample(look->reader, i, &look->arena, &sample, &why);
     if (status == PRESTO_ERR_CORRUPT || status == PRESTO_ERR_TRUNCATED ||
         status == PRESTO_ERR_LIMIT) {
         if (seen->damage.status == PRESTO_OK)
@@ -127,8 +126,71 @@ static presto_status look_at_record(looking *look, uint64_t number, presto__seen
         return status;
     }
     seen->records++;
-    for (size_t i = 0; i < sample.feature_count; i++)
-        PRESTO_TRY(look_at(seen, &sample.features[i], &look->arena, err));
+    for (size_t j = 0; j < sample.feature_count; j++)
+        PRESTO_TRY(look_at(seen, &sample.features[j], &look->arena, err));
+    return PRESTO_OK;
+}
+
+static bool has_enough(const looking *look, uint64_t looked_at, const presto__seen *seen) {
+    return looked_at >= MOST_RECORDS ||
+           (seen->records > 0 && look->reader->stats.read_bytes >= ENOUGH_BYTES);
+}
+
+/* Records [0, count), one by one. */
+static presto_status look_by_number(looking *look, uint64_t count, presto__seen *seen,
+                                    presto_error *err) {
+    for (uint64_t i = 0; i < count && !has_enough(look, i, seen); i++) {
+        look->blocks.count = 0;
+        PRESTO_TRY(look->reader->source->ops->fetch(look->reader, &i, 1, &look->blocks, err));
+        PRESTO_TRY(look_at_record(look, 0, seen, err));
+    }
+    return PRESTO_OK;
+}
+
+/* The first records of a file, which the reader reads instead of its own dataset. */
+static presto_status look_at_file(looking *look, const char *path, uint64_t *looked_at_io,
+                                  presto__seen *seen, presto_error *err) {
+    presto_shard_options options;
+    presto_dataset *file = NULL;
+    presto__dataset_reader *reader = (presto__dataset_reader *)(void *)look->reader;
+    presto_dataset *whole = reader->dataset;
+    uint64_t numbers[MOST_RECORDS];
+    size_t found = 0;
+    presto_shard_options_defaults(&options);
+    options.count_later = true;
+    options.tolerate = true;
+    PRESTO_TRY(presto_dataset_open(&path, 1, &options, &file, err));
+    reader->dataset = file;
+    look->blocks.count = 0;
+    for (size_t i = 0; i < MOST_RECORDS; i++)
+        numbers[i] = i;
+    const presto__walk_wish wish = {MOST_RECORDS - (size_t)*looked_at_io, ENOUGH_BYTES};
+    presto_status status = presto_dataset_begin_walk(file, 0, err);
+    if (status == PRESTO_OK)
+        status = presto__dataset_walk(look->reader, &wish, &look->blocks, &found, err);
+    else if (status == PRESTO_END)
+        found = presto_dataset_records(file) < wish.count ? (size_t)presto_dataset_records(file)
+                                                          : wish.count;
+    if (status >= 0 && found > 0)
+        status = presto__dataset_fetch(look->reader, numbers, found, &look->blocks, err);
+    for (size_t i = 0; status >= 0 && i < found; i++)
+        status = look_at_record(look, i, seen, err);
+    *looked_at_io += found;
+    reader->dataset = whole;
+    presto_dataset_free(file);
+    return status < 0 ? status : PRESTO_OK;
+}
+
+/* Records that are not counted yet: the dataset's own walk begins later. */
+static presto_status look_by_walk(looking *look, presto__seen *seen, presto_error *err) {
+    const presto_dataset *dataset = ((presto__dataset_reader *)(void *)look->reader)->dataset;
+    uint64_t looked_at = 0;
+    for (size_t i = 0; i < presto_dataset_shard_count(dataset); i++) {
+        if (has_enough(look, looked_at, seen))
+            break;
+        PRESTO_TRY(
+            look_at_file(look, presto_dataset_shard_path(dataset, i), &looked_at, seen, err));
+    }
     return PRESTO_OK;
 }
 
@@ -141,10 +203,10 @@ presto_status presto__tfrecord_look(presto_source *source, presto__seen *seen, p
     looking look = {0};
     presto_arena_init(&look.arena, 0);
     presto_status status = inner->reader_new(source, &options, &look.reader, err);
-    for (uint64_t i = 0; status == PRESTO_OK && i < source->count && i < MOST_RECORDS &&
-                         (seen->records == 0 || look.reader->stats.read_bytes < ENOUGH_BYTES);
-         i++)
-        status = look_at_record(&look, i, seen, err);
+    if (status == PRESTO_OK)
+        status = source->count == PRESTO_COUNT_UNKNOWN
+                     ? look_by_walk(&look, seen, err)
+                     : look_by_number(&look, source->count, seen, err);
     if (look.reader != NULL)
         inner->reader_free(look.reader);
     presto__blocks_done(&look.blocks);

@@ -316,6 +316,12 @@ presto_status presto_dataset_open(const char *const *paths, size_t path_count,
     presto_shard_options_defaults(&dataset->options);
     presto_status status =
         presto__options_take(&dataset->options, sizeof dataset->options, options, err);
+    if (status >= 0 && dataset->options.index_dir != NULL) {
+        dataset->index_dir = strdup(dataset->options.index_dir);
+        if (dataset->index_dir == NULL)
+            status = presto_fail_memory(err, strlen(dataset->options.index_dir));
+        dataset->options.index_dir = dataset->index_dir;
+    }
     if (status >= 0)
         status = open_paths(dataset, paths, path_count, err);
     if (status < 0) {
@@ -358,6 +364,7 @@ void presto_dataset_free(presto_dataset *dataset) {
     free((void *)dataset->shards);
     presto_buffer_done(&dataset->dictionary);
     presto_dataset_info_done(&dataset->info);
+    free(dataset->index_dir);
     while (dataset->locks_ready > 0)
         pthread_mutex_destroy(&dataset->locks[--dataset->locks_ready]);
     if (dataset->walk_lock_ready)

@@ -19,6 +19,7 @@ struct presto_dataset {
     bool ours;
     char **paths; /* of each shard */
     presto_shard_options options;
+    char *index_dir; /* owned: that of the options */
     presto_codec_spec codec;
     presto_buffer dictionary;
     bool pool_ready;

@@ -186,12 +186,12 @@ static presto_status prepare_codec(verifier *v, presto_error *err) {
 /* ---- the index ---- */
 
 /* The whole index, or PRESTO_ERR_CORRUPT or PRESTO_END as presto__index_open. */
-static presto_status read_index(const verifier *v, const presto__index_key *key,
+static presto_status read_index(const char *path, const presto__index_key *key,
                                 presto__index *index, presto_error *err) {
-    presto_status status = presto__index_open(v->path, key, index, err);
+    presto_status status = presto__index_open(path, key, index, err);
     for (uint64_t i = 0; status == PRESTO_OK && i < index->block_count; i++)
         if (!presto__index_has(index, i))
-            status = presto__index_load(v->path, index, i, err);
+            status = presto__index_load(index, i, err);
     return status;
 }
 
@@ -214,15 +214,18 @@ static presto_status check_index(verifier *v, presto_error *err) {
         return presto_fail_memory(err, strlen(v->path));
     bool is_there = access(name, F_OK) == 0;
     int unreadable = is_there && access(name, R_OK) != 0 ? errno : 0;
-    free(name);
     if (unreadable != 0) {
+        free(name);
         (void)presto_fail_errno(&fault, unreadable, NULL, "its index cannot be opened");
         return report_file(v, PRESTO_FAULT_IO, fault.message, err);
     }
-    if (!is_there || stat(v->path, &info) != 0)
+    if (!is_there || stat(v->path, &info) != 0) {
+        free(name);
         return PRESTO_OK;
+    }
     presto__index_key key = {(uint64_t)info.st_size, presto__mtime_ns(&info), false};
-    presto_status status = read_index(v, &key, &index, &fault);
+    presto_status status = read_index(name, &key, &index, &fault);
+    free(name);
     const char *message = NULL;
     if (status == PRESTO_END)
         message = "stale: the file has changed since";

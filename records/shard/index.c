@@ -172,15 +172,12 @@ static presto_status open_file(const char *path, int fd, uint64_t file_bytes, pr
     return index->count >> BLOCK_BITS == 0 ? load_block(fd, path, index, 0, err) : PRESTO_OK;
 }
 
-presto_status presto__index_open(const char *data_path, const presto__index_key *key,
+presto_status presto__index_open(const char *path, const presto__index_key *key,
                                  presto__index *index_out, presto_error *err) {
     presto__index index = {.key = *key};
     struct stat info;
     presto_error failure;
     int fd = -1;
-    char *path = presto__index_name(data_path);
-    if (path == NULL)
-        return presto_fail_memory(err, strlen(data_path));
     presto_status status = presto__open_regular(path, &fd, &info, &failure);
     if (status == PRESTO_OK)
         status = open_file(path, fd, (uint64_t)info.st_size, &index, &failure);
@@ -188,7 +185,8 @@ presto_status presto__index_open(const char *data_path, const presto__index_key 
         status = PRESTO_END;
     if (fd >= 0)
         close(fd);
-    free(path);
+    if (status == PRESTO_OK && (index.path = strdup(path)) == NULL)
+        status = presto_fail_memory(&failure, strlen(path));
     if (status == PRESTO_OK)
         *index_out = index;
     else
@@ -198,25 +196,19 @@ presto_status presto__index_open(const char *data_path, const presto__index_key 
     return status;
 }
 
-presto_status presto__index_load(const char *data_path, presto__index *index, uint64_t block,
-                                 presto_error *err) {
+presto_status presto__index_load(presto__index *index, uint64_t block, presto_error *err) {
     struct stat info;
     int fd;
-    char *path = presto__index_name(data_path);
-    if (path == NULL)
-        return presto_fail_memory(err, strlen(data_path));
-    presto_status status = presto__open_regular(path, &fd, &info, err);
-    if (status == PRESTO_OK) {
-        status = load_block(fd, path, index, block, err);
-        close(fd);
-    }
-    free(path);
+    PRESTO_TRY(presto__open_regular(index->path, &fd, &info, err));
+    presto_status status = load_block(fd, index->path, index, block, err);
+    close(fd);
     return status;
 }
 
 void presto__index_done(presto__index *index) {
     free(index->offsets);
     free((void *)index->loaded);
+    free(index->path);
     *index = (presto__index){0};
 }
 
@@ -233,7 +225,7 @@ static void sum_blocks(uint32_t header_crc, const uint64_t *offsets, uint64_t co
     }
 }
 
-presto_status presto__index_write(const char *data_path, const presto__index_contents *contents,
+presto_status presto__index_write(const char *path, const presto__index_contents *contents,
                                   bool sync, presto_error *err) {
     const uint64_t *offsets = contents->offsets;
     const uint64_t count = contents->count;
@@ -244,12 +236,11 @@ presto_status presto__index_write(const char *data_path, const presto__index_con
     presto__store_u64(header + AT_DATA_BYTES, contents->key.data_bytes);
     presto__store_u64(header + AT_MTIME, (uint64_t)contents->key.data_mtime_ns);
     presto__store_u32(header + AT_HEADER_CRC, presto_crc32c(0, header, AT_HEADER_CRC));
-    char *path = presto__index_name(data_path);
     uint64_t blocks = blocks_of(count, BLOCK_BITS);
     uint8_t *crcs = malloc((size_t)blocks * CRC_BYTES);
     presto_status status = PRESTO_OK;
-    if (path == NULL || crcs == NULL)
-        status = presto_fail_memory(err, strlen(data_path) + blocks * CRC_BYTES);
+    if (crcs == NULL)
+        status = presto_fail_memory(err, blocks * CRC_BYTES);
     if (status == PRESTO_OK) {
         sum_blocks(presto_crc32c(0, header, sizeof header), offsets, count, crcs);
         const presto_span pieces[] = {presto_span_of(header, sizeof header),
@@ -258,7 +249,6 @@ presto_status presto__index_write(const char *data_path, const presto__index_con
         status = presto_file_replace(path, pieces, 3, sync, err);
     }
     free(crcs);
-    free(path);
     return status;
 }
 
@@ -275,6 +265,10 @@ presto_status presto_index_write(const char *data_path, const uint64_t *offsets,
         .offsets = offsets,
         .count = count,
     };
-    PRESTO_TRY(presto__index_write(data_path, &contents, true, err));
-    return presto__sync_folder_of(data_path, err);
+    char *path = presto__index_name(data_path);
+    if (path == NULL)
+        return presto_fail_memory(err, strlen(data_path));
+    presto_status status = presto__index_write(path, &contents, true, err);
+    free(path);
+    return status < 0 ? status : presto__sync_folder_of(data_path, err);
 }

@@ -14,21 +14,32 @@ static const uint64_t *offsets_of(const presto__found *found) {
     return (const uint64_t *)(const void *)found->offsets.data;
 }
 
-/* One warning a shard; without memory for it, none. */
-static void keep_warning(presto_shard *shard, const presto_error *why) {
+/* One warning a shard; without memory for it, none. `format` has one %s. */
+static void warn(presto_shard *shard, const char *format, const presto_error *why) {
     presto_error *warning = malloc(sizeof *warning);
     if (warning == NULL)
         return;
-    presto_error_set(warning, why->status, PRESTO_NO_OFFSET,
-                     "bad index, not used: %s; the records are found by their headers "
-                     "(\"presto-inspect index\" writes a new one)",
-                     why->message);
-    presto_error_set_file(warning, why->file);
+    presto_error_set(warning, why->status, PRESTO_NO_OFFSET, format, why->message);
+    presto_error_set_file(warning, why->file[0] == '\0' ? shard->path : why->file);
     presto_error *before = NULL;
     if (!atomic_compare_exchange_strong(&shard->warning, &before, warning))
         free(warning);
     else if (shard->pool != NULL)
         atomic_fetch_add(&shard->pool->warnings, 1);
+}
+
+static void keep_warning(presto_shard *shard, const presto_error *why) {
+    warn(shard,
+         "bad index, not used: %s; the records are found by their headers "
+         "(\"presto-inspect index\" writes a new one)",
+         why);
+}
+
+/* With index_lock held, or before the shard is shared. */
+static void keep_index(presto_shard *shard) {
+    presto_error why;
+    if (presto__shard_keep_index(shard, &why) < 0)
+        warn(shard, "the index is not kept: %s", &why);
 }
 
 bool presto__shard_take_warning(presto_shard *shard, presto_error *warning_out) {
@@ -93,6 +104,18 @@ static presto_status replace_index(presto_shard *shard, const presto_error *why,
     return status;
 }
 
+static presto_status open_beside(presto_shard *shard, const presto__index_key *key,
+                                 presto_error *err) {
+    char *path = presto__index_name(shard->path);
+    if (path == NULL)
+        return presto_fail_memory(err, strlen(shard->path));
+    presto_status status = presto__index_open(path, key, &shard->index, err);
+    free(path);
+    /* What is ours may be replaced, nothing else. */
+    shard->name_is_taken = status == PRESTO_ERR_UNSUPPORTED || status == PRESTO_ERR_IO;
+    return status;
+}
+
 /* PRESTO_END: there is no index that will do. */
 static presto_status use_index_file(presto_shard *shard, presto_error *err) {
     presto_error why;
@@ -100,7 +123,14 @@ static presto_status use_index_file(presto_shard *shard, presto_error *err) {
         return PRESTO_END;
     presto__index_key key = {shard->file_bytes, shard->mtime_ns,
                              shard->compression == PRESTO_FILE_PLAIN};
-    presto_status status = presto__index_open(shard->path, &key, &shard->index, &why);
+    presto_status status = open_beside(shard, &key, &why);
+    if (status < 0 && status != PRESTO_ERR_UNSUPPORTED && status != PRESTO_ERR_MEMORY)
+        keep_warning(shard, &why);
+    if (status != PRESTO_OK && status != PRESTO_ERR_MEMORY) {
+        status = presto__kept_index_open(shard, &key, &why);
+        if (status < 0 && status != PRESTO_ERR_MEMORY)
+            keep_warning(shard, &why);
+    }
     if (status == PRESTO_OK) {
         shard->from_file = true;
         shard->record_count = shard->index.count;
@@ -112,24 +142,24 @@ static presto_status use_index_file(presto_shard *shard, presto_error *err) {
         return status;
     }
     shard->index_is_unfit = true;
-    if (status < 0 && status != PRESTO_ERR_UNSUPPORTED)
-        keep_warning(shard, &why);
     return PRESTO_END;
 }
 
 static presto_status find_places(presto_shard *shard, bool tolerate, presto_error *err) {
     presto_status status = use_index_file(shard, err);
-    return status == PRESTO_END ? use_headers(shard, tolerate, err) : status;
+    if (status != PRESTO_END)
+        return status;
+    PRESTO_TRY(use_headers(shard, tolerate, err));
+    keep_index(shard);
+    return PRESTO_OK;
 }
 
 presto_status presto__shard_drop_index(presto_shard *shard, presto_error *err) {
     presto_error why;
-    char *name = presto__index_name(shard->path);
     presto_error_set(&why, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
                      "it counts %ju record%s, not what dataset.json says",
                      (uintmax_t)shard->record_count, presto_plural(shard->record_count));
-    presto_error_set_file(&why, name != NULL ? name : shard->path);
-    free(name);
+    presto_error_set_file(&why, shard->index.path);
     pthread_mutex_lock(&shard->index_lock);
     presto_status status = use_headers(shard, shard->options.tolerate, err);
     if (status == PRESTO_OK) {
@@ -177,6 +207,7 @@ void presto__shard_use_found(presto_shard *shard, presto__found *found) {
         shard->record_count = found->record_count;
         atomic_store_explicit(&shard->found, found, memory_order_release);
         atomic_store_explicit(&shard->indexed, true, memory_order_release);
+        keep_index(shard);
     }
     pthread_mutex_unlock(&shard->index_lock);
 }
@@ -203,7 +234,7 @@ static presto_status load_block(presto_shard *shard, uint64_t block, presto_erro
     presto_status status = known_fault(shard, err);
     if (status == PRESTO_OK && atomic_load_explicit(&shard->found, memory_order_relaxed) == NULL &&
         !presto__index_has(&shard->index, block)) {
-        status = presto__index_load(shard->path, &shard->index, block, &why);
+        status = presto__index_load(&shard->index, block, &why);
         if (status == PRESTO_ERR_MEMORY && err != NULL)
             *err = why;
         else if (status < 0 && status != PRESTO_ERR_MEMORY)
@@ -241,7 +272,7 @@ static presto_status compare(presto_shard *shard, const presto__found *found, bo
     for (uint64_t i = 0; i < count; i++) {
         uint64_t block = i >> shard->index.block_bits;
         if (!presto__index_has(&shard->index, block))
-            PRESTO_TRY(presto__index_load(shard->path, &shard->index, block, err));
+            PRESTO_TRY(presto__index_load(&shard->index, block, err));
         if (shard->index.offsets[i] != offsets[i])
             return PRESTO_OK;
     }
@@ -263,11 +294,9 @@ static presto_status check_index(presto_shard *shard, presto_error *err) {
     } else {
         status = compare(shard, found, &is_same, &why);
         if (status >= 0 && !is_same) {
-            char *name = presto__index_name(shard->path);
             presto_error_set(&why, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
                              "the records do not stand where it says");
-            presto_error_set_file(&why, name != NULL ? name : shard->path);
-            free(name);
+            presto_error_set_file(&why, shard->index.path);
         }
         status = is_same ? PRESTO_END : replace_index(shard, &why, err);
         if (status != PRESTO_ERR_MEMORY && status != PRESTO_ERR_IO)

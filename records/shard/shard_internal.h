@@ -132,6 +132,7 @@ typedef struct presto__index_key {
 
 /** An index file whose blocks are read at first use. Zero-initialise. */
 typedef struct presto__index {
+    char *path;        /* of the index file; owned */
     uint64_t *offsets; /* count + 1, each valid once its block is loaded; NULL: not open */
     uint64_t count;
     presto__index_key key;
@@ -142,12 +143,12 @@ typedef struct presto__index {
 } presto__index;
 
 /**
- * Read the header of <data_path>.index, and its offsets if they are few.
+ * Read the header of the index file `path`, and its offsets if they are few.
  * Returns: PRESTO_OK; PRESTO_END if there is none or it does not fit the data (stale);
  *          PRESTO_ERR_CORRUPT if it is damaged; PRESTO_ERR_UNSUPPORTED: another program wrote it;
  *          PRESTO_ERR_IO; PRESTO_ERR_MEMORY.
  */
-presto_status presto__index_open(const char *data_path, const presto__index_key *key,
+presto_status presto__index_open(const char *path, const presto__index_key *key,
                                  presto__index *index_out, presto_error *err);
 void presto__index_done(presto__index *index);
 
@@ -161,8 +162,7 @@ static inline bool presto__index_has(const presto__index *index, uint64_t block)
  * meanwhile.
  * Returns: PRESTO_OK; PRESTO_ERR_CORRUPT or _IO if it cannot be read.
  */
-presto_status presto__index_load(const char *data_path, presto__index *index, uint64_t block,
-                                 presto_error *err);
+presto_status presto__index_load(presto__index *index, uint64_t block, presto_error *err);
 
 /** What is written into an index file. */
 typedef struct presto__index_contents {
@@ -171,8 +171,8 @@ typedef struct presto__index_contents {
     uint64_t count;
 } presto__index_contents;
 
-/** As presto_index_write, for a data file that may not have its name yet. */
-presto_status presto__index_write(const char *data_path, const presto__index_contents *contents,
+/** Write the index file `path`. Atomic, as presto_index_write. */
+presto_status presto__index_write(const char *path, const presto__index_contents *contents,
                                   bool sync, presto_error *err);
 
 /** "<data_path>.index", malloc'd. */

@@ -49,6 +49,7 @@ struct presto_shard {
     pthread_mutex_t index_lock;
     atomic_bool indexed;                 /* all up to record_count is set and does not change */
     bool index_is_unfit;                 /* the index file was looked at; guarded by index_lock */
+    bool name_is_taken; /* <file>.index is something else; guarded by index_lock */
     bool from_file;                      /* there was a fitting index file */
     uint64_t record_count;               /* damaged ranges included */
     presto__index index;                 /* its blocks are loaded under index_lock */
@@ -142,6 +143,14 @@ typedef struct presto__damage {
 /** What is wrong with it, with file and record. Fails if it cannot be read; why_out then says so. */
 presto_status presto__shard_describe(presto_shard *shard, const presto__damage *damage,
                                      uint64_t *read_bytes_io, presto_error *why_out);
+
+/** Open the index that was kept apart, if the options say so. PRESTO_END: there is none that fits;
+ * fails as presto__index_open. With index_lock held. */
+presto_status presto__kept_index_open(presto_shard *shard, const presto__index_key *key,
+                                      presto_error *err);
+/** The records have been found by their headers: keep that, if the options say so. With index_lock
+ * held. */
+presto_status presto__shard_keep_index(const presto_shard *shard, presto_error *err);
 
 void presto__walk_free(presto__walk *walk);
 /** From now on the shard is indexed by `found`, which it owns, unless it is indexed already. */

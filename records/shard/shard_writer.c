@@ -268,7 +268,12 @@ static presto_status write_index(presto_shard_writer *writer, presto_error *err)
         .offsets = (const uint64_t *)(const void *)writer->offsets.data,
         .count = writer->summary.records,
     };
-    return presto__index_write(writer->path, &contents, writer->options.sync, err);
+    char *path = presto__index_name(writer->path);
+    if (path == NULL)
+        return presto_fail_memory(err, strlen(writer->path));
+    presto_status status = presto__index_write(path, &contents, writer->options.sync, err);
+    free(path);
+    return status;
 }
 
 /* Everything up to the rename. A failure here leaves only the temporary file. */

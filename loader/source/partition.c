@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parts of a source, as for training and evaluation. A sample's part depends on its name and the
+ * seed, and on nothing else: so it stays the same whatever other samples there are, in whatever
+ * order they come.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../../base/philox_internal.h"
+#include "source_internal.h"
+
+enum { MOST_PARTS = 16, MOST_SHARE = 1000000 };
+
+typedef struct ratio {
+    uint64_t ends[MOST_PARTS]; /* sums of the shares up to each part */
+    size_t count;
+} ratio;
+
+/* ---- what the user says ---- */
+
+static presto_status parse_ratio(const char *text, ratio *ratio_out, presto_error *err) {
+    ratio parsed = {.count = 0};
+    const char *at = text;
+    uint64_t sum = 0;
+    for (;;) {
+        char *end;
+        unsigned long share = *at >= '0' && *at <= '9' ? strtoul(at, &end, 10) : 0;
+        if (share == 0 || share > MOST_SHARE || parsed.count == MOST_PARTS)
+            break;
+        sum += share;
+        parsed.ends[parsed.count++] = sum;
+        at = end + 1;
+        if (*end == '\0' && parsed.count >= 2) {
+            *ratio_out = parsed;
+            return PRESTO_OK;
+        }
+        if (*end != '/')
+            break;
+    }
+    return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                       "'%.64s' is no ratio of parts, such as 90/10 or 80/10/10", text);
+}
+
+/* The names of two parts, and of three; others have numbers only. */
+static presto_status find_part(const char *name, size_t count, size_t *part_out,
+                               presto_error *err) {
+    static const struct {
+        const char *name;
+        size_t of, part;
+    } names[] = {{"train", 2, 0}, {"eval", 2, 1}, {"validation", 2, 1}, {"test", 2, 1},
+                 {"train", 3, 0}, {"eval", 3, 1}, {"validation", 3, 1}, {"test", 3, 2}};
+    for (size_t i = 0; name != NULL && i < sizeof names / sizeof names[0]; i++)
+        if (names[i].of == count && strcmp(names[i].name, name) == 0) {
+            *part_out = names[i].part;
+            return PRESTO_OK;
+        }
+    char *end = NULL;
+    unsigned long number =
+        name != NULL && *name >= '0' && *name <= '9' ? strtoul(name, &end, 10) : 0;
+    if (number >= 1 && number <= count && *end == '\0') {
+        *part_out = number - 1;
+        return PRESTO_OK;
+    }
+    return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                       "%s%.64s%s is none of the %zu parts: say %s1 to %zu", name == NULL ? "" : "'",
+                       name == NULL ? "nothing" : name, name == NULL ? "" : "'", count,
+                       count == 2   ? "train, eval, or "
+                       : count == 3 ? "train, validation, test, or "
+                                    : "",
+                       count);
+}
+
+/* ---- which samples ---- */
+
+static size_t part_of(const presto_source *source, uint64_t number, uint64_t seed,
+                      const ratio *shares) {
+    presto__digest digest = {{0}};
+    uint64_t draws[4];
+    if (source->ops->name != NULL)
+        source->ops->name(source, number, &digest);
+    else
+        presto__digest_add(&digest, &number, sizeof number);
+    const uint64_t counter[4] = {seed};
+    presto__philox4x64(digest.state, counter, draws);
+    /* The draw, from 0 to below the sum of the shares. */
+    uint64_t high = draws[0] >> 32, sum = shares->ends[shares->count - 1];
+    uint64_t at = high * sum >> 32;
+    size_t part = 0;
+    while (at >= shares->ends[part])
+        part++;
+    return part;
+}
+
+static presto_status fill(presto_source *source, const presto_partition *partition,
+                          const ratio *shares, size_t part, presto_error *err) {
+    uint64_t count = presto__source_all(source);
+    for (uint64_t i = 0; i < count; i++)
+        if (part_of(source, i, partition->seed, shares) == part)
+            PRESTO_TRY(presto__subset_add(source->subset, i, err));
+    return PRESTO_OK;
+}
+
+static presto_status tell(presto_source *source, const presto_partition *partition,
+                          presto_error *err) {
+    char text[256];
+    snprintf(text, sizeof text, "%s of %s, seed %" PRIu64 ": %" PRIu64 " of %" PRIu64 " samples",
+             partition->part, partition->ratio, partition->seed,
+             presto_source_count(source), presto__source_all(source));
+    return presto__source_note(source, text, err);
+}
+
+presto_status presto_source_choose(presto_source *source, const presto_partition *partition,
+                                   presto_error *err) {
+    ratio shares;
+    size_t part;
+    if (partition->ratio == NULL && partition->part == NULL)
+        return PRESTO_OK;
+    if (partition->ratio == NULL)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "'%.64s' is a part of what ratio?", partition->part);
+    PRESTO_TRY(parse_ratio(partition->ratio, &shares, err));
+    PRESTO_TRY(find_part(partition->part, shares.count, &part, err));
+    if (source->part_count > 0 || source->subset != NULL)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "a mix, or a part of a source, has no parts of its own");
+    PRESTO_TRY(presto__source_settle(source, err));
+    PRESTO_TRY(presto__subset_new(presto_source_count(source), &source->subset, err));
+    PRESTO_TRY(fill(source, partition, &shares, part, err));
+    if (presto__subset_count(source->subset) == 0)
+        return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
+                           "no sample is in part %zu of %s, of %" PRIu64 " samples in all",
+                           part + 1, partition->ratio, presto__source_all(source));
+    const uint64_t facts[] = {part, partition->seed, presto__subset_count(source->subset)};
+    source->subset_digest = presto__fnv_add(presto__fnv_add(PRESTO__FNV_START, partition->ratio,
+                                                            strlen(partition->ratio)),
+                                            facts, sizeof facts);
+    return tell(source, partition, err);
+}

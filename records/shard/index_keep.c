@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keeps the index of a file that had none, for the next time: beside the file, or in a folder of the
+ * user's own. There the name is made of the file's real path and its inode; the index itself says
+ * for which size and time of the file it holds.
+ *
+ * What stands in that folder is used only if nobody else can have written it. Whoever may write
+ * beside the data may write the data. In both places an index remains a hint: see shard_index.c.
+ */
+#define _XOPEN_SOURCE 700 /* realpath */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../../base/digest_internal.h"
+#include "../../base/folder_internal.h"
+#include "shard_parts_internal.h"
+
+#define FOLDER_MODE 0700
+
+/* ---- the folder ---- */
+
+/* The folder for indexes, malloc'd; NULL: there is none. */
+static char *index_folder(const presto_shard *shard) {
+    const char *named = shard->options.index_dir;
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (named != NULL)
+        return strdup(named);
+    if (cache != NULL && cache[0] == '/')
+        return presto__join_path(cache, "presto/index");
+    return home != NULL && home[0] == '/' ? presto__join_path(home, ".cache/presto/index") : NULL;
+}
+
+static presto_status check_folder(const char *folder, presto_error *err) {
+    struct stat info;
+    if (stat(folder, &info) != 0)
+        return presto__fail_open(err, errno, folder);
+    if (S_ISDIR(info.st_mode) && presto__only_we_write(&info))
+        return PRESTO_OK;
+    presto_status status =
+        presto_fail(err, PRESTO_ERR_IO, PRESTO_NO_OFFSET,
+                    S_ISDIR(info.st_mode) ? "others may write to this folder" : "not a folder");
+    presto_error_set_file(err, folder);
+    return status;
+}
+
+static presto_status make_folder(const char *folder, presto_error *err) {
+    char *parent = presto__folder_of(folder);
+    if (parent == NULL)
+        return presto_fail_memory(err, strlen(folder));
+    presto_status status = presto__folder_make(parent, err);
+    free(parent);
+    if (status == PRESTO_OK && mkdir(folder, FOLDER_MODE) != 0 && errno != EEXIST)
+        status = presto_fail_errno(err, errno, folder, "cannot make the folder");
+    return status == PRESTO_OK ? check_folder(folder, err) : status;
+}
+
+/* FOLDER/NAME of the shard's index, malloc'd; NULL: no memory, or the file is gone. */
+static char *name_apart(const presto_shard *shard, const char *folder) {
+    char name[48];
+    presto__digest digest = {{0}};
+    uint64_t inode = shard->inode;
+    char *real = realpath(shard->path, NULL);
+    if (real == NULL)
+        return NULL;
+    presto__digest_add(&digest, real, strlen(real));
+    presto__digest_add(&digest, &inode, sizeof inode);
+    free(real);
+    snprintf(name, sizeof name, "%016" PRIx64 "%016" PRIx64 ".index", digest.state[0],
+             digest.state[1]);
+    return presto__join_path(folder, name);
+}
+
+/* ---- reading ---- */
+
+/* Nobody else may write to the folder now: has anybody before? */
+static presto_status check_owner(const char *path, presto_error *err) {
+    struct stat info;
+    if (lstat(path, &info) != 0)
+        return presto__fail_open(err, errno, path);
+    if (S_ISREG(info.st_mode) && info.st_uid == geteuid())
+        return PRESTO_OK;
+    presto_status status = presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
+                                       "somebody else has written it");
+    presto_error_set_file(err, path);
+    return status;
+}
+
+presto_status presto__kept_index_open(presto_shard *shard, const presto__index_key *key,
+                                      presto_error *err) {
+    if (shard->options.keep_index == PRESTO_KEEP_NO_INDEX)
+        return PRESTO_END;
+    char *folder = index_folder(shard);
+    char *path = folder == NULL ? NULL : name_apart(shard, folder);
+    presto_status status = path == NULL ? PRESTO_ERR_NOT_FOUND : check_folder(folder, err);
+    if (status == PRESTO_OK)
+        status = check_owner(path, err);
+    if (status == PRESTO_OK)
+        status = presto__index_open(path, key, &shard->index, err);
+    free(folder);
+    free(path);
+    return status == PRESTO_ERR_NOT_FOUND ? PRESTO_END : status;
+}
+
+/* ---- writing ---- */
+
+static presto_status write_beside(const presto_shard *shard, const presto__index_contents *contents,
+                                  presto_error *err) {
+    char *path = presto__index_name(shard->path);
+    if (path == NULL)
+        return presto_fail_memory(err, strlen(shard->path));
+    presto_status status = presto__index_write(path, contents, false, err);
+    free(path);
+    return status;
+}
+
+static presto_status write_apart(const presto_shard *shard, const presto__index_contents *contents,
+                                 presto_error *err) {
+    char *folder = index_folder(shard);
+    if (folder == NULL)
+        return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
+                           "there is no folder for it: neither XDG_CACHE_HOME nor HOME is set");
+    presto_status status = make_folder(folder, err);
+    char *path = status == PRESTO_OK ? name_apart(shard, folder) : NULL;
+    if (path != NULL)
+        status = presto__index_write(path, contents, false, err);
+    else if (status == PRESTO_OK)
+        status = presto_fail_memory(err, strlen(folder));
+    free(folder);
+    free(path);
+    return status;
+}
+
+/* Is the file the one that was opened, and unchanged since? */
+static bool is_unchanged(const presto_shard *shard) {
+    struct stat info;
+    return stat(shard->path, &info) == 0 && info.st_dev == shard->device &&
+           info.st_ino == shard->inode && (uint64_t)info.st_size == shard->file_bytes &&
+           presto__mtime_ns(&info) == shard->mtime_ns;
+}
+
+presto_status presto__shard_keep_index(const presto_shard *shard, presto_error *err) {
+    const presto__found *found = atomic_load_explicit(&shard->found, memory_order_acquire);
+    const presto_keep_index how = shard->options.keep_index;
+    if (how == PRESTO_KEEP_NO_INDEX || shard->options.ignore_index || found == NULL ||
+        found->damaged.bytes > 0 || !is_unchanged(shard))
+        return PRESTO_OK;
+    const presto__index_contents contents = {
+        .key = {shard->file_bytes, shard->mtime_ns, shard->compression == PRESTO_FILE_PLAIN},
+        .offsets = (const uint64_t *)(const void *)found->offsets.data,
+        .count = found->record_count,
+    };
+    if (how == PRESTO_KEEP_INDEX_BESIDE && !shard->name_is_taken &&
+        write_beside(shard, &contents, err) == PRESTO_OK)
+        return PRESTO_OK;
+    return write_apart(shard, &contents, err);
+}
