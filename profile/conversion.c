@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The datasets of trials: each is written by presto_convert, as presto-write does, by the clock. */
 #include "../base/clock_internal.h"
-#include "trial_internal.h"
+#include "tails_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,10 +32,8 @@ static bool on_progress(void *user, const presto_progress *progress) {
 }
 
 /* Sizes of the records of a dataset, framing included. */
-static presto_status measure_records(const char *dir, presto__moments *moments_out,
-                                     presto_error *err) {
+static presto_status measure_records(const char *dir, presto__tail *tail, presto_error *err) {
     presto_dataset *dataset = NULL;
-    presto__moments moments = {0};
     presto_shard_options options;
     presto_shard_options_defaults(&options);
     PRESTO_TRY(presto_dataset_open(&dir, 1, &options, &dataset, err));
@@ -50,11 +48,9 @@ static presto_status measure_records(const char *dir, presto__moments *moments_o
         if (status == PRESTO_OK)
             status = presto_shard_offsets(shard, 0, records, &offsets, err);
         for (uint64_t r = 0; status == PRESTO_OK && r < records; r++)
-            presto__moments_add(&moments, (double)(offsets[r + 1] - offsets[r]));
+            presto__tail_add(tail, (double)(offsets[r + 1] - offsets[r]));
     }
     presto_dataset_free(dataset);
-    if (status == PRESTO_OK)
-        *moments_out = moments;
     return status;
 }
 
@@ -109,7 +105,11 @@ presto_status presto__trial_prepare(presto__runner *runner, presto__trial *trial
     PRESTO_TRY(convert(runner, trial, &preparation, err));
     if (trial->preparation_count < runner->options->preparation_runs)
         trial->preparations[trial->preparation_count++] = preparation;
-    if (trial->record_bytes.count == 0)
-        PRESTO_TRY(measure_records(trial->dir, &trial->record_bytes, err));
+    if (trial->record_bytes.count > 0)
+        return PRESTO_OK;
+    presto__tail tail = {.held = 0};
+    PRESTO_TRY(measure_records(trial->dir, &tail, err));
+    trial->record_bytes = tail.moments;
+    trial->record_half = presto__tail_half(&tail);
     return PRESTO_OK;
 }

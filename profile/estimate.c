@@ -12,11 +12,14 @@
 #include <string.h>
 
 void presto__moments_add(presto__moments *moments, double value) {
-    /* Welford 1962: no cancellation however large the mean. */
-    moments->count++;
-    double before = value - moments->mean;
-    moments->mean += before / (double)moments->count;
-    moments->squares += before * (value - moments->mean);
+    /* Welford 1962, and Terriberry for the cubes: no cancellation however large the mean. */
+    double others = (double)moments->count++;
+    double off = value - moments->mean;
+    double step = off / (double)moments->count;
+    double square = off * step * others;
+    moments->mean += step;
+    moments->cubes += square * step * (others - 1) - 3 * step * moments->squares;
+    moments->squares += square;
 }
 
 double presto__moments_variance(const presto__moments *moments) {

@@ -154,6 +154,8 @@ presto_status presto__journal_add_preparation(presto__journal *journal, size_t i
     put(&failed, object, "records", count_value(trial->record_bytes.count));
     put(&failed, object, "record_bytes_mean", number_value(trial->record_bytes.mean));
     put(&failed, object, "record_bytes_squares", number_value(trial->record_bytes.squares));
+    put(&failed, object, "record_bytes_cubes", number_value(fmax(trial->record_bytes.cubes, 0)));
+    put(&failed, object, "record_half", count_value(trial->record_half));
     return write_line(journal, object, failed, err);
 }
 
@@ -296,6 +298,7 @@ static presto_status read_preparation(const reader *in, const json_t *object,
         {{"error_s_per_sample", 0, true}, &made.error_s_per_sample},
         {{"record_bytes_mean", 0, false}, &trial->record_bytes.mean},
         {{"record_bytes_squares", 0, false}, &trial->record_bytes.squares},
+        {{"record_bytes_cubes", 0, false}, &trial->record_bytes.cubes},
     };
     if (trial->result.strategy.codec == NULL ||
         trial->preparation_count >= in->request->preparation_runs)
@@ -306,6 +309,7 @@ static presto_status read_preparation(const reader *in, const json_t *object,
     PRESTO_TRY(read_count(in, object, "stored_bytes", &trial->result.stored_bytes));
     PRESTO_TRY(read_count(in, object, "raw_bytes", &trial->result.raw_bytes));
     PRESTO_TRY(read_count(in, object, "records", &trial->record_bytes.count));
+    PRESTO_TRY(read_count(in, object, "record_half", &trial->record_half));
     trial->preparations[trial->preparation_count++] = made;
     return PRESTO_OK;
 }

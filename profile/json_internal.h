@@ -50,6 +50,9 @@ static inline json_t *text_value(const char *text) {
 
 /** How sure the recommendation is. */
 json_t *presto__confidence_value(json_builder *builder, const presto_sweep *sweep);
+/** How the sizes of a strategy's records are distributed; null if it stores none. */
+json_t *presto__records_value(json_builder *builder, const presto_sweep *sweep,
+                              const presto__trial *trial);
 /** What would change it. */
 json_t *presto__what_ifs_value(json_builder *builder, const presto_sweep *sweep);
 

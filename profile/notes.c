@@ -122,6 +122,36 @@ static presto_status note_cache_too_small(presto_sweep *sweep, presto_error *err
         presto_format_bytes((double)sweep->facts.memory_bytes, memory));
 }
 
+/* "storage by up to 35 %": of the limits that the skewness gives, the farther one. */
+static double farthest_part(const presto__moments *sample, uint64_t population) {
+    double least, most, total = sample->mean * (double)population;
+    presto__skewed_interval(sample, population, &least, &most);
+    return fmax(most - total, total - least) / fmax(total, 1);
+}
+
+static presto_status note_tails(presto_sweep *sweep, presto_error *err) {
+    const presto__trial *best = &sweep->trials[sweep->best];
+    uint64_t all = sweep->facts.source_samples, files_half = presto__tail_half(&sweep->files);
+    bool is_stored = best->result.strategy.codec != NULL;
+    bool files = presto__is_heavy(&sweep->files.moments, files_half);
+    if (sweep->facts.samples >= all ||
+        (!files && !(is_stored && presto__is_heavy(&best->record_bytes, best->record_half))))
+        return PRESTO_OK;
+    const presto__moments *of = files ? &sweep->files.moments : &best->record_bytes;
+    uint64_t half = files ? files_half : best->record_half;
+    char text[160] = "";
+    if (half > 0)
+        snprintf(text, sizeof text, "%ju of %ju %s make up half of the bytes", (uintmax_t)half,
+                 (uintmax_t)of->count, files ? "files" : "records");
+    else
+        snprintf(text, sizeof text, "the sizes of %s vary widely", files ? "files" : "records");
+    double part = farthest_part(is_stored ? &best->record_bytes : of, all);
+    return presto__add_note(sweep, err,
+                            "%s: totals depend on how many such the sample caught, and may be off "
+                            "by %.0f %% and more; a larger --samples makes them surer",
+                            text, 100 * part);
+}
+
 static presto_status note_stop(presto_sweep *sweep, presto_error *err) {
     size_t measured = 0;
     for (size_t i = 0; i < sweep->trial_count; i++)
@@ -143,6 +173,7 @@ presto_status presto__write_notes(presto_sweep *sweep, presto_error *err) {
                                     presto_format_things(facts->source_samples, "sample", all)));
     if (sweep->is_stopped)
         PRESTO_TRY(note_stop(sweep, err));
+    PRESTO_TRY(note_tails(sweep, err));
     bool plays = presto_storage_is_set(&sweep->storage);
     PRESTO_TRY(plays ? note_storage(sweep, err) : note_warm_cold_epochs(sweep, err));
     PRESTO_TRY(note_busy_machine(sweep, err));

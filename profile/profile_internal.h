@@ -13,6 +13,7 @@
 #include "choice_internal.h"
 #include "journal_internal.h"
 #include "measure_internal.h"
+#include "tails_internal.h"
 #include "trial_internal.h"
 
 /* ---- text.c: words and quoting ---- */
@@ -90,6 +91,7 @@ struct presto_sweep {
     presto__model *model;     /* NULL: all is measured */
     presto_sweep_facts facts;
     bool is_spread;      /* the sample was taken from all over the source */
+    presto__tail files;  /* sizes of the files that were measured, where a sample is a file */
     char *pipeline;      /* as the user named it */
     char *pipeline_name; /* as it calls itself */
     char *pipeline_json;

@@ -7,6 +7,10 @@
 #include "sure_internal.h"
 
 #include <math.h>
+#include <stdio.h>
+
+/* Errors below so many percent are not told. */
+#define LEAST_ERROR 0.5
 
 static const presto_strategy_result *result_at(const presto_sweep *sweep, size_t i) {
     return &sweep->trials[i].result;
@@ -153,11 +157,18 @@ static presto_status describe_stored(const presto_sweep *sweep, presto_buffer *t
                                 presto_format_number(result->cold.samples_per_s.median, rate)));
     PRESTO_TRY(add_comparison(sweep, text, err));
     double source_bytes = fmax((double)sweep->facts.source_bytes, 1);
-    PRESTO_TRY(
-        presto__text_add(text, err, ", for %s stored (%s times the source) and %s of preparation",
-                         presto_format_bytes(result->total_stored_bytes, stored),
-                         presto_format_number(result->total_stored_bytes / source_bytes, factor),
-                         presto_format_seconds(result->total_preparation_s, time)));
+    char stored_error[40] = "", time_error[40] = "";
+    double stored_part = 100 * result->total_stored_error_bytes / result->total_stored_bytes;
+    double time_part = 100 * result->total_preparation_error_s / result->total_preparation_s;
+    if (stored_part >= LEAST_ERROR)
+        snprintf(stored_error, sizeof stored_error, "+-%.0f %%, ", stored_part);
+    if (time_part >= LEAST_ERROR)
+        snprintf(time_error, sizeof time_error, " (+-%.0f %%)", time_part);
+    PRESTO_TRY(presto__text_add(
+        text, err, ", for %s stored (%s%s times the source) and %s of preparation%s",
+        presto_format_bytes(result->total_stored_bytes, stored), stored_error,
+        presto_format_number(result->total_stored_bytes / source_bytes, factor),
+        presto_format_seconds(result->total_preparation_s, time), time_error));
     size_t raw = find_unprocessed(sweep);
     if (raw != SIZE_MAX)
         PRESTO_TRY(add_saving(best, &sweep->trials[raw], text, err));

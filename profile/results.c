@@ -303,7 +303,8 @@ static void put_prediction(json_builder *builder, json_t *object,
     put(builder, object, "elsewhere", json_boolean(said->is_elsewhere));
 }
 
-static json_t *trial_value(json_builder *builder, const presto__trial *trial) {
+static json_t *trial_value(json_builder *builder, const presto_sweep *sweep,
+                           const presto__trial *trial) {
     const presto_strategy_result *result = &trial->result;
     json_t *object = json_object();
     put_strategy(builder, object, &result->strategy);
@@ -316,6 +317,7 @@ static json_t *trial_value(json_builder *builder, const presto__trial *trial) {
     put(builder, object, "score", number(result->score));
     put(builder, object, "equal", json_boolean(result->is_equal));
     put_columns(builder, object, result_columns, COUNT_OF(result_columns), result);
+    put(builder, object, "records", presto__records_value(builder, sweep, trial));
     put(builder, object, "preparation_runs", preparations_value(builder, trial));
     put(builder, object, "cold",
         epochs_value(builder, &result->cold, trial->cold, trial->cold_count));
@@ -396,6 +398,8 @@ static json_t *source_value(json_builder *builder, const presto_sweep *sweep) {
     put(builder, object, "bytes", whole(sweep->facts.source_bytes));
     put(builder, object, "measured_samples", whole(sweep->facts.samples));
     put(builder, object, "measured_bytes", whole(sweep->facts.sample_bytes));
+    uint64_t half = presto__tail_half(&sweep->files);
+    put(builder, object, "measured_half_in", half > 0 ? whole(half) : json_null());
     return object;
 }
 
@@ -432,7 +436,7 @@ static json_t *sweep_value(json_builder *builder, const presto_sweep *sweep) {
     put(builder, object, "notes", texts_value(builder, sweep->notes, sweep->note_count));
     json_t *results = json_array();
     for (size_t i = 0; i < sweep->trial_count; i++)
-        append(builder, results, trial_value(builder, &sweep->trials[i]));
+        append(builder, results, trial_value(builder, sweep, &sweep->trials[i]));
     put(builder, object, "results", results);
     put(builder, object, "model", sweep->model != NULL ? presto__model_json(sweep) : json_null());
     return object;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of results.json that say how sure the recommendation is, and what would change it. */
+/* The parts of results.json that say how sure it is what it says, and what would change it. */
 #include "json_internal.h"
 
 static json_t *laps_value(json_builder *builder, const presto__trial *trial) {
@@ -65,4 +65,20 @@ json_t *presto__what_ifs_value(json_builder *builder, const presto_sweep *sweep)
         append(builder, array, object);
     }
     return array;
+}
+
+json_t *presto__records_value(json_builder *builder, const presto_sweep *sweep,
+                              const presto__trial *trial) {
+    double least, most;
+    if (trial->record_bytes.count == 0)
+        return json_null();
+    presto__skewed_interval(&trial->record_bytes, sweep->facts.source_samples, &least, &most);
+    json_t *object = json_object();
+    put(builder, object, "count", whole(trial->record_bytes.count));
+    put(builder, object, "half_in",
+        trial->record_half > 0 ? whole(trial->record_half) : json_null());
+    put(builder, object, "skewness", number(presto__skewness(&trial->record_bytes)));
+    put(builder, object, "total_bytes_min", number(least));
+    put(builder, object, "total_bytes_max", number(most));
+    return object;
 }

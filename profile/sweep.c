@@ -302,6 +302,8 @@ static void keep_facts(presto_sweep *sweep, const presto__runner *runner) {
     sweep->facts.source_bytes = runner->source_bytes;
     sweep->facts.batch_samples = runner->batch_samples;
     sweep->is_spread = runner->sample_paths != NULL && presto__sample_can_spread(runner->pipeline);
+    if (sweep->is_spread)
+        presto__tail_of_files(runner->paths, runner->path_count, &sweep->files);
 }
 
 static presto_status run(presto_sweep *sweep, const char *const *paths, size_t path_count,

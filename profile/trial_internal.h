@@ -65,6 +65,7 @@ typedef struct presto__moments {
     uint64_t count;
     double mean;
     double squares; /* sum of the squared distances from the mean */
+    double cubes;   /* and of the cubed ones */
 } presto__moments;
 
 void presto__moments_add(presto__moments *moments, double value);
@@ -177,6 +178,7 @@ typedef struct presto__trial {
     presto__epochs *cold, *cached;
     size_t cold_count, cached_count;
     presto__moments record_bytes; /* of the stored records with their framing */
+    uint64_t record_half;         /* so many of the largest make up half of them; 0: many */
     presto__lap *laps;            /* by round */
     size_t lap_count;
     double rate_added; /* what other weights than that of throughput are worth (judge.c) */
