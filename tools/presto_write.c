@@ -14,9 +14,8 @@
 #include <presto/stream.h>
 #include <presto/sweep.h>
 
-#include "cli.h"
-#include "error_report.h"
 #include "record_options.h"
+#include "write.h"
 
 enum {
     OPT_FILE_COMPRESSION = CLI_LONG,
@@ -106,17 +105,6 @@ static const cli_program self = {
     "Example: presto-write -p cv -u resized -c zstd:3 -o photos-resized photos",
 };
 
-typedef struct write_job {
-    presto_convert_options convert;
-    const char *pipeline_name, *output, *strategy_file, *error_file;
-    error_report errors;
-    json_t *notes; /* of the source, for --json */
-    presto_strategy_file strategy;
-    cli_settings settings;
-    bool quiet, json, explain, tensorflow_readable;
-    bool has_threads, has_shards, has_seed;
-} write_job;
-
 static presto_file_compression parse_file_compression(const char *text) {
     static const char *const names[] = {"none", "gzip", "zlib", NULL};
     static const presto_file_compression values[] = {PRESTO_FILE_PLAIN, PRESTO_FILE_GZIP,
@@ -133,6 +121,21 @@ static void parse_setting(write_job *w, int id, const char *text) {
         cli_add_plugin(&w->settings, text);
     else if (id == OPT_ALLOW)
         w->settings.allows_code = true;
+}
+
+/* Which samples of the input. */
+static void parse_input_option(write_job *w, int id, const char *text) {
+    presto_convert_options *o = &w->convert;
+    if (id == OPT_INDEX)
+        o->keep_index = cli_parse_index(text, &o->index_dir);
+    else if (id == OPT_SPLIT)
+        o->partition.ratio = text;
+    else if (id == OPT_PART)
+        o->partition.part = text;
+    else if (id == OPT_SPLIT_SEED)
+        o->partition.seed = cli_number("--split-seed", text, 0, UINT64_MAX);
+    else if (id == OPT_LIMIT)
+        o->limit_samples = cli_number("--limit", text, 1, UINT64_MAX);
 }
 
 static void parse_option(write_job *w, int id, const char *text) {
@@ -157,21 +160,6 @@ static void parse_option(write_job *w, int id, const char *text) {
         break;
     case OPT_STRATEGY:
         w->strategy_file = text;
-        break;
-    case OPT_INDEX:
-        o->keep_index = cli_parse_index(text, &o->index_dir);
-        break;
-    case OPT_SPLIT:
-        o->partition.ratio = text;
-        break;
-    case OPT_PART:
-        o->partition.part = text;
-        break;
-    case OPT_SPLIT_SEED:
-        o->partition.seed = cli_number("--split-seed", text, 0, UINT64_MAX);
-        break;
-    case OPT_LIMIT:
-        o->limit_samples = cli_number("--limit", text, 1, UINT64_MAX);
         break;
     case 'o':
         w->output = cli_path("--output", text);
@@ -260,6 +248,7 @@ static void parse_command_line(write_job *w, int argc, char **argv) {
     w->convert.codec = NULL;
     for (int id; (id = cli_next(argc, argv, &text)) != -1;) {
         parse_setting(w, id, text);
+        parse_input_option(w, id, text);
         parse_option(w, id, text);
     }
     cli_check_operands(argc, argv, 0, INT32_MAX, "SOURCE");
@@ -293,87 +282,6 @@ static const char *last_storable(const presto_pipeline *pipeline) {
     while (r > 0 && !presto_pipeline_representation_storable(pipeline, r))
         r--;
     return presto_pipeline_representation_name(pipeline, r);
-}
-
-/* ---- --explain ---- */
-
-/* Names of the steps from `first` on, before `end`. */
-static json_t *steps_json(const presto_pipeline *pipeline, size_t first, size_t end) {
-    json_t *steps = json_array();
-    for (size_t i = first; i < end; i++)
-        cli_json_append(steps, json_string(presto_pipeline_step_type(pipeline, i)->name));
-    return steps;
-}
-
-static int explain_json(const write_job *w, const presto_stream *stream) {
-    const presto_convert_options *o = &w->convert;
-    const presto_pipeline *pipeline = stream->pipeline;
-    size_t split = presto_pipeline_representation_find(pipeline, o->split);
-    size_t done = presto_pipeline_representation_steps(pipeline, split);
-    const cli_count counts[] = {
-        {"samples", presto_source_count(stream->source)},
-        {"source_bytes", presto_source_bytes(stream->source)},
-        {"threads", o->threads},
-        {o->shard_bytes > 0 ? "shard_bytes" : "shards",
-         o->shard_bytes > 0 ? o->shard_bytes : o->shards},
-    };
-    json_t *object = cli_json_new();
-    cli_json_set(object, "pipeline", cli_json_text(presto_pipeline_name(pipeline)));
-    cli_json_set(object, "split", cli_json_text(o->split));
-    cli_json_set(object, "codec", cli_json_text(o->codec));
-    cli_json_set(object, "file_compression",
-                 json_string(presto_file_compression_name(o->file_compression)));
-    cli_json_set_counts(object, counts, sizeof counts / sizeof counts[0]);
-    cli_json_set(object, "auto_threads", json_boolean(o->auto_threads));
-    cli_json_set(object, "steps_now", steps_json(pipeline, 0, done));
-    cli_json_set(object, "steps_left",
-                 steps_json(pipeline, done, presto_pipeline_step_count(pipeline)));
-    return cli_print_json(object);
-}
-
-static int explain(const write_job *w, const char *const *paths, size_t path_count) {
-    presto_stream_options input;
-    presto_stream stream = {0};
-    presto_error err;
-    char count[PRESTO_TEXT_BYTES], bytes[PRESTO_TEXT_BYTES], shards[2 * PRESTO_TEXT_BYTES];
-    presto_stream_options_defaults(&input);
-    input.pipeline = w->pipeline_name;
-    presto_pipeline_options reading = cli_pipeline_options(&w->settings);
-    input.pipeline_options = &reading;
-    input.to = w->convert.split;
-    input.partition = w->convert.partition;
-    if (presto_stream_open(paths, path_count, &input, &stream, &err) < 0)
-        return cli_error(&err);
-    if (w->json) {
-        int code = explain_json(w, &stream);
-        presto_stream_close(&stream);
-        return code;
-    }
-    printf("source: %s, %s\n",
-           presto_format_things(presto_source_count(stream.source), "sample", count),
-           presto_format_bytes((double)presto_source_bytes(stream.source), bytes));
-    cli_print_notes(stream.source);
-    cli_put("pipeline: %s\n", presto_pipeline_name(stream.pipeline));
-    if (w->convert.shard_bytes > 0)
-        snprintf(shards, sizeof shards, "shards of up to %s",
-                 presto_format_bytes((double)w->convert.shard_bytes, bytes));
-    else
-        presto_format_things(w->convert.shards, "shard", shards);
-    cli_put("store: %s, codec %s, %s, file compression %s\n", w->convert.split, w->convert.codec,
-            shards, presto_file_compression_name(w->convert.file_compression));
-    if (stream.plan != NULL && presto_plan_step_count(stream.plan) > 0)
-        printf("steps now, on %s%s:\n%s", w->convert.auto_threads ? "up to " : "",
-               presto_format_things(w->convert.threads, "thread", count),
-               presto_plan_explain(stream.plan));
-    size_t done = presto_pipeline_representation_steps(
-        stream.pipeline, presto_pipeline_representation_find(stream.pipeline, w->convert.split));
-    size_t steps = presto_pipeline_step_count(stream.pipeline);
-    printf("steps left to presto-load:%s", done == steps ? " none" : "");
-    for (size_t i = done; i < steps; i++)
-        printf("%s %s", i > done ? "," : "", presto_pipeline_step_type(stream.pipeline, i)->name);
-    putchar('\n');
-    presto_stream_close(&stream);
-    return cli_close_stdout(CLI_DONE);
 }
 
 /* ---- the job ---- */
@@ -510,7 +418,8 @@ int main(int argc, char **argv) {
     size_t path_count = (size_t)(argc - optind);
     int code = error_report_open(&w.errors, w.error_file);
     if (code == CLI_DONE) {
-        code = w.explain ? explain(&w, paths, path_count) : run(&w, pipeline, paths, path_count);
+        code =
+            w.explain ? write_explain(&w, paths, path_count) : run(&w, pipeline, paths, path_count);
         code = error_report_close(&w.errors, code);
     }
     presto_pipeline_free(pipeline);

@@ -25,8 +25,9 @@ struct presto__cached {
 struct presto__cache {
     atomic_size_t refs;
     size_t limit_bytes;
-    uint64_t count;     /* of entries */
-    size_t entry_bytes; /* that are counted with each sample: of a table that was not counted before */
+    uint64_t count; /* of entries */
+    size_t
+        entry_bytes; /* that are counted with each sample: of a table that was not counted before */
     atomic_size_t used_bytes;
     atomic_bool is_full;
     _Atomic(presto__cached *) *entries; /* by sample number */

@@ -16,6 +16,7 @@
 
 #include "../../base/checked_internal.h"
 #include "../../base/clock_internal.h"
+#include "../../base/folder_internal.h"
 #include "../../base/memory_internal.h"
 #include "disk_internal.h"
 

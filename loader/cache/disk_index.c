@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "../../base/clock_internal.h"
+#include "../../base/folder_internal.h"
 #include "disk_internal.h"
 
 #define LOOK_NS UINT64_C(1000000000) /* time between looks for other processes' blocks */

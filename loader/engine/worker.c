@@ -16,9 +16,9 @@
 #include "played_internal.h"
 #include "walk_internal.h"
 
-/* In a part of many samples, only one in TIMED_STRIDE is timed. */
-#define TIMED_STRIDE 16
-#define TIMED_ALL_BELOW 64
+/* Of the samples of a part, about so many are timed, or one in MOST_STRIDE of many. */
+#define LEAST_TIMED 8
+#define MOST_STRIDE 16
 
 static bool stops_inline(void *loader) {
     return presto__loader_stops(loader);
@@ -457,7 +457,9 @@ static void run_part(presto__worker *worker, presto__packet *packet, presto__pac
     }
     presto__read_ahead_before(worker, packet, part);
     size_t step = loader->blocking.fetch_samples;
-    uint64_t stride = part->count < TIMED_ALL_BELOW ? 1 : TIMED_STRIDE;
+    uint64_t stride = part->count / LEAST_TIMED + 1;
+    if (stride > MOST_STRIDE)
+        stride = MOST_STRIDE;
     if (worker->disk != NULL)
         presto__disk_epoch(loader->disk, packet->epoch);
     bool goes_on = true;

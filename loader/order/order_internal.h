@@ -10,6 +10,8 @@
 
 #include <presto/mix.h>
 
+#include "../../base/subset_internal.h"
+
 #define PRESTO__PERMUTATION_ROUNDS 8
 
 /** A keyed permutation of [0, count). A plain value. */
@@ -26,26 +28,8 @@ void presto__permutation_init(presto__permutation *permutation, uint64_t count, 
 uint64_t presto__permutation_at(const presto__permutation *permutation, uint64_t i);
 uint64_t presto__permutation_inverse(const presto__permutation *permutation, uint64_t value);
 
-/* ---- a part of the samples ---- */
-
-/** Some of a source's numbers, in rising order. */
-typedef struct presto__subset presto__subset;
-
-/** For numbers below `most`; empty. Takes a bit for each. */
-presto_status presto__subset_new(uint64_t most, presto__subset **subset_out, presto_error *err);
-void presto__subset_free(presto__subset *subset);
-/** Larger than those added before. */
-presto_status presto__subset_add(presto__subset *subset, uint64_t number, presto_error *err);
-uint64_t presto__subset_count(const presto__subset *subset);
-/** Keep only the first `count`. */
-void presto__subset_truncate(presto__subset *subset, uint64_t count);
-/** Ranks in the subset become its numbers. Any thread, once all are added. */
-void presto__subset_numbers(const presto__subset *subset, uint64_t *numbers, size_t count);
-
-/* ---- the order ---- */
-
 typedef struct presto__order_options {
-    uint64_t count; /* samples of the source, or of `subset` */
+    uint64_t count;               /* samples of the source, or of `subset` */
     const presto__subset *subset; /* the only ones that come; NULL: all. Borrowed; not for a mix */
     uint64_t seed;
     presto_shuffle_kind shuffle;

@@ -65,8 +65,9 @@ static presto_status find_part(const char *name, size_t count, size_t *part_out,
         return PRESTO_OK;
     }
     return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                       "%s%.64s%s is none of the %zu parts: say %s1 to %zu", name == NULL ? "" : "'",
-                       name == NULL ? "nothing" : name, name == NULL ? "" : "'", count,
+                       "%s%.64s%s is none of the %zu parts: say %s1 to %zu",
+                       name == NULL ? "" : "'", name == NULL ? "nothing" : name,
+                       name == NULL ? "" : "'", count,
                        count == 2   ? "train, eval, or "
                        : count == 3 ? "train, validation, test, or "
                                     : "",
@@ -107,8 +108,8 @@ static presto_status tell(presto_source *source, const presto_partition *partiti
                           presto_error *err) {
     char text[256];
     snprintf(text, sizeof text, "%s of %s, seed %" PRIu64 ": %" PRIu64 " of %" PRIu64 " samples",
-             partition->part, partition->ratio, partition->seed,
-             presto_source_count(source), presto__source_all(source));
+             partition->part, partition->ratio, partition->seed, presto_source_count(source),
+             presto__source_all(source));
     return presto__source_note(source, text, err);
 }
 
@@ -134,8 +135,8 @@ presto_status presto_source_choose(presto_source *source, const presto_partition
                            "no sample is in part %zu of %s, of %" PRIu64 " samples in all",
                            part + 1, partition->ratio, presto__source_all(source));
     const uint64_t facts[] = {part, partition->seed, presto__subset_count(source->subset)};
-    source->subset_digest = presto__fnv_add(presto__fnv_add(PRESTO__FNV_START, partition->ratio,
-                                                            strlen(partition->ratio)),
-                                            facts, sizeof facts);
+    source->subset_digest = presto__fnv_add(
+        presto__fnv_add(PRESTO__FNV_START, partition->ratio, strlen(partition->ratio)), facts,
+        sizeof facts);
     return tell(source, partition, err);
 }

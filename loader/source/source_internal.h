@@ -12,7 +12,7 @@
 #include <presto/loader.h>
 
 #include "../../base/digest_internal.h"
-#include "../order/order_internal.h"
+#include "../../base/subset_internal.h"
 
 /** The blocks that were read: an array of record blocks, reused by each fetch. Zero-initialise. */
 typedef struct presto__blocks {

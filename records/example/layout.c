@@ -426,25 +426,33 @@ static presto_status make_sample(const presto_example_values *values, presto_are
 /* So few features are parsed faster than compared. */
 enum { FEW = 2 };
 
-/* PRESTO_END: presto_example_parse must look. */
-static presto_status parse_alike(presto_example_layout *layout, presto_span in, presto_arena *arena,
-                                 presto_sample *sample_out, presto_error *err) {
+static presto_status parse_and_learn(presto_example_layout *layout, presto_span in,
+                                     presto_arena *arena, presto_sample *sample_out,
+                                     presto_error *err) {
+    PRESTO_TRY(presto_example_parse(in, &layout->specs, arena, sample_out, err));
+    if (layout->count == 0 || sample_out->feature_count > FEW)
+        presto__layout_learn(layout, in);
+    return PRESTO_OK;
+}
+
+/* Out of line: records of few features do not pay for it. */
+static __attribute__((noinline)) presto_status parse_many(presto_example_layout *layout,
+                                                          presto_span in, presto_arena *arena,
+                                                          presto_sample *sample_out,
+                                                          presto_error *err) {
     presto_example_values values;
-    if (!presto_example_layout_match(layout, in, &values))
-        return PRESTO_END;
-    return make_sample(&values, arena, sample_out, err);
+    if (layout->count > FEW && presto_example_layout_match(layout, in, &values)) {
+        presto_status status = make_sample(&values, arena, sample_out, err);
+        if (status != PRESTO_END)
+            return status;
+    }
+    return parse_and_learn(layout, in, arena, sample_out, err);
 }
 
 presto_status presto_example_layout_parse(presto_example_layout *layout, presto_span in,
                                           presto_arena *arena, presto_sample *sample_out,
                                           presto_error *err) {
-    if (layout->count > FEW) {
-        presto_status status = parse_alike(layout, in, arena, sample_out, err);
-        if (status != PRESTO_END)
-            return status;
-    }
-    PRESTO_TRY(presto_example_parse(in, &layout->specs, arena, sample_out, err));
-    if (layout->count == 0 || sample_out->feature_count > FEW)
-        presto__layout_learn(layout, in);
-    return PRESTO_OK;
+    if (layout->count - 1 >= FEW)
+        return parse_many(layout, in, arena, sample_out, err);
+    return parse_and_learn(layout, in, arena, sample_out, err);
 }

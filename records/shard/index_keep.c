@@ -83,8 +83,8 @@ static presto_status check_owner(const char *path, presto_error *err) {
         return presto__fail_open(err, errno, path);
     if (S_ISREG(info.st_mode) && info.st_uid == geteuid())
         return PRESTO_OK;
-    presto_status status = presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
-                                       "somebody else has written it");
+    presto_status status =
+        presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET, "somebody else has written it");
     presto_error_set_file(err, path);
     return status;
 }

@@ -14,12 +14,13 @@ static const uint64_t *offsets_of(const presto__found *found) {
     return (const uint64_t *)(const void *)found->offsets.data;
 }
 
-/* One warning a shard; without memory for it, none. `format` has one %s. */
-static void warn(presto_shard *shard, const char *format, const presto_error *why) {
+/* One warning a shard; without memory for it, none. */
+static void warn(presto_shard *shard, const char *what, const presto_error *why,
+                 const char *advice) {
     presto_error *warning = malloc(sizeof *warning);
     if (warning == NULL)
         return;
-    presto_error_set(warning, why->status, PRESTO_NO_OFFSET, format, why->message);
+    presto_error_set(warning, why->status, PRESTO_NO_OFFSET, "%s: %s%s", what, why->message, advice);
     presto_error_set_file(warning, why->file[0] == '\0' ? shard->path : why->file);
     presto_error *before = NULL;
     if (!atomic_compare_exchange_strong(&shard->warning, &before, warning))
@@ -29,17 +30,15 @@ static void warn(presto_shard *shard, const char *format, const presto_error *wh
 }
 
 static void keep_warning(presto_shard *shard, const presto_error *why) {
-    warn(shard,
-         "bad index, not used: %s; the records are found by their headers "
-         "(\"presto-inspect index\" writes a new one)",
-         why);
+    warn(shard, "bad index, not used", why,
+         "; the records are found by their headers (\"presto-inspect index\" writes a new one)");
 }
 
 /* With index_lock held, or before the shard is shared. */
 static void keep_index(presto_shard *shard) {
     presto_error why;
     if (presto__shard_keep_index(shard, &why) < 0)
-        warn(shard, "the index is not kept: %s", &why);
+        warn(shard, "the index is not kept", &why, "");
 }
 
 bool presto__shard_take_warning(presto_shard *shard, presto_error *warning_out) {
@@ -90,6 +89,7 @@ static presto_status replace_index(presto_shard *shard, const presto_error *why,
     if (status >= 0) {
         keep_warning(shard, why);
         atomic_store_explicit(&shard->found, found, memory_order_release);
+        keep_index(shard);
         return PRESTO_OK;
     }
     presto__found_free(found);

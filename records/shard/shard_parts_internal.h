@@ -49,7 +49,7 @@ struct presto_shard {
     pthread_mutex_t index_lock;
     atomic_bool indexed;                 /* all up to record_count is set and does not change */
     bool index_is_unfit;                 /* the index file was looked at; guarded by index_lock */
-    bool name_is_taken; /* <file>.index is something else; guarded by index_lock */
+    bool name_is_taken;                  /* <file>.index is something else; guarded by index_lock */
     bool from_file;                      /* there was a fitting index file */
     uint64_t record_count;               /* damaged ranges included */
     presto__index index;                 /* its blocks are loaded under index_lock */

@@ -27,6 +27,10 @@ def table_of(program):
         yield "storage", None, True
     if "CLI_RECORD_OPTIONS" in table:
         yield from [("from", None, True), ("feature", None, True)]
+    if "CLI_INDEX_OPTION" in table:
+        yield "index", None, True
+    if "CLI_PARTITION_OPTIONS" in table:
+        yield from [("split", None, True), ("part", None, True), ("split-seed", None, True)]
     yield from [("quiet", "q", True), ("json", None, True), ("help", "h", True), ("version", "V", True)]
 
 

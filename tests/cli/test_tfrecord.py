@@ -48,6 +48,43 @@ class Tfrecord(Case):
         cls.yaml = cls.folder / "mine.yaml"
         cls.yaml.write_text(YAML % "")
 
+    def test_the_first_pass_begins_at_once(self):
+        """Without an index nothing is counted first: what comes is what comes with one."""
+        alone = self.new("alone")
+        alone.mkdir()
+        for path in self.theirs.iterdir():
+            (alone / path.name).write_bytes(path.read_bytes())
+        load = ("-q", "-p", self.pipeline, *FROM, "-e", "2")
+        caches = ([], ["--cache", "memory:100MiB"], ["--cache", "memory:50KiB"])
+        orders = [["--format", "npy", "-b", "3", "-j", j, *cache] for j in ("0", "1", "4") for cache in caches]
+        orders += [["-j", "2", "--skip", "11"], ["--to", "decoded", "--limit", "5"]]
+        walked = [self.load(*load, *order, alone) for order in orders]
+        state = self.new("state")
+        self.load(*load, "-j", "0", "-b", "1", "--limit", "1", "--state", state, alone)
+        self.assertIsNone(json.loads(state.read_text())["samples"])
+        self.assertEqual(run("presto-inspect", "index", alone).returncode, 0)
+        self.assertEqual([self.load(*load, *order, alone) for order in orders], walked)
+        state = self.new("state")
+        self.load(*load, "-j", "0", "-b", "1", "--limit", "1", "--state", state, alone)
+        self.assertEqual(json.loads(state.read_text())["samples"], len(self.files))
+
+    def test_damage_at_the_beginning_is_passed_over(self):
+        """What the records hold is found out from whole ones; a damaged one is told where it stands."""
+        for damage in ("header", "payload", "whole file"):
+            alone = self.new("alone")
+            alone.mkdir()
+            for path in sorted(self.theirs.iterdir()):
+                content = bytearray(path.read_bytes())
+                if path.name.startswith("train-00000"):
+                    for at in {"header": (9,), "payload": (len(self.records[0]) - 2,), "whole file": range(9, len(content), 97)}[damage]:
+                        content[at] ^= 1
+                (alone / path.name).write_bytes(content)
+            load = ("-p", self.pipeline, "--from", "concatenated", "--feature", "image/encoded")
+            done = run("presto-load", "-q", *load, alone)
+            self.assert_fails(done, 3, "train-00000", "record 0")
+            done = run("presto-load", "-q", *load, "--on-error", "skip", alone)
+            self.assertEqual((done.returncode, len(frames(done.stdout))), (0, 8 if damage == "whole file" else 15), done.stderr)
+
     def examples(self, *arguments):
         return [example(payload) for payload in frames(self.load("-q", *arguments))]
 

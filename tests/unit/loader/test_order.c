@@ -50,6 +50,60 @@ START_TEST(every_sample_comes_exactly_once_an_epoch_in_every_shuffle) {
 }
 END_TEST
 
+/* Bits as in a split: few, many, in runs. */
+static presto__subset *make_subset(uint64_t most, uint64_t seed, uint64_t *numbers,
+                                   uint64_t *count_out) {
+    presto__subset *subset;
+    presto_error err;
+    presto_rng rng;
+    presto_rng_init(&rng, &(presto_rng_key){.seed = seed});
+    uint64_t one_in = 1 + presto_rng_below(&rng, 40), run = 0;
+    *count_out = 0;
+    ck_assert_ok(presto__subset_new(most, &subset, &err), &err);
+    for (uint64_t i = 0; i < most; i++) {
+        if (run == 0 && presto_rng_below(&rng, one_in) == 0)
+            run = 1 + presto_rng_below(&rng, 200);
+        if (run == 0)
+            continue;
+        run--;
+        ck_assert_ok(presto__subset_add(subset, i, &err), &err);
+        numbers[(*count_out)++] = i;
+    }
+    ck_assert_uint_eq(presto__subset_count(subset), *count_out);
+    return subset;
+}
+
+START_TEST(a_subset_comes_in_the_order_of_as_many_samples) {
+    static uint64_t members[20000];
+    for (uint64_t round = 0; round < 60; round++) {
+        uint64_t seed = presto_check_seed() + round, count, got, wanted;
+        presto__subset *subset = make_subset(1 + round * round * 5, seed, members, &count);
+        for (size_t k = 0; k < KINDS && count > 0; k++)
+            for (uint64_t rank = 0; rank < 3; rank += 2) {
+                presto__order_options options = {.count = count,
+                                                 .seed = seed,
+                                                 .shuffle = kinds[k],
+                                                 .window = 37,
+                                                 .rank = rank,
+                                                 .world = rank + 1};
+                uint64_t *ranks = numbers_of(&options, 2, 100, &wanted);
+                options.subset = subset;
+                uint64_t *numbers = numbers_of(&options, 2, 33, &got);
+                ck_assert_uint_eq(got, wanted);
+                for (uint64_t i = 0; i < got; i++)
+                    ck_assert_uint_eq(numbers[i], members[ranks[i]]);
+                free(ranks);
+                free(numbers);
+            }
+        presto__subset_truncate(subset, count + 1);
+        ck_assert_uint_eq(presto__subset_count(subset), count);
+        presto__subset_truncate(subset, count / 2);
+        ck_assert_uint_eq(presto__subset_count(subset), count / 2);
+        presto__subset_free(subset);
+    }
+}
+END_TEST
+
 START_TEST(the_order_does_not_depend_on_how_it_is_cut_into_blocks) {
     for (size_t k = 0; k < KINDS; k++) {
         presto__order_options options = {
@@ -139,6 +193,7 @@ END_TEST
 int main(void) {
     const TTest *const tests[] = {
         every_sample_comes_exactly_once_an_epoch_in_every_shuffle,
+        a_subset_comes_in_the_order_of_as_many_samples,
         the_order_does_not_depend_on_how_it_is_cut_into_blocks,
         epochs_and_seeds_differ_and_repeat,
         ranks_deal_out_the_same_global_order_for_any_world,

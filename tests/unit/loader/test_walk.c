@@ -146,6 +146,12 @@ static presto_status open_files(const files *set, bool tolerate, bool count_late
     presto_shard_options_defaults(&options);
     options.tolerate = tolerate;
     options.count_later = count_later;
+    char kept[320];
+    snprintf(kept, sizeof kept, "%s/kept", set->dir);
+    if (count_later && pick(0, 2) == 0) {
+        options.keep_index = PRESTO_KEEP_INDEX_APART;
+        options.index_dir = kept;
+    }
     *out = (opened_files){0};
     PRESTO_TRY(presto_dataset_open(set->list, set->count, &options, &out->dataset, err));
     return presto_source_open_records(out->dataset, &out->source, err);
@@ -201,6 +207,8 @@ static presto_loader_options random_options(bool tolerate) {
         options.range.skip_samples = pick(0, 400);
     if (tolerate)
         options.errors.policy = PRESTO_ON_ERROR_SKIP;
+    if (options.output == PRESTO_OUTPUT_BATCHES && pick(0, 1) == 0)
+        options.cache.bytes = (size_t)pick(1 << 14, 1 << pick(14, 23));
     return options;
 }
 
@@ -307,6 +315,7 @@ START_TEST(a_chain_of_stops_gives_the_stream_of_one_run) {
         presto_buffer state = {0};
         presto_loader_options options = random_options(false);
         options.range.limit_samples = options.range.skip_samples = 0;
+        options.cache.bytes = 0;
         options.range.drop_last = false;
         options.output = PRESTO_OUTPUT_RECORDS;
         got.count = wanted.count = got.skipped_count = wanted.skipped_count = 0;

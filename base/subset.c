@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Some of the numbers of a source, by rank: a bit for each number, and the place of every
+ * Some numbers, by rank: a bit for each number, and the place of every
  * MARK_EVERY-th that is in. A number is found from the mark before it, over a few words.
  */
 #include <stdlib.h>
 
-#include "../../base/checked_internal.h"
-#include "order_internal.h"
+#include "checked_internal.h"
+#include "subset_internal.h"
 
 #define MARK_BITS 9 /* every 512th */
 
@@ -27,7 +27,7 @@ presto_status presto__subset_new(uint64_t most, presto__subset **subset_out, pre
     subset->words = presto__zeroed_array(subset->word_count, 0, sizeof *subset->words);
     if (subset->words == NULL) {
         free(subset);
-        return presto_fail_memory(err, subset->word_count * sizeof *subset->words);
+        return presto_fail_memory(err, most / 8);
     }
     *subset_out = subset;
     return PRESTO_OK;
