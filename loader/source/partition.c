@@ -116,7 +116,7 @@ static presto_status tell(presto_source *source, const presto_partition *partiti
 presto_status presto_source_choose(presto_source *source, const presto_partition *partition,
                                    presto_error *err) {
     ratio shares;
-    size_t part;
+    size_t part = 0;
     if (partition->ratio == NULL && partition->part == NULL)
         return PRESTO_OK;
     if (partition->ratio == NULL)

@@ -20,7 +20,8 @@ static void warn(presto_shard *shard, const char *what, const presto_error *why,
     presto_error *warning = malloc(sizeof *warning);
     if (warning == NULL)
         return;
-    presto_error_set(warning, why->status, PRESTO_NO_OFFSET, "%s: %s%s", what, why->message, advice);
+    presto_error_set(warning, why->status, PRESTO_NO_OFFSET, "%s: %s%s", what, why->message,
+                     advice);
     presto_error_set_file(warning, why->file[0] == '\0' ? shard->path : why->file);
     presto_error *before = NULL;
     if (!atomic_compare_exchange_strong(&shard->warning, &before, warning))
