@@ -1,0 +1,241 @@
+/* The head of the report: what to do, why, how sure that is, and what else there is. */
+
+/* The steps before and after the stored representation. */
+function stepsAround(split) {
+  const steps = sweep.pipeline.steps || [];
+  const last = steps.findIndex(s => s.yields === split);
+  const names = list => list.map(s => s.step).join(", ");
+  return { once: names(steps.slice(0, last + 1)), always: names(steps.slice(last + 1)) };
+}
+
+/* What stands before the advice, if it is not what was asked for. */
+function reservation() {
+  const limits = sweep.recommendation.limits;
+  if (limits === "misses target") return `None reaches ${number(target)} samples/s. The nearest: `;
+  return limits === "exceeds limits" ? "None keeps the limits. Without them: " : "";
+}
+
+function headline() {
+  const reading = best.threads === 0 ? "without threads" : `with ${threadsOf(best)}`;
+  const codec = best.codec === "none" ? "uncompressed" : `compressed with ${best.codec}`;
+  const advice = isStored(best) ? `Store the samples as \u201c${best.split}\u201d, ${codec}; read them ${reading}.`
+    : `Store nothing: read the files as they are, ${reading}.`;
+  const before = reservation();
+  return before ? before + advice[0].toLowerCase() + advice.slice(1) : advice;
+}
+
+function fillWay() {
+  const { once, always } = stepsAround(best.split);
+  const box = (title, text, kind) => {
+    const item = make("li", undefined, kind);
+    item.append(make("b", title), make("span", text));
+    find("way").append(item);
+  };
+  if (isStored(best)) {
+    box("Once", once || "nothing is computed");
+    box("Stored", `${best.split}, ${codecOf(best)}, in ${best.shards} file${plural(best.shards)}`, "stored");
+  } else {
+    box("Once", "nothing");
+    box("Stored", "the source's files, as they are", "stored");
+  }
+  box("In every epoch", always || "nothing is left to compute");
+}
+
+/* ---- figures of the recommended strategy ---- */
+function tile(name, figure, below, kind) {
+  const item = make("div", undefined, kind);
+  item.append(make("dt", name), make("dd", figure, "figure"));
+  if (below) item.append(make("dd", below, "below"));
+  find("tiles").append(item);
+}
+
+function speedBelow() {
+  const parts = [];
+  const raw = unprocessed(best);
+  if (raw && raw !== best) {
+    const ratio = rate(best) / rate(raw);
+    const others = raw.threads === best.threads ? "" : ` on ${threadsOf(raw)}`;
+    parts.push(`${ratio >= 2 ? number(ratio, 2) + " times" : compared(ratio, "more than", "less than", "as many as")}` +
+      ` the unprocessed files${others} (${perSecond(rate(raw))})`);
+  }
+  const range = rangeOf(best.cold.samples_per_s);
+  if (range) parts.push(`${range} in ${best.cold.runs.length} runs`);
+  if (!isMeasured(best)) parts.push("predicted, not run");
+  else if (typeof best.error === "number") parts.push(`predicted: ${number(best.predicted_samples_per_s)}`);
+  return parts.join("; ");
+}
+
+function targetTile() {
+  const over = rate(best) / target - 1;
+  const missed = sweep.recommendation.limits === "misses target";
+  tile(`Target ${perSecond(target)}`, missed ? "missed" : "reached",
+    `${number(Math.abs(over) * 100, 2)} % ${over < 0 ? "below" : "above"} it`, missed ? "missed" : "");
+}
+
+function fillTiles() {
+  tile("Speed, cold page cache", `${number(rate(best))} samples/s`, speedBelow());
+  if (target) targetTile();
+  tile("Speed from the page cache", `${number(cachedRate(best))} samples/s`, rangeOf(best.cached.samples_per_s));
+  const ratio = best.total_stored_bytes / sweep.source.bytes;
+  const about = best.total_stored_error_bytes ? `\u00b1 ${bytes(best.total_stored_error_bytes, 2)}; ` : "";
+  tile("Storage for the whole source", bytes(best.total_stored_bytes),
+    isStored(best) ? `${about}${number(ratio)} times the source` : "the source itself");
+  const margin = best.total_preparation_error_s ? ` \u00b1 ${seconds(best.total_preparation_error_s, 2)}` : "";
+  tile("Preparation, once", isStored(best) ? seconds(best.total_preparation_s) : "none",
+    isStored(best) ? `of the whole source${margin}` : "");
+  if (typeof best.cost === "number") tile("Cost", number(best.cost), "by the prices that were given");
+}
+
+/* ---- how sure ---- */
+/* The rival that the recommended strategy could not be told apart from. */
+function rivalOf(confidence) {
+  if (confidence.leader && confidence.leader.result !== sweep.recommendation.result) return confidence.leader;
+  return confidence.rivals.find(r => r.standing === "unknown" && r.result !== sweep.recommendation.result);
+}
+
+function fillSure() {
+  const confidence = sweep.confidence;
+  if (!confidence) return;
+  const rival = confidence.is_decided ? null : rivalOf(confidence);
+  setText("sure", confidence.is_decided ? "Decided" : rival
+    ? `Undecided between ${nameOf(best)} and ${nameOf(all[rival.result])}` : "Undecided");
+  document.querySelector(".answer").classList.toggle("undecided", !confidence.is_decided);
+  setText("sure-text", sureText(confidence, rival));
+  show("sure-part");
+}
+
+function sureText(confidence, rival) {
+  const rounds = confidence.rounds > 0
+    ? `Those near the best were run in turn, in ${confidence.rounds} round${plural(confidence.rounds)}. ` : "";
+  const same = percent(confidence.same);
+  if (!confidence.is_decided)
+    return `${rounds}A repeated sweep may recommend ${rival ? nameOf(all[rival.result]) : "another one"}: the figures do not ` +
+      `tell them apart by more than ${same}. Either is a good choice.`;
+  const error = percent(confidence.error);
+  if (confidence.rivals.length === 0) return `${rounds}No other strategy comes near it.`;
+  return `${rounds}A repeated sweep would recommend the same, with an error of ${error} at most; differences of up to ` +
+    `${same} do not count.`;
+}
+
+/* ---- what to do ---- */
+function copyButton(text, pre) {
+  const button = make("button", "Copy", "copy");
+  button.type = "button";
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      button.textContent = "Copied";
+    } catch {
+      getSelection().selectAllChildren(pre);
+      button.textContent = "Selected";
+    }
+  });
+  return button;
+}
+
+function command(title, text) {
+  const item = make("li", title);
+  if (text) {
+    const pre = make("pre");
+    pre.append(make("code", text));
+    const line = make("div", undefined, "line");
+    line.append(pre, copyButton(text, pre));
+    item.append(line);
+  }
+  find("commands").append(item);
+}
+
+function fillCommands() {
+  const advice = sweep.recommendation;
+  if (advice.write_command)
+    command(`Prepare the dataset, once. It takes about ${seconds(best.total_preparation_s, 2)} and ` +
+      `${bytes(best.total_stored_bytes, 2)} of storage.`, advice.write_command);
+  command("Read it, and see that it is as fast where you train.", advice.load_command);
+  command("Train on it: with --format npy instead of null, on a pipe into the trainer, or with the Python package.");
+}
+
+/* ---- the others ---- */
+function fillOthers() {
+  const next = (sweep.recommendation.runners_up || []).slice(0, 4).map(i => all[i]);
+  if (next.length > 0) {
+    fillTable("runners", ["Strategy", "Speed", "Storage", "Preparation"], next.map(r => [nameOf(r),
+      compared(rate(r) / rate(best), "faster", "slower", "as fast"),
+      compared(r.total_stored_bytes / best.total_stored_bytes, "more", "less", "as much"),
+      seconds(r.total_preparation_s, 2)]), () => false);
+    show("runners-part");
+  }
+  const questions = sweep.what_if || [];
+  if (questions.length > 0) {
+    fillTable("whatif", ["Question", "Answer"], questions.map(q => [q.if[0].toUpperCase() + q.if.slice(1),
+      answerTo(q)]), () => false);
+    show("whatif-part");
+  }
+  if (next.length + questions.length > 0) show("others-part");
+}
+
+function answerTo(question) {
+  const other = all[question.result];
+  if (question.is_missed) return `None reaches it; the nearest is ${nameOf(other)}`;
+  if (!question.is_other) return "The same";
+  return `${nameOf(other)}: ${perSecond(rate(other))}, ${bytes(other.total_stored_bytes, 2)}`;
+}
+
+/* ---- what was measured ---- */
+function fact(name, value) {
+  if (!value) return;
+  find("facts").append(make("dt", name), make("dd", value));
+}
+
+function storageFact(storage) {
+  const parts = [];
+  if (storage.bytes_per_s) parts.push(`${bytes(storage.bytes_per_s)}/s`);
+  if (storage.bytes_per_s_per_thread) parts.push(`${bytes(storage.bytes_per_s_per_thread)}/s a thread`);
+  if (storage.reads_per_s) parts.push(`${number(storage.reads_per_s)} reads/s`);
+  if (storage.latency_s) parts.push(`${seconds(storage.latency_s)} latency`);
+  return parts.join(", ") + (storage.is_given ? ", as given" : ", as probed");
+}
+
+function fillFacts() {
+  const failed = all.length - good.length;
+  if (failed > 0)
+    find("notes").append(make("li", `${failed} of ${all.length} strategies failed; the table says why`));
+  for (const note of sweep.notes) find("notes").append(make("li", note));
+  const source = sweep.source;
+  fact("Source", `${number(source.samples)} sample${plural(source.samples)}, ${bytes(source.bytes)}: ${source.paths.join(", ")}`);
+  fact("Sample", `${number(source.measured_samples)} sample${plural(source.measured_samples)}, ${bytes(source.measured_bytes)}`);
+  fact("Machine", `${sweep.machine.cpu_model}, ${sweep.machine.cpus} CPU${plural(sweep.machine.cpus)}, ` +
+    `${bytes(sweep.machine.memory_bytes)} of memory, ${sweep.machine.kernel}, ${sweep.machine.filesystem}`);
+  if (model && model.storage) fact("Storage", storageFact(model.storage));
+  fact("Runs", `${sweep.options.runs} of each strategy that was run`);
+  fact("Started", `${sweep.started}; took ${seconds(sweep.elapsed_s)}; Presto ${sweep.tool_version}`);
+}
+
+function fillSteps() {
+  const steps = (model && model.steps || []).filter(s => s.mean_s > 0);
+  if (steps.length === 0) return;
+  fillTable("steps", ["Step", "Mean", "Median", "90 % stay below", "Longest"],
+    steps.map(s => [s.step || (s.stage === "all" ? "all together" : s.stage), seconds(s.mean_s), seconds(s.median_s),
+      seconds(s.p90_s), seconds(s.most_s)]), i => i > 0);
+  show("steps-part");
+}
+
+function fillAnswer() {
+  document.title = `Presto sweep: ${sweep.pipeline.name}`;
+  setText("pipeline", sweep.pipeline.name);
+  const run = good.filter(isMeasured).length;
+  setText("tried", "How far should this data be prepared before it is stored, in which compression, and read by how many threads? " +
+    `${all.length === 1 ? "One way was" : `${number(all.length)} ways were`} compared on ` +
+    `${number(sweep.source.measured_samples)} of ${number(sweep.source.samples)} samples` +
+    (run < good.length ? `; ${number(run)} of them were run, the others are predicted.` : "."));
+  setText("headline", headline());
+  fillWay();
+  fillTiles();
+  /* A sentence a line. */
+  for (const sentence of sweep.recommendation.reason.split(/(?<=[.)]) (?=[A-Z0-9])/))
+    find("reason").append(make("li", sentence));
+  fillSure();
+  fillCommands();
+  fillOthers();
+  fillFacts();
+  fillSteps();
+}

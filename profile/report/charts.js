@@ -1,0 +1,320 @@
+/* The charts: each is left out if its figures are not in the results. */
+const tooltipOf = write => ({ callbacks: { title: () => "", label: c => write(c) } });
+const rangePair = s => s.min === null || s.min === undefined ? null : [s.min, s.max];
+const barHeight = (rows, each = 38, extra = 90) => rows * each + extra;
+const targetLine = on => target ? [{ axis: on, value: target, text: `target ${perSecond(target)}`, colour: colour.bad }] : [];
+
+/* ---- speed against what it needs ---- */
+/* Those that nothing beats in both: from the least need to the fastest. */
+function frontOf(list, need) {
+  const front = [];
+  for (const r of [...list].sort((a, b) => need(a) - need(b) || rate(b) - rate(a)))
+    if (front.length === 0 || rate(r) > rate(front[front.length - 1])) front.push(r);
+  return front;
+}
+
+function listFront(id, front, need, format) {
+  for (const r of front) {
+    const item = make("li");
+    const text = `${nameOf(r)}: ${perSecond(rate(r))}, ${format(need(r))}`;
+    item.append(make(r === best ? "b" : "span", r === best ? text + " (recommended)" : text));
+    find(id).append(item);
+  }
+}
+
+function frontPoints(shown, front, need) {
+  return shown.map(r => {
+    const at = front.indexOf(r);
+    const point = { x: need(r), y: rate(r), r };
+    if (at < 0 && r !== best) return point;
+    const mark = at < 0 ? "" : `${at + 1} `;
+    const [first, second] = linesOf(r);
+    return { ...point, lines: [mark + first, second], brief: mark.trim(), isStrong: r === best,
+      weight: r === best ? 2 : 1 };
+  });
+}
+
+function frontChart(shown, front, need, xAxis, format) {
+  const points = frontPoints(shown, front, need);
+  const fill = p => p.r === best ? colour.best : front.includes(p.r) ? colour.accent : colour.soft;
+  const marks = { data: points, ranges: shown.map(r => front.includes(r) || r === best ? rangePair(r.cold.samples_per_s) : null),
+    pointRadius: points.map(p => p.r === best ? 8 : front.includes(p.r) ? 5.5 : 3.5),
+    pointBackgroundColor: points.map(p => isMeasured(p.r) ? fill(p) : colour.paper),
+    pointBorderColor: points.map(fill), pointBorderWidth: 1.5 };
+  const line = { type: "line", data: front.map(r => ({ x: need(r), y: rate(r) })), borderColor: colour.accent,
+    borderWidth: 1.5, pointRadius: 0, pointHitRadius: 0, stepped: "before" };
+  const most = Math.max(target || 0, ...shown.map(r => r.cold.samples_per_s.max || rate(r)));
+  return { type: "scatter", data: { datasets: [marks, line], references: targetLine("y") }, options: {
+    scales: { x: xAxis(), y: rateAxis("samples/s, cold", { suggestedMax: most * 1.15 }) },
+    plugins: { tooltip: tooltipOf(c => c.raw.r ? `${nameOf(c.raw.r)}: ${perSecond(c.raw.y)}, ${format(c.raw.x)}` : "") } } };
+}
+
+function addFront(kind, need, xAxis, format) {
+  const shown = good.filter(r => isFinite(need(r)) && typeof need(r) === "number" && typeof rate(r) === "number");
+  const front = frontOf(shown, need);
+  listFront(`front-${kind}`, front, need, format);
+  addChart(`pareto-${kind}`, `Samples per second against ${kind}; the list below has the ${front.length} on the line.`,
+    () => frontChart(shown, front, need, () => xAxis(shown.map(need)), format));
+}
+
+function timeAxis(values, none) {
+  const made = wideAxis("preparation, whole source", values, seconds);
+  const label = made.ticks.callback;
+  made.ticks.callback = v => v === none ? "none" : v < none * 1.7 ? "" : label(v);
+  made.afterBuildTicks = scale => { if (scale.type === "logarithmic") scale.ticks.push({ value: none }); };
+  return made;
+}
+
+function addFronts() {
+  if (good.some(r => !isMeasured(r))) show("hollow");
+  addFront("storage", r => r.total_stored_bytes, v => wideAxis("stored, whole source", v, x => bytes(x)), bytes);
+  /* What needs none has its place at the left end of a logarithmic axis. */
+  const times = good.map(r => r.total_preparation_s).filter(s => s > 0);
+  const none = times.length > 0 ? Math.min(...times) / 2 : 1;
+  addFront("preparation", r => Math.max(r.total_preparation_s, none), v => timeAxis(v, none), s => s === none ? "none" : seconds(s));
+}
+
+/* ---- the time of a sample ---- */
+function typicalWork(r) {
+  const run = r.cold.runs.reduce((a, b) => !a ||
+    Math.abs(b.samples_per_s - rate(r)) < Math.abs(a.samples_per_s - rate(r)) ? b : a, null);
+  return run ? run.work : null;
+}
+
+/* One row a split: the recommended strategy, or the split's best one on as many threads, or the model's figures. */
+function workRows() {
+  return splits.map(split => {
+    const of = good.filter(r => r.split === split && isMeasured(r) && typicalWork(r));
+    const same = fastest(of.filter(r => r.threads === best.threads));
+    const r = split === best.split && of.includes(best) ? best : same || fastest(of);
+    if (r) return { lines: linesOf(r), work: typicalWork(r), isBest: r === best };
+    const known = model && (model.splits || []).find(s => s.split === split);
+    return known && { lines: [cut(split), "predicted, uncompressed"], work: known.work, isBest: split === best.split };
+  }).filter(Boolean);
+}
+
+/* Names of the parts, in the order of a sample's way; what is small everywhere is "other". */
+function workParts(rows) {
+  const nameOfPart = w => w.step || w.stage;
+  const total = row => row.work.reduce((sum, w) => sum + (w.busy_s_per_sample || 0), 0);
+  const names = [...new Set(rows.flatMap(row => row.work.map(nameOfPart)))];
+  const cost = (row, name) => row.work.filter(w => nameOfPart(w) === name)
+    .reduce((sum, w) => sum + (w.busy_s_per_sample || 0), 0);
+  const share = name => Math.max(...rows.map(row => cost(row, name) / (total(row) || 1)));
+  const large = names.filter(n => share(n) >= .03).sort((a, b) => share(b) - share(a)).slice(0, 9);
+  const kept = names.filter(n => large.includes(n));
+  const parts = kept.map(name => ({ name, costs: rows.map(row => cost(row, name)) }));
+  const rest = rows.map((row, i) => total(row) - parts.reduce((sum, p) => sum + p.costs[i], 0));
+  return rest.some(v => v > 1e-12) ? [...parts, { name: "other", costs: rest }] : parts;
+}
+
+function addWork() {
+  const rows = workRows();
+  const parts = rows.length > 0 ? workParts(rows) : [];
+  if (parts.length === 0) return;
+  show("work-part");
+  const most = Math.max(...rows.map((_, i) => parts.reduce((sum, p) => sum + p.costs[i], 0)));
+  const [unit, factor] = most < 1e-4 ? ["\u00b5s", 1e6] : most < 1 ? ["ms", 1e3] : ["s", 1];
+  addChart("work", "Time of a worker for a sample, by step: " + rows.map((row, i) => `${row.lines.join(" ")} ` +
+    seconds(parts.reduce((sum, p) => sum + p.costs[i], 0))).join("; "), () => ({ type: "bar",
+    data: { labels: rows.map(row => row.lines.join(", ")), namesParts: true, datasets: parts.map((part, i) => ({ label: part.name,
+      data: part.costs.map(v => v * factor), backgroundColor: part.name === "other" ? colour.soft : colour.parts[i],
+      borderColor: colour.paper, borderWidth: 1, barPercentage: .75 })) },
+    options: { indexAxis: "y", scales: { x: axis(`${unit} of worker time a sample`, { stacked: true }),
+      y: { ...nameAxis(rows.map(row => row.isBest ? ["\u2714 " + row.lines[0], row.lines[1]] : row.lines)), stacked: true } },
+    plugins: { legend: { display: true }, tooltip: tooltipOf(c => `${c.dataset.label}: ${number(c.raw)} ${unit}`) } } }),
+    () => barHeight(rows.length, 46, 110));
+}
+
+/* ---- threads ---- */
+function threadLine(r) {
+  return good.filter(x => x.split === r.split && x.codec === r.codec && isMeasured(x) &&
+    (x === r || x.shards === r.shards || x.shards === x.threads || !isStored(r))).sort((a, b) => a.threads - b.threads)
+    .filter((x, i, list) => i === 0 || x.threads !== list[i - 1].threads);
+}
+
+function threadLines() {
+  const lines = splits.map(split => split === best.split ? best : fastestRun(good.filter(r => r.split === split)))
+    .filter(Boolean).map(r => ({ r, points: threadLine(r) }));
+  return lines.filter(line => line.points.length > 0);
+}
+
+function threadDataset(line, i) {
+  const isBest = line.r === best;
+  const tint = isBest ? colour.best : colour.parts[i % colour.parts.length];
+  const last = line.points.length - 1;
+  return { data: line.points.map((r, k) => ({ x: r.threads, y: rate(r), r, ...(k === last ? { isStrong: isBest,
+    weight: isBest ? 2 : 1, isOnLine: true, lines: [cut(isStored(r) ? `${r.split}, ${codecOf(r)}` : r.split, 34)] } : {}) })),
+    ranges: line.points.map(r => rangePair(r.cold.samples_per_s)), borderColor: tint, backgroundColor: tint,
+    borderWidth: isBest ? 2.5 : 1.5, pointRadius: isBest ? 5 : 3.5, showLine: true };
+}
+
+const bounds = { cores: "its processors", storage: "the bandwidth of its storage", "storage reads": "the reads per second of its storage",
+  memory: "the bandwidth of its memory", handover: "handing batches over", consumer: "the consumer" };
+
+/* The least number of threads that comes within 3 % of the most that the model expects. */
+function levelOf(curve) {
+  const most = Math.max(...curve.map(p => p.cold_samples_per_s));
+  const at = curve.findIndex(p => p.cold_samples_per_s >= most * .97);
+  return at < curve.length - 1 ? curve[at] : null;
+}
+
+function threadsText(curve) {
+  const text = "Samples per second, cold, by threads; the best codec of each split.";
+  if (curve.length === 0) return text;
+  const level = levelOf(curve);
+  const wall = level && bounds[level.cold_bound] ? `; its limit is ${bounds[level.cold_bound]}` : "";
+  return `${text} The dashed line is what the model expects of the recommended one on a machine with as many processors` +
+    (level ? `: more than ${level.threads} thread${plural(level.threads)} (${perSecond(level.cold_samples_per_s)}) do not make it ` +
+      `faster${wall}.` : `: it still grows at ${curve[curve.length - 1].threads} threads.`);
+}
+
+function addThreads() {
+  const lines = threadLines();
+  const curve = (model && model.curve || []).filter(p => typeof p.cold_samples_per_s === "number");
+  const counts = new Set(lines.flatMap(line => line.points.map(r => r.threads)));
+  if (counts.size < 2 && curve.length < 2) return;
+  show("threads-part");
+  setText("threads-text", threadsText(curve));
+  const most = Math.max(...counts, ...curve.map(p => p.threads));
+  const cores = sweep.machine.cpus;
+  addChart("threads", threadsText(curve), () => {
+    const datasets = lines.map(threadDataset);
+    if (curve.length > 1)
+      datasets.push({ data: curve.map(p => ({ x: p.threads, y: p.cold_samples_per_s, p })), borderColor: colour.best,
+        borderDash: [6, 4], borderWidth: 2, pointRadius: 0, pointHitRadius: 6, showLine: true });
+    const here = { axis: "x", value: cores, text: `this machine: ${cores}`, colour: colour.soft };
+    return { type: "scatter", data: { datasets, references: [...targetLine("y"), ...(most > cores ? [here] : [])] },
+      options: { scales: { x: most > 16
+        ? axis("threads", { type: "logarithmic", min: Math.max(1, Math.min(...counts)), max: most,
+          ticks: { autoSkip: false, callback: v => Number.isInteger(Math.log2(v)) ? v : "" },
+          afterBuildTicks: scale => { scale.ticks = [1, 2, 4, 8, 16, 32, 64, 128, 256].filter(v => v <= most).map(value => ({ value })); } })
+        : axis("threads", { min: Math.min(...counts), max: most + (curve.length ? 0 : .35), ticks: { stepSize: 1, callback: v => Number.isInteger(v) ? v : "" } }),
+      y: rateAxis("samples/s, cold", target ? { suggestedMax: target * 1.1 } : {}) },
+      plugins: { tooltip: tooltipOf(c => c.raw.r ? `${nameOf(c.raw.r)}: ${perSecond(c.raw.y)}`
+        : `${c.raw.p.threads} threads: ${perSecond(c.raw.y)} expected`) } } };
+  });
+}
+
+/* ---- codecs ---- */
+const codecState = { split: null };
+
+/* One row a codec of that split, on the recommended threads where possible. */
+function codecRows(split) {
+  const of = good.filter(r => r.split === split && isStored(r));
+  const threads = of.some(r => r.threads === best.threads) ? best.threads : Math.max(...of.map(r => r.threads));
+  const seen = new Set();
+  return of.filter(r => r.threads === threads && !seen.has(r.codec) && seen.add(r.codec))
+    .sort((a, b) => a.total_stored_bytes - b.total_stored_bytes);
+}
+
+const codecLabels = rows => rows.map(r => [(r === best ? "\u2714 " : "") + cut(r.codec) + (isMeasured(r) ? "" : " \u2248")]);
+const barsOf = (label, rows, value, tint, spread) => ({ label, data: rows.map(value), backgroundColor: tint, barPercentage: .8,
+  categoryPercentage: .8, ranges: spread ? rows.map(r => rangePair(spread(r))) : undefined });
+/* Ranges of runs are inside the axis. */
+const mostRate = rows => Math.max(...rows.flatMap(r => [r.cold, r.cached].map(e => e.samples_per_s.max || e.samples_per_s.median)));
+const rateBars = rows => [barsOf("cold", rows, rate, colour.parts[0], r => r.cold.samples_per_s),
+  barsOf("from the page cache", rows, cachedRate, colour.parts[1], r => r.cached.samples_per_s)];
+
+function sizeChart() {
+  const rows = codecRows(codecState.split);
+  const plain = rows.find(r => r.codec === "none");
+  const saved = r => plain && r !== plain ? `, ${compared(r.total_stored_bytes / plain.total_stored_bytes, "more", "less", "as much")}` : "";
+  return { type: "bar", data: { labels: rows.map(r => r.codec),
+    datasets: [barsOf("stored", rows, r => r.total_stored_bytes, colour.parts[2])] }, options: { indexAxis: "y",
+    scales: { x: axis("", { beginAtZero: true, ticks: { callback: v => bytes(v), maxTicksLimit: 5 } }), y: nameAxis(codecLabels(rows)) },
+    plugins: { legend: { display: true }, tooltip: tooltipOf(c => `${bytes(c.raw)}${saved(rows[c.dataIndex])}`) } } };
+}
+
+function speedChart() {
+  const rows = codecRows(codecState.split);
+  return { type: "bar", data: { labels: rows.map(r => r.codec), datasets: rateBars(rows) }, options: { indexAxis: "y",
+    scales: { x: rateAxis("", { suggestedMax: mostRate(rows) }), y: nameAxis(codecLabels(rows)) },
+    plugins: { legend: { display: true }, tooltip: tooltipOf(c => `${c.dataset.label}: ${perSecond(c.raw)}`) } } };
+}
+
+function addCodecs() {
+  const shown = splits.filter(split => good.some(r => r.split === split && isStored(r)) && codecRows(split).length > 1);
+  if (shown.length === 0) return;
+  show("codecs-part");
+  codecState.split = shown.includes(best.split) ? best.split : shown[0];
+  const select = find("codecs-split");
+  for (const split of shown) select.append(new Option(split, split, false, split === codecState.split));
+  select.addEventListener("change", () => { codecState.split = select.value; drawCharts(); });
+  const height = () => barHeight(codecRows(codecState.split).length, 36, 80);
+  addChart("codecs-size", "Bytes stored by codec; the table has the figures.", sizeChart, height);
+  addChart("codecs-rate", "Samples per second by codec; the table has the figures.", speedChart, height);
+}
+
+/* ---- caches ---- */
+function addCached() {
+  const rows = splits.map(split => split === best.split ? best : fastestRun(good.filter(r => r.split === split))).filter(Boolean);
+  const fits = best.total_stored_bytes <= sweep.machine.memory_bytes;
+  setText("cached-text", "Cold: everything comes from storage, as in the first epoch. From the page cache: the files are in memory " +
+    `already, as in later epochs if the dataset fits. The recommended one, ${bytes(best.total_stored_bytes)}, ` +
+    `${fits ? "fits" : "does not fit"} into this machine's memory of ${bytes(sweep.machine.memory_bytes)}. ` +
+    "The fastest strategy of each split.");
+  addChart("cached", "Samples per second, cold and from the page cache: " + rows.map(r =>
+    `${nameOf(r)} ${perSecond(rate(r))} and ${perSecond(cachedRate(r))}`).join("; "), () => ({ type: "bar",
+    data: { labels: rows.map(nameOf), datasets: rateBars(rows) }, options: { indexAxis: "y", scales: { x: rateAxis("samples/s", { suggestedMax: mostRate(rows) }),
+      y: nameAxis(rows.map(r => [(r === best ? "\u2714 " : "") + linesOf(r)[0], linesOf(r)[1]])) },
+    plugins: { legend: { display: true }, tooltip: tooltipOf(c => `${c.dataset.label}: ${perSecond(c.raw)}`) } } }),
+    () => barHeight(rows.length, 50));
+}
+
+/* ---- predicted against measured ---- */
+function addErrors() {
+  const shown = good.filter(r => isMeasured(r) && typeof r.error === "number");
+  if (shown.length === 0) return;
+  const errors = shown.map(r => Math.abs(r.error)).sort((a, b) => a - b);
+  const worst = shown.reduce((a, b) => Math.abs(b.error) > Math.abs(a.error) ? b : a);
+  const text = `${shown.length} strateg${shown.length === 1 ? "y was" : "ies were"} predicted before they were run. Half of the ` +
+    `predictions are off by ${percent(errors[Math.floor(errors.length / 2)])} or less, the worst by ${percent(errors[errors.length - 1])} ` +
+    `(${nameOf(worst)}). On the line, prediction and measurement agree; the thin lines are 25 % off.`;
+  show("errors-part");
+  setText("errors-text", text);
+  const values = shown.flatMap(r => [rate(r), r.predicted_samples_per_s]);
+  const ends = [Math.min(...values) / 1.3, Math.max(...values) * 1.3];
+  const straight = (factor, width) => ({ type: "line", data: ends.map(v => ({ x: v, y: v * factor })), borderColor: colour.soft,
+    borderWidth: width, pointRadius: 0, pointHitRadius: 0 });
+  addChart("errors", text, () => ({ type: "scatter", data: { datasets: [{ data: shown.map(r => ({ x: rate(r), y: r.predicted_samples_per_s, r,
+    ...(r === best || r === worst ? { lines: linesOf(r), isStrong: r === best, weight: r === best ? 2 : 1 } : {}) })),
+    pointRadius: 5, pointBackgroundColor: shown.map(r => r === best ? colour.best : colour.accent) },
+  straight(1, 1.5), straight(1.25, .6), straight(.75, .6)] }, options: {
+    scales: { x: { ...wideAxis("measured samples/s, cold", values, number), min: ends[0], max: ends[1] },
+      y: { ...wideAxis("predicted samples/s", values, number), min: ends[0], max: ends[1] } },
+    plugins: { tooltip: tooltipOf(c => c.raw.r ? `${nameOf(c.raw.r)}: measured ${perSecond(c.raw.x)}, predicted ${perSecond(c.raw.y)}` : "") } } }));
+}
+
+/* ---- how sure ---- */
+const standings = { worse: "worse", equal: "equal", unknown: "not told apart", reaches: "reaches the target" };
+
+function addRivals() {
+  const confidence = sweep.confidence;
+  const shown = confidence ? confidence.rivals.filter(r => typeof r.ratio === "number") : [];
+  if (shown.length === 0) { find("rivals").closest("figure").hidden = true; return; }
+  const part = v => v === null ? null : (v - 1) * 100;
+  const than = confidence.by === "target" ? "the target and its headroom" : confidence.leader ? nameOf(all[confidence.leader.result]) : "the best";
+  const what = confidence.by === "cost" ? "cost" : confidence.by === "score" ? "score or speed" : "speed";
+  const rows = shown.map(r => ({ lines: [cut(all[r.result].split), cut(linesOf(all[r.result])[1], 30), standings[r.standing] || r.standing],
+    ranges: r.ratio_min === null || r.ratio_max === null ? null : [part(r.ratio_min), part(r.ratio_max)], at: part(r.ratio) }));
+  addChart("rivals", `Difference in ${what} to ${than}: ` + rows.map(r => `${r.lines.join(", ")}: ${number(r.at)} %`).join("; "),
+    () => ({ type: "bar", data: { labels: rows.map(r => r.lines.join(", ")), datasets: [{ label: "difference", data: rows.map(r => r.at),
+      ranges: rows.map(r => r.ranges), backgroundColor: colour.parts[0], barPercentage: .5 }] },
+    options: { indexAxis: "y", scales: { x: axis([`% of difference in ${what} to`, than],
+      { suggestedMin: Math.min(-5, ...rows.map(r => (r.ranges || [r.at])[0])), suggestedMax: Math.max(5, ...rows.map(r => (r.ranges || [0, r.at])[1])) }),
+    y: nameAxis(rows.map(r => r.lines)) }, plugins: { tooltip: tooltipOf(c => `${number(c.raw)} %`) } } }),
+    () => barHeight(rows.length, 60, 70));
+}
+
+fillAnswer();
+startTable();
+addRivals();
+addFronts();
+addErrors();
+addWork();
+addThreads();
+addCodecs();
+addCached();
+/* The answer is on the screen before the charts are drawn. */
+requestAnimationFrame(() => setTimeout(startCharts));

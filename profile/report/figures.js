@@ -1,0 +1,104 @@
+"use strict";
+/* The results, how figures are written, and small helpers for elements. All text that comes from the
+ * results is set as text, never as HTML. */
+const sweep = JSON.parse(document.getElementById("results").textContent);
+const all = sweep.results;
+const good = all.filter(r => r.status === "ok");
+const best = all[sweep.recommendation.result];
+const splits = sweep.options.splits;
+const target = sweep.options.target_samples_per_s || null;
+const model = sweep.model || null;
+
+/* ---- strategies ---- */
+const isMeasured = r => r.measured !== false;
+const rate = r => r.cold.samples_per_s.median;
+const cachedRate = r => r.cached.samples_per_s.median;
+const isStored = r => r.codec !== null;
+const fastest = list => list.reduce((a, b) => !a || rate(b) > rate(a) ? b : a, null);
+/* What is a figure of runs counts more than a prediction. */
+const fastestRun = list => fastest(list.filter(isMeasured)) || fastest(list);
+
+function plural(count) {
+  return count === 1 ? "" : "s";
+}
+const threadsOf = r => r.threads === 0 ? "inline" : `${r.threads} thread${plural(r.threads)}`;
+const codecOf = r => r.codec === "none" ? "uncompressed" : r.codec || "as files";
+const nameOf = r => isStored(r) ? `${r.split}, ${codecOf(r)}, ${threadsOf(r)}` : `${r.split} files, ${threadsOf(r)}`;
+
+/* The same, in lines that fit beside a mark or an axis. */
+function cut(text, most = 22) {
+  return text.length > most ? text.slice(0, most - 1) + "\u2026" : text;
+}
+const linesOf = r => [cut(r.split), cut(isStored(r) ? `${codecOf(r)}, ${threadsOf(r)}` : threadsOf(r), 30)];
+
+/* What reading the files as they are delivers: on the same threads as `r`, or else at its best. */
+function unprocessed(r) {
+  const raw = good.filter(x => !isStored(x));
+  return raw.find(x => x.threads === r.threads) || fastest(raw);
+}
+
+/* ---- figures ---- */
+const NBSP = "\u00a0"; /* a figure and its unit stay in one line */
+function number(value, digits = 3) {
+  if (value === null || value === undefined) return "";
+  if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString("en");
+  return Number(value.toPrecision(digits)).toString();
+}
+function bytes(value, digits = 3) {
+  if (value === null || value === undefined) return "";
+  const units = ["B", "kB", "MB", "GB", "TB", "PB"];
+  let unit = 0;
+  while (Math.abs(Number(value.toPrecision(digits))) >= 1000 && unit < units.length - 1) { value /= 1000; unit++; }
+  return number(value, digits) + NBSP + units[unit];
+}
+function seconds(value, digits = 3) {
+  if (value === null || value === undefined) return "";
+  if (value >= 172800) return number(value / 86400, digits) + NBSP + "days";
+  if (value >= 7200) return number(value / 3600, digits) + NBSP + "h";
+  if (value >= 120) return number(value / 60, digits) + NBSP + "min";
+  if (value >= 1 || value === 0) return number(value, digits) + NBSP + "s";
+  return value >= 1e-3 ? number(value * 1e3, digits) + NBSP + "ms" : number(value * 1e6, digits) + NBSP + "\u00b5s";
+}
+const percent = (value, digits = 2) => number(value * 100, digits) + NBSP + "%";
+const perSecond = value => number(value) + "/s";
+
+/* "9.0 times", "12 % more", "as much". */
+function compared(ratio, more, less, same) {
+  if (!isFinite(ratio)) return "";
+  if (ratio >= 2) return `${number(ratio, 2)} times ${more}`;
+  const part = Math.round(100 * (ratio - 1));
+  return part === 0 ? same : `${Math.abs(part)} % ${part > 0 ? more : less}`;
+}
+
+/* The range of several runs; empty for one run. */
+const rangeOf = s => s.min === null || s.min === undefined ? "" : `${number(s.min)} to ${number(s.max)}`;
+
+/* ---- elements ---- */
+const isNarrow = () => document.documentElement.clientWidth < 560;
+const find = id => document.getElementById(id);
+const show = id => { find(id).hidden = false; };
+function setText(id, value) {
+  find(id).textContent = value;
+}
+function make(kind, text, className) {
+  const item = document.createElement(kind);
+  if (text !== undefined) item.textContent = text;
+  if (className) item.className = className;
+  return item;
+}
+/* A table from texts; a column is a number where `isNumber` says so. */
+function fillTable(id, names, rows, isNumber) {
+  const table = find(id);
+  const head = table.createTHead().insertRow();
+  const kind = i => isNumber(i) ? "number" : "";
+  names.forEach((name, i) => {
+    const cell = make("th", name, kind(i));
+    cell.scope = "col";
+    head.append(cell);
+  });
+  const body = table.createTBody();
+  for (const row of rows) {
+    const line = body.insertRow();
+    row.forEach((text, i) => line.append(make("td", text, kind(i))));
+  }
+}
