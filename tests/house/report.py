@@ -209,10 +209,12 @@ def check_content(browser, kind, results):
     assert best["split"] in browser.ask("find('headline').textContent") or best["codec"] is None
     rows = browser.ask("find('rows').rows.length")
     assert rows == min(len(results["results"]), browser.ask("FIRST_ROWS")), rows
-    whole = kind in ("complete", "complete-wide", "hostile")
-    for part in ("sure-part", "errors-part", "others-part", "steps-part"):
-        is_hidden = browser.ask(f"find('{part}').hidden")
-        assert is_hidden is not whole or not ({"confidence", "what_if", "model"}.isdisjoint(results) or kind == "one"), (kind, part)
+    advice, model = results["recommendation"], results.get("model") or {}
+    parts = {"sure-part": results.get("confidence"), "others-part": results.get("what_if") or advice.get("runners_up"),
+             "steps-part": model.get("steps"), "errors-part": any(r.get("error") is not None for r in measured(results)),
+             "hollow": any(r.get("measured") is False for r in measured(results))}
+    for part, has_figures in parts.items():
+        assert browser.ask(f"find('{part}').hidden") is not bool(has_figures), f"{kind}: {part} is shown only with its figures"
     ranges = browser.ask("drawn.flatMap(one => one.chart.data.datasets).flatMap(set => set.ranges || []).filter(Boolean).length")
     assert (ranges == 0) == (kind == "one"), f"{kind}: {ranges} error bars"
 
