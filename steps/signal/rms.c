@@ -45,45 +45,54 @@ static inline __attribute__((always_inline)) int32_t bytes_body(const uint8_t *i
 typedef double half_lanes __attribute__((vector_size(32)));
 typedef float loose_floats __attribute__((vector_size(16), aligned(1), may_alias));
 
-static inline __attribute__((always_inline)) presto__sums floats_body(const uint8_t *a,
-                                                                      const uint8_t *b,
-                                                                      size_t count) {
-    (void)b;
+/* presto__sums_join for lanes in registers. */
+static inline __attribute__((always_inline)) double join(const half_lanes lanes[2]) {
+    half_lanes low = lanes[0], high = lanes[1];
+    half_lanes pairs = __builtin_shufflevector(low, high, 0, 4, 2, 6) +
+                       __builtin_shufflevector(low, high, 1, 5, 3, 7);
+    return (pairs[0] + pairs[2]) + (pairs[1] + pairs[3]);
+}
+
+/* The sum of the squares of at most PRESTO__SUMS_MOST floats. */
+static inline __attribute__((always_inline)) double floats_body(const uint8_t *in, size_t count) {
     size_t i = 0;
-    presto__sums sums = {0, 0};
+    double sum = 0;
     if (count >= PRESTO__SUMS_LANES) {
         half_lanes squares[2] = {{0}};
         for (; i + PRESTO__SUMS_LANES <= count; i += PRESTO__SUMS_LANES) {
-            const loose_floats *values = (const void *)(a + i * sizeof(float));
+            const loose_floats *values = (const void *)(in + i * sizeof(float));
             half_lanes low = __builtin_convertvector(values[0], half_lanes);
             half_lanes high = __builtin_convertvector(values[1], half_lanes);
             squares[0] += low * low;
             squares[1] += high * high;
         }
-        double lanes[PRESTO__SUMS_LANES];
-        memcpy(lanes, squares, sizeof lanes);
-        sums.first = presto__sums_join(lanes);
+        sum = join(squares);
     }
     for (; i < count; i++) {
         float value;
-        memcpy(&value, a + i * sizeof value, sizeof value);
-        sums.first += (double)value * (double)value;
+        memcpy(&value, in + i * sizeof value, sizeof value);
+        sum += (double)value * (double)value;
     }
-    return sums;
+    return sum;
 }
 
-/* What sums a block, by dtype. */
+/* The sum of the squares of any number of floats, in the order of presto__sums_of. */
+typedef double floats_fn(const uint8_t *in, size_t count);
+
 typedef struct rms_kernels {
     bytes_fn *bytes;
-    presto__sums_fn floats;
+    floats_fn *floats;
 } rms_kernels;
 
 #define KERNELS(name, target)                                                                      \
     target static int32_t name##_bytes(const uint8_t *in, size_t count) {                          \
         return bytes_body(in, count);                                                              \
     }                                                                                              \
-    target static presto__sums name##_floats(const uint8_t *a, const uint8_t *b, size_t count) {   \
-        return floats_body(a, b, count);                                                           \
+    target static double name##_floats(const uint8_t *in, size_t count) {                          \
+        if (count <= PRESTO__SUMS_MOST)                                                            \
+            return floats_body(in, count);                                                         \
+        size_t half = presto__sums_half(count);                                                    \
+        return name##_floats(in, half) + name##_floats(in + half * sizeof(float), count - half);   \
     }                                                                                              \
     static const rms_kernels name = {name##_bytes, name##_floats}
 
@@ -155,9 +164,8 @@ static presto_status run(const void *opaque, presto_step_context *context, const
     const uint8_t *at = in->data;
     float *rms = data;
     for (size_t p = 0; p < periods; p++, at += period * value_bytes) {
-        double squares = is_bytes
-                             ? sum_of_bytes(kernels->bytes, at, period)
-                             : presto__sums_of(kernels->floats, at, at, value_bytes, period).first;
+        double squares =
+            is_bytes ? sum_of_bytes(kernels->bytes, at, period) : kernels->floats(at, period);
         rms[p] = (float)sqrt(squares / (double)period);
     }
     out_out->spec = spec;

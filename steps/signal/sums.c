@@ -6,8 +6,7 @@ presto__sums presto__sums_of(presto__sums_fn block, const uint8_t *a, const uint
                              size_t value_bytes, size_t count) {
     if (count <= PRESTO__SUMS_MOST)
         return block(a, b, count);
-    size_t half = count / 2;
-    half -= half % PRESTO__SUMS_LANES;
+    size_t half = presto__sums_half(count);
     presto__sums left = presto__sums_of(block, a, b, value_bytes, half);
     presto__sums right = presto__sums_of(block, a + half * value_bytes, b + half * value_bytes,
                                          value_bytes, count - half);

@@ -12,7 +12,7 @@
 #define PRESTO__SUMS_LANES 8
 #define PRESTO__SUMS_MOST 128
 
-/** Two sums over the same terms; a step that needs one leaves the other 0. */
+/** Two sums over the same terms. */
 typedef struct presto__sums {
     double first, second;
 } presto__sums;
@@ -20,6 +20,11 @@ typedef struct presto__sums {
 /** The sums of at most PRESTO__SUMS_MOST terms, made from `count` values of `a` and of `b`, which
  * need not be aligned. */
 typedef presto__sums (*presto__sums_fn)(const uint8_t *a, const uint8_t *b, size_t count);
+
+/** So many of `count` terms, if these are more than PRESTO__SUMS_MOST, are added first. */
+static inline size_t presto__sums_half(size_t count) {
+    return count / 2 - count / 2 % PRESTO__SUMS_LANES;
+}
 
 /** The sums of any number of terms from values of `value_bytes` each. */
 presto__sums presto__sums_of(presto__sums_fn block, const uint8_t *a, const uint8_t *b,
