@@ -6,6 +6,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <getopt.h>
@@ -229,6 +230,14 @@ static presto_status open_mix(load *l, presto_stream *stream, presto_error *err)
     return presto_stream_open_mix(&options, stream, err);
 }
 
+/* Is the failure that of an input which is there, and no missing file that one of them names? */
+static bool is_of_input(const presto_error *err, const char *const *paths, size_t path_count) {
+    for (size_t i = 0; i < path_count; i++)
+        if (strcmp(err->file, paths[i]) == 0 && access(paths[i], F_OK) == 0)
+            return true;
+    return false;
+}
+
 static int open_and_run(load *l, const char *const *paths, size_t path_count) {
     presto_error err;
     presto_stream stream = {0};
@@ -243,7 +252,8 @@ static int open_and_run(load *l, const char *const *paths, size_t path_count) {
         load_check_strategy(l, &stream);
     if (status < 0) {
         code = cli_error(&err);
-        if (status == PRESTO_ERR_NOT_FOUND && l->input.pipeline == NULL)
+        if (status == PRESTO_ERR_NOT_FOUND && l->input.pipeline == NULL &&
+            is_of_input(&err, paths, path_count))
             cli_message("to read a raw source, name its pipeline with --pipeline");
     } else if (l->explain) {
         code = load_explain(l, &stream);

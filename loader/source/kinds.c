@@ -42,7 +42,8 @@ static void advise(const char *const *paths, size_t path_count, presto_error *er
         bool found = search.listing.count > 0;
         if (found)
             snprintf(err->message + used, sizeof err->message - used,
-                     "; it holds TFRecords: say with --from which representation they are");
+                     "; it holds TFRecords: say with --from which representation they are, as "
+                     "in --from concatenated --feature NAME");
         presto__listing_done(&search.listing);
         if (found)
             return;

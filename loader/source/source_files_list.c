@@ -12,11 +12,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <presto/numbers.h>
 
 #include "../../base/file_internal.h"
 #include "../../base/walk_internal.h"
+#include "../../records/shard/shard_internal.h"
 #include "source_files_internal.h"
 
 #define MOST_KINDS 32 /* told apart */
@@ -38,6 +40,7 @@ typedef struct file_search {
     kind kinds[MOST_KINDS];
     size_t kind_count;
     uint64_t left_out; /* files whose names do not match */
+    const char *odd;   /* the first file that was named although it does not match; NULL: none */
 } file_search;
 
 static bool name_matches(const file_search *search, const char *name) {
@@ -154,6 +157,8 @@ static presto_status search_root(file_search *search, const char *path, presto_e
     if (S_ISREG(info.st_mode)) {
         const char *slash = strrchr(path, '/');
         size_t key_at = slash == NULL ? 0 : (size_t)(slash - path) + 1;
+        if (search->odd == NULL && !name_matches(search, path + key_at))
+            search->odd = path;
         return presto__files_add(source, path, key_at, &info, err);
     }
     if (!S_ISDIR(info.st_mode)) {
@@ -189,6 +194,24 @@ static presto_status fail_empty(file_search *search, const char *path, presto_er
     return status;
 }
 
+/* A file that was named is a sample, whatever its name. TFRecords are none: they hold many. */
+static presto_status check_odd(const char *path, presto_error *err) {
+    uint8_t head[512];
+    size_t got = 0;
+    struct stat info;
+    int fd;
+    if (path == NULL || presto__open_regular(path, &fd, &info, NULL) < 0)
+        return PRESTO_OK;
+    (void)presto__read_at((presto__file_place){fd, path, 0}, head, sizeof head, &got, NULL);
+    close(fd);
+    if (!presto__is_tfrecord(presto_span_of(head, got)))
+        return PRESTO_OK;
+    presto_status status = presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
+                                       "its name is not that of a file of this source");
+    presto_error_set_file(err, path);
+    return status;
+}
+
 presto_status presto__files_list(presto__files *source, const presto_option *match,
                                  const char *const *paths, size_t path_count, presto_error *err) {
     file_search search = {.source = source, .match = match};
@@ -198,6 +221,7 @@ presto_status presto__files_list(presto__files *source, const presto_option *mat
     source->file_count = (size_t)source->base.full_count;
     if (source->file_count == 0)
         return fail_empty(&search, paths[path_count - 1], err);
+    PRESTO_TRY(check_odd(search.odd, err));
     if (search.left_out == 0)
         return PRESTO_OK;
     tell_left_out(&search, note, sizeof note);

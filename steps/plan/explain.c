@@ -2,6 +2,7 @@
 /* The plan as text for --explain: one line per step, with its output's spec and the effect of
  * fusion. */
 #include <stdio.h>
+#include <string.h>
 
 #include <presto/numbers.h>
 
@@ -34,6 +35,18 @@ static presto_status append_spec(presto_buffer *out, const presto_tensor_spec *s
     return append_text(out, ")", err);
 }
 
+/* Of the column of names: as wide as the longest, and at least as this. */
+enum { LEAST_WIDTH = 16, MOST_WIDTH = 40 };
+
+static int name_width(const presto_plan *plan) {
+    size_t width = LEAST_WIDTH;
+    for (size_t i = 0; i < plan->step_count; i++) {
+        size_t bytes = strlen(presto__plan_step(plan, i)->type->name);
+        width = bytes > width ? bytes : width;
+    }
+    return (int)(width < MOST_WIDTH ? width : MOST_WIDTH);
+}
+
 /* "rms              -> float32[2000] (8.00 kB), yields rms" */
 presto_status presto__plan_describe_step(const presto_plan *plan, size_t i,
                                          const presto_tensor_spec *spec, presto_buffer *lines,
@@ -41,7 +54,7 @@ presto_status presto__plan_describe_step(const presto_plan *plan, size_t i,
     const presto__pipeline_step *step = presto__plan_step(plan, i);
     unsigned flags = step->flags;
     char name[64];
-    snprintf(name, sizeof name, "%-16s -> ", step->type->name);
+    snprintf(name, sizeof name, "%-*s -> ", name_width(plan), step->type->name);
     PRESTO_TRY(append_text(lines, name, err));
     PRESTO_TRY(append_spec(lines, spec, err));
     if ((flags & PRESTO_STEP_RANDOM) != 0)
@@ -87,7 +100,9 @@ static presto_status explain_stage(const presto_plan *plan, const presto__stage 
 static presto_status explain(const presto_plan *plan, const presto_tensor_spec *in,
                              const presto_buffer *lines, const size_t *line_ends,
                              presto_buffer *out) {
-    PRESTO_TRY(append_text(out, "input               ", NULL));
+    char input[64];
+    snprintf(input, sizeof input, "%-*s    ", name_width(plan), "input");
+    PRESTO_TRY(append_text(out, input, NULL));
     PRESTO_TRY(append_spec(out, in, NULL));
     if (plan->first_step == 0)
         PRESTO_TRY(append_named(out, ", yields ", plan->pipeline->source_yields, NULL));

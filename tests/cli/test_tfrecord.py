@@ -85,6 +85,26 @@ class Tfrecord(Case):
             done = run("presto-load", "-q", *load, "--on-error", "skip", alone)
             self.assertEqual((done.returncode, len(frames(done.stdout))), (0, 8 if damage == "whole file" else 15), done.stderr)
 
+    def test_tfrecords_that_are_named_one_by_one_are_no_files_of_a_source(self):
+        """Files may have any name, but TFRecords are not samples: the message says which options to give."""
+        files = sorted(self.theirs.iterdir())
+        packed = self.new("train.gz")
+        packed.write_bytes(gzip.compress(files[0].read_bytes()))
+        for paths in (files, [packed], [self.files[0], *files]):
+            for program in (["presto-load", "--format", "null"], ["presto-write", "-o", self.new()]):
+                done = run(*program, "-p", "cv", *paths)
+                self.assert_fails(done, 1, "it holds TFRecords", "--from concatenated --feature NAME")
+        odd = self.new("photo.of-mine")
+        odd.write_bytes(self.files[0].read_bytes())
+        self.assertEqual(len(self.examples("-p", self.pipeline, "--to", "decoded", odd)), 1)
+
+    def test_the_hint_about_pipelines_is_given_for_raw_files_alone(self):
+        hint = "name its pipeline"
+        self.assert_fails(run("presto-load", "--format", "null", self.make_photos()), 1, hint)
+        missing = run("presto-load", "--format", "null", self.folder / "missing")
+        self.assert_fails(missing, 1, "missing")
+        self.assertNotIn(hint, missing.stderr)
+
     def examples(self, *arguments):
         return [example(payload) for payload in frames(self.load("-q", *arguments))]
 
