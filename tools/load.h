@@ -25,6 +25,7 @@ typedef struct load {
     presto_pipeline_options reading;
     presto_loader_options loader;
     sink_format format;
+    presto_ring_options ring; /* path: of the command line */
     feature_options features;
     const char *stats_file;
     const char *state_file;
@@ -37,7 +38,7 @@ typedef struct load {
     uint64_t started_ns;
     cli_settings settings;
     bool quiet, json, explain;
-    bool has_threads, has_batch, has_seed, has_rank, has_world, has_skip;
+    bool has_threads, has_batch, has_seed, has_rank, has_world, has_skip, has_ring;
 } load;
 
 /** Names of sink_format, in its order; ends with NULL. */

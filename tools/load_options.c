@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <getopt.h>
@@ -33,6 +34,7 @@ enum {
     OPT_FEATURES,
     OPT_PAD,
     OPT_ARROW_TYPE,
+    OPT_RING_BYTES,
     OPT_STATS,
     OPT_LIMIT,
     OPT_SKIP,
@@ -130,23 +132,25 @@ static const cli_option options[] = {
     {OPT_FORMAT, "format", "FORMAT",
      "of stdout: tfrecord (an Example per sample), npy (arrays of each feature of each batch), "
      "arrow "
-     "(an Arrow IPC stream: a record batch for each batch), raw (bare tensors back to back) or "
-     "null "
-     "(count only) [default: tfrecord]"},
-    {'b', "batch", "N", "samples per batch, for npy and arrow [default: 1; arrow: 64]"},
+     "(an Arrow IPC stream: a record batch for each batch), raw (bare tensors back to back), null "
+     "(count only), or shm[:SOCKET] (batches in shared memory for one reader, which connects to "
+     "the "
+     "Unix socket SOCKET, or has the other end of stdout) [default: tfrecord]"},
+    {OPT_RING_BYTES, "ring-bytes", "SIZE", "memory that batches of shm share [default: 256MiB]"},
+    {'b', "batch", "N", "samples per batch [default: npy: 1; arrow, shm: 64]"},
     {OPT_DROP_LAST, "drop-last", NULL, "leave out a last batch that is not full"},
     {OPT_FEATURES, "features", "A,B,...",
-     "what npy, arrow and raw deliver, in this order; without steps, nothing else is parsed "
-     "[default: npy, arrow: the main feature, label, then the others; raw: the main feature]"},
+     "what npy, arrow, shm and raw deliver, in this order; without steps, nothing else is parsed "
+     "[default: the main feature, label, then the others; raw: the main feature]"},
     {OPT_PAD, "pad", "FEATURE=VALUE[:LENGTH]",
      "fill the rows of a feature that differ in length up with VALUE, to the longest of the batch "
-     "or to LENGTH, so that they are one array (npy, arrow, raw); may be given several times"},
+     "or to LENGTH, so that they are one array (npy, arrow, shm, raw); may be given several times"},
     {OPT_ARROW_TYPE, "arrow-type", "FEATURE=TYPE",
      "list: rows are lists, although those of the first batch may have one shape; utf8: bytes are "
      "text, and an error if they are not (arrow); may be given several times"},
     {OPT_RAW_RECORDS, "raw-records", NULL,
      "the samples are the records as they are stored, whatever they hold: neither decompressed nor "
-     "parsed (tfrecord, null, or npy and arrow with one feature, record)"},
+     "parsed (tfrecord, null, or npy, arrow and shm with one feature, record)"},
     {OPT_STATS, "stats", "FILE", "write the figures of the run there, as JSON"},
     {OPT_EXPLAIN, "explain", NULL, "print what would run, and stop"},
     {OPT_HELP_STEPS, "help-steps", NULL, "print all steps and their options, and stop"},
@@ -171,7 +175,7 @@ static const cli_program self = {
     "Example: presto-load -b 32 -e 2 --shuffle full --format null photos-resized",
 };
 
-const char *const load_format_names[] = {"tfrecord", "npy", "raw", "null", "arrow", NULL};
+const char *const load_format_names[] = {"tfrecord", "npy", "raw", "null", "arrow", "shm", NULL};
 
 static void parse_shuffle(load *l, const char *text) {
     static const struct {
@@ -320,6 +324,14 @@ static void parse_cache(load *l, const char *text) {
     l->loader.cache.dir = l->cache_dir;
 }
 
+static void parse_format(load *l, const char *text) {
+    l->ring.path = strncmp(text, "shm:", 4) == 0 ? text + 4 : NULL;
+    if (l->ring.path != NULL && l->ring.path[0] == '\0')
+        cli_usage("--format: 'shm:' lacks the path of a socket");
+    l->format =
+        (sink_format)cli_choice("--format", l->ring.path != NULL ? "shm" : text, load_format_names);
+}
+
 static void parse_output_option(load *l, int id, const char *text) {
     if (id == 'j') {
         l->loader.auto_threads = strcmp(text, "auto") == 0;
@@ -338,7 +350,10 @@ static void parse_output_option(load *l, int id, const char *text) {
     } else if (id == OPT_STATE_INTERVAL) {
         l->state_interval_s = cli_fraction("--state-interval", text, 0, 1e9);
     } else if (id == OPT_FORMAT) {
-        l->format = (sink_format)cli_choice("--format", text, load_format_names);
+        parse_format(l, text);
+    } else if (id == OPT_RING_BYTES) {
+        l->ring.ring_bytes = (size_t)cli_size("--ring-bytes", text, 1);
+        l->has_ring = true;
     } else if (id == 'b') {
         l->loader.batch_samples = (size_t)cli_number("--batch", text, 1, UINT32_MAX);
         l->has_batch = true;
@@ -368,7 +383,7 @@ static void parse_output_option(load *l, int id, const char *text) {
 /* Raw records are not parsed, so options about what is in them are refused. */
 static void check_raw_records(const load *l) {
     if (l->format == SINK_RAW)
-        cli_usage("--raw-records needs --format tfrecord, npy, arrow or null");
+        cli_usage("--raw-records needs --format tfrecord, npy, arrow, shm or null");
     if (l->input.pipeline != NULL || l->input.from != NULL || l->input.to != NULL ||
         l->strategy_file != NULL || l->reading.set_count > 0 || l->features.name_count > 0 ||
         l->features.pad_count > 0)
@@ -410,15 +425,17 @@ static void check_mix(const load *l, int argc) {
 static void check_format(const load *l) {
     bool has_features = l->format != SINK_TFRECORD && l->format != SINK_NULL;
     if (l->features.name_count > 0 && !has_features)
-        cli_usage("--features needs --format npy, arrow or raw");
+        cli_usage("--features needs --format npy, arrow, shm or raw");
     if (l->features.pad_count > 0 && !has_features)
-        cli_usage("--pad needs --format npy, arrow or raw");
+        cli_usage("--pad needs --format npy, arrow, shm or raw");
+    if (l->has_ring && l->format != SINK_SHM)
+        cli_usage("--ring-bytes needs --format shm");
     if (l->features.wish_count > 0 && l->format != SINK_ARROW)
         cli_usage("--arrow-type needs --format arrow");
     if (l->loader.range.drop_last && l->format == SINK_TFRECORD)
-        cli_usage("--drop-last needs batches: --format npy, arrow, raw or null");
+        cli_usage("--drop-last needs batches: --format npy, arrow, shm, raw or null");
     if (l->loader.cache.bytes > 0 && l->format == SINK_TFRECORD)
-        cli_usage("--cache: records are not cached; --format npy, arrow, raw or null");
+        cli_usage("--cache: records are not cached; --format npy, arrow, shm, raw or null");
 }
 
 /* Refuse options that contradict each other, before any work. */
@@ -452,7 +469,13 @@ static void check_options(load *l, int argc, char **argv) {
         check_raw_records(l);
     if (l->json && l->format != SINK_NULL && !l->explain)
         cli_usage("--json: stdout carries the samples; use --stats FILE");
-    if (l->format != SINK_NULL && !l->explain && isatty(STDOUT_FILENO))
+    struct stat is;
+    bool is_piped = l->format != SINK_NULL && l->format != SINK_SHM && !l->explain;
+    if (l->format == SINK_SHM && l->ring.path == NULL && !l->explain &&
+        (fstat(STDOUT_FILENO, &is) != 0 || !S_ISSOCK(is.st_mode)))
+        cli_usage("--format shm: stdout is no Unix socket; name one that the reader connects to: "
+                  "shm:SOCKET");
+    if (is_piped && isatty(STDOUT_FILENO))
         cli_usage("--format %s is binary and stdout is a terminal: redirect it, or use --format "
                   "null",
                   load_format_names[l->format]);
@@ -468,6 +491,7 @@ void load_parse(load *l, int argc, char **argv) {
     const char *text = NULL;
     cli_start(&self);
     presto_stream_options_defaults(&l->input);
+    presto_ring_options_defaults(&l->ring);
     presto_loader_options_defaults(&l->loader);
     presto_pipeline_options_defaults(&l->reading);
     l->input.loader = &l->loader;

@@ -8,7 +8,7 @@
 
 enum {
     DEFAULT_BLOCK_OF_RECORDS = 256, /* samples delivered at a time if the format has no batches */
-    DEFAULT_ARROW_BATCH = 64
+    DEFAULT_BATCH = 64
 };
 
 presto_status load_apply_strategy(load *l, presto_error *err) {
@@ -69,6 +69,6 @@ void load_settle_defaults(load *l) {
         return;
     if (l->format == SINK_TFRECORD || l->format == SINK_NULL)
         l->loader.batch_samples = DEFAULT_BLOCK_OF_RECORDS;
-    else if (l->format == SINK_ARROW)
-        l->loader.batch_samples = DEFAULT_ARROW_BATCH;
+    else if (l->format == SINK_ARROW || l->format == SINK_SHM)
+        l->loader.batch_samples = DEFAULT_BATCH;
 }

@@ -4,6 +4,7 @@
  * steps to stdout. The loader (presto/loader.h) and the sink (sink.h) do the work; here are the
  * loop and the closing lines. load.h has the options.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,6 +171,8 @@ static int stream_all(load *l, const presto_source *source, presto_loader *loade
     presto_status status = pump(l, out, &progress, &report, &err);
     if (status == PRESTO_END)
         status = end_stream(out, &report, &err);
+    if (status < 0)
+        sink_fail(out, &err);
     report.ended_ns = cli_now_ns();
     cli_progress_end(&progress);
     error_report_flush(&l->errors);
@@ -194,7 +197,8 @@ static int run(load *l, const presto_stream *stream) {
                              .feature_count = l->features.name_count,
                              .skip = l->has_skip ? l->loader.range.skip_samples : 0,
                              .wishes = l->features.wishes,
-                             .wish_count = l->features.wish_count};
+                             .wish_count = l->features.wish_count,
+                             .ring = &l->ring};
     if (!l->quiet)
         tell_notes(stream->source);
     presto_status status =
@@ -205,6 +209,9 @@ static int run(load *l, const presto_stream *stream) {
         status = presto_loader_open_stream(stream, &l->loader, &loader, &err);
     if (status == PRESTO_ERR_UNSUPPORTED)
         cli_usage("%s", err.message);
+    l->ring.should_stop = cli_should_stop;
+    if (status >= 0 && l->format == SINK_SHM && l->ring.path == NULL)
+        l->ring.fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
     if (status >= 0)
         status = sink_new(&to, &out, &err);
     if (status < 0) {

@@ -34,6 +34,8 @@ struct sink {
     presto_buffer message; /* npy: the description, or the end */
     presto_buffer zeros;   /* npy: offsets of a feature that the batch lacks */
     arrow_stream *arrow;   /* NULL: another format */
+    presto_ring_writer *ring;
+    presto_batch_feature *ringed; /* shm: of all columns that the batch has */
     uint64_t samples, batches;
 };
 
@@ -49,6 +51,8 @@ presto_status sink_new(const sink_options *options, sink **sink_out, presto_erro
     if (status >= 0 && options->format == SINK_ARROW)
         status =
             arrow_stream_new(&self->out, options->wishes, options->wish_count, &self->arrow, err);
+    if (status >= 0 && options->format == SINK_SHM)
+        status = presto_ring_writer_open(options->ring, &self->ring, err);
     if (status >= 0)
         *sink_out = self;
     else
@@ -66,12 +70,19 @@ void sink_free(sink *self) {
     presto_buffer_done(&self->message);
     presto_buffer_done(&self->zeros);
     arrow_stream_free(self->arrow);
+    presto_ring_writer_free(self->ring);
+    free(self->ringed);
     pieces_done(&self->out);
     free(self);
 }
 
 uint64_t sink_bytes(const sink *self) {
-    return self->out.bytes;
+    return self->ring != NULL ? presto_ring_writer_bytes(self->ring) : self->out.bytes;
+}
+
+void sink_fail(sink *self, const presto_error *why) {
+    if (self->ring != NULL)
+        presto_ring_writer_fail(self->ring, why);
 }
 
 /* ---- which features, in which order ---- */
@@ -103,6 +114,10 @@ static presto_status add_name(sink *self, const presto_batch_feature *feature, p
         if (features == NULL)
             return presto_fail_memory(err, capacity * sizeof *self->features);
         self->features = features;
+        presto_batch_feature *ringed = realloc(self->ringed, capacity * sizeof *ringed);
+        if (ringed == NULL)
+            return presto_fail_memory(err, capacity * sizeof *ringed);
+        self->ringed = ringed;
         self->capacity = capacity;
     }
     char *name = strdup(feature->name);
@@ -259,6 +274,8 @@ static presto_status write_npy(sink *self, const presto_batch *batch, presto_err
 presto_status sink_end(sink *self, presto_error *err) {
     if (self->format == SINK_ARROW)
         return arrow_stream_end(self->arrow, err);
+    if (self->format == SINK_SHM)
+        return presto_ring_writer_end(self->ring, err);
     if (self->format != SINK_NPY)
         return PRESTO_OK;
     presto_status status =
@@ -272,6 +289,25 @@ presto_status sink_end(sink *self, presto_error *err) {
 static presto_status write_arrow(sink *self, const presto_batch *batch, presto_error *err) {
     PRESTO_TRY(find_features(self, batch, err));
     return arrow_stream_write(self->arrow, batch, self->features, self->count, err);
+}
+
+/* The features in their order, as far as the batch has them. */
+static presto_status write_ring(sink *self, const presto_batch *batch, presto_error *err) {
+    presto_batch chosen = *batch;
+    PRESTO_TRY(find_features(self, batch, err));
+    chosen.features = self->ringed;
+    chosen.feature_count = 0;
+    chosen.main_feature = SIZE_MAX;
+    for (size_t i = 0; i < self->count; i++) {
+        const presto_batch_feature *feature = self->features[i];
+        if (feature == NULL)
+            continue;
+        if (batch->main_feature < batch->feature_count &&
+            feature == &batch->features[batch->main_feature])
+            chosen.main_feature = chosen.feature_count;
+        self->ringed[chosen.feature_count++] = *feature;
+    }
+    return presto_ring_writer_put(self->ring, &chosen, err);
 }
 
 /* ---- raw ---- */
@@ -357,6 +393,8 @@ presto_status sink_write(sink *self, const presto_batch *batch, presto_error *er
         status = write_npy(self, batch, err);
     else if (self->format == SINK_ARROW)
         status = write_arrow(self, batch, err);
+    else if (self->format == SINK_SHM)
+        status = write_ring(self, batch, err);
     else
         status = write_raw(self, batch, err);
     self->samples += batch->rows;

@@ -2,12 +2,14 @@
 /*
  * Writes presto-load's samples to a file descriptor: batches as .npy arrays, Arrow record batches
  * or bare tensors, or frames as they are. Tensors go from the batch to the kernel without another
- * copy.
+ * copy. Or it copies batches into a ring in shared memory.
  */
 #ifndef PRESTO_TOOLS_SINK_H
 #define PRESTO_TOOLS_SINK_H
 
 #include <jansson.h>
+
+#include <presto/ring.h>
 
 #include "arrow_stream.h"
 
@@ -16,7 +18,8 @@ typedef enum sink_format {
     SINK_NPY = 1,      /* .npy arrays: docs/streams.md */
     SINK_RAW = 2,      /* the features' tensors of each sample, back to back */
     SINK_NULL = 3,     /* nothing */
-    SINK_ARROW = 4     /* an Arrow IPC stream */
+    SINK_ARROW = 4,    /* an Arrow IPC stream */
+    SINK_SHM = 5       /* a ring in shared memory: presto/ring.h */
 } sink_format;
 
 typedef struct sink sink;
@@ -31,6 +34,7 @@ typedef struct sink_options {
     uint64_t skip;            /* npy: what --skip says, which the messages tell; 0: nothing */
     const arrow_wish *wishes; /* arrow; borrowed */
     size_t wish_count;
+    const presto_ring_options *ring; /* shm; borrowed during sink_new */
 } sink_options;
 
 presto_status sink_new(const sink_options *options, sink **sink_out, presto_error *err);
@@ -51,6 +55,9 @@ presto_status sink_write(sink *self, const presto_batch *batch, presto_error *er
  * Returns: as sink_write.
  */
 presto_status sink_end(sink *self, presto_error *err);
+
+/** What is to be written has failed: with shm, the reader is told. */
+void sink_fail(sink *self, const presto_error *why);
 
 /** Bytes written so far. */
 uint64_t sink_bytes(const sink *self);

@@ -69,6 +69,7 @@
 #include <presto/loader.h>
 #include <presto/mix.h>
 #include <presto/stream.h>
+#include <presto/ring.h>
 
 #include <presto/convert.h>
 #include <presto/inspect.h>

@@ -24,13 +24,15 @@ static uint64_t bytes_of(const presto_batch *batch) {
     return bytes;
 }
 
-PyObject *native_batch_new(presto_batch *batch, native_account *account) {
+PyObject *native_batch_new(presto_batch *batch, void (*release)(presto_batch *batch),
+                           native_account *account) {
     native_batch *self = (native_batch *)PyType_GenericAlloc(native_batch_type, 0);
     if (self == NULL) {
-        presto_batch_release(batch);
+        release(batch);
         return NULL;
     }
     self->batch = batch;
+    self->release = release;
     self->generation = native_generation();
     self->bytes = bytes_of(batch);
     self->account = account;
@@ -47,7 +49,7 @@ static void batch_dealloc(PyObject *object) {
     self->account->bytes -= self->bytes;
     native_account_release(self->account);
     if (self->generation == native_generation())
-        presto_batch_release(self->batch);
+        self->release(self->batch);
     PyObject_Free(self);
     Py_DECREF(type);
 }

@@ -205,7 +205,7 @@ static PyObject *leave(native_loader *self, presto_status status, presto_batch *
         PyErr_Restore(self->exception[0], self->exception[1], self->exception[2]);
         self->exception[0] = self->exception[1] = self->exception[2] = NULL;
     } else if (status == PRESTO_OK) {
-        result = native_batch_new(batch, self->account);
+        result = native_batch_new(batch, presto_batch_release, self->account);
     } else if (status == PRESTO_END) {
         result = Py_NewRef(Py_None);
     } else if (status == PRESTO_DROP) {

@@ -5,7 +5,8 @@
 #include <pthread.h>
 #include <string.h>
 
-PyTypeObject *native_stream_type, *native_loader_type, *native_batch_type, *native_buffer_type;
+PyTypeObject *native_stream_type, *native_loader_type, *native_batch_type, *native_buffer_type,
+    *native_ring_type;
 
 /* ---- fork ---- */
 
@@ -104,7 +105,8 @@ static int run_module(PyObject *module) {
     if (PyModule_AddStringConstant(module, "version", presto_version()) < 0 ||
         add_type(module, &native_stream_spec, &native_stream_type) < 0 ||
         add_type(module, &native_loader_spec, &native_loader_type) < 0 ||
-        add_type(module, &native_batch_spec, &native_batch_type) < 0)
+        add_type(module, &native_batch_spec, &native_batch_type) < 0 ||
+        add_type(module, &native_ring_spec, &native_ring_type) < 0)
         return -1;
     return add_type(module, &native_buffer_spec, &native_buffer_type);
 }

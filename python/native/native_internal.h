@@ -75,6 +75,7 @@ typedef struct native_account {
 
 typedef struct native_batch {
     PyObject_HEAD presto_batch *batch;
+    void (*release)(presto_batch *batch);
     native_account *account;
     uint64_t bytes;
     unsigned generation;
@@ -93,8 +94,9 @@ extern PyType_Spec native_batch_spec, native_buffer_spec;
 extern PyTypeObject *native_batch_type, *native_buffer_type;
 
 void native_account_release(native_account *account);
-/** Takes the batch over, also on failure. */
-PyObject *native_batch_new(presto_batch *batch, native_account *account);
+/** Takes the batch over, also on failure: `release` gives it back. */
+PyObject *native_batch_new(presto_batch *batch, void (*release)(presto_batch *batch),
+                           native_account *account);
 
 /* ---- dlpack.c ---- */
 
@@ -106,6 +108,11 @@ PyObject *native_dlpack_device(PyObject *self, PyObject *unused);
 
 /** arrow_stream(next): a capsule with an Arrow C stream of the batches that next() gives, until it gives None. */
 PyObject *native_arrow_stream(PyObject *module, PyObject *next);
+
+/* ---- ring.c ---- */
+
+extern PyType_Spec native_ring_spec;
+extern PyTypeObject *native_ring_type;
 
 /* ---- loader.c, figures.c ---- */
 

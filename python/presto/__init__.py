@@ -35,6 +35,7 @@ from ._errors import (
 )
 from ._loader import Loader, Warning
 from ._npy import NpyStream, npy_stream
+from ._shm import ShmStream, shm_stream
 
 __version__: str = _native.version
 builtin_pipelines = _native.builtin_pipelines
@@ -60,6 +61,7 @@ __all__ = [
     "PipelineError",
     "Ragged",
     "RaggedError",
+    "ShmStream",
     "StoppedError",
     "StorageError",
     "TruncatedError",
@@ -69,4 +71,5 @@ __all__ = [
     "builtin_pipelines",
     "npy_stream",
     "open",
+    "shm_stream",
 ]

@@ -66,4 +66,10 @@ class Loader:
     is_current: bool
     warnings: list[str]
 
+class Ring:
+    def __new__(cls, path: bytes | None, fd: int, wait_s: float) -> Ring: ...
+    def next(self) -> Batch | None: ...
+    def close(self) -> None: ...
+    held: tuple[int, int]
+
 OnSkip = Callable[[int, int, Error], object]

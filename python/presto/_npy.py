@@ -2,14 +2,10 @@
 """The stream of `presto-load --format npy`: a file, a pipe, or a program that is started."""
 from __future__ import annotations
 
-import collections
 import json
 import os
 import re
-import subprocess
-import sys
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from types import TracebackType
 from typing import IO, Any
 
@@ -17,24 +13,19 @@ import numpy as np
 
 from ._arrays import Array, Batch, Bytes, Ragged, array_of
 from ._errors import ArgumentError, Error, make
+from ._program import BUFFER_BYTES, Program, fail, words
 
 _MAGIC = b"\x93NUMPY\x01\x00"
 # As presto-load writes it; nothing else is read.
 _HEADER = re.compile(
     rb"\{'descr': '([<|][fiubcVS]\d{1,9})', 'fortran_order': False, 'shape': \(((?:\d{1,18}, ?)*)\), \} *\n"
 )
-_BUFFER_BYTES = 1 << 16
 _MOST_HEADERS = 256
 _ARRAYS = {"dense": ("values",), "ragged": ("values", "offsets", "shapes"), "bytes": ("values", "offsets", "rows")}
-_STATUS_OF_EXIT = {2: "PRESTO_ERR_ARGUMENT", 3: "PRESTO_ERR_CORRUPT"}
-
-
-def _fail(status: str, text: str, file: str | None = None) -> Error:
-    return make(status, f"{file}: {text}" if file else text, text, file, None, None, 0)
 
 
 def _foreign(text: str) -> Error:
-    return _fail("PRESTO_ERR_CORRUPT", f"this is no npy stream of presto-load: {text}")
+    return fail("PRESTO_ERR_CORRUPT", f"this is no npy stream of presto-load: {text}")
 
 
 class _Arrays:
@@ -55,7 +46,7 @@ class _Arrays:
             found += more
         self.taken += len(found)
         if len(found) < size and (found or not may_end):
-            raise _fail("PRESTO_ERR_TRUNCATED", f"the stream ends within an array, after {self.taken} bytes")
+            raise fail("PRESTO_ERR_TRUNCATED", f"the stream ends within an array, after {self.taken} bytes")
         return bytes(found)
 
     def _parse(self, header: bytes) -> tuple[np.dtype[Any], tuple[int, ...]]:
@@ -90,7 +81,7 @@ class _Arrays:
                 room[:count] = part
             self.taken += count
             if count == 0:
-                raise _fail("PRESTO_ERR_TRUNCATED", f"the stream ends within an array, after {self.taken} bytes")
+                raise fail("PRESTO_ERR_TRUNCATED", f"the stream ends within an array, after {self.taken} bytes")
             room = room[count:]
 
     def next(self) -> Array | None:
@@ -104,53 +95,9 @@ class _Arrays:
         try:
             array = np.empty(shape, dtype)
         except (ValueError, MemoryError):
-            raise _fail("PRESTO_ERR_MEMORY", f"cannot allocate an array {dtype} {shape}") from None
+            raise fail("PRESTO_ERR_MEMORY", f"cannot allocate an array {dtype} {shape}") from None
         self._fill(array)
         return array
-
-
-class _Program:
-    """A program whose stdout is read. Its messages are passed on to stderr; the last ones are kept."""
-
-    def __init__(self, command: Sequence[str]) -> None:
-        self.name = os.path.basename(command[0])
-        self.lines: collections.deque[str] = collections.deque(maxlen=20)
-        try:
-            self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=_BUFFER_BYTES
-            )
-        except FileNotFoundError:
-            raise _fail("PRESTO_ERR_NOT_FOUND", f"there is no program {command[0]!r}") from None
-        self._listener = threading.Thread(target=self._listen, name="presto-npy-stderr", daemon=True)
-        self._listener.start()
-
-    def _listen(self) -> None:
-        assert self.process.stderr is not None
-        for line in self.process.stderr:
-            text = line.decode(errors="backslashreplace").rstrip("\n")
-            self.lines.append(text)
-            try:
-                print(text, file=sys.stderr, flush=True)
-            except (OSError, ValueError, AttributeError):  # no stderr: the line is kept all the same
-                pass
-
-    def end(self) -> int:
-        """Close the pipe, which ends the program if it still writes; its exit code."""
-        assert self.process.stdout is not None and self.process.stderr is not None
-        self.process.stdout.close()
-        code = self.process.wait()
-        self._listener.join()
-        self.process.stderr.close()
-        return code
-
-    def failure(self, code: int) -> Error:
-        """What the exit code and the last message say."""
-        if code < 0:
-            return _fail("PRESTO_ERR_STOPPED", f"{self.name} was ended by signal {-code}")
-        prefix = f"{self.name}: "
-        said = [line.removeprefix(prefix) for line in self.lines if line.startswith(prefix)][-2:]
-        text = prefix + "; ".join(said) if said else f"{self.name} ended with {code}"
-        return _fail(_STATUS_OF_EXIT.get(code, ""), text)
 
 
 class NpyStream(Iterator[Batch]):
@@ -162,7 +109,7 @@ class NpyStream(Iterator[Batch]):
         ended:   whether the stream has said that it was whole.
     """
 
-    def __init__(self, stream: Any, program: _Program | None, skip: int | None, name: str | None) -> None:
+    def __init__(self, stream: Any, program: Program | None, skip: int | None, name: str | None) -> None:
         self.samples = 0
         self.batches = 0
         self.ended = False
@@ -177,7 +124,7 @@ class NpyStream(Iterator[Batch]):
 
     def _check_start(self, message: dict[str, Any]) -> None:
         if self._skip is not None and message.get("skip", 0) != self._skip:
-            raise _fail(
+            raise fail(
                 "PRESTO_ERR_ARGUMENT", f"the stream begins at sample {message.get('skip', 0)}, not at {self._skip}", self._name
             )
 
@@ -200,7 +147,7 @@ class NpyStream(Iterator[Batch]):
             self.ended = True
             return
         if message.get("version") != 1:
-            raise _fail("PRESTO_ERR_UNSUPPORTED", f"an npy stream of version {message.get('version')}, not 1", self._name)
+            raise fail("PRESTO_ERR_UNSUPPORTED", f"an npy stream of version {message.get('version')}, not 1", self._name)
         if self.batches == 0:
             self._check_start(message)
         self._features = _checked(message.get("features"))
@@ -213,7 +160,7 @@ class NpyStream(Iterator[Batch]):
             array = self._arrays.next() if first is None else first
             first = None
             if array is None or array.dtype.kind == "S":
-                raise _fail("PRESTO_ERR_TRUNCATED", f"the stream ends within feature {feature['name']!r}", self._name)
+                raise fail("PRESTO_ERR_TRUNCATED", f"the stream ends within feature {feature['name']!r}", self._name)
             arrays[name] = array
         _check_arrays(feature, arrays)
         values = array_of(arrays["values"], feature["dtype"])
@@ -244,7 +191,7 @@ class NpyStream(Iterator[Batch]):
             array = self._arrays.next()
             if array is None:
                 text = f"the stream ended after {self.batches} batches without its end: presto-load failed or was stopped"
-                raise _fail("PRESTO_ERR_TRUNCATED", text, self._name)
+                raise fail("PRESTO_ERR_TRUNCATED", text, self._name)
             if array.dtype.kind != "S":
                 if not self._features:
                     raise _foreign("it does not begin with a description")
@@ -358,17 +305,15 @@ def npy_stream(source: Any, *, skip: int | None = None) -> NpyStream:
     if skip is not None and skip < 0:
         raise ArgumentError(f"skip is the number of a sample, not {skip}")
     if isinstance(source, (list, tuple)):
-        command = [os.fspath(word) if isinstance(word, os.PathLike) else str(word) for word in source]
-        if not command:
-            raise ArgumentError("the command is empty")
-        program = _Program(command if skip is None else [*command, "--skip", str(skip)])
+        command = words(source)
+        program = Program(command if skip is None else [*command, "--skip", str(skip)])
         return NpyStream(program.process.stdout, program, skip, None)
     if isinstance(source, (str, os.PathLike)):
         path = os.fspath(source)
         try:
-            stream: IO[bytes] = open(path, "rb", buffering=_BUFFER_BYTES)  # noqa: SIM115
+            stream: IO[bytes] = open(path, "rb", buffering=BUFFER_BYTES)  # noqa: SIM115
         except FileNotFoundError:
-            raise _fail("PRESTO_ERR_NOT_FOUND", "there is no such file", str(path)) from None
+            raise fail("PRESTO_ERR_NOT_FOUND", "there is no such file", str(path)) from None
         except OSError as error:
             raise make("PRESTO_ERR_IO", f"{path}: {error.strerror}", str(error.strerror), str(path), None, None, error.errno or 0) from None
         return NpyStream(stream, None, skip, str(path))

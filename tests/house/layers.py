@@ -14,7 +14,7 @@ OWNERS = {
     "base": "api file numbers rng span status storage tensor text version",
     "records": "codec crc32c dataset example frame inspect shard",
     "steps": "pipeline step",
-    "loader": "convert loader mix source stream",
+    "loader": "convert loader mix ring source stream",
     "profile": "presto sweep",
 }
 MAY_SEE = {

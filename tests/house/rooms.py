@@ -30,6 +30,7 @@ ROOMS = {
     "loader/cache": ["source"],
     "loader/packet": ["source", "cache"],
     "loader/engine": ["order", "source", "cache", "packet"],
+    "loader/ring": [],
     "loader/convert": ["order", "source", "cache", "packet", "engine"],
     "profile/predict": [],
 }

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program that is started to write batches: its messages, its end, what its exit code says."""
+from __future__ import annotations
+
+import collections
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from ._errors import ArgumentError, Error, make
+
+BUFFER_BYTES = 1 << 16
+_STATUS_OF_EXIT = {2: "PRESTO_ERR_ARGUMENT", 3: "PRESTO_ERR_CORRUPT"}
+
+
+def fail(status: str, text: str, file: str | None = None) -> Error:
+    """The exception of that kind."""
+    return make(status, f"{file}: {text}" if file else text, text, file, None, None, 0)
+
+
+def words(source: Sequence[Any]) -> list[str]:
+    """A command as text."""
+    command = [os.fspath(word) if isinstance(word, os.PathLike) else str(word) for word in source]
+    if not command:
+        raise ArgumentError("the command is empty")
+    return command
+
+
+class Program:
+    """A program that writes to `stdout`. Its messages are passed on to stderr; the last ones are kept."""
+
+    def __init__(self, command: Sequence[str], stdout: int = subprocess.PIPE) -> None:
+        self.name = os.path.basename(command[0])
+        self.lines: collections.deque[str] = collections.deque(maxlen=20)
+        try:
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE, bufsize=BUFFER_BYTES
+            )
+        except FileNotFoundError:
+            raise fail("PRESTO_ERR_NOT_FOUND", f"there is no program {command[0]!r}") from None
+        self._listener = threading.Thread(target=self._listen, name="presto-program-stderr", daemon=True)
+        self._listener.start()
+
+    def _listen(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            text = line.decode(errors="backslashreplace").rstrip("\n")
+            self.lines.append(text)
+            try:
+                print(text, file=sys.stderr, flush=True)
+            except (OSError, ValueError, AttributeError):  # no stderr: the line is kept all the same
+                pass
+
+    def end(self) -> int:
+        """Close the pipe, which ends the program if it still writes; its exit code."""
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+        code = self.process.wait()
+        self._listener.join()
+        assert self.process.stderr is not None
+        self.process.stderr.close()
+        return code
+
+    def failure(self, code: int) -> Error:
+        """What the exit code and the last messages say."""
+        if code < 0:
+            return fail("PRESTO_ERR_STOPPED", f"{self.name} was ended by signal {-code}")
+        prefix = f"{self.name}: "
+        said = [line.removeprefix(prefix) for line in self.lines if line.startswith(prefix)][-2:]
+        text = prefix + "; ".join(said) if said else f"{self.name} ended with {code}"
+        return fail(_STATUS_OF_EXIT.get(code, ""), text)
