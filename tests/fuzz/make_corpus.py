@@ -287,7 +287,45 @@ def put_replies():
         put("reply", reply)
 
 
+def put_rings():
+    """What a ring's writer says of batches (loader/ring/ring_internal.h), and the memory behind it."""
+    nothing = 2**64 - 1
+
+    def feature(name, layout, dtype, dims, *, values=64, offsets=nothing, rows=nothing, shapes=nothing, rank=0):
+        return name, struct.pack("<5Q8q5Q", len(name), 0, layout, dtype, len(dims), *dims, *[0] * (8 - len(dims)),
+                                 values, offsets, rows, shapes, rank)
+
+    def ring(*features, rows=2, memory=bytes(range(64)), size=None, place=0):
+        head = struct.pack("<10Q", 7, place, len(memory) if size is None else size, 1, 2, rows, 0, 0, 0, len(features))
+        message = head + b"".join(described for _, described in features) + b"".join(name for name, _ in features)
+        put("ring", bytes([len(memory) // 64, 0]) + message + memory)
+
+    def numbers(*values):
+        packed = struct.pack(f"<{len(values)}q", *values)
+        return packed + bytes(-len(packed) % 64)
+
+    memory = bytes(64) + bytes(range(64)) + numbers(0, 2, 6) + numbers(0, 1, 3) + numbers(1, 2, 2, 2) + numbers(0, 1, 2, 6)
+    dense = feature(b"image", 0, 1, (2, 3))
+    ragged = feature(b"tokens", 1, 4, (6,), offsets=128, shapes=256, rank=2)
+    strings = feature(b"key", 2, 4, (6,), offsets=128)
+    words = feature(b"words", 2, 4, (6,), offsets=320, rows=192)
+    ring(memory=memory)
+    ring(dense, ragged, strings, words, memory=memory)
+    ring(feature(b"a", 0, 4, (2, 2**62, 4)), memory=memory)
+    ring(feature(b"a", 0, 4, (2, 0, 2**62)), memory=memory)
+    ring(feature(b"a", 0, 4, (2, -1)), memory=memory)
+    ring(feature(b"a", 1, 4, (6,), offsets=2**64 - 64), memory=memory)
+    ring(feature(b"a", 1, 4, (5,), offsets=128), memory=memory)
+    ring(feature(b"a", 1, 4, (6,), offsets=64), memory=memory)
+    ring(dense, rows=2**61, memory=memory)
+    ring(dense, size=len(memory) + 64, memory=memory)
+    ring(dense, place=2**64 - 64, memory=memory)
+    put("ring", b"\0\1" + struct.pack("<qqQQQQ", -10, 5, 4711, 12, 4, 10) + b"filethis is it")
+    put("ring", b"\0\1" + struct.pack("<qqQQQQ", 3, -5, 0, 0, 2**63, 2**63) + b"x")
+
+
 def main():
+    put_rings()
     put_text_files()
     put_pngs()
     put_values()
