@@ -99,7 +99,7 @@ PRESTO_API presto_status presto_ring_reader_open(const presto_ring_options *opti
  * Returns: PRESTO_OK; PRESTO_END when the writer has said so; PRESTO_ERR_TRUNCATED (it is gone, and
  *          has not); PRESTO_ERR_CORRUPT (it does not keep to the protocol); the failure that it
  *          told, with its file and record: all of these again when called again.
- *          PRESTO_ERR_LIMIT: no room is left in the ring for the next batch, as the reader holds
+ *          PRESTO_ERR_BUSY: no room is left in the ring for the next batch, as the reader holds
  *          too much of it. Call again when batches have been released.
  *          PRESTO_ERR_STOPPED, PRESTO_ERR_MEMORY.
  * Threads: one at a time.

@@ -219,7 +219,7 @@ static presto_status check_full(const presto_ring_reader *self, presto_span body
     pthread_mutex_unlock(&self->map->lock);
     if (!is_stuck)
         return PRESTO_OK;
-    return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
+    return presto_fail(err, PRESTO_ERR_BUSY, PRESTO_NO_OFFSET,
                        "%zu batches are held, and the ring has no room for the next one of %ju "
                        "bytes: release some, copy what is kept, or make the ring larger",
                        held, (uintmax_t)full.bytes);
@@ -265,7 +265,7 @@ static presto_status next(presto_ring_reader *self, presto_batch **batch_out, pr
         }
         if (head.kind == PRESTO__RING_FULL) {
             status = check_full(self, body, err);
-            if (status == PRESTO_ERR_LIMIT)
+            if (status == PRESTO_ERR_BUSY)
                 return status;
         } else if (head.kind == PRESTO__RING_END) {
             status = check_end(self, body, err);

@@ -148,31 +148,26 @@ static presto_status send_hello(presto_ring_writer *self, presto_error *err) {
     return presto__ring_send(&self->link, parts, 2, self->memory_fd, err);
 }
 
-/* Returns: PRESTO_OK; PRESTO_END if this is no reader, or one that has gone. */
-static presto_status greet(presto_ring_writer *self, uint64_t within_ns, presto_error *err) {
+/* Whoever is at the other end says hello. PRESTO_END: it does not, within this time. */
+static presto_status take_hello(presto_ring_writer *self, uint64_t within_ns, presto_error *err) {
     presto__ring_head head;
     presto_span body = {0};
     presto__ring_hello hello;
-    uint64_t until_ns = self->link.until_ns;
     if (presto__ring_check_peer(self->link.fd, NULL) < 0)
         return PRESTO_END;
+    uint64_t until_ns = self->link.until_ns;
     self->link.until_ns = presto__clock_ns() + within_ns;
     presto_status status = presto__ring_take(&self->link, true, &head, &body, err);
-    if (status == PRESTO_ERR_BUSY || status == PRESTO_ERR_CORRUPT)
-        status = PRESTO_END;
-    bool is_hello =
-        status == PRESTO_OK && head.kind == PRESTO__RING_HELLO && body.bytes == sizeof hello;
-    if (is_hello)
-        memcpy(&hello, body.data, sizeof hello);
-    if (status == PRESTO_OK &&
-        (!is_hello || memcmp(hello.magic, PRESTO__RING_MAGIC, sizeof hello.magic) != 0))
-        status = PRESTO_END;
-    if (status == PRESTO_OK)
-        status = send_hello(self, err); /* it refuses another version by itself */
-    if (status == PRESTO_ERR_BUSY)
-        status = PRESTO_END;
     self->link.until_ns = until_ns;
-    return status;
+    if (status == PRESTO_ERR_BUSY || status == PRESTO_ERR_CORRUPT)
+        return PRESTO_END;
+    if (status != PRESTO_OK)
+        return status;
+    if (head.kind != PRESTO__RING_HELLO || body.bytes != sizeof hello)
+        return PRESTO_END;
+    memcpy(&hello, body.data, sizeof hello);
+    return memcmp(hello.magic, PRESTO__RING_MAGIC, sizeof hello.magic) == 0 ? PRESTO_OK
+                                                                            : PRESTO_END;
 }
 
 /* Accept whoever connects next. */
@@ -190,25 +185,29 @@ static presto_status accept_one(presto_ring_writer *self, presto_error *err) {
     }
 }
 
-/* Wait for a reader. One that does not know what to say is sent away. */
+/*
+ * Wait for a reader. One that does not know what to say is sent away. The reader refuses another
+ * version by itself. Its hello is answered when the path is gone, so that it knows that.
+ */
 static presto_status meet(presto_ring_writer *self, presto_error *err) {
-    while (!self->is_met) {
+    presto_status status = PRESTO_OK;
+    if (self->is_met)
+        return PRESTO_OK;
+    for (;;) {
         if (self->listener >= 0)
             PRESTO_TRY(accept_one(self, err));
-        presto_status status = greet(self, HELLO_NS, err);
-        if (status < 0)
-            return status;
-        self->is_met = status == PRESTO_OK;
-        if (self->is_met)
+        status = take_hello(self, HELLO_NS, err);
+        if (status != PRESTO_END || self->listener < 0)
             break;
-        if (self->listener < 0)
-            return PRESTO_END;
         (void)close(self->link.fd);
         self->link.fd = -1;
         self->link.in.bytes = self->link.taken = 0;
     }
+    if (status != PRESTO_OK)
+        return status;
     remove_socket(self);
-    return PRESTO_OK;
+    self->is_met = true;
+    return send_hello(self, err);
 }
 
 /* ---- room ---- */
@@ -391,7 +390,8 @@ presto_status presto_ring_writer_end(presto_ring_writer *self, presto_error *err
 void presto_ring_writer_fail(presto_ring_writer *self, const presto_error *why) {
     self->link.should_stop = NULL; /* this is what happens when it says so */
     self->link.until_ns = presto__clock_ns() + (self->listener >= 0 ? 0 : FAREWELL_NS);
-    if (!self->is_met && (self->listener >= 0 || greet(self, FAREWELL_NS, NULL) != PRESTO_OK))
+    if (!self->is_met && (self->listener >= 0 || take_hello(self, FAREWELL_NS, NULL) != PRESTO_OK ||
+                          send_hello(self, NULL) != PRESTO_OK))
         return;
     size_t file_bytes = strlen(why->file), message_bytes = strlen(why->message);
     presto__ring_error says = {why->status, why->sys_errno, why->offset,

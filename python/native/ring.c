@@ -53,10 +53,10 @@ static PyObject *leave(native_ring *self, presto_status status, const presto_err
 
 static PyObject *ring_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
     static char *names[] = {"path", "fd", "wait_s", NULL};
-    const char *path;
+    PyObject *path;
     int fd;
     double wait_s;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "zid", names, &path, &fd, &wait_s))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "Oid", names, &path, &fd, &wait_s))
         return NULL;
     native_ring *self = (native_ring *)PyType_GenericAlloc(type, 0);
     if (self == NULL)
@@ -70,7 +70,11 @@ static PyObject *ring_new(PyTypeObject *type, PyObject *args, PyObject *keywords
     self->account->refs = 1;
     presto_ring_options options;
     presto_ring_options_defaults(&options);
-    options.path = path;
+    options.path = path == Py_None ? NULL : PyBytes_AsString(path);
+    if (PyErr_Occurred()) {
+        Py_DECREF((PyObject *)self);
+        return NULL;
+    }
     options.fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0); /* the reader closes its own */
     options.wait_ns = wait_s > 0 ? (uint64_t)(wait_s < 1e9 ? wait_s * 1e9 : 1e18) : 0;
     options.should_stop = should_stop;

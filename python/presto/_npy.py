@@ -13,7 +13,7 @@ import numpy as np
 
 from ._arrays import Array, Batch, Bytes, Ragged, array_of
 from ._errors import ArgumentError, Error, make
-from ._program import BUFFER_BYTES, Program, fail, words
+from ._program import BUFFER_BYTES, Program, close_at_exit, fail, words
 
 _MAGIC = b"\x93NUMPY\x01\x00"
 # As presto-load writes it; nothing else is read.
@@ -119,6 +119,7 @@ class NpyStream(Iterator[Batch]):
         self._name = name
         self._features: list[dict[str, Any]] | None = None
         self._is_closed = False
+        close_at_exit(self)
 
     # ---- messages ----
 

@@ -2,18 +2,43 @@
 """A program that is started to write batches: its messages, its end, what its exit code says."""
 from __future__ import annotations
 
+import atexit
 import collections
+import contextlib
 import os
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from ._errors import ArgumentError, Error, make
 
 BUFFER_BYTES = 1 << 16
 _STATUS_OF_EXIT = {2: "PRESTO_ERR_ARGUMENT", 3: "PRESTO_ERR_CORRUPT"}
+
+
+class _Closing(Protocol):
+    _program: Program | None
+
+    def close(self) -> None: ...
+
+
+_alive: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def close_at_exit(stream: _Closing) -> None:
+    """Close the stream when the interpreter ends, before its threads are gone."""
+    _alive.add(stream)
+
+
+@atexit.register
+def _close_all() -> None:
+    for stream in list(_alive):
+        if stream._program is not None:
+            stream._program.process.terminate()  # a thread may wait for what it writes
+        stream.close()
 
 
 def fail(status: str, text: str, file: str | None = None) -> Error:
@@ -49,10 +74,8 @@ class Program:
         for line in self.process.stderr:
             text = line.decode(errors="backslashreplace").rstrip("\n")
             self.lines.append(text)
-            try:
+            with contextlib.suppress(OSError, ValueError, AttributeError):  # no stderr: the line is kept all the same
                 print(text, file=sys.stderr, flush=True)
-            except (OSError, ValueError, AttributeError):  # no stderr: the line is kept all the same
-                pass
 
     def end(self) -> int:
         """Close the pipe, which ends the program if it still writes; its exit code."""

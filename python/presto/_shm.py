@@ -11,9 +11,9 @@ from typing import Any
 
 from . import _native
 from ._arrays import Batch, wrap
-from ._errors import Error, HeldError, LimitError, StoppedError
+from ._errors import BusyError, Error, HeldError, StoppedError
 from ._process import generation
-from ._program import Program, fail, words
+from ._program import Program, close_at_exit, fail, words
 
 
 class ShmStream(Iterator[Batch]):
@@ -34,6 +34,7 @@ class ShmStream(Iterator[Batch]):
         self._generation = generation()
         self._lock = threading.Lock()
         self._is_closed = False
+        close_at_exit(self)
 
     def _next(self) -> Batch | None:
         native = self._ring.next()
@@ -50,7 +51,7 @@ class ShmStream(Iterator[Batch]):
                 raise StopIteration
             try:
                 batch = self._next()
-            except LimitError as error:
+            except BusyError as error:
                 raise HeldError(error.args[0], status="held") from None
             except StoppedError:
                 self._close()

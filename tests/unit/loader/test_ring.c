@@ -257,7 +257,7 @@ static void *take_some(void *user) {
         pthread_mutex_unlock(&self->lock);
         if (status == PRESTO_END)
             return NULL;
-        ck_assert(status == PRESTO_OK || status == PRESTO_ERR_LIMIT);
+        ck_assert(status == PRESTO_OK || status == PRESTO_ERR_BUSY);
         presto_ring_batch_release(batch);
     }
 }
@@ -287,7 +287,7 @@ START_TEST(a_reader_that_holds_too_much_is_told_and_may_go_on) {
     presto_status status;
     while ((status = presto_ring_reader_next(reader, &held[count], &err)) == PRESTO_OK)
         ck_assert_uint_le(++count, PRESTO__RING_MOST_LIVE);
-    ck_assert_status(status, PRESTO_ERR_LIMIT, &err);
+    ck_assert_status(status, PRESTO_ERR_BUSY, &err);
     ck_assert_uint_ge(count, 2);
     for (size_t i = 0; i < count; i++) {
         check_batch(held[i], i);
