@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# cmake --install puts headers, library and programs in place; the programs run, and the C API's example builds against the
+# cmake --install puts headers, library and programs in place; the programs run, and the C API's examples build against the
 # library, shared and static, knowing nothing but pkg-config. All of that again after the installation was moved.
 # Usage: install.sh BUILD_DIR EXAMPLE.c CC
 set -euo pipefail
@@ -40,6 +40,20 @@ check_library() {
     mv "$data/shared"/libpresto.so* "$libdir"
 }
 
+# The reader of a ring, in another process than its writer.
+check_ring() {
+    local prefix=$1 data=$2 flags
+    PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name presto.pc)")
+    export PKG_CONFIG_PATH
+    read -ra flags <<<"$(pkg-config --cflags --libs presto)"
+    "$cc" -std=c11 -Wall -Werror "$(dirname "$example")/shm_reader.c" -o "$data/shm_reader" "${flags[@]}"
+    "$prefix/bin/presto-load" --quiet --format "shm:$data/socket" "$data/dataset" &
+    LD_LIBRARY_PATH=$(pkg-config --variable=libdir presto) "$data/shm_reader" "$data/socket" >"$data/found"
+    wait $!
+    grep -qx '20 samples, mean -\?[0-9.]*' "$data/found"
+    [[ ! -e $data/socket ]]
+}
+
 # A plugin, built with nothing but what is installed. Without consent its step does not run.
 check_plugin() {
     local prefix=$1 data=$2 plugin
@@ -59,5 +73,6 @@ for prefix in "$work/first" "$work/elsewhere/moved"; do
     echo "== $prefix"
     check_programs "$prefix" "$prefix.data"
     check_library "$prefix" "$prefix.data"
+    check_ring "$prefix" "$prefix.data"
     check_plugin "$prefix" "$prefix.data"
 done

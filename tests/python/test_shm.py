@@ -133,9 +133,9 @@ class Shm(PythonCase):
             yield
 
     def test_failures_are_told_by_kind_and_place(self):
-        shard = sorted(self.stored.glob("*.tfrecord"))[0]
+        file, _ = self.foreign()
         damaged = self.new("damaged").with_suffix(".tfrecord")
-        data = bytearray(shard.read_bytes())
+        data = bytearray(pathlib.Path(file).read_bytes())
         data[len(data) * 7 // 8] ^= 1
         damaged.write_bytes(data)
         with self.quiet(), self.assertRaises(presto.CorruptError) as caught:
@@ -186,7 +186,7 @@ class Shm(PythonCase):
             self.assertEqual(plain(batch["image"]), copy)  # what is held stays
             self.assertEqual(list(stream), [])
             process.wait()
-            del stream, batch
+            del stream, batch, _
         gc.collect()
         self.assertEqual(rings(), 0)
 
