@@ -68,8 +68,8 @@
 
 #include <presto/loader.h>
 #include <presto/mix.h>
-#include <presto/stream.h>
 #include <presto/ring.h>
+#include <presto/stream.h>
 
 #include <presto/convert.h>
 #include <presto/inspect.h>

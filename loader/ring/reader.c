@@ -93,7 +93,7 @@ static presto_status send_hello(presto__ring_link *link, presto_error *err) {
 }
 
 static presto_status meet(presto_ring_reader *self, presto_error *err) {
-    presto__ring_head head;
+    presto__ring_head head = {0};
     presto_span body = {0};
     presto__ring_hello hello;
     PRESTO_TRY(presto__ring_check_peer(self->link.fd, err));
@@ -184,7 +184,7 @@ static presto_status take_batch(presto_ring_reader *self, presto_span body,
  * is gone, nobody needs to know. */
 static void tell_released(int fd, uint64_t id) {
     struct {
-        presto__ring_head head;
+        presto__ring_head head = {0};
         uint64_t id;
     } message = {{PRESTO__RING_RELEASE, sizeof id}, id};
     (void)send(fd, &message, sizeof message, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -248,7 +248,7 @@ static presto_status end_with(presto_ring_reader *self, presto_status status,
 
 static presto_status next(presto_ring_reader *self, presto_batch **batch_out, presto_error *err) {
     for (;;) {
-        presto__ring_head head;
+        presto__ring_head head = {0};
         presto_span body = {0};
         presto_status status = presto__ring_take(&self->link, true, &head, &body, err);
         if (status == PRESTO_END)

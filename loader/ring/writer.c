@@ -150,7 +150,7 @@ static presto_status send_hello(presto_ring_writer *self, presto_error *err) {
 
 /* Whoever is at the other end says hello. PRESTO_END: it does not, within this time. */
 static presto_status take_hello(presto_ring_writer *self, uint64_t within_ns, presto_error *err) {
-    presto__ring_head head;
+    presto__ring_head head = {0};
     presto_span body = {0};
     presto__ring_hello hello;
     if (presto__ring_check_peer(self->link.fd, NULL) < 0)
@@ -215,7 +215,7 @@ static presto_status meet(presto_ring_writer *self, presto_error *err) {
 /* Take what the reader has released. */
 static presto_status take_releases(presto_ring_writer *self, presto_error *err) {
     for (;;) {
-        presto__ring_head head;
+        presto__ring_head head = {0};
         presto_span body = {0};
         uint64_t id = 0;
         presto_status status = presto__ring_take(&self->link, false, &head, &body, err);

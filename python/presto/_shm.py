@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 from types import TracebackType
@@ -100,7 +101,7 @@ class ShmStream(Iterator[Batch]):
         self.close()
 
     def __del__(self) -> None:
-        if not getattr(self, "_is_closed", True):
+        if not getattr(self, "_is_closed", True) and not sys.is_finalizing():
             self._close()
 
 

@@ -174,7 +174,8 @@ class Help(Case):
 
     def test_options_that_contradict_each_other_are_refused(self):
         for arguments, part in [(["--rank", "1"], "go together"), (["--rank", "2", "--world", "2"], "not below"),
-                                (["--features", "image"], "--format npy, arrow or raw"), (["--json"], "--stats FILE"),
+                                (["--features", "image"], "--format npy, arrow, shm or raw"), (["--ring-bytes", "1MiB"], "--format shm"), (["--arrow-type", "x=list"], "--format arrow"),
+                                (["--json"], "--stats FILE"),
                                 (["--drop-last"], "--drop-last needs"),
                                 (["--cache", "memory:1MiB"], "--cache: records"), (["--cache", "disk:1MiB"], "disk:DIR:SIZE"),
                                 (["--cache", "disk:x:"], "--cache"), (["--cache", "disk:x:1MiB"], "--cache: records"),
