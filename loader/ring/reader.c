@@ -184,7 +184,7 @@ static presto_status take_batch(presto_ring_reader *self, presto_span body,
  * is gone, nobody needs to know. */
 static void tell_released(int fd, uint64_t id) {
     struct {
-        presto__ring_head head = {0};
+        presto__ring_head head;
         uint64_t id;
     } message = {{PRESTO__RING_RELEASE, sizeof id}, id};
     (void)send(fd, &message, sizeof message, MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -22,13 +22,13 @@ static presto_error err;
 
 /* ---- batches that say by themselves what is in them ---- */
 
-enum { MOST_ROWS = 40, ROW_VALUES = 100 };
+enum { MOST_ROWS = 40, ROW_VALUES = 100, VALUES = MOST_ROWS * ROW_VALUES };
 
 typedef struct made_batch {
     presto_batch batch;
     presto_batch_feature features[5];
     uint64_t numbers[MOST_ROWS];
-    int32_t values[MOST_ROWS * ROW_VALUES];
+    int32_t values[VALUES];
     int64_t offsets[MOST_ROWS + 1], rows[MOST_ROWS + 1], shapes[MOST_ROWS * 3];
     char text[MOST_ROWS * 8];
 } made_batch;
@@ -42,7 +42,7 @@ static presto_tensor list_of(presto_dtype dtype, int64_t count, const void *data
 /* Batch number `number`: rows and values follow from it. */
 static void make_batch(made_batch *self, uint64_t number) {
     size_t rows = 1 + number * 7 % MOST_ROWS;
-    for (size_t i = 0; i < MOST_ROWS * ROW_VALUES; i++)
+    for (size_t i = 0; i < VALUES; i++)
         self->values[i] = (int32_t)(number * 1000003 + i);
     memset(self->text, (int)('a' + number % 26), sizeof self->text);
     for (size_t i = 0; i <= rows; i++) {
@@ -127,7 +127,7 @@ static void check_batch(const presto_batch *got, uint64_t number) {
 
 /* ---- a writer in a thread ---- */
 
-enum { BATCH_BYTES = 64 << 10 };
+#define BATCH_BYTES ((size_t)64 << 10)
 
 typedef struct writing {
     pthread_t thread;
