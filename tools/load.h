@@ -50,6 +50,11 @@ extern const char *const load_format_names[];
  */
 void load_parse(load *l, int argc, char **argv);
 
+/** Set the format from the word after --format. Usage errors end the program, here and below. */
+void load_parse_format(load *l, const char *text);
+/** Refuse options that do not go with the format. */
+void load_check_format(const load *l);
+
 /** Set the options that were not given from --strategy, if there is one. */
 presto_status load_apply_strategy(load *l, presto_error *err);
 

@@ -7,8 +7,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <getopt.h>
 
@@ -175,8 +173,6 @@ static const cli_program self = {
     "Example: presto-load -b 32 -e 2 --shuffle full --format null photos-resized",
 };
 
-const char *const load_format_names[] = {"tfrecord", "npy", "raw", "null", "arrow", "shm", NULL};
-
 static void parse_shuffle(load *l, const char *text) {
     static const struct {
         const char *prefix;
@@ -324,14 +320,6 @@ static void parse_cache(load *l, const char *text) {
     l->loader.cache.dir = l->cache_dir;
 }
 
-static void parse_format(load *l, const char *text) {
-    l->ring.path = strncmp(text, "shm:", 4) == 0 ? text + 4 : NULL;
-    if (l->ring.path != NULL && l->ring.path[0] == '\0')
-        cli_usage("--format: 'shm:' lacks the path of a socket");
-    l->format =
-        (sink_format)cli_choice("--format", l->ring.path != NULL ? "shm" : text, load_format_names);
-}
-
 static void parse_output_option(load *l, int id, const char *text) {
     if (id == 'j') {
         l->loader.auto_threads = strcmp(text, "auto") == 0;
@@ -350,7 +338,7 @@ static void parse_output_option(load *l, int id, const char *text) {
     } else if (id == OPT_STATE_INTERVAL) {
         l->state_interval_s = cli_fraction("--state-interval", text, 0, 1e9);
     } else if (id == OPT_FORMAT) {
-        parse_format(l, text);
+        load_parse_format(l, text);
     } else if (id == OPT_RING_BYTES) {
         l->ring.ring_bytes = (size_t)cli_size("--ring-bytes", text, 1);
         l->has_ring = true;
@@ -378,17 +366,6 @@ static void parse_output_option(load *l, int id, const char *text) {
     } else if (id == CLI_JSON) {
         l->json = true;
     }
-}
-
-/* Raw records are not parsed, so options about what is in them are refused. */
-static void check_raw_records(const load *l) {
-    if (l->format == SINK_RAW)
-        cli_usage("--raw-records needs --format tfrecord, npy, arrow, shm or null");
-    if (l->input.pipeline != NULL || l->input.from != NULL || l->input.to != NULL ||
-        l->strategy_file != NULL || l->reading.set_count > 0 || l->features.name_count > 0 ||
-        l->features.pad_count > 0)
-        cli_usage("--raw-records goes without --pipeline, --from, --to, --set, --strategy, "
-                  "--features and --pad: nothing in the records is looked at");
 }
 
 /* Only a pipeline whose source makes its samples needs no input; a strategy may name one. */
@@ -422,22 +399,6 @@ static void check_mix(const load *l, int argc) {
         cli_usage("--mix: --shuffle full or blocks:N, not buffer:N");
 }
 
-static void check_format(const load *l) {
-    bool has_features = l->format != SINK_TFRECORD && l->format != SINK_NULL;
-    if (l->features.name_count > 0 && !has_features)
-        cli_usage("--features needs --format npy, arrow, shm or raw");
-    if (l->features.pad_count > 0 && !has_features)
-        cli_usage("--pad needs --format npy, arrow, shm or raw");
-    if (l->has_ring && l->format != SINK_SHM)
-        cli_usage("--ring-bytes needs --format shm");
-    if (l->features.wish_count > 0 && l->format != SINK_ARROW)
-        cli_usage("--arrow-type needs --format arrow");
-    if (l->loader.range.drop_last && l->format == SINK_TFRECORD)
-        cli_usage("--drop-last needs batches: --format npy, arrow, shm, raw or null");
-    if (l->loader.cache.bytes > 0 && l->format == SINK_TFRECORD)
-        cli_usage("--cache: records are not cached; --format npy, arrow, shm, raw or null");
-}
-
 /* Refuse options that contradict each other, before any work. */
 static void check_options(load *l, int argc, char **argv) {
     if (l->input.from != NULL && l->input.pipeline != NULL) {
@@ -456,7 +417,6 @@ static void check_options(load *l, int argc, char **argv) {
     if (l->has_rank && l->loader.range.rank >= l->loader.range.world)
         cli_usage("--rank: %ju is not below --world %ju", (uintmax_t)l->loader.range.rank,
                   (uintmax_t)l->loader.range.world);
-    check_format(l);
     if (l->state_interval_s >= 0 && l->state_file == NULL)
         cli_usage("--state-interval needs --state");
     if (l->state_interval_s < 0)
@@ -465,20 +425,7 @@ static void check_options(load *l, int argc, char **argv) {
         cli_usage("%s needs --order strict", l->has_skip ? "--skip" : "--state");
     if (l->error_file != NULL && l->loader.errors.policy == PRESTO_ON_ERROR_FAIL)
         cli_usage("--error-report needs --on-error skip");
-    if (l->input.raw_records)
-        check_raw_records(l);
-    if (l->json && l->format != SINK_NULL && !l->explain)
-        cli_usage("--json: stdout carries the samples; use --stats FILE");
-    struct stat is;
-    bool is_piped = l->format != SINK_NULL && l->format != SINK_SHM && !l->explain;
-    if (l->format == SINK_SHM && l->ring.path == NULL && !l->explain &&
-        (fstat(STDOUT_FILENO, &is) != 0 || !S_ISSOCK(is.st_mode)))
-        cli_usage("--format shm: stdout is no Unix socket; name one that the reader connects to: "
-                  "shm:SOCKET");
-    if (is_piped && isatty(STDOUT_FILENO))
-        cli_usage("--format %s is binary and stdout is a terminal: redirect it, or use --format "
-                  "null",
-                  load_format_names[l->format]);
+    load_check_format(l);
 }
 
 static void print_warning(void *user, const presto_error *warning) {
