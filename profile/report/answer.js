@@ -109,8 +109,9 @@ function sureText(confidence, rival) {
     ? `Those near the best were run in turn, in ${confidence.rounds} round${plural(confidence.rounds)}. ` : "";
   const same = percent(confidence.same);
   if (!confidence.is_decided)
-    return `${rounds}A repeated sweep may recommend ${rival ? nameOf(all[rival.result]) : "another one"}: the figures do not ` +
-      `tell them apart by more than ${same}. Either is a good choice.`;
+    return `${rounds}A repeated sweep may recommend ${rival ? nameOf(all[rival.result]) : "another one"}: the runs do not tell ` +
+      `them apart. Differences of up to ${same} do not count.` +
+      (confidence.rivals.some(r => typeof r.ratio_min === "number") ? "" : " More rounds would (--decide-time).");
   const error = percent(confidence.error);
   if (confidence.rivals.length === 0) return `${rounds}No other strategy comes near it.`;
   return `${rounds}A repeated sweep would recommend the same, with an error of ${error} at most; differences of up to ` +
@@ -137,7 +138,7 @@ function command(title, text) {
   const item = make("li", title);
   if (text) {
     const pre = make("pre");
-    pre.append(make("code", text));
+    pre.append(...text.split(/(?<= )/).map(word => make("span", word))); /* lines break between words */
     const line = make("div", undefined, "line");
     line.append(pre, copyButton(text, pre));
     item.append(line);

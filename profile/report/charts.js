@@ -208,7 +208,8 @@ function codecRows(split) {
     .sort((a, b) => a.total_stored_bytes - b.total_stored_bytes);
 }
 
-const codecLabels = rows => rows.map(r => [(r === best ? "\u2714 " : "") + cut(r.codec) + (isMeasured(r) ? "" : " \u2248")]);
+/* The codec and its figure. */
+const codecLabels = (rows, figure) => rows.map(r => [(r === best ? "\u2714 " : "") + cut(r.codec), guess(r, figure(r))]);
 const barsOf = (label, rows, value, tint, spread) => ({ label, data: rows.map(value), backgroundColor: tint, barPercentage: .8,
   categoryPercentage: .8, ranges: spread ? rows.map(r => rangePair(spread(r))) : undefined });
 /* Ranges of runs are inside the axis. */
@@ -222,14 +223,15 @@ function sizeChart() {
   const saved = r => plain && r !== plain ? `, ${compared(r.total_stored_bytes / plain.total_stored_bytes, "more", "less", "as much")}` : "";
   return { type: "bar", data: { labels: rows.map(r => r.codec),
     datasets: [barsOf("stored", rows, r => r.total_stored_bytes, colour.parts[2])] }, options: { indexAxis: "y",
-    scales: { x: axis("", { beginAtZero: true, ticks: { callback: v => bytes(v), maxTicksLimit: 5 } }), y: nameAxis(codecLabels(rows)) },
+    scales: { x: axis("", { beginAtZero: true, ticks: { callback: v => bytes(v), maxTicksLimit: 5 } }),
+      y: nameAxis(codecLabels(rows, r => bytes(r.total_stored_bytes))) },
     plugins: { legend: { display: true }, tooltip: tooltipOf(c => `${bytes(c.raw)}${saved(rows[c.dataIndex])}`) } } };
 }
 
 function speedChart() {
   const rows = codecRows(codecState.split);
   return { type: "bar", data: { labels: rows.map(r => r.codec), datasets: rateBars(rows) }, options: { indexAxis: "y",
-    scales: { x: rateAxis("", { suggestedMax: mostRate(rows) }), y: nameAxis(codecLabels(rows)) },
+    scales: { x: rateAxis("", { suggestedMax: mostRate(rows) }), y: nameAxis(codecLabels(rows, r => perSecond(rate(r)))) },
     plugins: { legend: { display: true }, tooltip: tooltipOf(c => `${c.dataset.label}: ${perSecond(c.raw)}`) } } };
 }
 

@@ -23,7 +23,9 @@ function plural(count) {
 }
 const threadsOf = r => r.threads === 0 ? "inline" : `${r.threads} thread${plural(r.threads)}`;
 const codecOf = r => r.codec === "none" ? "uncompressed" : r.codec || "as files";
-const nameOf = r => isStored(r) ? `${r.split}, ${codecOf(r)}, ${threadsOf(r)}` : `${r.split} files, ${threadsOf(r)}`;
+/* As the reason has it: "resized with lz4 on 2 threads". */
+const nameOf = r => `${r.split} ${!isStored(r) ? "files" : r.codec === "none" ? "uncompressed" : "with " + r.codec} ` +
+  (r.threads === 0 ? "inline" : `on ${threadsOf(r)}`);
 
 /* The same, in lines that fit beside a mark or an axis. */
 function cut(text, most = 22) {
