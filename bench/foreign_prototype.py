@@ -36,10 +36,7 @@ def web_pages(bench):
     """The main text of web pages, as newspaper4k finds it."""
     import text_quality
 
-    try:
-        extract = text_quality.newspaper_extractor()
-    except ImportError:
-        raise SystemExit("newspaper4k is missing: pip install newspaper4k lxml_html_clean") from None
+    extract = text_quality.newspaper_extractor()
     folder = corpus("nlp", bench, 0.1)
     pages = [path.read_bytes() for path in sorted(folder.rglob("*.html"))]
     ours = ["-p", "nlp", "--to", "decoded", folder]

@@ -67,7 +67,7 @@ def python_with_torch():
     for python in (sys.executable, "/usr/bin/python3"):
         if subprocess.run([python, "-c", "import torch"], capture_output=True).returncode == 0:
             return python
-    raise SystemExit("no Python with torch is found: apt-get install python3-torch")
+    raise ModuleNotFoundError("no Python has it", name="torch")
 
 
 def python_step(bench):
