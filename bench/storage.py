@@ -8,7 +8,8 @@
 A dataset of records that cost nothing to parse is read from storages that are slower than the machine, in order and shuffled, by one
 to eight threads. The figures promise the least of: the bandwidth; the reads per second; what the threads can do if each of them
 waits for its own reads, of which --stats tells the number. Printed are what was measured, what was promised, and the difference. Reads that
-are shuffled have the size of one record. Runs take at least a second, so that the first reads do not count.
+are shuffled have the size of one record. What opening takes is left out: the first epoch does not count. A storage that promises more than half
+of what this machine reads without one is left out, too: there the machine is the limit.
 """
 import argparse
 import json
@@ -41,9 +42,13 @@ def promised(figures, threads, stats):
     return min(limits)
 
 
+KEYS = ("wall_s", "read_bytes", "storage_reads")
+
+
 def load(args, dataset, storage, threads, shuffle, epochs):
+    plays = ["--storage", storage] if storage else []
     done = subprocess.run([args.build / "tools" / "presto-load", "-q", "--json", "--format", "null", "--raw-records", "-j", str(threads),
-                           "-e", str(epochs), "--shuffle", shuffle, "--storage", storage, dataset], check=True, capture_output=True)
+                           "-e", str(epochs), "--shuffle", shuffle, *plays, dataset], check=True, capture_output=True)
     return json.loads(done.stdout)
 
 
@@ -56,17 +61,20 @@ def main():
     worst = 0
     with tempfile.TemporaryDirectory() as folder:
         dataset = pathlib.Path(folder) / "dataset"
-        samples = args.mib * 16  # of 64 KiB
-        subprocess.run([args.build / "tools" / "presto-write", "-q", "-p", "synthetic", "--set", f"source.samples={samples}",
-                        "--set", "source.bytes=65536", "-s", "8", "-o", dataset], check=True)
+        samples = args.mib * 16  # of 64 kB
+        subprocess.run([args.build / "tools" / "presto-write", "-q", "-p", "synthetic", "--set", f"source.count={samples}",
+                        "--set", "source.size=64000", "-u", "generated", "-s", "8", "-o", dataset], check=True)
+        most = {(shuffle, threads): load(args, dataset, None, threads, shuffle, 10)["read_bytes_per_s"]
+                for shuffle in ("none", "full") for threads in (1, 2, 8)}
         for name, storage, figures in STORAGES:
             for shuffle in ("none", "full"):
                 for threads in (1, 2, 8):
-                    stats = load(args, dataset, storage, threads, shuffle, 1)
-                    epochs = max(1, round(1.5 / stats["wall_s"]))
-                    if epochs > 1:
-                        stats = load(args, dataset, storage, threads, shuffle, epochs)
-                    wanted, got = promised(figures, threads, stats), stats["read_bytes_per_s"]
+                    first = load(args, dataset, storage, threads, shuffle, 1)
+                    stats = load(args, dataset, storage, threads, shuffle, 1 + max(1, round(2 / first["wall_s"])))
+                    stats = {key: stats[key] - first[key] for key in KEYS}  # of the epochs behind the first one
+                    wanted, got = promised(figures, threads, stats), stats["read_bytes"] / stats["wall_s"]
+                    if wanted > most[shuffle, threads] / 2:
+                        continue
                     worst = max(worst, abs(got / wanted - 1))
                     order = "in order" if shuffle == "none" else "shuffled"
                     print(f"| {name} | {order} | {threads} | {got / 1e6:.1f} | {wanted / 1e6:.1f} | {100 * (got / wanted - 1):+.1f} % |", flush=True)

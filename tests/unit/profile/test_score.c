@@ -32,6 +32,64 @@ START_TEST(scores_are_the_ones_worked_out_by_hand) {
 }
 END_TEST
 
+/*
+ * What Isenko et al. (SIGMOD 2022) measured of their pipelines: stored bytes and samples a second, and
+ * f = |s| + |t| of it as NumPy gives it. Their best ones are those with the highest rate.
+ */
+typedef struct published {
+    size_t count, best, best_of_both;
+    struct {
+        double bytes, rate, score;
+    } of[5];
+} published;
+
+static const published papers[] = {
+    {5, 3, 3,
+     {{146.9e9, 107, 1.0},
+      {147.0e9, 962, 1.50824298},
+      {842.5e9, 750, 0.822714177},
+      {347.3e9, 1789, 1.838790121},
+      {1.39e12, 576, 0.278834721}}},
+    {5, 3, 3,
+     {{2.5e9, 88, 0.997127566},
+      {2.6e9, 288, 1.114196318},
+      {65.7e9, 64, 0.0},
+      {1.4e9, 1750, 2.0},
+      {5.8e9, 650, 1.279138971}}},
+    {5, 3, 3,
+     {{85.2e9, 15, 0.023310023},
+      {87.2e9, 21, 0.003252033},
+      {65.7e9, 75, 0.283103076},
+      {1.4e9, 1860, 2.0},
+      {5.8e9, 640, 1.287471336}}},
+    {5, 3, 3,
+     {{7.7e9, 6, 0.985504053},
+      {7.7e9, 6, 0.985504053},
+      {594e6, 350, 1.2},
+      {647e6, 1726, 1.999891882},
+      {490.8e9, 131, 0.072674419}}},
+    {3, 2, 2, {{39.6e9, 100, 0.859290671}, {262.5e9, 100, 0.0}, {3.1e9, 6200, 2.0}}},
+    {3, 2, 2, {{250e6, 100, 1.0}, {3.0e9, 200, 0.021276596}, {991e6, 4800, 1.730545455}}},
+    {3, 2, 0, {{6.6e9, 50, 1.006410256}, {11.6e9, 40, 0.0}, {11.6e9, 1600, 1.0}}},
+};
+
+START_TEST(figures_of_the_paper_score_as_its_formula_says) {
+    for (size_t p = 0; p < sizeof papers / sizeof *papers; p++) {
+        presto__merit merits[5];
+        double scores[5];
+        for (size_t i = 0; i < papers[p].count; i++)
+            merits[i] =
+                (presto__merit)STEADY(0, papers[p].of[i].bytes, papers[p].of[i].rate);
+        ck_assert_uint_eq(score(merits, papers[p].count, (presto_weights){0, 0, 1}, scores),
+                          papers[p].best);
+        ck_assert_uint_eq(score(merits, papers[p].count, (presto_weights){0, 1, 1}, scores),
+                          papers[p].best_of_both);
+        for (size_t i = 0; i < papers[p].count; i++)
+            ck_assert_double_eq_tol(scores[i], papers[p].of[i].score, 1e-8);
+    }
+}
+END_TEST
+
 START_TEST(each_weight_alone_finds_its_own_best) {
     double scores[3];
     ck_assert_uint_eq(score(three, 3, (presto_weights){1, 0, 0}, scores), 0);
@@ -311,6 +369,7 @@ END_TEST
 
 int main(void) {
     const TTest *const tests[] = {
+        figures_of_the_paper_score_as_its_formula_says,
         scores_are_the_ones_worked_out_by_hand,
         each_weight_alone_finds_its_own_best,
         equal_values_count_as_one_and_ties_go_to_the_cheaper,
