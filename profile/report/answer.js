@@ -226,7 +226,8 @@ function fillAnswer() {
   const run = good.filter(isMeasured).length;
   setText("tried", "How far should this data be prepared before it is stored, in which compression, and read by how many threads? " +
     `${all.length === 1 ? "One way was" : `${number(all.length)} ways were`} compared on ` +
-    `${number(sweep.source.measured_samples)} of ${number(sweep.source.samples)} samples` +
+    (sweep.source.measured_samples < sweep.source.samples ? `${number(sweep.source.measured_samples)} of ` : "all ") +
+    `${number(sweep.source.samples)} samples` +
     (run < good.length ? `; ${number(run)} of them were run, the others are predicted.` : "."));
   setText("headline", headline());
   fillWay();

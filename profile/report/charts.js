@@ -293,18 +293,19 @@ const standings = { worse: "worse", equal: "equal", unknown: "not told apart", r
 
 function addRivals() {
   const confidence = sweep.confidence;
-  const shown = confidence ? confidence.rivals.filter(r => typeof r.ratio === "number") : [];
+  /* Without an interval a ratio of a few rounds says nothing. */
+  const shown = confidence ? confidence.rivals.filter(r => [r.ratio, r.ratio_min, r.ratio_max].every(v => typeof v === "number")) : [];
   if (shown.length === 0) { find("rivals").closest("figure").hidden = true; return; }
-  const part = v => v === null ? null : (v - 1) * 100;
+  const part = v => (v - 1) * 100;
   const than = confidence.by === "target" ? "the target and its headroom" : confidence.leader ? nameOf(all[confidence.leader.result]) : "the best";
   const what = confidence.by === "cost" ? "cost" : confidence.by === "score" ? "score or speed" : "speed";
   const rows = shown.map(r => ({ lines: [cut(all[r.result].split), cut(linesOf(all[r.result])[1], 30), standings[r.standing] || r.standing],
-    ranges: r.ratio_min === null || r.ratio_max === null ? null : [part(r.ratio_min), part(r.ratio_max)], at: part(r.ratio) }));
+    range: [part(r.ratio_min), part(r.ratio_max)], at: part(r.ratio) }));
   addChart("rivals", `Difference in ${what} to ${than}: ` + rows.map(r => `${r.lines.join(", ")}: ${number(r.at)} %`).join("; "),
     () => ({ type: "bar", data: { labels: rows.map(r => r.lines.join(", ")), datasets: [{ label: "difference", data: rows.map(r => r.at),
-      ranges: rows.map(r => r.ranges), backgroundColor: colour.parts[0], barPercentage: .5 }] },
+      ranges: rows.map(r => r.range), backgroundColor: colour.parts[0], barPercentage: .5 }] },
     options: { indexAxis: "y", scales: { x: axis([`% of difference in ${what} to`, than],
-      { suggestedMin: Math.min(-5, ...rows.map(r => (r.ranges || [r.at])[0])), suggestedMax: Math.max(5, ...rows.map(r => (r.ranges || [0, r.at])[1])) }),
+      { suggestedMin: Math.min(-5, ...rows.map(r => r.range[0])), suggestedMax: Math.max(5, ...rows.map(r => r.range[1])) }),
     y: nameAxis(rows.map(r => r.lines)) }, plugins: { tooltip: tooltipOf(c => `${number(c.raw)} %`) } } }),
     () => barHeight(rows.length, 60, 70));
 }
