@@ -7,6 +7,7 @@ import litdata
 import numpy as np
 import torch
 import torchvision
+from torchvision.transforms.v2.functional import resize
 
 import common
 from common import PHOTO_SIDE
@@ -49,7 +50,7 @@ class Decoded(litdata.StreamingDataset):
         one = super().__getitem__(at)
         if self.kind == "photo":
             image = torchvision.io.decode_image(torch.frombuffer(bytearray(one["bytes"]), dtype=torch.uint8), mode="RGB")
-            image = torchvision.transforms.v2.functional.resize(image, [PHOTO_SIDE, PHOTO_SIDE], antialias=False)
+            image = resize(image, [PHOTO_SIDE, PHOTO_SIDE], antialias=False)
             return {"id": one["id"], "x": image.float().div_(127.5).sub_(1)}
         if self.kind == "resized":
             return {"id": one["id"], "x": torch.from_numpy(one["image"][16:240, 16:240]).float().div_(127.5).sub_(1)}

@@ -5,6 +5,7 @@ import torch
 import torchvision
 from streaming import MDSWriter, StreamingDataLoader, StreamingDataset
 from streaming.base.util import clean_stale_shared_memory
+from torchvision.transforms.v2.functional import resize
 
 from common import FLOATS, INTS, PHOTO_SIDE, samples
 
@@ -54,7 +55,7 @@ class Decoded(StreamingDataset):
             return one["record"]
         if self.kind == "photo":
             image = torchvision.io.decode_image(torch.frombuffer(bytearray(one["bytes"]), dtype=torch.uint8), mode="RGB")
-            image = torchvision.transforms.v2.functional.resize(image, [PHOTO_SIDE, PHOTO_SIDE], antialias=False)
+            image = resize(image, [PHOTO_SIDE, PHOTO_SIDE], antialias=False)
             return {"id": one["id"], "x": image.float().div_(127.5).sub_(1)}
         if self.kind == "resized":
             return {"id": one["id"], "x": torch.from_numpy(one["image"][16:240, 16:240]).float().div_(127.5).sub_(1)}

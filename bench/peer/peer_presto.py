@@ -71,7 +71,7 @@ class Reader:
         self.work = work
         self.dataset = opened(work, folder, corpus)
         shuffle = "full" if work.mode == "shuffle" else "none"
-        self.loader = presto.Loader(self.dataset, batch=work.batch, threads=threads, shuffle=shuffle, epochs=1)
+        self.options = {"batch": work.batch, "threads": threads, "shuffle": shuffle}
 
     def begin(self):
         if self.work.mode == "access":

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 import torchvision
 from torch.utils.data import DataLoader, Dataset
+from torchvision.transforms.v2.functional import resize
 
 from common import MEL, PHOTO_SIDE, count_of, files_of, mel_weights, samples
 
@@ -76,7 +77,7 @@ class Samples(Dataset):
             return {"id": number, "x": image.float().div_(127.5).sub_(1)}
         if kind == "photo":
             image = torchvision.io.decode_image(str(self.stored[number]), mode="RGB")
-            image = torchvision.transforms.v2.functional.resize(image, [PHOTO_SIDE, PHOTO_SIDE], antialias=False)
+            image = resize(image, [PHOTO_SIDE, PHOTO_SIDE], antialias=False)
             return {"id": number, "x": image.float().div_(127.5).sub_(1)}
         if kind == "table":
             return pickle.loads(self.row(number))

@@ -5,8 +5,8 @@ import re
 
 import numpy as np
 import torch
-import torchvision
 import webdataset as wds
+from torchvision.transforms.v2.functional import resize
 
 from common import PHOTO_SIDE, count_of, samples
 
@@ -60,7 +60,7 @@ class Decode:
         if self.kind == "tensor":
             return {"id": number, "x": one["npy"]}
         if self.kind == "photo":
-            image = torchvision.transforms.v2.functional.resize(one["jpg"], [PHOTO_SIDE, PHOTO_SIDE], antialias=False)
+            image = resize(one["jpg"], [PHOTO_SIDE, PHOTO_SIDE], antialias=False)
             return {"id": number, "x": image.float().div_(127.5).sub_(1)}
         if self.kind == "resized":
             return {"id": number, "x": torch.from_numpy(one["npy"][16:240, 16:240]).float().div_(127.5).sub_(1)}
