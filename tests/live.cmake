@@ -2,6 +2,18 @@
 # Tests against the programs that our users use beside us. They prove formats and examples, not memory, so the optimized
 # build runs them alone.
 if(PRESTO_SANITIZE)
+  # Only threads of Python that share a loader and a dataset, with the sanitizer's library before Python's own memory.
+  if(TARGET presto_native AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    string(REGEX REPLACE ",.*" "" sanitizer ${PRESTO_SANITIZE})
+    string(REPLACE "thread" "libtsan.so" runtime ${sanitizer})
+    string(REPLACE "address" "libasan.so" runtime ${runtime})
+    execute_process(COMMAND ${CMAKE_C_COMPILER} -print-file-name=${runtime} OUTPUT_VARIABLE runtime OUTPUT_STRIP_TRAILING_WHITESPACE)
+    add_test(NAME live.python_threads
+             COMMAND ${PRESTO_SYSTEM_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/python/test_abuse.py Abuse.test_threads_share_a_loader
+                     Abuse.test_threads_share_a_dataset Abuse.test_close_ends_a_wait_in_another_thread)
+    set_tests_properties(live.python_threads PROPERTIES ENVIRONMENT
+      "LD_PRELOAD=${runtime};ASAN_OPTIONS=detect_leaks=0;PYTHONPATH=${PROJECT_BINARY_DIR}/python;PRESTO_TOOLS=$<TARGET_FILE_DIR:presto-load>;PRESTO_PHOTOS=$<TARGET_FILE:presto-make-photos>")
+  endif()
   return()
 endif()
 set(live ${CMAKE_CURRENT_SOURCE_DIR}/live)

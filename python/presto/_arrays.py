@@ -31,7 +31,8 @@ class Ragged:
 
     __slots__ = ("values", "offsets", "shapes")
 
-    def __init__(self, values: Array, offsets: Array, shapes: Array | None = None) -> None:
+    # Arrays of NumPy, or of the library whose loader made them.
+    def __init__(self, values: Any, offsets: Any, shapes: Any = None) -> None:
         self.values = values
         self.offsets = offsets
         self.shapes = shapes
@@ -39,14 +40,14 @@ class Ragged:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __getitem__(self, row: int) -> Array:
+    def __getitem__(self, row: int) -> Any:
         row = range(len(self))[row]
-        found: Array = self.values[self.offsets[row] : self.offsets[row + 1]]
+        found = self.values[self.offsets[row] : self.offsets[row + 1]]
         if self.shapes is None:
             return found
         return found.reshape([n for n in self.shapes[row].tolist() if n >= 0])
 
-    def __iter__(self) -> Iterator[Array]:
+    def __iter__(self) -> Iterator[Any]:
         return (self[row] for row in range(len(self)))
 
     @property

@@ -87,7 +87,8 @@ class _Examples(_BaseExamplesIterable):
         return loader
 
     def __iter__(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        state: dict[str, Any] = self._state_dict or self._init_state_dict()
+        kept: Any = self._state_dict
+        state: dict[str, Any] = kept or self._init_state_dict()
         text = self._made[1]
         for at in range(state["shard"], len(self._shards)):
             with self._loader(self._shards[at]) as loader:

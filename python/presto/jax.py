@@ -27,9 +27,9 @@ __all__ = ["Loader", "array_of"]
 _WIDE = frozenset({"int64", "uint64", "float64", "complex128"})
 
 
-def array_of(values: _native.Buffer) -> jax.Array:
+def array_of(values: _native.Buffer) -> Any:
     """A native array as a jax.Array on the CPU: on the same memory, except for numbers of 64 bits that JAX makes narrower."""
-    if values.dtype in _WIDE and not jax.config.jax_enable_x64:
+    if values.dtype in _WIDE and not getattr(jax.config, "jax_enable_x64"):  # noqa: B009
         host = np.asarray(values)
         return jax.device_put(host.astype(jax.dtypes.canonicalize_dtype(host.dtype)), jax.local_devices(backend="cpu")[0])
     return jax.dlpack.from_dlpack(values)
@@ -62,7 +62,7 @@ class Loader(Adapter):
     Args:
         dataset, batch, and all others: as presto.Loader.
         rank, world:   default: jax.process_index() and jax.process_count(), when the loop begins.
-        device:        copy batches there, one batch ahead of the loop.
+        device:        a jax.Device: copy batches there, one batch ahead of the loop.
         sharding:      a jax.sharding.Sharding of global arrays: dense features become jax.Array of all processes' rows
                        (jax.make_array_from_process_local_data), one batch ahead. `batch` is the rows of one process.
 
@@ -76,7 +76,7 @@ class Loader(Adapter):
         *,
         rank: int | None = None,
         world: int | None = None,
-        device: jax.Device | None = None,
+        device: Any = None,
         sharding: jax.sharding.Sharding | None = None,
         **options: Any,
     ) -> None:

@@ -23,6 +23,7 @@ from ._loader import Loader
 __all__ = ["dataset"]
 
 Spec = Any  # tf.TensorSpec or tf.RaggedTensorSpec
+_RaggedTensor: Any = tf.RaggedTensor  # checkers of types do not see what it is made of
 
 
 def _tensor(values: _native.Buffer, shares: bool) -> tf.Tensor:
@@ -100,7 +101,7 @@ def _bytes(native: tuple[Any, ...], spec: Spec) -> Any:
             raise RaggedError(f"feature {name!r} has not one string in each row: presto.tf.dataset(..., ragged=[{name!r}])")
         return strings
     count = len(np.asarray(offsets)) - 1
-    return tf.RaggedTensor.from_row_splits(strings, np.arange(count + 1) if rows is None else np.asarray(rows), validate=False)
+    return _RaggedTensor.from_row_splits(strings, np.arange(count + 1) if rows is None else np.asarray(rows), validate=False)
 
 
 def _row_splits(shapes: Array, ragged: int) -> list[Array]:
@@ -122,8 +123,8 @@ def _ragged(native: tuple[Any, ...], spec: Any, shares: bool) -> Any:
         shapes = np.tile(np.array(shape[1:] or (1,), np.int64), (shape[0], 1))
     elif shapes is None or spec.ragged_rank == 1:
         ends = np.asarray(offsets) // int(np.prod(inner, dtype=np.int64))
-        return tf.RaggedTensor.from_row_splits(flat, ends, validate=False)
-    return tf.RaggedTensor.from_nested_row_splits(flat, _row_splits(np.asarray(shapes), spec.ragged_rank), validate=False)
+        return _RaggedTensor.from_row_splits(flat, ends, validate=False)
+    return _RaggedTensor.from_nested_row_splits(flat, _row_splits(np.asarray(shapes), spec.ragged_rank), validate=False)
 
 
 def _element(batch: _native.Batch, specs: Mapping[str, Spec], shares: bool) -> dict[str, Any]:

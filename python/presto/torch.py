@@ -36,9 +36,8 @@ def tensor_of(values: _native.Buffer) -> torch.Tensor:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # "not writable"
             if values.dtype == "bool":
-                return torch.frombuffer(memoryview(values).cast("B"), dtype=torch.bool).reshape(
-                    memoryview(values).shape
-                )
+                host = np.asarray(values)
+                return torch.frombuffer(host.data.cast("B"), dtype=torch.bool).reshape(host.shape)
             raise
 
 

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Types: mypy --strict has nothing to say of the package, nor of a program that uses it, and finds a wrong one."""
+import importlib.util
+import json
 import pathlib
 import subprocess
 import sys
+import tomllib
 
 from case import PythonCase, cli, main
 
@@ -46,6 +49,20 @@ class Types(PythonCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         done = self.check(wrong)
         self.assertEqual(done.stdout.count("error:"), 2, done.stdout)
+
+    def test_pyright_says_the_same(self):
+        """Where pyright is installed, with its Node.js: 300 MB, which tests/requirements.txt leaves out."""
+        for name in ("pyright", "jax", "tensorflow", "datasets", "torch"):
+            if importlib.util.find_spec(name) is None:
+                self.skipTest(f"{name} is not installed")
+        program, settings = self.folder / "program.py", self.folder / "pyrightconfig.json"
+        settings.write_text(json.dumps({"include": [program.name], "extraPaths": [str(cli.ROOT / "python")]}))
+        for text, project, wanted in ((PROGRAM, cli.ROOT, 0), (PROGRAM, settings, 0), (WRONG, settings, 2)):
+            program.write_text(text)
+            done = subprocess.run([sys.executable, "-m", "pyright", "-p", project, "--pythonpath", sys.executable, "--outputjson"],
+                                  capture_output=True, text=True)
+            found = json.loads(done.stdout)["generalDiagnostics"]
+            self.assertEqual(len([one for one in found if one["severity"] == "error"]), wanted, done.stdout)
 
 
 if __name__ == "__main__":
