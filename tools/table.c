@@ -250,7 +250,7 @@ typedef struct phrases {
     const char *more, *less, *same;
 } phrases;
 
-/* "3 % slower", "2.40 times slower", "as fast". */
+/* "36 % slower", "2.15 times more", "as much". */
 static char *format_ratio(double ratio, phrases called, char text[PRESTO_TEXT_BYTES]) {
     char factor[PRESTO_TEXT_BYTES];
     double percent = fabs(100 * (ratio - 1));
@@ -267,12 +267,12 @@ static char *format_ratio(double ratio, phrases called, char text[PRESTO_TEXT_BY
 
 /* What else there is, and what would be gained and lost by it. */
 static void print_runners_up(const presto_sweep *sweep) {
-    static const phrases rates = {"slower", "faster", "as fast"};
+    static const phrases rates = {"faster", "slower", "as fast"};
     static const phrases sizes = {"more", "less", "as much"};
     const presto_strategy_result *best = presto_sweep_result(sweep, presto_sweep_best(sweep));
     for (size_t i = 0, at; i < 3 && (at = presto_sweep_runner_up(sweep, i)) != SIZE_MAX; i++) {
         const presto_strategy_result *next = presto_sweep_result(sweep, at);
-        double slower = best->cold.samples_per_s.median / next->cold.samples_per_s.median;
+        double faster = next->cold.samples_per_s.median / best->cold.samples_per_s.median;
         double larger = next->total_stored_bytes / best->total_stored_bytes;
         char line[512], threads[PRESTO_TEXT_BYTES], rate[PRESTO_TEXT_BYTES];
         char size[PRESTO_TEXT_BYTES], cost[PRESTO_TEXT_BYTES];
@@ -280,7 +280,7 @@ static void print_runners_up(const presto_sweep *sweep) {
         snprintf(line, sizeof line, "%s, %s, %s: %s, stores %s%s%s", next->strategy.split,
                  codec_of(&next->strategy),
                  presto_format_things(next->strategy.threads, "thread", threads),
-                 format_ratio(slower, rates, rate), format_ratio(larger, sizes, size),
+                 format_ratio(faster, rates, rate), format_ratio(larger, sizes, size),
                  has_cost ? ", costs " : "",
                  has_cost ? format_ratio(next->cost / best->cost, sizes, cost) : "");
         if (i == 0)
