@@ -4,7 +4,7 @@
  * kind (one class, one day), and no error bar shows it. So a sample of files is taken evenly from
  * the whole list (systematic sampling): the files are named one by one, as a user could. Labels
  * from a CSV file belong to whole folders. There, and with other kinds of source, the first samples
- * are taken; of TFRecords, only the files that hold them are opened.
+ * are taken; of TFRecords, those of a few files, which are taken evenly from all of them.
  */
 #include "trial_internal.h"
 
@@ -77,19 +77,31 @@ static presto_status list(picking *p, presto_loader *loader, presto_error *err) 
     return PRESTO_OK;
 }
 
+/* Records of so many files, taken evenly from all. */
+static uint64_t records_of(const presto_dataset *dataset, size_t files) {
+    uint64_t records = 0, all = presto_dataset_shard_count(dataset);
+    for (size_t i = 0; i < files; i++) {
+        size_t at = (size_t)position_of(i, files, all);
+        records +=
+            presto_dataset_shard_first(dataset, at + 1) - presto_dataset_shard_first(dataset, at);
+    }
+    return records;
+}
+
 static presto_status copy_shards(const presto_dataset *dataset, uint64_t wanted, char ***paths_out,
                                  size_t *count_out, presto_error *err) {
-    size_t count = 0, all = presto_dataset_shard_count(dataset);
-    while (count < all && presto_dataset_shard_first(dataset, count) < wanted)
-        count++;
+    size_t all = presto_dataset_shard_count(dataset), count = all > 0;
+    while (count < all && records_of(dataset, count) < wanted)
+        count = count + count / 8 + 1 < all ? count + count / 8 + 1 : all;
     char **paths = calloc(count + 1, sizeof *paths);
     if (paths == NULL)
         return presto_fail_memory(err, (count + 1) * sizeof *paths);
     for (size_t i = 0; i < count; i++) {
-        paths[i] = strdup(presto_dataset_shard_path(dataset, i));
+        const char *path = presto_dataset_shard_path(dataset, (size_t)position_of(i, count, all));
+        paths[i] = strdup(path);
         if (paths[i] == NULL) {
             presto__paths_free(paths, i);
-            return presto_fail_memory(err, strlen(presto_dataset_shard_path(dataset, i)) + 1);
+            return presto_fail_memory(err, strlen(path) + 1);
         }
     }
     *paths_out = paths;

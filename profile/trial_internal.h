@@ -78,7 +78,7 @@ typedef struct presto__paths {
 } presto__paths;
 
 /**
- * The first files of TFRecords that hold `wanted` samples together, so that a trial does not count
+ * As few files of TFRecords as hold `wanted` samples, from all over them, so that a trial does not count
  * the records of all the others.
  * Owner: caller, presto__paths_free.
  */

@@ -134,9 +134,10 @@ presto_status presto_source_choose(presto_source *source, const presto_partition
         return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
                            "no sample is in part %zu of %s, of %" PRIu64 " samples in all",
                            part + 1, partition->ratio, presto__source_all(source));
-    const uint64_t facts[] = {part, partition->seed, presto__subset_count(source->subset)};
-    source->subset_digest = presto__fnv_add(
-        presto__fnv_add(PRESTO__FNV_START, partition->ratio, strlen(partition->ratio)), facts,
-        sizeof facts);
+    uint64_t digest =
+        presto__fnv_add(PRESTO__FNV_START, partition->ratio, strlen(partition->ratio));
+    digest = presto__fnv_mix(digest, part);
+    digest = presto__fnv_mix(digest, partition->seed);
+    source->subset_digest = presto__fnv_mix(digest, presto__subset_count(source->subset));
     return tell(source, partition, err);
 }

@@ -105,6 +105,20 @@ class Tfrecord(Case):
         self.assert_fails(missing, 1, "missing")
         self.assertNotIn(hint, missing.stderr)
 
+    def test_a_sweep_samples_files_from_all_over(self):
+        """Ten files, of which only those in the middle hold photos: the first ones would be no sample of them."""
+        many = self.new("many")
+        many.mkdir()
+        for number in range(10):
+            records = self.records[:4] if number == 5 else [
+                framed(serialized({"image/encoded": b"no photo", "image/class/label": 0})) for _ in range(4)]
+            (many / f"{number}.tfrecord").write_bytes(b"".join(records))
+        sweep = ("-p", self.pipeline, *FROM, "--splits", "resized", "--codecs", "none", "--threads", "1", "--runs", "1")
+        done = run("presto-sweep", *sweep, "--samples", "4", "-o", self.new(), many)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = run("presto-sweep", *sweep, "--samples", "8", "-o", self.new(), many)
+        self.assertNotEqual(done.returncode, 0, "half of these are no photos")
+
     def examples(self, *arguments):
         return [example(payload) for payload in frames(self.load("-q", *arguments))]
 
