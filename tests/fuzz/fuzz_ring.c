@@ -33,12 +33,14 @@ static unsigned read_ragged(const presto_batch_feature *feature, size_t rows) {
     unsigned sum = 0;
     for (size_t row = 0; row < rows; row++) {
         size_t items = 1, at = (size_t)feature->offsets[row];
-        const int64_t *dims = feature->shapes + row * feature->shape_rank;
         if (feature->shapes == NULL)
             items = (size_t)feature->offsets[row + 1] - at;
-        else
-            for (size_t i = 0; i < feature->shape_rank && dims[i] >= 0; i++)
-                items *= (size_t)dims[i];
+        for (size_t i = 0; feature->shapes != NULL && i < feature->shape_rank; i++) {
+            int64_t dim = feature->shapes[row * feature->shape_rank + i];
+            if (dim < 0)
+                break;
+            items *= (size_t)dim;
+        }
         sum += read_all(values + at * bytes, items * bytes);
     }
     return sum;
