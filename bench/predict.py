@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""How far presto-sweep's predictions are from what is measured: over the seven pipelines of the paper, each swept twice.
+
+    bench/predict.py                          # corpora of tests/corpora/make, small scale; some minutes on idle processors
+    bench/predict.py -p cv,nlp --codecs none,zstd:1,gzip --runs 5
+    bench/predict.py --json errors.json
+
+For each pipeline, one sweep predicts; it runs the anchors and a few strategies, as it does by default. Another sweep of the same
+samples measures all strategies. Compared are the predictions that the first one publishes with the figures of the second one: the
+rates of cold and cached epochs, storage, and time of preparation. The anchors, which a prediction rests on, are counted by
+themselves: their errors show how well the machine repeats a measurement. --rounds R makes R pairs of sweeps, in turns, and compares
+the medians of both sides, so that a slow phase of the machine does not count as an error of the model.
+"""
+import argparse
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "corpora"))
+from pipelines import PIPELINES  # noqa: E402
+
+SCALES = {"cv": 0.2, "cv2-jpg": 0.25, "cv2-png": 0.3, "nlp": 0.3, "nilm": 0.5, "mp3": 0.4, "flac": 0.6}
+FIGURES = {
+    "cold": (lambda r: r["predicted_cold_samples_per_s"], lambda r: r["cold_samples_per_s"]),
+    "cached": (lambda r: r["predicted_cached_samples_per_s"], lambda r: r["cached_samples_per_s"]),
+    "storage": (lambda r: r["predicted_storage_bytes"], lambda r: r["total_stored_bytes"]),
+    "preparation": (lambda r: r["predicted_preparation_s"], lambda r: r["total_preparation_s"]),
+}
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-p", "--pipelines", default=",".join(SCALES), help="which of them")
+    parser.add_argument("--tools", type=pathlib.Path, default=ROOT / "build" / "release" / "tools", help="folder of the programs")
+    parser.add_argument("--work", type=pathlib.Path, help="folder for corpora and sweeps, kept [default: a temporary one]")
+    parser.add_argument("--codecs", default="none,zstd:1,lz4,snappy,gzip")
+    parser.add_argument("--threads", default="1,2")
+    parser.add_argument("--runs", default="3", help="of each strategy")
+    parser.add_argument("--rounds", type=int, default=1, help="pairs of sweeps")
+    parser.add_argument("--json", type=pathlib.Path, help="write all errors into this file")
+    return parser.parse_args()
+
+
+def make_corpus(name, folder):
+    target = folder / name
+    if not target.exists():
+        subprocess.run([ROOT / "tests" / "corpora" / "make", name, "--scale", str(SCALES[name]), "-o", target], check=True,
+                       stdout=subprocess.DEVNULL)
+    return target
+
+
+def sweep(options, name, corpus, out, *mode):
+    settings = [part for setting in PIPELINES[name][1] for part in ("--set", setting)]
+    command = [options.tools / "presto-sweep", "-q", "-p", name, *settings, "--samples", "0", "--codecs", options.codecs,
+               "--threads", options.threads, "--runs", options.runs, "--decide-time", "0", *mode, "--force", "-o", out, corpus]
+    done = subprocess.run([str(c) for c in command], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}\nexit {done.returncode}: {done.stderr}")
+    return json.loads((out / "results.json").read_text())
+
+
+def key(result):
+    return result["split"], result["codec"], result["threads"]
+
+
+def medians(sweeps, value):
+    """By strategy, the median of a figure over several sweeps."""
+    values = {}
+    for results in sweeps:
+        for result in results["results"]:
+            if result["status"] == "ok" and value(result) is not None:
+                values.setdefault(key(result), []).append(value(result))
+    return {k: statistics.median(v) for k, v in values.items()}
+
+
+def compare(predicted, measured):
+    """Errors by figure: {strategy: predicted / measured - 1}."""
+    errors = {}
+    for figure, (said, was) in FIGURES.items():
+        a, b = medians(predicted, said), medians(measured, was)
+        errors[figure] = {k: a[k] / b[k] - 1 for k in a if k in b and b[k] > 0}
+    return errors
+
+
+def is_anchor(strategy):
+    return strategy[1] in (None, "none")
+
+
+def summary(errors):
+    if not errors:
+        return "      -       "
+    worst = max(errors, key=abs)
+    return f"{statistics.median(map(abs, errors)):6.1%} {worst:+7.1%}"
+
+
+def print_line(name, errors):
+    parts = []
+    for figure in FIGURES:
+        parts.append(summary([e for k, e in errors[figure].items() if not is_anchor(k)]))
+    anchors = [e for figure in ("cold", "cached") for k, e in errors[figure].items() if is_anchor(k)]
+    print(f"{name:9}", *parts, summary(anchors), sep="  ", flush=True)
+
+
+def main():
+    options = parse_arguments()
+    names = options.pipelines.split(",")
+    with tempfile.TemporaryDirectory() as temporary:
+        work = options.work or pathlib.Path(temporary)
+        work.mkdir(parents=True, exist_ok=True)
+        everything = {figure: {} for figure in FIGURES}
+        print("median and worst error of predictions; anchors: of the rates that they rest on, measured twice")
+        print(f"{'':9}", *(f"{title:14}" for title in (*FIGURES, "anchors")), sep="  ")
+        worst = []
+        for name in names:
+            corpus = make_corpus(name, work)
+            predicted, measured = [], []
+            for number in range(options.rounds):
+                predicted.append(sweep(options, name, corpus, work / f"{name}-predicted-{number}", "--predict"))
+                measured.append(sweep(options, name, corpus, work / f"{name}-measured-{number}", "--measure"))
+            errors = compare(predicted, measured)
+            print_line(name, errors)
+            for figure in FIGURES:
+                everything[figure].update({(name, *k): e for k, e in errors[figure].items()})
+            for figure in ("cold", "cached"):
+                worst += [(abs(e), e, figure, name, k) for k, e in errors[figure].items() if not is_anchor(k)]
+        print_line("all", {figure: {k[1:] + k[:1]: e for k, e in errors.items()} for figure, errors in everything.items()})
+        print("worst:")
+        for _, error, figure, name, strategy in sorted(worst, key=lambda entry: -entry[0])[:12]:
+            print(f"  {error:+7.1%} {figure:6} {name} {' '.join(str(part) for part in strategy)}")
+        if options.json:
+            options.json.write_text(json.dumps({figure: [[*map(str, k), e] for k, e in errors.items()]
+                                                for figure, errors in everything.items()}, indent=1))
+
+
+if __name__ == "__main__":
+    main()
