@@ -189,6 +189,9 @@ presto_status presto__trial_load(presto__runner *runner, presto__trial *trial, p
 /** The cold epochs of one run. Its dataset must be there. */
 presto_status presto__trial_lap(presto__runner *runner, presto__trial *trial, uint64_t round,
                                 presto_error *err);
+/** The rate of a few cached epochs, which is not kept. Its dataset must be there. */
+presto_status presto__trial_look(presto__runner *runner, presto__trial *trial,
+                                 double *samples_per_s_out, presto_error *err);
 presto_status presto__trial_add_lap(presto__trial *trial, presto__lap lap, presto_error *err);
 /** Remove the trial's dataset. */
 void presto__trial_remove(presto__trial *trial);

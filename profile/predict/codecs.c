@@ -21,7 +21,7 @@
 /* One thread alone, then all together. */
 #define ALONE_NS UINT64_C(60000000)
 #define LEAST_NS UINT64_C(20000000)
-#define MOST_NS UINT64_C(250000000)
+#define MOST_NS UINT64_C(150000000)
 
 /* Records of a split, without their frames. */
 typedef struct records {
@@ -267,8 +267,9 @@ static size_t count_tried(const double *sizes, size_t count) {
 
 typedef struct rating {
     const presto__model *model;
-    const presto__runner *runner;
+    presto__runner *runner;
     presto__model_split *split;
+    const char *dir; /* of the dataset that stores it without a codec */
     const records *of;
     double *sizes; /* of all codecs, one after the other */
 } rating;
@@ -287,6 +288,18 @@ static presto_status rate_codec(const rating *all, size_t c, presto_error *err) 
     if (status == PRESTO_OK)
         status = time_codec(&job, all->model->cores, MOST_NS, codec, &failure);
     presto_buffer_done(&dictionary);
+    if (status == PRESTO_OK && strcmp(all->model->codecs[c], "none") != 0) {
+        const presto__online online = {
+            .model = all->model,
+            .runner = all->runner,
+            .strategy = {.split = all->split->name, .codec = all->model->codecs[c]},
+            .dir = all->dir};
+        status = presto__probe_online(&online, codec, &failure);
+    }
+    if (status == PRESTO_ERR_STOPPED && err != NULL)
+        *err = failure;
+    if (status == PRESTO_ERR_STOPPED)
+        return status;
     /* A codec that these records cannot have fails in its trials, which say why. */
     codec->is_known = status == PRESTO_OK && !atomic_load(&job.has_failed);
     codec->records = count_tried(job.sizes, all->of->count);
@@ -329,12 +342,12 @@ static void set_sizes(const rating *all) {
     }
 }
 
-presto_status presto__probe_codecs(presto__model *model, const presto__runner *runner, size_t s,
+presto_status presto__probe_codecs(presto__model *model, presto__runner *runner, size_t s,
                                    const char *dir, presto_error *err) {
     presto__model_split *split = &model->splits[s];
     records all = {0};
     presto_status status = read_records(dir, split->raw_bytes, &all, err);
-    rating rate = {model, runner, split, &all, NULL};
+    rating rate = {model, runner, split, dir, &all, NULL};
     if (status == PRESTO_OK && all.count == 0)
         status = presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET, "no record was stored");
     if (status == PRESTO_OK) {

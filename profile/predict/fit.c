@@ -17,6 +17,13 @@
 #define ANY 0.15
 #define BELIEF 1
 #define LEAST_UNCERTAINTY 0.05
+/* How reading and computing overlap: the kernel reads ahead; a storage that is played does not. */
+#define OVERLAP_HERE 2.5
+#define OVERLAP_PLAYED 1
+/* Memory traffic: bytes are read and written when they are fetched, decoded, put into a batch. */
+#define TOUCHES 2
+/* What is shared gives at least so many times what all processors were seen to take. */
+#define ROOM 1.5
 
 static double clamp(double value, double least, double most) {
     return value >= least ? fmin(value, most) : least; /* NaN: least */
@@ -69,8 +76,14 @@ static void take_rates(presto__model_split *split, const presto__model *model,
     double cold_cpu = one->result.cold.cpu_s_per_sample - one->result.cached.cpu_s_per_sample;
     if (split->plain_bytes > 0)
         split->cold_cpu_s_per_byte = fmax(cold_cpu, 0) / split->plain_bytes;
+    /* Processor caches spare memory much of its traffic, and a thread that hands out batches may have
+     * been interrupted: the anchor shows what is possible. */
+    double most_s = split->cached_s.all / cores / ROOM;
     double inside_s = parallel->measure.wall_s - parallel->consumer_wait_s;
-    split->handover_s = fmax(inside_s, 0) / (double)parallel->samples;
+    split->handover_s = fmin(fmax(inside_s, 0) / (double)parallel->samples, most_s);
+    split->touched_bytes =
+        fmin(TOUCHES * (split->plain_bytes + split->raw_bytes + split->delivered_bytes),
+             model->memory_bytes_per_s.all * most_s);
 }
 
 /* The part of a conversion that more threads do not shorten waits for storage. */
@@ -138,19 +151,6 @@ static double without_start(const presto__model *model, double seconds, double t
     return 1 / fmax(wall - start, wall / 4);
 }
 
-typedef struct misses {
-    double squares; /* of the logarithms of measured / formula */
-    size_t count;
-} misses;
-
-static void add_miss(misses *all, double measured, double predicted) {
-    double miss = log(measured / predicted);
-    if (!isfinite(miss))
-        return;
-    all->squares += miss * miss;
-    all->count++;
-}
-
 /* Sets the anchors of a split to 1, so that the model gives the formula; false: it is not known. */
 static bool open_anchors(presto__model *model, size_t s, presto__pair *starts_out) {
     presto__model_split *split = &model->splits[s];
@@ -160,50 +160,21 @@ static bool open_anchors(presto__model *model, size_t s, presto__pair *starts_ou
     return split->is_known;
 }
 
-/* How far the formula is from what was measured cold, over the stored splits. */
-static double cold_misses(presto__model *model) {
-    misses all = {0, 0};
-    for (size_t s = 0; s < model->split_count; s++) {
-        presto__model_split *split = &model->splits[s];
-        presto__pair starts;
-        presto__rates one, cores;
-        bool counts = open_anchors(model, s, &starts) && !split->is_raw &&
-                      anchor_rates(model, s, 1, &one) &&
-                      anchor_rates(model, s, model->cores, &cores);
-        split->start_s = starts;
-        if (!counts)
-            continue;
-        add_miss(&all, without_start(model, split->cold_s.one, 1, starts.one),
-                 one.cold_samples_per_s);
-        add_miss(&all, without_start(model, split->cold_s.all, model->cores, starts.all),
-                 cores.cold_samples_per_s);
-    }
-    return all.count > 0 ? all.squares / (double)all.count : 0;
+/* What a worker must have waited for, so that computing and waiting come to what was measured. */
+static double waiting_of(const presto__model *model, double measured_s, double computing_s) {
+    double p = model->overlap;
+    if (!(measured_s > computing_s))
+        return 0;
+    return measured_s * pow(1 - pow(computing_s / measured_s, p), 1 / p);
 }
 
-/* The exponent, and where storage was probed a factor of its figures, that fit best. */
-static void fit_overlap(presto__model *model) {
-    static const double exponents[] = {1, 1.25, 1.6, 2, 3, 5, 10};
-    static const double factors[] = {1, 0.8, 1.25, 0.6, 1.6, 0.4, 2.5};
-    const presto__storage probed = model->storage;
-    presto__storage best_storage = probed;
-    double best = INFINITY, best_exponent = 1;
-    for (size_t f = 0; f < (model->is_storage_given ? 1 : sizeof factors / sizeof *factors); f++) {
-        model->storage.bytes_per_s = probed.bytes_per_s * factors[f];
-        model->storage.bytes_per_s_per_thread = probed.bytes_per_s_per_thread * factors[f];
-        for (size_t e = 0; e < sizeof exponents / sizeof *exponents; e++) {
-            model->overlap = exponents[e];
-            /* What the probe says counts, too. */
-            double miss = cold_misses(model) + 0.01 * log(factors[f]) * log(factors[f]);
-            if (miss >= best - 1e-9)
-                continue;
-            best = miss;
-            best_exponent = exponents[e];
-            best_storage = model->storage;
-        }
-    }
-    model->overlap = best_exponent;
-    model->storage = best_storage;
+static void set_waits(presto__model *model, size_t s) {
+    presto__model_split *split = &model->splits[s];
+    double cores = model->cores, cold_cpu = split->cold_cpu_s_per_byte * split->plain_bytes;
+    double one = 1 / without_start(model, split->cold_s.one, 1, split->start_s.one);
+    double all = cores / without_start(model, split->cold_s.all, cores, split->start_s.all);
+    split->wait_s.one = waiting_of(model, one, split->cached_s.one + cold_cpu);
+    split->wait_s.all = waiting_of(model, all, split->cached_s.all + cold_cpu);
 }
 
 static void set_anchors(presto__model *model, size_t s) {
@@ -229,13 +200,28 @@ static void set_anchors(presto__model *model, size_t s) {
 }
 
 void presto__model_fit(presto__model *model) {
-    model->overlap = 1;
-    fit_overlap(model);
-    for (size_t s = 0; s < model->split_count; s++)
+    model->overlap = model->is_storage_given ? OVERLAP_PLAYED : OVERLAP_HERE;
+    for (size_t s = 0; s < model->split_count; s++) {
+        if (model->splits[s].is_known)
+            set_waits(model, s);
         set_anchors(model, s);
+    }
 }
 
 /* ---- calibration ---- */
+
+typedef struct misses {
+    double squares; /* of the logarithms of measured / formula */
+    size_t count;
+} misses;
+
+static void add_miss(misses *all, double measured, double predicted) {
+    double miss = log(measured / predicted);
+    if (!isfinite(miss))
+        return;
+    all->squares += miss * miss;
+    all->count++;
+}
 
 /* What a run of one strategy says: logarithms of measured / predicted. */
 typedef struct lesson {

@@ -19,7 +19,7 @@ static json_t *pair(json_builder *to, presto__pair value) {
 
 static json_t *storage_value(json_builder *to, const presto__model *model) {
     json_t *object = json_object();
-    const presto__storage *storage = &model->storage;
+    const presto_storage *storage = &model->storage;
     put(to, object, "is_given", json_boolean(model->is_storage_given));
     put(to, object, "bytes_per_s", limit(storage->bytes_per_s));
     put(to, object, "bytes_per_s_per_thread", limit(storage->bytes_per_s_per_thread));
@@ -54,6 +54,8 @@ static json_t *codecs_value(json_builder *to, const presto__model *model,
         put(to, object, "ratio", number(codec->stored_bytes / fmax(split->plain_bytes, 1)));
         put(to, object, "compress_s_per_sample", pair(to, codec->compress_s));
         put(to, object, "decompress_s_per_sample", pair(to, codec->decompress_s));
+        put(to, object, "cached_worker_s_per_sample",
+            codec->cached_s.one > 0 ? pair(to, codec->cached_s) : json_null());
         put(to, object, "records", whole(codec->records));
         put(to, object, "cold_calibration", number(codec->cold_factor));
         put(to, object, "cached_calibration", number(codec->cached_factor));
@@ -71,6 +73,8 @@ static json_t *split_value(json_builder *to, const presto__model *model,
     put(to, object, "delivered_bytes_per_sample", number(split->delivered_bytes));
     put(to, object, "cached_worker_s_per_sample", pair(to, split->cached_s));
     put(to, object, "cold_worker_s_per_sample", pair(to, split->cold_s));
+    put(to, object, "storage_wait_s_per_sample", pair(to, split->wait_s));
+    put(to, object, "touched_bytes_per_sample", number(split->touched_bytes));
     put(to, object, "start_s", pair(to, split->start_s));
     put(to, object, "handover_s_per_sample", number(split->handover_s));
     put(to, object, "prepare_worker_s_per_sample", pair(to, split->prepare_s));

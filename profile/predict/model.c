@@ -22,8 +22,6 @@
 /* What the loader reads at a time; several threads take turns in a shard, so each is a read. */
 #define PART_BYTES ((double)(1 << 20))
 #define PART_SAMPLES 1024.0
-/* Memory traffic: bytes are read and written when they are fetched, decoded, put into a batch. */
-#define TOUCHES 2
 
 const char *presto_sweep_bound_name(presto_sweep_bound bound) {
     static const char *const names[] = {"unknown", "cores",    "storage", "storage reads",
@@ -75,6 +73,8 @@ static double at_threads(const load *what, presto__pair pair) {
 /* A worker's computing in cached epochs. */
 static double cached_seconds(const load *what) {
     const presto__model_split *split = what->split;
+    if (what->codec->cached_s.one > 0)
+        return at_threads(what, what->codec->cached_s);
     double base = at_threads(what, split->cached_s);
     if (split->is_raw)
         return base;
@@ -97,12 +97,21 @@ static double reads_of(const load *what) {
     return 1 / fmin(fmax(PART_BYTES / bytes, 1), PART_SAMPLES);
 }
 
-/* What a worker waits for storage as long as it has it to itself. */
-static double storage_seconds(const load *what) {
-    const presto__storage *storage = &what->conditions.storage;
+/* What a worker waits for a storage that it has to itself, if it reads so many bytes. */
+static double alone_seconds(const load *what, const presto_storage *storage, double bytes) {
     double opens = what->split->is_raw ? what->split->reads : 0;
-    return share(what->codec->stored_bytes, storage->bytes_per_s_per_thread) +
-           reads_of(what) * storage->latency_s + opens * storage->open_s;
+    return share(bytes, storage->bytes_per_s_per_thread) + reads_of(what) * storage->latency_s +
+           opens * storage->open_s;
+}
+
+/* As the anchors waited, for fewer bytes, and for another storage. */
+static double storage_seconds(const load *what) {
+    double plain = what->split->plain_bytes, stored = what->codec->stored_bytes;
+    double before = alone_seconds(what, &what->model->storage, plain);
+    double after = alone_seconds(what, &what->conditions.storage, stored);
+    if (before <= 0)
+        return after > 0 ? after : at_threads(what, what->split->wait_s) * share(stored, plain);
+    return at_threads(what, what->split->wait_s) * after / before;
 }
 
 typedef struct limit {
@@ -149,7 +158,7 @@ static limit workers_limit(const load *what, double computing, double waiting) {
 /* What is shared limits all threads together. */
 static double formula(const load *what, bool is_cold, presto_sweep_bound *bound_out) {
     const presto__model_split *split = what->split;
-    const presto__storage *storage = &what->conditions.storage;
+    const presto_storage *storage = &what->conditions.storage;
     double stored = what->codec->stored_bytes;
     double computing = cached_seconds(what);
     double waiting = 0;
@@ -157,13 +166,13 @@ static double formula(const load *what, bool is_cold, presto_sweep_bound *bound_
         computing += split->cold_cpu_s_per_byte * stored;
         waiting = storage_seconds(what);
     }
-    double touched = TOUCHES * (stored + split->raw_bytes + split->delivered_bytes);
     const limit limits[] = {
         workers_limit(what, computing, waiting),
         limit_of(is_cold ? share(stored, storage->bytes_per_s) : 0, PRESTO_BOUND_STORAGE),
         limit_of(is_cold ? share(reads_of(what), storage->reads_per_s) : 0,
                  PRESTO_BOUND_STORAGE_READS),
-        limit_of(share(touched, what->model->memory_bytes_per_s.all), PRESTO_BOUND_MEMORY),
+        limit_of(share(split->touched_bytes, what->model->memory_bytes_per_s.all),
+                 PRESTO_BOUND_MEMORY),
         limit_of(split->handover_s, PRESTO_BOUND_HANDOVER),
     };
     return join(limits, sizeof limits / sizeof *limits, bound_out);

@@ -111,7 +111,10 @@ static presto_status make_model(presto_sweep *sweep, presto__runner *runner, pre
     PRESTO_TRY(new_model(sweep, runner, err));
     presto__model *model = sweep->model;
     PRESTO_TRY(presto__probe_memory(model->cores, &model->memory_bytes_per_s, err));
-    PRESTO_TRY(presto__probe_storage(runner->work_dir, model->cores, &model->storage, err));
+    model->is_storage_given = presto_storage_is_set(&runner->options->storage);
+    model->storage = runner->options->storage;
+    if (!model->is_storage_given)
+        PRESTO_TRY(presto__probe_storage(runner->work_dir, model->cores, &model->storage, err));
     PRESTO_TRY(presto__probe_steps(model, runner, err));
     PRESTO_TRY(run_anchors(sweep, runner, err));
     for (size_t s = 0; s < model->split_count; s++)

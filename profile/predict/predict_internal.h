@@ -16,15 +16,6 @@
 
 #include "../sure_internal.h"
 
-/** What storage gives; 0: no limit. */
-typedef struct presto__storage {
-    double bytes_per_s;            /* to all threads together */
-    double bytes_per_s_per_thread; /* to one thread */
-    double reads_per_s;            /* to all threads together */
-    double latency_s;              /* of a read */
-    double open_s;                 /* of opening a file */
-} presto__storage;
-
 /** A figure for one thread, and one for as many threads as this machine has processors. */
 typedef struct presto__pair {
     double one, all;
@@ -43,6 +34,7 @@ typedef struct presto__model_codec {
     double stored_bytes;       /* with framing */
     presto__pair compress_s;   /* of a thread */
     presto__pair decompress_s; /* of a thread */
+    presto__pair cached_s;     /* a worker's time in cached epochs; 0: not tried in the loader */
     double cold_factor, cached_factor, preparation_factor; /* of calibration; 1 without */
     uint64_t records;                                      /* that it was tried on */
 } presto__model_codec;
@@ -62,6 +54,8 @@ typedef struct presto__model_split {
     double read_s_per_byte;     /* a worker's, page cache warm: copying and checksums */
     double cold_cpu_s_per_byte; /* processor time that storage costs */
     double handover_s;          /* of the thread that hands out batches */
+    presto__pair wait_s;        /* a worker's, for storage, without codec, as the anchors waited */
+    double touched_bytes;       /* of memory: read and written */
     presto__pair start_s;       /* of an epoch by itself: threads, first reads */
     presto__pair prepare_s;     /* a worker's, without codec */
     double prepare_io_s;        /* of storage, which no thread shortens */
@@ -85,10 +79,10 @@ struct presto__model {
     unsigned cores;   /* of this machine: threads of the second figure of each pair */
     uint64_t samples; /* of an epoch of a trial */
     uint64_t source_samples;
-    double open_s;           /* of listing the source */
-    presto__storage storage; /* that the rates are for */
-    bool is_storage_given;   /* false: it was probed */
-    double overlap;          /* exponent by which reading and computing of a worker overlap: 1
+    double open_s;          /* of listing the source */
+    presto_storage storage; /* that the rates are for */
+    bool is_storage_given;  /* false: it was probed */
+    double overlap;         /* exponent by which reading and computing of a worker overlap: 1
                                     not at all, many: completely */
     presto__pair memory_bytes_per_s;
     presto__model_split *splits; /* of the space, in its order. Owned */
@@ -108,7 +102,7 @@ void presto__model_free(presto__model *model);
 
 /** Under which conditions a strategy is asked for. */
 typedef struct presto__conditions {
-    presto__storage storage;
+    presto_storage storage;
     unsigned cores;                /* 0: those here, or as many as threads if that is more */
     double consumer_samples_per_s; /* what takes the batches takes no more; 0: any number */
 } presto__conditions;
@@ -148,10 +142,20 @@ bool presto__is_anchor(const presto_sweep *sweep, size_t i);
 
 /** codecs.c: try all codecs on the records of the dataset in `dir`, which stores split s without a
  * codec. */
-presto_status presto__probe_codecs(presto__model *model, const presto__runner *runner, size_t s,
+presto_status presto__probe_codecs(presto__model *model, presto__runner *runner, size_t s,
                                    const char *dir, presto_error *err);
+/** A codec to be tried in the loader. */
+typedef struct presto__online {
+    const presto__model *model;
+    presto__runner *runner;
+    presto_strategy strategy; /* split and codec */
+    const char *dir;          /* of the dataset that stores the split without a codec */
+} presto__online;
+/** online.c: store some records of the dataset in the codec, and load them. Sets codec->cached_s. */
+presto_status presto__probe_online(const presto__online *what, presto__model_codec *codec,
+                                   presto_error *err);
 /** storage.c: what the storage of `dir` gives to one thread and to several. */
-presto_status presto__probe_storage(const char *dir, unsigned cores, presto__storage *storage_out,
+presto_status presto__probe_storage(const char *dir, unsigned cores, presto_storage *storage_out,
                                     presto_error *err);
 /** memory.c: bytes copied per second, by one thread and by all processors. */
 presto_status presto__probe_memory(unsigned cores, presto__pair *bytes_per_s_out,

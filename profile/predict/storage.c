@@ -101,7 +101,7 @@ static presto_status write_file(int fd, uint64_t bytes, const char *path, presto
 }
 
 static presto_status measure_all(int fd, uint64_t file_bytes, unsigned cores,
-                                 presto__storage *storage_out, presto_error *err) {
+                                 presto_storage *storage_out, presto_error *err) {
     speed in_order, together, single, random;
     reading job = {.fd = fd, .file_bytes = file_bytes, .threads = 1};
     PRESTO_TRY(measure(&job, &in_order, err));
@@ -113,14 +113,14 @@ static presto_status measure_all(int fd, uint64_t file_bytes, unsigned cores,
         .fd = fd, .file_bytes = file_bytes, .threads = RANDOM_THREADS, .is_random = true};
     PRESTO_TRY(measure(&many, &random, err));
     *storage_out =
-        (presto__storage){.bytes_per_s = fmax(in_order.bytes_per_s, together.bytes_per_s),
-                          .bytes_per_s_per_thread = in_order.bytes_per_s,
-                          .reads_per_s = fmax(single.reads_per_s, random.reads_per_s),
-                          .latency_s = single.reads_per_s > 0 ? 1 / single.reads_per_s : 0};
+        (presto_storage){.bytes_per_s = fmax(in_order.bytes_per_s, together.bytes_per_s),
+                         .bytes_per_s_per_thread = in_order.bytes_per_s,
+                         .reads_per_s = fmax(single.reads_per_s, random.reads_per_s),
+                         .latency_s = single.reads_per_s > 0 ? 1 / single.reads_per_s : 0};
     return PRESTO_OK;
 }
 
-presto_status presto__probe_storage(const char *dir, unsigned cores, presto__storage *storage_out,
+presto_status presto__probe_storage(const char *dir, unsigned cores, presto_storage *storage_out,
                                     presto_error *err) {
     uint64_t bytes = presto__disk_free_bytes(dir) / 4;
     bytes = bytes < FILE_BYTES ? bytes / LEAST_FILE_BYTES * LEAST_FILE_BYTES : FILE_BYTES;

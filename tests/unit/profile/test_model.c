@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The model on invented figures, whose answers are known. */
+#include <math.h>
+
+#include "predict/predict_internal.h"
+#include "presto_check.h"
+
+enum { CORES = 2, SAMPLES = 100 };
+
+/* A machine with two processors that do not disturb each other: `raw` computes 10 ms a sample and
+ * waits 5 ms, `packed` computes 1 ms (2 ms in codec "half", which halves its 1000 bytes). */
+typedef struct made {
+    presto__model model;
+    presto__model_split splits[2];
+    presto__model_codec raw_codecs[1], packed_codecs[2];
+    const char *codecs[2];
+} made;
+
+static presto__model_codec codec_of(double stored_bytes) {
+    return (presto__model_codec){.is_known = true,
+                                 .stored_bytes = stored_bytes,
+                                 .cold_factor = 1,
+                                 .cached_factor = 1,
+                                 .preparation_factor = 1};
+}
+
+static presto__pair both(double value) {
+    return (presto__pair){value, value};
+}
+
+static void make(made *m) {
+    *m = (made){.codecs = {"none", "half"}};
+    m->raw_codecs[0] = codec_of(500);
+    m->packed_codecs[0] = codec_of(1000);
+    m->packed_codecs[1] = codec_of(500);
+    m->packed_codecs[1].cached_s = both(2e-3);
+    m->packed_codecs[1].compress_s = both(3e-3);
+    m->splits[0] = (presto__model_split){.name = PRESTO_UNPROCESSED,
+                                         .is_known = true,
+                                         .is_raw = true,
+                                         .raw_bytes = 500,
+                                         .plain_bytes = 500,
+                                         .reads = 1,
+                                         .cached_s = both(10e-3),
+                                         .wait_s = both(5e-3),
+                                         .cold_anchor = both(1),
+                                         .cached_anchor = both(1),
+                                         .codecs = m->raw_codecs};
+    m->splits[1] = (presto__model_split){.name = "packed",
+                                         .is_known = true,
+                                         .raw_bytes = 984,
+                                         .plain_bytes = 1000,
+                                         .cached_s = both(1e-3),
+                                         .wait_s = both(4e-3),
+                                         .cold_anchor = both(1),
+                                         .cached_anchor = both(1),
+                                         .prepare_s = both(20e-3),
+                                         .prepare_io_s = 1e-3,
+                                         .codecs = m->packed_codecs};
+    m->model = (presto__model){.cores = CORES,
+                               .samples = SAMPLES,
+                               .source_samples = 1000,
+                               .open_s = 0.5,
+                               .overlap = 1,
+                               .splits = m->splits,
+                               .split_count = 2,
+                               .codecs = m->codecs,
+                               .codec_count = 2};
+    m->model.storage.bytes_per_s_per_thread = 250e3; /* 4 ms for 1000 bytes */
+}
+
+static presto__rates rates_of(const made *m, const char *split, const char *codec, unsigned threads,
+                              const presto__conditions *conditions) {
+    const presto_strategy strategy = {.split = split, .codec = codec, .threads = threads};
+    presto__rates rates;
+    ck_assert(presto__model_rates(&m->model, &strategy, conditions, &rates));
+    return rates;
+}
+
+#define assert_near(value, wanted) ck_assert_double_eq_tol(value, wanted, 1e-6 * (wanted))
+
+START_TEST(computing_and_waiting_are_added_where_nothing_overlaps) {
+    made m;
+    make(&m);
+    presto__rates raw = rates_of(&m, PRESTO_UNPROCESSED, NULL, 1, NULL);
+    assert_near(raw.cached_samples_per_s, 100);
+    assert_near(raw.cold_samples_per_s, 1 / 15e-3);
+    ck_assert_int_eq(raw.cold_bound, PRESTO_BOUND_CORES);
+    presto__rates packed = rates_of(&m, "packed", "none", 1, NULL);
+    assert_near(packed.cached_samples_per_s, 1000);
+    assert_near(packed.cold_samples_per_s, 200);
+    ck_assert_int_eq(packed.cold_bound, PRESTO_BOUND_STORAGE);
+}
+END_TEST
+
+START_TEST(a_codec_computes_more_and_waits_less) {
+    made m;
+    make(&m);
+    presto__rates half = rates_of(&m, "packed", "half", 1, NULL);
+    assert_near(half.cached_samples_per_s, 500);
+    assert_near(half.cold_samples_per_s, 250); /* 2 ms + 2 ms */
+}
+END_TEST
+
+START_TEST(what_overlaps_takes_as_long_as_the_longer_of_both) {
+    made m;
+    make(&m);
+    m.model.overlap = 1000;
+    assert_near(rates_of(&m, "packed", "none", 1, NULL).cold_samples_per_s, 250);
+    m.model.overlap = 2;
+    assert_near(rates_of(&m, "packed", "none", 1, NULL).cold_samples_per_s, 1e3 / sqrt(17));
+}
+END_TEST
+
+START_TEST(threads_multiply_and_disturb_each_other_as_measured) {
+    made m;
+    make(&m);
+    assert_near(rates_of(&m, "packed", "none", 2, NULL).cached_samples_per_s, 2000);
+    m.splits[1].cached_s.all = 1.6e-3; /* two threads are 1.25 times as fast as one */
+    assert_near(rates_of(&m, "packed", "none", 2, NULL).cached_samples_per_s, 1250);
+    assert_near(rates_of(&m, "packed", "none", 8, NULL).cached_samples_per_s, 5000);
+    ck_assert_int_eq(rates_of(&m, "packed", "none", 8, NULL).cached_bound, PRESTO_BOUND_CORES);
+}
+END_TEST
+
+START_TEST(more_threads_than_processors_bring_no_more_where_they_compute) {
+    made m;
+    make(&m);
+    const presto__conditions two = {.storage = m.model.storage, .cores = 2};
+    assert_near(rates_of(&m, "packed", "none", 8, &two).cached_samples_per_s, 2000);
+    /* They help where they wait: 8 threads of 1 + 4 ms, on two processors that give 2000/s. */
+    double cold = rates_of(&m, "packed", "none", 8, &two).cold_samples_per_s;
+    ck_assert_double_lt(cold, 1600);
+    ck_assert_double_gt(cold, 1500);
+}
+END_TEST
+
+START_TEST(what_is_shared_limits_all_threads_together) {
+    made m;
+    make(&m);
+    presto__conditions conditions = presto__model_conditions(&m.model);
+    conditions.storage.bytes_per_s = 100e3; /* 100 samples */
+    presto__rates slow = rates_of(&m, "packed", "none", 64, &conditions);
+    assert_near(slow.cold_samples_per_s, 100);
+    ck_assert_int_eq(slow.cold_bound, PRESTO_BOUND_STORAGE);
+    assert_near(rates_of(&m, "packed", "half", 64, &conditions).cold_samples_per_s, 200);
+    conditions.storage.bytes_per_s = 0;
+    conditions.storage.reads_per_s = 30;
+    presto__rates reads = rates_of(&m, PRESTO_UNPROCESSED, NULL, 64, &conditions);
+    assert_near(reads.cold_samples_per_s, 30);
+    ck_assert_int_eq(reads.cold_bound, PRESTO_BOUND_STORAGE_READS);
+    m.splits[1].handover_s = 1e-2;
+    ck_assert_int_eq(rates_of(&m, "packed", "none", 64, NULL).cached_bound, PRESTO_BOUND_HANDOVER);
+    assert_near(rates_of(&m, "packed", "none", 64, NULL).cached_samples_per_s, 100);
+    conditions.consumer_samples_per_s = 7;
+    ck_assert_int_eq(rates_of(&m, "packed", "none", 1, &conditions).cached_bound,
+                     PRESTO_BOUND_CONSUMER);
+    assert_near(rates_of(&m, "packed", "none", 1, &conditions).cached_samples_per_s, 7);
+}
+END_TEST
+
+START_TEST(another_storage_changes_the_waiting) {
+    made m;
+    make(&m);
+    presto__conditions half = presto__model_conditions(&m.model);
+    half.storage.bytes_per_s_per_thread /= 2;
+    assert_near(rates_of(&m, "packed", "none", 1, &half).cold_samples_per_s, 1e3 / 9);
+    assert_near(rates_of(&m, "packed", "none", 1, &half).cached_samples_per_s, 1000);
+    half.storage.bytes_per_s_per_thread = 0; /* no limit */
+    assert_near(rates_of(&m, "packed", "none", 1, &half).cold_samples_per_s, 1000);
+}
+END_TEST
+
+START_TEST(the_start_of_an_epoch_is_shared_by_its_samples) {
+    made m;
+    make(&m);
+    m.splits[1].start_s = both(0.1);
+    assert_near(rates_of(&m, "packed", "none", 1, NULL).cold_samples_per_s, 1 / (5e-3 + 1e-3));
+}
+END_TEST
+
+START_TEST(close_limits_cost_a_little_of_both) {
+    made m;
+    make(&m);
+    m.splits[1].handover_s = 1e-3; /* as much as the worker computes */
+    double rate = rates_of(&m, "packed", "none", 1, NULL).cached_samples_per_s;
+    assert_near(rate, 1000 * pow(2, -1.0 / 12));
+}
+END_TEST
+
+START_TEST(offline_time_and_storage_grow_with_the_samples) {
+    made m;
+    make(&m);
+    presto__offline done;
+    presto_strategy strategy = {.split = "packed", .codec = "half", .threads = 2};
+    ck_assert(presto__model_offline(&m.model, &strategy, 1000, &done));
+    assert_near(done.stored_bytes, 500e3);
+    /* (20 + 3) ms by two threads, and half of 1 ms of writing, after 0.5 s of listing */
+    assert_near(done.preparation_s, 0.5 + 1000 * (11.5e-3 + 0.5e-3));
+    strategy = (presto_strategy){.split = PRESTO_UNPROCESSED, .threads = 2};
+    ck_assert(presto__model_offline(&m.model, &strategy, 1000, &done));
+    ck_assert(done.preparation_s == 0);
+}
+END_TEST
+
+START_TEST(what_was_not_tried_is_not_known) {
+    made m;
+    make(&m);
+    presto__rates rates;
+    const presto_strategy unknown[] = {{.split = "packed", .codec = "other", .threads = 1},
+                                       {.split = "packed", .codec = NULL, .threads = 1},
+                                       {.split = PRESTO_UNPROCESSED, .codec = "none", .threads = 1},
+                                       {.split = "nose", .codec = "none", .threads = 1}};
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
+        ck_assert(!presto__model_rates(&m.model, &unknown[i], NULL, &rates));
+    m.packed_codecs[1].is_known = false;
+    const presto_strategy failed = {.split = "packed", .codec = "half", .threads = 1};
+    ck_assert(!presto__model_rates(&m.model, &failed, NULL, &rates));
+}
+END_TEST
+
+/* The anchors put what the formula lacks. */
+START_TEST(the_anchors_come_out_as_they_were_measured) {
+    made m;
+    make(&m);
+    presto__model_split *split = &m.splits[1];
+    split->cached_s = (presto__pair){1e-3, 1.5e-3};
+    split->cold_s = (presto__pair){3e-3, 7e-3};
+    split->start_s = both(0.02);
+    split->handover_s = 0.5e-3;
+    m.splits[0].is_known = false;
+    presto__model_fit(&m.model);
+    presto__rates one = rates_of(&m, "packed", "none", 1, NULL);
+    presto__rates all = rates_of(&m, "packed", "none", 2, NULL);
+    assert_near(one.cached_samples_per_s, 1 / 1e-3);
+    assert_near(all.cached_samples_per_s, 2 / 1.5e-3);
+    assert_near(one.cold_samples_per_s, 1 / 3e-3);
+    assert_near(all.cold_samples_per_s, 2 / 7e-3);
+    /* Less to read is faster, but not faster than from the page cache. */
+    split->codecs[1].cached_s = split->cached_s;
+    presto__rates half = rates_of(&m, "packed", "half", 1, NULL);
+    ck_assert_double_gt(half.cold_samples_per_s, one.cold_samples_per_s);
+    ck_assert_double_lt(half.cold_samples_per_s, half.cached_samples_per_s);
+}
+END_TEST
+
+int main(void) {
+    const TTest *const tests[] = {
+        computing_and_waiting_are_added_where_nothing_overlaps,
+        a_codec_computes_more_and_waits_less,
+        what_overlaps_takes_as_long_as_the_longer_of_both,
+        threads_multiply_and_disturb_each_other_as_measured,
+        more_threads_than_processors_bring_no_more_where_they_compute,
+        what_is_shared_limits_all_threads_together,
+        another_storage_changes_the_waiting,
+        the_start_of_an_epoch_is_shared_by_its_samples,
+        close_limits_cost_a_little_of_both,
+        offline_time_and_storage_grow_with_the_samples,
+        what_was_not_tried_is_not_known,
+        the_anchors_come_out_as_they_were_measured,
+    };
+    return presto_check_main("profile/model", tests, sizeof tests / sizeof *tests, 60);
+}
