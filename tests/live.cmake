@@ -52,6 +52,7 @@ if(EXISTS ${venv_python})
   add_test(NAME live.results_schema
            COMMAND ${venv_python} -B ${live}/results_schema.py $<TARGET_FILE_DIR:presto-load>
            ${PROJECT_SOURCE_DIR}/docs/results.schema.json)
+  add_test(NAME live.drift COMMAND ${venv_python} -B ${live}/drift.py $<TARGET_FILE_DIR:presto-load>)
   add_test(NAME live.tars COMMAND ${venv_python} -B ${live}/tars.py)
   set_tests_properties(live.tars PROPERTIES ENVIRONMENT
     "PRESTO_TOOLS=$<TARGET_FILE_DIR:presto-load>;PRESTO_PHOTOS=$<TARGET_FILE:presto-make-photos>")

@@ -20,6 +20,7 @@
 
 #include "cli.h"
 #include "record_options.h"
+#include "sweep_check.h"
 #include "sweep_options.h"
 #include "table.h"
 
@@ -88,25 +89,29 @@ static const cli_option options[] = {
      "go on with a sweep that was stopped: what the folder's trials.jsonl holds is not measured "
      "again"},
     {OPT_FORCE, "force", NULL, "replace the results of an earlier sweep"},
+    {OPT_CHECK, "check", "DATASET",
+     "instead: do the new files (SOURCE) still fit this dataset? Compares sizes, shapes and the "
+     "time to load; with -o, the changes with the margin in that sweep's results. Exit 4: the "
+     "recommendation may be another one"},
     CLI_COMMON_OPTIONS("print results.json on stdout instead of the table"),
 };
 
 static const cli_program self = {
     "presto-sweep",
-    "-p PIPELINE [OPTIONS] -o DIR SOURCE...",
+    "-p PIPELINE [OPTIONS] -o DIR SOURCE...\n--check DATASET [-p PIPELINE] [-o DIR] SOURCE...",
     "Try out how far to preprocess a dataset before storing it, in which codec, read by how many "
     "threads: each strategy is written and loaded for real, on a sample of the data.",
     options,
     "Writes report.html, results.csv, results.json and strategy.yaml (which\n"
     "presto-write and presto-load take) into DIR.\nExit: 0 done, 1 failed, 2 usage, 3 data "
-    "corrupt.\n"
+    "corrupt,\n4 with --check: the recommendation may be another one.\n"
     "\n"
     "Example: presto-sweep -p cv --threads 1,4 --weights 1,0,1 -o sweep photos",
 };
 
 typedef struct sweep_job {
     presto_sweep_options sweep;
-    const char *pipeline_name, *output;
+    const char *pipeline_name, *output, *check;
     cli_settings settings;
     char **splits, **codecs; /* one allocation each */
     unsigned *threads;
@@ -240,6 +245,9 @@ static void parse_option(sweep_job *s, int id, const char *text) {
     case OPT_FORCE:
         s->force = true;
         break;
+    case OPT_CHECK:
+        s->check = cli_path("--check", text);
+        break;
     case 'o':
         s->output = cli_path("--output", text);
         break;
@@ -261,6 +269,8 @@ static void parse_command_line(sweep_job *s, int argc, char **argv) {
     for (int id; (id = cli_next(argc, argv, &text)) != -1;)
         parse_option(s, id, text);
     cli_check_operands(argc, argv, 0, INT32_MAX, "SOURCE");
+    if (s->check != NULL)
+        return;
     if (s->pipeline_name == NULL)
         cli_usage("--pipeline is missing");
     if (s->output == NULL)
@@ -387,10 +397,28 @@ static int run(sweep_job *s, const presto_pipeline *pipeline, const char *const 
     return code;
 }
 
+static int check(const sweep_job *s, const char *const *paths, size_t path_count) {
+    if (path_count == 0)
+        cli_usage("--check needs new files");
+    const check_job job = {.dataset = s->check,
+                           .results_dir = s->output,
+                           .pipeline_name = s->pipeline_name,
+                           .settings = &s->settings,
+                           .samples = s->sweep.samples,
+                           .errors = s->sweep.errors,
+                           .json = s->json};
+    return sweep_check(&job, paths, path_count);
+}
+
 int main(int argc, char **argv) {
     sweep_job s = {0};
     cli_start(&self);
     parse_command_line(&s, argc, argv);
+    if (s.check != NULL) {
+        int checked = check(&s, (const char *const *)argv + optind, (size_t)(argc - optind));
+        cli_reraise();
+        return checked;
+    }
     presto_pipeline *pipeline = cli_load_pipeline(s.pipeline_name, &s.settings);
     cli_check_sources(argc, argv, pipeline, "SOURCE");
     for (size_t i = 0; i < s.sweep.split_count; i++)

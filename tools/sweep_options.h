@@ -38,6 +38,7 @@ enum {
     OPT_ON_ERROR,
     OPT_FORCE,
     OPT_RESUME,
+    OPT_CHECK,
     MAX_THREADS = 1024,
     MAX_SHARDS = 99999,
 };

@@ -3,6 +3,7 @@
  * Presto: training data, measured, stored and streamed.
  *
  * Which strategy?  presto_sweep_run()     measures strategies on a sample of the user's data.
+ *                  presto_drift_check()   does it still fit new files?
  * Store it:        presto_convert()       writes a dataset: TFRecord shards and dataset.json.
  * Stream it:       presto_loader_open_paths()  opens a dataset, TFRecord files of others, or raw
  *                                              files, and starts threads that read, check, decode
@@ -74,5 +75,7 @@
 #include <presto/convert.h>
 #include <presto/inspect.h>
 #include <presto/sweep.h>
+
+#include <presto/drift.h>
 
 #endif

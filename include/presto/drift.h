@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Drift: does a dataset's strategy still fit new files? They are run through the pipeline of the
+ * dataset, up to its split; sizes, shapes and the time of loading are compared with those of its
+ * records. docs/sweep.md describes what is compared.
+ */
+#ifndef PRESTO_DRIFT_H
+#define PRESTO_DRIFT_H
+
+#include <presto/convert.h>
+#include <presto/stream.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What differs less than this by chance is told as a difference. */
+#define PRESTO_DRIFT_CHANCE 0.01
+/** Stored bytes and five dimensions. */
+#define PRESTO_DRIFT_FIGURES_MOST 6
+
+typedef struct presto_drift_options {
+    size_t struct_bytes; /* set by presto_drift_options_defaults */
+    const char *dataset; /* its folder. Required */
+    uint64_t samples;    /* new ones that are tried, evenly from all; 0: all. Default 200 */
+    double margin;       /* changes of bytes or loading time up to this part do not move the
+                            recommendation. Default 0.1 */
+    /* The new samples are written into a fresh folder in here (made if missing) and removed.
+     * Required. */
+    const char *work_dir;
+    const char *pipeline; /* name or path; NULL: from dataset.json. A pipeline that runs programs or
+                             plugins must be named */
+    const presto_pipeline_options *pipeline_options; /* NULL: the defaults */
+    presto_loader_errors errors;     /* new samples that fail. Default: the first one ends it */
+    bool (*on_progress)(void *user); /* now and then; false ends it. May be NULL */
+    void *on_progress_user;
+} presto_drift_options;
+
+PRESTO_API void presto_drift_options_init(presto_drift_options *options, size_t struct_bytes);
+static inline void presto_drift_options_defaults(presto_drift_options *options) {
+    presto_drift_options_init(options, sizeof *options);
+}
+
+/** One thing of which each sample has a number, in the dataset and in the new files. */
+typedef struct presto_drift_figure {
+    char name[32]; /* "stored bytes", "dimension 0" */
+    uint64_t stored_count, new_count;
+    double stored_mean, new_mean;
+    double stored_median, new_median;
+    double stored_p95, new_p95;
+    double distance; /* of the distributions: Kolmogorov-Smirnov's D, 0 to 1 */
+    double chance;   /* probability of so large a D if nothing differs */
+    bool differs;    /* chance < PRESTO_DRIFT_CHANCE, and mean, median or 95th percentile changed by
+                        a percent or more */
+    uint64_t reserved[2];
+} presto_drift_figure;
+
+typedef struct presto_drift {
+    size_t struct_bytes; /* as the program knows it; set by the function that fills it */
+    uint64_t stored_records, new_samples, tried_samples;
+    size_t figure_count;
+    presto_drift_figure figures[PRESTO_DRIFT_FIGURES_MOST];
+    /* Time of loading a new sample over that of a stored one, with the steps that remain, on one
+     * thread; the interval holds it with 95 % probability. */
+    double time_ratio, time_ratio_least, time_ratio_most;
+    bool time_differs; /* the interval does not hold 1 */
+    bool moves;        /* bytes or time changed by more than the margin: the recommendation may be
+                          another one */
+} presto_drift;
+
+/**
+ * Compare the new samples at `paths` with the records of the dataset.
+ * Returns: PRESTO_ERR_NOT_FOUND (no dataset there), PRESTO_ERR_ARGUMENT (dataset.json does not say
+ *          by which pipeline it was made), PRESTO_ERR_STOPPED, what the source and the steps fail
+ *          with.
+ * Threads: any; it measures, so nothing else should run.
+ */
+PRESTO_API presto_status presto_drift_check_sized(const char *const *paths, size_t path_count,
+                                                  const presto_drift_options *options,
+                                                  presto_drift *drift_out, presto_error *err);
+static inline presto_status presto_drift_check(const char *const *paths, size_t path_count,
+                                               const presto_drift_options *options,
+                                               presto_drift *drift_out, presto_error *err) {
+    drift_out->struct_bytes = sizeof *drift_out;
+    return presto_drift_check_sized(paths, path_count, options, drift_out, err);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

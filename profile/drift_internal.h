@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Comparing distributions (ks.c), for drift.c. */
+#ifndef PRESTO_PROFILE_DRIFT_INTERNAL_H
+#define PRESTO_PROFILE_DRIFT_INTERNAL_H
+
+#include <presto/drift.h>
+
+/** Values of samples. Owned by whoever made them. */
+typedef struct presto__series {
+    double *values;
+    size_t count;
+} presto__series;
+
+typedef struct presto__ks {
+    double distance; /* the largest one between the cumulative distributions */
+    double chance;   /* of so large a distance if both are samples of the same */
+} presto__ks;
+
+/** Sorts both. */
+presto__ks presto__ks_test(presto__series *a, presto__series *b);
+/** Of a sorted series, linear between values; NaN if it is empty. */
+double presto__quantile(const presto__series *sorted, double part);
+
+#endif

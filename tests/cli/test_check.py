@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""presto-sweep --check: new files against a dataset, and what is said of its strategy."""
+import json
+import os
+import shutil
+
+from cli import Case, main, run
+
+
+class Check(Case):
+    photo_count = 32
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.dataset = cls.write("-u", "resized", "-c", "zstd:1")
+
+    def check(self, *arguments, code=0):
+        temporary = self.new("tmp")
+        temporary.mkdir()
+        done = run("presto-sweep", "--check", *arguments, env={**os.environ, "TMPDIR": str(temporary)})
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertEqual(list(temporary.iterdir()), [])
+        return done
+
+    def test_the_same_files_are_alike(self):
+        before = {path.name: path.read_bytes() for path in self.dataset.iterdir()}
+        table = self.check(self.dataset, self.make_photos(), code=0).stdout.decode()
+        self.assertRegex(table, r"stored bytes .* alike\n")
+        self.assertRegex(table, r"dimension 2 .* alike\n")
+        self.assertIn("still fits", table)
+        self.assertEqual([line for line in table.splitlines()[1:] if len(line) > 80], [])
+        self.assertEqual({path.name: path.read_bytes() for path in self.dataset.iterdir()}, before)
+
+    def test_larger_samples_differ_and_may_move_it(self):
+        wide = self.new("wide")
+        done = run("presto-make-photos", "-q", "-n", "24", "-c", "2", "--width", "600", "--height", "100", "-o", wide)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        results = json.loads(self.check(self.dataset, "--json", wide, code=4).stdout)
+        figures = {figure["name"]: figure for figure in results["figures"]}
+        self.assertEqual((results["stored_records"], results["new_samples"], results["tried_samples"]), (32, 24, 24))
+        self.assertTrue(results["moves"])
+        self.assertTrue(figures["stored bytes"]["differs"])
+        self.assertEqual(figures["stored bytes"]["distance"], 1)
+        self.assertTrue(figures["dimension 1"]["differs"])
+        self.assertEqual(figures["dimension 1"]["new_median"], 6 * figures["dimension 0"]["new_median"])
+        self.assertFalse(figures["dimension 2"]["differs"])
+        self.assertIn("may be another one", self.check(self.dataset, wide, code=4).stdout.decode().replace("\n", " "))
+
+    def test_the_margin_is_that_of_the_sweep(self):
+        out = self.new("sweep")
+        out.mkdir()
+        results = {"results": [{"cold_samples_per_s": 100}, {"cold_samples_per_s": None, "predicted_samples_per_s": 80.0}],
+                   "recommendation": {"result": 0, "runners_up": [1]}}
+        (out / "results.json").write_text(json.dumps(results))
+        done = self.check(self.dataset, "-o", out, "--samples", "8", "--json", self.make_photos())
+        found = json.loads(done.stdout)
+        self.assertAlmostEqual(found["margin"], 0.25)
+        self.assertEqual(found["tried_samples"], 8)
+        for spoilt in ("{", "[]", json.dumps({**results, "results": []}),
+                       json.dumps({**results, "recommendation": {"result": -1, "runners_up": [1]}})):
+            (out / "results.json").write_text(spoilt)
+            done = run("presto-sweep", "--check", self.dataset, "-o", out, self.make_photos())
+            self.assert_fails(done, 1, "results.json")
+
+    def test_what_cannot_be_checked_is_refused(self):
+        self.assert_usage(run("presto-sweep", "--check", self.dataset), "needs new files")
+        done = run("presto-sweep", "--check", self.make_photos(), self.make_photos())
+        self.assert_fails(done, 1, "no TFRecord files")
+        foreign = self.new("foreign")
+        foreign.mkdir()
+        shutil.copy(next(self.dataset.glob("data-*.tfrecord")), foreign)
+        done = run("presto-sweep", "--check", foreign, self.make_photos())
+        self.assert_fails(done, 2, foreign.name, "by which pipeline")
+        done = run("presto-sweep", "--check", self.dataset, self.folder / "nothing")
+        self.assert_fails(done, 1, "nothing")
+
+    def test_broken_files_end_it_or_are_left_out(self):
+        photos = self.new("photos")
+        shutil.copytree(self.make_photos(), photos)
+        broken = sorted(photos.rglob("*.jpg"))[3]
+        broken.write_bytes(broken.read_bytes()[:300])
+        done = run("presto-sweep", "--check", self.dataset, photos)
+        self.assert_fails(done, 3, broken.name)
+        found = json.loads(self.check(self.dataset, "--on-error", "skip:1", "--json", photos).stdout)
+        self.assertEqual(found["tried_samples"], self.photo_count - 1)
+
+    def test_folders_of_tfx_are_sources_and_new_files(self):
+        """Split-train/ and Split-eval/, as TFX's ExampleGen writes them."""
+        tfx = self.new("tfx")
+        for split, number in (("Split-train", 2), ("Split-eval", 1)):
+            (tfx / split).mkdir(parents=True)
+            plain = self.write("-u", "concatenated", "--file-compression", "gzip", "-s", str(number))
+            for i, shard in enumerate(sorted(plain.glob("data-*.tfrecord.gz"))):
+                shutil.copy(shard, tfx / split / f"data_tfrecord-{i:05}-of-{number:05}.gz")
+        stored = self.new()
+        records = ["-p", "cv", "--from", "concatenated", "--feature", "image"]
+        done = run("presto-write", "-q", *records, "-u", "decoded", "-c", "none", "-o", stored, tfx / "Split-train")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        info = json.loads(run("presto-inspect", "info", "--json", stored).stdout)
+        self.assertEqual(info["records"], self.photo_count)
+        loaded = json.loads(self.load("--format", "null", "--json", *records, tfx))
+        self.assertEqual(loaded["samples"], 2 * self.photo_count)  # both splits below one folder
+        found = json.loads(self.check(stored, "--json", tfx / "Split-eval").stdout)
+        self.assertEqual(found["tried_samples"], self.photo_count)
+        self.assertFalse(any(figure["differs"] for figure in found["figures"]))
+        out = self.new("sweep")
+        done = run("presto-sweep", "-q", "--measure", *records, "--splits", "unprocessed,decoded", "--codecs", "none", "--threads",
+                   "1", "--samples", "4", "--runs", "1", "--run-time", "0", "--decide-time", "0", "-o", out, tfx)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* presto-sweep --check: presto/drift.h compares; here are the margin, the table and the verdict. */
+#include "sweep_check.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+/* Smaller margins are within what sweeps call equal. */
+#define LEAST_MARGIN 0.02
+
+static double rate_at(const json_t *results, const json_t *position) {
+    const json_t *result = json_array_get(results, (size_t)json_integer_value(position));
+    const json_t *rate = json_object_get(result, "cold_samples_per_s");
+    if (!json_is_number(rate))
+        rate = json_object_get(result, "predicted_samples_per_s");
+    return json_is_number(rate) ? json_number_value(rate) : NAN;
+}
+
+/* By how much the recommended strategy is ahead of the next. False: the file does not say. */
+static bool margin_of(const json_t *root, double *margin_out) {
+    const json_t *results = json_object_get(root, "results");
+    const json_t *chosen = json_object_get(root, "recommendation");
+    const json_t *next = json_array_get(json_object_get(chosen, "runners_up"), 0);
+    const json_t *best = json_object_get(chosen, "result");
+    if (!json_is_integer(best) || !json_is_integer(next) || json_integer_value(best) < 0 ||
+        json_integer_value(next) < 0)
+        return false;
+    double ahead = rate_at(results, best) / rate_at(results, next);
+    if (!isfinite(ahead) || !(ahead > 0))
+        return false;
+    *margin_out = fmax(fmax(ahead, 1 / ahead) - 1, LEAST_MARGIN);
+    return true;
+}
+
+static int read_margin(const char *dir, double *margin_out) {
+    char path[PATH_MAX];
+    json_error_t why;
+    if ((size_t)snprintf(path, sizeof path, "%s/results.json", dir) >= sizeof path)
+        cli_usage("--output: the name is too long");
+    json_t *root = json_load_file(path, 0, &why);
+    bool is_known = root != NULL && margin_of(root, margin_out);
+    if (!is_known)
+        cli_message("%s: %s", path,
+                    root != NULL ? "does not say which strategy is next to the recommended one"
+                                 : why.text);
+    json_decref(root);
+    return is_known ? CLI_DONE : CLI_FAILED;
+}
+
+static bool on_progress(void *user) {
+    (void)user;
+    return !cli_interrupted();
+}
+
+/* ---- output ---- */
+
+static json_t *number(double value) {
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *figure_json(const presto_drift_figure *figure) {
+    json_t *object = json_object();
+    const struct {
+        const char *name;
+        double value;
+    } numbers[] = {
+        {"stored_mean", figure->stored_mean},     {"new_mean", figure->new_mean},
+        {"stored_median", figure->stored_median}, {"new_median", figure->new_median},
+        {"stored_p95", figure->stored_p95},       {"new_p95", figure->new_p95},
+        {"distance", figure->distance},           {"chance", figure->chance},
+    };
+    cli_json_set(object, "name", json_string(figure->name));
+    const cli_count counts[] = {{"stored_count", figure->stored_count},
+                                {"new_count", figure->new_count}};
+    cli_json_set_counts(object, counts, 2);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        cli_json_set(object, numbers[i].name, number(numbers[i].value));
+    cli_json_set(object, "differs", json_boolean(figure->differs));
+    return object;
+}
+
+static int print_json(const presto_drift *drift, double margin) {
+    json_t *object = cli_json_new();
+    const cli_count counts[] = {{"stored_records", drift->stored_records},
+                                {"new_samples", drift->new_samples},
+                                {"tried_samples", drift->tried_samples}};
+    cli_json_set_counts(object, counts, 3);
+    json_t *figures = json_array();
+    for (size_t i = 0; i < drift->figure_count; i++)
+        cli_json_append(figures, figure_json(&drift->figures[i]));
+    cli_json_set(object, "figures", figures);
+    cli_json_set(object, "time_ratio", number(drift->time_ratio));
+    cli_json_set(object, "time_ratio_min", number(drift->time_ratio_least));
+    cli_json_set(object, "time_ratio_max", number(drift->time_ratio_most));
+    cli_json_set(object, "time_differs", json_boolean(drift->time_differs));
+    cli_json_set(object, "margin", number(margin));
+    cli_json_set(object, "moves", json_boolean(drift->moves));
+    return cli_print_json(object);
+}
+
+static void print_figure(const presto_drift_figure *figure) {
+    char text[4][PRESTO_TEXT_BYTES];
+    printf("  %-14s %10s %10s %10s %10s %6.2f  %s\n", figure->name,
+           presto_format_number(figure->stored_median, text[0]),
+           presto_format_number(figure->new_median, text[1]),
+           presto_format_number(figure->stored_p95, text[2]),
+           presto_format_number(figure->new_p95, text[3]), figure->distance,
+           figure->differs ? "differs" : "alike");
+}
+
+static int print_table(const presto_drift *drift, const char *dataset, double margin) {
+    char text[3][PRESTO_TEXT_BYTES], line[512];
+    cli_put("%s: %s, against %s of ", dataset,
+            presto_format_things(drift->stored_records, "record", text[0]),
+            presto_format_count(drift->tried_samples, text[1]));
+    printf("%s\n\n", presto_format_things(drift->new_samples, "new sample", text[2]));
+    printf("  %-14s %21s %21s %6s\n", "", "median", "95th percentile", "");
+    printf("  %-14s %10s %10s %10s %10s %6s\n", "", "dataset", "new", "dataset", "new", "D");
+    for (size_t i = 0; i < drift->figure_count; i++)
+        print_figure(&drift->figures[i]);
+    printf("  time to load   %.2f times (%.2f to %.2f): %s\n\n", drift->time_ratio,
+           drift->time_ratio_least, drift->time_ratio_most,
+           drift->time_differs ? "differs" : "alike");
+    if (drift->moves)
+        snprintf(line, sizeof line,
+                 "The recommendation may be another one: bytes a sample or the time to load them "
+                 "changed by more than %.0f %%. Sweep again with the new files.",
+                 100 * margin);
+    else
+        snprintf(line, sizeof line,
+                 "The strategy still fits: neither bytes a sample nor the time to load them "
+                 "changed by more than %.0f %%.",
+                 100 * margin);
+    cli_print_wrapped(line, 0, 0);
+    return cli_close_stdout(CLI_DONE);
+}
+
+/* ---- running ---- */
+
+static int compare(const check_job *job, const char *work_dir, const char *const *paths,
+                   size_t path_count) {
+    presto_error err;
+    presto_drift drift;
+    presto_drift_options options;
+    presto_drift_options_defaults(&options);
+    presto_pipeline_options reading = cli_pipeline_options(job->settings);
+    if (job->results_dir != NULL && read_margin(job->results_dir, &options.margin) != CLI_DONE)
+        return CLI_FAILED;
+    options.dataset = job->dataset;
+    options.pipeline = job->pipeline_name;
+    options.pipeline_options = &reading;
+    options.samples = job->samples;
+    options.errors = job->errors;
+    options.work_dir = work_dir;
+    options.on_progress = on_progress;
+    cli_catch_signals();
+    if (presto_drift_check(paths, path_count, &options, &drift, &err) < 0)
+        return cli_error(&err);
+    int code = job->json ? print_json(&drift, options.margin)
+                         : print_table(&drift, job->dataset, options.margin);
+    return code == CLI_DONE && drift.moves ? CHECK_MOVES : code;
+}
+
+int sweep_check(const check_job *job, const char *const *paths, size_t path_count) {
+    char work_dir[PATH_MAX];
+    const char *place = getenv("TMPDIR");
+    if (place == NULL || place[0] == '\0')
+        place = "/tmp";
+    if ((size_t)snprintf(work_dir, sizeof work_dir, "%s/presto-check-XXXXXX", place) >=
+            sizeof work_dir ||
+        mkdtemp(work_dir) == NULL) {
+        cli_message("%s: cannot make a folder for samples", place);
+        return CLI_FAILED;
+    }
+    int code = compare(job, work_dir, paths, path_count);
+    (void)rmdir(work_dir); /* the comparison has removed its own files */
+    return code;
+}
