@@ -224,9 +224,6 @@ static void parse_option(sweep_job *s, int id, const char *text) {
     case OPT_RUN_TIME:
         o->run_s = cli_fraction("--run-time", text, 0, 3600);
         break;
-    case OPT_DECIDE_TIME:
-        o->decide_s = cli_fraction("--decide-time", text, 0, 86400);
-        break;
     case 'b':
         o->batch_samples = (size_t)cli_number("--batch", text, 1, UINT32_MAX);
         break;

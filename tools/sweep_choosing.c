@@ -53,6 +53,9 @@ bool sweep_parse_choosing(presto_sweep_options *options, int id, const char *tex
     case OPT_TARGET:
         parse_target(&options->limits, text);
         return true;
+    case OPT_DECIDE_TIME:
+        options->decide_s = cli_fraction("--decide-time", text, 0, 86400);
+        return true;
     case OPT_MAX_STORAGE:
         options->limits.most_stored_bytes = cli_size("--max-storage", text, 1);
         return true;

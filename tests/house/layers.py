@@ -15,7 +15,7 @@ OWNERS = {
     "records": "codec crc32c dataset example frame inspect shard",
     "steps": "pipeline step",
     "loader": "convert loader mix ring source stream",
-    "profile": "presto sweep",
+    "profile": "drift presto sweep",
 }
 MAY_SEE = {
     "base": {"base"},
