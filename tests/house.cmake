@@ -3,6 +3,7 @@
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 find_program(PRESTO_CXX NAMES g++ clang++ REQUIRED)
 set(house ${CMAKE_CURRENT_SOURCE_DIR}/house)
+add_test(NAME house.paper COMMAND ${house}/paper.sh ${PROJECT_SOURCE_DIR})
 add_test(NAME house.layers COMMAND Python3::Interpreter ${house}/layers.py ${PROJECT_SOURCE_DIR})
 add_test(NAME house.limits COMMAND Python3::Interpreter ${house}/limits.py ${PROJECT_SOURCE_DIR})
 add_test(NAME house.headers

@@ -44,25 +44,33 @@ typedef struct published {
 } published;
 
 static const published papers[] = {
-    {5, 3, 3,
+    {5,
+     3,
+     3,
      {{146.9e9, 107, 1.0},
       {147.0e9, 962, 1.50824298},
       {842.5e9, 750, 0.822714177},
       {347.3e9, 1789, 1.838790121},
       {1.39e12, 576, 0.278834721}}},
-    {5, 3, 3,
+    {5,
+     3,
+     3,
      {{2.5e9, 88, 0.997127566},
       {2.6e9, 288, 1.114196318},
       {65.7e9, 64, 0.0},
       {1.4e9, 1750, 2.0},
       {5.8e9, 650, 1.279138971}}},
-    {5, 3, 3,
+    {5,
+     3,
+     3,
      {{85.2e9, 15, 0.023310023},
       {87.2e9, 21, 0.003252033},
       {65.7e9, 75, 0.283103076},
       {1.4e9, 1860, 2.0},
       {5.8e9, 640, 1.287471336}}},
-    {5, 3, 3,
+    {5,
+     3,
+     3,
      {{7.7e9, 6, 0.985504053},
       {7.7e9, 6, 0.985504053},
       {594e6, 350, 1.2},
@@ -78,8 +86,7 @@ START_TEST(figures_of_the_paper_score_as_its_formula_says) {
         presto__merit merits[5];
         double scores[5];
         for (size_t i = 0; i < papers[p].count; i++)
-            merits[i] =
-                (presto__merit)STEADY(0, papers[p].of[i].bytes, papers[p].of[i].rate);
+            merits[i] = (presto__merit)STEADY(0, papers[p].of[i].bytes, papers[p].of[i].rate);
         ck_assert_uint_eq(score(merits, papers[p].count, (presto_weights){0, 0, 1}, scores),
                           papers[p].best);
         ck_assert_uint_eq(score(merits, papers[p].count, (presto_weights){0, 1, 1}, scores),
