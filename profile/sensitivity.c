@@ -66,7 +66,8 @@ static void PRESTO_PRINTF(2, 3) ask(asked *a, const char *format, ...) {
     at->what_if = (presto_sweep_what_if){.condition = at->text,
                                          .result = choice.best,
                                          .is_other = is_other(a, &choice),
-                                         .is_missed = choice.verdict == PRESTO_SWEEP_MISSES};
+                                         .is_missed = choice.verdict == PRESTO_SWEEP_MISSES ||
+                                                      choice.verdict == PRESTO_SWEEP_EXCEEDS};
 }
 
 /* ---- the questions ---- */

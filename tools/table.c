@@ -299,9 +299,12 @@ static void print_what_ifs(const presto_sweep *sweep) {
         char line[512], threads[PRESTO_TEXT_BYTES];
         if (!what_if->is_other && !what_if->is_missed)
             continue;
-        snprintf(line, sizeof line, "%s: %s%s, %s, %s", what_if->condition,
-                 what_if->is_missed ? "none reaches it, the nearest is " : "", other->split,
-                 codec_of(other), presto_format_things(other->threads, "thread", threads));
+        if (what_if->is_missed && !what_if->is_other)
+            snprintf(line, sizeof line, "%s: no strategy can", what_if->condition);
+        else
+            snprintf(line, sizeof line, "%s: %s%s, %s, %s", what_if->condition,
+                     what_if->is_missed ? "no strategy can, the nearest is " : "", other->split,
+                     codec_of(other), presto_format_things(other->threads, "thread", threads));
         if (first)
             puts("\nWhat would change it:");
         first = false;

@@ -321,7 +321,8 @@ typedef struct presto_sweep_what_if {
     const char *condition; /* "with twice the target, 1,000 samples/s" */
     size_t result;         /* position */
     bool is_other;         /* than what is recommended and what is as good */
-    bool is_missed;        /* no strategy reaches the target then: this is the nearest */
+    bool
+        is_missed; /* no strategy reaches the target or keeps the limits: the nearest to the target */
     uint64_t reserved[2];
 } presto_sweep_what_if;
 /** The i-th question that was asked of the figures, and its answer; NULL past the last. Owned by

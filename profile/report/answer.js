@@ -176,7 +176,7 @@ function fillOthers() {
 
 function answerTo(question) {
   const other = all[question.result];
-  if (question.is_missed) return `None reaches it; the nearest is ${nameOf(other)}`;
+  if (question.is_missed) return "No strategy can" + (question.is_other ? `; the nearest is ${nameOf(other)}` : "");
   if (!question.is_other) return "The same";
   return `${nameOf(other)}: ${perSecond(rate(other))}, ${bytes(other.total_stored_bytes, 2)}`;
 }

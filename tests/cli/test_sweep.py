@@ -410,6 +410,10 @@ class Sweep(Case):
             self.assertEqual(other["recommendation"]["result"], what_if["result"], what_if)
             tried += 1
         self.assertEqual(tried, 2)
+        halves = [what_if for what_if in results["what_if"] if what_if["if"].startswith("with half the storage")]
+        for what_if in halves:
+            fits = any(r["status"] == "ok" and r["total_stored_bytes"] <= best["total_stored_bytes"] / 2 for r in results["results"])
+            self.assertEqual(what_if["is_missed"], not fits)
 
     def test_prices_choose_what_costs_least(self):
         def sweep(*prices):
