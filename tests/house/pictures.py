@@ -63,7 +63,7 @@ def main():
         folder = pathlib.Path(name)
         report = pathlib.Path(sys.argv[2], "report.html") if len(sys.argv) > 2 else folder / "sweep" / "report.html"
         if len(sys.argv) == 2:
-            subprocess.run([tools / "presto-make-photos", "-q", "-n", "1000", "-o", folder / "photos"], check=True)
+            subprocess.run([tools / "presto-make-photos", "-q", "-n", "500", "-o", folder / "photos"], check=True)
             page = folder / "terminal.html"
             page.write_text(terminal_page(shorten(run_sweep(folder, tools))))
             shoot(browser, page, DOCS / "sweep.png", 1000, "dark")
