@@ -18,7 +18,7 @@ from PIL import Image
 from browser import Browser, find_chromium
 
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
-SWEEP = ["presto-sweep", "-p", "cv", "--codecs", "none,lz4,zstd:1", "--threads", "1,2", "--target", "2000/s", "-o", "sweep", "photos"]
+SWEEP = ["presto-sweep", "-p", "cv", "--codecs", "none,lz4,zstd:1", "--threads", "1,2", "--target", "300/s", "-o", "sweep", "photos"]
 ROWS = 10  # of the table in the terminal's picture
 
 
@@ -63,7 +63,7 @@ def main():
         folder = pathlib.Path(name)
         report = pathlib.Path(sys.argv[2], "report.html") if len(sys.argv) > 2 else folder / "sweep" / "report.html"
         if len(sys.argv) == 2:
-            subprocess.run([tools / "presto-make-photos", "-q", "-n", "500", "-o", folder / "photos"], check=True)
+            subprocess.run([tools / "presto-make-photos", "-q", "-n", "300", "-o", folder / "photos"], check=True)
             page = folder / "terminal.html"
             page.write_text(terminal_page(shorten(run_sweep(folder, tools))))
             shoot(browser, page, DOCS / "sweep.png", 1000, "dark")
