@@ -29,6 +29,14 @@ def rings():
     return pathlib.Path("/proc/self/maps").read_text().count("memfd:presto-ring")
 
 
+def made(path):
+    """When the file was made, or None."""
+    try:
+        return path.stat().st_ctime_ns
+    except FileNotFoundError:
+        return None
+
+
 def descriptors():
     return len(os.listdir("/proc/self/fd"))
 
@@ -221,6 +229,14 @@ class Shm(PythonCase):
             process.wait()
         with self.assertRaises(presto.NotFoundError):
             presto.shm_stream(path, wait=0)
+        left = made(path)
+        process = subprocess.Popen([TOOL, "-q", "--format", f"shm:{path}", self.stored])
+        while made(path) in (None, left):
+            self.assertIsNone(process.poll())
+            time.sleep(0.01)
+        process.terminate()  # one that is asked to end leaves nothing
+        self.assertEqual(process.wait(TIMEOUT_S), -signal.SIGTERM)
+        self.assertFalse(path.exists())
         process = subprocess.Popen([TOOL, "-q", "--format", f"shm:{path}", self.stored])
         self.assertEqual(sum(b.rows for b in presto.shm_stream(path, wait=TIMEOUT_S)), 24)
         self.assertEqual(process.wait(TIMEOUT_S), 0)
