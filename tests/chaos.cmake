@@ -30,9 +30,11 @@ endif()
 
 # The same for every allocation and system call of our own code, where sanitizers can watch: the wrappers of records'
 # fault injection under a conversion and a stream.
-target_sources(loader_test_faults PRIVATE unit/records/faults.c)
-foreach(function malloc calloc realloc aligned_alloc strdup pread pread64 write fsync rename close open open64 mmap mmap64)
-  target_link_options(loader_test_faults PRIVATE -Wl,--wrap=${function})
+foreach(target loader_test_faults loader_test_writer)
+  target_sources(${target} PRIVATE unit/records/faults.c)
+  foreach(function malloc calloc realloc aligned_alloc strdup pread pread64 write fsync rename close open open64 mmap mmap64)
+    target_link_options(${target} PRIVATE -Wl,--wrap=${function})
+  endforeach()
 endforeach()
 # A writer that hangs on its file.
 target_link_options(loader_test_writers PRIVATE -Wl,--wrap=presto_shard_writer_open)

@@ -4,7 +4,8 @@
  *
  * Which strategy?  presto_sweep_run()     measures strategies on a sample of the user's data.
  *                  presto_drift_check()   does it still fit new files?
- * Store it:        presto_convert()       writes a dataset: TFRecord shards and dataset.json.
+ * Store it:        presto_convert()       writes a dataset: TFRecord shards and dataset.json;
+ *                  presto_writer_add()    the same of samples that the program makes.
  * Stream it:       presto_loader_open_paths()  opens a dataset, TFRecord files of others, or raw
  *                                              files, and starts threads that read, check, decode
  *                                              and batch them;
@@ -75,6 +76,7 @@
 #include <presto/convert.h>
 #include <presto/inspect.h>
 #include <presto/sweep.h>
+#include <presto/writer.h>
 
 #include <presto/drift.h>
 

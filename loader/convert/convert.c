@@ -13,7 +13,6 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "../../base/clock_internal.h"
 #include "../../base/options_internal.h"
@@ -184,6 +183,8 @@ static presto_status prepare(presto__conversion *job, const char *const *paths, 
     if (options->limit_samples != 0)
         presto_source_truncate(job->source, options->limit_samples);
     job->sample_count = presto__source_positions(job->source);
+    job->main_feature = job->source->main_feature;
+    job->label_names = presto_source_label_names(job->source, &job->label_count);
     snprintf(job->input_text, sizeof job->input_text, "%016" PRIx64,
              presto__source_digest(job->source));
     if (presto__conversion_by_size(job))
@@ -198,28 +199,6 @@ static presto_status prepare(presto__conversion *job, const char *const *paths, 
 }
 
 /* ---- the job ---- */
-
-static void fill_result(const presto__conversion *job, presto_convert_result *result_out) {
-    presto_convert_result result = {.skipped = presto__progress_file_skipped(&job->progress),
-                                    .source_bytes = job->stats.read_bytes,
-                                    .wall_ns = presto__clock_ns() - job->started_ns,
-                                    .cpu_ns = presto__clock_process_cpu_ns() - job->cpu_started_ns,
-                                    .shards = job->shard_count,
-                                    .dropped = job->stats.dropped,
-                                    .packed_documents = job->regrouped.documents,
-                                    .packed_tokens = job->regrouped.tokens,
-                                    .dropped_tokens = job->dropped_tokens,
-                                    .padded_tokens = job->padded_tokens,
-                                    .threads = job->is_finished ? job->options->threads
-                                                                : job->stats.threads};
-    for (size_t i = 0; i < job->progress.shard_count; i++) {
-        const presto_dataset_shard *shard = &job->progress.shards[i].described;
-        result.samples += shard->records;
-        result.stored_bytes += shard->stored_bytes;
-        result.raw_bytes += shard->raw_bytes;
-    }
-    presto__result_give(result_out, &result, sizeof result);
-}
 
 static void tell_notes(const presto__conversion *job) {
     size_t count;
@@ -273,12 +252,10 @@ presto_status presto_convert_sized(const char *const *paths, size_t path_count,
     presto_status status = run(&job, paths, path_count, err);
     presto_loader_free(job.loader);
     if (status == PRESTO_OK)
-        fill_result(&job, result_out);
+        presto__conversion_fill_result(&job, result_out);
     else
         presto__conversion_leave_folder(&job);
-    presto_folder_lock_release(job.lock);
-    if (job.is_left_empty)
-        (void)rmdir(options->dir);
+    presto__conversion_close_folder(&job);
     presto_plan_free(job.plan);
     presto_source_free(job.source);
     presto_dataset_free(job.dataset);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What both loops of a conversion share: progress, and the options of their loader. */
+/* What the loops of a conversion share: progress, the options of their loader, the figures. */
 #include "../../base/clock_internal.h"
+#include "../../base/options_internal.h"
 #include "convert_internal.h"
 
 #define PROGRESS_INTERVAL_NS 100000000
@@ -41,4 +42,27 @@ void presto__conversion_loader_options(const presto__conversion *job,
         loader.errors.skip_limit -= job->skipped_before < limit ? job->skipped_before : limit;
     loader.codec = &job->codec;
     *options_out = loader;
+}
+
+void presto__conversion_fill_result(const presto__conversion *job,
+                                    presto_convert_result *result_out) {
+    presto_convert_result result = {
+        .skipped = presto__progress_file_skipped(&job->progress),
+        .source_bytes = job->stats.read_bytes,
+        .wall_ns = presto__clock_ns() - job->started_ns,
+        .cpu_ns = presto__clock_process_cpu_ns() - job->cpu_started_ns,
+        .shards = job->shard_count,
+        .dropped = job->stats.dropped,
+        .packed_documents = job->regrouped.documents,
+        .packed_tokens = job->regrouped.tokens,
+        .dropped_tokens = job->dropped_tokens,
+        .padded_tokens = job->padded_tokens,
+        .threads = job->is_finished || job->is_fed ? job->options->threads : job->stats.threads};
+    for (size_t i = 0; i < job->progress.shard_count; i++) {
+        const presto_dataset_shard *shard = &job->progress.shards[i].described;
+        result.samples += shard->records;
+        result.stored_bytes += shard->stored_bytes;
+        result.raw_bytes += shard->raw_bytes;
+    }
+    presto__result_give(result_out, &result, sizeof result);
 }

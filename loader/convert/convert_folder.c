@@ -153,7 +153,9 @@ static const char *finished_difference(const presto__conversion *job,
         return presto__conversion_by_size(job) ? "shard_bytes" : "shards";
     if (info->seed != job->seed)
         return "seed";
-    bool fits = presto__conversion_regroups(job)      ? true
+    bool is_counted =
+        !presto__conversion_regroups(job) && !(job->is_fed && presto__conversion_by_size(job));
+    bool fits = !is_counted                           ? true
                 : !presto__conversion_leaves_out(job) ? samples == job->sample_count
                                                       : samples <= job->sample_count;
     if (!fits)
@@ -196,6 +198,8 @@ static presto_status take_finished(presto__conversion *job, presto_error *err) {
     if (status == PRESTO_OK && difference != NULL)
         status = fail_folder(job, "holds a whole dataset already, which differs in: ", difference,
                              "", err);
+    if (job->is_fed && presto__conversion_by_size(job))
+        job->sample_count = samples;
     if (status == PRESTO_OK)
         status = take_shards(job, &info, err);
     presto_dataset_info_done(&info);
@@ -246,16 +250,18 @@ static size_t count_standing(const presto__conversion *job) {
 }
 
 /* By number, each shard is kept or not independently. If a step regroups, a shard begins where the
- * one before it ends, so only those before the first missing one are kept. */
+ * one before it ends, and a program gives its samples in order: then only the shards before the
+ * first missing one are kept. */
 static void drop_missing(presto__conversion *job) {
     presto__progress_file *progress = &job->progress;
+    bool in_order = presto__conversion_regroups(job) || job->is_fed;
     size_t kept = 0;
     for (size_t i = 0; i < progress->shard_count; i++) {
         const presto__whole_shard shard = progress->shards[i];
         bool has_range = shard.number < job->shard_count &&
                          shard.first == presto__conversion_first(job, shard.number) &&
                          shard.end == presto__conversion_end(job, shard.number) &&
-                         (shard.number == kept || !presto__conversion_regroups(job));
+                         (shard.number == kept || !in_order);
         if (has_range && shard_stands(job, i, false))
             progress->shards[kept++] = shard;
         else
@@ -288,7 +294,7 @@ static presto_status keep_whole_shards(presto__conversion *job, DIR *folder, pre
         return PRESTO_OK;
     }
     size_t whole = count_standing(job);
-    if (is_complete && whole == job->shard_count)
+    if (is_complete && whole == job->shard_count && !job->is_fed)
         return PRESTO_OK;
     rewinddir(folder);
     for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
@@ -324,9 +330,10 @@ static presto_status read_progress(presto__conversion *job, const char *text, pr
         presto_error_set_file(err, job->dir);
         return status;
     }
-    /* By size, the shards are complete when the last one ends with the last sample. */
+    /* By size, the shards are complete when the last one ends with the last sample. If a program gives
+     * the samples, they may be: then some have their names already, which say how many there are. */
     if (presto__conversion_by_size(job) &&
-        presto__progress_file_next(&job->progress) == job->sample_count)
+        (job->is_fed || presto__progress_file_next(&job->progress) == job->sample_count))
         job->shard_count = job->progress.shard_count;
     return PRESTO_OK;
 }
@@ -479,4 +486,11 @@ void presto__conversion_leave_folder(presto__conversion *job) {
     else
         (void)presto__conversion_catch_up(job, NULL); /* on failure, the shards that it lacks are
                                                        * made again */
+}
+
+void presto__conversion_close_folder(presto__conversion *job) {
+    presto_folder_lock_release(job->lock);
+    job->lock = NULL;
+    if (job->is_left_empty)
+        (void)rmdir(job->dir);
 }

@@ -20,7 +20,7 @@ static presto_status copy_features(const presto__conversion *job, presto_dataset
                                    presto_error *err) {
     const presto_feature_spec *features = job->progress.schema.features;
     size_t count = job->progress.schema.count;
-    if (count == 0) {
+    if (count == 0 && !job->is_fed) {
         /* No steps ran: the features are those of the source. */
         features = job->source->features;
         count = job->source->feature_count;
@@ -41,8 +41,8 @@ static presto_status copy_features(const presto__conversion *job, presto_dataset
 /* A source without label names has no list. */
 static presto_status copy_label_names(const presto__conversion *job, presto_dataset_info *info,
                                       presto_error *err) {
-    size_t count;
-    const char *const *names = presto_source_label_names(job->source, &count);
+    size_t count = job->label_count;
+    const char *const *names = job->label_names;
     if (names == NULL)
         return PRESTO_OK;
     info->label_names = calloc(count + 1, sizeof *info->label_names);
@@ -62,13 +62,13 @@ static presto_status fill_info(const presto__conversion *job, presto_dataset_inf
     const presto__progress_file *progress = &job->progress;
     info->pipeline_json = copy_text(job->pipeline_json);
     info->split = copy_text(job->split);
-    info->main_feature = copy_text(job->source->main_feature);
+    info->main_feature = copy_text(job->main_feature);
     info->codec = copy_text(job->codec_text);
     info->dictionary_file = job->codec.wants_dictionary ? copy_text(PRESTO__DICTIONARY_FILE) : NULL;
     info->file_compression = job->options->file_compression;
     info->seed = job->seed;
     info->tool_version = copy_text(presto_version());
-    info->input = copy_text(job->input_text);
+    info->input = job->is_fed ? NULL : copy_text(job->input_text);
     PRESTO_TRY(copy_features(job, info, err));
     PRESTO_TRY(copy_label_names(job, info, err));
     info->shards = calloc(progress->shard_count + 1, sizeof *info->shards);
@@ -81,11 +81,12 @@ static presto_status fill_info(const presto__conversion *job, presto_dataset_inf
             return presto_fail_memory(err, 0);
         info->shard_count++;
     }
-    bool lacks_main = info->main_feature == NULL && job->source->main_feature != NULL;
+    bool lacks_main = info->main_feature == NULL && job->main_feature != NULL;
     bool lacks_dictionary = info->dictionary_file == NULL && job->codec.wants_dictionary;
     bool lacks_pipeline = info->pipeline_json == NULL && job->pipeline_json != NULL;
     bool lacks_split = info->split == NULL && job->split != NULL;
-    if (info->codec == NULL || info->tool_version == NULL || info->input == NULL || lacks_main ||
+    bool lacks_input = info->input == NULL && !job->is_fed;
+    if (info->codec == NULL || info->tool_version == NULL || lacks_input || lacks_main ||
         lacks_dictionary || lacks_pipeline || lacks_split)
         return presto_fail_memory(err, 0);
     return PRESTO_OK;

@@ -99,6 +99,8 @@ typedef struct presto__conversion {
     bool took_dir; /* all files in it are ours */
     bool is_left_empty;
     /* input */
+    bool is_fed; /* a program gives the samples in order: no source. By size, their number is
+                              * known only at the end */
     presto_dataset *dataset; /* NULL: raw */
     presto_source *source;
     presto_plan *plan;                         /* NULL: no steps */
@@ -108,6 +110,9 @@ typedef struct presto__conversion {
     const char *pipeline_json;
     const char *split;
     uint64_t seed;
+    const char *main_feature;
+    const char *const *label_names;
+    size_t label_count;
     /* output */
     presto_codec_spec codec;
     char codec_text[PRESTO_CODEC_TEXT_BYTES];
@@ -151,10 +156,14 @@ presto_status presto__conversion_catch_up(presto__conversion *job, presto_error 
 presto_status presto__conversion_check_folder(const presto__conversion *job, presto_error *err);
 /** After a failure: leave no trace if no shard is whole; else note all whole ones. */
 void presto__conversion_leave_folder(presto__conversion *job);
+/** Let others write to the folder; it goes if it was made for nothing. */
+void presto__conversion_close_folder(presto__conversion *job);
 /** The dictionary of the codec, if it wants one: read from the folder, else trained. */
 presto_status presto__conversion_make_dictionary(presto__conversion *job, presto_error *err);
 /** Write all missing shards; at the end all have their names in the dataset. */
 presto_status presto__conversion_write_shards(presto__conversion *job, presto_error *err);
+/** All shards are whole: give them their names in the dataset. */
+presto_status presto__conversion_name_shards(presto__conversion *job, presto_error *err);
 /** Write all samples that are in no whole shard; at the end all shards are noted. */
 presto_status presto__conversion_run_loop(presto__conversion *job, presto_error *err);
 /** As run_loop, if a step regroups. */
@@ -171,6 +180,9 @@ void presto__conversion_loader_options(const presto__conversion *job,
 presto_status presto__conversion_report(presto__conversion *job, uint64_t done, presto_error *err);
 /** dataset.json last of all; then the progress file, which is not needed any more. */
 presto_status presto__conversion_conclude(presto__conversion *job, presto_error *err);
+/** All is done. */
+void presto__conversion_fill_result(const presto__conversion *job,
+                                    presto_convert_result *result_out);
 
 /* ---- writers ---- */
 

@@ -31,7 +31,7 @@ static presto_status rename_file(const presto__conversion *job, const char *from
     return status;
 }
 
-static presto_status name_shards(presto__conversion *job, presto_error *err) {
+presto_status presto__conversion_name_shards(presto__conversion *job, presto_error *err) {
     if (!presto__conversion_by_size(job))
         return PRESTO_OK;
     /* From here on, shards are found by the progress file. */
@@ -57,5 +57,5 @@ static presto_status name_shards(presto__conversion *job, presto_error *err) {
 presto_status presto__conversion_write_shards(presto__conversion *job, presto_error *err) {
     PRESTO_TRY(presto__conversion_regroups(job) ? presto__conversion_run_regroup(job, err)
                                                 : presto__conversion_run_loop(job, err));
-    return name_shards(job, err);
+    return presto__conversion_name_shards(job, err);
 }

@@ -15,20 +15,20 @@ void presto__schema_done(presto__schema *schema) {
     *schema = (presto__schema){0};
 }
 
-/* The position of the name, or the position where it belongs if *found_out is false. */
-static size_t find(const presto__schema *schema, presto_span name, bool *found_out) {
+bool presto__schema_find(const presto__schema *schema, presto_span name, size_t *at_out) {
     size_t low = 0, high = schema->count;
-    *found_out = false;
-    while (low < high && !*found_out) {
+    bool is_found = false;
+    while (low < high && !is_found) {
         size_t middle = low + (high - low) / 2;
         int order = presto__compare_names(name, presto_span_of_text(schema->features[middle].name));
-        *found_out = order == 0;
+        is_found = order == 0;
         if (order > 0)
             low = middle + 1;
         else
             high = middle;
     }
-    return *found_out ? high : low;
+    *at_out = is_found ? high : low;
+    return is_found;
 }
 
 /* What is known of one feature. */
@@ -82,9 +82,8 @@ static void widen(presto_feature_spec *feature, const seen *other) {
 }
 
 static presto_status merge(presto__schema *schema, const seen *feature, presto_error *err) {
-    bool is_known;
-    size_t at = find(schema, feature->name, &is_known);
-    if (!is_known)
+    size_t at;
+    if (!presto__schema_find(schema, feature->name, &at))
         return insert(schema, at, feature, err);
     widen(&schema->features[at], feature);
     return PRESTO_OK;

@@ -19,6 +19,8 @@ presto_status presto__schema_merge_sample(presto__schema *schema, const presto_s
                                           presto_error *err);
 presto_status presto__schema_merge(presto__schema *schema, const presto__schema *other,
                                    presto_error *err);
+/** *at_out: the place of the name, or where it belongs. */
+bool presto__schema_find(const presto__schema *schema, presto_span name, size_t *at_out);
 bool presto__schema_equal(const presto__schema *a, const presto__schema *b);
 
 #endif

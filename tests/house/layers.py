@@ -14,7 +14,7 @@ OWNERS = {
     "base": "api file numbers rng span status storage tensor text version",
     "records": "codec crc32c dataset example frame inspect shard",
     "steps": "pipeline step",
-    "loader": "convert loader mix ring source stream",
+    "loader": "convert loader mix ring source stream writer",
     "profile": "drift presto sweep",
 }
 MAY_SEE = {

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blocks of samples on their way. One block is filled by the callers. The others wait, in order, in
+ * a ring: any thread takes the next one and makes frames of its samples. One thread at a time
+ * stores the oldest block, once it is framed, so that files have the samples in order.
+ *
+ * The first failure stops all: what waits is given up.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "writer_internal.h"
+
+#define BLOCK_BYTES ((size_t)1 << 20)
+#define BLOCK_SAMPLES 4096
+#define WAIT_NS 100000000
+
+/* ---- one block ---- */
+
+presto_status presto__blocks_room(presto__sample_block *block, presto_error *err) {
+    if (block->count < block->capacity)
+        return PRESTO_OK;
+    size_t capacity = block->capacity == 0 ? 16 : 2 * block->capacity;
+    uint32_t *raw = realloc(block->raw_bytes, capacity * sizeof *raw);
+    if (raw != NULL)
+        block->raw_bytes = raw;
+    uint32_t *frames = realloc(block->frame_bytes, capacity * sizeof *frames);
+    if (frames != NULL)
+        block->frame_bytes = frames;
+    if (raw == NULL || frames == NULL)
+        return presto_fail_memory(err, capacity * sizeof *frames);
+    block->capacity = capacity;
+    return PRESTO_OK;
+}
+
+bool presto__blocks_is_full(const presto__sample_block *block) {
+    return block->raw.bytes >= BLOCK_BYTES || block->count >= BLOCK_SAMPLES;
+}
+
+/* A record too large for a frame fails here. */
+static presto_status frame_sample(presto_codec *codec, presto_span raw, presto_buffer *out,
+                                  presto_error *err) {
+    static const uint8_t room[PRESTO_FRAME_HEADER_BYTES];
+    size_t start = out->bytes;
+    PRESTO_TRY(presto_buffer_append(out, presto_span_of(room, sizeof room), err));
+    PRESTO_TRY(presto_codec_compress(codec, raw, out, err));
+    size_t bytes = out->bytes - start - sizeof room;
+    if (bytes > PRESTO_FRAME_MAX_PAYLOAD_BYTES)
+        return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
+                           "a record of %zu bytes, after compression", bytes);
+    PRESTO_TRY(presto_buffer_reserve(out, PRESTO_FRAME_FOOTER_BYTES, err));
+    uint8_t *frame = out->data + start;
+    presto_frame_write_header(bytes, frame);
+    presto_frame_write_footer(presto_span_of(frame + sizeof room, bytes),
+                              frame + sizeof room + bytes);
+    out->bytes += PRESTO_FRAME_FOOTER_BYTES;
+    return PRESTO_OK;
+}
+
+static presto_status frame_block(presto__sample_block *block, presto_codec *codec,
+                                 presto_error *err) {
+    const uint8_t *raw = block->raw.data;
+    block->frames.bytes = 0;
+    for (size_t i = 0; i < block->count; i++) {
+        size_t before = block->frames.bytes;
+        PRESTO_TRY(
+            frame_sample(codec, presto_span_of(raw, block->raw_bytes[i]), &block->frames, err));
+        block->frame_bytes[i] = (uint32_t)(block->frames.bytes - before);
+        raw += block->raw_bytes[i];
+    }
+    return PRESTO_OK;
+}
+
+/* ---- state; all with the lock held ---- */
+
+static presto__sample_block *block_at(const presto_writer *writer, uint64_t number) {
+    return &writer->blocks[number % writer->block_count];
+}
+
+bool presto__blocks_have_room(const presto_writer *writer) {
+    uint64_t waiting = writer->next_in - writer->next_out;
+    return waiting == 0 ||
+           (waiting < writer->block_count && writer->waiting_bytes < writer->most_bytes);
+}
+
+presto_status presto__writer_failure(const presto_writer *writer, presto_error *err) {
+    if (err != NULL)
+        *err = writer->error;
+    return writer->error.status;
+}
+
+static void fail(presto_writer *writer, const presto_error *error) {
+    if (!writer->is_stopped)
+        writer->error = *error;
+    writer->is_stopped = true;
+    pthread_cond_broadcast(&writer->work);
+    pthread_cond_broadcast(&writer->change);
+}
+
+void presto__blocks_wait(presto_writer *writer) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += WAIT_NS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    writer->callers++;
+    pthread_cond_timedwait(&writer->change, &writer->lock, &until);
+    writer->callers--;
+}
+
+/* The features of a listed shard must be in the job's schema. */
+static presto_status take_news(presto_writer *writer, presto_error *err) {
+    if (!writer->has_news)
+        return PRESTO_OK;
+    PRESTO_TRY(presto__schema_merge(&writer->job.progress.schema, &writer->alike.schema, err));
+    writer->has_news = false;
+    return PRESTO_OK;
+}
+
+/* ---- work: with the lock held, which is given up meanwhile ---- */
+
+static void store_oldest(presto_writer *writer) {
+    presto__sample_block *block = block_at(writer, writer->next_out);
+    presto_error error;
+    presto_status status = take_news(writer, &error);
+    writer->is_storing = true;
+    pthread_mutex_unlock(&writer->lock);
+    if (status == PRESTO_OK)
+        status = presto__sample_store_put(&writer->store, block, &error);
+    pthread_mutex_lock(&writer->lock);
+    writer->is_storing = false;
+    if (status < 0) {
+        fail(writer, &error);
+        return;
+    }
+    writer->waiting_bytes -= block->raw.bytes;
+    block->raw.bytes = block->count = 0;
+    block->is_framed = false;
+    writer->next_out++;
+    if (writer->callers > 0)
+        pthread_cond_broadcast(&writer->change);
+}
+
+static void frame_next(presto_writer *writer, presto_codec *codec) {
+    presto__sample_block *block = block_at(writer, writer->next_framed++);
+    presto_error error;
+    pthread_mutex_unlock(&writer->lock);
+    presto_status status = frame_block(block, codec, &error);
+    pthread_mutex_lock(&writer->lock);
+    block->is_framed = status == PRESTO_OK;
+    if (status < 0)
+        fail(writer, &error);
+}
+
+static bool may_store(const presto_writer *writer) {
+    return !writer->is_storing && writer->next_out < writer->next_framed &&
+           block_at(writer, writer->next_out)->is_framed;
+}
+
+static void *run_thread(void *argument) {
+    presto_writer *writer = argument;
+    presto_codec *codec = NULL; /* the codec is not complete before there is a sample */
+    presto_error error;
+    pthread_mutex_lock(&writer->lock);
+    while (!writer->is_stopped) {
+        if (may_store(writer))
+            store_oldest(writer);
+        else if (writer->next_framed == writer->next_in)
+            pthread_cond_wait(&writer->work, &writer->lock);
+        else if (codec == NULL && presto_codec_new(&writer->job.codec, &codec, &error) < 0)
+            fail(writer, &error);
+        else
+            frame_next(writer, codec);
+    }
+    pthread_mutex_unlock(&writer->lock);
+    presto_codec_free(codec);
+    return NULL;
+}
+
+/* Without threads: the caller does all. */
+static void run_here(presto_writer *writer) {
+    presto_error error;
+    if (writer->codec == NULL && presto_codec_new(&writer->job.codec, &writer->codec, &error) < 0)
+        fail(writer, &error);
+    while (!writer->is_stopped && writer->next_out < writer->next_in) {
+        if (may_store(writer))
+            store_oldest(writer);
+        else
+            frame_next(writer, writer->codec);
+    }
+}
+
+presto_status presto__blocks_submit(presto_writer *writer, presto_error *err) {
+    pthread_mutex_lock(&writer->lock);
+    presto__sample_block *block = block_at(writer, writer->next_in);
+    if (!writer->is_stopped && block->count > 0) {
+        writer->waiting_bytes += block->raw.bytes;
+        writer->next_in++;
+        if (writer->thread_count > 0)
+            pthread_cond_signal(&writer->work);
+        else
+            run_here(writer);
+    }
+    presto_status status = writer->is_stopped ? presto__writer_failure(writer, err) : PRESTO_OK;
+    pthread_mutex_unlock(&writer->lock);
+    return status;
+}
+
+/* ---- beginning and end ---- */
+
+presto_status presto__blocks_start(presto_writer *writer, presto_error *err) {
+    unsigned threads = writer->convert.threads;
+    writer->block_count = 2 * (size_t)threads + 2;
+    writer->blocks = calloc(writer->block_count, sizeof *writer->blocks);
+    writer->threads = calloc((size_t)threads + 1, sizeof *writer->threads);
+    if (writer->blocks == NULL || writer->threads == NULL)
+        return presto_fail_memory(err, writer->block_count * sizeof *writer->blocks);
+    sigset_t every, before; /* the program's own threads handle signals */
+    sigfillset(&every);
+    pthread_sigmask(SIG_SETMASK, &every, &before);
+    int failed = 0;
+    while (writer->thread_count < threads && failed == 0) {
+        failed = pthread_create(&writer->threads[writer->thread_count], NULL, run_thread, writer);
+        writer->thread_count += failed == 0;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed == 0 ? PRESTO_OK
+                       : presto_fail_errno(err, failed, "", "cannot start writing thread");
+}
+
+void presto__blocks_stop(presto_writer *writer) {
+    pthread_mutex_lock(&writer->lock);
+    presto_error stopped;
+    presto_error_set(&stopped, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "the writer has ended");
+    fail(writer, &stopped);
+    pthread_mutex_unlock(&writer->lock);
+    for (unsigned i = 0; i < writer->thread_count; i++)
+        pthread_join(writer->threads[i], NULL);
+    writer->thread_count = 0;
+}
+
+void presto__blocks_free(presto_writer *writer) {
+    for (size_t i = 0; i < writer->block_count && writer->blocks != NULL; i++) {
+        presto_buffer_done(&writer->blocks[i].raw);
+        presto_buffer_done(&writer->blocks[i].frames);
+        free(writer->blocks[i].raw_bytes);
+        free(writer->blocks[i].frame_bytes);
+    }
+    free(writer->blocks);
+    free(writer->threads);
+    presto_codec_free(writer->codec);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Are samples alike? The first one says which features there are; the first value of each says its
+ * encoding, dtype and rank. Sizes may differ.
+ *
+ * Most programs give features in the same order each time: a feature is looked for where it was in
+ * the sample before.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "writer_internal.h"
+
+#define NAME_SHOWN 200
+
+void presto__alike_done(presto__alike *alike) {
+    presto__schema_done(&alike->schema);
+    free(alike->order);
+    free(alike->touched);
+    *alike = (presto__alike){0};
+}
+
+presto_status presto__alike_reserve(presto__alike *alike, presto_error *err) {
+    size_t count = alike->schema.count;
+    alike->order = calloc(count, sizeof *alike->order);
+    alike->touched = calloc(count, sizeof *alike->touched);
+    if (alike->order == NULL || alike->touched == NULL)
+        return presto_fail_memory(err, count * sizeof *alike->touched);
+    for (size_t i = 0; i < count; i++)
+        alike->order[i] = (uint32_t)i;
+    return PRESTO_OK;
+}
+
+/* A failure that says which sample, and which feature. */
+#define fail_feature(err, number, name, ...)                                                       \
+    (name_feature((err), (number), (name), __VA_ARGS__), presto_status_pass(PRESTO_ERR_TYPE))
+
+static void name_feature(presto_error *err, uint64_t number, presto_span name, const char *what,
+                         const char *more) {
+    int bytes = name.bytes < NAME_SHOWN ? (int)name.bytes : NAME_SHOWN;
+    presto_error_set(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
+                     "sample %" PRIu64 ": feature '%.*s' %s%s", number, bytes,
+                     (const char *)name.data, what, more);
+}
+
+static presto_status check_spec(const presto_feature *feature, uint64_t number, presto_error *err) {
+    const presto_tensor_spec *spec = &feature->tensor.spec;
+    if (feature->encoding == PRESTO_ENCODE_NONE)
+        return PRESTO_OK;
+    bool holds = spec->rank >= 0 && spec->rank <= PRESTO_MAX_RANK;
+    for (int i = 0; holds && i < spec->rank; i++)
+        holds = spec->dims[i] >= 0;
+    return holds ? PRESTO_OK : fail_feature(err, number, feature->name, "has no whole shape", "");
+}
+
+static const char *shown(const presto_tensor_spec *spec, presto_encoding encoding, char *text,
+                         size_t bytes) {
+    char dtype[PRESTO_SPEC_TEXT_BYTES];
+    snprintf(text, bytes, "%s of encoding %s", presto_spec_format(spec, dtype, sizeof dtype),
+             presto_encoding_name(encoding));
+    return text;
+}
+
+static presto_status fail_kind(const presto_feature *feature, const presto_feature_spec *known,
+                               uint64_t number, presto_error *err) {
+    char is[PRESTO_SPEC_TEXT_BYTES + 32], was[PRESTO_SPEC_TEXT_BYTES + 64];
+    shown(&feature->tensor.spec, feature->encoding, is, sizeof is);
+    snprintf(was, sizeof was, ", but in samples before it is ");
+    size_t used = strlen(was);
+    shown(&known->spec, known->encoding, was + used, sizeof was - used);
+    char both[sizeof is + sizeof was];
+    snprintf(both, sizeof both, "%s%s", is, was);
+    return fail_feature(err, number, feature->name, "is ", both);
+}
+
+/* Is the value of the kind that is known? *news_out is set if it says more. */
+static presto_status check_kind(const presto_feature *feature, const presto_feature_spec *known,
+                                uint64_t number, bool *news_out, presto_error *err) {
+    const presto_tensor_spec *spec = &feature->tensor.spec;
+    if (feature->encoding == PRESTO_ENCODE_NONE)
+        return PRESTO_OK;
+    if (known->encoding == PRESTO_ENCODE_NONE) {
+        *news_out = true;
+        return PRESTO_OK;
+    }
+    if (feature->encoding != known->encoding || spec->dtype != known->spec.dtype ||
+        spec->rank != known->spec.rank)
+        return fail_kind(feature, known, number, err);
+    for (int i = 0; i < spec->rank; i++)
+        if (known->spec.dims[i] != spec->dims[i] && known->spec.dims[i] != -1)
+            *news_out = true;
+    return PRESTO_OK;
+}
+
+/* The first feature that the sample, which has no others, lacks. */
+static presto_status fail_lacking(const presto__alike *alike, uint64_t number, presto_error *err) {
+    size_t i = 0;
+    while (i + 1 < alike->schema.count && alike->touched[i] == alike->checks)
+        i++;
+    return fail_feature(err, number, presto_span_of_text(alike->schema.features[i].name),
+                        "is missing: all samples have the same features", "");
+}
+
+/* The first sample: nothing is known, and its names differ. */
+static presto_status check_first(const presto_sample *sample, uint64_t number, presto_error *err) {
+    presto__schema names = {0};
+    if (sample->feature_count == 0)
+        return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
+                           "sample %" PRIu64 " has no features", number);
+    if (sample->feature_count > PRESTO_MAX_FEATURES)
+        return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
+                           "sample %" PRIu64 ": %zu features, more than %d", number,
+                           sample->feature_count, PRESTO_MAX_FEATURES);
+    presto_status status = PRESTO_OK;
+    for (size_t i = 0; i < sample->feature_count && status == PRESTO_OK; i++) {
+        presto_sample one = {.features = &sample->features[i], .feature_count = 1};
+        status = check_spec(&sample->features[i], number, err);
+        if (status == PRESTO_OK)
+            status = presto__schema_merge_sample(&names, &one, err);
+        if (status == PRESTO_OK && names.count != i + 1)
+            status = fail_feature(err, number, sample->features[i].name, "is there twice", "");
+    }
+    presto__schema_done(&names);
+    return status;
+}
+
+presto_status presto__alike_check(presto__alike *alike, const presto_sample *sample,
+                                  uint64_t number, bool *news_out, presto_error *err) {
+    const presto__schema *schema = &alike->schema;
+    *news_out = schema->count == 0;
+    if (schema->count == 0)
+        return check_first(sample, number, err);
+    alike->checks++;
+    for (size_t i = 0; i < sample->feature_count; i++) {
+        const presto_feature *feature = &sample->features[i];
+        size_t at = i < schema->count ? alike->order[i] : 0;
+        if (!presto_span_is(feature->name, schema->features[at].name) &&
+            !presto__schema_find(schema, feature->name, &at))
+            return fail_feature(err, number, feature->name,
+                                "is new: all samples have the features of the first one", "");
+        if (alike->touched[at] == alike->checks)
+            return fail_feature(err, number, feature->name, "is there twice", "");
+        alike->touched[at] = alike->checks;
+        alike->order[i] = (uint32_t)at;
+        PRESTO_TRY(check_spec(feature, number, err));
+        PRESTO_TRY(check_kind(feature, &schema->features[at], number, news_out, err));
+    }
+    return sample->feature_count == schema->count ? PRESTO_OK : fail_lacking(alike, number, err);
+}

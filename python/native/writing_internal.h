@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writing, sweeping, inspecting: samples from Python's values, options from dicts, and calls that
+ * take long. All with the GIL, unless a comment says otherwise.
+ */
+#ifndef PRESTO_NATIVE_WRITING_INTERNAL_H
+#define PRESTO_NATIVE_WRITING_INTERNAL_H
+
+#include "native_internal.h"
+
+#include <presto/writer.h>
+
+/* ---- sample.c: a dict as a sample ---- */
+
+typedef struct native_value native_value;
+
+/** A sample, and what it borrows. Zero-initialise. */
+typedef struct native_sample {
+    presto_sample sample;
+    PyObject *items; /* keeps names and values */
+    native_value *values;
+} native_sample;
+
+/**
+ * Make a sample of a dict from names to values. False: an exception is set, which names the feature
+ * and, if `number` is not PRESTO_NO_RECORD, the sample.
+ */
+bool native_sample_make(PyObject *dict, uint64_t number, native_sample *sample_out);
+void native_sample_done(native_sample *sample);
+
+/* ---- example.c: requests and replies of a step ---- */
+
+/** parse_example(payload, is_text): the features of an Example. */
+PyObject *native_parse_example(PyObject *module, PyObject *args);
+/** make_example(sample): the serialized Example. */
+PyObject *native_make_example(PyObject *module, PyObject *dict);
+
+/* ---- fields.c: options from a dict ---- */
+
+typedef enum native_field_kind {
+    NATIVE_U64,
+    NATIVE_SIZE,
+    NATIVE_UNSIGNED,
+    NATIVE_FLAG,
+    NATIVE_DOUBLE,
+    NATIVE_TEXT,      /* str, or bytes of a path; borrowed from the dict */
+    NATIVE_TEXTS,     /* a list of them */
+    NATIVE_UNSIGNEDS, /* a list of numbers */
+} native_field_kind;
+
+/** An option: its name in the dict, and where it is in the struct. */
+typedef struct native_field {
+    const char *name;
+    native_field_kind kind;
+    size_t offset;
+    size_t count_offset; /* of lists: how many, a size_t */
+} native_field;
+
+/** Lists that options point to. Zero-initialise. */
+typedef struct native_lists {
+    void *items[16];
+    size_t count;
+} native_lists;
+
+/**
+ * Set the fields that the dict has; None is left out. Keys that are no field are a TypeError, but
+ * those that `others` (ends with NULL) lists. False: an exception is set.
+ */
+bool native_fields_read(PyObject *dict, const native_field *fields, const char *const *others,
+                        void *options, native_lists *lists);
+void native_lists_done(native_lists *lists);
+
+/* ---- long calls ---- */
+
+/** What a call without the GIL calls back. */
+typedef struct native_watch {
+    PyObject *progress; /* called with what happens; NULL: none */
+    PyObject *on_skip;  /* called with (epoch, sample, error); NULL: none */
+    PyObject *warnings; /* list of texts; borrowed */
+    uint64_t asked_ns;  /* when signals were looked at last */
+} native_watch;
+
+/** With the GIL: look at signals. False: a handler has raised. */
+bool native_watch_signals(native_watch *watch);
+/**
+ * A presto_stop_fn without state, for any thread without the GIL: true if a signal handler of this
+ * thread has raised. The exception stays set.
+ */
+bool native_stop_on_signal(void *unused);
+void native_watch_skip(void *user, uint64_t epoch, uint64_t sample, const presto_error *err);
+void native_watch_warning(void *user, const presto_error *warning);
+
+/* ---- pipeline.c ---- */
+
+/** The pipeline that options name; NULL with an exception, or without one if they name none. */
+presto_pipeline *native_pipeline_load(PyObject *options);
+/** pipeline_json(options): its definition. */
+PyObject *native_pipeline_json(PyObject *module, PyObject *options);
+
+/* ---- convert.c, sweep.c, inspect.c ---- */
+
+/** convert(paths, options): a dict of figures. */
+PyObject *native_convert(PyObject *module, PyObject *args);
+/** A presto_convert_result as a dict. */
+PyObject *native_convert_figures(const presto_convert_result *result);
+/** sweep(paths, options): None; the results are in the options' folder. */
+PyObject *native_sweep(PyObject *module, PyObject *args);
+/** load_strategy(path): a dict. */
+PyObject *native_load_strategy(PyObject *module, PyObject *path);
+/** inspect(paths, sample_records), verify(paths, examples): dicts. */
+PyObject *native_inspect(PyObject *module, PyObject *args);
+PyObject *native_verify(PyObject *module, PyObject *args);
+
+/* ---- writer.c ---- */
+
+extern PyType_Spec native_writer_spec;
+extern PyTypeObject *native_writer_type;
+
+#endif
