@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The module: its types, and how failures become exceptions. */
 #include "native_internal.h"
+#include "writing_internal.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -80,6 +81,14 @@ static PyObject *builtin_pipelines(PyObject *module, PyObject *unused) {
 static PyMethodDef functions[] = {
     {"builtin_pipelines", builtin_pipelines, METH_NOARGS, "Names of the built-in pipelines."},
     {"arrow_stream", native_arrow_stream, METH_O, "Batches of a function as an Arrow C stream."},
+    {"convert", native_convert, METH_VARARGS, "Write a dataset by a pipeline."},
+    {"sweep", native_sweep, METH_VARARGS, "Measure strategies."},
+    {"load_strategy", native_load_strategy, METH_O, "What strategy.yaml says."},
+    {"inspect", native_inspect, METH_VARARGS, "What is in files."},
+    {"verify", native_verify, METH_VARARGS, "Damage of files."},
+    {"pipeline_json", native_pipeline_json, METH_O, "A pipeline's definition."},
+    {"parse_example", native_parse_example, METH_VARARGS, "A tf.train.Example as a dict."},
+    {"make_example", native_make_example, METH_O, "A dict as a tf.train.Example."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -106,7 +115,8 @@ static int run_module(PyObject *module) {
         add_type(module, &native_stream_spec, &native_stream_type) < 0 ||
         add_type(module, &native_loader_spec, &native_loader_type) < 0 ||
         add_type(module, &native_batch_spec, &native_batch_type) < 0 ||
-        add_type(module, &native_ring_spec, &native_ring_type) < 0)
+        add_type(module, &native_ring_spec, &native_ring_type) < 0 ||
+        add_type(module, &native_writer_spec, &native_writer_type) < 0)
         return -1;
     return add_type(module, &native_buffer_spec, &native_buffer_type);
 }

@@ -70,6 +70,15 @@ bool native_fields_read(PyObject *dict, const native_field *fields, const char *
                         void *options, native_lists *lists);
 void native_lists_done(native_lists *lists);
 
+/** Paths, as bytes. */
+typedef struct native_paths {
+    const char *const *list; /* of `lists` */
+    size_t count;
+} native_paths;
+
+/** The bytes objects of a tuple, which must outlive *paths_out. False: an exception is set. */
+bool native_paths_read(PyObject *tuple, native_paths *paths_out, native_lists *lists);
+
 /* ---- long calls ---- */
 
 /** What a call without the GIL calls back. */

@@ -92,7 +92,7 @@ static presto_status write_all(const presto_writer_options *options, uint64_t sa
 }
 
 static void write_ok(const presto_writer_options *options, uint64_t samples) {
-    presto_convert_result result;
+    presto_convert_result result = {0};
     ck_assert_ok(write_all(options, samples, &result), &err);
     ck_assert_uint_eq(result.samples, samples);
     ck_assert_uint_eq(result.skipped, 0);
@@ -404,7 +404,7 @@ typedef struct adder {
     uint64_t first;
 } adder;
 
-#define ADDERS 4
+#define ADDERS ((size_t)4)
 #define EACH 500
 
 static void *add_many(void *argument) {

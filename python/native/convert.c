@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* convert(): what presto-write does, in this process. */
+#include "writing_internal.h"
+
+#define FIELD(name, kind)                                                                          \
+    { #name, kind, offsetof(presto_convert_options, name), 0 }
+
+static const native_field fields[] = {
+    FIELD(dir, NATIVE_TEXT),
+    FIELD(split, NATIVE_TEXT),
+    FIELD(codec, NATIVE_TEXT),
+    {"file_compression", NATIVE_UNSIGNED, offsetof(presto_convert_options, file_compression), 0},
+    FIELD(shards, NATIVE_SIZE),
+    FIELD(shard_bytes, NATIVE_U64),
+    FIELD(threads, NATIVE_UNSIGNED),
+    FIELD(auto_threads, NATIVE_FLAG),
+    FIELD(limit_samples, NATIVE_U64),
+    FIELD(seed, NATIVE_U64),
+    FIELD(prefetch_bytes, NATIVE_SIZE),
+    FIELD(resume, NATIVE_FLAG),
+    FIELD(sync, NATIVE_FLAG),
+    {"skip", NATIVE_UNSIGNED, offsetof(presto_convert_options, errors.policy), 0},
+    {"skip_limit", NATIVE_U64, offsetof(presto_convert_options, errors.skip_limit), 0},
+    {"skip_fraction", NATIVE_DOUBLE, offsetof(presto_convert_options, errors.skip_fraction), 0},
+    {NULL, NATIVE_U64, 0, 0},
+};
+static const char *const others[] = {"pipeline", "set",      "plugins", "progress",
+                                     "on_skip",  "warnings", "notes",   NULL};
+
+static bool on_progress(void *user, const presto_progress *progress) {
+    native_watch *watch = user;
+    PyGILState_STATE state = PyGILState_Ensure();
+    bool goes_on = native_watch_signals(watch);
+    if (goes_on && watch->progress != NULL) {
+        PyObject *done = PyObject_CallFunction(watch->progress, "KKKKKd", progress->samples_done,
+                                               progress->samples_total, progress->bytes_read,
+                                               progress->bytes_written, progress->skipped,
+                                               (double)progress->elapsed_ns / 1e9);
+        goes_on = done != NULL;
+        Py_XDECREF(done);
+    }
+    PyGILState_Release(state);
+    return goes_on;
+}
+
+static void on_note(void *user, const char *note) {
+    PyGILState_STATE state = PyGILState_Ensure();
+    PyObject *text = native_text(note);
+    if (text == NULL || PyList_Append(user, text) < 0)
+        PyErr_Clear();
+    Py_XDECREF(text);
+    PyGILState_Release(state);
+}
+
+PyObject *native_convert_figures(const presto_convert_result *result) {
+    return Py_BuildValue("{sKsKsKsKsKsKsIsKsKsKsKsKsdsd}", "samples", result->samples, "skipped",
+                         result->skipped, "dropped", result->dropped, "source_bytes",
+                         result->source_bytes, "stored_bytes", result->stored_bytes, "raw_bytes",
+                         result->raw_bytes, "threads", result->threads, "shards",
+                         (uint64_t)result->shards, "packed_documents", result->packed_documents,
+                         "packed_tokens", result->packed_tokens, "dropped_tokens",
+                         result->dropped_tokens, "padded_tokens", result->padded_tokens, "wall_s",
+                         (double)result->wall_ns / 1e9, "cpu_s", (double)result->cpu_ns / 1e9);
+}
+
+/* A callback of the dict; NULL: none. */
+static PyObject *callback(PyObject *dict, const char *name) {
+    PyObject *found = PyDict_GetItemString(dict, name);
+    return found == Py_None ? NULL : found;
+}
+
+static PyObject *run(const native_paths *paths, presto_convert_options *options, PyObject *dict) {
+    native_watch watch = {.progress = callback(dict, "progress"),
+                          .on_skip = callback(dict, "on_skip"),
+                          .warnings = callback(dict, "warnings")};
+    presto_convert_result result;
+    presto_error err;
+    presto_status status;
+    options->on_progress = on_progress;
+    options->on_progress_user = &watch;
+    options->errors.on_skip = native_watch_skip;
+    options->errors.on_skip_user = &watch;
+    options->errors.on_warning = watch.warnings == NULL ? NULL : native_watch_warning;
+    options->errors.on_warning_user = &watch;
+    options->on_note_user = callback(dict, "notes");
+    options->on_note = options->on_note_user == NULL ? NULL : on_note;
+    Py_BEGIN_ALLOW_THREADS status =
+        presto_convert(paths->list, paths->count, options, &result, &err);
+    Py_END_ALLOW_THREADS if (PyErr_Occurred()) return NULL;
+    return status < 0 ? native_raise(&err) : native_convert_figures(&result);
+}
+
+PyObject *native_convert(PyObject *module, PyObject *args) {
+    (void)module;
+    PyObject *tuple, *dict, *figures = NULL;
+    presto_convert_options options;
+    native_lists lists = {0};
+    native_paths paths;
+    if (!PyArg_ParseTuple(args, "O!O!", &PyTuple_Type, &tuple, &PyDict_Type, &dict))
+        return NULL;
+    presto_convert_options_defaults(&options);
+    bool done = native_paths_read(tuple, &paths, &lists) &&
+                native_fields_read(dict, fields, others, &options, &lists);
+    presto_pipeline *pipeline = done ? native_pipeline_load(dict) : NULL;
+    options.pipeline = pipeline;
+    if (done && !PyErr_Occurred())
+        figures = run(&paths, &options, dict);
+    presto_pipeline_free(pipeline);
+    native_lists_done(&lists);
+    return figures;
+}
