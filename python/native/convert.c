@@ -24,8 +24,9 @@ static const native_field fields[] = {
     {"skip_fraction", NATIVE_DOUBLE, offsetof(presto_convert_options, errors.skip_fraction), 0},
     {NULL, NATIVE_U64, 0, 0},
 };
-static const char *const others[] = {"pipeline", "set",      "plugins", "progress",
-                                     "on_skip",  "warnings", "notes",   NULL};
+static const char *const others[] = {"pipeline", "set",     "plugins",  "code",  "keeps_codec",
+                                     "progress", "on_skip", "warnings", "notes", NULL};
+static const native_table table = {fields, others};
 
 static bool on_progress(void *user, const presto_progress *progress) {
     native_watch *watch = user;
@@ -100,9 +101,11 @@ PyObject *native_convert(PyObject *module, PyObject *args) {
         return NULL;
     presto_convert_options_defaults(&options);
     bool done = native_paths_read(tuple, &paths, &lists) &&
-                native_fields_read(dict, fields, others, &options, &lists);
+                native_fields_read(dict, &table, &options, &lists);
     presto_pipeline *pipeline = done ? native_pipeline_load(dict) : NULL;
     options.pipeline = pipeline;
+    if (PyDict_GetItemString(dict, "keeps_codec") == Py_True)
+        options.codec = NULL; /* that of the source */
     if (done && !PyErr_Occurred())
         figures = run(&paths, &options, dict);
     presto_pipeline_free(pipeline);

@@ -93,6 +93,12 @@ PyObject *native_make_example(PyObject *module, PyObject *dict) {
     }
     if (!native_sample_make(dict, PRESTO_NO_RECORD, &sample))
         return NULL;
+    /* A reply has numbers as tensors, whatever their dtype. */
+    for (size_t i = 0; i < sample.sample.feature_count; i++) {
+        presto_encoding *encoding = &sample.sample.features[i].encoding;
+        if (*encoding == PRESTO_ENCODE_INT64 || *encoding == PRESTO_ENCODE_FLOAT)
+            *encoding = PRESTO_ENCODE_TENSOR;
+    }
     PyObject *made = presto_example_append(&out, &sample.sample, &err) < 0
                          ? native_raise(&err)
                          : bytes_of(presto_buffer_span(&out));

@@ -103,18 +103,20 @@ static void name_option(const char *name) {
 }
 
 static bool is_listed(const char *name, const char *const *others) {
+    if (others == NULL)
+        return false;
     while (*others != NULL && strcmp(name, *others) != 0)
         others++;
     return *others != NULL;
 }
 
-static bool read_one(const char *name, PyObject *value, const native_field *fields,
-                     const char *const *others, void *options, native_lists *lists) {
-    const native_field *field = fields;
+static bool read_one(const char *name, PyObject *value, const native_table *table, void *options,
+                     native_lists *lists) {
+    const native_field *field = table->fields;
     while (field->name != NULL && strcmp(name, field->name) != 0)
         field++;
     if (field->name == NULL) {
-        if (!is_listed(name, others))
+        if (!is_listed(name, table->others))
             PyErr_Format(PyExc_TypeError, "there is no option '%s'", name);
     } else if (value != Py_None) {
         read_field(value, field, options, lists);
@@ -124,8 +126,8 @@ static bool read_one(const char *name, PyObject *value, const native_field *fiel
     return !PyErr_Occurred();
 }
 
-bool native_fields_read(PyObject *dict, const native_field *fields, const char *const *others,
-                        void *options, native_lists *lists) {
+bool native_fields_read(PyObject *dict, const native_table *table, void *options,
+                        native_lists *lists) {
     PyObject *key, *value;
     Py_ssize_t at = 0;
     while (PyDict_Next(dict, &at, &key, &value)) {
@@ -134,7 +136,7 @@ bool native_fields_read(PyObject *dict, const native_field *fields, const char *
             PyErr_SetString(PyExc_TypeError, "names of options are texts");
             return false;
         }
-        if (!read_one(name, value, fields, others, options, lists))
+        if (!read_one(name, value, table, options, lists))
             return false;
     }
     return true;

@@ -12,11 +12,12 @@ static const native_field fields[] = {
     {"set", NATIVE_TEXTS, offsetof(named, reading.set), offsetof(named, reading.set_count)},
     {"plugins", NATIVE_TEXTS, offsetof(named, reading.plugins),
      offsetof(named, reading.plugin_count)},
+    {"code", NATIVE_UNSIGNED, offsetof(named, reading.code), 0},
     {NULL, NATIVE_U64, 0, 0},
 };
+static const native_table table = {fields, NULL};
 
 presto_pipeline *native_pipeline_load(PyObject *options) {
-    static const char *const others[] = {NULL};
     named wanted = {0};
     native_lists lists = {0};
     presto_pipeline *pipeline = NULL;
@@ -28,8 +29,7 @@ presto_pipeline *native_pipeline_load(PyObject *options) {
         done = value == NULL || PyDict_SetItemString(known, field->name, value) == 0;
     }
     presto_pipeline_options_defaults(&wanted.reading);
-    if (done && native_fields_read(known, fields, others, &wanted, &lists) &&
-        wanted.pipeline != NULL &&
+    if (done && native_fields_read(known, &table, &wanted, &lists) && wanted.pipeline != NULL &&
         presto_pipeline_load(wanted.pipeline, &wanted.reading, &pipeline, &err) < 0)
         native_raise(&err);
     native_lists_done(&lists);

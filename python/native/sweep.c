@@ -49,6 +49,7 @@ static const native_field fields[] = {
     {NULL, NATIVE_U64, 0, 0},
 };
 static const char *const others[] = {"pipeline", "progress", "results", NULL};
+static const native_table table = {fields, others};
 
 static bool on_trial(void *user, const presto_strategy *strategy, size_t done, size_t total,
                      const presto_strategy_result *result) {
@@ -96,7 +97,7 @@ PyObject *native_sweep(PyObject *module, PyObject *args) {
     native_watch watch = {.progress = progress == Py_None ? NULL : progress};
     const char *folder = results == NULL ? NULL : PyBytes_AsString(results);
     bool done = folder != NULL && native_paths_read(tuple, &paths, &lists) &&
-                native_fields_read(dict, fields, others, &options, &lists);
+                native_fields_read(dict, &table, &options, &lists);
     presto_pipeline *pipeline = done ? native_pipeline_load(dict) : NULL;
     options.pipeline = pipeline;
     options.on_trial = on_trial;

@@ -36,6 +36,7 @@ static const native_field fields[] = {
     {"file_compression", NATIVE_UNSIGNED, offsetof(presto_writer_options, file_compression), 0},
     {NULL, NATIVE_U64, 0, 0},
 };
+static const native_table table = {fields, NULL};
 
 static bool should_stop(void *user) {
     native_writer *self = user;
@@ -43,12 +44,11 @@ static bool should_stop(void *user) {
 }
 
 static bool open_writer(native_writer *self, PyObject *dict) {
-    static const char *const others[] = {NULL};
     presto_writer_options options;
     native_lists lists = {0};
     presto_error err;
     presto_writer_options_defaults(&options);
-    bool done = native_fields_read(dict, fields, others, &options, &lists);
+    bool done = native_fields_read(dict, &table, &options, &lists);
     options.should_stop = should_stop;
     options.should_stop_user = self;
     if (done) {

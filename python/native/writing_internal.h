@@ -62,12 +62,18 @@ typedef struct native_lists {
     size_t count;
 } native_lists;
 
+/** What a dict may hold. */
+typedef struct native_table {
+    const native_field *fields; /* the last one has no name */
+    const char *const *others;  /* keys that are read elsewhere; ends with NULL. NULL: none */
+} native_table;
+
 /**
- * Set the fields that the dict has; None is left out. Keys that are no field are a TypeError, but
- * those that `others` (ends with NULL) lists. False: an exception is set.
+ * Set the fields that the dict has; None is left out. Other keys are a TypeError. False: an
+ * exception is set.
  */
-bool native_fields_read(PyObject *dict, const native_field *fields, const char *const *others,
-                        void *options, native_lists *lists);
+bool native_fields_read(PyObject *dict, const native_table *table, void *options,
+                        native_lists *lists);
 void native_lists_done(native_lists *lists);
 
 /** Paths, as bytes. */

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Strategies: how far a dataset is prepared before it is stored, in which codec, read by how many threads."""
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import _native
+
+Path = str | os.PathLike[str]
+
+UNPROCESSED = "unprocessed"
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """One strategy: of presto.sweep(), or read from strategy.yaml. presto.write(), presto.open() and presto.Loader take it.
+
+    Attributes:
+        split:    the representation that is stored; "unprocessed": nothing is, the source is read as it is.
+        codec:    of the records; None with "unprocessed".
+        shards:   files; 0 with "unprocessed".
+        threads:  of the loader.
+        batch:    samples a batch, as measured.
+        seed:     of shuffling and random steps.
+        pipeline: name or path of the pipeline, and `set`, the changes to it.
+        figures:  what was measured, as in results.json; empty if it is read from a file.
+    """
+
+    split: str
+    codec: str | None
+    shards: int
+    threads: int
+    batch: int
+    seed: int
+    pipeline: str
+    set: tuple[str, ...] = ()
+    figures: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    is_own: bool = field(default=False, repr=False, compare=False)  # made in this process: its pipeline may run programs
+
+    @property
+    def failed(self) -> bool:
+        """It could not be measured; figures["failure"] says why."""
+        return self.figures.get("status", "ok") != "ok"
+
+
+def load_strategy(path: Path) -> Strategy:
+    """Read strategy.yaml. Its pipeline starts no program: name that one yourself for it.
+
+    Raises:
+        presto.PipelineError, presto.StorageError: it is none, or cannot be read.
+    """
+    return Strategy(**_native.load_strategy(os.fsencode(path)))
+
+
+def strategy_of(given: Strategy | Path) -> Strategy:
+    """The strategy, or that of the file."""
+    return given if isinstance(given, Strategy) else load_strategy(given)

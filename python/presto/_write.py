@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""write(): a pipeline over files becomes a dataset, as presto-write makes it."""
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from . import _native
+from ._errors import ArgumentError
+from ._loader import OnSkip, Warning, _on_error
+from ._process import cpu_count, size
+from ._progress import Line, number, size as shown_size
+from ._step import PipelineLike, pipeline_name
+from ._strategy import UNPROCESSED, Strategy, strategy_of
+from ._summary import Summary
+from ._writer import file_compression as compression_number
+
+Path = str | os.PathLike[str]
+
+
+_CODE_IF_NAMED, _CODE_NEVER = 0, 2  # presto_code
+
+
+class Progress(NamedTuple):
+    """How far a conversion is."""
+
+    samples_done: int
+    samples_total: int
+    bytes_read: int
+    bytes_written: int
+    skipped: int
+    elapsed_s: float
+
+
+def changes(given: Mapping[str, object] | Iterable[str]) -> tuple[bytes, ...]:
+    """{"random-crop.height": 160} or ["random-crop.height=160"]."""
+    texts = [f"{k}={v}" for k, v in given.items()] if isinstance(given, Mapping) else list(given)
+    return tuple(text.encode("utf-8", "surrogateescape") for text in texts)
+
+
+def encoded_paths(source: Path | Iterable[Path]) -> tuple[bytes, ...]:
+    """A path or several, as the module takes them."""
+    several = (source,) if isinstance(source, (str, bytes, os.PathLike)) else tuple(source)
+    return tuple(os.fsencode(path) for path in several)
+
+
+def thread_options(threads: int | str | None) -> dict[str, Any]:
+    """Those of presto-write -j."""
+    if isinstance(threads, str) and threads != "auto":
+        raise ValueError(f'threads is a number or "auto", not {threads!r}')
+    return {
+        "threads": cpu_count() if threads is None or isinstance(threads, str) else threads,
+        "auto_threads": threads == "auto",
+    }
+
+
+def _show(line: Line) -> Callable[..., None]:
+    def show(done: int, total: int, read: int, written: int, skipped: int, elapsed_s: float) -> None:
+        left_out = f", {skipped} left out" if skipped else ""
+        rate = number(done / elapsed_s) if elapsed_s > 0 else "0"
+        line.show(f"{done} of {total} samples{left_out}, {shown_size(written)}, {rate} samples/s")
+
+    return show
+
+
+def write(
+    source: Path | Iterable[Path],
+    output: Path,
+    *,
+    pipeline: PipelineLike | None = None,
+    split: str | None = None,
+    codec: str | None = None,
+    strategy: Strategy | Path | None = None,
+    shards: int | None = None,
+    shard_bytes: int | str | None = None,
+    file_compression: str = "none",
+    threads: int | str | None = None,
+    limit: int | None = None,
+    seed: int | None = None,
+    resume: bool = False,
+    on_error: str = "fail",
+    on_skip: OnSkip | None = None,
+    set: Mapping[str, object] | Iterable[str] = (),
+    progress: bool | Callable[[Progress], object] | None = None,
+    prefetch: int | str | None = None,
+    sync: bool = True,
+) -> Summary:
+    """Run a pipeline over source files up to one representation and store the samples, as presto-write does.
+
+    Args:
+        source:   a path, or several.
+        output:   the folder to write; it must be empty, or not exist yet.
+        pipeline: name of a built-in pipeline, path of a YAML file, or a presto.Pipeline. None: the source is a dataset or
+                  TFRecords, which are stored again as they are, in another codec or number of files.
+        split:    the representation to store. Default: the last one that no random step comes before.
+        codec:    compresses each record: "zstd:3", "lz4", ...; TensorFlow reads "none", "zlib" and "gzip". Default: "none",
+                  without a pipeline the source's.
+        strategy: of presto.sweep(), or a path of strategy.yaml: pipeline, split, codec, shards, threads and seed. Arguments
+                  that are given win.
+        shards:   number of files; default: as many as threads. Or shard_bytes: as many as it takes, none larger.
+        file_compression: compresses each file as a whole: "gzip" or "zlib".
+        threads:  default: the CPUs of this process; "auto": as many of them as are found to help; 0: none.
+        limit:    only the first samples.
+        seed:     is recorded in the dataset.
+        resume:   go on with an interrupted run of the same call. Its whole shards are kept.
+        on_error: "fail", "skip", "skip:N" or "skip:P%": samples that are damaged or do not fit a step.
+        on_skip:  called with (0, sample, error) for each sample left out.
+        set:      changes to the pipeline: {"random-crop.height": 160}, or a list of "STEP.OPTION=VALUE".
+        progress: called with a presto.Progress some times a second; what it raises ends the call. Default: a line in a
+                  terminal or a notebook; True: always; False: none.
+        prefetch: memory for data in flight.
+        sync:     files are on the disk before they get their names.
+
+    Returns:
+        A presto.Summary.
+
+    Ctrl-C ends it with KeyboardInterrupt. Then, and after any failure, there is no dataset.json, and resume=True goes on.
+
+    Raises:
+        presto.ArgumentError: the folder is not empty; a representation that cannot be stored; contradictions.
+        presto.NotFoundError: a path, pipeline, representation or codec that is not there.
+        presto.CorruptError, presto.InputError: a sample that is damaged, or does not fit a step.
+        presto.StorageError:  a file cannot be read or written, or the program of a step has failed.
+    """
+    options: dict[str, Any] = {"set": changes(set)}
+    if strategy is not None:
+        wanted = strategy_of(strategy)
+        if wanted.split == UNPROCESSED and split is None:
+            raise ArgumentError("this strategy is to read the source as it is: there is nothing to write")
+        if pipeline is None:
+            pipeline = wanted.pipeline
+            options["set"] = changes(wanted.set) + options["set"]
+            options["code"] = _CODE_IF_NAMED if wanted.is_own else _CODE_NEVER
+        split = wanted.split if split is None else split
+        codec = wanted.codec if codec is None else codec
+        shards = wanted.shards or None if shards is None and shard_bytes is None else shards
+        threads = wanted.threads if threads is None else threads
+        seed = wanted.seed if seed is None else seed
+    if split == UNPROCESSED:
+        raise ArgumentError("'unprocessed' is the source as it is: there is nothing to write")
+    name = None if pipeline is None else pipeline_name(pipeline)
+    notes: list[str] = []
+    told: list[str] = []
+    line = Line(False if callable(progress) else progress)
+    report = progress if callable(progress) else None
+    options |= {
+        "dir": os.fsencode(output),
+        "pipeline": name,
+        "split": split,
+        "codec": codec if codec is not None or name is None else "none",
+        "keeps_codec": codec is None and name is None,  # that of the source
+        "file_compression": compression_number(file_compression),
+        "shards": shards,
+        "shard_bytes": None if shard_bytes is None else size(shard_bytes, "shard_bytes"),
+        "limit_samples": limit,
+        "seed": seed,
+        "resume": resume,
+        "prefetch_bytes": None if prefetch is None else size(prefetch, "prefetch"),
+        "sync": sync,
+        "on_skip": on_skip,
+        "notes": notes,
+        "warnings": told,
+        "progress": _show(line) if report is None else lambda *figures: report(Progress(*figures)),
+        **thread_options(threads),
+        **_on_error(on_error),
+    }
+    try:
+        figures = _native.convert(encoded_paths(source), options)
+    finally:
+        line.end()
+    for text in told:
+        warnings.warn(text, Warning, stacklevel=2)
+    return Summary(path=os.fspath(output), notes=tuple(notes), **figures)

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writer: samples from Python become a dataset."""
+from __future__ import annotations
+
+import atexit
+import os
+import weakref
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Any
+
+from . import _native
+from ._process import cpu_count, size
+from ._summary import Summary
+
+Path = str | os.PathLike[str]
+
+FILE_COMPRESSIONS = {"none": 0, "gzip": 1, "zlib": 2}
+
+_alive: weakref.WeakSet[Writer] = weakref.WeakSet()
+
+
+@atexit.register
+def _abort_all() -> None:
+    """Threads must not run while the libraries that they use are taken down."""
+    for writer in list(_alive):
+        writer.abort()
+
+
+def file_compression(name: str) -> int:
+    """The number of "none", "gzip" or "zlib"."""
+    if name not in FILE_COMPRESSIONS:
+        raise ValueError(f'file_compression is "none", "gzip" or "zlib", not {name!r}')
+    return FILE_COMPRESSIONS[name]
+
+
+class Writer:
+    """Writes samples of any Python program into a dataset, as presto-write does: shards, indexes, dataset.json.
+
+        with presto.Writer("digits", codec="zstd:1") as writer:
+            for image, label in pairs:
+                writer.add({"image": image, "label": label})
+        print(writer.summary)
+
+    A sample is a dict from names to values:
+
+        value                        in the dataset                  read back as
+        NumPy array, any shape       its dtype and shape             the same array
+        int, NumPy's int64           int64                           int64
+        float, NumPy's float32       float32 (a float loses digits)  float32
+        other scalars of NumPy       their dtype                     the same scalar
+        str; bytes, bytearray        UTF-8; the bytes                bytes
+        list or tuple of int, float, int64, float32, strings,        one row; rows may differ in length
+          str or bytes                 one dimension
+        None, an empty list          nothing                         an empty row
+
+    Arrays of other libraries are taken if numpy.asarray() takes them. The first sample fixes the names, and the first value
+    of each its dtype and number of dimensions; sizes may differ. A sample that does not fit is refused with
+    presto.InputError, which names it, and is not added; the writer goes on.
+
+    Samples stand in the order in which they were added: dataset[17] is the 18th. Compression and writing run in threads
+    of the library without the GIL. Any number of Python threads may add; samples are copied before add() returns.
+
+    Left by an exception, or dropped without finish(), the folder is that of an interrupted presto-write: no dataset.json,
+    so that presto.open() refuses it. So it is if the process is killed. Whole shards stay: a writer with the same arguments
+    and resume=True keeps them; `writer.samples` says how many samples they have, and with which one to go on.
+
+    Args:
+        dir:         the folder; it must be empty, or not exist yet.
+        codec:       compresses each record: "none", "zstd:1", "lz4", ...; TensorFlow reads "none", "gzip" and "zlib".
+        shard_bytes: a shard ends before it would become larger: bytes, or text such as "64MiB". Default: 256 MiB.
+        shards:      a number of shards instead; then `samples` must be given.
+        samples:     how many samples will be added; another number is refused.
+        threads:     that compress and write; "auto": the CPUs of this process; 0: add() does it itself.
+        main:        the feature that the steps of a pipeline work on, if one goes on with this dataset.
+        labels:      what the numbers of the feature "label" stand for.
+        file_compression: compresses each file as a whole: "gzip" or "zlib", as TensorFlow's TFRecordOptions.
+        resume:      go on with an interrupted run.
+        prefetch:    memory for samples that wait.
+        sync:        files are on the disk before they get their names; False is faster, and safe but for power cuts.
+
+    Raises:
+        presto.ArgumentError: the folder holds something, or arguments contradict each other.
+        presto.BusyError:     another writer has the folder.
+        presto.NotFoundError, presto.UnsupportedError: no such codec.
+    """
+
+    def __init__(
+        self,
+        dir: Path,
+        codec: str = "none",
+        *,
+        shard_bytes: int | str | None = None,
+        shards: int | None = None,
+        samples: int | None = None,
+        threads: int | str = "auto",
+        main: str | None = None,
+        labels: Iterable[str] = (),
+        file_compression: str = "none",
+        resume: bool = False,
+        prefetch: int | str | None = None,
+        sync: bool = True,
+    ) -> None:
+        if isinstance(threads, str) and threads != "auto":
+            raise ValueError(f'threads is a number or "auto", not {threads!r}')
+        if isinstance(labels, str):
+            raise TypeError("labels is a list of names")
+        self.path = os.fspath(dir)
+        self.summary: Summary | None = None
+        options: dict[str, Any] = {
+            "dir": os.fsencode(self.path),
+            "codec": codec,
+            "shard_bytes": None if shard_bytes is None else size(shard_bytes, "shard_bytes"),
+            "shards": shards,
+            "samples": samples,
+            "threads": cpu_count() if isinstance(threads, str) else threads,
+            "main_feature": main,
+            "label_names": tuple(labels),
+            "file_compression": _compression(file_compression),
+            "resume": resume,
+            "prefetch_bytes": None if prefetch is None else size(prefetch, "prefetch"),
+            "sync": sync,
+        }
+        self._native = _native.Writer(options)
+        _alive.add(self)
+
+    def add(self, sample: Mapping[str, Any]) -> None:
+        """Add a sample: a mapping from names of features to values.
+
+        Raises:
+            presto.InputError:   it does not fit: the message names the sample and the feature. It is not added.
+            presto.StorageError: writing has failed, now or for an earlier sample (a full disk, ...): all that can be
+                                 done is to leave.
+            presto.StoppedError: the writer is finished, aborted, or of before a fork.
+        """
+        self._native.add(sample if type(sample) is dict else dict(sample))
+
+    def add_all(self, samples: Iterable[Mapping[str, Any]]) -> None:
+        """Add each of them."""
+        for sample in samples:
+            self.add(sample)
+
+    @property
+    def samples(self) -> int:
+        """Samples added, with those that an interrupted run has kept."""
+        return self._native.samples if self.summary is None else self.summary.samples
+
+    def finish(self) -> Summary:
+        """Complete the dataset. `with` does it. Until it returns, the dataset is not there.
+
+        Raises:
+            presto.StorageError:  writing has failed.
+            presto.ArgumentError: fewer samples than `samples`.
+        """
+        if self.summary is None:
+            self.summary = Summary(path=self.path, **self._native.finish())
+            self._native.close()
+        return self.summary
+
+    def abort(self) -> None:
+        """Give up: what is not in a whole shard is gone, and nothing looks whole. After finish(): nothing."""
+        self._native.close()
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self.abort()
+            return
+        try:
+            self.finish()
+        finally:
+            self.abort()
+
+    def __repr__(self) -> str:
+        return f"<presto.Writer {self.path!r}>" if self.summary is None else f"<presto.Writer, done: {self.summary!r}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a presto.Writer cannot be pickled: each process has its own folder")
+
+
+_compression = file_compression
