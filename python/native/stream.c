@@ -34,6 +34,7 @@ typedef struct arguments {
     PyObject *paths, *set;
     const char *pipeline, *from, *to, *verify;
     int map, tolerate, cached;
+    int runs; /* may the pipeline run programs, if it is named here? */
 } arguments;
 
 static bool find_checks(const char *name, presto_checks *checks_out) {
@@ -60,6 +61,8 @@ static presto_status open_stream(native_stream *self, const arguments *given, co
     presto_stream_options_defaults(&options);
     pipeline.set = set->list;
     pipeline.set_count = set->count;
+    if (!given->runs)
+        pipeline.code = PRESTO_CODE_NEVER;
     if (given->tolerate)
         loader.errors.policy = PRESTO_ON_ERROR_SKIP;
     if (given->cached)
@@ -80,13 +83,13 @@ static presto_status open_stream(native_stream *self, const arguments *given, co
 }
 
 static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
-    static char *names[] = {"paths",  "set", "pipeline", "start",  "to",
-                            "verify", "map", "tolerate", "cached", NULL};
-    arguments given = {.verify = "full"};
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O!zzzsppp", names, &PyTuple_Type,
+    static char *names[] = {"paths", "set",      "pipeline", "start", "to", "verify",
+                            "map",   "tolerate", "cached",   "runs",  NULL};
+    arguments given = {.verify = "full", .runs = 1};
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O!zzzsppp|p", names, &PyTuple_Type,
                                      &given.paths, &PyTuple_Type, &given.set, &given.pipeline,
                                      &given.from, &given.to, &given.verify, &given.map,
-                                     &given.tolerate, &given.cached))
+                                     &given.tolerate, &given.cached, &given.runs))
         return NULL;
     texts paths = {0}, set = {0};
     native_stream *self = NULL;

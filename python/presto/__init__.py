@@ -8,7 +8,9 @@
     for batch in loader:
         step(batch["image"], batch["label"])   # read-only NumPy arrays on the loader's memory
 
-presto.open() opens a dataset, TFRecord files, or with a pipeline any files. presto.Loader streams it.
+presto.open() opens a dataset, TFRecord files, or with a pipeline any files. presto.Loader streams it. presto.write() and
+presto.Writer make datasets, of files and of Python's values; presto.sweep() finds the best way to store one; presto.step()
+makes a Python function a step; presto.inspect() looks into files.
 Failures are presto.Error, by kind: presto.CorruptError has the file, the record and the byte.
 """
 from . import _native
@@ -33,43 +35,70 @@ from ._errors import (
     TruncatedError,
     UnsupportedError,
 )
+from ._inspect import Damage, File, Info, SeenFeature, inspect
 from ._loader import Loader, Warning
 from ._npy import NpyStream, npy_stream
 from ._shm import ShmStream, shm_stream
+from ._step import Pipeline, Step, StepError, step
+from ._strategy import Strategy, load_strategy
+from ._summary import Summary
+from ._sweep import SweepResult, Trial, sweep
+from ._worker import BadSample
+from ._write import Progress, write
+from ._writer import Writer
 
 __version__: str = _native.version
 builtin_pipelines = _native.builtin_pipelines
 
 __all__ = [
     "ArgumentError",
+    "BadSample",
     "Batch",
     "BusyError",
     "Bytes",
     "CorruptError",
+    "Damage",
     "Dataset",
     "DroppedError",
     "Error",
     "Feature",
+    "File",
     "ForeignError",
     "HeldError",
+    "Info",
     "InputError",
     "LimitError",
     "Loader",
     "NotFoundError",
     "NpyStream",
     "OutOfMemoryError",
+    "Pipeline",
     "PipelineError",
+    "Progress",
     "Ragged",
     "RaggedError",
+    "SeenFeature",
     "ShmStream",
+    "Step",
+    "StepError",
     "StoppedError",
     "StorageError",
+    "Strategy",
+    "Summary",
+    "SweepResult",
+    "Trial",
     "TruncatedError",
     "UnsupportedError",
     "Warning",
+    "Writer",
     "__version__",
     "builtin_pipelines",
+    "inspect",
+    "load_strategy",
     "npy_stream",
     "open",
     "shm_stream",
+    "step",
+    "sweep",
+    "write",
 ]

@@ -12,6 +12,7 @@ from . import _native
 from ._arrays import Batch, sample_of, wrap
 from ._errors import ArgumentError, Error
 from ._process import generation
+from ._strategy import UNPROCESSED, Strategy, strategy_of
 
 Path = str | os.PathLike[str]
 
@@ -48,13 +49,14 @@ class Dataset:
         self,
         paths: Path | Iterable[Path],
         *,
-        pipeline: str | None = None,
+        pipeline: str | os.PathLike[str] | None = None,
         start: str | None = None,
         to: str | None = None,
         set: Mapping[str, object] | Iterable[str] = (),
         features: Iterable[str] | None = None,
         verify: str = "full",
         map: bool = False,
+        strategy: Strategy | Path | None = None,
     ) -> None:
         several = (paths,) if isinstance(paths, (str, os.PathLike)) else tuple(paths)
         changes = [f"{k}={v}" for k, v in set.items()] if isinstance(set, Mapping) else list(set)
@@ -69,6 +71,7 @@ class Dataset:
             "features": None if features is None else tuple(features),
             "verify": verify,
             "map": map,
+            "strategy": None if strategy is None else strategy_of(strategy),
         }
         self._open_fresh()
         self.check_names(self._arguments["features"] or ())
@@ -87,16 +90,22 @@ class Dataset:
         stream = self._streams.get(key)
         if stream is None:
             given = self._arguments
+            wanted: Strategy | None = given["strategy"]
+            if wanted is None or wanted.split != UNPROCESSED or given["pipeline"] is not None:
+                pipeline, changes, runs = given["pipeline"], given["set"], True
+            else:  # what is stored knows its pipeline; else the strategy names it, perhaps somebody else's
+                pipeline, changes, runs = wanted.pipeline, wanted.set + given["set"], wanted.is_own
             stream = self._streams[key] = _native.Stream(
                 tuple(os.fsencode(path) for path in given["paths"]),
-                tuple(_encode(change) for change in given["set"]),
-                given["pipeline"],
+                tuple(_encode(change) for change in changes),
+                pipeline,
                 given["start"],
                 given["to"],
                 given["verify"],
                 given["map"],
                 tolerate,
                 cached,
+                runs,
             )
         return stream
 
@@ -237,25 +246,28 @@ def _reopen(arguments: dict[str, Any]) -> Dataset:
 def open(
     paths: Path | Iterable[Path],
     *,
-    pipeline: str | None = None,
+    pipeline: str | os.PathLike[str] | None = None,
     start: str | None = None,
     to: str | None = None,
     set: Mapping[str, object] | Iterable[str] = (),
     features: Iterable[str] | None = None,
     verify: str = "full",
     map: bool = False,
+    strategy: Strategy | Path | None = None,
 ) -> Dataset:
     """Open a dataset of presto-write, TFRecord files, or with `pipeline` any files.
 
     Args:
         paths:    a path, or several. A dataset of presto-write is one folder.
-        pipeline: name of a built-in pipeline, or path of a YAML file. A dataset of presto-write knows its own.
+        pipeline: name of a built-in pipeline, path of a YAML file, or a presto.Pipeline. A dataset of presto-write knows its
+                  own.
         start:    the representation that the files hold; the steps after it run (TFRecords of other programs).
         to:       the representation to stop at. Default: the end of the pipeline.
         set:      changes to the pipeline: {"random-crop.height": 160}, or a list of "STEP.OPTION=VALUE".
         features: names of the features wanted; others are not parsed. Default: all.
         verify:   which checksums are checked: "full", "header" or "none".
         map:      read shards through mmap.
+        strategy: of presto.sweep(), or a path of strategy.yaml: if it stores nothing, it names the pipeline.
 
     Raises:
         presto.NotFoundError: a path or pipeline that is not there.
@@ -264,5 +276,5 @@ def open(
         presto.BusyError:     the dataset is still being written.
     """
     return Dataset(
-        paths, pipeline=pipeline, start=start, to=to, set=set, features=features, verify=verify, map=map
+        paths, pipeline=pipeline, start=start, to=to, set=set, features=features, verify=verify, map=map, strategy=strategy
     )

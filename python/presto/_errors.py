@@ -2,6 +2,7 @@
 """Exceptions: one class for each kind of failure, with the place where it happened."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NoReturn
 
 
@@ -128,6 +129,9 @@ _KINDS: dict[str, type[Error]] = {
 }
 
 
+on_make: list[Callable[[Error], None]] = []  # may add to an exception that make() has made
+
+
 def make(
     status: str, text: str, message: str, file: str | None, record: int | None, offset: int | None, errno: int
 ) -> Error:
@@ -137,6 +141,8 @@ def make(
     )
     if errno and isinstance(error, OSError):
         error.errno = errno
+    for add in on_make:
+        add(error)
     return error
 
 

@@ -16,6 +16,7 @@ from ._arrays import Batch, head_of, wrap
 from ._dataset import Dataset, Path, _encode
 from ._errors import ArgumentError, Error, HeldError, StoppedError
 from ._process import cpu_count, generation, size
+from ._strategy import Strategy, strategy_of
 
 OnSkip = Callable[[int, int, Error], object]
 
@@ -117,6 +118,7 @@ class Loader:
         on_skip:   called with (epoch, sample, error) for each sample left out.
         prefetch:  memory for data in flight.
         hold:      most bytes of batches held at a time; one more is a presto.HeldError.
+        strategy:  of presto.sweep(), or a path of strategy.yaml: batch, threads and seed, where they are not given.
 
     Threads: any number may take batches of one loader; each batch goes to one of them.
     """
@@ -142,8 +144,14 @@ class Loader:
         on_skip: OnSkip | None = None,
         prefetch: int | str = "256MiB",
         hold: int | str = "4GiB",
+        strategy: Strategy | Path | None = None,
     ) -> None:
-        self.dataset = dataset if isinstance(dataset, Dataset) else Dataset(dataset)
+        self.dataset = dataset if isinstance(dataset, Dataset) else Dataset(dataset, strategy=strategy)
+        if strategy is not None:
+            wanted = strategy_of(strategy)
+            batch = wanted.batch if batch == 1 and wanted.batch > 0 else batch
+            threads = wanted.threads if threads == "auto" else threads
+            seed = seed or wanted.seed
         if batch < 1:
             raise ValueError("a batch has at least one sample")
         if epochs is not None and epochs < 1:
