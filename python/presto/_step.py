@@ -121,7 +121,10 @@ def _importable(function: types.FunctionType) -> types.ModuleType | None:
     found: Any = module
     for part in function.__qualname__.split("."):
         found = getattr(found, part, None)
-    return module if found is function or getattr(found, "function", None) is function else None
+    is_there = found is function or getattr(found, "function", None) is function
+    # A decorator runs while the module is being imported, before the name is there.
+    is_coming = found is None and getattr(module.__spec__, "_initializing", False) and "<" not in function.__qualname__
+    return module if is_there or is_coming else None
 
 
 def _names_of(code: types.CodeType) -> set[str]:
@@ -160,6 +163,12 @@ def _source_of(function: types.FunctionType) -> str:
         raise _refuse(function, "it is no plain function")
     lines = text.splitlines()[node.lineno - 1 : node.end_lineno]
     return "\n".join(lines)
+
+
+def _is_of_module(value: Any) -> bool:
+    """May it be imported by its name?"""
+    module = sys.modules.get(str(getattr(value, "__module__", "")))
+    return value is not None and getattr(module, str(getattr(value, "__name__", "")), None) is value
 
 
 class _Bundle:
@@ -204,7 +213,7 @@ class _Bundle:
             if value.__name__ != name:
                 raise _refuse(user, f"it uses {name}, which is {value.__name__} under another name")
             self._function(value)
-        elif getattr(sys.modules.get(getattr(value, "__module__", "")), getattr(value, "__name__", ""), None) is value:
+        elif _is_of_module(value):
             if value.__module__ == "__main__":
                 raise _refuse(user, f"it uses {name}, a {type(value).__name__} of this program")
             self._module(sys.modules[value.__module__])
@@ -279,9 +288,39 @@ class Step:
 
 
 @overload
-def step(function: Callable[..., Any] | str, **options: Any) -> Step: ...
+def step(
+    function: Callable[..., Any] | str,
+    *,
+    output: str | None = ...,
+    yields: str | None = ...,
+    workers: int | None = ...,
+    takes: str | None = ...,
+    features: Iterable[str] = ...,
+    sets: Mapping[str, str] | None = ...,
+    random: bool = ...,
+    drops: bool = ...,
+    timeout: float | None = ...,
+    start_timeout: float | None = ...,
+    reads: str | None = ...,
+    name: str | None = ...,
+) -> Step: ...
 @overload
-def step(function: None = None, **options: Any) -> Callable[[Callable[..., Any]], Step]: ...
+def step(
+    function: None = None,
+    *,
+    output: str | None = ...,
+    yields: str | None = ...,
+    workers: int | None = ...,
+    takes: str | None = ...,
+    features: Iterable[str] = ...,
+    sets: Mapping[str, str] | None = ...,
+    random: bool = ...,
+    drops: bool = ...,
+    timeout: float | None = ...,
+    start_timeout: float | None = ...,
+    reads: str | None = ...,
+    name: str | None = ...,
+) -> Callable[[Callable[..., Any]], Step]: ...
 def step(
     function: Callable[..., Any] | str | None = None,
     *,
@@ -339,15 +378,15 @@ def step(
         presto.StepError: the function cannot be found by another process.
     """
     if function is None:
-        options = {k: v for k, v in locals().items() if k != "function"}
+        options: dict[str, Any] = {k: v for k, v in locals().items() if k != "function"}
         return lambda given: step(given, **options)
+    code, called, paths = _program(function, name)
     hinted_takes, hinted_output = _annotated(function)
     takes, output = takes or hinted_takes or "array", output or hinted_output
     if takes not in _TAKES:
         raise ValueError(f"takes is one of {', '.join(_TAKES)}, not {takes!r}")
     if output is None:
         raise TypeError('a step needs output=, the dtype and shape of what it returns, such as "float32[128]" or "string"')
-    code, called, paths = _program(function, name)
     package = str(pathlib.Path(__file__).resolve().parent.parent)
     script = _SCRIPT.format(
         paths=list(dict.fromkeys([*paths, package])),

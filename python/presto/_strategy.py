@@ -42,7 +42,7 @@ class Strategy:
     @property
     def failed(self) -> bool:
         """It could not be measured; figures["failure"] says why."""
-        return self.figures.get("status", "ok") != "ok"
+        return bool(self.figures.get("status", "ok") != "ok")
 
 
 def load_strategy(path: Path) -> Strategy:

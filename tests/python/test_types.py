@@ -27,6 +27,20 @@ try:
 except presto.CorruptError as error:
     print(error.file, error.record, error.offset)
 limit: str = loader.limit
+with presto.Writer("digits", codec="zstd:1", shard_bytes="64MiB") as writer:
+    writer.add({"image": [1, 2], "label": 3})
+summary: presto.Summary | None = writer.summary
+
+
+@presto.step(output="float32[3]", yields="means", workers=2)
+def means(image: object) -> object:
+    return image
+
+
+pipeline: presto.Pipeline = presto.Pipeline("cv").after("resized", means)
+result: presto.SweepResult = presto.sweep("photos", pipeline, codecs=["none"], runs=1, run_s=0.1)
+written: presto.Summary = presto.write("photos", "out", strategy=result.best, on_error="skip:1%")
+stored: int = written.stored_bytes + presto.inspect("out", verify=True).records
 """
 WRONG = PROGRAM.replace("batch=32", 'batch="32"').replace("limit: str", "limit: int")
 
