@@ -32,6 +32,9 @@ _PRICES = {
 }
 
 
+_MODES = {"measure": 0, "predict": 1}  # presto_sweep_mode
+
+
 class Trial(NamedTuple):
     """What a sweep is doing: `done` of `total` trials, and the strategy; `finished`: that was its last trial."""
 
@@ -118,6 +121,7 @@ class SweepResult:
                 failure = figures.get("failure", figures.get("message", "failed"))
                 cells += ["failed", str(failure), "", ""]
             else:
+                cells[2] += "" if figures.get("measured", True) else " (predicted)"
                 cells += [
                     _shown(figures["cold"]["samples_per_s"]["median"], number),
                     _shown(figures["cached"]["samples_per_s"]["median"], number),
@@ -207,6 +211,8 @@ def sweep(
     prices: Mapping[str, float] | None = None,
     most_storage: int | None = None,
     most_preparation: float | None = None,
+    mode: str = "predict",
+    storage: Mapping[str, float] | None = None,
     set: Mapping[str, object] | Iterable[str] = (),
     seed: int = 0,
     on_error: str = "fail",
@@ -216,7 +222,7 @@ def sweep(
     progress: bool | Callable[[Trial], object] | None = None,
     **more: Any,
 ) -> SweepResult:
-    """Try out how far to prepare a dataset before it is stored, in which codec, read by how many threads: each strategy is
+    """Try out how far to prepare a dataset before it is stored, in which codec, read by how many threads: strategies are
     written and loaded for real, on a sample of the data. As presto-sweep; docs/sweep.md says what the figures mean.
 
     Run it alone in the process: CPU, disk and memory are what is measured.
@@ -235,6 +241,10 @@ def sweep(
         prices:   {"storage_gb_month": ..., "cpu_h": ..., "accelerator_h": ..., "epochs": ..., "months": ...}: what costs
                   least.
         most_storage, most_preparation: bytes and seconds that may not be exceeded.
+        mode:     "predict": some strategies are run, the others are predicted, and the best are run to confirm it;
+                  "measure": all are run.
+        storage:  plan for another storage: {"bytes_per_s": 910e6, "bytes_per_s_per_thread": ..., "reads_per_s": 222e3,
+                  "latency_s": 8e-6, "open_s": ...}.
         set:      changes to the pipeline.
         on_error: "fail", "skip", "skip:N" or "skip:P%".
         output:   a folder for the results, and for trials.jsonl, by which a sweep that was stopped goes on with
@@ -255,6 +265,8 @@ def sweep(
     """
     if output is not None and not resume and (pathlib.Path(output) / _RESULTS).exists():
         raise ArgumentError(f"{os.fspath(output)}: holds the results of an earlier sweep")
+    if mode not in _MODES:
+        raise ValueError(f'mode is "predict" or "measure", not {mode!r}')
     name = pipeline_name(pipeline)
     given = changes(set)
     line = Line(False if callable(progress) else progress)
@@ -276,7 +288,9 @@ def sweep(
         "runs": runs,
         "batch_samples": batch,
         "seed": seed,
+        "mode": _MODES[mode],
         "resume": resume,
+        **{f"storage_{key}": value for key, value in (storage or {}).items()},
         "progress": show,
         **_choosing(weights, target, prices, most_storage, most_preparation),
         **_on_error(on_error),

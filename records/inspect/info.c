@@ -235,29 +235,35 @@ static const char *look_into(const presto_feature *value, presto_arena *arena, p
     return presto_content_name(bytes);
 }
 
+/* What the feature has in common with one more value, which is there. */
+static void add_kind(presto_feature_info *feature, const presto_feature *value, presto_feature *as,
+                     const char *content) {
+    if (feature->encoding == PRESTO_ENCODE_TENSOR && as->encoding == PRESTO_ENCODE_BYTES) {
+        feature->encoding = PRESTO_ENCODE_BYTES; /* it only looked like a tensor */
+        feature->spec = as->tensor.spec;
+    } else if (feature->encoding == PRESTO_ENCODE_BYTES && as->encoding == PRESTO_ENCODE_TENSOR) {
+        as->tensor = value->tensor;
+    }
+    intersect(&feature->spec, &as->tensor.spec);
+    if (content == NULL || feature->content == NULL || strcmp(content, feature->content) != 0)
+        feature->content = NULL;
+}
+
 static presto_status add_value(collector *c, const presto_feature *value, presto_error *err) {
     presto_feature as;
     presto_feature_info *feature;
     uint64_t bytes = value_bytes(value);
     const char *content = look_into(value, &c->arena, &as);
     PRESTO_TRY(find_feature(c, value->name, &feature, err));
-    if (feature->seen++ == 0) {
+    bool is_first = feature->seen++ == 0;
+    if (is_first || feature->encoding == PRESTO_ENCODE_NONE) { /* nothing is known so far */
         feature->encoding = as.encoding;
         feature->spec = as.tensor.spec;
-        feature->least_bytes = feature->most_bytes = bytes;
         feature->content = content;
-        return PRESTO_OK;
+    } else if (as.encoding != PRESTO_ENCODE_NONE) {
+        add_kind(feature, value, &as, content);
     }
-    if (feature->encoding == PRESTO_ENCODE_TENSOR && as.encoding == PRESTO_ENCODE_BYTES) {
-        feature->encoding = PRESTO_ENCODE_BYTES; /* it only looked like a tensor */
-        feature->spec = as.tensor.spec;
-    } else if (feature->encoding == PRESTO_ENCODE_BYTES && as.encoding == PRESTO_ENCODE_TENSOR) {
-        as.tensor = value->tensor;
-    }
-    intersect(&feature->spec, &as.tensor.spec);
-    if (content == NULL || feature->content == NULL || strcmp(content, feature->content) != 0)
-        feature->content = NULL;
-    if (bytes < feature->least_bytes)
+    if (is_first || bytes < feature->least_bytes)
         feature->least_bytes = bytes;
     if (bytes > feature->most_bytes)
         feature->most_bytes = bytes;

@@ -125,7 +125,7 @@ class Sweeping(PythonCase):
 
     def swept(self, **options):
         defaults = {"splits": ["unprocessed", "resized"], "codecs": ["none"], "threads": [1], "samples": 6, "runs": 1,
-                    "run_s": 0.01, "decide_s": 0.0, "work_dir": self.folder}
+                    "run_s": 0.01, "decide_s": 0.0, "mode": "measure", "work_dir": self.folder}
         return presto.sweep(self.photos, "cv", **{**defaults, **options})
 
     def test_a_sweep_and_what_follows(self):
@@ -161,6 +161,13 @@ class Sweeping(PythonCase):
         again = pickle.loads(pickle.dumps(result))
         self.assertEqual((again.best, again.reason), (result.best, result.reason))
 
+    def test_a_prediction(self):
+        result = self.swept(mode="predict", splits=None, codecs=["none", "zstd:1"], threads=[1, 2], samples=0,
+                            confirm_runs=1, storage={"bytes_per_s": 50e6, "latency_s": 1e-4})
+        measured = [s.figures["measured"] for s in result.strategies if not s.failed]
+        self.assertIn(True, measured)
+        self.assertIn("(predicted)" if False in measured else "<table>", result._repr_html_())
+
     def test_html_is_escaped(self):
         result = self.swept(splits=["unprocessed"])
         evil = '<script>alert("x")</script><img src=x onerror=alert(1)>'
@@ -186,6 +193,12 @@ class Sweeping(PythonCase):
             self.swept(prices={"cpu_h": 1.0})
         with self.assertRaises(presto.ArgumentError):
             self.swept(prices={"gold": 1.0, "epochs": 1})
+        with self.assertRaises(ValueError):
+            self.swept(mode="guess")
+        with self.assertRaises(presto.ArgumentError):
+            self.swept(storage={"bytes_per_s": -1.0})
+        with self.assertRaisesRegex(TypeError, "storage_speed"):
+            self.swept(storage={"speed": 1.0})
         with self.assertRaisesRegex(TypeError, "runs"):
             self.swept(runs="many")
 
@@ -275,7 +288,7 @@ class Sweeping(PythonCase):
         with self.assertRaises(presto.UnsupportedError):
             presto.open(later)[0]
         result = presto.sweep(self.photos, pipeline, splits=["doubled"], codecs=["none"], threads=[1], samples=4, runs=1,
-                              run_s=0.01, decide_s=0.0, work_dir=self.folder)
+                              run_s=0.01, decide_s=0.0, mode="measure", work_dir=self.folder)
         self.assertEqual(result.best.split, "doubled")
         self.assertEqual(presto.write(self.photos, self.new(), strategy=result.best, limit=3, sync=False).samples, 3)
         self.assertEqual(step(np.full((1, 1, 3), 200, np.uint8)).max(), 255)

@@ -127,8 +127,9 @@ def main():
         code = sections(document)
         shown = run(python, "-c", next(iter(code.values())), cwd=scratch, env=tools)
         assert re.fullmatch(r"600 samples, limited by .*\n", shown), shown
-        plain = "".join(block for title, block in code.items() if title not in NEEDS)
-        shown = run(python, "-c", plain, cwd=scratch, env=tools)
+        plain = scratch / "page.py"  # a file: the source of its functions is found
+        plain.write_text("".join(block for title, block in code.items() if title not in NEEDS))
+        shown = run(python, plain, cwd=scratch, env=clean_environment(PATH=tools["PATH"], XDG_CACHE_HOME=str(scratch / "cache")))
         assert "200 Feature(dtype='float32', shape=(224, 224, 3))" in shown, shown
         print(f"{len(blocks(document))} blocks, of which those of {', '.join(NEEDS)} are run by themselves")
 

@@ -130,6 +130,10 @@ class Writing(PythonCase):
         batch = dataset[0:6]
         self.assertEqual([row.tolist() for row in batch["n"]], [[0], [], [2], [], [4], []])
         self.assertEqual([row.tolist() for row in batch["ids"]], [[], [1], [2, 2], [], [4], [5, 5]])
+        self.assertEqual(sorted(dataset[1]), ["ids"])
+        info = presto.inspect(folder)
+        self.assertEqual((info.features["n"].dtype, info.features["n"].shape, info.features["ids"].shape),
+                         ("int64", (), (None,)))
 
     def test_what_does_not_fit_is_named_and_not_added(self):
         folder = self.new("strict")
