@@ -217,7 +217,7 @@ class _Bundle:
             if value.__module__ == "__main__":
                 raise _refuse(user, f"it uses {name}, a {type(value).__name__} of this program")
             self._module(sys.modules[value.__module__])
-            self._parts.append(f"from {value.__module__} import {value.__name__} as {name}")
+            self._parts.append(f"from {value.__module__} import {getattr(value, '__name__')} as {name}")  # noqa: B009
         else:
             raise _refuse(user, f"it uses the global {name}, a {type(value).__name__}, which cannot be given along")
 
@@ -379,7 +379,11 @@ def step(
     """
     if function is None:
         options: dict[str, Any] = {k: v for k, v in locals().items() if k != "function"}
-        return lambda given: step(given, **options)
+
+        def decorate(given: Callable[..., Any]) -> Step:
+            return step(given, **options)
+
+        return decorate
     code, called, paths = _program(function, name)
     hinted_takes, hinted_output = _annotated(function)
     takes, output = takes or hinted_takes or "array", output or hinted_output
