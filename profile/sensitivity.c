@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What would change the answer: the choice is made again with other targets, limits, prices and
- * lengths of the training, all from the figures that were measured.
+ * lengths of the training, all from the figures that were measured; and on other storage and more or
+ * fewer processors, where there is a model that tells by how much rates would change.
  */
-#include "sure_internal.h"
+#include "predict/predict_internal.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -15,6 +16,7 @@ typedef struct asked {
     presto_sweep *sweep; /* where answers go */
     presto_sweep variant;
     double epochs; /* more than 0: time counts, that of preparing and of so many epochs */
+    const presto__conditions *conditions; /* of the model; NULL: as they are */
     presto__merit *merits;
     presto__ballot ballot;
 } asked;
@@ -22,6 +24,25 @@ typedef struct asked {
 static void start(asked *a) {
     a->variant = *a->sweep;
     a->epochs = 0;
+    a->conditions = NULL;
+}
+
+/* The result as it would be under other conditions: its rate times what the model says. */
+static presto_strategy_result under_conditions(const asked *a,
+                                               const presto_strategy_result *result) {
+    presto_strategy_result other = *result;
+    presto__rates before, then;
+    const presto__model *model = a->sweep->model;
+    if (a->conditions == NULL || result->failed ||
+        !presto__model_rates(model, &result->strategy, NULL, &before) ||
+        !presto__model_rates(model, &result->strategy, a->conditions, &then) ||
+        !(before.cold_samples_per_s > 0) || !isfinite(then.cold_samples_per_s))
+        return other;
+    double factor = then.cold_samples_per_s / before.cold_samples_per_s;
+    presto_spread *rate = &other.cold.samples_per_s;
+    *rate = (presto_spread){rate->least * factor, rate->median * factor, rate->most * factor,
+                            rate->runs};
+    return other;
 }
 
 static presto_spread time_of(const asked *a, const presto_strategy_result *result) {
@@ -50,9 +71,9 @@ static void PRESTO_PRINTF(2, 3) ask(asked *a, const char *format, ...) {
     if (sweep->what_if_count == PRESTO__WHAT_IFS_MOST)
         return;
     for (size_t i = 0; i < variant->trial_count; i++) {
-        const presto_strategy_result *result = &variant->trials[i].result;
-        a->merits[i] = presto__merit_of(result);
-        a->merits[i].cost = a->epochs > 0 ? time_of(a, result) : presto__cost_of(variant, result);
+        const presto_strategy_result result = under_conditions(a, &variant->trials[i].result);
+        a->merits[i] = presto__merit_of(&result);
+        a->merits[i].cost = a->epochs > 0 ? time_of(a, &result) : presto__cost_of(variant, &result);
     }
     const presto__contest contest = {a->merits, variant->trial_count, variant->weights,
                                      a->epochs > 0 || presto__prices_given(&variant->prices)};
@@ -154,6 +175,33 @@ static void ask_about_epochs(asked *a) {
     }
 }
 
+static void scale_storage(presto_storage *storage, double factor) {
+    storage->bytes_per_s *= factor;
+    storage->bytes_per_s_per_thread *= factor;
+    storage->reads_per_s *= factor;
+    storage->latency_s /= factor;
+    storage->open_s /= factor;
+}
+
+static void ask_about_machine(asked *a) {
+    presto__conditions conditions = presto__model_conditions(a->sweep->model);
+    unsigned cores = a->sweep->facts.cpus;
+    char count[PRESTO_TEXT_BYTES];
+    start(a);
+    a->conditions = &conditions;
+    scale_storage(&conditions.storage, 0.5);
+    ask(a, "if storage were half as fast");
+    scale_storage(&conditions.storage, 4);
+    ask(a, "if storage were twice as fast");
+    conditions = presto__model_conditions(a->sweep->model);
+    conditions.cores = 2 * cores;
+    ask(a, "with twice the processors, %s", presto_format_count(2 * cores, count));
+    conditions.cores = cores / 2;
+    if (cores >= 2)
+        ask(a, "with half the processors, %s", presto_format_count(cores / 2, count));
+    a->conditions = NULL;
+}
+
 presto_status presto__find_what_ifs(presto_sweep *sweep, presto_error *err) {
     size_t count = sweep->trial_count;
     asked a = {.sweep = sweep,
@@ -173,6 +221,8 @@ presto_status presto__find_what_ifs(presto_sweep *sweep, presto_error *err) {
         else if (!by_cost)
             ask_about_less(&a);
         ask_about_storage(&a);
+        if (sweep->model != NULL)
+            ask_about_machine(&a);
         if (!by_cost)
             ask_about_epochs(&a);
     }

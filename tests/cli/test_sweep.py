@@ -204,6 +204,9 @@ class Sweep(Case):
         rows = [line for line in table.splitlines() if line[2:].startswith(("unprocessed ", "concatenated ", "resized "))]
         self.assertEqual([line for line in table.split("Next:")[0].splitlines() if len(line) > 80], [])
         self.assertRegex(table, r"predict +measured +error")
+        asked = {what_if["if"].split(",")[0]: what_if["result"] for what_if in results["what_if"]}
+        for question in ("if storage were half as fast", "if storage were twice as fast", "with twice the processors"):
+            self.assertLess(asked[question], len(results["results"]))
         self.assertEqual(len(results["results"]), 3 + 2 * 3 * 3)
         here = [r for r in results["results"] if r["threads"] <= 2]
         for result in results["results"]:
