@@ -185,7 +185,7 @@ static void scale_storage(presto_storage *storage, double factor) {
 
 static void ask_about_machine(asked *a) {
     presto__conditions conditions = presto__model_conditions(a->sweep->model);
-    unsigned cores = a->sweep->facts.cpus;
+    unsigned cores = a->sweep->facts.cpus, more = 2 * cores;
     char count[PRESTO_TEXT_BYTES];
     start(a);
     a->conditions = &conditions;
@@ -194,8 +194,8 @@ static void ask_about_machine(asked *a) {
     scale_storage(&conditions.storage, 4);
     ask(a, "if storage were twice as fast");
     conditions = presto__model_conditions(a->sweep->model);
-    conditions.cores = 2 * cores;
-    ask(a, "with twice the processors, %s", presto_format_count(2 * cores, count));
+    conditions.cores = more;
+    ask(a, "with twice the processors, %s", presto_format_count(more, count));
     conditions.cores = cores / 2;
     if (cores >= 2)
         ask(a, "with half the processors, %s", presto_format_count(cores / 2, count));
