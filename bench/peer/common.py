@@ -132,6 +132,8 @@ def sample(work, number, corpus):
 def count_of(work, corpus):
     if work.kind == "photo":
         return min(work.count, len(files_of(corpus, "*.jpg")))
+    if work.kind == "resized":
+        return min(work.count, len(np.load(corpus / "resized.npy", mmap_mode="r")))
     if work.kind == "speech":
         return min(work.count, len(files_of(corpus, "*.flac")))
     return work.count

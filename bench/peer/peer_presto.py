@@ -88,7 +88,9 @@ class Reader:
     def samples_of(self, batch):
         main = {"photo": "image", "resized": "image", "speech": "audio"}.get(self.work.kind)
         for row in range(batch.rows):
-            if main is None:
+            if self.work.kind == "text":
+                yield {"id": batch["id"][row], "ids": batch["text"][row].astype(np.int64)}
+            elif main is None:
                 yield {name: values[row] for name, values in batch.items()}
             else:
                 yield {"id": batch.numbers[row], "x": batch[main][row]}

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """WebDataset: shards by ShardWriter, batches made in the workers, WebLoader with persistent workers."""
 import json
-import re
 
 import numpy as np
 import torch
@@ -56,7 +55,7 @@ class Decode:
     def __call__(self, one):
         number = int(one["__key__"])
         if self.kind == "raw":
-            return one["bin"]
+            return {"bin": one["bin"]}
         if self.kind == "tensor":
             return {"id": number, "x": one["npy"]}
         if self.kind == "photo":
@@ -99,10 +98,11 @@ class Reader:
 
     def samples_of(self, batch):
         if isinstance(batch, list):
-            yield from ({"record": one} if self.work.kind == "raw" else one for one in batch)
+            for one in batch:
+                yield {"record": one["bin"]} if self.work.kind == "raw" else {"id": one["id"], "ids": one["ids"]}
             return
         for row in range(len(batch["id"])):
-            one = {name: values[row] for name, values in batch.items()}
+            one = {name: values[row] for name, values in batch.items() if not name.startswith("__")}
             if self.work.kind == "photo":
                 one["x"] = one["x"].permute(1, 2, 0)
             yield {name: value if isinstance(value, (bytes, str)) else value.numpy() for name, value in one.items()}
