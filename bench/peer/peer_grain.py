@@ -8,7 +8,7 @@ import numpy as np
 from array_record.python.array_record_data_source import ArrayRecordDataSource
 from array_record.python.array_record_module import ArrayRecordWriter
 
-from common import PHOTO_SIDE, count_of, samples
+from common import count_of, samples
 
 NAME = "Grain, ArrayRecord"
 
@@ -41,9 +41,9 @@ def write(work, folder, corpus):
 
 class Reader:
     def __init__(self, work, folder, corpus, threads):
-        self.work = work
+        self.work, self.count = work, count_of(work, corpus)
         self.source = ArrayRecordDataSource([str(folder / "data.array_record")])
-        self.options = grain.ReadOptions(num_threads=threads, prefetch_buffer_size=max(16, 2 * work.batch))
+        self.options = grain.ReadOptions(num_threads=threads, prefetch_buffer_size=4)
 
     def parse(self, record):
         kind = self.work.kind
@@ -60,16 +60,22 @@ class Reader:
     def begin(self):
         if self.work.mode == "access":
             return self.random_batches()
-        data = grain.MapDataset.source(self.source)
+        # Batches of numbers, each read at once: a record by itself costs ArrayRecord many times as much.
+        numbers = grain.MapDataset.range(self.count)
         if self.work.mode == "shuffle":
-            data = data.shuffle(seed=1)
-        data = data.map(self.parse).to_iter_dataset(self.options)
-        return iter(data.batch(self.work.batch, batch_fn=list) if self.work.kind == "raw" else data.batch(self.work.batch))
+            numbers = numbers.shuffle(seed=1)
+        return iter(numbers.batch(self.work.batch).map(self.read).to_iter_dataset(self.options))
+
+    def read(self, numbers):
+        rows = [self.parse(record) for record in self.source.__getitems__([int(number) for number in numbers])]
+        if self.work.kind == "raw":
+            return rows
+        return {name: [row[name] for row in rows] if isinstance(rows[0][name], bytes) else np.stack([row[name] for row in rows])
+                for name in rows[0]}
 
     def random_batches(self):
         for chosen in np.random.default_rng(5).permutation(self.work.count).reshape(-1, 100):
-            rows = [self.parse(record) for record in self.source.__getitems__(chosen.tolist())]
-            yield {"id": np.array([row["id"] for row in rows]), "x": np.stack([row["x"] for row in rows])}
+            yield self.read(chosen)
 
     def size_of(self, batch):
         return len(batch if isinstance(batch, list) else batch["id"])
