@@ -72,7 +72,7 @@ static inline void made_trial(presto__trial *trial, const char *split, const cha
 static inline presto_sweep *made_sweep(bool with_failure) {
     presto_sweep *sweep = calloc(1, sizeof *sweep);
     ck_assert_ptr_nonnull(sweep);
-    sweep->trial_count = 3;
+    sweep->trial_count = sweep->trial_total = 3;
     sweep->trials = calloc(3, sizeof *sweep->trials);
     ck_assert_ptr_nonnull(sweep->trials);
     made_trial(&sweep->trials[0], PRESTO_UNPROCESSED, NULL, 0, 110e6, 800);
