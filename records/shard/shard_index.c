@@ -130,7 +130,7 @@ static presto_status use_index_file(presto_shard *shard, presto_error *err) {
     if (status != PRESTO_OK && status != PRESTO_ERR_MEMORY) {
         status = presto__kept_index_open(shard, &key, &why);
         if (status < 0 && status != PRESTO_ERR_MEMORY)
-            keep_warning(shard, &why);
+            warn(shard, "the index kept for a file is not used", &why, "");
     }
     if (status == PRESTO_OK) {
         shard->from_file = true;

@@ -243,6 +243,43 @@ class Faults(FaultCase):
             shutil.copy(path, foreign / f"samples.{number}")
         self.check_loads([*(c for c in ERRNOS if c != "thread")], "-q", "-j", "1", "--raw-records", foreign)
 
+    def test_tfrecords_of_others_survive_any_failing_call_and_no_half_index_is_kept(self):
+        """Through a pipeline, with indexes kept beside the files and apart. Keeping may fail: that changes nothing."""
+        foreign, stored = self.new("foreign"), self.write("-u", "concatenated", "-s", "2")
+        foreign.mkdir()
+        for number, path in enumerate(shards(stored)):
+            shutil.copy(path, foreign / f"samples.{number}")
+        apart, home = self.new("apart"), self.new("home")
+        kinds = [c for c in ERRNOS if c not in ("malloc", "thread")]
+        before = os.environ.get("XDG_CACHE_HOME")
+        os.environ["XDG_CACHE_HOME"] = str(home)  # for indexes that cannot be written beside the files
+        self.addCleanup(lambda: os.environ.update({"XDG_CACHE_HOME": before}) if before else os.environ.pop("XDG_CACHE_HOME"))
+
+        def forget():
+            for path in foreign.glob("*.index"):
+                path.unlink()
+            for folder in (apart, home):
+                shutil.rmtree(folder, ignore_errors=True)
+
+        for how, where in (("keep", foreign), (f"keep:{apart}", apart)):
+            for order in ([], ["--shuffle", "full"]):
+                arguments = ["-q", "-j", "1", "-p", self.pipeline, "--from", "concatenated", "--feature", "image", "--index", how,
+                             *order, foreign]
+                forget()
+                whole = self.load(*arguments)
+                indexes = {p.name: p.read_bytes() for p in where.glob("*.index")}
+                self.assertEqual(len(indexes), 2)
+                forget()
+                counts = self.count("presto-load", *arguments)
+                for fault in self.faults(counts, [*kinds, "malloc"], 5):
+                    with self.subTest(fault=fault, how=how, order=order):
+                        forget()
+                        self.check_failed_load(fault, arguments, whole)
+                        kept = {p.name: p.read_bytes() for p in where.glob("*.index")} if where.exists() else {}
+                        self.assertLessEqual(kept.items(), indexes.items())
+                        self.assertEqual([*foreign.glob(".*.partial"), *apart.glob(".*.partial")], [])
+                        self.assertEqual(self.load(*arguments), whole)
+
     def test_loading_survives_any_lack_of_memory_and_threads(self):
         self.check_loads(["malloc", "thread"], "-q", "-j", "3", "-e", "2", self.dataset, some=40)
         self.check_loads(["malloc", "thread"], "-q", "-j", "2", "--format", "npy", "-b", "4", "--shuffle", "buffer:3",
