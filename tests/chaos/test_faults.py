@@ -467,7 +467,7 @@ class Faults(FaultCase):
 
     def test_a_sweep_on_a_full_disk_ends_with_what_was_measured(self):
         def command(out):
-            return ["-q", "-p", self.pipeline, "--splits", "unprocessed,concatenated,resized", "--codecs", "none", "--threads",
+            return ["-q", "--measure", "-p", self.pipeline, "--splits", "unprocessed,concatenated,resized", "--codecs", "none", "--threads",
                     "1", "--samples", "4", "--runs", "2", "--run-time", "0", "--decide-time", "0", "-o", out, self.make_photos()]
         out = self.new("sweep")
         counts = self.count("presto-sweep", *command(out))
