@@ -112,9 +112,11 @@ static bool skip_list(npy_text *text) {
         presto_span ignored;
         if ((*text->at == '\'' || *text->at == '"') && !take_text(text, &ignored))
             return false;
-        if (text->at < text->end && (*text->at == '[' || *text->at == '('))
+        if (text->at == text->end) /* a text was the last there is */
+            return false;
+        if (*text->at == '[' || *text->at == '(')
             depth++;
-        if (text->at < text->end && (*text->at == ']' || *text->at == ')') && --depth == 0) {
+        if ((*text->at == ']' || *text->at == ')') && --depth == 0) {
             text->at++;
             return true;
         }
