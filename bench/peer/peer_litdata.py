@@ -59,7 +59,7 @@ class Decoded(litdata.StreamingDataset):
                 import sentencepiece
 
                 self.model = sentencepiece.SentencePieceProcessor(model_file=str(self.corpus_folder / "bpe.model"))
-            return {"id": one["id"], "ids": np.array(self.model.encode(one["text"].decode()), np.int64)}
+            return {"id": one["id"], "ids": np.array(self.model.encode(bytes(one["text"]).decode()), np.int64)}
         return one
 
 
