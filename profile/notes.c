@@ -132,24 +132,25 @@ static double farthest_part(const presto__moments *sample, uint64_t population) 
 static presto_status note_tails(presto_sweep *sweep, presto_error *err) {
     const presto__trial *best = &sweep->trials[sweep->best];
     uint64_t all = sweep->facts.source_samples, files_half = presto__tail_half(&sweep->files);
-    bool is_stored = best->result.strategy.codec != NULL;
     bool files = presto__is_heavy(&sweep->files.moments, files_half);
-    if (sweep->facts.samples >= all ||
-        (!files && !(is_stored && presto__is_heavy(&best->record_bytes, best->record_half))))
+    bool records = best->result.strategy.codec != NULL &&
+                   presto__is_heavy(&best->record_bytes, best->record_half);
+    if (sweep->facts.samples >= all || (!files && !records))
         return PRESTO_OK;
-    const presto__moments *of = files ? &sweep->files.moments : &best->record_bytes;
-    uint64_t half = files ? files_half : best->record_half;
+    const presto__moments *of = records ? &best->record_bytes : &sweep->files.moments;
+    const char *what = records ? "records" : "files";
+    uint64_t half = records ? best->record_half : files_half;
     char text[160] = "";
     if (half > 0)
         snprintf(text, sizeof text, "%ju of %ju %s make up half of the bytes", (uintmax_t)half,
-                 (uintmax_t)of->count, files ? "files" : "records");
+                 (uintmax_t)of->count, what);
     else
-        snprintf(text, sizeof text, "the sizes of %s vary widely", files ? "files" : "records");
-    double part = farthest_part(is_stored ? &best->record_bytes : of, all);
+        snprintf(text, sizeof text, "the sizes of %s vary widely", what);
     return presto__add_note(sweep, err,
-                            "%s: totals depend on how many such the sample caught, and may be off "
-                            "by %.0f %% and more; a larger --samples makes them surer",
-                            text, 100 * part);
+                            "%s: totals that follow their sizes depend on how many such the sample "
+                            "caught, and may be off by %.0f %% and more; a larger --samples makes "
+                            "them surer",
+                            text, 100 * farthest_part(of, all));
 }
 
 static presto_status note_stop(presto_sweep *sweep, presto_error *err) {

@@ -34,7 +34,7 @@ END_TEST
 
 /*
  * What Isenko et al. (SIGMOD 2022) measured of their pipelines: stored bytes and samples a second, and
- * f = |s| + |t| of it as NumPy gives it. Their best ones are those with the highest rate.
+ * f = |s| + |t| of it, computed apart from this code. Their best ones are those with the highest rate.
  */
 typedef struct published {
     size_t count, best, best_of_both;
