@@ -12,13 +12,12 @@
 /* A part with more bytes is read in several steps, one after the other. */
 #define STEP_BYTES ((size_t)4 << 20)
 
-/* The stream begins in order, with one rank and without a cache on disk, whose key has the number
- * of samples. */
+/* The stream begins in order, with one rank and without a cache, which has a slot for each
+ * sample. */
 static bool may_walk(const presto_loader *loader) {
     const presto_loader_options *options = &loader->options;
     return loader->source->ops->walk != NULL && options->order.shuffle == PRESTO_SHUFFLE_NONE &&
-           options->range.world == 1 && (options->cache.bytes == 0 || options->cache.dir == NULL) &&
-           loader->ranges.list == NULL;
+           options->range.world == 1 && options->cache.bytes == 0 && loader->ranges.list == NULL;
 }
 
 presto_status presto__loader_begin_walk(presto_loader *loader, presto_error *err) {
@@ -127,6 +126,9 @@ presto_status presto__worker_walk(presto__worker *worker, size_t first, size_t *
 }
 
 uint64_t presto__loader_whole_epoch(const presto_loader *loader) {
+    /* Nobody changes it then. In a process that was forked off, the lock may be held for ever. */
+    if (!loader->has_walk)
+        return loader->epoch_samples;
     pthread_mutex_lock(&loader->pool->lock);
     uint64_t samples = loader->epoch_samples;
     pthread_mutex_unlock(&loader->pool->lock);

@@ -61,11 +61,10 @@ presto_status presto__worker_init(presto__worker *worker, presto_loader *loader,
     const presto__blocking *blocking = &loader->blocking;
     size_t most = blocking->packet_samples / blocking->parts + 1; /* in a part */
     if (loader->cache != NULL || loader->disk != NULL) {
-        size_t fetched = loader->has_walk ? most : blocking->fetch_samples;
-        worker->hits = presto__memory_apart(fetched, sizeof *worker->hits);
-        worker->missing = presto__memory_apart(fetched, sizeof *worker->missing);
+        worker->hits = presto__memory_apart(blocking->fetch_samples, sizeof *worker->hits);
+        worker->missing = presto__memory_apart(blocking->fetch_samples, sizeof *worker->missing);
         if (worker->hits == NULL || worker->missing == NULL)
-            return presto_fail_memory(err, fetched * sizeof(uint64_t));
+            return presto_fail_memory(err, blocking->fetch_samples * sizeof(uint64_t));
     }
     if (loader->order.options.part_count > 0) {
         worker->epochs = presto__memory_apart(most, sizeof *worker->epochs);

@@ -59,7 +59,8 @@ START_TEST(of_the_same_distribution_it_errs_as_rarely_as_it_says) {
         wrong += test_of(a, 60, b, 40).chance < 0.05;
         found += test_of(a, 60, wide, 40).chance < 0.05;
     }
-    ck_assert_msg(wrong < rounds * 6 / 100, "%zu of %zu", wrong, rounds);
+    double chance = 5 * sqrt(0.05 * 0.95 * (double)rounds); /* five standard deviations */
+    ck_assert_msg((double)wrong < 0.05 * (double)rounds + chance, "%zu of %zu", wrong, rounds);
     ck_assert_msg(found > rounds * 9 / 10, "%zu of %zu", found, rounds);
 }
 END_TEST
