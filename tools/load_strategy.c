@@ -32,31 +32,10 @@ presto_status load_apply_strategy(load *l, presto_error *err) {
 }
 
 void load_check_strategy(const load *l, const presto_stream *stream) {
-    const presto_strategy_file *wanted = &l->strategy;
-    bool is_source = stream->pipeline != NULL &&
-                     presto_pipeline_source(stream->pipeline)->takes_records &&
-                     strcmp(wanted->split, PRESTO_UNPROCESSED) == 0;
-    if (stream->dataset == NULL || !presto_dataset_is_ours(stream->dataset) || is_source)
-        return;
-    const presto_dataset_info *info = presto_dataset_get_info(stream->dataset);
-    const char *split = info->split != NULL ? info->split : "nothing known";
-    const char *codec = wanted->codec != NULL ? wanted->codec : "none";
-    if (strcmp(split, wanted->split) != 0 || strcmp(info->codec, codec) != 0)
-        cli_usage("--strategy: %s is about %s with codec %s, but this dataset holds %s with codec "
-                  "%s; give -j, -b and --seed instead",
-                  l->strategy_file, wanted->split, codec, split, info->codec);
-    presto_pipeline *pipeline = NULL;
     presto_error err;
-    const presto_pipeline_options reading = {.struct_bytes = sizeof reading,
-                                             .code = PRESTO_CODE_NEVER};
-    if (stream->pipeline == NULL ||
-        presto_pipeline_load(wanted->pipeline, &reading, &pipeline, &err) < 0)
-        return;
-    if (strcmp(presto_pipeline_name(pipeline), presto_pipeline_name(stream->pipeline)) != 0)
-        cli_usage("--strategy: %s is about pipeline %s, but this dataset is of %s",
-                  l->strategy_file, presto_pipeline_name(pipeline),
-                  presto_pipeline_name(stream->pipeline));
-    presto_pipeline_free(pipeline);
+    if (presto_strategy_check(&l->strategy, stream, &err) < 0)
+        cli_usage("--strategy: %s: %s; give -j, -b and --seed instead", l->strategy_file,
+                  err.message);
 }
 
 void load_settle_defaults(load *l) {

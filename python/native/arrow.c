@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A loop over a loader as an Arrow stream. The consumer calls from any thread, with or without the GIL. All batches of a
- * stream have one schema: that of the first one, which is taken when the schema is asked for.
+ * stream have one schema: that of the first one, which is taken when the schema is asked for. A stream without batches has the
+ * schema that is declared.
  */
 #include "arrow_internal.h"
 
@@ -11,6 +12,7 @@
 
 typedef struct reader {
     PyObject *next;      /* gives the next Batch, or None */
+    PyObject *declared;  /* of the features, for a stream without a batch: a tuple */
     PyObject *first;     /* the first one, while nobody has it; None: there is none */
     arrow_schema schema; /* of the first one; empty until it is known */
     char error[1024];
@@ -38,12 +40,48 @@ static int fail(reader *self, int code, const char *why) {
     return code;
 }
 
-static int make_schema(reader *self, const native_batch *batch, arrow_schema *out) {
-    static const presto_batch none;
+static int make_schema(reader *self, const presto_batch *batch, arrow_schema *out) {
     const char *why;
-    if (arrow_schema_of(batch == NULL ? &none : batch->batch, out, &why))
+    if (arrow_schema_of(batch, out, &why))
         return 0;
     return why == NULL ? fail(self, ENOMEM, "no memory") : fail(self, EINVAL, why);
+}
+
+/* ---- a stream without a batch ---- */
+
+/* (name, layout, whether rows have any number of strings, dtype, dims of a row). False: an exception is set. */
+static bool read_declared(PyObject *item, presto_batch_feature *out) {
+    static const int64_t none[1];
+    const char *name, *dtype;
+    int layout, has_rows;
+    PyObject *dims;
+    if (!PyArg_ParseTuple(item, "yipsO!", &name, &layout, &has_rows, &dtype, &PyTuple_Type, &dims))
+        return false;
+    Py_ssize_t rank = PyTuple_Size(dims);
+    if (rank >= PRESTO_MAX_RANK) {
+        PyErr_SetString(PyExc_ValueError, "a feature has too many dimensions");
+        return false;
+    }
+    *out = (presto_batch_feature){
+        .name = name, .layout = (presto_layout)layout, .row_offsets = has_rows ? none : NULL};
+    out->tensor.spec.dtype = presto_dtype_by_name(dtype);
+    out->tensor.spec.rank = (int)rank + 1;
+    for (Py_ssize_t i = 0; i < rank; i++)
+        out->tensor.spec.dims[i + 1] = PyLong_AsLongLong(PyTuple_GetItem(dims, i));
+    return PyErr_Occurred() == NULL;
+}
+
+static int declared_schema(reader *self) {
+    Py_ssize_t count = PyTuple_Size(self->declared);
+    presto_batch_feature *features =
+        count < 0 ? NULL : PyMem_Calloc((size_t)count + 1, sizeof *features);
+    bool is_read = features != NULL;
+    for (Py_ssize_t i = 0; i < count && is_read; i++)
+        is_read = read_declared(PyTuple_GetItem(self->declared, i), &features[i]);
+    const presto_batch empty = {.features = features, .feature_count = (size_t)count};
+    int code = is_read ? make_schema(self, &empty, &self->schema) : fail_raised(self);
+    PyMem_Free(features);
+    return code;
 }
 
 static const native_batch *batch_of(const reader *self) {
@@ -58,7 +96,8 @@ static int begin(reader *self) {
         self->first = PyObject_CallNoArgs(self->next);
     if (self->first == NULL)
         return fail_raised(self);
-    return make_schema(self, batch_of(self), &self->schema);
+    const native_batch *first = batch_of(self);
+    return first == NULL ? declared_schema(self) : make_schema(self, first->batch, &self->schema);
 }
 
 static int get_schema(arrow_stream *stream, arrow_schema *out) {
@@ -73,7 +112,7 @@ static int get_schema(arrow_stream *stream, arrow_schema *out) {
 
 static int give(reader *self, native_batch *batch, arrow_array *out) {
     arrow_schema schema;
-    int code = make_schema(self, batch, &schema);
+    int code = make_schema(self, batch->batch, &schema);
     if (code != 0)
         return code;
     bool fits = arrow_schema_same(&schema, &self->schema);
@@ -119,6 +158,7 @@ static void stream_release(arrow_stream *stream) {
     if (Py_IsInitialized()) {
         PyGILState_STATE state = PyGILState_Ensure();
         Py_XDECREF(self->next);
+        Py_XDECREF(self->declared);
         Py_XDECREF(self->first);
         PyGILState_Release(state);
     }
@@ -135,8 +175,11 @@ static void drop_capsule(PyObject *capsule) {
     free(stream);
 }
 
-PyObject *native_arrow_stream(PyObject *module, PyObject *next) {
+PyObject *native_arrow_stream(PyObject *module, PyObject *args) {
+    PyObject *next, *declared;
     (void)module;
+    if (!PyArg_ParseTuple(args, "OO!", &next, &PyTuple_Type, &declared))
+        return NULL;
     arrow_stream *stream = calloc(1, sizeof *stream);
     reader *self = calloc(1, sizeof *self);
     PyObject *capsule = stream == NULL || self == NULL
@@ -148,6 +191,7 @@ PyObject *native_arrow_stream(PyObject *module, PyObject *next) {
         return PyErr_Occurred() ? NULL : PyErr_NoMemory();
     }
     self->next = Py_NewRef(next);
+    self->declared = Py_NewRef(declared);
     *stream = (arrow_stream){.get_schema = get_schema,
                              .get_next = get_next,
                              .get_last_error = get_last_error,

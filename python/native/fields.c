@@ -23,9 +23,10 @@ static void *keep_list(native_lists *lists, size_t count, size_t each) {
 
 /* Borrowed from the object. */
 static const char *text_of(PyObject *text) {
-    if (!PyUnicode_Check(text))
-        return PyBytes_AsString(text);
     Py_ssize_t bytes;
+    char *plain = NULL; /* a ValueError if a zero byte is in it */
+    if (!PyUnicode_Check(text))
+        return PyBytes_AsStringAndSize(text, &plain, NULL) < 0 ? NULL : plain;
     const char *utf8 = PyUnicode_AsUTF8AndSize(text, &bytes);
     if (utf8 == NULL || strlen(utf8) == (size_t)bytes)
         return utf8;

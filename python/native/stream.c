@@ -1,108 +1,78 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stream: an opened input. It does not change once it is open. */
-#include "native_internal.h"
-
-#include <string.h>
+#include "writing_internal.h"
 
 /* ---- opening ---- */
 
-typedef struct texts {
-    const char **list;
-    size_t count;
-} texts;
-
-/* The bytes objects of a tuple; borrowed from it. */
-static bool read_texts(PyObject *tuple, texts *out) {
-    Py_ssize_t count = PyTuple_Size(tuple);
-    if (count < 0)
-        return false;
-    out->list = PyMem_Malloc(((size_t)count + 1) * sizeof *out->list);
-    if (out->list == NULL) {
-        PyErr_NoMemory();
-        return false;
-    }
-    for (out->count = 0; out->count < (size_t)count; out->count++) {
-        const char *text = PyBytes_AsString(PyTuple_GetItem(tuple, (Py_ssize_t)out->count));
-        if (text == NULL)
-            return false;
-        out->list[out->count] = text;
-    }
-    return true;
-}
-
 typedef struct arguments {
-    PyObject *paths, *set;
-    const char *pipeline, *from, *to, *verify;
-    int map, tolerate, cached;
-    int runs; /* may the pipeline run programs, if it is named here? */
+    presto_stream_options stream;
+    presto_pipeline_options pipeline;
+    bool tolerates, caches;
 } arguments;
 
-static bool find_checks(const char *name, presto_checks *checks_out) {
-    static const char *const names[] = {[PRESTO_CHECK_NONE] = "none",
-                                        [PRESTO_CHECK_HEADER] = "header",
-                                        [PRESTO_CHECK_FULL] = "full"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strcmp(name, names[i]) != 0)
-            continue;
-        *checks_out = (presto_checks)i;
-        return true;
-    }
-    PyErr_Format(PyExc_ValueError, "verify is full, header or none, not '%s'", name);
-    return false;
-}
+#define FIELD(name, kind, member)                                                                  \
+    { #name, kind, offsetof(arguments, member), 0 }
+#define LIST(name, member, count)                                                                  \
+    { #name, NATIVE_TEXTS, offsetof(arguments, member), offsetof(arguments, count) }
 
-static presto_status open_stream(native_stream *self, const arguments *given, const texts *paths,
-                                 const texts *set, presto_error *err) {
-    presto_pipeline_options pipeline;
+static const native_field fields[] = {
+    FIELD(pipeline, NATIVE_TEXT, stream.pipeline),
+    FIELD(start, NATIVE_TEXT, stream.from),
+    FIELD(to, NATIVE_TEXT, stream.to),
+    FIELD(verify, NATIVE_UNSIGNED, stream.verify),
+    FIELD(map, NATIVE_FLAG, stream.map),
+    FIELD(split, NATIVE_TEXT, stream.partition.ratio),
+    FIELD(part, NATIVE_TEXT, stream.partition.part),
+    FIELD(split_seed, NATIVE_U64, stream.partition.seed),
+    LIST(set, pipeline.set, pipeline.set_count),
+    LIST(plugins, pipeline.plugins, pipeline.plugin_count),
+    FIELD(code, NATIVE_UNSIGNED, pipeline.code),
+    FIELD(tolerate, NATIVE_FLAG, tolerates), /* samples may be left out */
+    FIELD(cached, NATIVE_FLAG, caches),      /* for a loader with a cache */
+    {NULL, NATIVE_U64, 0, 0},
+};
+static const native_table table = {fields, NULL};
+
+static presto_status open_stream(native_stream *self, const native_paths *paths, arguments *given,
+                                 presto_error *err) {
     presto_loader_options loader;
-    presto_stream_options options;
-    presto_pipeline_options_defaults(&pipeline);
     presto_loader_options_defaults(&loader);
-    presto_stream_options_defaults(&options);
-    pipeline.set = set->list;
-    pipeline.set_count = set->count;
-    if (!given->runs)
-        pipeline.code = PRESTO_CODE_NEVER;
-    if (given->tolerate)
+    if (given->tolerates)
         loader.errors.policy = PRESTO_ON_ERROR_SKIP;
-    if (given->cached)
+    if (given->caches)
         loader.cache.bytes = 1;
-    options.loader = &loader;
-    options.pipeline = given->pipeline;
-    options.pipeline_options = &pipeline;
-    options.from = given->from;
-    options.to = given->to;
-    options.map = given->map != 0;
-    if (!find_checks(given->verify, &options.verify))
-        return PRESTO_ERR_ARGUMENT;
+    given->stream.loader = &loader;
+    given->stream.pipeline_options = &given->pipeline;
     presto_status status;
     Py_BEGIN_ALLOW_THREADS status =
-        presto_stream_open(paths->list, paths->count, &options, &self->opened, err);
-    Py_END_ALLOW_THREADS if (status < 0) native_raise(err);
-    return status;
+        presto_stream_open(paths->list, paths->count, &given->stream, &self->opened, err);
+    Py_END_ALLOW_THREADS return status;
 }
 
 static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
-    static char *names[] = {"paths", "set",      "pipeline", "start", "to", "verify",
-                            "map",   "tolerate", "cached",   "runs",  NULL};
-    arguments given = {.verify = "full", .runs = 1};
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O!zzzsppp|p", names, &PyTuple_Type,
-                                     &given.paths, &PyTuple_Type, &given.set, &given.pipeline,
-                                     &given.from, &given.to, &given.verify, &given.map,
-                                     &given.tolerate, &given.cached, &given.runs))
+    static char *names[] = {"paths", "options", NULL};
+    PyObject *tuple, *dict;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O!", names, &PyTuple_Type, &tuple,
+                                     &PyDict_Type, &dict))
         return NULL;
-    texts paths = {0}, set = {0};
+    arguments given = {.tolerates = false};
+    native_lists lists = {0};
+    native_paths paths;
     native_stream *self = NULL;
-    if (read_texts(given.paths, &paths) && read_texts(given.set, &set))
+    presto_stream_options_defaults(&given.stream);
+    presto_pipeline_options_defaults(&given.pipeline);
+    if (native_paths_read(tuple, &paths, &lists) &&
+        native_fields_read(dict, &table, &given, &lists))
         self = (native_stream *)PyType_GenericAlloc(type, 0);
     presto_error err;
     if (self != NULL) {
         self->generation = native_generation();
-        if (open_stream(self, &given, &paths, &set, &err) < 0)
+        if (open_stream(self, &paths, &given, &err) < 0) {
+            native_raise(&err);
             Py_CLEAR(self);
+        }
     }
-    PyMem_Free((void *)paths.list);
-    PyMem_Free((void *)set.list);
+    native_lists_done(&lists);
     return (PyObject *)self;
 }
 
@@ -225,6 +195,32 @@ static PyObject *get_explain(PyObject *self, void *unused) {
     return both;
 }
 
+/* ---- does it fit ---- */
+
+static char *without_const(const char *text) {
+    return (char *)(uintptr_t)text;
+}
+
+static PyObject *check_strategy(PyObject *self, PyObject *args) {
+    const char *pipeline, *split, *codec;
+    if (!PyArg_ParseTuple(args, "ysz", &pipeline, &split, &codec))
+        return NULL;
+    const presto_strategy_file strategy = {.struct_bytes = sizeof strategy,
+                                           .pipeline = without_const(pipeline),
+                                           .split = without_const(split),
+                                           .codec = without_const(codec)};
+    presto_error err;
+    if (presto_strategy_check(&strategy, &((native_stream *)self)->opened, &err) < 0)
+        return native_raise(&err);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"check_strategy", check_strategy, METH_VARARGS,
+     "check_strategy(pipeline, split, codec): an ArgumentError if it is about other samples."},
+    {NULL, NULL, 0, NULL},
+};
+
 static PyGetSetDef properties[] = {
     {"count", get_count, NULL, "Number of samples.", NULL},
     {"bytes", get_bytes, NULL, "Bytes on disk.", NULL},
@@ -239,11 +235,9 @@ static PyGetSetDef properties[] = {
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_new, NATIVE_SLOT(stream_new)},
-    {Py_tp_dealloc, NATIVE_SLOT(stream_dealloc)},
-    {Py_tp_getset, properties},
-    {Py_tp_doc, "An opened input."},
-    {0, NULL},
+    {Py_tp_new, NATIVE_SLOT(stream_new)}, {Py_tp_dealloc, NATIVE_SLOT(stream_dealloc)},
+    {Py_tp_getset, properties},           {Py_tp_methods, methods},
+    {Py_tp_doc, "An opened input."},      {0, NULL},
 };
 
 PyType_Spec native_stream_spec = {

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from ._arrays import Batch, Ragged
-from ._dataset import Dataset, Path
+from ._dataset import Dataset, Path, dataset_of
 from ._loader import Loader as _Loader
 from ._process import generation
 
@@ -36,7 +36,9 @@ class Adapter:
         super().__init__()
         if (rank is None) != (world is None):
             raise ValueError("rank and world go together")
-        self.dataset = dataset if isinstance(dataset, Dataset) else Dataset(dataset)
+        options = dict(options)
+        part = {name: options.pop(name) for name in ("split", "part", "split_seed") if name in options}
+        self.dataset = dataset_of(dataset, strategy=options.get("strategy"), **part)
         self.batch = batch
         self._share = None if rank is None or world is None else (rank, world)
         self._options = options

@@ -2,6 +2,7 @@
 """Datasets: what the input is, and random access to it."""
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, SupportsIndex, overload
@@ -17,6 +18,8 @@ from ._strategy import UNPROCESSED, Strategy, strategy_of
 Path = str | os.PathLike[str]
 
 _PICK_BYTES = 64 << 20  # what a picker keeps for its next call
+_CHECKS = {"full": 0, "header": 1, "none": 2}  # presto_checks
+_CODE_IF_NAMED, _CODE_NEVER = 0, 2  # presto_code
 
 
 class Feature(NamedTuple):
@@ -40,7 +43,7 @@ class Dataset:
     `dataset[17]` is a dict with the features of sample 17: arrays, NumPy scalars, bytes; all are the caller's own. It is
     computed anew each time; random steps draw as in epoch 0 with seed 0. `dataset[[3, 1, 4]]` and `dataset[0:8]` are a
     presto.Batch of these samples, in this order. Both run in the calling thread; any number of threads may call.
-    For streams use presto.Loader.
+    A number below 0 counts from the end; one that there is not is an IndexError. For streams use presto.Loader.
 
     A Dataset can be pickled: the other process opens the paths again. The same happens after a fork.
     """
@@ -57,11 +60,22 @@ class Dataset:
         verify: str = "full",
         map: bool = False,
         strategy: Strategy | Path | None = None,
+        split: str | None = None,
+        part: str | int | None = None,
+        split_seed: int = 0,
+        plugins: Path | Iterable[Path] = (),
     ) -> None:
-        several = (paths,) if isinstance(paths, (str, os.PathLike)) else tuple(paths)
+        several = (paths,) if isinstance(paths, (str, bytes, os.PathLike)) else tuple(paths)
         changes = [f"{k}={v}" for k, v in set.items()] if isinstance(set, Mapping) else list(set)
         if isinstance(features, str):
             raise TypeError("features is a list of names")
+        if verify not in _CHECKS:
+            raise ValueError(f"verify is full, header or none, not {verify!r}")
+        if split is not None and not isinstance(split, str):
+            raise TypeError(f'split is a ratio such as "90/10", not {split!r}')
+        if (split is None) != (part is None):
+            given, lacks = ("split", "part") if part is None else ("part", "split")
+            raise ArgumentError(f'{given}= needs {lacks}=, as in split="90/10", part="train"')
         self._arguments: dict[str, Any] = {
             "paths": tuple(os.fspath(path) for path in several),
             "pipeline": None if pipeline is None else os.fspath(pipeline),
@@ -72,8 +86,14 @@ class Dataset:
             "verify": verify,
             "map": map,
             "strategy": None if strategy is None else strategy_of(strategy),
+            "split": split,
+            "part": None if part is None else str(part),
+            "split_seed": split_seed,
+            "plugins": plugin_files(plugins),
         }
         self._open_fresh()
+        if strategy is not None:
+            self.check_strategy(self._arguments["strategy"])
         self.check_names(self._arguments["features"] or ())
 
     def _open_fresh(self) -> None:
@@ -91,21 +111,25 @@ class Dataset:
         if stream is None:
             given = self._arguments
             wanted: Strategy | None = given["strategy"]
-            if wanted is None or wanted.split != UNPROCESSED or given["pipeline"] is not None:
-                pipeline, changes, runs = given["pipeline"], given["set"], True
-            else:  # what is stored knows its pipeline; else the strategy names it, perhaps somebody else's
-                pipeline, changes, runs = wanted.pipeline, wanted.set + given["set"], wanted.is_own
+            names = {name: given[name] for name in ("pipeline", "set", "plugins")}
+            names["code"] = _CODE_IF_NAMED
+            if wanted is not None and wanted.split == UNPROCESSED and given["pipeline"] is None:
+                # What is stored knows its pipeline; else the strategy names it, perhaps somebody else's.
+                names["pipeline"], names["set"] = wanted.pipeline, wanted.set + given["set"]
+                names["plugins"] = wanted.plugins + given["plugins"]
+                names["code"] = _CODE_IF_NAMED if wanted.is_own else _CODE_NEVER
             stream = self._streams[key] = _native.Stream(
                 tuple(os.fsencode(path) for path in given["paths"]),
-                tuple(_encode(change) for change in changes),
-                pipeline,
-                given["start"],
-                given["to"],
-                given["verify"],
-                given["map"],
-                tolerate,
-                cached,
-                runs,
+                {
+                    "pipeline": None if names["pipeline"] is None else os.fsencode(names["pipeline"]),
+                    "set": tuple(_encode(change) for change in names["set"]),
+                    "plugins": tuple(os.fsencode(file) for file in names["plugins"]),
+                    "code": names["code"],
+                    **{name: given[name] for name in ("start", "to", "map", "split", "part", "split_seed")},
+                    "verify": _CHECKS[given["verify"]],
+                    "tolerate": tolerate,
+                    "cached": cached,
+                },
             )
         return stream
 
@@ -114,7 +138,36 @@ class Dataset:
         known = self.features
         for name in names:
             if known and name not in known:
-                raise ArgumentError(f"the samples have no feature {name!r}, only {', '.join(sorted(known))}")
+                alike = difflib.get_close_matches(str(name), known, 1)
+                hint = f"; is it {alike[0]!r}?" if alike else ""
+                raise ArgumentError(f"the samples have no feature {name!r}, only {', '.join(sorted(known))}{hint}")
+
+    def check_strategy(self, strategy: Strategy) -> None:
+        """Refuse a strategy that is about another form, or another pipeline, than what is stored here (not public)."""
+        self.stream().check_strategy(os.fsencode(strategy.pipeline), strategy.split, strategy.codec)
+
+    # ---- parts ----
+
+    def split(self, ratio: str, seed: int = 0) -> list[Dataset]:
+        """The parts of the samples, as for training and evaluation: `train, test = dataset.split("90/10")`.
+
+        Which part a sample is in depends on its name and `seed` alone (docs/loading.md): files that are added change the
+        part of no other sample. So the sizes are nearly those of the ratio. Samples of a part are numbered from 0.
+
+        Args:
+            ratio: two to 16 whole numbers: "90/10", "80/10/10".
+            seed:  for another split of the same ratio.
+
+        Raises:
+            presto.ArgumentError: no ratio, or the dataset is a part already.
+            presto.NotFoundError: a part has no sample.
+        """
+        return [self._part(ratio, number, seed) for number in range(1, str(ratio).count("/") + 2)]
+
+    def _part(self, split: str | None, part: str | int | None, seed: int) -> Dataset:
+        if self._arguments["split"] is not None:
+            raise ArgumentError("the dataset is a part already: split what it is a part of")
+        return Dataset(**{**self._arguments, "split": split, "part": part, "split_seed": seed})
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopen, (self._arguments,)
@@ -163,8 +216,10 @@ class Dataset:
         return self.stream().explain
 
     def __repr__(self) -> str:
-        paths = ", ".join(repr(path) for path in self._arguments["paths"])
-        return f"<presto.Dataset {paths}: {len(self)} samples of {', '.join(self.features) or 'unknown features'}>"
+        given = self._arguments
+        paths = ", ".join(repr(path) for path in given["paths"])
+        part = "" if given["split"] is None else f", {given['part']} of {given['split']}"
+        return f"<presto.Dataset {paths}{part}: {len(self)} samples of {', '.join(self.features) or 'unknown features'}>"
 
     # ---- random access ----
 
@@ -243,6 +298,28 @@ def _reopen(arguments: dict[str, Any]) -> Dataset:
     return Dataset(**arguments)
 
 
+def plugin_files(plugins: Path | Iterable[Path]) -> tuple[str, ...]:
+    """Absolute paths: a name without a slash would be looked for where the system has its libraries."""
+    several = (plugins,) if isinstance(plugins, (str, bytes, os.PathLike)) else tuple(plugins)
+    return tuple(os.path.abspath(os.fsdecode(file)) for file in several)
+
+
+def dataset_of(
+    given: Dataset | Path | Iterable[Path],
+    *,
+    strategy: Strategy | Path | None = None,
+    split: str | None = None,
+    part: str | int | None = None,
+    split_seed: int = 0,
+) -> Dataset:
+    """The dataset itself, or what the paths are; of it a part."""
+    if not isinstance(given, Dataset):
+        return Dataset(given, strategy=strategy, split=split, part=part, split_seed=split_seed)
+    if strategy is not None:
+        given.check_strategy(strategy_of(strategy))
+    return given if split is None and part is None else given._part(split, part, split_seed)
+
+
 def open(
     paths: Path | Iterable[Path],
     *,
@@ -254,6 +331,10 @@ def open(
     verify: str = "full",
     map: bool = False,
     strategy: Strategy | Path | None = None,
+    split: str | None = None,
+    part: str | int | None = None,
+    split_seed: int = 0,
+    plugins: Path | Iterable[Path] = (),
 ) -> Dataset:
     """Open a dataset of presto-write, TFRecord files, or with `pipeline` any files.
 
@@ -267,14 +348,34 @@ def open(
         features: names of the features wanted; others are not parsed. Default: all.
         verify:   which checksums are checked: "full", "header" or "none".
         map:      read shards through mmap.
-        strategy: of presto.sweep(), or a path of strategy.yaml: if it stores nothing, it names the pipeline.
+        strategy: of presto.sweep(), or a path of strategy.yaml: if it stores nothing, it names the pipeline. Else the dataset
+                  must be what the strategy stores.
+        split:    with `part`, only one part of the samples: "90/10", "80/10/10" (whole numbers). Which part a sample is in
+                  depends on its name and split_seed alone. Numbers and len() are those of the part. Dataset.split() gives
+                  all parts.
+        part:     "train" or "eval"; of three, "train", "validation" or "test"; or its number, from 1.
+        split_seed: for another split of the same ratio.
+        plugins:  files of plugins, shared objects with steps of your own (docs/own-steps.md). That runs their code.
 
     Raises:
+        presto.ArgumentError: contradictions: a feature that there is not, a strategy of another dataset, a part of no ratio.
         presto.NotFoundError: a path or pipeline that is not there.
         presto.PipelineError: the pipeline's text is wrong.
         presto.CorruptError:  dataset.json or a shard is damaged.
         presto.BusyError:     the dataset is still being written.
     """
     return Dataset(
-        paths, pipeline=pipeline, start=start, to=to, set=set, features=features, verify=verify, map=map, strategy=strategy
+        paths,
+        pipeline=pipeline,
+        start=start,
+        to=to,
+        set=set,
+        features=features,
+        verify=verify,
+        map=map,
+        strategy=strategy,
+        split=split,
+        part=part,
+        split_seed=split_seed,
+        plugins=plugins,
     )

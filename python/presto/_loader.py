@@ -13,7 +13,7 @@ from typing import Any
 
 from . import _native
 from ._arrays import Batch, head_of, wrap
-from ._dataset import Dataset, Path, _encode
+from ._dataset import Dataset, Feature, Path, _encode, dataset_of
 from ._errors import ArgumentError, Error, HeldError, StoppedError
 from ._process import cpu_count, generation, size
 from ._strategy import Strategy, strategy_of
@@ -73,6 +73,23 @@ def _pads(pad: Mapping[str, Any]) -> tuple[tuple[bytes, float, int], ...]:
     return tuple(found)
 
 
+_DENSE, _RAGGED, _BYTES = 0, 1, 2  # presto_layout
+
+
+def _layout_of(name: bytes, feature: Feature, padded: int | None) -> tuple[bytes, int, bool, str, tuple[int, ...]]:
+    """(name, layout, whether rows have any number of strings, dtype, shape of a row) in a batch. `padded`: to this length, 0
+    for the longest of the batch; None: not at all."""
+    shape, dtype = feature.shape, feature.dtype
+    if padded is not None:
+        shape = (padded or None, *(shape or ())[1:])
+        dtype = "uint8" if dtype == "string" else dtype
+    if dtype == "string":
+        return name, _BYTES, shape != (), "uint8", ()
+    known = () if shape is None else tuple(dim for dim in shape if dim is not None)
+    is_dense = shape is not None and len(known) == len(shape)
+    return name, _DENSE if is_dense else _RAGGED, False, dtype, known if is_dense else ()
+
+
 _alive: weakref.WeakSet[Loader] = weakref.WeakSet()
 
 
@@ -118,7 +135,15 @@ class Loader:
         on_skip:   called with (epoch, sample, error) for each sample left out.
         prefetch:  memory for data in flight.
         hold:      most bytes of batches held at a time; one more is a presto.HeldError.
-        strategy:  of presto.sweep(), or a path of strategy.yaml: batch, threads and seed, where they are not given.
+        strategy:  of presto.sweep(), or a path of strategy.yaml: batch, threads and seed, where they are not given. It must be
+                   about what the dataset holds.
+        split, part, split_seed: only one part of the samples, as in presto.open(): split="90/10", part="train".
+
+    Raises:
+        presto.ArgumentError: a feature that there is not; a strategy of another dataset; a part of no ratio.
+        ValueError, TypeError: an argument that cannot be. And what presto.open() raises.
+        From the loop: presto.CorruptError, presto.InputError, presto.StorageError: a sample that is damaged, does not fit a
+        step, or cannot be read; presto.HeldError; presto.StoppedError: the loader was closed.
 
     Threads: any number may take batches of one loader; each batch goes to one of them.
     """
@@ -145,10 +170,13 @@ class Loader:
         prefetch: int | str = "256MiB",
         hold: int | str = "4GiB",
         strategy: Strategy | Path | None = None,
+        split: str | None = None,
+        part: str | int | None = None,
+        split_seed: int = 0,
     ) -> None:
-        self.dataset = dataset if isinstance(dataset, Dataset) else Dataset(dataset, strategy=strategy)
-        if strategy is not None:
-            wanted = strategy_of(strategy)
+        wanted = None if strategy is None else strategy_of(strategy)
+        self.dataset = dataset_of(dataset, strategy=wanted, split=split, part=part, split_seed=split_seed)
+        if wanted is not None:
             batch = wanted.batch if batch == 1 and wanted.batch > 0 else batch
             threads = wanted.threads if threads == "auto" else threads
             seed = seed or wanted.seed
@@ -335,8 +363,8 @@ class Loader:
 
         Arrays are the loader's memory. Dense features of more than one dimension are fixed-shape tensors (Arrow's canonical
         extension type), ragged ones large lists of their values, bytes are large binary. Booleans are uint8, bfloat16 is
-        uint16. All batches must have the schema of the first one. A consumer that keeps all batches, such as read_all(),
-        is bounded by `hold`.
+        uint16. All batches must have the schema of the first one; a stream without batches has that of dataset.features.
+        A consumer that keeps all batches, such as read_all(), is bounded by `hold`.
         """
         token = self._start_for()
 
@@ -346,7 +374,18 @@ class Loader:
             except StopIteration:
                 return None
 
-        return _native.arrow_stream(following)
+        return _native.arrow_stream(following, self._declared())
+
+    def _declared(self) -> tuple[tuple[bytes, int, bool, str, tuple[int, ...]], ...]:
+        """Features as they are in batches, as far as that is known before there is one."""
+        chosen = self._options["features"]
+        lengths = {name: length for name, _, length in self._options["pads"]}
+        features = {_encode(name): feature for name, feature in self.dataset.features.items()}
+        return tuple(
+            _layout_of(name, features[name], lengths.get(name))
+            for name in sorted(features)
+            if chosen is None or name in chosen
+        )
 
     def __len__(self) -> int:
         """Batches that a whole `for` delivers, if no sample is left out."""

@@ -7,7 +7,9 @@ from ._errors import Error
 version: str
 
 def builtin_pipelines() -> list[str]: ...
-def arrow_stream(next: Callable[[], Batch | None], /) -> Any: ...
+def arrow_stream(
+    next: Callable[[], Batch | None], declared: tuple[tuple[bytes, int, bool, str, tuple[int, ...]], ...], /
+) -> Any: ...
 
 def convert(paths: tuple[bytes, ...], options: dict[str, Any], /) -> dict[str, Any]: ...
 def sweep(paths: tuple[bytes, ...], options: dict[str, Any], /) -> None: ...
@@ -21,19 +23,8 @@ def make_example(sample: dict[str, Any], /) -> bytes: ...
 _Spec = tuple[str, tuple[int | None, ...] | None]
 
 class Stream:
-    def __new__(
-        cls,
-        paths: tuple[bytes, ...],
-        set: tuple[bytes, ...],
-        pipeline: str | None,
-        start: str | None,
-        to: str | None,
-        verify: str,
-        map: bool,
-        tolerate: bool,
-        cached: bool,
-        runs: bool = ...,
-    ) -> Stream: ...
+    def __new__(cls, paths: tuple[bytes, ...], options: dict[str, Any]) -> Stream: ...
+    def check_strategy(self, pipeline: bytes, split: str, codec: str | None, /) -> None: ...
     count: int
     bytes: int
     features: list[tuple[str, _Spec]]

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias, overload
 
 from . import _native
+from ._dataset import plugin_files
 from ._errors import ArgumentError, Error, StorageError, on_make
 from ._worker import TRACES
 
@@ -433,20 +434,37 @@ class Pipeline:
         presto.Pipeline("cv").after("decoded", step)                 # with one more step
         presto.Pipeline({"name": "mine", "source": {...}, "steps": [{"step": "read-file"}, step]})
 
-    It does not change; after() and append() make another one.
+        presto.Pipeline("cv", plugins="invert.so").append({"step": "invert"})
+
+    It does not change; after(), until() and append() make another one.
+
+    Args:
+        definition: name of a built-in pipeline, path of a YAML file, or what such a file holds.
+        plugins:    files of plugins, shared objects with steps of your own (docs/own-steps.md). That runs their code.
 
     Attributes:
         definition: the whole pipeline, as a YAML file says it.
         path:       a file that holds it, for the programs too: presto-write -p PATH.
     """
 
-    def __init__(self, definition: str | os.PathLike[str] | Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        definition: str | os.PathLike[str] | Mapping[str, Any],
+        plugins: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
+    ) -> None:
+        files = plugin_files(plugins)
         if isinstance(definition, Mapping):
             found = dict(definition)
             found["steps"] = [one.definition if isinstance(one, Step) else dict(one) for one in found.get("steps", ())]
         else:
-            text = _native.pipeline_json({"pipeline": os.fspath(definition)})
+            encoded = tuple(os.fsencode(file) for file in files)
+            text = _native.pipeline_json({"pipeline": os.fspath(definition), "plugins": encoded})
             found = json.loads(text or "{}")
+        if files:
+            named = found.get("plugin", [])
+            named = named if isinstance(named, list) else [named]
+            have = [one["file"] if isinstance(one, Mapping) else one for one in named]
+            found["plugin"] = [*named, *(file for file in files if file not in have)]
         self.definition: dict[str, Any] = found
         name = str(found.get("name", "pipeline"))
         safe = "".join(c if c.isalnum() or c in "-_" else "-" for c in name) or "pipeline"

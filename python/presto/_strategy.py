@@ -25,6 +25,7 @@ class Strategy:
         batch:    samples a batch, as measured.
         seed:     of shuffling and random steps.
         pipeline: name or path of the pipeline, and `set`, the changes to it.
+        plugins:  files of plugins with steps of the pipeline, as presto.sweep() was given them. A file names none.
         figures:  what was measured, as in results.json; empty if it is read from a file.
     """
 
@@ -36,6 +37,7 @@ class Strategy:
     seed: int
     pipeline: str
     set: tuple[str, ...] = ()
+    plugins: tuple[str, ...] = ()
     figures: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     is_own: bool = field(default=False, repr=False, compare=False)  # made in this process: its pipeline may run programs
 

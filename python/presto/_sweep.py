@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from . import _native
+from ._dataset import plugin_files
 from ._errors import ArgumentError
 from ._loader import _on_error
 from ._progress import Line, number, size as shown_size
@@ -59,9 +60,16 @@ class SweepResult:
         json:       everything, as results.json has it (docs/results.schema.json).
     """
 
-    def __init__(self, files: Mapping[str, bytes], pipeline: str, set: tuple[str, ...], is_own: bool = False) -> None:
+    def __init__(
+        self,
+        files: Mapping[str, bytes],
+        pipeline: str,
+        set: tuple[str, ...],
+        plugins: tuple[str, ...] = (),
+        is_own: bool = False,
+    ) -> None:
         self._files = dict(files)
-        self._pipeline, self._set, self._is_own = pipeline, set, is_own
+        self._pipeline, self._set, self._plugins, self._is_own = pipeline, set, plugins, is_own
         self.json: dict[str, Any] = json.loads(self._files[_RESULTS])
         told = self.json["recommendation"]
         self.strategies = [self._strategy(figures) for figures in self.json["results"]]
@@ -81,6 +89,7 @@ class SweepResult:
             seed=int(self.json["options"]["seed"]),
             pipeline=self._pipeline,
             set=self._set,
+            plugins=self._plugins,
             figures=figures,
             is_own=self._is_own,
         )
@@ -220,6 +229,7 @@ def sweep(
     resume: bool = False,
     work_dir: Path | None = None,
     progress: bool | Callable[[Trial], object] | None = None,
+    plugins: Path | Iterable[Path] = (),
     **more: Any,
 ) -> SweepResult:
     """Try out how far to prepare a dataset before it is stored, in which codec, read by how many threads: strategies are
@@ -252,6 +262,7 @@ def sweep(
         work_dir: trials are written in here, on the storage that is judged, and removed. Default: in `output`, else in the
                   working folder.
         progress: called with a presto.Trial. Default: a line in a terminal or a notebook; True: always; False: none.
+        plugins:  files of plugins, shared objects with steps of your own (docs/own-steps.md). That runs their code.
         more:     further options of presto_sweep_options, by their names there: run_s=1.0, cold_epochs=4, ...
 
     Returns:
@@ -268,7 +279,7 @@ def sweep(
     if mode not in _MODES:
         raise ValueError(f'mode is "predict" or "measure", not {mode!r}')
     name = pipeline_name(pipeline)
-    given = changes(set)
+    given, files = changes(set), plugin_files(plugins)
     line = Line(False if callable(progress) else progress)
     report = progress if callable(progress) else None
 
@@ -281,6 +292,7 @@ def sweep(
         "pipeline": name,
         "pipeline_name": name,
         "set": given,
+        "plugins": tuple(os.fsencode(file) for file in files),
         "splits": None if splits is None else tuple(splits),
         "codecs": None if codecs is None else tuple(codecs),
         "threads": None if threads is None else tuple(threads),
@@ -307,7 +319,8 @@ def sweep(
     options["results"] = os.fsencode(results)
     try:
         _native.sweep(encoded_paths(source), options)
-        return SweepResult(_read_results(results), name, tuple(os.fsdecode(text) for text in given), is_own=True)
+        texts = tuple(os.fsdecode(text) for text in given)
+        return SweepResult(_read_results(results), name, texts, files, is_own=True)
     finally:
         line.end()
         shutil.rmtree(scratch, ignore_errors=True)

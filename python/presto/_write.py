@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from . import _native
+from ._dataset import _CODE_IF_NAMED, _CODE_NEVER, plugin_files
 from ._errors import ArgumentError
 from ._loader import OnSkip, Warning, _on_error
 from ._process import cpu_count, size
@@ -18,9 +19,6 @@ from ._summary import Summary
 from ._writer import file_compression as compression_number
 
 Path = str | os.PathLike[str]
-
-
-_CODE_IF_NAMED, _CODE_NEVER = 0, 2  # presto_code
 
 
 class Progress(NamedTuple):
@@ -86,6 +84,10 @@ def write(
     progress: bool | Callable[[Progress], object] | None = None,
     prefetch: int | str | None = None,
     sync: bool = True,
+    plugins: Path | Iterable[Path] = (),
+    parts: str | None = None,
+    part: str | int | None = None,
+    split_seed: int = 0,
 ) -> Summary:
     """Run a pipeline over source files up to one representation and store the samples, as presto-write does.
 
@@ -112,6 +114,9 @@ def write(
                   terminal or a notebook; True: always; False: none.
         prefetch: memory for data in flight.
         sync:     files are on the disk before they get their names.
+        plugins:  files of plugins, shared objects with steps of your own (docs/own-steps.md). That runs their code.
+        parts, part, split_seed: store only one part of the samples: parts="90/10", part="train"; as `split` (which here is the
+                  representation), `part` and split_seed of presto.open().
 
     Returns:
         A presto.Summary.
@@ -124,7 +129,10 @@ def write(
         presto.CorruptError, presto.InputError: a sample that is damaged, or does not fit a step.
         presto.StorageError:  a file cannot be read or written, or the program of a step has failed.
     """
+    if (parts is None) != (part is None):
+        raise ArgumentError('a part is chosen by parts= and part=, as in parts="90/10", part="train"')
     options: dict[str, Any] = {"set": changes(set)}
+    files = plugin_files(plugins)
     if strategy is not None:
         wanted = strategy_of(strategy)
         if wanted.split == UNPROCESSED and split is None:
@@ -133,6 +141,7 @@ def write(
             pipeline = wanted.pipeline
             options["set"] = changes(wanted.set) + options["set"]
             options["code"] = _CODE_IF_NAMED if wanted.is_own else _CODE_NEVER
+            files = wanted.plugins + files
         split = wanted.split if split is None else split
         codec = wanted.codec if codec is None else codec
         shards = wanted.shards or None if shards is None and shard_bytes is None else shards
@@ -148,6 +157,7 @@ def write(
     options |= {
         "dir": os.fsencode(output),
         "pipeline": name,
+        "plugins": tuple(os.fsencode(file) for file in files),
         "split": split,
         "codec": codec if codec is not None or name is None else "none",
         "keeps_codec": codec is None and name is None,  # that of the source
@@ -159,6 +169,9 @@ def write(
         "resume": resume,
         "prefetch_bytes": None if prefetch is None else size(prefetch, "prefetch"),
         "sync": sync,
+        "parts": parts,
+        "part": None if part is None else str(part),
+        "split_seed": split_seed,
         "on_skip": on_skip,
         "notes": notes,
         "warnings": told,

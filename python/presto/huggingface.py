@@ -16,7 +16,7 @@ import numpy as np
 from datasets.iterable_dataset import _BaseExamplesIterable
 
 from ._arrays import sample_of
-from ._dataset import Dataset, Feature
+from ._dataset import Dataset, Feature, dataset_of
 from ._loader import Loader
 
 __all__ = ["to_iterable_dataset"]
@@ -142,6 +142,8 @@ def to_iterable_dataset(
         raise ValueError("a stream in order of completion has no position")
     if shards < 1:
         raise ValueError("there is at least one shard")
+    part = {name: options.pop(name) for name in ("split", "part", "split_seed") if name in options}
+    dataset = dataset_of(dataset, **part)
     chosen = options.get("features")
     chosen = dataset._arguments["features"] if chosen is None else tuple(chosen)
     words = frozenset(text)

@@ -48,11 +48,17 @@ def check_wheel(wheel):
     assert all(name.startswith(("presto/", "presto_loader-")) for name in names), names
 
 
-def check_symbols(library):
-    """The module exports its entry only, and uses no names that CPython keeps to itself."""
+def check_symbols(library, include):
+    """The module exports its entry and what plugins may call, and uses no names that CPython keeps to itself."""
     shown = run("nm", "-D", library)
-    exported = [line.split()[-1] for line in shown.splitlines() if line.split()[-2] in "TDBR"]
-    assert exported == ["PyInit__native"], exported
+    exported = {line.split()[-1] for line in shown.splitlines() if line.split()[-2] in "TDBRVWui"}
+    strange = {name for name in exported if not name.startswith("presto_") or name.startswith("presto__")}
+    assert strange == {"PyInit__native"}, strange
+    declared = set()
+    for header in ("status", "span", "tensor", "rng", "step", "text"):
+        text = (include / f"{header}.h").read_text()
+        declared |= set(re.findall(r"^PRESTO_API [^;{=]*?\b(presto_\w+)\(", text, re.MULTILINE))
+    assert len(declared) > 20 and declared <= exported, declared - exported
     private = re.findall(r" U (_Py(?!_Dealloc|_NoneStruct|_TrueStruct|_FalseStruct|Arg_\w+_SizeT|Object_\w+_SizeT|_BuildValue_SizeT)\w+)", shown)
     assert not private, private
 
@@ -119,7 +125,7 @@ def main():
         wheel = build_wheel(root, build, scratch)
         check_wheel(wheel)
         python, site = fresh_environment(wheel, scratch)
-        check_symbols(site / "presto" / "_native.abi3.so")
+        check_symbols(site / "presto" / "_native.abi3.so", root / "include" / "presto")
         tools = clean_environment(PATH=f"{build}/tools:{os.environ['PATH']}")
         for command in re.findall(r"^\$ (.*)$", commands, re.MULTILINE):
             run("sh", "-ec", command, cwd=scratch, env=tools)
