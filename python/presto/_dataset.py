@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import operator
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, SupportsIndex, overload
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple, SupportsIndex, overload
 import numpy as np
 
 from . import _native
-from ._arrays import Batch, sample_of, wrap
+from ._arrays import Batch, array_of, Bytes, Ragged, sample_of, wrap
 from ._errors import ArgumentError, Error
 from ._process import generation
 from ._strategy import UNPROCESSED, Strategy, strategy_of
@@ -33,6 +34,25 @@ class Feature(NamedTuple):
     shape: tuple[int | None, ...] | None
 
 
+def _empty_value(feature: Feature) -> Any:
+    """No rows of the feature."""
+    shape, none = feature.shape, np.zeros(1, np.int64)
+    if feature.dtype == "string":
+        return Bytes(np.empty(0, np.uint8), none, None if shape == () else none)
+    known = () if shape is None else tuple(dim for dim in shape if dim is not None)
+    is_dense = shape is not None and len(known) == len(shape)
+    dtype = "uint16" if feature.dtype == "bfloat16" else feature.dtype
+    values = array_of(np.empty((0, *known) if is_dense else 0, dtype), feature.dtype)
+    return values if is_dense else Ragged(values, none)
+
+
+def empty_batch(features: Mapping[str, Feature]) -> Batch:
+    """A batch without samples, of what is known of the features."""
+    batch = Batch.empty()
+    batch.update((name, _empty_value(features[name])) for name in sorted(features))
+    return batch
+
+
 def _encode(name: str) -> bytes:
     return name.encode("utf-8", "surrogateescape")
 
@@ -41,8 +61,9 @@ class Dataset:
     """An opened input: a numbered sequence of samples. Made by presto.open().
 
     `dataset[17]` is a dict with the features of sample 17: arrays, NumPy scalars, bytes; all are the caller's own. It is
-    computed anew each time; random steps draw as in epoch 0 with seed 0. `dataset[[3, 1, 4]]` and `dataset[0:8]` are a
-    presto.Batch of these samples, in this order. Both run in the calling thread; any number of threads may call.
+    computed anew each time; random steps draw as in epoch 0 with seed 0. `dataset[[3, 1, 4]]`, `dataset[0:8]` and
+    `dataset[mask]`, with a truth value for each sample, are a presto.Batch of these samples, in this order. All run in the
+    calling thread; any number of threads may call.
     A number below 0 counts from the end; one that there is not is an IndexError. For streams use presto.Loader.
 
     A Dataset can be pickled: the other process opens the paths again. The same happens after a fork.
@@ -224,14 +245,18 @@ class Dataset:
     # ---- random access ----
 
     def _pick(self, numbers: Sequence[int] | np.ndarray[Any, Any]) -> Batch:
-        wanted = np.asarray(numbers, dtype=np.int64)
+        count = len(self)
+        try:
+            wanted = np.asarray(numbers, dtype=np.int64)
+        except OverflowError:
+            raise IndexError(f"there are {count} samples") from None
         if wanted.ndim != 1:
             raise IndexError("samples are asked for by a number, a slice or a list of numbers")
-        count = len(self)
         if len(wanted) == 0:
-            return Batch.empty()
+            names = self._arguments["features"]
+            return empty_batch({k: f for k, f in self.features.items() if names is None or k in names})
         if wanted.min() < -count or wanted.max() >= count:
-            raise IndexError(f"there are {count} samples")
+            raise IndexError(f"there are {count} samples, and no number {wanted.max() if wanted.max() >= count else wanted.min()}")
         stream = self.stream()
         try:
             picker = self._idle.pop()
@@ -266,16 +291,24 @@ class Dataset:
             return sample_of(self._pick([key]))
         if isinstance(key, slice):
             return self._pick(range(*key.indices(len(self))))
-        try:
-            number = key.__index__() if np.ndim(key) == 0 else None
-        except AttributeError:
-            raise TypeError(f"samples are numbered, {key!r} is no number") from None
-        if number is None:
-            found = np.asarray(key)
-            if found.dtype.kind not in "iu" and found.size:
-                raise TypeError("samples are asked for by whole numbers")
-            return self._pick(found)
-        return sample_of(self._pick([number]))
+        if isinstance(key, (str, bytes)) or key is None:
+            hint = f"; a feature of sample i is dataset[i][{key!r}]" if key in self.features else ""
+            raise TypeError(f"samples are numbered, {key!r} is no number{hint}")
+        if np.ndim(key) == 0:
+            return sample_of(self._pick([operator.index(key)]))
+        return self._pick(self._numbers_of(np.asarray(key)))
+
+    def _numbers_of(self, key: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Sample numbers, or which of all samples are wanted."""
+        if key.dtype.kind == "b":
+            if key.shape != (len(self),):
+                raise IndexError(f"there are {len(self)} samples, and {key.size} truth values say which are wanted")
+            return np.flatnonzero(key)
+        if key.dtype.kind not in "iu" and key.size:
+            if key.dtype.kind == "O" and all(isinstance(one, int) for one in key.flat):
+                raise IndexError(f"there are {len(self)} samples")
+            raise TypeError("samples are asked for by whole numbers")
+        return key
 
     def __getitems__(self, numbers: list[int]) -> list[dict[str, Any]]:
         """What torch's DataLoader asks for: one dict a sample."""

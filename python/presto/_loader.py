@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import json
+import operator
 import re
 import threading
 import warnings
@@ -28,11 +29,22 @@ class Warning(UserWarning):
     """Something went wrong that does not harm the stream, such as a damaged index file."""
 
 
+def _natural(value: Any, name: str, least: int = 0, most: int = (1 << 64) - 1) -> int:
+    """A whole number, as any type of one."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is a whole number, not {value!r}") from None
+    if not least <= number <= most:
+        raise ValueError(f"{name} is {number}, and must be {least} or more" if number < least else f"{name} is too large: {number}")
+    return number
+
+
 def _shuffle(value: str | bool | None) -> tuple[int, int]:
     """Kind and window."""
     if value is None or isinstance(value, bool):
         return _SHUFFLES["full" if value else "none"], 0
-    found = re.fullmatch(r"(none|full)|(buffer|blocks):(\d+)", value)
+    found = re.fullmatch(r"(none|full)|(buffer|blocks):(\d+)", str(value))
     if found is None:
         raise ValueError(f'shuffle is "none", "full", "buffer:N" or "blocks:N", not {value!r}')
     return _SHUFFLES[found[1] or found[2]], int(found[3] or 0)
@@ -180,16 +192,17 @@ class Loader:
             batch = wanted.batch if batch == 1 and wanted.batch > 0 else batch
             threads = wanted.threads if threads == "auto" else threads
             seed = seed or wanted.seed
-        if batch < 1:
-            raise ValueError("a batch has at least one sample")
-        if epochs is not None and epochs < 1:
-            raise ValueError("there is at least one epoch")
+        batch = _natural(batch, "batch", 1)
+        seed = _natural(seed, "seed")
+        epochs = None if epochs is None else _natural(epochs, "epochs", 1, _ENDLESS)
+        rank, world = _natural(rank, "rank"), _natural(world, "world", 1)
         if not 0 <= rank < world:
             raise ValueError(f"rank {rank} of {world}: ranks are 0 to {world - 1}")
         if order not in ("strict", "completion"):
             raise ValueError(f'order is "strict" or "completion", not {order!r}')
-        if threads != "auto" and not (isinstance(threads, int) and threads >= 0):
+        if isinstance(threads, str) and threads != "auto":
             raise ValueError(f'threads is a number or "auto", not {threads!r}')
+        workers = cpu_count() if isinstance(threads, str) else _natural(threads, "threads")
         if isinstance(features, str):
             raise TypeError("features is a list of names")
         if order == "completion" and per_epoch:
@@ -207,7 +220,7 @@ class Loader:
             "shuffle": kind,
             "window": window,
             "seed": seed,
-            "threads": cpu_count() if threads == "auto" else threads,
+            "threads": workers,
             "auto_threads": threads == "auto",
             "rank": rank,
             "world": world,

@@ -104,9 +104,24 @@ class Arrow(PythonCase):
         worker.join(120)
         self.assertEqual(sum(found), 24)
 
-    def test_an_empty_stream_has_no_batches(self):
-        loader = presto.Loader(self.stored, batch=25, drop_last=True)
-        self.assertEqual(list(pa.RecordBatchReader.from_stream(loader)), [])
+    def test_an_empty_stream_has_no_batches_and_the_schema_of_others(self):
+        """Of images, labels, texts; of rows that differ; of columns that are chosen or padded."""
+        table = self.new("table")
+        with presto.Writer(table) as writer:
+            for i in range(4):
+                writer.add({"x": np.zeros((2, i), np.float32), "n": [1] * i, "flag": True, "word": f"{i}", "words": ["a"] * i,
+                            "half": np.float16(i)})
+        raw = presto.open(self.make_photos(), pipeline="cv", to="decoded")
+        for source, options in ((self.stored, {}), (self.stored, {"features": ["label", "key"]}), (table, {}), (raw, {}),
+                                (table, {"pad": {"n": (0, 5), "word": (0, 3)}}), (table, {"features": ["words", "x"]})):
+            wanted = pa.RecordBatchReader.from_stream(presto.Loader(source, batch=4, **options)).schema
+            reader = pa.RecordBatchReader.from_stream(presto.Loader(source, batch=25, drop_last=True, **options))
+            self.assertEqual(reader.schema, wanted)
+            self.assertGreater(len(wanted), 1)
+            self.assertEqual(list(reader), [])
+            self.assertEqual(reader.schema, wanted)
+        file, _ = self.foreign()  # declares nothing
+        self.assertEqual(len(pa.RecordBatchReader.from_stream(presto.Loader(file, batch=99, drop_last=True)).schema), 0)
 
 
 if __name__ == "__main__":

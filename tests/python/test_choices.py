@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a dataset is opened with: parts for training and evaluation, strategies that must fit, plugins."""
+import contextlib
+import json
+import os
+import pickle
+import shutil
+
+import test_reading
+from case import PythonCase, cli, frozen, main, np, plain, presto
+from test_reading import as_plain, npy_batches
+
+PLUGIN = cli.TOOLS.parent / "tests" / "plugin_invert.so"
+
+
+def keys(dataset):
+    return [sample["key"] for sample in dataset]
+
+
+class Parts(PythonCase):
+    def test_a_part_is_that_of_the_programs(self):
+        for split, part, seed in (("60/40", "train", 3), ("60/40", "eval", 3), ("2/1/1", "validation", 0), ("2/1/1", 3, 1)):
+            options = {"split": split, "part": part, "split_seed": seed}
+            wanted = npy_batches(self.load("--format", "npy", "-b", "4", "--split", split, "--part", part, "--split-seed", seed,
+                                           self.stored))
+            for loader in (presto.Loader(self.stored, 4, **options), presto.Loader(presto.open(self.stored), 4, **options),
+                           presto.Loader(presto.open(self.stored, **options), 4)):
+                found = list(loader)
+                self.assertEqual(len(loader), len(found))
+                self.assertEqual([{k: plain(v) for k, v in b.items()} for b in found],
+                                 [{k: as_plain(v) for k, v in b.items()} for b in wanted])
+
+    def test_parts_are_disjoint_and_complete_and_numbered_from_0(self):
+        whole = presto.open(self.stored)
+        for ratio in ("2/1", "2/1/1", "1/1/1/1"):
+            parts = whole.split(ratio, seed=5)
+            self.assertEqual(sorted(key for part in parts for key in keys(part)), sorted(keys(whole)))
+            for number, part in enumerate(parts):
+                self.assertIn(f"{number + 1} of {ratio}: {len(part)} samples", repr(part))
+                stream = [key for batch in presto.Loader(part, 5) for key in batch["key"]]
+                self.assertEqual(keys(part), stream)
+                self.assertEqual(part[-1]["key"], stream[-1])
+                self.assertEqual(list(part[1:3]["key"]), stream[1:3])
+                for wrong in (len(part), -len(part) - 1):
+                    with self.assertRaises(IndexError):
+                        part[wrong]
+                self.assertEqual(keys(pickle.loads(pickle.dumps(part))), stream)
+        self.assertNotEqual([keys(p) for p in whole.split("1/1", seed=1)], [keys(p) for p in whole.split("1/1", seed=2)])
+
+    def test_raw_files_keep_their_part_when_others_are_added(self):
+        photos = self.new("photos")
+        shutil.copytree(self.make_photos(), photos)
+        before = [set(keys(part)) for part in presto.open(photos, pipeline=self.pipeline).split("1/1")]
+        one = next(photos.rglob("*.jpg"))
+        shutil.copy(one, one.with_name("another.jpg"))
+        after = [set(keys(part)) for part in presto.open(photos, pipeline=self.pipeline).split("1/1")]
+        self.assertEqual(sum(map(len, after)), sum(map(len, before)) + 1)
+        for old, new in zip(before, after):
+            self.assertLessEqual(old, new)
+
+    def test_a_state_is_of_its_part(self):
+        options = {"batch": 3, "shuffle": "full", "seed": 7, "epochs": 2, "split": "2/1"}
+        whole = [frozen(batch) for batch in presto.Loader(self.stored, part="train", **options)]
+        loader = presto.Loader(self.stored, part="train", **options)
+        taken = [frozen(batch) for batch, _ in zip(loader, range(4))]
+        state = json.loads(json.dumps(loader.state_dict()))
+        again = presto.Loader(self.stored, part=1, **options)
+        again.load_state_dict(state)
+        self.assertTrue(taken[:4] + [frozen(batch) for batch in again] == whole)
+        for other in ({"part": "eval"}, {"part": "train", "split_seed": 1}, {"part": "train", "split": "3/1"}):
+            with self.assertRaises(presto.ArgumentError):
+                presto.Loader(self.stored, **{**options, **other}).load_state_dict(state)
+
+    def test_what_is_no_part(self):
+        part = presto.open(self.stored, split="2/1", part="train")
+        for wrong, why in (({"split": "90/10"}, "split= needs part="), ({"part": "train"}, "part= needs split="),
+                           ({"split": "resized", "part": "train"}, "'resized' is no ratio of parts, such as 90/10"),
+                           ({"split": "1/1", "part": "test2"}, "say train, eval, or 1 to 2"),
+                           ({"split": "1/1", "part": 3}, "none of the 2 parts")):
+            for opens in (presto.open, presto.Loader):
+                with self.assertRaisesRegex(presto.ArgumentError, why):
+                    opens(self.stored, **wrong)
+        for again in (lambda: part.split("1/1"), lambda: presto.Loader(part, split="1/1", part=1)):
+            with self.assertRaisesRegex(presto.ArgumentError, "a part already"):
+                again()
+        with self.assertRaises(presto.NotFoundError):
+            presto.open(self.stored, split="1/1000000", part="train")
+        with self.assertRaises(TypeError):
+            presto.open(self.stored, split=0.9, part="train")
+        with self.assertRaises(OverflowError):
+            presto.open(self.stored, split="1/1", part=1, split_seed=-1)
+
+    def test_a_part_is_written(self):
+        photos, stored = self.make_photos(), []
+        for part in ("train", "eval"):
+            out = self.new(part)
+            presto.write(photos, out, pipeline=self.pipeline, split="resized", parts="2/1", part=part, sync=False)
+            stored.append(keys(presto.open(out)))
+        self.assertEqual(stored, [keys(p) for p in presto.open(photos, pipeline=self.pipeline).split("2/1")])
+        with self.assertRaisesRegex(presto.ArgumentError, "parts= and part="):
+            presto.write(photos, self.new(), pipeline=self.pipeline, parts="2/1")
+
+
+class Strategies(PythonCase):
+    def strategy(self, **changes):
+        values = {"split": "resized", "codec": "zstd:1", "shards": 3, "threads": 1, "batch": 4, "seed": 2,
+                  "pipeline": str(self.pipeline), **changes}
+        file = self.new("strategy.yaml")
+        renamed = {"batch": "batch_samples"}
+        file.write_text("schema: 1\n" + "".join(f"{renamed.get(k, k)}: {v}\n" for k, v in values.items() if v is not None))
+        return presto.Strategy(**values), file
+
+    def test_one_that_fits_sets_what_is_not_given(self):
+        for strategy in self.strategy():
+            wanted = [frozen(b) for b in presto.Loader(self.stored, 4, seed=2, shuffle="full")]
+            for source in (self.stored, presto.open(self.stored), presto.open(self.stored, strategy=strategy)):
+                self.assertTrue([frozen(b) for b in presto.Loader(source, strategy=strategy, shuffle="full")] == wanted)
+
+    def test_one_of_another_form_or_pipeline_is_refused(self):
+        dataset = presto.open(self.stored)
+        stored = "this dataset holds resized with codec zstd:1"
+        for changes, why in (({"split": "decoded"}, f"is about decoded with codec zstd:1, but {stored}"),
+                             ({"codec": "none"}, f"is about resized with codec none, but {stored}"),
+                             ({"split": "unprocessed", "codec": None, "shards": None}, f"is about unprocessed .*, but {stored}"),
+                             ({"pipeline": "cv"}, "is about pipeline cv, but this dataset is of small")):
+            object_, file = self.strategy(**changes)
+            for strategy in (object_, file):
+                for opens in (lambda s: presto.open(self.stored, strategy=s), lambda s: presto.Loader(self.stored, strategy=s),
+                              lambda s: presto.Loader(dataset, strategy=s)):
+                    with self.assertRaisesRegex(presto.ArgumentError, why):
+                        opens(strategy)
+
+    def test_where_nothing_is_known_nothing_is_checked(self):
+        strategy, _ = self.strategy(split="unprocessed", codec=None, shards=0)
+        self.assertEqual(len(presto.open(self.make_photos(), strategy=strategy)), self.photo_count)
+        file, samples = test_reading.Reading.foreign(self)
+        self.assertEqual(len(presto.Loader(presto.open(file), strategy=self.strategy()[0])), len(samples) // 4)
+        moved, _ = self.strategy(pipeline="/nowhere/pipeline.yaml")
+        self.assertEqual(len(presto.open(self.stored, strategy=moved)), self.photo_count)
+
+
+class Plugins(PythonCase):
+    STEPS = ('name: plug\nsource: {type: files, match: ["*.jpg"], label: parent-folder}\nsteps:\n'
+             "  - {step: read-file,    yields: concatenated}\n  - {step: decode-image, yields: decoded, channels: 3}\n")
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        os.environ["XDG_CACHE_HOME"] = str(cls.folder / "cache")
+        cls.photos = cls.make_photos()
+        cls.plain = presto.open(cls.photos, pipeline="cv", to="decoded")
+
+    def inverted(self):
+        path = self.new("plug.yaml")
+        path.write_text(self.STEPS + "  - {step: invert, yields: inverted}\n")
+        return path
+
+    def assert_inverted(self, dataset):
+        for number in (0, 7, -1):
+            self.assertTrue(np.array_equal(dataset[number]["image"], 255 - self.plain[number]["image"]))
+
+    def test_steps_of_a_plugin_run_in_python(self):
+        path = self.inverted()
+        for plugins in (PLUGIN, [str(PLUGIN)], os.fsencode(PLUGIN)):
+            self.assert_inverted(presto.open(self.photos, pipeline=path, plugins=plugins))
+        shutil.copy(PLUGIN, self.folder / "beside.so")
+        with contextlib.chdir(self.folder):
+            dataset = presto.open(self.photos, pipeline=path, plugins="beside.so")
+        self.assert_inverted(pickle.loads(pickle.dumps(dataset)))
+        self.assertIn("invert", dataset.explain())
+        self.assertEqual(sum(b.rows for b in presto.Loader(dataset, 5, threads=2)), self.photo_count)
+        self.assert_inverted(presto.open(self.photos, pipeline=presto.Pipeline("cv", plugins=PLUGIN).until("decoded")
+                                         .append({"step": "invert", "yields": "inverted"})))
+        self.assert_inverted(presto.open(self.photos, pipeline=presto.Pipeline(path, plugins=PLUGIN)))
+        with self.assertRaisesRegex(presto.PipelineError, "invert"):
+            presto.open(self.photos, pipeline=path)
+
+    def test_they_are_stored_and_swept(self):
+        path, out = self.inverted(), self.new("out")
+        presto.write(self.photos, out, pipeline=path, plugins=PLUGIN, split="inverted", sync=False)
+        self.assert_inverted(presto.open(out))
+        result = presto.sweep(self.photos, path, plugins=[PLUGIN], splits=["inverted"], codecs=["none"], threads=[1], samples=6,
+                              runs=1, run_s=0.01, decide_s=0.0, mode="measure", work_dir=self.folder)
+        self.assertEqual([s.failed for s in result.strategies], [False])
+        self.assertTrue(any("--plugin" in line for line in result.commands), result.commands)
+        again = self.new("again")
+        presto.write(self.photos, again, strategy=result.best, sync=False)
+        self.assert_inverted(presto.open(again))
+        self.assertEqual(pickle.loads(pickle.dumps(result)).best.plugins, ())  # somebody else's would run code here
+
+    def test_what_a_dataset_names_is_not_loaded_unless_the_caller_does(self):
+        out = self.new("out")
+        path = self.inverted()
+        presto.write(self.photos, out, pipeline=path, plugins=PLUGIN, split="decoded", sync=False)
+        with self.assertRaisesRegex(presto.UnsupportedError, "invert"):
+            presto.open(out)[0]
+        self.assert_inverted(presto.open(out, plugins=PLUGIN))
+
+    def test_what_is_no_plugin(self):
+        text = self.new("text.so")
+        text.write_text("no shared object")
+        for wrong, kind in ((text, presto.StorageError), ("/nowhere.so", presto.NotFoundError),
+                            (PLUGIN.parent / "plugin_old.so", presto.ArgumentError)):
+            with self.assertRaisesRegex(kind, wrong.name if hasattr(wrong, "name") else "nowhere"):
+                presto.open(self.photos, pipeline=self.inverted(), plugins=wrong)
+
+
+if __name__ == "__main__":
+    main()
