@@ -268,6 +268,8 @@ class Loader:
         if self._is_closed:
             raise StoppedError("the loader is closed", status="PRESTO_ERR_STOPPED")
         if self._native is None:
+            if self._epochs == _ENDLESS and self._epoch_batches() == 0:
+                raise ArgumentError(f"no batch would ever come: {self.batch} samples are more than an epoch has, with drop_last")
             stream = self.dataset.stream(
                 tolerate="skip" in self._options, cached="cache_bytes" in self._options
             )
@@ -404,10 +406,13 @@ class Loader:
         """Batches that a whole `for` delivers, if no sample is left out."""
         if self._epochs == _ENDLESS and not self._per_epoch:
             raise TypeError("a stream without end has no length")
+        batches = self._epoch_batches()
+        return batches if self._per_epoch else batches * self._epochs
+
+    def _epoch_batches(self) -> int:
         count, world = len(self.dataset), self.world
         samples = count // world if self._drop_last else -(-count // world)
-        batches = samples // self.batch if self._drop_last else -(-samples // self.batch)
-        return batches if self._per_epoch else batches * self._epochs
+        return samples // self.batch if self._drop_last else -(-samples // self.batch)
 
     # ---- the position ----
 

@@ -173,18 +173,38 @@ static presto_status load(const void *state, presto_tensor_spec *out_io, void **
     return status;
 }
 
+/* Memory of one thread: of the kind that the model is. */
+typedef struct encode_worker {
+    presto__sentencepiece_scratch *sentencepiece;
+    presto__tokenizer_scratch *tokenizer;
+} encode_worker;
+
+static void close_worker(void *worker) {
+    encode_worker *own = worker;
+    if (own == NULL)
+        return;
+    presto__sentencepiece_scratch_free(own->sentencepiece);
+    presto__tokenizer_scratch_free(own->tokenizer);
+    free(own);
+}
+
 static presto_status open_worker(const void *state, const void *model, void **worker_out,
                                  presto_error *err) {
     const encode_state *encode = state;
     const encode_model *loaded = model;
+    encode_worker *own = calloc(1, sizeof *own);
+    if (own == NULL)
+        return presto_fail_memory(err, sizeof *own);
     if (loaded->tokenizer == NULL)
-        return PRESTO_OK;
-    *worker_out = presto__tokenizer_scratch_new(encode->with_special);
-    return *worker_out != NULL ? PRESTO_OK : presto_fail_memory(err, 0);
-}
-
-static void close_worker(void *worker) {
-    presto__tokenizer_scratch_free(worker);
+        own->sentencepiece = presto__sentencepiece_scratch_new();
+    else
+        own->tokenizer = presto__tokenizer_scratch_new(encode->with_special);
+    if (own->sentencepiece == NULL && own->tokenizer == NULL) {
+        close_worker(own);
+        return presto_fail_memory(err, 0);
+    }
+    *worker_out = own;
+    return PRESTO_OK;
 }
 
 static presto_status run(const void *state, presto_step_context *context, const presto_tensor *in,
@@ -200,10 +220,11 @@ static presto_status run(const void *state, presto_step_context *context, const 
                            (uintmax_t)encode->max_bytes);
     presto_buffer *ids = presto_step_buffer(context);
     const encode_model *model = presto_step_model(context);
-    PRESTO_TRY(model->tokenizer == NULL
-                   ? presto__sentencepiece_encode(model->sentencepiece, text, ids, err)
-                   : presto__tokenizer_encode(model->tokenizer, presto_step_worker(context), text,
-                                              ids, err));
+    encode_worker *own = presto_step_worker(context);
+    PRESTO_TRY(
+        model->tokenizer == NULL
+            ? presto__sentencepiece_encode(model->sentencepiece, own->sentencepiece, text, ids, err)
+            : presto__tokenizer_encode(model->tokenizer, own->tokenizer, text, ids, err));
     out_out->spec =
         (presto_tensor_spec){PRESTO_INT32, 1, {(int64_t)(ids->bytes / sizeof(int32_t))}};
     out_out->data = ids->data;

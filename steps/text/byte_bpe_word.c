@@ -6,15 +6,9 @@
 #include <stdlib.h>
 
 #include "byte_bpe_internal.h"
+#include "word_cache_internal.h"
 
-enum { SHORT_BYTES = 32, CACHED_BYTES = 24, CACHED_IDS = 8, CACHE_SLOTS = 8192 };
-
-typedef struct cached_word {
-    uint8_t bytes; /* 0: a free slot */
-    uint8_t count;
-    uint8_t text[CACHED_BYTES];
-    int32_t ids[CACHED_IDS];
-} cached_word;
+enum { SHORT_BYTES = 32 };
 
 /* A token of the word under way. */
 typedef struct symbol {
@@ -29,7 +23,7 @@ typedef struct candidate {
 } candidate;
 
 struct presto__bpe_scratch {
-    cached_word cache[CACHE_SLOTS];
+    presto__word_cache cache;
     presto_buffer symbols, heap;
 };
 
@@ -209,24 +203,12 @@ static presto_status encode_long(const presto__byte_bpe *bpe, presto__bpe_scratc
 
 /* ---- any word ---- */
 
-static cached_word *cache_slot(presto__bpe_scratch *scratch, presto_span word) {
-    uint64_t mixed = word.bytes;
-    for (size_t i = 0; i < word.bytes; i += 8) {
-        uint64_t eight = 0;
-        memcpy(&eight, word.data + i, word.bytes - i < 8 ? word.bytes - i : 8);
-        mixed = (mixed ^ eight) * UINT64_C(0x9e3779b97f4a7c15);
-        mixed ^= mixed >> 29;
-    }
-    return &scratch->cache[mixed % CACHE_SLOTS];
-}
-
 static presto_status encode_short(const presto__byte_bpe *bpe, presto__bpe_scratch *scratch,
                                   presto_span word, presto_buffer *ids, presto_error *err) {
     int32_t found[SHORT_BYTES];
-    bool is_cached = word.bytes <= CACHED_BYTES;
-    cached_word *slot = is_cached ? cache_slot(scratch, word) : NULL;
-    if (is_cached && slot->bytes == word.bytes && memcmp(slot->text, word.data, word.bytes) == 0)
-        return presto_buffer_append(ids, presto_span_of(slot->ids, slot->count * sizeof(int32_t)),
+    const presto__cached_word *known = presto__word_cache_find(&scratch->cache, word);
+    if (known != NULL)
+        return presto_buffer_append(ids, presto_span_of(known->ids, known->count * sizeof(int32_t)),
                                     err);
     size_t count = 1;
     found[0] = presto__byte_bpe_word(bpe, word);
@@ -235,12 +217,7 @@ static presto_status encode_short(const presto__byte_bpe *bpe, presto__bpe_scrat
             found[i] = bpe->byte_ids[word.data[i]];
         count = join_short(bpe, found, word.bytes);
     }
-    if (is_cached && count <= CACHED_IDS) {
-        slot->bytes = (uint8_t)word.bytes;
-        slot->count = (uint8_t)count;
-        memcpy(slot->text, word.data, word.bytes);
-        memcpy(slot->ids, found, count * sizeof(int32_t));
-    }
+    presto__word_cache_keep(&scratch->cache, word, found, count);
     return presto_buffer_append(ids, presto_span_of(found, count * sizeof(int32_t)), err);
 }
 

@@ -35,6 +35,7 @@ typedef struct walk {
     node *nodes;
     uint32_t *queue;
     uint32_t queued;
+    bool has_space; /* in a key */
 } walk;
 
 static uint32_t unit_at(const walk *w, uint32_t i) {
@@ -90,6 +91,7 @@ static presto_status find_nodes(walk *w, presto_error *err) {
             uint32_t to = state ^ label;
             if (!has_label(unit_at(w, to), label))
                 continue;
+            w->has_space = w->has_space || label == ' ';
             w->nodes[to].edges_in++;
             if (w->nodes[to].is_seen)
                 continue;
@@ -143,8 +145,18 @@ static presto_status measure_paths(walk *w, presto_error *err) {
     return PRESTO_OK;
 }
 
-presto_status presto__charsmap_check(presto_span map, uint64_t offset, presto_error *err) {
+/* U+2581, which the library writes for a space. */
+static bool has_mark(presto_span texts) {
+    for (size_t i = 2; i < texts.bytes; i++)
+        if (texts.data[i - 2] == 0xe2 && texts.data[i - 1] == 0x96 && texts.data[i] == 0x81)
+            return true;
+    return false;
+}
+
+presto_status presto__charsmap_check(presto_span map, uint64_t offset, bool *spaces_out,
+                                     presto_error *err) {
     walk w = {.offset = offset};
+    *spaces_out = false;
     if (map.bytes == 0)
         return PRESTO_OK;
     if (map.bytes > MAX_MAP_BYTES)
@@ -163,6 +175,7 @@ presto_status presto__charsmap_check(presto_span map, uint64_t offset, presto_er
                                : find_nodes(&w, err);
     if (status >= 0)
         status = measure_paths(&w, err);
+    *spaces_out = w.has_space || has_mark(w.texts);
     free(w.nodes);
     free(w.queue);
     return status;

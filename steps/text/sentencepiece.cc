@@ -4,8 +4,8 @@
  *
  * The library joins a run of unknown characters into one token by copying what it has of the run
  * for each character: quadratic time. With byte pieces it does not join anything. So a model
- * without them gets them, behind its own tokens, and a run of them in the result is the one unknown
- * token of the model. Self-tests are taken out: the library prints which of them fail.
+ * without them gets them, behind its own tokens; sentencepiece_words.c makes the one unknown token of
+ * the model of a run of them. Self-tests are taken out: the library prints which of them fail.
  */
 #include "sentencepiece_internal.h"
 
@@ -64,22 +64,6 @@ presto_status rewrite_and_load(presto__sentencepiece *loaded, presto_span model,
     return status;
 }
 
-/* Ids behind the model's own are bytes of unknown characters. */
-size_t join_unknown(const presto__sentencepiece_info &info, std::vector<int> *ids) {
-    const int limit = static_cast<int>(info.token_count);
-    bool is_in_run = false;
-    size_t kept = 0;
-    for (const int id : *ids) {
-        const bool is_byte = id >= limit;
-        if (!is_byte)
-            (*ids)[kept++] = id;
-        else if (!is_in_run)
-            (*ids)[kept++] = static_cast<int>(info.unknown_id);
-        is_in_run = is_byte;
-    }
-    return kept;
-}
-
 } // namespace
 
 presto_status presto__sentencepiece_new(presto_span model, presto__sentencepiece **model_out,
@@ -102,8 +86,13 @@ void presto__sentencepiece_free(presto__sentencepiece *model) {
     delete model;
 }
 
-presto_status presto__sentencepiece_encode(const presto__sentencepiece *model, presto_span text,
-                                           presto_buffer *ids, presto_error *err) {
+const presto__sentencepiece_info *presto__sentencepiece_get_info(
+    const presto__sentencepiece *model) {
+    return &model->info;
+}
+
+presto_status presto__sentencepiece_encode_raw(const presto__sentencepiece *model, presto_span text,
+                                               presto_buffer *ids, presto_error *err) {
     static const char what[] = "the text cannot be encoded";
     static_assert(sizeof(int) == sizeof(int32_t), "ids are int32");
     return guarded(what, err, [&] {
@@ -111,7 +100,7 @@ presto_status presto__sentencepiece_encode(const presto__sentencepiece *model, p
         const auto result = model->processor.Encode(view(text), &found);
         if (!result.ok())
             return fail(what, result.error_message(), err);
-        const size_t count = join_unknown(model->info, &found);
-        return presto_buffer_append(ids, presto_span_of(found.data(), count * sizeof(int)), err);
+        return presto_buffer_append(ids, presto_span_of(found.data(), found.size() * sizeof(int)),
+                                    err);
     });
 }

@@ -15,8 +15,15 @@ void presto__sentencepiece_free(presto__sentencepiece *model) {
     (void)model;
 }
 
-presto_status presto__sentencepiece_encode(const presto__sentencepiece *model, presto_span text,
-                                           presto_buffer *ids, presto_error *err) {
+const presto__sentencepiece_info *presto__sentencepiece_get_info(
+    const presto__sentencepiece *model) {
+    static const presto__sentencepiece_info none;
+    (void)model;
+    return &none;
+}
+
+presto_status presto__sentencepiece_encode_raw(const presto__sentencepiece *model, presto_span text,
+                                               presto_buffer *ids, presto_error *err) {
     (void)model, (void)text, (void)ids;
     return presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
                        "built without libsentencepiece");

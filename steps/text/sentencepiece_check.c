@@ -6,8 +6,15 @@
  *     ModelProto       1 pieces*  2 trainer_spec  3 normalizer_spec  4 self_test_data
  *                      5 denormalizer_spec
  *     SentencePiece    1 piece  3 type
- *     TrainerSpec      35 byte_fallback
- *     NormalizerSpec   2 precompiled_charsmap
+ *     TrainerSpec      3 model_type  24 treat_whitespace_as_suffix  35 byte_fallback
+ *     NormalizerSpec   2 precompiled_charsmap  3 add_dummy_prefix  4 remove_extra_whitespaces
+ *                      5 escape_whitespaces
+ *
+ * The words of a text stand alone if no rule looks beyond a space. The normalizer makes one U+2581
+ * of the spaces between two words, and puts one before the first word, as it does before a word by
+ * itself. No key of its map has a space. Byte pairs are merged into tokens alone, and no token has a
+ * U+2581 behind another character: so no pair of two words is merged, and those within a word are
+ * merged in the same order. Models of other types add up the scores of a whole text.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +30,7 @@ enum {
     DENORMALIZER_SPEC = 5
 };
 enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
+enum { TYPE_UNIGRAM = 1, TYPE_BPE = 2 };
 enum { PIECE_UNKNOWN = 2, PIECE_USER_DEFINED = 4, PIECE_LAST_TYPE = 6 };
 /* PrefixMatcher::PrefixMatch keeps as many matches on its stack. */
 enum { MAX_NESTED_SYMBOLS = 64 };
@@ -104,6 +112,10 @@ typedef struct check {
     presto__sentencepiece_info info;
     bool has_unknown;
     presto_buffer symbols; /* presto_span of each user-defined symbol */
+    uint64_t model_type;
+    bool has_suffixes;               /* white space is the end of a word */
+    bool no_prefix, keeps_spaces;    /* of the normalizer */
+    bool maps_spaces, joins_a_space; /* a key of the map, a token: beyond the end of a word */
 } check;
 
 static presto_status check_symbol(check *c, const message *m, presto_span text, presto_error *err) {
@@ -111,6 +123,19 @@ static presto_status check_symbol(check *c, const message *m, presto_span text, 
         return presto_fail(err, PRESTO_ERR_CORRUPT, offset_of(m, text.data),
                            "user-defined symbol %ju has a NUL", (uintmax_t)c->info.token_count);
     return presto_buffer_append(&c->symbols, presto_span_of(&text, sizeof text), err);
+}
+
+/* Is there a space in it, or a U+2581 behind another character? */
+static bool is_beyond_word(presto_span text) {
+    bool is_word = false;
+    for (size_t i = 0; i < text.bytes; i++) {
+        bool is_mark = text.bytes - i >= 3 && memcmp(text.data + i, "\xe2\x96\x81", 3) == 0;
+        if (text.data[i] == ' ' || (is_mark && is_word))
+            return true;
+        is_word = is_word || !is_mark;
+        i += is_mark ? 2 : 0;
+    }
+    return false;
 }
 
 static bool is_byte_name(presto_span text) {
@@ -146,6 +171,7 @@ static presto_status check_piece(check *c, const message *m, const field *piece,
     if (type == PIECE_USER_DEFINED)
         PRESTO_TRY(check_symbol(c, m, text, err));
     c->info.has_byte_names = c->info.has_byte_names || is_byte_name(text);
+    c->joins_a_space = c->joins_a_space || is_beyond_word(text);
     if (type == PIECE_UNKNOWN) {
         c->has_unknown = true;
         c->info.unknown_id = c->info.token_count;
@@ -191,20 +217,42 @@ static presto_status check_trainer(check *c, const message *m, const field *spec
     message fields = inside(m, spec);
     field f;
     presto_status status;
-    while ((status = next_field(&fields, &f, err)) == PRESTO_OK)
-        if (f.number == 35 && f.type == WIRE_VARINT)
+    while ((status = next_field(&fields, &f, err)) == PRESTO_OK) {
+        if (f.type != WIRE_VARINT)
+            continue;
+        if (f.number == 3)
+            c->model_type = f.value;
+        else if (f.number == 24)
+            c->has_suffixes = f.value != 0;
+        else if (f.number == 35)
             c->info.has_byte_pieces = f.value != 0;
+    }
     return status < 0 ? status : PRESTO_OK;
 }
 
-static presto_status check_normalizer(const message *m, const field *spec, presto_error *err) {
+static presto_status check_normalizer(check *c, const message *m, const field *spec,
+                                      presto_error *err) {
     message fields = inside(m, spec);
     field f;
     presto_status status;
-    while ((status = next_field(&fields, &f, err)) == PRESTO_OK)
+    while ((status = next_field(&fields, &f, err)) == PRESTO_OK) {
+        bool maps_spaces = false;
         if (is_message(&f, 2))
-            PRESTO_TRY(presto__charsmap_check(f.bytes, offset_of(m, f.bytes.data), err));
+            PRESTO_TRY(
+                presto__charsmap_check(f.bytes, offset_of(m, f.bytes.data), &maps_spaces, err));
+        c->maps_spaces = c->maps_spaces || maps_spaces;
+        if (f.number == 3 && f.type == WIRE_VARINT)
+            c->no_prefix = c->no_prefix || f.value == 0;
+        else if ((f.number == 4 || f.number == 5) && f.type == WIRE_VARINT)
+            c->keeps_spaces = c->keeps_spaces || f.value == 0;
+    }
     return status < 0 ? status : PRESTO_OK;
+}
+
+static bool do_words_stand_alone(const check *c) {
+    bool joins_unknown = !c->info.has_byte_pieces && c->info.has_byte_names;
+    return c->model_type == TYPE_BPE && !c->has_suffixes && !c->no_prefix && !c->keeps_spaces &&
+           !c->maps_spaces && !c->joins_a_space && !joins_unknown;
 }
 
 static presto_status check_fields(check *c, message *m, presto_error *err) {
@@ -216,7 +264,7 @@ static presto_status check_fields(check *c, message *m, presto_error *err) {
         else if (is_message(&f, TRAINER_SPEC))
             PRESTO_TRY(check_trainer(c, m, &f, err));
         else if (is_message(&f, NORMALIZER_SPEC) || is_message(&f, DENORMALIZER_SPEC))
-            PRESTO_TRY(check_normalizer(m, &f, err));
+            PRESTO_TRY(check_normalizer(c, m, &f, err));
     }
     PRESTO_TRY(status);
     if (c->info.token_count == 0)
@@ -230,10 +278,11 @@ static presto_status check_fields(check *c, message *m, presto_error *err) {
 
 presto_status presto__sentencepiece_check(presto_span model, presto__sentencepiece_info *info_out,
                                           presto_error *err) {
-    check c = {0};
+    check c = {.model_type = TYPE_UNIGRAM};
     message m = {model.data, model.data, model.data + model.bytes};
     presto_status status = check_fields(&c, &m, err);
     presto_buffer_done(&c.symbols);
+    c.info.words_stand_alone = do_words_stand_alone(&c);
     if (status >= 0)
         *info_out = c.info;
     return status;

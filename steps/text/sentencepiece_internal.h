@@ -22,9 +22,11 @@ extern "C" {
 
 typedef struct presto__sentencepiece_info {
     uint32_t token_count;
-    uint32_t unknown_id;  /* of the one token that stands for unknown characters */
-    bool has_byte_pieces; /* unknown characters become bytes, not the unknown token */
-    bool has_byte_names;  /* without byte pieces, yet a token is called as one of them */
+    uint32_t unknown_id;    /* of the one token that stands for unknown characters */
+    bool has_byte_pieces;   /* unknown characters become bytes, not the unknown token */
+    bool has_byte_names;    /* without byte pieces, yet a token is called as one of them */
+    bool words_stand_alone; /* the ids of a text are those of its words, one after the other, where
+                               words end at spaces, and the text has no U+2581 */
 } presto__sentencepiece_info;
 
 /**
@@ -40,9 +42,11 @@ presto_status presto__sentencepiece_check(presto_span model, presto__sentencepie
 
 /**
  * The check of the map of characters alone: a double array (Darts-clone) and texts that end with
- * NUL. `offset` is where it starts in the file.
+ * NUL. `offset` is where it starts in the file. *spaces_out: a space is mapped, alone or with
+ * others, or something is mapped to U+2581.
  */
-presto_status presto__charsmap_check(presto_span map, uint64_t offset, presto_error *err);
+presto_status presto__charsmap_check(presto_span map, uint64_t offset, bool *spaces_out,
+                                     presto_error *err);
 
 /**
  * Append to `out` the model without its self-tests, and with tokens for the 256 bytes behind its
@@ -63,11 +67,31 @@ presto_status presto__sentencepiece_new(presto_span model, presto__sentencepiece
                                         presto_error *err);
 void presto__sentencepiece_free(presto__sentencepiece *model);
 
+/** What the check has found. Borrowed from the model. */
+const presto__sentencepiece_info *presto__sentencepiece_get_info(
+    const presto__sentencepiece *model);
+
 /**
- * Append the int32 ids of `text` to `ids`. Each byte that is not UTF-8 counts as U+FFFD.
+ * Append the int32 ids of `text` as the library has them; see sentencepiece.cc for unknown
+ * characters. Each byte that is not UTF-8 counts as U+FFFD.
  * Returns: PRESTO_OK; PRESTO_ERR_CORRUPT with the library's reason; PRESTO_ERR_MEMORY.
  */
-presto_status presto__sentencepiece_encode(const presto__sentencepiece *model, presto_span text,
+presto_status presto__sentencepiece_encode_raw(const presto__sentencepiece *model, presto_span text,
+                                               presto_buffer *ids, presto_error *err);
+
+/** Memory of one thread, for one model. */
+typedef struct presto__sentencepiece_scratch presto__sentencepiece_scratch;
+/** NULL: no memory. */
+presto__sentencepiece_scratch *presto__sentencepiece_scratch_new(void);
+void presto__sentencepiece_scratch_free(presto__sentencepiece_scratch *scratch);
+
+/**
+ * Append the int32 ids of `text`, a run of unknown characters as the one unknown token of a model
+ * without byte pieces. `scratch` NULL: by the library alone; the ids are the same.
+ * Returns: as presto__sentencepiece_encode_raw().
+ */
+presto_status presto__sentencepiece_encode(const presto__sentencepiece *model,
+                                           presto__sentencepiece_scratch *scratch, presto_span text,
                                            presto_buffer *ids, presto_error *err);
 
 #ifdef __cplusplus

@@ -4,7 +4,7 @@
 import multiprocessing
 import pathlib
 
-from case import PythonCase, frozen, main, np, plain, presto, unittest
+from case import TIMEOUT_S, PythonCase, frozen, main, np, plain, presto
 
 
 def lengths(dataset, numbers, out):
@@ -145,16 +145,15 @@ class Samples(PythonCase):
         with self.assertRaises(presto.NotFoundError):
             presto.open(self.stored / "nothing")
 
-    @unittest.skipIf(multiprocessing.get_start_method() is None, "no processes")
     def test_a_dataset_goes_to_other_processes(self):
         for how in ("spawn", "fork", "forkserver"):
             context = multiprocessing.get_context(how)
             for dataset in (presto.open(self.stored), presto.open(self.stored).split("1/1")[0]):
-                queue = context.SimpleQueue()
+                queue = context.Queue()
                 child = context.Process(target=lengths, args=(dataset, [1, 0], queue))
                 child.start()
-                self.assertEqual(queue.get(), (len(dataset), dataset[[1, 0]]["label"].tolist(), len(dataset)))
-                child.join(120)
+                self.assertEqual(queue.get(timeout=TIMEOUT_S), (len(dataset), dataset[[1, 0]]["label"].tolist(), len(dataset)))
+                child.join(TIMEOUT_S)
                 self.assertEqual(child.exitcode, 0)
 
     def test_samples_are_the_callers_own(self):
