@@ -102,10 +102,26 @@ _WORDS = ("where is my training bottleneck hidden trade offs in deep learning pr
           "you were her all she there would their we him been has when who will more no if out so said what up its about").split()
 
 
+_SYLLABLES = [c + v for c in "bcdfghjklmnprstvwz" for v in "aeiou"]
+_SHARES = np.cumsum(1 / np.arange(1, 20_001))  # of 20,000 words: the n-th one is n times rarer than the first (Zipf)
+
+
+def _word(rank):
+    """The common words, and behind them rarer ones, which are longer."""
+    if rank < len(_WORDS):
+        return _WORDS[rank]
+    word = ""
+    while rank:
+        word += _SYLLABLES[rank % len(_SYLLABLES)]
+        rank //= len(_SYLLABLES)
+    return word
+
+
 def _text(number, size):
+    """Words as often as in a language."""
     chance = np.random.Generator(np.random.PCG64(number))
-    chosen = chance.integers(0, len(_WORDS), size // 5)
-    return {"id": number, "text": " ".join(_WORDS[i] for i in chosen).encode()[:size].rstrip()}
+    chosen = np.searchsorted(_SHARES, chance.random(size // 4) * _SHARES[-1])
+    return {"id": number, "text": " ".join(_word(int(i)) for i in chosen).encode()[:size].rstrip()}
 
 
 _files = {}
