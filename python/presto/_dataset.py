@@ -73,7 +73,7 @@ class Dataset:
         self,
         paths: Path | Iterable[Path],
         *,
-        pipeline: str | os.PathLike[str] | None = None,
+        pipeline: str | os.PathLike[str] | Mapping[str, Any] | None = None,
         start: str | None = None,
         to: str | None = None,
         set: Mapping[str, object] | Iterable[str] = (),
@@ -90,6 +90,10 @@ class Dataset:
         changes = [f"{k}={v}" for k, v in set.items()] if isinstance(set, Mapping) else list(set)
         if isinstance(features, str):
             raise TypeError("features is a list of names")
+        if isinstance(pipeline, Mapping):
+            from ._step import Pipeline
+
+            pipeline = Pipeline(pipeline)
         if verify not in _CHECKS:
             raise ValueError(f"verify is full, header or none, not {verify!r}")
         if split is not None and not isinstance(split, str):
@@ -356,7 +360,7 @@ def dataset_of(
 def open(
     paths: Path | Iterable[Path],
     *,
-    pipeline: str | os.PathLike[str] | None = None,
+    pipeline: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     start: str | None = None,
     to: str | None = None,
     set: Mapping[str, object] | Iterable[str] = (),
@@ -373,8 +377,8 @@ def open(
 
     Args:
         paths:    a path, or several. A dataset of presto-write is one folder.
-        pipeline: name of a built-in pipeline, path of a YAML file, or a presto.Pipeline. A dataset of presto-write knows its
-                  own.
+        pipeline: name of a built-in pipeline, path of a YAML file, a presto.Pipeline, or a dict that a file would hold. A
+                  dataset of presto-write knows its own.
         start:    the representation that the files hold; the steps after it run (TFRecords of other programs).
         to:       the representation to stop at. Default: the end of the pipeline.
         set:      changes to the pipeline: {"random-crop.height": 160}, or a list of "STEP.OPTION=VALUE".
