@@ -409,7 +409,8 @@ static inline void presto_strategy_file_done(presto_strategy_file *strategy) {
 /**
  * Does the strategy belong to what the stream reads? A strategy is about one form of one pipeline's
  * samples: split, codec, and the pipeline's name, where its text can be read. Of a raw source, and of
- * files of other programs, nothing is known, so nothing is checked. Threads: any.
+ * files of other programs, nothing is known, so nothing is checked.
+ * Threads: any.
  * Returns: PRESTO_OK; PRESTO_ERR_ARGUMENT: the message says what the dataset holds instead.
  */
 PRESTO_API presto_status presto_strategy_check(const presto_strategy_file *strategy,

@@ -33,19 +33,20 @@ static const native_field fields[] = {
 };
 static const native_table table = {fields, NULL};
 
-static presto_status open_stream(native_stream *self, const native_paths *paths, arguments *given,
-                                 presto_error *err) {
+static presto_status open_stream(native_stream *self, const native_paths *paths,
+                                 const arguments *given, presto_error *err) {
     presto_loader_options loader;
+    presto_stream_options options = given->stream;
     presto_loader_options_defaults(&loader);
     if (given->tolerates)
         loader.errors.policy = PRESTO_ON_ERROR_SKIP;
     if (given->caches)
         loader.cache.bytes = 1;
-    given->stream.loader = &loader;
-    given->stream.pipeline_options = &given->pipeline;
+    options.loader = &loader;
+    options.pipeline_options = &given->pipeline;
     presto_status status;
     Py_BEGIN_ALLOW_THREADS status =
-        presto_stream_open(paths->list, paths->count, &given->stream, &self->opened, err);
+        presto_stream_open(paths->list, paths->count, &options, &self->opened, err);
     Py_END_ALLOW_THREADS return status;
 }
 

@@ -33,8 +33,7 @@ steps:
 SENTENCEPIECE = {
     "unigram, nmt_nfkc": {"model_type": "unigram", "vocab_size": 2000},
     "unigram, nmt_nfkc_cf": {"model_type": "unigram", "vocab_size": 1500, "normalization_rule_name": "nmt_nfkc_cf", "character_coverage": 0.99},
-    "bpe, nmt_nfkc": {"model_type": "bpe", "vocab_size": 2000, "user_defined_symbols": ["<mask>"]},
-    "bpe, nmt_nfkc_cf, bytes": {"model_type": "bpe", "vocab_size": 2500, "normalization_rule_name": "nmt_nfkc_cf", "byte_fallback": True},
+    "bpe, nmt_nfkc_cf": {"model_type": "bpe", "vocab_size": 1500, "normalization_rule_name": "nmt_nfkc_cf", "user_defined_symbols": ["<mask>"]},
     "bpe, nfkc, bytes": {"model_type": "bpe", "vocab_size": 3000, "normalization_rule_name": "nfkc", "byte_fallback": True, "split_digits": True,
                          "user_defined_symbols": ["<mask>", "\n", "  ", "    "], "remove_extra_whitespaces": False},
     "bpe, identity": {"model_type": "bpe", "vocab_size": 2500, "normalization_rule_name": "identity", "add_dummy_prefix": False},

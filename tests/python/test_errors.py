@@ -125,7 +125,7 @@ class Errors(PythonCase):
             presto.Loader(self.stored, features="image")
         with self.assertRaises(ValueError):
             presto.open(self.stored, verify="some")
-        with self.assertRaises((OverflowError, TypeError)):
+        with self.assertRaisesRegex(ValueError, "seed is -1"):
             list(presto.Loader(self.stored, seed=-1))
 
     def test_what_does_no_harm_is_a_warning(self):

