@@ -80,7 +80,8 @@ static PyObject *builtin_pipelines(PyObject *module, PyObject *unused) {
 
 static PyMethodDef functions[] = {
     {"builtin_pipelines", builtin_pipelines, METH_NOARGS, "Names of the built-in pipelines."},
-    {"arrow_stream", native_arrow_stream, METH_VARARGS, "Batches of a function as an Arrow C stream."},
+    {"arrow_stream", native_arrow_stream, METH_VARARGS,
+     "Batches of a function as an Arrow C stream."},
     {"convert", native_convert, METH_VARARGS, "Write a dataset by a pipeline."},
     {"sweep", native_sweep, METH_VARARGS, "Measure strategies."},
     {"load_strategy", native_load_strategy, METH_O, "What strategy.yaml says."},
