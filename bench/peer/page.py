@@ -27,7 +27,8 @@ def figure(values):
 
 
 def number(value):
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+    """With three digits."""
+    return f"{float(f'{value:.3g}'):,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 class Figures:
@@ -197,6 +198,8 @@ def into_readme(text, figures):
     if not rest or end not in rest:
         raise ValueError("README.md has no markers")
     tail = rest[rest.index(end):]
-    said = ("Samples a second into Python, beside the best of tf.data, torch's DataLoader, Grain, WebDataset, MDS, LitData and DALI, in one run\n"
-            "on one machine (docs/performance.md has all figures, and says where Presto is not ahead):\n")
+    said = ("Beside other loaders, into Python, in one run on one machine ([docs/performance.md](docs/performance.md) has all figures, and says\n"
+            "where Presto is not ahead):\n\n"
+            "![Samples a second of tf.data, torch's DataLoader, Grain, WebDataset, MDS, LitData and DALI as a share of Presto's, for each\n"
+            "workload](docs/performance.png)\n")
     return f"{head}{begin}{said}\n{short(figures)}\n{tail}"

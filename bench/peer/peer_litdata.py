@@ -64,7 +64,8 @@ class Decoded(litdata.StreamingDataset):
 
 
 def listed(rows):
-    return rows
+    """A worker can send bytes to the loader, but not the views that the dataset gives."""
+    return [bytes(row) if isinstance(row, memoryview) else row for row in rows]
 
 
 class Reader:
