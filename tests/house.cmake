@@ -3,12 +3,12 @@
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 find_program(PRESTO_CXX NAMES g++ clang++ REQUIRED)
 set(house ${CMAKE_CURRENT_SOURCE_DIR}/house)
-add_test(NAME house.paper COMMAND ${house}/paper.sh ${PROJECT_SOURCE_DIR})
-add_test(NAME house.layers COMMAND Python3::Interpreter ${house}/layers.py ${PROJECT_SOURCE_DIR})
-add_test(NAME house.limits COMMAND Python3::Interpreter ${house}/limits.py ${PROJECT_SOURCE_DIR})
-add_test(NAME house.headers
-         COMMAND Python3::Interpreter ${house}/headers.py ${PROJECT_SOURCE_DIR} ${CMAKE_C_COMPILER} ${PRESTO_CXX})
-if(NOT PRESTO_SANITIZE)
+if(NOT PRESTO_SANITIZE)  # they look at texts
+  add_test(NAME house.paper COMMAND ${house}/paper.sh ${PROJECT_SOURCE_DIR})
+  add_test(NAME house.layers COMMAND Python3::Interpreter ${house}/layers.py ${PROJECT_SOURCE_DIR})
+  add_test(NAME house.limits COMMAND Python3::Interpreter ${house}/limits.py ${PROJECT_SOURCE_DIR})
+  add_test(NAME house.headers
+           COMMAND Python3::Interpreter ${house}/headers.py ${PROJECT_SOURCE_DIR} ${CMAKE_C_COMPILER} ${PRESTO_CXX})
   add_test(NAME house.rooms COMMAND Python3::Interpreter ${house}/rooms.py ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
   add_test(NAME house.names
            COMMAND Python3::Interpreter ${house}/names.py ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})

@@ -39,7 +39,7 @@ class Faults(FaultCase):
             return range(1, count + 1)
         return sorted(set(range(1, some // 4)) | set(self.random.sample(range(1, count + 1), some - some // 4)))
 
-    def faults(self, counts, kinds, some=30):
+    def faults(self, counts, kinds, some=16):
         for call in kinds:
             for number in self.numbers(counts[call], some):
                 for more in ("", "+") if call in ("write", "malloc", "open") else ("",):
@@ -85,7 +85,7 @@ class Faults(FaultCase):
         self.assertEqual(count, 1)
         path.write_bytes(text)
 
-    def check_conversions(self, kinds, settings, some=30):
+    def check_conversions(self, kinds, settings, some=16):
         out = self.new()
         counts = self.count("presto-write", *self.conversion(out, **settings))
         whole = snapshot(out)
@@ -98,16 +98,16 @@ class Faults(FaultCase):
 
     def test_a_conversion_to_shards_of_a_size_survives_any_failing_call(self):
         self.check_conversions([c for c in ERRNOS if c not in ("malloc", "thread")], {"shards": self.BY_SIZE})
-        self.check_conversions(["malloc"], {"shards": self.BY_SIZE}, some=40)
+        self.check_conversions(["malloc"], {"shards": self.BY_SIZE}, some=20)
 
     def test_a_conversion_of_several_shards_at_once_survives_any_failing_call(self):
         for settings in self.AT_ONCE:
             with self.subTest(**settings):
-                self.check_conversions(ERRNOS, settings, some=20)
+                self.check_conversions(ERRNOS, settings, some=12)
 
     def test_a_conversion_survives_any_lack_of_memory_and_threads(self):
-        self.check_conversions(["malloc", "thread"], {"threads": 2}, some=40)
-        self.check_conversions(["malloc"], {"threads": 1, "codec": "gzip"}, some=30)
+        self.check_conversions(["malloc", "thread"], {"threads": 2}, some=20)
+        self.check_conversions(["malloc"], {"threads": 1, "codec": "gzip"}, some=16)
 
     def test_calls_that_do_less_or_are_interrupted_change_nothing(self):
         out = self.new()
@@ -223,7 +223,7 @@ class Faults(FaultCase):
             self.assert_clean_failure(done.returncode, done.stderr, self.codes(fault), fault)
             self.assertTrue(whole.startswith(done.stdout), fault)
 
-    def check_loads(self, kinds, *arguments, some=30):
+    def check_loads(self, kinds, *arguments, some=16):
         whole = self.load(*arguments)
         counts = self.count("presto-load", *arguments)
         for fault in self.faults(counts, kinds, some):
@@ -281,10 +281,10 @@ class Faults(FaultCase):
                         self.assertEqual(self.load(*arguments), whole)
 
     def test_loading_survives_any_lack_of_memory_and_threads(self):
-        self.check_loads(["malloc", "thread"], "-q", "-j", "3", "-e", "2", self.dataset, some=40)
+        self.check_loads(["malloc", "thread"], "-q", "-j", "3", "-e", "2", self.dataset, some=20)
         self.check_loads(["malloc", "thread"], "-q", "-j", "2", "--format", "npy", "-b", "4", "--shuffle", "buffer:3",
-                         self.dataset, some=40)
-        self.check_loads(["malloc"], "-q", "-j", "0", "-p", self.pipeline, self.make_photos(), some=40)
+                         self.dataset, some=20)
+        self.check_loads(["malloc"], "-q", "-j", "0", "-p", self.pipeline, self.make_photos(), some=20)
 
     def test_loading_takes_calls_that_do_less_or_are_interrupted(self):
         arguments = ["-q", "-j", "1", "-e", "2", self.dataset]
@@ -297,7 +297,7 @@ class Faults(FaultCase):
                     done = self.run_with(fault, "presto-load", *arguments)
                     self.assertEqual((done.returncode, done.stderr, done.stdout == whole), (0, "", True), fault)
 
-    def check_cached_loads(self, kinds, warm, threads, some=30):
+    def check_cached_loads(self, kinds, warm, threads, some=16):
         """A cache that cannot be made is an error; whatever else fails in it changes nothing."""
         arguments = ["-q", "-j", threads, "-e", "2", "--format", "npy", "-p", self.pipeline, self.make_photos()]
         whole = self.load(*arguments)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """clang-tidy over every source file of a build that is ours: generated ones are in the build.
 
-The verdict depends on the preprocessed text, the flags, .clang-tidy and the version only. So a text that several targets
+The verdict depends on the preprocessed text, the flags, the files .clang-tidy and the version only. So a text that several targets
 share is analyzed once, and one that has passed before is not analyzed again: the folder build/clang-tidy remembers it
 (PRESTO_TIDY_CACHE names another folder). Usage: tidy.py BUILD_DIR JOBS
 """
@@ -62,7 +62,7 @@ def main():
     passed = pathlib.Path(os.environ.get("PRESTO_TIDY_CACHE") or ROOT / "build" / "clang-tidy")
     passed.mkdir(parents=True, exist_ok=True)
     version = subprocess.run([TIDY, "--version"], capture_output=True, check=True).stdout
-    salt = version + (ROOT / ".clang-tidy").read_bytes()
+    salt = version + b"".join((ROOT / folder / ".clang-tidy").read_bytes() for folder in (".", "tests"))
     entries = [e for e in json.loads((build / "compile_commands.json").read_text())
                if build not in pathlib.Path(os.path.join(e["directory"], e["file"])).parents]
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
