@@ -38,3 +38,5 @@ foreach(target loader_test_faults loader_test_writer)
 endforeach()
 # A writer that hangs on its file.
 target_link_options(loader_test_writers PRIVATE -Wl,--wrap=presto_shard_writer_open)
+# Workers that stop at the worst time.
+target_link_options(loader_test_walk PRIVATE -Wl,--wrap=presto__worker_walk -Wl,--wrap=presto__cache_put)

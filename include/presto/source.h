@@ -63,7 +63,7 @@ PRESTO_API presto_status presto_source_open_records(presto_dataset *dataset,
 PRESTO_API void presto_source_free(presto_source *source);
 
 /** Number of samples; PRESTO_COUNT_UNKNOWN as long as they are not counted (a dataset opened with
- * count_later). A loader in order, with one rank and no cache, begins at once and counts on the
+ * count_later). A loader in order, with one rank and no cache on disk, begins at once and counts on the
  * way; any other counts them when it is opened. Any thread. */
 PRESTO_API uint64_t presto_source_count(const presto_source *source);
 /** Bytes on disk over all samples. */

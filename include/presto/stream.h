@@ -46,7 +46,7 @@ typedef struct presto_stream_options {
     presto_checks verify;
     bool map;         /* read shards through mmap; see presto_shard_options */
     bool count_later; /* files of others without an index are not counted when they are opened, if
-                         the loader above is in order, with one rank and no cache: its first
+                         the loader above is in order, with one rank and no cache on disk: its first
                          samples come at once, but their number is PRESTO_COUNT_UNKNOWN until the
                          first pass has ended. Default false */
     bool raw_records; /* TFRecords, of any content, are delivered as they are stored: see

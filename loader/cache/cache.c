@@ -25,15 +25,23 @@ struct presto__cached {
 struct presto__cache {
     atomic_size_t refs;
     size_t limit_bytes;
-    uint64_t count;
+    uint64_t count; /* of entries */
+    size_t
+        entry_bytes; /* that are counted with each sample: of a table that was not counted before */
     atomic_size_t used_bytes;
     atomic_bool is_full;
     _Atomic(presto__cached *) *entries; /* by sample number */
 };
 
+/* No sample takes less, so a full cache has no more of them than fit at this size. */
+#define LEAST_BYTES (2 * DATA_ALIGN)
+
 presto_status presto__cache_new(uint64_t count, size_t limit_bytes, presto__cache **cache_out,
                                 presto_error *err) {
     size_t table = SIZE_MAX;
+    bool is_counted = count != PRESTO_COUNT_UNKNOWN;
+    if (!is_counted) /* pages of the table that are not used take no memory */
+        count = limit_bytes / LEAST_BYTES + 1;
     if (!presto__size_multiply(count, sizeof(_Atomic(presto__cached *)), &table) ||
         table > limit_bytes)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
@@ -51,7 +59,8 @@ presto_status presto__cache_new(uint64_t count, size_t limit_bytes, presto__cach
     atomic_init(&cache->refs, 1);
     cache->limit_bytes = limit_bytes;
     cache->count = count;
-    atomic_init(&cache->used_bytes, table);
+    cache->entry_bytes = is_counted ? 0 : sizeof *cache->entries;
+    atomic_init(&cache->used_bytes, is_counted ? table : 0);
     *cache_out = cache;
     return PRESTO_OK;
 }
@@ -71,7 +80,9 @@ void presto__cache_release(presto__cache *cache) {
 }
 
 const presto__cached *presto__cache_get(const presto__cache *cache, uint64_t number) {
-    return atomic_load_explicit(&cache->entries[number], memory_order_acquire);
+    return number < cache->count
+               ? atomic_load_explicit(&cache->entries[number], memory_order_acquire)
+               : NULL;
 }
 
 size_t presto__cache_bytes(const presto__cache *cache) {
@@ -131,11 +142,12 @@ static void copy_feature(presto_feature *to, const presto_feature *from, uint8_t
 }
 
 void presto__cache_put(presto__cache *cache, const presto_sample *sample) {
-    if (atomic_load_explicit(&cache->is_full, memory_order_relaxed))
+    if (sample->number >= cache->count ||
+        atomic_load_explicit(&cache->is_full, memory_order_relaxed))
         return;
     size_t head =
         aligned(sizeof(presto__cached)) + aligned(sample->feature_count * sizeof *sample->features);
-    size_t bytes = head + DATA_ALIGN;
+    size_t bytes = head + DATA_ALIGN + cache->entry_bytes;
     for (size_t i = 0; i < sample->feature_count; i++)
         bytes += feature_bytes(&sample->features[i]);
     size_t before = atomic_fetch_add(&cache->used_bytes, bytes);

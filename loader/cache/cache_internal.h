@@ -19,7 +19,8 @@
 typedef struct presto__cache presto__cache;
 typedef struct presto__cached presto__cached; /* one sample */
 
-/** PRESTO_ERR_ARGUMENT if the limit does not even hold the table of `count` samples. */
+/** PRESTO_ERR_ARGUMENT if the limit does not even hold the table of `count` samples.
+ * PRESTO_COUNT_UNKNOWN is fine. */
 presto_status presto__cache_new(uint64_t count, size_t limit_bytes, presto__cache **cache_out,
                                 presto_error *err);
 /** One more reference; returns the cache. Any thread. */

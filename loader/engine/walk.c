@@ -12,12 +12,13 @@
 /* A part with more bytes is read in several steps, one after the other. */
 #define STEP_BYTES ((size_t)4 << 20)
 
-/* The stream begins in order, with one rank and without a cache, which has a slot for each
- * sample. */
+/* The stream begins in order, with one rank and without a cache on disk, whose key depends on the
+ * number of samples. */
 static bool may_walk(const presto_loader *loader) {
     const presto_loader_options *options = &loader->options;
     return loader->source->ops->walk != NULL && options->order.shuffle == PRESTO_SHUFFLE_NONE &&
-           options->range.world == 1 && options->cache.bytes == 0 && loader->ranges.list == NULL;
+           options->range.world == 1 && (options->cache.bytes == 0 || options->cache.dir == NULL) &&
+           loader->ranges.list == NULL;
 }
 
 presto_status presto__loader_begin_walk(presto_loader *loader, presto_error *err) {
@@ -117,10 +118,10 @@ presto_status presto__worker_walk(presto__worker *worker, size_t first, size_t *
     if (worker->part_end > packet->end)
         worker->part_end = packet->end;
     pthread_mutex_unlock(&loader->pool->lock);
-    worker->has_walked = true;
     size_t left = worker->part_end > first ? worker->part_end - first : 0;
     *count_io = found < left ? found : left;
-    if (*count_io == 0) /* nothing of what was found is wanted */
+    worker->has_walked = *count_io > 0;
+    if (!worker->has_walked) /* nothing of what was found is wanted */
         return loader->source->ops->fetch(worker->reader, NULL, 0, blocks, err);
     return PRESTO_OK;
 }

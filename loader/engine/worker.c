@@ -305,22 +305,29 @@ static bool is_wanted(const presto__worker *worker) {
     return self <= atomic_load(&packet->failing_part) && !stops;
 }
 
-/* Was sample i of those looked up last found? */
+/* Was sample i found in a cache, of those fetched last? */
 static bool is_hit(const presto__worker *worker, size_t i) {
-    if (worker->disk != NULL)
-        return presto__disk_has(worker->disk, i);
-    return worker->loader->cache != NULL && worker->hits[i] != NULL;
+    if (!worker->looks_up)
+        return false;
+    return worker->disk != NULL ? presto__disk_has(worker->disk, i) : worker->hits[i] != NULL;
 }
 
-/* Fetch the samples that the cache does not hold. */
+/*
+ * Fetch the samples that the cache does not hold. Those that were walked over are at hand, and the
+ * next epoch may be faster: what it has stored of them is not looked up, as the fetch is for all.
+ */
 static presto_status fetch(presto__worker *worker, const uint64_t *numbers, size_t count,
                            presto_error *err) {
     presto_loader *loader = worker->loader;
     const presto__cache *cache = loader->cache;
     presto__blocks *blocks = loader->use_views ? &worker->packet->blocks : &worker->blocks;
-    if (worker->disk != NULL)
-        presto__disk_find(worker->disk, numbers, count);
-    if (cache != NULL || worker->disk != NULL) {
+    worker->looks_up = (cache != NULL || worker->disk != NULL) && !worker->has_walked;
+    if (!worker->has_walked)
+        worker->blocks.count = 0;
+    worker->has_walked = false;
+    if (worker->looks_up) {
+        if (worker->disk != NULL)
+            presto__disk_find(worker->disk, numbers, count);
         size_t missing = 0;
         for (size_t i = 0; i < count; i++) {
             if (cache != NULL)
@@ -331,9 +338,6 @@ static presto_status fetch(presto__worker *worker, const uint64_t *numbers, size
         numbers = worker->missing;
         count = missing;
     }
-    if (!worker->has_walked)
-        worker->blocks.count = 0;
-    worker->has_walked = false;
     return count == 0 ? PRESTO_OK
                       : loader->source->ops->fetch(worker->reader, numbers, count, blocks, err);
 }

@@ -51,6 +51,7 @@ struct presto__worker {
     size_t part_end; /* position in the packet */
     bool has_turn;   /* to walk; see walk.c */
     bool has_walked; /* what the next fetch is for has been read */
+    bool looks_up;   /* the samples of the last fetch were looked up in a cache */
     size_t position; /* in the packet */
     size_t index;    /* in the numbers fetched last; SIZE_MAX: from the cache */
     presto_sample *sample;
