@@ -41,9 +41,6 @@ static presto_status open_inputs(const presto_mix_options *options, streams *inp
     if (count == 0 || count > PRESTO_MIX_MOST_INPUTS)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "a mix has 1 to %d inputs, not %zu", PRESTO_MIX_MOST_INPUTS, count);
-    if (options->stream != NULL && options->stream->partition.ratio != NULL)
-        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                           "the inputs of a mix are not split: store the parts, and mix those");
     inputs->items = calloc(count, sizeof *inputs->items);
     if (inputs->items == NULL)
         return presto_fail_memory(err, count * sizeof *inputs->items);
@@ -142,15 +139,26 @@ static presto_status note_part(presto_source *mix, size_t k, uint64_t epoch, pre
     return presto__source_note(mix, text, err);
 }
 
+/* What input k has to say; of several, each note of a part of its samples needs its name. */
+static presto_status note_input(presto_source *mix, const presto_source *input, size_t k,
+                                presto_error *err) {
+    size_t count;
+    const char *const *notes = presto_source_notes(input, &count);
+    for (size_t i = 0; i < count; i++) {
+        char text[512];
+        snprintf(text, sizeof text, "%.256s: %s", mix->parts[k].name, notes[i]);
+        PRESTO_TRY(
+            presto__source_note(mix, mix->subset != NULL && i + 1 == count ? text : notes[i], err));
+    }
+    return PRESTO_OK;
+}
+
 static presto_status note_all(presto_source *mix, const streams *inputs, presto_error *err) {
     uint64_t epoch = 0;
     for (size_t k = 0; k < mix->part_count; k++)
         epoch += mix->parts[k].epoch_samples;
     for (size_t k = 0; k < mix->part_count; k++) {
-        size_t count;
-        const char *const *notes = presto_source_notes(inputs->items[k].source, &count);
-        for (size_t i = 0; i < count; i++)
-            PRESTO_TRY(presto__source_note(mix, notes[i], err));
+        PRESTO_TRY(note_input(mix, inputs->items[k].source, k, err));
         PRESTO_TRY(note_part(mix, k, epoch, err));
     }
     return PRESTO_OK;

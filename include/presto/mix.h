@@ -48,8 +48,8 @@ typedef struct presto_mix_options {
     const presto_mix_input *inputs; /* borrowed during the call. Required */
     size_t input_count;             /* 1 to PRESTO_MIX_MOST_INPUTS */
     presto_mix_epoch epoch;         /* default PRESTO_MIX_LONGEST */
-    /* How each input is opened. If its loader options choose features, only these need to agree.
-     * Borrowed during the call. NULL: the defaults */
+    /* How each input is opened; a partition is one of each input. If its loader options choose
+     * features, only these need to agree. Borrowed during the call. NULL: the defaults */
     const presto_stream_options *stream;
 } presto_mix_options;
 

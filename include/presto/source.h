@@ -32,7 +32,8 @@ PRESTO_API presto_status presto_source_open_raw(const presto_pipeline *pipeline,
 
 /**
  * One of the inputs of a mix (presto/mix.h). Borrowed from the source. Its samples are the numbers
- * [first_sample, first_sample + samples) of the mix.
+ * of the mix from first_sample to before that of the next input: `samples` of them, and with
+ * presto_stream_options.partition those among them that are in the part.
  */
 typedef struct presto_source_part {
     const char *name; /* its path */
@@ -91,7 +92,7 @@ typedef struct presto_partition {
  * and the number there; in a dataset that presto-write made, the number. So the ratio is met as
  * draws meet it, not exactly. Samples that are not counted yet are counted now. From then on,
  * presto_source_count counts these, and numbers of samples are among these.
- * Returns: PRESTO_OK; PRESTO_ERR_ARGUMENT (no such part; a mix); PRESTO_ERR_NOT_FOUND (there is no
+ * Returns: PRESTO_OK; PRESTO_ERR_ARGUMENT (no such part; a mix, whose inputs are split instead); PRESTO_ERR_NOT_FOUND (there is no
  *          sample in the part).
  */
 PRESTO_API presto_status presto_source_choose(presto_source *source,

@@ -99,7 +99,10 @@ void presto__mix_numbers(const presto__order_options *options, const presto__str
     cursor at;
     presto__epoch_order orders[PRESTO__MOST_PARTS]; /* of each part in the epoch met last */
     bool is_made[PRESTO__MOST_PARTS] = {false};
+    uint64_t starts[PRESTO__MOST_PARTS], start = 0; /* of each part, among the samples that come */
     cursor_init(&at);
+    for (size_t k = 0; k < options->part_count; start += options->parts[k++].samples)
+        starts[k] = start;
     for (size_t i = 0; i < stretch->count; i++) {
         uint64_t position = (stretch->first + i) * options->world + options->rank;
         uint64_t sample = 0;
@@ -112,11 +115,12 @@ void presto__mix_numbers(const presto__order_options *options, const presto__str
         if (!is_made[k] || orders[k].epoch != epoch)
             presto__epoch_order_init(&orders[k], options, part->samples, epoch);
         is_made[k] = true;
-        numbers_out[i] =
-            part->first_sample + presto__epoch_order_at(&orders[k], sample % part->samples);
+        numbers_out[i] = starts[k] + presto__epoch_order_at(&orders[k], sample % part->samples);
         if (epochs_out != NULL)
             epochs_out[i] = epoch;
     }
+    if (options->subset != NULL)
+        presto__subset_numbers(options->subset, numbers_out, stretch->count);
 }
 
 void presto__mix_passed(const presto__order_options *options, uint64_t epoch, uint64_t position,

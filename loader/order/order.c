@@ -130,6 +130,7 @@ void presto__order_numbers(presto__order *order, uint64_t epoch, uint64_t first,
         memcpy(numbers_out, order->list + first, count * sizeof *numbers_out);
     else
         order_all(order, epoch, first, count, numbers_out);
-    if (order->options.subset != NULL)
+    bool has_mixed = order->list == NULL && order->options.part_count > 0;
+    if (order->options.subset != NULL && !has_mixed)
         presto__subset_numbers(order->options.subset, numbers_out, count);
 }

@@ -30,7 +30,8 @@ uint64_t presto__permutation_inverse(const presto__permutation *permutation, uin
 
 typedef struct presto__order_options {
     uint64_t count;               /* samples of the source, or of `subset` */
-    const presto__subset *subset; /* the only ones that come; NULL: all. Borrowed; not for a mix */
+    const presto__subset *subset; /* the only ones that come; NULL: all. Borrowed. Of a mix: those
+                                     of all parts, one part behind the other */
     uint64_t seed;
     presto_shuffle_kind shuffle;
     uint64_t window;

@@ -125,8 +125,10 @@ presto_status presto_source_choose(presto_source *source, const presto_partition
     PRESTO_TRY(parse_ratio(partition->ratio, &shares, err));
     PRESTO_TRY(find_part(partition->part, shares.count, &part, err));
     if (source->part_count > 0 || source->subset != NULL)
-        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                           "a mix, or a part of a source, has no parts of its own");
+        return presto_fail(
+            err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+            "a mix, or a part of a source, has no parts of its own: each input of a mix "
+            "is split before");
     PRESTO_TRY(presto__source_settle(source, err));
     PRESTO_TRY(presto__subset_new(presto_source_count(source), &source->subset, err));
     PRESTO_TRY(fill(source, partition, &shares, part, err));

@@ -60,12 +60,14 @@ uint64_t presto__source_positions(const presto_source *source) {
 }
 
 void presto_source_truncate(presto_source *source, uint64_t count) {
+    if (source->part_count > 0)
+        return;
     if (source->subset != NULL) {
         presto__subset_truncate(source->subset, count);
         return;
     }
     (void)presto__source_settle(source, NULL); /* what is wrong is told when it is read */
-    if (count < presto_source_count(source) && source->part_count == 0)
+    if (count < presto_source_count(source))
         source->count = count;
 }
 

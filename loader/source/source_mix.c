@@ -173,13 +173,14 @@ static void mix_will_read(presto__reader *base, const uint64_t *numbers, size_t 
         if (ops_of(mix, k)->will_read == NULL)
             continue;
         uint64_t first = mix->base.parts[k].first_sample;
+        uint64_t samples = presto__source_all(mix->sources[k]);
         size_t used = 0;
         for (size_t i = 0; i <= count; i++) {
             if (used == AT_ONCE || (i == count && used > 0)) {
                 ops_of(mix, k)->will_read(reader->readers[k], told, used);
                 used = 0;
             }
-            if (i < count && numbers[i] >= first && numbers[i] - first < mix->base.parts[k].samples)
+            if (i < count && numbers[i] >= first && numbers[i] - first < samples)
                 told[used++] = numbers[i] - first;
         }
     }
@@ -328,7 +329,8 @@ static presto_status mix_identify(const presto_source *base, bool as_named, pres
                                   presto_error *err) {
     const mix_source *mix = (const mix_source *)base;
     for (size_t k = 0; k < base->part_count; k++) {
-        presto__digest_add(digest, &base->parts[k].samples, sizeof base->parts[k].samples);
+        uint64_t samples = presto__source_all(mix->sources[k]);
+        presto__digest_add(digest, &samples, sizeof samples);
         PRESTO_TRY(ops_of(mix, k)->identify(mix->sources[k], as_named, digest, err));
     }
     return PRESTO_OK;
@@ -427,10 +429,35 @@ static presto_status add_input(mix_source *mix, const presto__mix_input *input, 
     base->parts[base->part_count++] = (presto_source_part){
         .name = name, .weight = input->weight, .first_sample = base->count, .samples = samples};
     base->full_bytes += presto_source_bytes(input->source);
-    if (!presto__u64_add(base->count, samples, &base->count) || base->count > MOST_EPOCH)
+    base->full_count += samples;
+    if (!presto__u64_add(base->count, presto__source_all(input->source), &base->count) ||
+        base->count > MOST_EPOCH)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "the inputs have more than 2^56 samples together");
-    base->full_count = base->count;
+    return PRESTO_OK;
+}
+
+/* The samples of input k that come, as numbers of the mix. */
+static presto_status add_chosen(mix_source *mix, size_t k, presto_error *err) {
+    const presto_source_part *part = &mix->base.parts[k];
+    const presto__subset *chosen = mix->sources[k]->subset;
+    for (uint64_t i = 0; i < part->samples; i++) {
+        uint64_t number = i;
+        if (chosen != NULL)
+            presto__subset_numbers(chosen, &number, 1);
+        PRESTO_TRY(presto__subset_add(mix->base.subset, part->first_sample + number, err));
+    }
+    return PRESTO_OK;
+}
+
+/* Inputs that are parts of what their files hold: the mix has their samples only. */
+static presto_status choose_samples(mix_source *mix, presto_error *err) {
+    presto_source *base = &mix->base;
+    if (base->full_count == base->count)
+        return PRESTO_OK;
+    PRESTO_TRY(presto__subset_new(base->count, &base->subset, err));
+    for (size_t k = 0; k < base->part_count; k++)
+        PRESTO_TRY(add_chosen(mix, k, err));
     return PRESTO_OK;
 }
 
@@ -442,6 +469,7 @@ static presto_status fill(mix_source *mix, const presto__mix_request *request, p
     for (size_t k = 0; k < request->count; k++)
         PRESTO_TRY(add_input(mix, &request->inputs[k], err));
     choose_ops(mix);
+    PRESTO_TRY(choose_samples(mix, err));
     PRESTO_TRY(choose_shares(&mix->base, request->epoch, err));
     return presto__mix_schema(&mix->base, request, err);
 }

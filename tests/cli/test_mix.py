@@ -64,14 +64,45 @@ class Mix(cli.Case):
                 mine = [key for key in keys if name in b"/" + key]
                 self.assertEqual(mine, alone[: len(mine)])
 
+    SPLIT = ["--split", "80/20", "--split-seed", 4, "--part"]
+
+    def test_each_dataset_is_split_as_it_would_be_alone(self):
+        a, b = (set(self.keys(path)) for path in (self.a, self.b))
+        seen = {}
+        for part in ("train", "eval"):
+            split = [*self.SPLIT, part, "--seed", 5, "--shuffle", "full"]
+            keys = self.mixed("-e", 6, *split)
+            seen[part] = set(keys)
+            for of, path in ((a, self.a), (b, self.b)):
+                mine = [key for key in keys if key in of]
+                self.assertEqual(mine, self.keys("-e", 40, *split, path)[: len(mine)])
+            self.assertEqual(self.mixed("-e", 6, *split, "-j", 4, "--cache", "memory:1MiB"), keys)
+            self.assertEqual(self.mixed("-e", 6, *split, "--cache", f"disk:{self.folder}/disk:9MiB"), keys)
+        self.assertEqual(seen["train"] | seen["eval"], a | b)
+        self.assertEqual(seen["train"] & seen["eval"], set())
+        done = cli.run("presto-load", "--mix", f"{self.a}=1", "--mix", f"{self.b}=1", *self.SPLIT, "eval", "--format", "null")
+        for path, of in ((self.a, a), (self.b, b)):
+            self.assertIn(f"{path}: eval of 80/20, seed 4: {len(of & seen['eval'])} of {len(of)} samples\n", done.stderr)
+        self.assert_fails(cli.run("presto-load", "--mix", f"{self.a}=1", "--mix", f"{self.c}=1", "--split", "1000000/1",
+                                  "--part", "2"), 1, "no sample is in part 2")
+
     def test_state_and_skip_go_on_exactly(self):
-        whole = self.mixed("-e", 3, "--shuffle", "full", "-j", 2)
+        for split in ([], [*self.SPLIT, "train"]):
+            order = ["-e", 3, "--shuffle", "full", *split]
+            whole = self.mixed(*order, "-j", 2)
+            state = self.new("state")
+            pieces = []
+            for limit in (1, 50, 99, 140, 1000):
+                pieces += self.mixed(*order, "--state", state, "--limit", limit, "-j", limit % 3)
+                self.assertEqual(self.mixed(*order, "--skip", len(pieces)), whole[len(pieces):])
+            self.assertEqual(pieces, whole)
+        other = cli.run("presto-load", "-q", "--state", state, "--mix", f"{self.a}=0.7", "--mix", f"{self.b}=0.3", *order[:-1],
+                        "eval")
+        self.assert_fails(other, 2, "another input in place of", state)
+
+    def test_a_state_tells_the_inputs(self):
         state = self.new("state")
-        pieces = []
-        for limit in (1, 50, 99, 140, 1000):
-            pieces += self.mixed("-e", 3, "--shuffle", "full", "--state", state, "--limit", limit, "-j", limit % 3)
-            self.assertEqual(self.mixed("-e", 3, "--shuffle", "full", "--skip", len(pieces)), whole[len(pieces):])
-        self.assertEqual(pieces, whole)
+        self.mixed("-e", 3, "--shuffle", "full", "--state", state)
         saved = json.loads(state.read_text())
         self.assertEqual([part["share"] for part in saved["mix"]], [100, 43])
         self.assertEqual([part["epoch"] for part in saved["mix"]], [3, 4])
@@ -81,13 +112,14 @@ class Mix(cli.Case):
         self.assert_fails(other, 2, "other weights", state)
 
     def test_ranks_partition_the_stream(self):
-        whole = self.mixed("-e", 2)
-        for world in (2, 5):
-            ranks = [self.mixed("-e", 2, "--rank", r, "--world", world) for r in range(world)]
-            each = -(-143 // world)
+        for split, world in (([], 2), ([], 5), ([*self.SPLIT, "eval"], 3)):
+            whole = self.mixed("-e", 2, *split)
+            ranks = [self.mixed("-e", 2, "--rank", r, "--world", world, *split) for r in range(world)]
+            count = len(whole) // 2
+            each = -(-count // world)
             for epoch in range(2):
-                merged = [ranks[p % world][epoch * each + p // world] for p in range(143)]
-                self.assertEqual(merged, whole[epoch * 143 : epoch * 143 + 143])
+                merged = [ranks[p % world][epoch * each + p // world] for p in range(count)]
+                self.assertEqual(merged, whole[epoch * count : epoch * count + count])
 
     def test_a_repeated_sample_is_augmented_anew(self):
         one = self.write("-u", "decoded", "--limit", 1)

@@ -42,6 +42,7 @@ typedef struct mixed {
     presto_mix_input inputs[MOST];
     size_t count;
     presto_mix_epoch epoch;
+    presto_partition partition; /* of each input */
     presto_stream stream;
     const presto_source_part *parts;
     uint64_t epoch_samples;
@@ -96,7 +97,13 @@ static mixed random_mix(void) {
         double most = m.epoch == PRESTO_MIX_WEIGHTS ? 2000 : 400;
         make_input(&m, &how, (double)pick(40, (uint64_t)most) / 400);
     }
-    ck_assert_ok(open_mix(&m, NULL), &err);
+    presto_stream_options stream;
+    presto_stream_options_defaults(&stream);
+    stream.partition = (presto_partition){"3/1", pick(0, 1) == 0 ? "train" : "eval", pick(0, 9)};
+    if (pick(0, 1) == 0 && open_mix(&m, &stream) == PRESTO_OK) /* there may be none in the part */
+        m.partition = stream.partition;
+    else
+        ck_assert_ok(open_mix(&m, NULL), &err);
     return m;
 }
 
@@ -160,7 +167,8 @@ static size_t part_of(const mixed *m, uint64_t number) {
     size_t k = m->count - 1;
     while (number < m->parts[k].first_sample)
         k--;
-    ck_assert_uint_lt(number - m->parts[k].first_sample, m->parts[k].samples);
+    uint64_t end = k + 1 < m->count ? m->parts[k + 1].first_sample : UINT64_MAX;
+    ck_assert_uint_lt(number, end);
     return k;
 }
 
@@ -264,6 +272,7 @@ START_TEST(each_input_comes_as_it_would_alone) {
         take(m.stream.source, &options, SIZE_MAX, &whole, NULL);
         for (size_t k = 0; k < m.count; k++) {
             opened alone = open_made(m.dirs[k], false);
+            ck_assert_ok(presto_source_choose(alone.source, &m.partition, &err), &err);
             presto_loader_options mine = options;
             uint64_t total = options.range.epochs * m.parts[k].epoch_samples;
             mine.range.epochs = total / m.parts[k].samples + 1;
