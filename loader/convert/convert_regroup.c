@@ -3,8 +3,8 @@
  * The loop of a conversion whose last step is pack: documents of tokens become rows of one length.
  *
  * The loader's workers make the tokens of each document. Here, between loader and writers, they are
- * joined in the order of the documents, cut into rows, and encoded. Which rows there are depends on
- * the documents alone: not on threads, and not on shards. A row is in the shard of the document that
+ * joined in the order of the documents and cut into rows, which regroup_blocks.c encodes. Which rows
+ * there are depends on the documents alone: not on threads, and not on shards. A row is in the shard of the document that
  * it begins in; by size, in the first shard with room. So shards are made one after the other, and
  * each whole one is noted with the place where the next row begins. A run that goes on from there
  * makes the same rows.
@@ -15,7 +15,7 @@
 #include <presto/example.h>
 #include <presto/numbers.h>
 
-#include "convert_internal.h"
+#include "regroup_internal.h"
 
 #define BATCH_BYTES ((uint64_t)1 << 20)
 #define MOST_BATCH_SAMPLES 1024
@@ -24,7 +24,7 @@
 typedef struct regroup_loop {
     presto__conversion *job;
     presto__writers *writers;
-    presto_codec *codec;
+    presto__row_blocks *blocks; /* of rows that are in no shard yet */
     /* of the step */
     size_t length;
     bool pads;
@@ -39,8 +39,7 @@ typedef struct regroup_loop {
     presto__shard_range shard;
     uint64_t shard_rows, shard_frame_bytes;
     presto__regroup_place now; /* behind the last token that came */
-    presto_buffer raw, frame;
-    uint64_t done; /* samples that have come */
+    uint64_t done;             /* samples that have come */
 } regroup_loop;
 
 /* ---- shards ---- */
@@ -85,19 +84,60 @@ static presto_status finish_shard(regroup_loop *loop, const presto__regroup_plac
     return note_shard(loop, next, err);
 }
 
-/* Is the row for a later shard? */
-static bool is_behind_shard(const regroup_loop *loop) {
+/* Is row i of the block for a later shard? */
+static bool is_behind_shard(const regroup_loop *loop, const presto__row_block *block, size_t i) {
     const presto__conversion *job = loop->job;
     if (!presto__conversion_by_size(job))
-        return loop->begin.sample >= loop->shard.end;
+        return block->begins[i].sample >= loop->shard.end;
     uint64_t most = job->options->shard_bytes, used = loop->shard_frame_bytes;
-    return loop->shard_rows > 0 && (used > most || loop->frame.bytes > most - used);
+    return loop->shard_rows > 0 && (used > most || block->rows.frame_bytes[i] > most - used);
 }
 
 /* ---- rows ---- */
 
-/* The row as a sample, encoded and framed. */
-static presto_status encode_row(regroup_loop *loop, presto_error *err) {
+/* Write the rows of a block into their shards. */
+static presto_status store_block(regroup_loop *loop, const presto__row_block *block,
+                                 presto_error *err) {
+    const uint8_t *frame = block->rows.frames.data;
+    for (size_t i = 0; i < block->rows.count; i++) {
+        const uint32_t *frame_bytes = &block->rows.frame_bytes[i];
+        while (is_behind_shard(loop, block, i)) {
+            PRESTO_TRY(finish_shard(loop, &block->begins[i], err));
+            PRESTO_TRY(begin_shard(loop, err));
+        }
+        const presto__rows row = {.frames = presto_span_of(frame, *frame_bytes),
+                                  .frame_bytes = frame_bytes,
+                                  .count = 1,
+                                  .raw_bytes = block->rows.raw_bytes[i]};
+        PRESTO_TRY(presto__writers_append(loop->writers, 0, loop->shard.number, &row, err));
+        loop->shard_rows++;
+        loop->shard_frame_bytes += *frame_bytes;
+        frame += *frame_bytes;
+    }
+    return PRESTO_OK;
+}
+
+/* Store the blocks that are ready; with `all`, those that will be, too. */
+static presto_status store_blocks(regroup_loop *loop, bool all, presto_error *err) {
+    for (;;) {
+        presto__row_block *block;
+        bool waits = all || !presto__row_blocks_have_room(loop->blocks);
+        presto_status status = presto__row_blocks_take(loop->blocks, waits, &block, err);
+        if (status != PRESTO_OK)
+            return status < 0 ? status : PRESTO_OK;
+        PRESTO_TRY(store_block(loop, block, err));
+        presto__row_blocks_give_back(loop->blocks);
+    }
+}
+
+/* The rows that have come, up to the last one. */
+static presto_status store_rest(regroup_loop *loop, presto_error *err) {
+    presto__row_blocks_submit(loop->blocks);
+    return store_blocks(loop, true, err);
+}
+
+/* The row as a sample, into the block that is being filled. */
+static presto_status add_row(regroup_loop *loop, presto_error *err) {
     presto_feature features[2] = {
         {.name = presto_span_of_text(loop->job->source->main_feature),
          .encoding = PRESTO_ENCODE_TENSOR,
@@ -107,39 +147,19 @@ static presto_status encode_row(regroup_loop *loop, presto_error *err) {
          .tensor = {.spec = {PRESTO_INT64, 1, {(int64_t)loop->document_count + 1}},
                     .data = loop->offsets}}};
     const presto_sample sample = {.features = features, .feature_count = 2};
-    static const uint8_t room[PRESTO_FRAME_HEADER_BYTES];
-    presto_buffer *frame = &loop->frame;
-    loop->raw.bytes = frame->bytes = 0;
     PRESTO_TRY(presto__schema_merge_sample(&loop->job->progress.schema, &sample, err));
-    PRESTO_TRY(presto_example_append(&loop->raw, &sample, err));
-    PRESTO_TRY(presto_buffer_append(frame, presto_span_of(room, sizeof room), err));
-    PRESTO_TRY(presto_codec_compress(loop->codec, presto_buffer_span(&loop->raw), frame, err));
-    size_t bytes = frame->bytes - sizeof room;
-    PRESTO_TRY(presto_buffer_reserve(frame, PRESTO_FRAME_FOOTER_BYTES, err));
-    presto_frame_write_header(bytes, frame->data);
-    presto_frame_write_footer(presto_span_of(frame->data + sizeof room, bytes),
-                              frame->data + sizeof room + bytes);
-    frame->bytes += PRESTO_FRAME_FOOTER_BYTES;
-    return PRESTO_OK;
+    return presto__row_block_add(presto__row_blocks_open(loop->blocks), &sample, &loop->begin, err);
 }
 
-/* The row is complete: write it into its shard. */
+/* The row is complete. */
 static presto_status put_row(regroup_loop *loop, presto_error *err) {
-    PRESTO_TRY(encode_row(loop, err));
-    while (is_behind_shard(loop)) {
-        PRESTO_TRY(finish_shard(loop, &loop->begin, err));
-        PRESTO_TRY(begin_shard(loop, err));
-    }
-    const uint32_t frame_bytes = (uint32_t)loop->frame.bytes;
-    const presto__rows rows = {.frames = presto_buffer_span(&loop->frame),
-                               .frame_bytes = &frame_bytes,
-                               .count = 1,
-                               .raw_bytes = loop->raw.bytes};
-    loop->shard_rows++;
-    loop->shard_frame_bytes += frame_bytes;
+    PRESTO_TRY(add_row(loop, err));
     loop->filled = 0;
     loop->document_count = 0;
-    return presto__writers_append(loop->writers, 0, loop->shard.number, &rows, err);
+    if (!presto__row_block_is_full(presto__row_blocks_open(loop->blocks)))
+        return PRESTO_OK;
+    presto__row_blocks_submit(loop->blocks);
+    return store_blocks(loop, false, err);
 }
 
 /* The row has one more document, or the rest of one, which ends behind `count` more tokens. */
@@ -275,9 +295,10 @@ static presto_status end_shards(regroup_loop *loop, presto_error *err) {
     presto__conversion *job = loop->job;
     const presto__regroup_place end = {job->sample_count, 0, loop->now.documents, loop->now.tokens};
     bool by_size = presto__conversion_by_size(job);
+    PRESTO_TRY(store_rest(loop, err));
     if (job->progress.schema.count == 0) { /* not one row: the features are declared all the same */
         PRESTO_TRY(note_document(loop, 0, err));
-        PRESTO_TRY(encode_row(loop, err));
+        PRESTO_TRY(add_row(loop, err));
     }
     PRESTO_TRY(finish_shard(loop, &end, err));
     while (!by_size && job->progress.shard_count < job->shard_count) {
@@ -297,8 +318,10 @@ static presto_status make_shards(regroup_loop *loop, presto_error *err) {
     loop->done = loop->now.sample;
     PRESTO_TRY(begin_shard(loop, err));
     presto_status status = load_documents(loop, err);
-    if (status < 0)
+    if (status < 0) {
+        (void)store_rest(loop, NULL); /* shards that are whole need not be made again */
         return status;
+    }
     PRESTO_TRY(end_row(loop, err));
     return end_shards(loop, err);
 }
@@ -337,7 +360,7 @@ presto_status presto__conversion_run_regroup(presto__conversion *job, presto_err
         return PRESTO_OK;
     presto_status status = read_options(&loop, err);
     if (status == PRESTO_OK)
-        status = presto_codec_new(&job->codec, &loop.codec, err);
+        status = presto__row_blocks_new(job, &loop.blocks, err);
     if (status == PRESTO_OK)
         status = presto__writers_new(job, 1, false, &loop.writers, err);
     if (status == PRESTO_OK) {
@@ -347,9 +370,7 @@ presto_status presto__conversion_run_regroup(presto__conversion *job, presto_err
         if (job->loader != NULL)
             presto_loader_get_stats(job->loader, &job->stats);
     }
-    presto_codec_free(loop.codec);
-    presto_buffer_done(&loop.raw);
-    presto_buffer_done(&loop.frame);
+    presto__row_blocks_free(loop.blocks);
     free(loop.row);
     free(loop.offsets);
     return status;

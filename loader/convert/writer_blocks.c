@@ -38,7 +38,13 @@ bool presto__blocks_is_full(const presto__sample_block *block) {
     return block->raw.bytes >= BLOCK_BYTES || block->count >= BLOCK_SAMPLES;
 }
 
-/* A record too large for a frame fails here. */
+void presto__sample_block_done(presto__sample_block *block) {
+    presto_buffer_done(&block->raw);
+    presto_buffer_done(&block->frames);
+    free(block->raw_bytes);
+    free(block->frame_bytes);
+}
+
 static presto_status frame_sample(presto_codec *codec, presto_span raw, presto_buffer *out,
                                   presto_error *err) {
     static const uint8_t room[PRESTO_FRAME_HEADER_BYTES];
@@ -58,8 +64,8 @@ static presto_status frame_sample(presto_codec *codec, presto_span raw, presto_b
     return PRESTO_OK;
 }
 
-static presto_status frame_block(presto__sample_block *block, presto_codec *codec,
-                                 presto_error *err) {
+presto_status presto__sample_block_frame(presto__sample_block *block, presto_codec *codec,
+                                         presto_error *err) {
     const uint8_t *raw = block->raw.data;
     block->frames.bytes = 0;
     for (size_t i = 0; i < block->count; i++) {
@@ -146,7 +152,7 @@ static void frame_next(presto_writer *writer, presto_codec *codec) {
     presto__sample_block *block = block_at(writer, writer->next_framed++);
     presto_error error;
     pthread_mutex_unlock(&writer->lock);
-    presto_status status = frame_block(block, codec, &error);
+    presto_status status = presto__sample_block_frame(block, codec, &error);
     pthread_mutex_lock(&writer->lock);
     block->is_framed = status == PRESTO_OK;
     if (status < 0)
@@ -241,12 +247,8 @@ void presto__blocks_stop(presto_writer *writer) {
 }
 
 void presto__blocks_free(presto_writer *writer) {
-    for (size_t i = 0; i < writer->block_count && writer->blocks != NULL; i++) {
-        presto_buffer_done(&writer->blocks[i].raw);
-        presto_buffer_done(&writer->blocks[i].frames);
-        free(writer->blocks[i].raw_bytes);
-        free(writer->blocks[i].frame_bytes);
-    }
+    for (size_t i = 0; i < writer->block_count && writer->blocks != NULL; i++)
+        presto__sample_block_done(&writer->blocks[i]);
     free(writer->blocks);
     free(writer->threads);
     presto_codec_free(writer->codec);

@@ -106,6 +106,10 @@ struct presto_writer {
     presto_error error;   /* the first failure */
 };
 
+void presto__sample_block_done(presto__sample_block *block);
+/** Make frames of its samples. A record too large for a frame fails. */
+presto_status presto__sample_block_frame(presto__sample_block *block, presto_codec *codec,
+                                         presto_error *err);
 presto_status presto__blocks_start(presto_writer *writer, presto_error *err);
 /** The block that is being filled, with room for another sample. */
 presto_status presto__blocks_room(presto__sample_block *block, presto_error *err);
