@@ -46,7 +46,9 @@ static const presto_option_type options[] = {
                       .choices = scales,
                       .help = "auto decodes a large JPEG at a half, quarter or eighth of its size "
                               "where a later resize-image or random-resized-crop shrinks it "
-                              "anyway; see docs/pipelines.md"},
+                              "anyway. Pixels then differ from those of a full decode: by 43 dB "
+                              "(PSNR) behind random-resized-crop, by 24 dB behind resize-image, "
+                              "which has no antialias; see docs/pipelines.md"},
     [OPTION_LEAST_SIDE] = {.name = "least-side",
                            .kind = PRESTO_OPTION_INT,
                            .minimum = 1,

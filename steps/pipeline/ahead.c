@@ -95,6 +95,11 @@ static presto_status set_least(presto_pipeline *pipeline, presto__pipeline_step 
     return PRESTO_OK;
 }
 
+bool presto__step_reduces(const presto__pipeline_step *step) {
+    return step->type == &presto__step_decode_image &&
+           (number_of(step, "least-side") > 0 || number_of(step, "least-pixels") > 0);
+}
+
 presto_status presto__pipeline_look_ahead(presto_pipeline *pipeline, presto_error *err) {
     for (size_t i = 0; i < pipeline->step_count; i++) {
         presto__pipeline_step *step = &pipeline->steps[i];

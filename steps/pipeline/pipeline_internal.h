@@ -228,6 +228,8 @@ presto_status presto__pipeline_cut(presto_pipeline *pipeline, const char *from, 
 /** Give steps the options that depend on the steps after them: those of decode-image with
  * `scale: auto`. Once all steps are there. PRESTO_ERR_MEMORY. */
 presto_status presto__pipeline_look_ahead(presto_pipeline *pipeline, presto_error *err);
+/** May the step decode an image at less than its size? Its pixels are others then. */
+bool presto__step_reduces(const presto__pipeline_step *step);
 
 /** One JSON object on one line; malloc'ed. NULL: no memory. */
 char *presto__pipeline_to_json(const presto_pipeline *pipeline);

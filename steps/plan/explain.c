@@ -65,6 +65,8 @@ presto_status presto__plan_describe_step(const presto_plan *plan, size_t i,
         PRESTO_TRY(append_text(lines, ", may leave samples out", err));
     if ((flags & PRESTO_STEP_RUNS_PROGRAM) != 0)
         PRESTO_TRY(append_text(lines, ", runs a program", err));
+    if (presto__step_reduces(step))
+        PRESTO_TRY(append_text(lines, ", large JPEGs reduced (24 to 43 dB PSNR)", err));
     PRESTO_TRY(append_named(lines, ", reads ", step->reads, err));
     PRESTO_TRY(append_named(lines, ", writes ", step->writes, err));
     return append_named(lines, ", yields ", step->yields, err);

@@ -68,6 +68,25 @@ START_TEST(nothing_is_reduced_where_pixels_count) {
 }
 END_TEST
 
+static void assert_explained(const char *steps, bool is_reduced) {
+    presto_error err;
+    presto_pipeline *pipeline = parse_steps(steps);
+    presto_plan *plan;
+    ck_assert_ok(presto_plan_new(pipeline, NULL, &plan, &err), &err);
+    bool is_told = strstr(presto_plan_explain(plan), "reduced (24 to 43 dB PSNR)") != NULL;
+    ck_assert_msg(is_told == is_reduced, "%s", presto_plan_explain(plan));
+    presto_plan_free(plan);
+    presto_pipeline_free(pipeline);
+}
+
+START_TEST(the_plan_tells_that_pixels_are_others) {
+    assert_explained(AUTO "{step: resize-image, min-side: 256}", true);
+    assert_explained(AUTO "{step: random-resized-crop, size: 224}", true);
+    assert_explained("{step: decode-image}, {step: resize-image, min-side: 256}", false);
+    assert_explained(AUTO "{step: center-pixels}", false);
+}
+END_TEST
+
 START_TEST(what_is_given_counts_if_it_is_more) {
     assert_least("{step: decode-image, scale: auto, least-side: 400}, "
                  "{step: resize-image, min-side: 256}",
@@ -137,11 +156,9 @@ END_TEST
 
 int main(void) {
     const TTest *const tests[] = {
-        the_next_step_that_shrinks_says_what_it_needs,
-        nothing_is_reduced_where_pixels_count,
-        what_is_given_counts_if_it_is_more,
-        images_are_reduced_as_far_as_that_leaves_enough,
-        the_limit_is_for_the_full_size,
+        the_next_step_that_shrinks_says_what_it_needs,   nothing_is_reduced_where_pixels_count,
+        the_plan_tells_that_pixels_are_others,           what_is_given_counts_if_it_is_more,
+        images_are_reduced_as_far_as_that_leaves_enough, the_limit_is_for_the_full_size,
     };
     return presto_check_main("ahead", tests, sizeof tests / sizeof tests[0], 60);
 }
