@@ -209,29 +209,184 @@ START_TEST(what_does_not_fit_is_refused_with_its_line) {
 }
 END_TEST
 
-START_TEST(rows_are_read_in_every_order_and_by_ranks) {
-    char text[6000] = "path,n\n";
-    size_t used = strlen(text);
-    set_up();
-    for (int i = 0; i < 40; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s,%d\n",
-                                 i % 2 == 0 ? "a.jpg" : "b.jpg", i);
-    ck_assert_ok(open_text("m.csv", text, ""), &err);
+/* ---- the stream ---- */
+
+#define ROWS 40
+
+/* Rows that share two files, told apart by `n`, which counts from `base`. */
+static void open_rows(int base, const char *ending) {
+    char text[6000];
+    size_t used = (size_t)snprintf(text, sizeof text, "path,n,class%s", ending);
+    for (int i = 0; i < ROWS; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s,%d,%s%s",
+                                 i % 2 == 0 ? "a.jpg" : "sub/c.jpg", base + i,
+                                 i % 3 == 0 ? "dog" : "cat", ending);
+    ck_assert_ok(open_text("m.csv", text, ", label: class"), &err);
+}
+
+static const presto_batch_feature *column(const presto_batch *batch, const char *name) {
+    for (size_t i = 0; i < batch->feature_count; i++)
+        if (strcmp(batch->features[i].name, name) == 0)
+            return &batch->features[i];
+    ck_abort_msg("there is no %s", name);
+}
+
+/* Counts the rows of a stream; each has the file, the class and the number of its line. */
+static void count_rows(const presto_loader_options *options, int base, unsigned seen[ROWS]) {
+    presto_loader *loader;
+    presto_batch *batch;
+    presto_status status;
+    ck_assert_ok(presto_loader_open(source, plan, options, &loader, &err), &err);
+    while ((status = presto_loader_next(loader, &batch, &err)) == PRESTO_OK) {
+        const int64_t *n = column(batch, "n")->tensor.data;
+        const int64_t *label = column(batch, "label")->tensor.data;
+        for (size_t row = 0; row < batch->rows; row++) {
+            int64_t i = n[row] - base;
+            presto_span content = presto_batch_string(column(batch, "image"), row);
+            ck_assert(i >= 0 && i < ROWS);
+            ck_assert(presto_span_equal(content,
+                                        presto_span_of_text(i % 2 == 0 ? "a.jpg" : "sub/c.jpg")));
+            ck_assert_int_eq(label[row], i % 3 == 0);
+            seen[i]++;
+        }
+        presto_batch_release(batch);
+    }
+    ck_assert_status(status, PRESTO_END, &err);
+    presto_loader_free(loader);
+}
+
+static void check_seen(const unsigned seen[ROWS], unsigned wanted) {
+    for (size_t i = 0; i < ROWS; i++)
+        ck_assert_msg(seen[i] == wanted, "row %zu came %u times", i, seen[i]);
+}
+
+static const presto_shuffle_kind orders[] = {PRESTO_SHUFFLE_NONE, PRESTO_SHUFFLE_BUFFER,
+                                             PRESTO_SHUFFLE_FULL, PRESTO_SHUFFLE_BLOCKS};
+
+static presto_loader_options order_options(size_t order) {
     presto_loader_options options;
     presto_loader_options_defaults(&options);
-    options.order.shuffle = PRESTO_SHUFFLE_FULL;
+    options.order.shuffle = orders[order];
+    options.order.shuffle_window = 7;
+    options.order.seed = 5;
+    options.batch_samples = 6;
+    options.memory.block_samples = 4;
     options.range.epochs = 2;
-    uint64_t samples, all = 0;
-    uint32_t wanted = digest_stream(source, plan, &options, &samples, PRESTO_END, &err);
-    ck_assert_uint_eq(samples, 80);
-    for (options.threads = 1; options.threads <= 4; options.threads++)
-        ck_assert_uint_eq(digest_stream(source, plan, &options, NULL, PRESTO_END, &err), wanted);
-    for (options.range.rank = 0; options.range.rank < 4; options.range.rank++) {
-        options.range.world = 4;
-        (void)digest_stream(source, plan, &options, &samples, PRESTO_END, &err);
-        all += samples;
+    return options;
+}
+
+START_TEST(every_row_comes_once_an_epoch_whatever_the_order_threads_and_cache) {
+    set_up();
+    open_rows(100, "\n");
+    for (size_t order = 0; order < 4; order++)
+        for (int cache = 0; cache < 3; cache++) {
+            char name[16];
+            snprintf(name, sizeof name, "cache-%zu", order);
+            presto_loader_options options = order_options(order);
+            options.cache.bytes = cache == 0 ? 0 : 1 << 20;
+            options.cache.dir = cache == 2 ? path_in(dir, name) : NULL;
+            for (options.threads = 0; options.threads <= 8; options.threads += 2) {
+                unsigned seen[ROWS] = {0};
+                count_rows(&options, 100, seen);
+                check_seen(seen, 2);
+            }
+        }
+    tear_down();
+}
+END_TEST
+
+START_TEST(a_cache_does_not_outlive_what_the_manifest_says) {
+    set_up();
+    for (int round = 0; round < 3; round++) {
+        unsigned seen[ROWS] = {0};
+        presto_loader_options options = order_options(0);
+        options.cache.bytes = 1 << 20;
+        options.cache.dir = path_in(dir, "cache");
+        open_rows(100 * (round + 1), round == 2 ? "\r\n" : "\n");
+        count_rows(&options, 100 * (round + 1), seen);
+        check_seen(seen, 2);
+        close_source();
     }
-    ck_assert_uint_eq(all, 80);
+    tear_down();
+}
+END_TEST
+
+START_TEST(ranks_share_the_rows_of_one_order) {
+    set_up();
+    open_rows(0, "\n");
+    for (size_t order = 0; order < 4; order++)
+        for (uint64_t world = 2; world <= 10; world *= 5) { /* both divide the rows */
+            unsigned seen[ROWS] = {0};
+            for (uint64_t rank = 0; rank < world; rank++) {
+                presto_loader_options options = order_options(order);
+                options.threads = (unsigned)rank % 4;
+                options.range.world = world;
+                options.range.rank = rank;
+                options.range.epochs = 1;
+                count_rows(&options, 0, seen);
+            }
+            check_seen(seen, 1);
+        }
+    tear_down();
+}
+END_TEST
+
+START_TEST(parts_of_a_manifest_are_disjoint_and_complete) {
+    unsigned seen[ROWS] = {0};
+    set_up();
+    for (int part = 0; part < 3; part++) {
+        const presto_partition wanted = {"2/1/1", part == 0 ? "1" : part == 1 ? "2" : "3", 3};
+        presto_loader_options options = order_options(2);
+        open_rows(0, "\n");
+        ck_assert_ok(presto_source_choose(source, &wanted, &err), &err);
+        count_rows(&options, 0, seen);
+        close_source();
+    }
+    check_seen(seen, 2);
+    tear_down();
+}
+END_TEST
+
+/* Take batches from the place that `state` has; at batch `stop_at`, that place is saved. */
+static size_t take_batches(presto_loader_options options, size_t at, size_t stop_at,
+                           uint32_t digests[32], presto_buffer *state) {
+    presto_loader *loader;
+    presto_batch *batch;
+    options.range.state = presto_buffer_span(state);
+    ck_assert_ok(presto_loader_open(source, plan, &options, &loader, &err), &err);
+    while (at < stop_at && presto_loader_next(loader, &batch, &err) == PRESTO_OK) {
+        digests[at++] = digest_batch(0, batch);
+        presto_batch_release(batch);
+    }
+    state->bytes = 0;
+    ck_assert_ok(presto_loader_save_state(loader, state, &err), &err);
+    presto_loader_free(loader);
+    return at;
+}
+
+START_TEST(a_stream_is_equal_for_any_threads_and_when_resumed_at_any_batch) {
+    set_up();
+    open_rows(0, "\n");
+    for (size_t order = 0; order < 4; order++) {
+        uint32_t whole[32] = {0};
+        presto_buffer state = {0};
+        presto_loader_options options = order_options(order);
+        options.threads = 0;
+        size_t count = take_batches(options, 0, 32, whole, &state);
+        ck_assert_uint_eq(count, 14);
+        presto_buffer_done(&state);
+        for (size_t stop_at = 0; stop_at <= count; stop_at++) {
+            uint32_t pieces[32] = {0};
+            options.threads = (unsigned)stop_at % 5;
+            options.cache.bytes = stop_at % 2 << 20;
+            size_t at = take_batches(options, 0, stop_at, pieces, &state);
+            options.threads = 4;
+            at = take_batches(options, at, 32, pieces, &state);
+            ck_assert_uint_eq(at, count);
+            ck_assert_mem_eq(pieces, whole, sizeof whole);
+            presto_buffer_done(&state);
+        }
+    }
     tear_down();
 }
 END_TEST
@@ -243,7 +398,11 @@ int main(void) {
         options_choose_columns_rows_label_and_root,
         rows_without_file_and_files_without_row_are_told,
         what_does_not_fit_is_refused_with_its_line,
-        rows_are_read_in_every_order_and_by_ranks,
+        every_row_comes_once_an_epoch_whatever_the_order_threads_and_cache,
+        a_cache_does_not_outlive_what_the_manifest_says,
+        ranks_share_the_rows_of_one_order,
+        parts_of_a_manifest_are_disjoint_and_complete,
+        a_stream_is_equal_for_any_threads_and_when_resumed_at_any_batch,
     };
     return presto_check_main("source_manifest", tests, sizeof tests / sizeof tests[0], 60);
 }
