@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CSV as in RFC 4180: a quoted field may hold commas, line ends and doubled quotes. And texts as
- * numbers.
+ * CSV as in RFC 4180, also with semicolons: a quoted field may hold separators, line ends and
+ * doubled quotes. And texts as numbers.
  */
 #define _XOPEN_SOURCE 700 /* uselocale, strcasecmp */
 #include "csv_internal.h"
@@ -20,6 +20,20 @@ presto__csv presto__csv_of(presto_span text, uint8_t separator) {
     if (text.bytes >= 3 && memcmp(text.data, "\xef\xbb\xbf", 3) == 0)
         csv.at += 3; /* byte order mark */
     return csv;
+}
+
+uint8_t presto__csv_separator(presto_span text) {
+    size_t commas = 0, semicolons = 0, tabs = 0;
+    bool is_quoted = false;
+    for (size_t i = 0; i < text.bytes && (is_quoted || text.data[i] != '\n'); i++) {
+        is_quoted = is_quoted != (text.data[i] == '"');
+        commas += !is_quoted && text.data[i] == ',';
+        semicolons += !is_quoted && text.data[i] == ';';
+        tabs += !is_quoted && text.data[i] == '\t';
+    }
+    if (commas >= semicolons && commas >= tabs)
+        return ',';
+    return semicolons >= tabs ? ';' : '\t';
 }
 
 void presto__csv_done(presto__csv *csv) {
@@ -55,7 +69,7 @@ static bool at_line_end(const presto__csv *csv) {
 
 presto_status presto__csv_read(presto__csv *csv, presto__csv_end *end_out, presto_error *err) {
     csv->field.bytes = 0;
-    bool has_quotes = csv->separator == ',';
+    bool has_quotes = csv->separator != '\t';
     bool was_quoted = has_quotes && csv->at < csv->end && *csv->at == '"';
     if (was_quoted)
         PRESTO_TRY(read_quoted(csv, err));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fields of comma- or tab-separated values, in memory. */
+/* Fields of values that are separated by commas, semicolons or tabs, in memory. */
 #ifndef PRESTO_CSV_INTERNAL_H
 #define PRESTO_CSV_INTERNAL_H
 
@@ -16,13 +16,16 @@ typedef enum presto__csv_end {
 typedef struct presto__csv {
     const uint8_t *at, *end;
     uint64_t line;       /* 1-based */
-    uint8_t separator;   /* with ',' fields are quoted as in RFC 4180; with a tab they are not */
+    uint8_t separator;   /* with a tab fields are not quoted, else as in RFC 4180 */
     presto_buffer field; /* the field last read, NUL-terminated */
 } presto__csv;
 
 /** From the start of `text`, behind its byte order mark. */
 presto__csv presto__csv_of(presto_span text, uint8_t separator);
 void presto__csv_done(presto__csv *csv);
+/** The separator of a CSV file, by its first line: a semicolon or a tab if there are more of them
+ * than commas. */
+uint8_t presto__csv_separator(presto_span text);
 
 /**
  * Read one field into csv->field.

@@ -203,7 +203,7 @@ static presto_status parse_all(presto__csv *cursor, presto__labels *labels, bool
 presto_status presto__labels_parse(presto_span csv, const char *file, bool are_classes,
                                    presto__labels *labels_out, presto_error *err) {
     presto__labels labels = {0};
-    presto__csv cursor = presto__csv_of(csv, ',');
+    presto__csv cursor = presto__csv_of(csv, presto__csv_separator(csv));
     presto_status status = parse_all(&cursor, &labels, are_classes, err);
     presto__csv_done(&cursor);
     if (status < 0) {

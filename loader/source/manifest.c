@@ -45,13 +45,17 @@ static presto_status keep(presto__manifest *table, const char *text, const char 
 }
 
 static presto_status add_column(presto__manifest *table, const char *name, presto_error *err) {
+    char number[32];
+    if (name[0] == '\0') { /* as that of the row numbers that pandas writes */
+        snprintf(number, sizeof number, "column-%zu", table->column_count + 1);
+        name = number;
+    }
     if (table->column_count == MOST_COLUMNS)
         return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
                            "line 1 names more than %d columns", MOST_COLUMNS);
-    if (name[0] == '\0' || presto__manifest_find(table, name) != SIZE_MAX)
+    if (presto__manifest_find(table, name) != SIZE_MAX)
         return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
-                           name[0] == '\0' ? "line 1: column %zu has no name"
-                                           : "line 1: column %zu has the name of another one",
+                           "line 1: column %zu has the name of another one",
                            table->column_count + 1);
     const char **names = realloc(table->names, (table->column_count + 1) * sizeof *names);
     if (names == NULL)
@@ -89,6 +93,9 @@ static presto_status add_row(presto__manifest *table, uint64_t line, const char 
 
 static presto_status read_names(presto__csv *csv, presto__manifest *table, presto_error *err) {
     presto__csv_end end = PRESTO__CSV_FIELD;
+    if (csv->at == csv->end)
+        return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
+                           "it is empty: its first line names the columns");
     while (end == PRESTO__CSV_FIELD) {
         PRESTO_TRY(presto__csv_read(csv, &end, err));
         PRESTO_TRY(add_column(table, (const char *)csv->field.data, err));
@@ -165,7 +172,8 @@ static presto_status take_object(manifest_reading *reading, json_t *object, uint
     json_t *value;
     if (!json_is_object(object))
         return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
-                           "line %" PRIu64 " is no JSON object", line);
+                           "line %" PRIu64 " is no JSON object: one a line is read, not a list",
+                           line);
     if (table->column_count == 0) {
         json_object_foreach(object, name, value) PRESTO_TRY(add_column(table, name, err));
         reading->are_texts = calloc(table->column_count + 1, sizeof *reading->are_texts);
@@ -239,7 +247,8 @@ presto_status presto__manifest_parse(presto_span text, presto__manifest_form for
     presto_status status =
         form == PRESTO__MANIFEST_JSONL
             ? read_lines(&reading, text, err)
-            : read_csv(text, form == PRESTO__MANIFEST_CSV ? ',' : '\t', &reading.table, err);
+            : read_csv(text, form == PRESTO__MANIFEST_CSV ? presto__csv_separator(text) : '\t',
+                       &reading.table, err);
     if (status == PRESTO_OK)
         status = find_kinds(&reading, err);
     free(reading.are_texts);

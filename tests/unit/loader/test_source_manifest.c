@@ -114,6 +114,25 @@ START_TEST(columns_become_features_and_numbers_stay_numbers) {
 }
 END_TEST
 
+START_TEST(tables_of_spreadsheets_and_of_pandas_are_read) {
+    static const char wanted[] = "image=b.jpg key=b.jpg label=1 note=x;y score=0.5f | "
+                                 "image=a.jpg key=a.jpg label=0 note=1,5 score=2f";
+    set_up();
+    check_opened(
+        "m.csv",
+        "\xef\xbb\xbfpath;class;note;score\r\nb.jpg;dog;\"x;y\";0.5\r\na.jpg;cat;1,5;2\r\n",
+        ", label: class", wanted);
+    check_opened("m.csv", "path\tclass\tnote\tscore\nb.jpg\tdog\tx;y\t.5\na.jpg\tcat\t1,5\t2\n",
+                 ", label: class", wanted);
+    check_opened("m.csv", "path,\"class;or;kind\"\na.jpg,b\n", ", label: class;or;kind",
+                 "image=a.jpg key=a.jpg label=0");
+    check_opened("m.csv", ",path,class\n0,b.jpg,dog\n1,a.jpg,cat\n", ", label: class",
+                 "column-1=0 image=b.jpg key=b.jpg label=1 | "
+                 "column-1=1 image=a.jpg key=a.jpg label=0");
+    tear_down();
+}
+END_TEST
+
 START_TEST(json_texts_stay_texts_and_truth_values_become_numbers) {
     set_up();
     check_opened("m.jsonl",
@@ -178,7 +197,7 @@ static void refuse(const char *name, const char *text, const char *options, pres
 
 START_TEST(what_does_not_fit_is_refused_with_its_line) {
     set_up();
-    refuse("m.csv", "", "", PRESTO_ERR_SYNTAX, "column 1 has no name");
+    refuse("m.csv", "", "", PRESTO_ERR_SYNTAX, "it is empty");
     refuse("m.csv", "path\n", "", PRESTO_ERR_SYNTAX, "has no rows");
     refuse("m.csv", "path,path\na,b\n", "", PRESTO_ERR_SYNTAX,
            "column 2 has the name of another one");
@@ -394,6 +413,7 @@ END_TEST
 int main(void) {
     const TTest *const tests[] = {
         columns_become_features_and_numbers_stay_numbers,
+        tables_of_spreadsheets_and_of_pandas_are_read,
         json_texts_stay_texts_and_truth_values_become_numbers,
         options_choose_columns_rows_label_and_root,
         rows_without_file_and_files_without_row_are_told,
