@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several sources as one. source_mix.c reads them, mix_schema.c compares what they hold. */
+/* Several sources as one. source_mix.c reads them, mix_schema.c compares what they hold,
+ * mix_shares.c says how much of each comes. */
 #ifndef PRESTO_LOADER_MIX_INTERNAL_H
 #define PRESTO_LOADER_MIX_INTERNAL_H
 
 #include <presto/mix.h>
 
 #include "source_internal.h"
+
+/** Samples of all inputs, and of an epoch. */
+#define PRESTO__MIX_MOST_SAMPLES ((uint64_t)1 << 56)
 
 typedef struct presto__mix_input {
     presto_source *source; /* borrowed until the mix is freed */
@@ -34,6 +38,8 @@ presto_status presto__source_mix(const presto__mix_request *request, presto_sour
                                  presto_error *err);
 /** From now on the mix owns `owned`, which is freed after it. */
 void presto__source_mix_own(presto_source *mix, void *owned, void (*free_owned)(void *owned));
+/** Set epoch_samples of all parts; PRESTO_ERR_ARGUMENT: there would be too many. */
+presto_status presto__mix_shares(presto_source *mix, presto_mix_epoch epoch, presto_error *err);
 /** Declare in `mix` what its inputs have in common, if they agree; see presto__source_mix. */
 presto_status presto__mix_schema(presto_source *mix, const presto__mix_request *request,
                                  presto_error *err);

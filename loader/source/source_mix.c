@@ -5,14 +5,12 @@
  * input's together; nothing is copied.
  */
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "../../base/checked_internal.h"
 #include "../../base/memory_internal.h"
 #include "mix_internal.h"
 
-#define MOST_EPOCH ((uint64_t)1 << 56)
 #define MOST_WEIGHT 1e9
 
 typedef struct mix_source {
@@ -135,6 +133,23 @@ static presto_status mix_sample(presto__reader *base, size_t i, presto_arena *ar
     take_stats(reader, inner);
     if (status == PRESTO_OK)
         sample_out->number += reader->mix->base.parts[place->input].first_sample;
+    return status;
+}
+
+static presto_status mix_values(presto__reader *base, size_t i, presto_arena *arena,
+                                presto_example_values *values_out, presto_error *err) {
+    mix_reader *reader = (mix_reader *)base;
+    const mix_place *place = &reader->places[i];
+    presto__reader *inner = prepare(reader, place->input);
+    inner->lost_shard = false;
+    presto_status status =
+        ops_of(reader->mix, place->input)->values(inner, place->at, arena, values_out, err);
+    base->lost_shard = inner->lost_shard;
+    take_stats(reader, inner);
+    /* Each input numbers its features by itself. */
+    if (status == PRESTO_OK)
+        values_out->generation =
+            values_out->generation * PRESTO_MIX_MOST_INPUTS + (uint64_t)place->input;
     return status;
 }
 
@@ -345,6 +360,7 @@ static const presto__source_ops all_ops = {
     .reader_free = mix_reader_free,
     .fetch = mix_fetch,
     .sample = mix_sample,
+    .values = mix_values,
     .record = mix_record,
     .place = mix_place_error,
     .locate = mix_locate,
@@ -363,6 +379,8 @@ static void choose_ops(mix_source *mix) {
         const presto__source_ops *ops = ops_of(mix, k);
         if (ops->record == NULL)
             mix->ops.record = NULL;
+        if (ops->values == NULL || mix->sources[k]->is_raw)
+            mix->ops.values = NULL;
         if (ops->read_file == NULL)
             mix->ops.read_file = NULL;
         if (ops->owned == NULL)
@@ -371,44 +389,7 @@ static void choose_ops(mix_source *mix) {
     mix->base.ops = &mix->ops;
 }
 
-/* ---- proportions ---- */
-
-/*
- * The samples of each part in an epoch. With shares of the stream, one part is in it exactly once:
- * of those that are there for long in proportion to their weight, the first one, or of those that
- * are there for short.
- */
-static presto_status choose_shares(presto_source *base, presto_mix_epoch epoch, presto_error *err) {
-    presto_source_part *parts = base->parts;
-    size_t whole = 0;
-    for (size_t k = 1; k < base->part_count; k++) {
-        double length = (double)parts[k].samples / parts[k].weight;
-        double chosen = (double)parts[whole].samples / parts[whole].weight;
-        if (epoch == PRESTO_MIX_SHORTEST ? length < chosen : length > chosen)
-            whole = k;
-    }
-    double rate = (double)parts[whole].samples / parts[whole].weight;
-    uint64_t total = 0;
-    for (size_t k = 0; k < base->part_count; k++) {
-        double wanted =
-            parts[k].weight * (epoch == PRESTO_MIX_WEIGHTS ? (double)parts[k].samples : rate);
-        if (wanted >= (double)MOST_EPOCH)
-            return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                               "an epoch of the mix would have more than 2^56 samples of %s: the "
-                               "weights differ too much",
-                               parts[k].name);
-        uint64_t share = (uint64_t)llround(wanted);
-        if (epoch != PRESTO_MIX_WEIGHTS && k == whole)
-            share = parts[k].samples;
-        parts[k].epoch_samples = share > 0 ? share : 1;
-        total += parts[k].epoch_samples;
-    }
-    return total <= MOST_EPOCH
-               ? PRESTO_OK
-               : presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                             "an epoch of the mix would have %" PRIu64 " samples, more than 2^56",
-                             total);
-}
+/* ---- what it is made of ---- */
 
 static presto_status add_input(mix_source *mix, const presto__mix_input *input, presto_error *err) {
     presto_source *base = &mix->base;
@@ -431,7 +412,7 @@ static presto_status add_input(mix_source *mix, const presto__mix_input *input, 
     base->full_bytes += presto_source_bytes(input->source);
     base->full_count += samples;
     if (!presto__u64_add(base->count, presto__source_all(input->source), &base->count) ||
-        base->count > MOST_EPOCH)
+        base->count > PRESTO__MIX_MOST_SAMPLES)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "the inputs have more than 2^56 samples together");
     return PRESTO_OK;
@@ -470,7 +451,7 @@ static presto_status fill(mix_source *mix, const presto__mix_request *request, p
         PRESTO_TRY(add_input(mix, &request->inputs[k], err));
     choose_ops(mix);
     PRESTO_TRY(choose_samples(mix, err));
-    PRESTO_TRY(choose_shares(&mix->base, request->epoch, err));
+    PRESTO_TRY(presto__mix_shares(&mix->base, request->epoch, err));
     return presto__mix_schema(&mix->base, request, err);
 }
 

@@ -327,6 +327,63 @@ START_TEST(batches_hold_the_samples_of_all_inputs) {
 }
 END_TEST
 
+/* A file of Examples with the same three features, in another order and with other lengths. */
+static void make_table(mixed *m, size_t rows, size_t first, size_t numbers) {
+    char *path = m->dirs[m->count];
+    snprintf(path, sizeof m->dirs[0], "%s/%zu.tfrecord", m->base, m->count);
+    presto_shard_writer *writer;
+    presto_shard_writer_options options;
+    presto_shard_writer_options_defaults(&options);
+    options.sync = false;
+    ck_assert_ok(presto_shard_writer_open(path, &options, &writer, &err), &err);
+    presto_buffer raw = {0};
+    for (size_t row = 0; row < rows; row++) {
+        float x[2] = {(float)pick(0, 99), (float)pick(0, 99)};
+        int64_t n[4] = {(int64_t)pick(0, 999), -1, (int64_t)row, (int64_t)1 << 60};
+        presto_span text = presto_span_of("some text", pick(0, 9));
+        presto_feature all[] = {
+            {presto_span_of_text("x"), PRESTO_ENCODE_FLOAT, {{PRESTO_FLOAT32, 1, {2}}, .data = x}},
+            {presto_span_of_text("n"),
+             PRESTO_ENCODE_INT64,
+             {{PRESTO_INT64, 1, {(int64_t)numbers}}, .data = n}},
+            {presto_span_of_text("t"), PRESTO_ENCODE_BYTES, {{PRESTO_STRING}, .strings = &text}}};
+        presto_feature turned[3];
+        for (size_t i = 0; i < 3; i++)
+            turned[i] = all[(first + i) % 3];
+        const presto_sample sample = {.features = turned, .feature_count = 3};
+        raw.bytes = 0;
+        ck_assert_ok(presto_example_append(&raw, &sample, &err), &err);
+        ck_assert_ok(presto_shard_writer_append(writer, presto_buffer_span(&raw), &err), &err);
+    }
+    presto_buffer_done(&raw);
+    ck_assert_ok(presto_shard_writer_finish(writer, NULL, &err), &err);
+    presto_shard_writer_free(writer);
+    m->inputs[m->count++] = (presto_mix_input){.path = path, .weight = 1};
+}
+
+/* Without a cache, rows go from records into columns without a sample between them. */
+START_TEST(rows_of_tables_are_the_same_with_and_without_samples_between) {
+    start_random();
+    for (size_t round = 0; round < ROUNDS / 4; round++) {
+        mixed m = start(PRESTO_MIX_LONGEST);
+        for (size_t k = 0; k < 3; k++)
+            make_table(&m, 200, k, (round + k / 2) % 4 + 1);
+        ck_assert_ok(open_mix(&m, NULL), &err);
+        presto_loader_options options;
+        presto_loader_options_defaults(&options);
+        options.batch_samples = 32;
+        options.order.shuffle = round % 2 == 0 ? PRESTO_SHUFFLE_FULL : PRESTO_SHUFFLE_NONE;
+        options.threads = 3;
+        options.cache.bytes = 4 << 20;
+        uint32_t wanted = digest_stream(m.stream.source, NULL, &options, NULL, PRESTO_END, &err);
+        options.cache.bytes = 0;
+        ck_assert_uint_eq(digest_stream(m.stream.source, NULL, &options, NULL, PRESTO_END, &err),
+                          wanted);
+        finish(&m);
+    }
+}
+END_TEST
+
 START_TEST(samples_are_picked_from_all_inputs) {
     mixed m = start(PRESTO_MIX_LONGEST);
     make_input(&m, &(made){.samples = 50, .shards = 2, .values = 5, .odd = UINT64_MAX}, 1);
@@ -727,6 +784,7 @@ int main(void) {
         shares_are_spread_evenly_in_epochs_of_any_length,
         each_input_comes_as_it_would_alone,
         batches_hold_the_samples_of_all_inputs,
+        rows_of_tables_are_the_same_with_and_without_samples_between,
         samples_are_picked_from_all_inputs,
         the_stream_is_the_same_for_any_threads_and_memory,
         ranks_share_the_order_of_one,
