@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """presto-load --mix: several datasets in one stream, as a user runs it."""
+import io
 import json
-import unittest
+import sys
 
 import cli
+
+sys.path.append(str(cli.ROOT / "examples"))
+import npy_stream
 
 
 def of(payload):
@@ -76,8 +80,11 @@ class Mix(cli.Case):
             for of, path in ((a, self.a), (b, self.b)):
                 mine = [key for key in keys if key in of]
                 self.assertEqual(mine, self.keys("-e", 40, *split, path)[: len(mine)])
-            self.assertEqual(self.mixed("-e", 6, *split, "-j", 4, "--cache", "memory:1MiB"), keys)
-            self.assertEqual(self.mixed("-e", 6, *split, "--cache", f"disk:{self.folder}/disk:9MiB"), keys)
+            for cache in ("memory:1MiB", f"disk:{self.folder}/disk:9MiB"):
+                cached = self.load("-q", "--format", "npy", "--mix", f"{self.a}=0.7", "--mix", f"{self.b}=0.3", "-e", 6, *split,
+                                   "-j", 4, "--cache", cache, "-b", 1000)
+                batches = npy_stream.batches(io.BufferedReader(io.BytesIO(cached)))
+                self.assertEqual([bytes(key) for batch in batches for key in batch["key"]], keys)
         self.assertEqual(seen["train"] | seen["eval"], a | b)
         self.assertEqual(seen["train"] & seen["eval"], set())
         done = cli.run("presto-load", "--mix", f"{self.a}=1", "--mix", f"{self.b}=1", *self.SPLIT, "eval", "--format", "null")

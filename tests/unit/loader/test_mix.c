@@ -99,7 +99,8 @@ static mixed random_mix(void) {
     }
     presto_stream_options stream;
     presto_stream_options_defaults(&stream);
-    stream.partition = (presto_partition){"3/1", pick(0, 1) == 0 ? "train" : "eval", pick(0, 9)};
+    stream.partition = (presto_partition){
+        .ratio = "3/1", .part = pick(0, 1) == 0 ? "train" : "eval", .seed = pick(0, 9)};
     if (pick(0, 1) == 0 && open_mix(&m, &stream) == PRESTO_OK) /* there may be none in the part */
         m.partition = stream.partition;
     else
@@ -328,7 +329,7 @@ START_TEST(batches_hold_the_samples_of_all_inputs) {
 END_TEST
 
 /* A file of Examples with the same three features, in another order and with other lengths. */
-static void make_table(mixed *m, size_t rows, size_t first, size_t numbers) {
+static void make_table(mixed *m, size_t samples, size_t first, size_t numbers) {
     char *path = m->dirs[m->count];
     snprintf(path, sizeof m->dirs[0], "%s/%zu.tfrecord", m->base, m->count);
     presto_shard_writer *writer;
@@ -337,16 +338,21 @@ static void make_table(mixed *m, size_t rows, size_t first, size_t numbers) {
     options.sync = false;
     ck_assert_ok(presto_shard_writer_open(path, &options, &writer, &err), &err);
     presto_buffer raw = {0};
-    for (size_t row = 0; row < rows; row++) {
+    for (size_t row = 0; row < samples; row++) {
         float x[2] = {(float)pick(0, 99), (float)pick(0, 99)};
         int64_t n[4] = {(int64_t)pick(0, 999), -1, (int64_t)row, (int64_t)1 << 60};
         presto_span text = presto_span_of("some text", pick(0, 9));
-        presto_feature all[] = {
-            {presto_span_of_text("x"), PRESTO_ENCODE_FLOAT, {{PRESTO_FLOAT32, 1, {2}}, .data = x}},
-            {presto_span_of_text("n"),
-             PRESTO_ENCODE_INT64,
-             {{PRESTO_INT64, 1, {(int64_t)numbers}}, .data = n}},
-            {presto_span_of_text("t"), PRESTO_ENCODE_BYTES, {{PRESTO_STRING}, .strings = &text}}};
+        presto_feature all[3] = {
+            {.name = presto_span_of_text("x"), .encoding = PRESTO_ENCODE_FLOAT},
+            {.name = presto_span_of_text("n"), .encoding = PRESTO_ENCODE_INT64},
+            {.name = presto_span_of_text("t"), .encoding = PRESTO_ENCODE_BYTES},
+        };
+        all[0].tensor.spec = (presto_tensor_spec){PRESTO_FLOAT32, 1, {2}};
+        all[0].tensor.data = x;
+        all[1].tensor.spec = (presto_tensor_spec){PRESTO_INT64, 1, {(int64_t)numbers}};
+        all[1].tensor.data = n;
+        all[2].tensor.spec = (presto_tensor_spec){.dtype = PRESTO_STRING};
+        all[2].tensor.strings = &text;
         presto_feature turned[3];
         for (size_t i = 0; i < 3; i++)
             turned[i] = all[(first + i) % 3];

@@ -420,6 +420,8 @@ static void wait_for(const bool *what) {
 presto_status __real_presto__worker_walk(presto__worker *worker, size_t first, size_t *count_io,
                                          presto_error *err);
 presto_status __wrap_presto__worker_walk(presto__worker *worker, size_t first, size_t *count_io,
+                                         presto_error *err);
+presto_status __wrap_presto__worker_walk(presto__worker *worker, size_t first, size_t *count_io,
                                          presto_error *err) {
     presto_status status = __real_presto__worker_walk(worker, first, count_io, err);
     pthread_mutex_lock(&race.lock);
@@ -433,6 +435,7 @@ presto_status __wrap_presto__worker_walk(presto__worker *worker, size_t first, s
 }
 
 void __real_presto__cache_put(presto__cache *cache, const presto_sample *sample);
+void __wrap_presto__cache_put(presto__cache *cache, const presto_sample *sample);
 void __wrap_presto__cache_put(presto__cache *cache, const presto_sample *sample) {
     bool is_first = sample->number < STORED_FIRST;
     __real_presto__cache_put(cache, sample);
@@ -449,13 +452,27 @@ void __wrap_presto__cache_put(presto__cache *cache, const presto_sample *sample)
     pthread_mutex_unlock(&race.lock);
 }
 
+/* Record i holds its number. */
+static void write_numbers(const char *path, uint64_t records) {
+    presto_shard_writer *writer;
+    presto_shard_writer_options options;
+    presto_error err;
+    presto_shard_writer_options_defaults(&options);
+    options.sync = options.write_index = false;
+    ck_assert_ok(presto_shard_writer_open(path, &options, &writer, &err), &err);
+    for (uint64_t i = 0; i < records; i++)
+        ck_assert_ok(presto_shard_writer_append(writer, presto_span_of(&i, sizeof i), &err), &err);
+    ck_assert_ok(presto_shard_writer_finish(writer, NULL, &err), &err);
+    presto_shard_writer_free(writer);
+}
+
 START_TEST(the_next_epoch_may_overtake_a_worker_that_has_walked) {
     start_random();
     static events got, wanted;
     files set = {.dir = presto_check_temp_dir(), .count = 1};
     snprintf(set.paths[0], sizeof set.paths[0], "%s/a.tfrecord", set.dir);
     set.list[0] = set.paths[0];
-    write_file(set.paths[0], 60, false, false);
+    write_numbers(set.paths[0], 60);
     opened_files counted, walked;
     presto_error err;
     presto_loader_options options;
