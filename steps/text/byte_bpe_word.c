@@ -8,7 +8,7 @@
 #include "byte_bpe_internal.h"
 #include "word_cache_internal.h"
 
-enum { SHORT_BYTES = 32 };
+enum { SHORT_BYTES = 32, CACHE_SLOTS = 8192 };
 
 /* A token of the word under way. */
 typedef struct symbol {
@@ -30,7 +30,11 @@ struct presto__bpe_scratch {
 #define NOWHERE UINT32_MAX
 
 presto__bpe_scratch *presto__bpe_scratch_new(void) {
-    return calloc(1, sizeof(presto__bpe_scratch));
+    presto__bpe_scratch *scratch = calloc(1, sizeof *scratch);
+    if (scratch == NULL || presto__word_cache_init(&scratch->cache, CACHE_SLOTS))
+        return scratch;
+    free(scratch);
+    return NULL;
 }
 
 void presto__bpe_scratch_free(presto__bpe_scratch *scratch) {
@@ -38,6 +42,7 @@ void presto__bpe_scratch_free(presto__bpe_scratch *scratch) {
         return;
     presto_buffer_done(&scratch->symbols);
     presto_buffer_done(&scratch->heap);
+    presto__word_cache_done(&scratch->cache);
     free(scratch);
 }
 

@@ -10,15 +10,25 @@
 #include "sentencepiece_internal.h"
 #include "word_cache_internal.h"
 
+/* The library takes microseconds for a word: far longer than to fetch one from memory. */
+#define CACHE_SLOTS ((size_t)1 << 16)
+
 struct presto__sentencepiece_scratch {
     presto__word_cache cache;
 };
 
 presto__sentencepiece_scratch *presto__sentencepiece_scratch_new(void) {
-    return calloc(1, sizeof(presto__sentencepiece_scratch));
+    presto__sentencepiece_scratch *scratch = calloc(1, sizeof *scratch);
+    if (scratch == NULL || presto__word_cache_init(&scratch->cache, CACHE_SLOTS))
+        return scratch;
+    free(scratch);
+    return NULL;
 }
 
 void presto__sentencepiece_scratch_free(presto__sentencepiece_scratch *scratch) {
+    if (scratch == NULL)
+        return;
+    presto__word_cache_done(&scratch->cache);
     free(scratch);
 }
 

@@ -6,13 +6,11 @@
 #ifndef PRESTO_STEPS_WORD_CACHE_INTERNAL_H
 #define PRESTO_STEPS_WORD_CACHE_INTERNAL_H
 
+#include <stdlib.h>
+
 #include <presto/span.h>
 
-enum {
-    PRESTO__CACHED_WORD_BYTES = 24,
-    PRESTO__CACHED_WORD_IDS = 8,
-    PRESTO__WORD_CACHE_SLOTS = 8192
-};
+enum { PRESTO__CACHED_WORD_BYTES = 24, PRESTO__CACHED_WORD_IDS = 8 };
 
 typedef struct presto__cached_word {
     uint8_t bytes; /* 0: a free slot */
@@ -21,12 +19,24 @@ typedef struct presto__cached_word {
     int32_t ids[PRESTO__CACHED_WORD_IDS];
 } presto__cached_word;
 
-/** Zero-initialise. */
 typedef struct presto__word_cache {
-    presto__cached_word slots[PRESTO__WORD_CACHE_SLOTS];
+    presto__cached_word *slots;
+    size_t mask;
 } presto__word_cache;
 
-static inline presto__cached_word *presto__word_cache_slot(presto__word_cache *cache,
+/** `slots`: a power of two. False: no memory. */
+static inline bool presto__word_cache_init(presto__word_cache *cache, size_t slots) {
+    cache->slots = calloc(slots, sizeof *cache->slots);
+    cache->mask = slots - 1;
+    return cache->slots != NULL;
+}
+
+static inline void presto__word_cache_done(presto__word_cache *cache) {
+    free(cache->slots);
+    cache->slots = NULL;
+}
+
+static inline presto__cached_word *presto__word_cache_slot(const presto__word_cache *cache,
                                                            presto_span word) {
     uint64_t mixed = word.bytes;
     for (size_t i = 0; i < word.bytes; i += 8) {
@@ -35,11 +45,11 @@ static inline presto__cached_word *presto__word_cache_slot(presto__word_cache *c
         mixed = (mixed ^ eight) * UINT64_C(0x9e3779b97f4a7c15);
         mixed ^= mixed >> 29;
     }
-    return &cache->slots[mixed % PRESTO__WORD_CACHE_SLOTS];
+    return &cache->slots[mixed & cache->mask];
 }
 
 /** A word of at least one byte; NULL: it is not there. */
-static inline const presto__cached_word *presto__word_cache_find(presto__word_cache *cache,
+static inline const presto__cached_word *presto__word_cache_find(const presto__word_cache *cache,
                                                                  presto_span word) {
     if (word.bytes > PRESTO__CACHED_WORD_BYTES)
         return NULL;
@@ -49,7 +59,7 @@ static inline const presto__cached_word *presto__word_cache_find(presto__word_ca
 }
 
 /** Keep a word, unless it is too long or has too many ids. */
-static inline void presto__word_cache_keep(presto__word_cache *cache, presto_span word,
+static inline void presto__word_cache_keep(const presto__word_cache *cache, presto_span word,
                                            const int32_t *ids, size_t count) {
     if (word.bytes > PRESTO__CACHED_WORD_BYTES || count > PRESTO__CACHED_WORD_IDS)
         return;
