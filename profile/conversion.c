@@ -103,6 +103,7 @@ presto_status presto__trial_prepare(presto__runner *runner, presto__trial *trial
         return presto_fail_memory(err, strlen(runner->work_dir) + sizeof name);
     presto__preparation preparation;
     PRESTO_TRY(convert(runner, trial, &preparation, err));
+    PRESTO_TRY(presto__settle(trial->dir, err));
     if (trial->preparation_count < runner->options->preparation_runs)
         trial->preparations[trial->preparation_count++] = preparation;
     if (trial->record_bytes.count > 0)

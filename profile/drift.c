@@ -305,11 +305,19 @@ static presto_status compare_times(drift_job *job, presto_error *err) {
 
 /* ---- the verdict ---- */
 
+static bool costs_differ(const presto_drift *found) {
+    for (size_t i = 0; i < found->cost_count; i++)
+        if (found->costs[i].differs)
+            return true;
+    return false;
+}
+
 static bool does_move(const presto_drift *found, double margin) {
     const presto_drift_figure *bytes = &found->figures[0];
     double ratio = bytes->new_mean / fmax(bytes->stored_mean, 1);
     return (bytes->differs && (ratio > 1 + margin || ratio < 1 / (1 + margin))) ||
-           found->time_ratio_least > 1 + margin || found->time_ratio_most < 1 / (1 + margin);
+           found->time_ratio_least > 1 + margin || found->time_ratio_most < 1 / (1 + margin) ||
+           costs_differ(found);
 }
 
 static presto_status check(drift_job *job, const char *const *paths, size_t path_count,
@@ -327,6 +335,9 @@ static presto_status check(drift_job *job, const char *const *paths, size_t path
         status = compare_shapes(job, err);
     if (status == PRESTO_OK)
         status = compare_times(job, err);
+    if (status == PRESTO_OK)
+        status = presto__drift_costs(job->options, job->trial.result.strategy.split, &job->runner,
+                                     &job->found, err);
     job->found.moves = status == PRESTO_OK && does_move(&job->found, job->options->margin);
     presto_stream_close(&job->fresh);
     presto__trial_done(&job->trial);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Comparing distributions (ks.c), for drift.c. */
+/* Comparing distributions (ks.c), and with a sweep (drift_costs.c), for drift.c. */
 #ifndef PRESTO_PROFILE_DRIFT_INTERNAL_H
 #define PRESTO_PROFILE_DRIFT_INTERNAL_H
 
 #include <presto/drift.h>
+
+#include "trial_internal.h"
 
 /** Values of samples. Owned by whoever made them. */
 typedef struct presto__series {
@@ -20,5 +22,10 @@ typedef struct presto__ks {
 presto__ks presto__ks_test(presto__series *a, presto__series *b);
 /** Of a sorted series, linear between values; NaN if it is empty. */
 double presto__quantile(const presto__series *sorted, double part);
+
+/** What options->results says of source bytes and of the steps up to `split`, against the samples of the
+ * runner. Fills found->costs. */
+presto_status presto__drift_costs(const presto_drift_options *options, const char *split,
+                                  presto__runner *runner, presto_drift *found, presto_error *err);
 
 #endif

@@ -44,6 +44,8 @@ static const column prediction_columns[] = {
     {"predicted_samples_per_s", "", NUMBER, SAID(cold_samples_per_s)}, /* what is scored */
     {"predicted_cold_samples_per_s", "", NUMBER, SAID(cold_samples_per_s)},
     {"predicted_cached_samples_per_s", "", NUMBER, SAID(cached_samples_per_s)},
+    {"predicted_memory_samples_per_s", "", NUMBER, SAID(memory_samples_per_s)},
+    {"predicted_memory_bytes", "", NUMBER, SAID(memory_bytes)},
     {"predicted_preparation_s", "", NUMBER, SAID(preparation_s)},
     {"predicted_storage_bytes", "", NUMBER, SAID(stored_bytes)},
     {"uncertainty", "", NUMBER, SAID(uncertainty)},

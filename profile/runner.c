@@ -104,8 +104,8 @@ static presto_status make_work_dir(presto__runner *runner, presto_error *err) {
     return PRESTO_OK;
 }
 
-static void loader_options(const presto__runner *runner, unsigned threads, uint64_t epochs,
-                           presto_loader_options *options_out) {
+void presto__loader_options_of(const presto__runner *runner, unsigned threads, uint64_t epochs,
+                               presto_loader_options *options_out) {
     presto_loader_options_defaults(options_out);
     options_out->threads = threads;
     options_out->output = PRESTO_OUTPUT_BATCHES;
@@ -150,7 +150,7 @@ static void on_skip(void *user, uint64_t epoch, uint64_t sample, const presto_er
 static presto_status probe(presto__runner *runner, presto_error *err) {
     const presto_strategy strategy = {.split = PRESTO_UNPROCESSED, .threads = presto__cpu_count()};
     presto_loader_options options;
-    loader_options(runner, strategy.threads, 1, &options);
+    presto__loader_options_of(runner, strategy.threads, 1, &options);
     options.errors.on_skip = on_skip;
     options.errors.on_skip_user = runner;
     presto_loader *loader = NULL;
@@ -237,7 +237,8 @@ typedef struct load {
     const presto_strategy *strategy;
     presto_source *source;
     const presto_plan *plan;
-    bool plays; /* the storage that the sweep is for */
+    double run_s; /* how long epochs in one state of the cache are to last together */
+    bool plays;   /* the storage that the sweep is for */
 } load;
 
 /* The clock covers what grows with the data: from the start of the loader to the end of the last
@@ -246,7 +247,7 @@ static presto_status measure_epochs(const load *what, uint64_t count, presto__ep
                                     presto_error *err) {
     presto__runner *runner = what->runner;
     presto_loader_options options;
-    loader_options(runner, what->strategy->threads, count, &options);
+    presto__loader_options_of(runner, what->strategy->threads, count, &options);
     if (what->plays)
         options.storage = runner->options->storage;
     presto__epochs epochs = {.epochs = count};
@@ -314,7 +315,7 @@ static presto_status measure_cold(const load *what, presto__epochs *cold, presto
         PRESTO_TRY(presto_source_drop_cache(what->source, err));
         PRESTO_TRY(measure_epochs(&played, 1, &one, err));
         presto__epochs_add(cold, &one);
-    } while (cold->epochs < options->cold_epochs && epochs_missing(cold, options->run_s) >= 0.5);
+    } while (cold->epochs < options->cold_epochs && epochs_missing(cold, what->run_s) >= 0.5);
     return PRESTO_OK;
 }
 
@@ -322,7 +323,7 @@ static presto_status measure_cold(const load *what, presto__epochs *cold, presto
  * which are slower. If that is too few, more are added. */
 static presto_status measure_cached(const load *what, const presto__epochs *cold,
                                     presto__epochs *cached, presto_error *err) {
-    double run_s = what->runner->options->run_s;
+    double run_s = what->run_s;
     double missing = run_s * (double)cold->epochs / fmax(cold->measure.wall_s, 1e-6);
     do {
         double room = CACHED_EPOCHS_MOST - (double)cached->epochs;
@@ -359,7 +360,11 @@ static presto_status measure_strategy(presto__runner *runner, presto__trial *tri
                                       measure_fn measure, void *into, presto_error *err) {
     const presto_strategy *strategy = &trial->result.strategy;
     if (strategy->codec == NULL) {
-        const load as_it_is = {runner, strategy, runner->source, runner->plan, false};
+        const load as_it_is = {.runner = runner,
+                               .strategy = strategy,
+                               .source = runner->source,
+                               .plan = runner->plan,
+                               .run_s = runner->options->run_s};
         return measure(&as_it_is, into, err);
     }
     const char *paths[] = {trial->dir};
@@ -370,7 +375,11 @@ static presto_status measure_strategy(presto__runner *runner, presto__trial *tri
     options.pipeline_options = &reading;
     presto_stream stream = {0};
     PRESTO_TRY(presto_stream_open(paths, 1, &options, &stream, err));
-    const load stored = {runner, strategy, stream.source, stream.plan, false};
+    const load stored = {.runner = runner,
+                         .strategy = strategy,
+                         .source = stream.source,
+                         .plan = stream.plan,
+                         .run_s = runner->options->run_s};
     presto_status status = measure(&stored, into, err);
     presto_stream_close(&stream);
     return status;
@@ -396,28 +405,45 @@ presto_status presto__trial_lap(presto__runner *runner, presto__trial *trial, ui
     return presto__trial_add_lap(trial, lap, err);
 }
 
-/* ---- a look at cached epochs ---- */
+/* ---- a look ---- */
 
-#define LOOK_S 0.05
-#define LOOKS 3
+static double seconds_each(const presto__epochs *epochs) {
+    return epochs->measure.wall_s / (double)epochs->samples;
+}
 
-/* One epoch to fill the page cache, then a few times as many as fit: the median counts. */
+/* In one loader: workers that have just started are slower. So the first epochs, which tell how many
+ * are needed, do not count. */
+static presto_status look_cached(const load *what, const presto__epochs *cold,
+                                 presto__epochs *cached, presto_error *err) {
+    presto__epochs first = {0};
+    double room = CACHED_EPOCHS_MOST;
+    double count = what->run_s / 4 * (double)cold->epochs / fmax(cold->measure.wall_s, 1e-6);
+    PRESTO_TRY(measure_epochs(what, (uint64_t)fmin(fmax(round(count), 1), room), &first, err));
+    free(first.costs);
+    count = what->run_s * (double)first.epochs / fmax(first.measure.wall_s, 1e-6);
+    return measure_epochs(what, (uint64_t)fmin(fmax(round(count), 1), room), cached, err);
+}
+
 static presto_status look(const load *what, void *into, presto_error *err) {
-    presto__epochs some = {0};
-    double rates[LOOKS];
-    PRESTO_TRY(measure_epochs(what, 1, &some, err));
-    double count = fmin(fmax(epochs_missing(&some, 2 * LOOK_S), 1), CACHED_EPOCHS_MOST);
-    free(some.costs);
-    for (size_t i = 0; i < LOOKS; i++) {
-        PRESTO_TRY(measure_epochs(what, (uint64_t)count, &some, err));
-        rates[i] = (double)some.samples / fmax(some.measure.wall_s, 1e-9);
-        free(some.costs);
+    presto__look *seen = into;
+    load cold_ones = *what, cached_ones = *what;
+    cold_ones.run_s = seen->cold_run_s;
+    cached_ones.run_s = seen->cached_run_s;
+    presto__epochs cold = {0}, cached = {0};
+    presto_source_truncate(what->source, seen->samples);
+    presto_status status = measure_cold(&cold_ones, &cold, err);
+    if (status == PRESTO_OK)
+        status = look_cached(&cached_ones, &cold, &cached, err);
+    if (status == PRESTO_OK) {
+        seen->cold_s = seconds_each(&cold);
+        seen->cached_s = seconds_each(&cached);
     }
-    *(double *)into = presto__spread_of(rates, LOOKS).median;
-    return PRESTO_OK;
+    free(cold.costs);
+    free(cached.costs);
+    return status;
 }
 
 presto_status presto__trial_look(presto__runner *runner, presto__trial *trial,
-                                 double *samples_per_s_out, presto_error *err) {
-    return measure_strategy(runner, trial, look, samples_per_s_out, err);
+                                 presto__look *look_io, presto_error *err) {
+    return measure_strategy(runner, trial, look, look_io, err);
 }

@@ -27,7 +27,7 @@ void presto_sweep_options_init(presto_sweep_options *options, size_t struct_byte
         .samples = 200,
         .runs = 3,
         .run_s = 0.25,
-        .cold_epochs = 12,
+        .cold_epochs = 40,
         .preparation_runs = 1,
         .batch_samples = 32,
         .weights = {0, 0, 1},
@@ -252,6 +252,7 @@ static presto_status add_trial(presto_sweep *sweep, const presto_strategy *strat
     presto_sweep_prediction *said = &trial->result.prediction;
     said->cold_samples_per_s = said->cached_samples_per_s = said->uncertainty = NAN;
     said->preparation_s = said->stored_bytes = said->cold_error = said->cached_error = NAN;
+    said->memory_samples_per_s = said->memory_bytes = NAN;
     trial->preparations = calloc(sweep->preparation_runs, sizeof *trial->preparations);
     trial->cold = calloc(sweep->runs, sizeof *trial->cold);
     trial->cached = calloc(sweep->runs, sizeof *trial->cached);

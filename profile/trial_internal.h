@@ -177,6 +177,9 @@ presto_status presto__runner_init(presto__runner *runner, const char *const *pat
                                   presto_error *err);
 /** Removes the work folder. */
 void presto__runner_done(presto__runner *runner);
+/** The options that trials are loaded with. */
+void presto__loader_options_of(const presto__runner *runner, unsigned threads, uint64_t epochs,
+                               presto_loader_options *options_out);
 /** Tell the user. PRESTO_ERR_STOPPED if the answer is to stop. */
 presto_status presto__runner_report(presto__runner *runner, const presto_strategy *strategy,
                                     const presto_strategy_result *result, presto_error *err);
@@ -184,14 +187,22 @@ presto_status presto__runner_report(presto__runner *runner, const presto_strateg
  * been often enough. */
 presto_status presto__trial_prepare(presto__runner *runner, presto__trial *trial,
                                     presto_error *err);
+/** settle.c: read a dataset that was just written, unmeasured. */
+presto_status presto__settle(const char *dir, presto_error *err);
 /** One run: cold epochs, then cached ones. */
 presto_status presto__trial_load(presto__runner *runner, presto__trial *trial, presto_error *err);
 /** The cold epochs of one run. Its dataset must be there. */
 presto_status presto__trial_lap(presto__runner *runner, presto__trial *trial, uint64_t round,
                                 presto_error *err);
-/** The rate of a few cached epochs, which is not kept. Its dataset must be there. */
+/** A run that is short, and not kept. */
+typedef struct presto__look {
+    uint64_t samples;                /* the first so many records of the dataset */
+    double cold_run_s, cached_run_s; /* cold epochs last so long together, and cached ones */
+    double cold_s, cached_s;         /* what was seen: of the clock, for a sample */
+} presto__look;
+/** Look at a strategy that stores something. Its dataset must be there. */
 presto_status presto__trial_look(presto__runner *runner, presto__trial *trial,
-                                 double *samples_per_s_out, presto_error *err);
+                                 presto__look *look_io, presto_error *err);
 presto_status presto__trial_add_lap(presto__trial *trial, presto__lap lap, presto_error *err);
 /** Remove the trial's dataset. */
 void presto__trial_remove(presto__trial *trial);

@@ -46,7 +46,7 @@ static const cli_option options[] = {
     {OPT_SAMPLES, "samples", "N", "how many samples to try on; 0 = all [default: 200]"},
     {OPT_RUNS, "runs", "R", "runs of a strategy: cold epochs, then cached ones [default: 3]"},
     {OPT_RUN_TIME, "run-time", "SECONDS",
-     "a run's cold epochs are repeated, 12 at most, until they last so long together, and so are "
+     "a run's cold epochs are repeated, 40 at most, until they last so long together, and so are "
      "its cached ones [default: 0.25]"},
     {OPT_DECIDE_TIME, "decide-time", "SECONDS",
      "the strategies near the best take turns with more runs until it is decided which one is "

@@ -39,11 +39,8 @@ static bool margin_of(const json_t *root, double *margin_out) {
     return true;
 }
 
-static int read_margin(const char *dir, double *margin_out) {
-    char path[PATH_MAX];
+static int read_margin(const char *path, double *margin_out) {
     json_error_t why;
-    if ((size_t)snprintf(path, sizeof path, "%s/results.json", dir) >= sizeof path)
-        cli_usage("--output: the name is too long");
     json_t *root = json_load_file(path, 0, &why);
     bool is_known = root != NULL && margin_of(root, margin_out);
     if (!is_known)
@@ -86,6 +83,15 @@ static json_t *figure_json(const presto_drift_figure *figure) {
     return object;
 }
 
+static json_t *cost_json(const presto_drift_cost *cost) {
+    json_t *object = json_object();
+    cli_json_set(object, "name", json_string(cost->name));
+    cli_json_set(object, cost->is_time ? "then_median_s" : "then_mean_bytes", number(cost->then));
+    cli_json_set(object, cost->is_time ? "new_median_s" : "new_mean_bytes", number(cost->now));
+    cli_json_set(object, "differs", json_boolean(cost->differs));
+    return object;
+}
+
 static int print_json(const presto_drift *drift, double margin) {
     json_t *object = cli_json_new();
     const cli_count counts[] = {{"stored_records", drift->stored_records},
@@ -96,6 +102,10 @@ static int print_json(const presto_drift *drift, double margin) {
     for (size_t i = 0; i < drift->figure_count; i++)
         cli_json_append(figures, figure_json(&drift->figures[i]));
     cli_json_set(object, "figures", figures);
+    json_t *costs = json_array();
+    for (size_t i = 0; i < drift->cost_count; i++)
+        cli_json_append(costs, cost_json(&drift->costs[i]));
+    cli_json_set(object, "costs", costs);
     cli_json_set(object, "time_ratio", number(drift->time_ratio));
     cli_json_set(object, "time_ratio_min", number(drift->time_ratio_least));
     cli_json_set(object, "time_ratio_max", number(drift->time_ratio_most));
@@ -115,6 +125,20 @@ static void print_figure(const presto_drift_figure *figure) {
            figure->differs ? "differs" : "alike");
 }
 
+static void print_cost(const presto_drift_cost *cost) {
+    char text[2][PRESTO_TEXT_BYTES];
+    printf("  %-20s", cost->name);
+    if (cost->is_time)
+        printf(" %10.3g %10.3g", 1e3 * cost->then, 1e3 * cost->now);
+    else
+        printf(" %10s %10s", presto_format_number(cost->then, text[0]),
+               presto_format_number(cost->now, text[1]));
+    printf("%-7s %s\n", cost->is_time ? " ms" : "",
+           !isfinite(cost->then) ? "unknown then"
+           : cost->differs       ? "differs"
+                                 : "alike");
+}
+
 static int print_table(const presto_drift *drift, const char *dataset, double margin) {
     char text[3][PRESTO_TEXT_BYTES], line[512];
     cli_put("%s: %s, against %s of ", dataset,
@@ -128,10 +152,17 @@ static int print_table(const presto_drift *drift, const char *dataset, double ma
     printf("  time to load   %.2f times (%.2f to %.2f): %s\n\n", drift->time_ratio,
            drift->time_ratio_least, drift->time_ratio_most,
            drift->time_differs ? "differs" : "alike");
+    if (drift->cost_count > 0)
+        printf("  %-20s %10s %10s\n", "of a sample", "the sweep", "new");
+    for (size_t i = 0; i < drift->cost_count; i++)
+        print_cost(&drift->costs[i]);
+    if (drift->cost_count > 0)
+        printf("\n");
     if (drift->moves)
         snprintf(line, sizeof line,
-                 "The recommendation may be another one: bytes a sample or the time to load them "
-                 "changed by more than %.0f %%. Sweep again with the new files.",
+                 "The recommendation may be another one: bytes a sample, the time to load them or "
+                 "what the sweep had measured changed by more than %.0f %%. Sweep again with the "
+                 "new files.",
                  100 * margin);
     else
         snprintf(line, sizeof line,
@@ -151,8 +182,15 @@ static int compare(const check_job *job, const char *work_dir, const char *const
     presto_drift_options options;
     presto_drift_options_defaults(&options);
     presto_pipeline_options reading = cli_pipeline_options(job->settings);
-    if (job->results_dir != NULL && read_margin(job->results_dir, &options.margin) != CLI_DONE)
-        return CLI_FAILED;
+    char results[PATH_MAX];
+    if (job->results_dir != NULL) {
+        if ((size_t)snprintf(results, sizeof results, "%s/results.json", job->results_dir) >=
+            sizeof results)
+            cli_usage("--output: the name is too long");
+        if (read_margin(results, &options.margin) != CLI_DONE)
+            return CLI_FAILED;
+        options.results = results;
+    }
     options.dataset = job->dataset;
     options.pipeline = job->pipeline_name;
     options.pipeline_options = &reading;

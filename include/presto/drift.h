@@ -16,6 +16,8 @@ extern "C" {
 
 /** What differs less than this by chance is told as a difference. */
 #define PRESTO_DRIFT_CHANCE 0.01
+/** Source bytes and offline steps; more steps are left out. */
+#define PRESTO_DRIFT_COSTS_MOST 16
 /** Stored bytes and five dimensions. */
 #define PRESTO_DRIFT_FIGURES_MOST 6
 
@@ -34,6 +36,8 @@ typedef struct presto_drift_options {
     presto_loader_errors errors;     /* new samples that fail. Default: the first one ends it */
     bool (*on_progress)(void *user); /* now and then; false ends it. May be NULL */
     void *on_progress_user;
+    const char *results; /* path of the results.json of the sweep that recommended the strategy:
+                            source bytes and times of steps are compared with it. NULL: they are not */
 } presto_drift_options;
 
 PRESTO_API void presto_drift_options_init(presto_drift_options *options, size_t struct_bytes);
@@ -55,6 +59,16 @@ typedef struct presto_drift_figure {
     uint64_t reserved[2];
 } presto_drift_figure;
 
+/** One thing that a sweep has measured of the files that it chose by. */
+typedef struct presto_drift_cost {
+    char name[64];    /* "source bytes", or a step that runs offline */
+    double then, now; /* mean bytes, or median seconds of one thread, for a sample. NaN: unknown */
+    bool is_time;
+    bool differs; /* bytes by more than the margin and what chance explains; times by more than the
+                     margin and a quarter, on the same kind of processor */
+    uint64_t reserved[2];
+} presto_drift_cost;
+
 typedef struct presto_drift {
     size_t struct_bytes; /* as the program knows it; set by the function that fills it */
     uint64_t stored_records, new_samples, tried_samples;
@@ -66,6 +80,8 @@ typedef struct presto_drift {
     bool time_differs; /* the interval does not hold 1 */
     bool moves;        /* bytes or time changed by more than the margin: the recommendation may be
                           another one */
+    size_t cost_count; /* 0 without presto_drift_options.results */
+    presto_drift_cost costs[PRESTO_DRIFT_COSTS_MOST];
 } presto_drift;
 
 /**

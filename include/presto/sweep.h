@@ -121,7 +121,10 @@ typedef struct presto_sweep_prediction {
     bool
         is_elsewhere; /* it has more threads than this machine has processors: the rates are those of
                           a machine that has as many of the same kind */
-    uint64_t reserved[4];
+    /* With presto_loader_options.cache in memory, from the second epoch on: the same for all splits and
+     * codecs; and what it holds of the whole source. */
+    double memory_samples_per_s, memory_bytes;
+    uint64_t reserved[2];
 } presto_sweep_prediction;
 
 typedef struct presto_strategy_result {
@@ -181,7 +184,7 @@ typedef struct presto_sweep_options {
     unsigned runs;             /* per strategy, 1..1000. Default 3 */
     double run_s;              /* the cold epochs of a run are repeated until they last so long
                                   together, and so are the cached; 0..3600. Default 0.25 */
-    unsigned cold_epochs;      /* at most so many cold epochs a run, 1..1000. Default 12 */
+    unsigned cold_epochs;      /* at most so many cold epochs a run, 1..1000. Default 40 */
     unsigned preparation_runs; /* conversions per strategy, 1..runs. Default 1 */
     size_t batch_samples;      /* of the loads. Default 32 */
     presto_weights weights;    /* default 0, 0, 1 */

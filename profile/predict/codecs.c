@@ -289,11 +289,11 @@ static presto_status rate_codec(const rating *all, size_t c, presto_error *err) 
         status = time_codec(&job, all->model->cores, MOST_NS, codec, &failure);
     presto_buffer_done(&dictionary);
     if (status == PRESTO_OK && strcmp(all->model->codecs[c], "none") != 0) {
-        const presto__online online = {
-            .model = all->model,
-            .runner = all->runner,
-            .strategy = {.split = all->split->name, .codec = all->model->codecs[c]},
-            .dir = all->dir};
+        const presto__online online = {.model = all->model,
+                                       .runner = all->runner,
+                                       .split = all->split,
+                                       .codec_name = all->model->codecs[c],
+                                       .dir = all->dir};
         status = presto__probe_online(&online, codec, &failure);
     }
     if (status == PRESTO_ERR_STOPPED && err != NULL)

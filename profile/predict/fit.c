@@ -63,10 +63,14 @@ static presto_status take_parts(presto__model_split *split, const presto__epochs
 static void take_rates(presto__model_split *split, const presto__model *model,
                        const presto__trial *one, const presto__trial *all) {
     double cores = model->cores;
-    split->cached_s.one = 1 / one->result.cached.samples_per_s.median;
-    split->cached_s.all = cores / all->result.cached.samples_per_s.median;
-    split->cold_s.one = 1 / one->result.cold.samples_per_s.median;
-    split->cold_s.all = cores / all->result.cold.samples_per_s.median;
+    presto__worker_times *times = &split->times;
+    times->cached_s.one = 1 / one->result.cached.samples_per_s.median;
+    times->cached_s.all = cores / all->result.cached.samples_per_s.median;
+    times->cold_s.one = 1 / one->result.cold.samples_per_s.median;
+    times->cold_s.all = cores / all->result.cold.samples_per_s.median;
+    /* A start was timed with one sample. */
+    split->start_s.one = fmax(split->start_s.one - times->cached_s.one, 0);
+    split->start_s.all = fmax(split->start_s.all - times->cached_s.all, 0);
     const presto__epochs *cached = &one->cached[0], *parallel = &all->cached[0];
     double samples = (double)cached->samples;
     split->delivered_bytes = (double)cached->delivered_bytes / samples;
@@ -78,7 +82,7 @@ static void take_rates(presto__model_split *split, const presto__model *model,
         split->cold_cpu_s_per_byte = fmax(cold_cpu, 0) / split->plain_bytes;
     /* Processor caches spare memory much of its traffic, and a thread that hands out batches may have
      * been interrupted: the anchor shows what is possible. */
-    double most_s = split->cached_s.all / cores / ROOM;
+    double most_s = times->cached_s.all / cores / ROOM;
     double inside_s = parallel->measure.wall_s - parallel->consumer_wait_s;
     split->handover_s = fmin(fmax(inside_s, 0) / (double)parallel->samples, most_s);
     split->touched_bytes =
@@ -122,7 +126,6 @@ presto_status presto__model_take_split(presto__model *model, const presto_sweep 
     take_sizes(split, one);
     take_rates(split, model, one, all);
     take_preparation(split, model, one, all);
-    split->cold_anchor = split->cached_anchor = (presto__pair){1, 1};
     if (split->is_raw)
         split->codecs[0] = (presto__model_codec){.is_known = true,
                                                  .stored_bytes = split->plain_bytes,
@@ -134,30 +137,85 @@ presto_status presto__model_take_split(presto__model *model, const presto_sweep 
 
 /* ---- the anchors ---- */
 
-/* A strategy as the anchors are: without a codec. */
-static bool anchor_rates(const presto__model *model, size_t s, unsigned threads,
-                         presto__rates *rates_out) {
-    const presto__model_split *split = &model->splits[s];
-    presto_strategy strategy = {
-        .split = split->name, .codec = split->is_raw ? NULL : "none", .threads = threads};
-    return presto__model_rates(model, &strategy, NULL, rates_out);
+/* Which codec of a split, and its figures. */
+typedef struct coded {
+    presto__model *model;
+    presto__model_split *split;
+    presto__model_codec *codec;
+    const char *name; /* NULL: the split is raw */
+} coded;
+
+static bool is_plain(const coded *what) {
+    return what->name == NULL || strcmp(what->name, "none") == 0;
 }
 
-/* The measured rate of an epoch without its start. */
+typedef struct figures {
+    double coded_cold_s, coded_cached_s, plain_cached_s; /* of the records that were loaded */
+    double anchor_cached_s, start_s;
+    double threads;
+} figures;
+
+/* What some records say of all: what the codec costs, and what storage makes them wait, grows with their
+ * sizes; what else is done is as in the anchor. Each epoch has one start. */
+static void scale_up(const coded *what, const figures *seen, double *cold_s, double *cached_s) {
+    const presto__model_trial *tried = &what->codec->tried;
+    double larger = what->split->raw_bytes / fmax(tried->raw_bytes, 1);
+    double start_s = seen->start_s * seen->threads;
+    double codec_s = fmax(seen->coded_cached_s - seen->plain_cached_s, 0);
+    double wait_s = seen->coded_cold_s - seen->coded_cached_s - start_s / (double)tried->samples;
+    *cached_s = seen->anchor_cached_s + codec_s * larger;
+    *cold_s = *cached_s + wait_s * larger + start_s / (double)what->model->samples;
+    *cold_s = fmax(*cold_s, *cached_s / 2);
+}
+
+static void take_looks(const coded *what) {
+    const presto__model_trial *tried = &what->codec->tried;
+    const presto__pair cold_s = tried->coded.cold_s, cached_s = tried->coded.cached_s;
+    const presto__pair anchor_s = what->split->times.cached_s, start_s = what->split->start_s;
+    presto__worker_times *times = &what->codec->times;
+    *times = tried->coded;
+    if (tried->samples >= what->model->samples)
+        return;
+    const figures one = {cold_s.one,   cached_s.one, tried->plain_cached_s.one,
+                         anchor_s.one, start_s.one,  1};
+    const figures all = {cold_s.all,   cached_s.all, tried->plain_cached_s.all,
+                         anchor_s.all, start_s.all,  what->model->cores};
+    scale_up(what, &one, &times->cold_s.one, &times->cached_s.one);
+    scale_up(what, &all, &times->cold_s.all, &times->cached_s.all);
+}
+
+/* The loader did not try it, as it makes little difference: that of decompressing, and of reading
+ * fewer bytes. */
+static double estimate(const coded *what, double anchor_s, double decompress_s) {
+    double fewer = what->split->plain_bytes - what->codec->stored_bytes;
+    return fmax(anchor_s - what->split->read_s_per_byte * fewer, anchor_s / 2) + decompress_s;
+}
+
+static void estimate_times(const coded *what) {
+    const presto__worker_times *anchor = &what->split->times;
+    presto__pair decompress = what->codec->decompress_s;
+    what->codec->times =
+        (presto__worker_times){.cold_s = {estimate(what, anchor->cold_s.one, decompress.one),
+                                          estimate(what, anchor->cold_s.all, decompress.all)},
+                               .cached_s = {estimate(what, anchor->cached_s.one, decompress.one),
+                                            estimate(what, anchor->cached_s.all, decompress.all)}};
+}
+
+static void set_times(const coded *what) {
+    if (is_plain(what))
+        what->codec->times = what->split->times;
+    else if (what->codec->tried.samples > 0)
+        take_looks(what);
+    else
+        estimate_times(what);
+}
+
+/* The rate of an epoch without its start. */
 static double without_start(const presto__model *model, double seconds, double threads,
                             double start_s) {
     double wall = seconds / threads;
     double start = model->samples > 0 ? start_s / (double)model->samples : 0;
     return 1 / fmax(wall - start, wall / 4);
-}
-
-/* Sets the anchors of a split to 1, so that the model gives the formula; false: it is not known. */
-static bool open_anchors(presto__model *model, size_t s, presto__pair *starts_out) {
-    presto__model_split *split = &model->splits[s];
-    *starts_out = split->start_s;
-    split->start_s = (presto__pair){0, 0};
-    split->cold_anchor = split->cached_anchor = (presto__pair){1, 1};
-    return split->is_known;
 }
 
 /* What a worker must have waited for, so that computing and waiting come to what was measured. */
@@ -168,33 +226,45 @@ static double waiting_of(const presto__model *model, double measured_s, double c
     return measured_s * pow(1 - pow(computing_s / measured_s, p), 1 / p);
 }
 
-static void set_waits(presto__model *model, size_t s) {
-    presto__model_split *split = &model->splits[s];
-    double cores = model->cores, cold_cpu = split->cold_cpu_s_per_byte * split->plain_bytes;
-    double one = 1 / without_start(model, split->cold_s.one, 1, split->start_s.one);
-    double all = cores / without_start(model, split->cold_s.all, cores, split->start_s.all);
-    split->wait_s.one = waiting_of(model, one, split->cached_s.one + cold_cpu);
-    split->wait_s.all = waiting_of(model, all, split->cached_s.all + cold_cpu);
+static void set_waits(const coded *what) {
+    const presto__model *model = what->model;
+    const presto__worker_times *times = &what->codec->times;
+    presto__pair starts = what->split->start_s;
+    double cores = model->cores;
+    double cpu_s = what->split->cold_cpu_s_per_byte * what->codec->stored_bytes;
+    double one = 1 / without_start(model, times->cold_s.one, 1, starts.one);
+    double all = cores / without_start(model, times->cold_s.all, cores, starts.all);
+    what->codec->wait_s.one = waiting_of(model, one, times->cached_s.one + cpu_s);
+    what->codec->wait_s.all = waiting_of(model, all, times->cached_s.all + cpu_s);
 }
 
-static void set_anchors(presto__model *model, size_t s) {
-    presto__model_split *split = &model->splits[s];
-    presto__pair starts;
+/* The rates that the formula gives without anchors and starts. */
+static bool formula_rates(const coded *what, unsigned threads, presto__rates *rates_out) {
+    presto__pair starts = what->split->start_s;
+    presto_strategy strategy = {
+        .split = what->split->name, .codec = what->name, .threads = threads};
+    what->codec->cold_anchor = what->codec->cached_anchor = (presto__pair){1, 1};
+    what->split->start_s = (presto__pair){0, 0};
+    bool is_known = presto__model_rates(what->model, &strategy, NULL, rates_out);
+    what->split->start_s = starts;
+    return is_known;
+}
+
+static void set_anchors(const coded *what) {
+    const presto__model *model = what->model;
+    const presto__worker_times *times = &what->codec->times;
+    presto__pair starts = what->split->start_s;
     presto__rates one, all;
-    if (!open_anchors(model, s, &starts) || !anchor_rates(model, s, 1, &one) ||
-        !anchor_rates(model, s, model->cores, &all)) {
-        split->start_s = starts;
+    if (!formula_rates(what, 1, &one) || !formula_rates(what, model->cores, &all))
         return;
-    }
-    split->start_s = starts;
     double cores = model->cores;
     const double ratios[] = {
-        without_start(model, split->cold_s.one, 1, starts.one) / one.cold_samples_per_s,
-        without_start(model, split->cold_s.all, cores, starts.all) / all.cold_samples_per_s,
-        1 / split->cached_s.one / one.cached_samples_per_s,
-        cores / split->cached_s.all / all.cached_samples_per_s};
-    double *const anchors[] = {&split->cold_anchor.one, &split->cold_anchor.all,
-                               &split->cached_anchor.one, &split->cached_anchor.all};
+        without_start(model, times->cold_s.one, 1, starts.one) / one.cold_samples_per_s,
+        without_start(model, times->cold_s.all, cores, starts.all) / all.cold_samples_per_s,
+        1 / times->cached_s.one / one.cached_samples_per_s,
+        cores / times->cached_s.all / all.cached_samples_per_s};
+    double *const anchors[] = {&what->codec->cold_anchor.one, &what->codec->cold_anchor.all,
+                               &what->codec->cached_anchor.one, &what->codec->cached_anchor.all};
     for (size_t i = 0; i < 4; i++)
         *anchors[i] = clamp(ratios[i], 1.0 / ANCHOR_MOST, ANCHOR_MOST);
 }
@@ -202,9 +272,17 @@ static void set_anchors(presto__model *model, size_t s) {
 void presto__model_fit(presto__model *model) {
     model->overlap = model->is_storage_given ? OVERLAP_PLAYED : OVERLAP_HERE;
     for (size_t s = 0; s < model->split_count; s++) {
-        if (model->splits[s].is_known)
-            set_waits(model, s);
-        set_anchors(model, s);
+        presto__model_split *split = &model->splits[s];
+        size_t count = split->is_raw ? 1 : model->codec_count;
+        for (size_t c = 0; c < count && split->is_known; c++) {
+            const coded what = {model, split, &split->codecs[c],
+                                split->is_raw ? NULL : model->codecs[c]};
+            if (!what.codec->is_known)
+                continue;
+            set_times(&what);
+            set_waits(&what);
+            set_anchors(&what);
+        }
     }
 }
 

@@ -3,6 +3,8 @@
 #include "../json_internal.h"
 #include "predict_internal.h"
 
+#include <string.h>
+
 #define MOST_CURVE_THREADS 64
 
 /* 0 is no limit: null. */
@@ -54,14 +56,24 @@ static json_t *codecs_value(json_builder *to, const presto__model *model,
         put(to, object, "ratio", number(codec->stored_bytes / fmax(split->plain_bytes, 1)));
         put(to, object, "compress_s_per_sample", pair(to, codec->compress_s));
         put(to, object, "decompress_s_per_sample", pair(to, codec->decompress_s));
-        put(to, object, "cached_worker_s_per_sample",
-            codec->cached_s.one > 0 ? pair(to, codec->cached_s) : json_null());
+        put(to, object, "loaded", whole(codec->tried.samples));
+        put(to, object, "cold_worker_s_per_sample", pair(to, codec->times.cold_s));
+        put(to, object, "cached_worker_s_per_sample", pair(to, codec->times.cached_s));
+        put(to, object, "storage_wait_s_per_sample", pair(to, codec->wait_s));
         put(to, object, "records", whole(codec->records));
         put(to, object, "cold_calibration", number(codec->cold_factor));
         put(to, object, "cached_calibration", number(codec->cached_factor));
         append(to, array, object);
     }
     return array;
+}
+
+static const presto__model_codec *plain_codec(const presto__model *model,
+                                              const presto__model_split *split) {
+    size_t c = 0;
+    while (!split->is_raw && strcmp(model->codecs[c], "none") != 0)
+        c++;
+    return &split->codecs[c];
 }
 
 static json_t *split_value(json_builder *to, const presto__model *model,
@@ -71,9 +83,9 @@ static json_t *split_value(json_builder *to, const presto__model *model,
     put(to, object, "raw_bytes_per_sample", number(split->raw_bytes));
     put(to, object, "plain_bytes_per_sample", number(split->plain_bytes));
     put(to, object, "delivered_bytes_per_sample", number(split->delivered_bytes));
-    put(to, object, "cached_worker_s_per_sample", pair(to, split->cached_s));
-    put(to, object, "cold_worker_s_per_sample", pair(to, split->cold_s));
-    put(to, object, "storage_wait_s_per_sample", pair(to, split->wait_s));
+    put(to, object, "cached_worker_s_per_sample", pair(to, split->times.cached_s));
+    put(to, object, "cold_worker_s_per_sample", pair(to, split->times.cold_s));
+    put(to, object, "storage_wait_s_per_sample", pair(to, plain_codec(model, split)->wait_s));
     put(to, object, "touched_bytes_per_sample", number(split->touched_bytes));
     put(to, object, "start_s", pair(to, split->start_s));
     put(to, object, "handover_s_per_sample", number(split->handover_s));

@@ -9,8 +9,8 @@
  * cost something: the limits are joined by a power mean with a large negative exponent, not by their
  * minimum.
  *
- * The anchors put the formula right: at one thread and at all processors, without a codec, the rate
- * is the measured one; codecs change it by what the formula says that they change.
+ * The anchors put the formula right: at one thread and at all processors, the rate is the one that was
+ * measured without a codec, or in a look at a codec.
  */
 #include "predict_internal.h"
 
@@ -70,19 +70,6 @@ static double at_threads(const load *what, presto__pair pair) {
     return pair.one + (pair.all - pair.one) * fmin(part, 1);
 }
 
-/* A worker's computing in cached epochs. */
-static double cached_seconds(const load *what) {
-    const presto__model_split *split = what->split;
-    if (what->codec->cached_s.one > 0)
-        return at_threads(what, what->codec->cached_s);
-    double base = at_threads(what, split->cached_s);
-    if (split->is_raw)
-        return base;
-    double saved = split->read_s_per_byte * (split->plain_bytes - what->codec->stored_bytes);
-    double codec = at_threads(what, what->codec->decompress_s);
-    return fmax(base - fmin(saved, base / 2) + codec, 1e-12);
-}
-
 static double share(double amount, double rate) {
     return rate > 0 ? amount / rate : 0;
 }
@@ -104,14 +91,15 @@ static double alone_seconds(const load *what, const presto_storage *storage, dou
            opens * storage->open_s;
 }
 
-/* As the anchors waited, for fewer bytes, and for another storage. */
+/* As it waited here, for another storage. */
 static double storage_seconds(const load *what) {
-    double plain = what->split->plain_bytes, stored = what->codec->stored_bytes;
-    double before = alone_seconds(what, &what->model->storage, plain);
+    double stored = what->codec->stored_bytes;
+    double before = alone_seconds(what, &what->model->storage, stored);
     double after = alone_seconds(what, &what->conditions.storage, stored);
+    double waited = at_threads(what, what->codec->wait_s);
     if (before <= 0)
-        return after > 0 ? after : at_threads(what, what->split->wait_s) * share(stored, plain);
-    return at_threads(what, what->split->wait_s) * after / before;
+        return after > 0 ? after : waited;
+    return waited * after / before;
 }
 
 typedef struct limit {
@@ -160,7 +148,7 @@ static double formula(const load *what, bool is_cold, presto_sweep_bound *bound_
     const presto__model_split *split = what->split;
     const presto_storage *storage = &what->conditions.storage;
     double stored = what->codec->stored_bytes;
-    double computing = cached_seconds(what);
+    double computing = at_threads(what, what->codec->times.cached_s);
     double waiting = 0;
     if (is_cold) {
         computing += split->cold_cpu_s_per_byte * stored;
@@ -179,18 +167,32 @@ static double formula(const load *what, bool is_cold, presto_sweep_bound *bound_
 }
 
 static double rate_of(const load *what, bool is_cold, presto_sweep_bound *bound_out) {
-    const presto__model_split *split = what->split;
+    const presto__model_codec *codec = what->codec;
     double rate = formula(what, is_cold, bound_out);
-    rate *= at_threads(what, is_cold ? split->cold_anchor : split->cached_anchor);
+    rate *= at_threads(what, is_cold ? codec->cold_anchor : codec->cached_anchor);
     /* Each cold epoch of a trial is one by itself; cached ones follow one another. */
     if (is_cold && what->model->samples > 0)
-        rate = 1 / (1 / rate + at_threads(what, split->start_s) / (double)what->model->samples);
-    rate *= is_cold ? what->codec->cold_factor : what->codec->cached_factor;
+        rate =
+            1 / (1 / rate + at_threads(what, what->split->start_s) / (double)what->model->samples);
+    rate *= is_cold ? codec->cold_factor : codec->cached_factor;
     double most = what->conditions.consumer_samples_per_s;
     if (most <= 0 || rate <= most)
         return rate;
     *bound_out = PRESTO_BOUND_CONSUMER;
     return most;
+}
+
+/* Only computing: batching, and the steps from the first random one on. */
+static double memory_rate(const load *what) {
+    const presto__model_cache *cache = &what->model->cache;
+    double worker_s = at_threads(what, cache->worker_s);
+    double most = what->conditions.consumer_samples_per_s;
+    if (cache->samples == 0 || !(worker_s > 0))
+        return NAN;
+    unsigned cores = what->conditions.cores;
+    double threads = cores > 0 ? fmin(what->threads, cores) : what->threads;
+    double rate = threads / worker_s;
+    return most > 0 ? fmin(rate, most) : rate;
 }
 
 presto__conditions presto__model_conditions(const presto__model *model) {
@@ -213,6 +215,7 @@ bool presto__model_rates(const presto__model *model, const presto_strategy *stra
     what.conditions = conditions != NULL ? *conditions : presto__model_conditions(model);
     rates_out->cold_samples_per_s = rate_of(&what, true, &rates_out->cold_bound);
     rates_out->cached_samples_per_s = rate_of(&what, false, &rates_out->cached_bound);
+    rates_out->memory_samples_per_s = memory_rate(&what);
     return true;
 }
 

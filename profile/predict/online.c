@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A codec in the loader: a few of the records that an anchor has stored are stored again in the
- * codec, and loaded with the page cache filled, on one thread and on all processors. A codec alone
- * does not tell what it costs there, where other data fill the caches.
+ * codec, and loaded, on one thread and on all processors, with the page cache dropped and filled. A
+ * codec alone does not tell what it costs there: other data fill the processor's caches, and how
+ * storage and computing overlap is not the same for all.
+ *
+ * Where these are not all records, the same ones are loaded without a codec, too, by turns: the
+ * difference counts.
  */
 #include "../../base/file_internal.h"
 #include "../../base/folder_internal.h"
@@ -12,9 +16,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Compressing them takes about this long, but there are at least so many. */
-#define COMPRESS_S 0.3
+/* Records are as many as are compressed in this time, and loaded in that time, by one thread, but at
+ * least so many. */
+#define COMPRESS_S 0.2
+#define LOAD_S 0.4
 #define RECORDS_LEAST 8
+#define RECORD_BYTES ((double)(128 << 20))
+/* Of a look; and of all looks at a codec, in up to so many rounds. Where there are few codecs and splits,
+ * there is more time for each, but no more than runs of both numbers of threads would take. */
+#define COLD_LOOK_S 0.06
+#define CACHED_LOOK_S 0.12
+#define LOOKS_S 0.9
+#define ALL_LOOKS_S 50
+#define LOOKS_MOST 7
+/* Epochs that are shorter feel in how many files a dataset is. */
+#define SHORT_EPOCH_S 0.05
+/* Codecs that take less of a worker's time make no difference, where storage takes no more than this,
+ * either. */
+#define CODEC_LEAST 0.02
+#define STORAGE_LEAST 0.05
 
 static bool on_progress(void *user, const presto_progress *progress) {
     (void)progress;
@@ -23,40 +43,143 @@ static bool on_progress(void *user, const presto_progress *progress) {
     return presto__runner_report(runner, &strategy, NULL, NULL) == PRESTO_OK;
 }
 
-static presto_status store_again(const presto__online *what, presto__trial *trial,
-                                 presto_error *err) {
+static size_t shards_of(const presto__online *what, unsigned threads) {
+    size_t shards = what->runner->options->shards;
+    return shards > 0 ? shards : threads;
+}
+
+static presto_status store_again(const presto__online *what, const char *dir, size_t shards,
+                                 presto__model_trial *tried, presto_error *err) {
     presto_convert_options options;
     presto_convert_options_defaults(&options);
-    options.dir = trial->dir;
-    options.codec = what->strategy.codec;
-    options.shards = 1;
+    options.dir = dir;
+    options.codec = what->codec_name;
+    options.shards = shards;
     options.threads = what->model->cores;
-    options.limit_samples = trial->result.samples;
+    options.limit_samples = tried->samples;
     options.sync = false;
     options.on_progress = on_progress;
     options.on_progress_user = what->runner;
     presto_convert_result result;
-    return presto_convert(&what->dir, 1, &options, &result, err);
+    PRESTO_TRY(presto_convert(&what->dir, 1, &options, &result, err));
+    PRESTO_TRY(presto__settle(dir, err));
+    tried->raw_bytes = (double)result.raw_bytes / (double)result.samples;
+    return PRESTO_OK;
+}
+
+static bool makes_a_difference(const presto__online *what, const presto__model_codec *codec) {
+    double cached_s = what->split->times.cached_s.one, cold_s = what->split->times.cold_s.one;
+    return codec->decompress_s.one > CODEC_LEAST * cached_s ||
+           cold_s > (1 + STORAGE_LEAST) * cached_s;
+}
+
+static uint64_t samples_to_load(const presto__online *what, const presto__model_codec *codec) {
+    double compressed = COMPRESS_S * what->model->cores / fmax(codec->compress_s.all, 1e-9);
+    double loaded = LOAD_S / fmax(what->split->times.cached_s.one, 1e-9);
+    double held = RECORD_BYTES / fmax(what->split->raw_bytes, 1);
+    double wanted = fmax(fmin(fmin(compressed, loaded), held), RECORDS_LEAST);
+    return (uint64_t)fmin(wanted, (double)what->model->samples);
+}
+
+/* ---- looks ---- */
+
+/* All looks at a codec, or at records without one. */
+typedef struct looks {
+    const char *codec;
+    char *dirs[2];                                         /* for one thread, for all processors */
+    double cold_s[2][LOOKS_MOST], cached_s[2][LOOKS_MOST]; /* the same */
+} looks;
+
+static presto_status look(const presto__online *what, looks *at, size_t round, uint64_t samples,
+                          presto_error *err) {
+    for (size_t i = 0; i < 2; i++) {
+        unsigned threads = i == 0 ? 1 : what->model->cores;
+        presto__look seen = {.samples = samples,
+                             .cold_run_s = fmin(COLD_LOOK_S, what->runner->options->run_s),
+                             .cached_run_s = fmin(CACHED_LOOK_S, what->runner->options->run_s)};
+        presto__trial trial = {
+            .result.strategy = {.split = what->split->name, .codec = at->codec, .threads = threads},
+            .dir = at->dirs[i]};
+        PRESTO_TRY(presto__trial_look(what->runner, &trial, &seen, err));
+        at->cold_s[i][round] = seen.cold_s * threads;
+        at->cached_s[i][round] = seen.cached_s * threads;
+    }
+    return PRESTO_OK;
+}
+
+static double median(double *values, size_t count) {
+    return presto__spread_of(values, count).median;
+}
+
+static presto__worker_times times_of(looks *at, size_t rounds) {
+    return (presto__worker_times){
+        .cold_s = {median(at->cold_s[0], rounds), median(at->cold_s[1], rounds)},
+        .cached_s = {median(at->cached_s[0], rounds), median(at->cached_s[1], rounds)}};
+}
+
+static size_t rounds_that_fit(const presto__online *what, const presto__model_trial *tried,
+                              bool is_part) {
+    double samples = (double)tried->samples, round_s = 0;
+    double places = (double)(what->model->codec_count * what->model->split_count);
+    const presto_sweep_options *options = what->runner->options;
+    double runs_s = 4 * options->runs * options->run_s; /* of both, cold and cached */
+    double all_s = fmin(fmax(ALL_LOOKS_S / places, LOOKS_S), runs_s);
+    for (unsigned threads = 1; threads <= 2; threads++)
+        round_s += fmax(samples * what->split->times.cold_s.one / threads, COLD_LOOK_S) +
+                   fmax(samples * what->split->times.cached_s.one / threads, CACHED_LOOK_S) * 1.25;
+    double rounds = all_s / (round_s * (is_part ? 2 : 1));
+    return (size_t)fmin(fmax(rounds, 1), LOOKS_MOST);
+}
+
+static presto_status take_looks(const presto__online *what, looks *coded,
+                                presto__model_trial *tried, presto_error *err) {
+    char *plain_dir = (char *)(uintptr_t)what->dir;
+    looks plain = {.codec = "none", .dirs = {plain_dir, plain_dir}};
+    bool is_part = tried->samples < what->model->samples;
+    size_t rounds = rounds_that_fit(what, tried, is_part);
+    for (size_t round = 0; round < rounds; round++) {
+        PRESTO_TRY(look(what, coded, round, tried->samples, err));
+        if (is_part)
+            PRESTO_TRY(look(what, &plain, round, tried->samples, err));
+    }
+    tried->coded = times_of(coded, rounds);
+    if (is_part)
+        tried->plain_cached_s = times_of(&plain, rounds).cached_s;
+    return PRESTO_OK;
+}
+
+/* The datasets, in as many files as a trial would have where that can be felt. */
+static presto_status store_for_looks(const presto__online *what, looks *at,
+                                     presto__model_trial *tried, presto_error *err) {
+    double epoch_s = (double)tried->samples * what->split->times.cold_s.one;
+    size_t one = shards_of(what, 1), all = shards_of(what, what->model->cores);
+    PRESTO_TRY(store_again(what, at->dirs[0], one, tried, err));
+    if (one != all && epoch_s < SHORT_EPOCH_S)
+        return store_again(what, at->dirs[1], all, tried, err);
+    at->dirs[1] = at->dirs[0];
+    return PRESTO_OK;
 }
 
 presto_status presto__probe_online(const presto__online *what, presto__model_codec *codec,
                                    presto_error *err) {
-    unsigned cores = what->model->cores;
-    double rates[2] = {0, 0};
-    presto__trial trial = {.result.strategy = what->strategy};
-    double wanted = COMPRESS_S * cores / fmax(codec->compress_s.all, 1e-9);
-    wanted = fmin(fmax(wanted, RECORDS_LEAST), (double)what->model->samples);
-    trial.result.samples = (uint64_t)wanted;
-    trial.dir = presto__join_path(what->runner->work_dir, "codec");
-    if (trial.dir == NULL)
-        return presto_fail_memory(err, strlen(what->runner->work_dir) + 8);
-    presto_status status = store_again(what, &trial, err);
-    for (size_t i = 0; i < 2 && status == PRESTO_OK; i++) {
-        trial.result.strategy.threads = i == 0 ? 1 : cores;
-        status = presto__trial_look(what->runner, &trial, &rates[i], err);
-    }
-    presto__trial_remove(&trial);
+    if (!makes_a_difference(what, codec))
+        return PRESTO_OK;
+    presto__model_trial tried = {.samples = samples_to_load(what, codec)};
+    char *one = presto__join_path(what->runner->work_dir, "codec-one");
+    char *all = presto__join_path(what->runner->work_dir, "codec-all");
+    looks at = {.codec = what->codec_name, .dirs = {one, all}};
+    presto_status status = one != NULL && all != NULL
+                               ? store_for_looks(what, &at, &tried, err)
+                               : presto_fail_memory(err, strlen(what->runner->work_dir) + 16);
     if (status == PRESTO_OK)
-        codec->cached_s = (presto__pair){1 / rates[0], cores / rates[1]};
+        status = take_looks(what, &at, &tried, err);
+    if (one != NULL)
+        (void)presto__folder_remove(one, NULL);
+    if (all != NULL)
+        (void)presto__folder_remove(all, NULL);
+    free(one);
+    free(all);
+    if (status == PRESTO_OK)
+        codec->tried = tried;
     return status;
 }

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ANCHOR_RUNS 2
+#define ANCHOR_RUNS 3
 #define FIRST_UNCERTAINTY 0.15
 #define MISS_MOST 0.25
 /* Strategies that are run beyond the confirming ones, until the best has been run. */
@@ -59,6 +59,16 @@ typedef struct probing {
     presto__runner *runner;
 } probing;
 
+/* Of the clock, for a sample, over all runs. */
+static double seconds_each(const presto__epochs *runs, size_t count) {
+    double seconds = 0, samples = 0;
+    for (size_t i = 0; i < count; i++) {
+        seconds += runs[i].measure.wall_s;
+        samples += (double)runs[i].samples;
+    }
+    return seconds / fmax(samples, 1);
+}
+
 /* An anchor has been run, and its dataset is still there. */
 static presto_status probe_anchor(void *user, size_t i, presto_error *err) {
     probing *with = user;
@@ -78,6 +88,8 @@ static presto_status probe_anchor(void *user, size_t i, presto_error *err) {
         double samples = (double)trial->result.samples;
         split->plain_bytes = (double)trial->result.stored_bytes / samples;
         split->raw_bytes = (double)trial->result.raw_bytes / samples;
+        split->times.cold_s.one = seconds_each(trial->cold, trial->cold_count);
+        split->times.cached_s.one = seconds_each(trial->cached, trial->cached_count);
         if (stores)
             PRESTO_TRY(presto__probe_codecs(sweep->model, with->runner, s, trial->dir, err));
     }
@@ -116,6 +128,7 @@ static presto_status make_model(presto_sweep *sweep, presto__runner *runner, pre
     if (!model->is_storage_given)
         PRESTO_TRY(presto__probe_storage(runner->work_dir, model->cores, &model->storage, err));
     PRESTO_TRY(presto__probe_steps(model, runner, err));
+    PRESTO_TRY(presto__probe_cache(model, runner, err));
     PRESTO_TRY(run_anchors(sweep, runner, err));
     for (size_t s = 0; s < model->split_count; s++)
         PRESTO_TRY(presto__model_take_split(model, sweep, s, err));
@@ -142,6 +155,9 @@ static bool foretell(presto_sweep *sweep, size_t i) {
         .stored_bytes = whole.stored_bytes,
         .cold_error = NAN,
         .cached_error = NAN,
+        .memory_samples_per_s = rates.memory_samples_per_s,
+        .memory_bytes =
+            model->cache.samples > 0 ? model->cache.bytes * (double)model->source_samples : NAN,
         .cold_bound = rates.cold_bound,
         .cached_bound = rates.cached_bound,
         .is_elsewhere = result->strategy.threads > model->cores,
@@ -392,6 +408,7 @@ static presto_status confirm(presto_sweep *sweep, presto__runner *runner, size_t
         PRESTO_TRY(run_list(sweep, runner, list, count, err));
     }
     PRESTO_TRY(run_the_best(sweep, runner, err));
+    PRESTO_TRY(presto__note_cache(sweep, err));
     return note_elsewhere(sweep, err);
 }
 

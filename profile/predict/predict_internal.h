@@ -28,15 +28,31 @@ typedef struct presto__model_part {
     double busy_s;
 } presto__model_part;
 
+/** A worker's times in epochs: those of the clock * threads. */
+typedef struct presto__worker_times {
+    presto__pair cold_s, cached_s;
+} presto__worker_times;
+
+/** Records that were loaded in a codec, and without one. */
+typedef struct presto__model_trial {
+    uint64_t samples;                  /* the first so many; 0: it was not loaded */
+    double raw_bytes;                  /* mean */
+    presto__worker_times coded;
+    presto__pair plain_cached_s; /* without a codec; only where these are a part of the samples */
+} presto__model_trial;
+
 /** A codec on the records of a split. */
 typedef struct presto__model_codec {
     bool is_known;             /* false: it cannot be used there, and nothing below counts */
     double stored_bytes;       /* with framing */
     presto__pair compress_s;   /* of a thread */
     presto__pair decompress_s; /* of a thread */
-    presto__pair cached_s;     /* a worker's time in cached epochs; 0: not tried in the loader */
+    presto__model_trial tried; /* in the loader */
+    presto__worker_times times;
+    presto__pair wait_s;                                   /* of the cold time: for storage */
+    presto__pair cold_anchor, cached_anchor;               /* measured rate / that of the formula */
     double cold_factor, cached_factor, preparation_factor; /* of calibration; 1 without */
-    uint64_t records;                                      /* that it was tried on */
+    uint64_t records;                                      /* that it was tried on, alone */
 } presto__model_codec;
 
 /** A split, as its anchors are. */
@@ -48,13 +64,10 @@ typedef struct presto__model_split {
     double plain_bytes;     /* as stored without a codec, with framing; of the source if raw */
     double delivered_bytes; /* of a row of a batch */
     double reads;           /* of storage */
-    presto__pair cached_s;  /* a worker's time in cached epochs: wall time * threads */
-    presto__pair cold_s;    /* the same, cold */
-    presto__pair cold_anchor, cached_anchor; /* measured rate / that of the formula */
+    presto__worker_times times; /* without a codec, as the anchors were measured */
     double read_s_per_byte;     /* a worker's, page cache warm: copying and checksums */
     double cold_cpu_s_per_byte; /* processor time that storage costs */
     double handover_s;          /* of the thread that hands out batches */
-    presto__pair wait_s;        /* a worker's, for storage, without codec, as the anchors waited */
     double touched_bytes;       /* of memory: read and written */
     presto__pair start_s;       /* of an epoch by itself: threads, first reads */
     presto__pair prepare_s;     /* a worker's, without codec */
@@ -64,6 +77,13 @@ typedef struct presto__model_split {
     size_t part_count;
     presto__model_codec *codecs; /* as many as the model has; at least one. Owned */
 } presto__model_split;
+
+/** The loader's cache in memory, once it is filled. It is the same for all splits and codecs. */
+typedef struct presto__model_cache {
+    uint64_t samples;      /* that were tried; 0: not known */
+    presto__pair worker_s; /* a worker's time for a sample */
+    double bytes;          /* of memory, for a sample */
+} presto__model_cache;
 
 /** The distribution of a step's, or of a whole sample's, time over samples: one thread, steps not
  * fused. */
@@ -85,6 +105,7 @@ struct presto__model {
     double overlap;         /* exponent by which reading and computing of a worker overlap: 1
                                     not at all, many: completely */
     presto__pair memory_bytes_per_s;
+    presto__model_cache cache;
     presto__model_split *splits; /* of the space, in its order. Owned */
     size_t split_count;
     const char **codecs; /* the space's, and none. The array is owned */
@@ -112,6 +133,7 @@ presto__conditions presto__model_conditions(const presto__model *model);
 
 typedef struct presto__rates {
     double cold_samples_per_s, cached_samples_per_s;
+    double memory_samples_per_s; /* from the loader's cache in memory; NaN: unknown */
     presto_sweep_bound cold_bound, cached_bound;
 } presto__rates;
 
@@ -148,10 +170,12 @@ presto_status presto__probe_codecs(presto__model *model, presto__runner *runner,
 typedef struct presto__online {
     const presto__model *model;
     presto__runner *runner;
-    presto_strategy strategy; /* split and codec */
-    const char *dir;          /* of the dataset that stores the split without a codec */
+    const presto__model_split *split;
+    const char *codec_name;
+    const char *dir; /* of the dataset that stores the split without a codec */
 } presto__online;
-/** online.c: store some records of the dataset in the codec, and load them. Sets codec->cached_s. */
+/** online.c: store some records of the dataset in the codec, and load them. Sets codec->tried, unless
+ * the codec makes no difference. */
 presto_status presto__probe_online(const presto__online *what, presto__model_codec *codec,
                                    presto_error *err);
 /** storage.c: what the storage of `dir` gives to one thread and to several. */
@@ -162,6 +186,11 @@ presto_status presto__probe_memory(unsigned cores, presto__pair *bytes_per_s_out
                                    presto_error *err);
 /** steps.c: one pass over the sample, sample by sample, with all steps. */
 presto_status presto__probe_steps(presto__model *model, presto__runner *runner, presto_error *err);
+
+/** cache.c: epochs from the loader's cache in memory. */
+presto_status presto__probe_cache(presto__model *model, presto__runner *runner, presto_error *err);
+/** Tell what it would bring. */
+presto_status presto__note_cache(presto_sweep *sweep, presto_error *err);
 
 /** start.c: how long an epoch of the trial's dataset, or of the source, takes to get under way. */
 presto_status presto__probe_start(const presto__runner *runner, const presto__trial *trial,

@@ -64,6 +64,43 @@ class Check(Case):
             done = run("presto-sweep", "--check", self.dataset, "-o", out, self.make_photos())
             self.assert_fails(done, 1, "results.json")
 
+    def test_source_bytes_and_offline_steps_are_compared_with_the_sweep(self):
+        out = self.new("sweep")
+        photos = self.make_photos()
+        done = run("presto-sweep", "-q", "-p", "cv", "--splits", "unprocessed,resized", "--codecs", "none", "--threads", "1",
+                   "--runs", "1", "--run-time", "0.02", "--decide-time", "0", "--confirm", "0", "-o", out, photos)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        results = json.loads((out / "results.json").read_text())
+        results["recommendation"]["runners_up"] = [1 - results["recommendation"]["result"]]
+        results["results"][0]["cold_samples_per_s"], results["results"][1]["cold_samples_per_s"] = 100, 190  # margin: 0.9
+        steps = {step["step"]: step for step in results["model"]["steps"] if "step" in step}
+        (out / "results.json").write_text(json.dumps(results))
+
+        def costs(*arguments):
+            done = run("presto-sweep", "--check", self.dataset, "-o", out, "--json", *arguments)
+            self.assertIn(done.returncode, (0, 4), done.stderr)
+            return {cost["name"]: cost for cost in json.loads(done.stdout)["costs"]}, done.returncode
+
+        same, _ = costs(photos)
+        self.assertEqual(list(same), ["source bytes", "read-file", "decode-image", "resize-image"])  # not those after the split
+        self.assertEqual(same["source bytes"]["then_mean_bytes"], same["source bytes"]["new_mean_bytes"])
+        self.assertFalse(same["source bytes"]["differs"])
+        self.assertEqual(same["decode-image"]["then_median_s"], steps["decode-image"]["median_s"])
+        self.assertGreater(same["decode-image"]["new_median_s"], 0)
+        results["source"]["measured_bytes"] *= 3
+        steps["decode-image"]["median_s"] *= 1000
+        (out / "results.json").write_text(json.dumps(results))
+        other, code = costs(photos)
+        self.assertTrue(other["source bytes"]["differs"])
+        self.assertTrue(other["decode-image"]["differs"])
+        self.assertEqual(code, 4)
+        results["machine"]["cpu_model"] = "another"
+        (out / "results.json").write_text(json.dumps(results))
+        self.assertFalse(costs(photos)[0]["decode-image"]["differs"])
+        table = run("presto-sweep", "--check", self.dataset, "-o", out, photos).stdout.decode()
+        self.assertRegex(table, r"source bytes .* differs\n")
+        self.assertRegex(table, r"decode-image .* ms .* alike\n")
+
     def test_what_cannot_be_checked_is_refused(self):
         self.assert_usage(run("presto-sweep", "--check", self.dataset), "needs new files")
         done = run("presto-sweep", "--check", self.make_photos(), self.make_photos())
