@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* All kinds of raw source. Their options are in steps/pipeline/source_types.c. */
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "../../records/dataset/dataset_internal.h"
-#include "source_internal.h"
+#include "source_files_internal.h"
 
 /* Names looked at before giving up. */
 #define MOST_NAMES 10000
@@ -32,6 +33,13 @@ static bool has_seen_enough(void *user) {
     return search->listing.count > 0 || ++search->names > MOST_NAMES;
 }
 
+/* A folder's list has what holds records; a file that is named is in the list anyway. */
+static bool has_records(const records_search *search, const char *path) {
+    struct stat info;
+    bool is_file = stat(path, &info) == 0 && S_ISREG(info.st_mode);
+    return search->listing.count > 0 && (!is_file || presto__file_is_tfrecord(path));
+}
+
 /* Nothing fits the source. Are there TFRecords, for which another source is needed? */
 static void advise(const char *const *paths, size_t path_count, presto_error *err) {
     for (size_t i = 0; err != NULL && i < path_count; i++) {
@@ -39,7 +47,7 @@ static void advise(const char *const *paths, size_t path_count, presto_error *er
         search.listing.should_stop_user = &search;
         (void)presto__listing_of(&paths[i], 1, &search.listing, NULL);
         size_t used = strlen(err->message);
-        bool found = search.listing.count > 0;
+        bool found = has_records(&search, paths[i]);
         if (found)
             snprintf(err->message + used, sizeof err->message - used,
                      "; it holds TFRecords: say with --from which representation they are, as "

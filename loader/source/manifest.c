@@ -243,6 +243,9 @@ static presto_status find_kinds(manifest_reading *reading, presto_error *err) {
 
 presto_status presto__manifest_parse(presto_span text, presto__manifest_form form,
                                      presto__manifest *manifest_out, presto_error *err) {
+    if (text.bytes >= 2 &&
+        (memcmp(text.data, "\xff\xfe", 2) == 0 || memcmp(text.data, "\xfe\xff", 2) == 0))
+        return presto_fail(err, PRESTO_ERR_SYNTAX, 0, "it is UTF-16: save it as UTF-8");
     manifest_reading reading = {.are_texts = NULL};
     presto_status status =
         form == PRESTO__MANIFEST_JSONL

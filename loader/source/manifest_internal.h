@@ -43,4 +43,19 @@ static inline const char *presto__manifest_cell(const presto__manifest *manifest
 /** SIZE_MAX: there is no such column. */
 size_t presto__manifest_find(const presto__manifest *manifest, const char *name);
 
+/** The folder that paths start from, with its slash, or "". */
+typedef struct presto__manifest_root {
+    char *named; /* as the user wrote it */
+    char *real;  /* from the file system's root on; NULL: it is not there */
+} presto__manifest_root;
+
+/** `folder`, or that of the manifest if NULL. */
+presto_status presto__manifest_root_find(const char *file, const char *folder,
+                                         presto__manifest_root *root_out, presto_error *err);
+void presto__manifest_root_done(presto__manifest_root *root);
+/** The path of a file below the root, malloc'd; `name` is that from the root on, or from the file
+ * system's. PRESTO_ERR_NOT_FOUND without a message: it leads elsewhere. */
+presto_status presto__manifest_path(const presto__manifest_root *root, const char *name,
+                                    char **path_out, presto_error *err);
+
 #endif

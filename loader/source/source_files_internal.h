@@ -78,6 +78,9 @@ presto__files_value *presto__files_last_values(presto__files *source);
 presto_status presto__files_keep(presto__files *source, presto_span text, presto_span *copy_out,
                                  presto_error *err);
 
+/** Does a file begin with a TFRecord? Not if it cannot be read. */
+bool presto__file_is_tfrecord(const char *path);
+
 /** Fill in the files at `paths` whose names match; notes those left out. */
 presto_status presto__files_list(presto__files *source, const presto_option *match,
                                  const char *const *paths, size_t path_count, presto_error *err);

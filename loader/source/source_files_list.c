@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include <presto/numbers.h>
@@ -194,18 +195,50 @@ static presto_status fail_empty(file_search *search, const char *path, presto_er
     return status;
 }
 
-/* A file that was named is a sample, whatever its name. TFRecords are none: they hold many. */
-static presto_status check_odd(const char *path, presto_error *err) {
+bool presto__file_is_tfrecord(const char *path) {
     uint8_t head[512];
     size_t got = 0;
     struct stat info;
     int fd;
-    if (path == NULL || presto__open_regular(path, &fd, &info, NULL) < 0)
-        return PRESTO_OK;
+    if (presto__open_regular(path, &fd, &info, NULL) < 0)
+        return false;
     (void)presto__read_at((presto__file_place){fd, path, 0}, head, sizeof head, &got, NULL);
     close(fd);
-    if (!presto__is_tfrecord(presto_span_of(head, got)))
+    return presto__is_tfrecord(presto_span_of(head, got));
+}
+
+/* Endings of files that hold many samples, and the sources that take them. */
+static const struct {
+    const char *ending, *source;
+} holders[] = {
+    {".csv", "manifest"},  {".tsv", "manifest"}, {".jsonl", "manifest"}, {".ndjson", "manifest"},
+    {".json", "manifest"}, {".tar", "tar"},      {".tar.gz", "tar"},     {".tgz", "tar"},
+};
+
+/* A file that was named is a sample, whatever its name; but that may not be what was meant. */
+static presto_status advise_source(presto_source *source, const char *path, presto_error *err) {
+    size_t bytes = strlen(path);
+    for (size_t i = 0; i < sizeof holders / sizeof holders[0]; i++) {
+        size_t ending = strlen(holders[i].ending);
+        char text[NOTE_BYTES];
+        if (bytes <= ending || strcasecmp(path + bytes - ending, holders[i].ending) != 0)
+            continue;
+        snprintf(text, sizeof text,
+                 "%.200s is taken as one sample: with source.type=%s it would be the samples that "
+                 "it %s",
+                 path, holders[i].source,
+                 strcmp(holders[i].source, "tar") == 0 ? "holds" : "lists");
+        return presto__source_note(source, text, err);
+    }
+    return PRESTO_OK;
+}
+
+/* TFRecords are no samples: they hold many. */
+static presto_status check_odd(presto__files *source, const char *path, presto_error *err) {
+    if (path == NULL)
         return PRESTO_OK;
+    if (!presto__file_is_tfrecord(path))
+        return advise_source(&source->base, path, err);
     presto_status status = presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
                                        "its name is not that of a file of this source");
     presto_error_set_file(err, path);
@@ -221,7 +254,7 @@ presto_status presto__files_list(presto__files *source, const presto_option *mat
     source->file_count = (size_t)source->base.full_count;
     if (source->file_count == 0)
         return fail_empty(&search, paths[path_count - 1], err);
-    PRESTO_TRY(check_odd(search.odd, err));
+    PRESTO_TRY(check_odd(source, search.odd, err));
     if (search.left_out == 0)
         return PRESTO_OK;
     tell_left_out(&search, note, sizeof note);

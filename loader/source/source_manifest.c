@@ -29,7 +29,7 @@ typedef struct taking {
     const presto_pipeline *pipeline;
     const char *file;
     presto__manifest table;
-    char *root;                       /* with its slash, or "" */
+    presto__manifest_root root;
     size_t path_column, label_column; /* the latter SIZE_MAX: none */
     size_t *columns;                  /* that become features */
     size_t column_count;
@@ -234,29 +234,19 @@ static presto_status check_where(const taking *t, const presto_option *where, pr
     return PRESTO_OK;
 }
 
-/* The path of a row, malloc'd: below the root, as written, or from the file system's root on if that
- * leads to the root of the source. */
+/* The path of a row, malloc'd. */
 static presto_status path_of(const taking *t, size_t row, char **path_out, presto_error *err) {
     const char *name = presto__manifest_cell(&t->table, row, t->path_column);
-    size_t root_bytes = strlen(t->root);
-    if (root_bytes > 0 && strncmp(name, t->root, root_bytes) == 0)
-        name += root_bytes;
-    while (strncmp(name, "./", 2) == 0)
-        name += 2;
-    if (!presto__name_stays_below(presto_span_of_text(name)))
-        return fail_manifest(
-            t,
-            presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
-                        "line %" PRIu64 ": the path '%.100s' does not lead to a file below %.100s: "
-                        "source.root names the folder that paths start from",
-                        t->table.lines[row], name, t->root[0] == '\0' ? "." : t->root),
-            err);
-    *path_out = malloc(root_bytes + strlen(name) + 1);
-    if (*path_out == NULL)
-        return presto_fail_memory(err, root_bytes + strlen(name) + 1);
-    memcpy(*path_out, t->root, root_bytes);
-    memcpy(*path_out + root_bytes, name, strlen(name) + 1);
-    return PRESTO_OK;
+    presto_status status = presto__manifest_path(&t->root, name, path_out, err);
+    if (status != PRESTO_ERR_NOT_FOUND)
+        return status;
+    return fail_manifest(
+        t,
+        presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
+                    "line %" PRIu64 ": the path '%.100s' does not lead to a file below %.100s: "
+                    "source.root names the folder that paths start from",
+                    t->table.lines[row], name, t->root.named[0] == '\0' ? "." : t->root.named),
+        err);
 }
 
 static presto_status set_label(taking *t, size_t row, const float *fractions, presto_error *err) {
@@ -300,7 +290,8 @@ static presto_status add_file(taking *t, size_t row, float *const *fractions, co
         }
         return PRESTO_OK;
     }
-    PRESTO_TRY(presto__files_add(t->source, path, strlen(t->root), is_there ? &info : NULL, err));
+    PRESTO_TRY(
+        presto__files_add(t->source, path, strlen(t->root.named), is_there ? &info : NULL, err));
     return set_values(t, row, fractions, err);
 }
 
@@ -424,12 +415,7 @@ static presto_status read_table(taking *t, presto_error *err) {
 /* The option, or the folder of the manifest. */
 static presto_status find_root(taking *t, presto_error *err) {
     const presto_option *root = presto_pipeline_source_option(t->pipeline, "root");
-    const char *slash = strrchr(t->file, '/');
-    if (root->is_set)
-        t->root = presto__join_path(root->text, "");
-    else
-        t->root = slash == NULL ? strdup("") : strndup(t->file, (size_t)(slash - t->file) + 1);
-    return t->root == NULL ? presto_fail_memory(err, strlen(t->file)) : PRESTO_OK;
+    return presto__manifest_root_find(t->file, root->is_set ? root->text : NULL, &t->root, err);
 }
 
 static presto_status take_rows(taking *t, presto_error *err) {
@@ -481,7 +467,7 @@ static presto_status fill(presto__files *source, const presto__files_request *re
         free(t.classes[i]);
     free(t.classes);
     free(t.columns);
-    free(t.root);
+    presto__manifest_root_done(&t.root);
     presto__manifest_done(&t.table);
     return status;
 }

@@ -17,6 +17,7 @@
 #define WRITE "\"presto-write -p PIPELINE\" makes TFRecords of files, one a sample"
 #define PACK "unpack it, then " WRITE
 #define TAR "\"presto-write -p PIPELINE --set source.type=tar\" takes its files as samples"
+#define LIST "\"presto-write -p PIPELINE --set source.type=manifest\" takes the files that it lists"
 #define DECOMPRESS "decompress it first"
 
 typedef struct signature {
@@ -68,8 +69,8 @@ static const presto__content gzip_content = {"gzip", "a gzip file of something e
                                              "decompress it, then " WRITE, true};
 static const presto__content mpeg_content = {"mp3", "an MP3 file", WRITE, false};
 static const presto__content text_content = {"text", "a text file", WRITE, false};
-static const presto__content json_content = {"text", "a JSON file", WRITE, false};
-static const presto__content csv_content = {"text", "a CSV file", WRITE, false};
+static const presto__content json_content = {"text", "a JSON file", LIST, false};
+static const presto__content csv_content = {"text", "a CSV file", LIST, false};
 
 static bool stands_at(presto_span bytes, size_t at, const char *want, size_t count) {
     return bytes.bytes >= at + count && memcmp(bytes.data + at, want, count) == 0;

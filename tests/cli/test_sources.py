@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import struct
+import tarfile
 
 from cli import Case, example, frames, main, run
 
@@ -68,6 +69,26 @@ class Photos(Case):
             self.assertIn(f"note: {note}\n".encode(), run(program, *arguments_now("--explain")).stdout)
         done = run("presto-load", "--explain", "-p", "cv", self.folder_of("a/1.txt", "a/2.gif"))
         self.assert_fails(done, 1, "no file matches *.jpg, *.jpeg, *.png (2 files left out: 1 .gif, 1 .txt)")
+
+    def test_a_file_of_many_samples_that_is_taken_as_one_is_told(self):
+        photo = sorted(self.make_photos().rglob("*.jpg"))[0]
+        folder = self.new("mixed")
+        folder.mkdir()
+        (folder / "a.jpg").write_bytes(photo.read_bytes())
+        (folder / "list.CSV").write_text("path,class\na.jpg,x\n")
+        with tarfile.open(folder / "all.tar.gz", "w:gz") as tar:
+            tar.add(folder / "a.jpg", "x/a.jpg")
+        for name, kind, verb in (("list.CSV", "manifest", "lists"), ("all.tar.gz", "tar", "holds")):
+            done = run("presto-load", "--format", "null", "-p", "cv", folder / name)
+            self.assertEqual(done.returncode, 3)
+            self.assertIn(f"{name} is taken as one sample: with source.type={kind} it would be the samples that it {verb}\n",
+                          done.stderr)
+            done = run("presto-load", "--format", "null", "-p", "cv", "--set", f"source.type={kind}", folder / name)
+            self.assertEqual((done.returncode, "one sample" in done.stderr), (0, False), done.stderr)
+            done = run("presto-load", "--format", "null", "-p", "cv", "--set", f"source.type={kind}", "--set", "source.label=nope",
+                       folder / name)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertNotIn("TFRecords", done.stderr)
 
     def labelled(self, label, source, folder=None):
         """key -> label, under a pipeline in `folder`, run from elsewhere."""

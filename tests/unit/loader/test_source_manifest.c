@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Manifests: what becomes a column, which rows become samples, what is told and refused. */
+#define _XOPEN_SOURCE 700 /* realpath */
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -195,6 +197,24 @@ static void refuse(const char *name, const char *text, const char *options, pres
     close_source();
 }
 
+START_TEST(absolute_paths_lead_below_the_folder_of_the_table) {
+    char text[1000];
+    set_up();
+    char *real = realpath(dir, NULL);
+    snprintf(text, sizeof text, "path\n%s/a.jpg\n%s/./sub/c.jpg\n", dir, real);
+    check_opened("m.csv", text, "", "image=a.jpg key=a.jpg | image=sub/c.jpg key=sub/c.jpg");
+    /* The folder is named by a path with a link. */
+    ck_assert_int_eq(symlink(".", path_in(dir, "link")), 0);
+    check_opened("link/m.csv", text, "", "image=a.jpg key=a.jpg | image=sub/c.jpg key=sub/c.jpg");
+    snprintf(text, sizeof text, "path\n%s/../a.jpg\n", real);
+    refuse("m.csv", text, "", PRESTO_ERR_SYNTAX, "does not lead to a file below");
+    snprintf(text, sizeof text, "path\n%s-other/a.jpg\n", real);
+    refuse("m.csv", text, "", PRESTO_ERR_SYNTAX, "does not lead to a file below");
+    free(real);
+    tear_down();
+}
+END_TEST
+
 START_TEST(what_does_not_fit_is_refused_with_its_line) {
     set_up();
     refuse("m.csv", "", "", PRESTO_ERR_SYNTAX, "it is empty");
@@ -222,6 +242,7 @@ START_TEST(what_does_not_fit_is_refused_with_its_line) {
     refuse("m.csv", "path,n\na.jpg,1e99\n", "", PRESTO_ERR_SYNTAX, "does not fit float32");
     refuse("m.jsonl", "{\"path\": \"a.jpg\"\n", "", PRESTO_ERR_SYNTAX,
            "line 1 cannot be read as JSON");
+    refuse("m.csv", "\xff\xfep", "", PRESTO_ERR_SYNTAX, "save it as UTF-8");
     refuse("m.jsonl", "[1]\n", "", PRESTO_ERR_SYNTAX, "line 1 is no JSON object");
     refuse("m.jsonl", "{}\n", "", PRESTO_ERR_SYNTAX, "line 1 has no keys");
     tear_down();
@@ -424,6 +445,7 @@ int main(void) {
     const TTest *const tests[] = {
         columns_become_features_and_numbers_stay_numbers,
         tables_of_spreadsheets_and_of_pandas_are_read,
+        absolute_paths_lead_below_the_folder_of_the_table,
         json_texts_stay_texts_and_truth_values_become_numbers,
         options_choose_columns_rows_label_and_root,
         rows_without_file_and_files_without_row_are_told,
