@@ -239,6 +239,18 @@ def prototype(row, what):
     return make
 
 
+def files(row, what):
+    """A row of foreign_files.py."""
+
+    def make(bench):
+        import foreign_files
+
+        return foreign_files.ROWS[row](bench)
+
+    make.__doc__ = what
+    return make
+
+
 def python_step(bench):
     """A function in Python on each image, in as many processes as threads: `step: command` and torch's DataLoader."""
     import foreign_steps
@@ -248,6 +260,9 @@ def python_step(bench):
 
 ROWS = {
     "tables": tables,
+    "tars": files("tars", "Tars that webdataset wrote: keys, the bytes of images, classes."),
+    "raw": files("raw", "Records of 1,000 bytes that are no Examples: tf.data's TFRecordDataset."),
+    "first-batch": files("first-batch", "The first batch of a file of 2 GB without an index: tf.data."),
     "python-step": python_step,
     "web-pages": prototype("web_pages", "The main text of web pages: newspaper4k, which the paper's prototype used. One thread."),
     "png16": prototype("png16", "16-bit PNGs of 17 MB to 8 bits: TensorFlow's decoder. One thread."),

@@ -9,6 +9,7 @@
  */
 #include <presto/example.h>
 
+#include "../../records/example/example_internal.h"
 #include "columns_internal.h"
 
 typedef enum lane_kind {
@@ -29,6 +30,12 @@ typedef struct presto__lane {
     size_t count;        /* array: numbers in a row */
     size_t most_length;  /* tail: of numbers, or of a single string */
 } presto__lane;
+
+/** A number of every record of one order, and where it goes. */
+typedef struct presto__put {
+    uint8_t *array; /* of the first row */
+    size_t value;   /* which one of the record */
+} presto__put;
 
 /* ---- lanes ---- */
 
@@ -76,11 +83,13 @@ static presto_status make_lanes(const presto__place *place, const presto_example
                                 presto_error *err) {
     presto__fill *fill = presto__place_fill(place);
     if (fill->lane_capacity < values->feature_count) {
-        size_t each = sizeof *fill->lanes + sizeof *fill->tail_values;
+        size_t each = sizeof *fill->lanes + sizeof *fill->puts + 2 * sizeof *fill->tail_values;
         fill->lanes = presto__part_take(place->part, values->feature_count, each);
         if (fill->lanes == NULL)
             return presto_fail_memory(err, values->feature_count * each);
-        fill->tail_values = (uint32_t *)(void *)(fill->lanes + values->feature_count);
+        fill->puts = (presto__put *)(void *)(fill->lanes + values->feature_count);
+        fill->tail_values = (uint32_t *)(void *)(fill->puts + values->feature_count);
+        fill->other_values = fill->tail_values + values->feature_count;
         fill->lane_capacity = values->feature_count;
     }
     for (size_t i = 0; i < values->feature_count; i++)
@@ -93,10 +102,42 @@ static presto_status make_lanes(const presto__place *place, const presto_example
             fill->lanes[value->feature] = make_lane(fill, column, value);
     }
     fill->lane_generation = values->generation;
+    fill->put_order = 0;
     fill->dense_count = 0;
-    for (size_t i = 0; i < fill->count; i++)
+    fill->dense_bytes = 0;
+    for (size_t i = 0; i < fill->count; i++) {
         fill->dense_count += fill->columns[i].is_dense;
+        fill->dense_bytes += fill->columns[i].is_dense ? fill->columns[i].row_bytes : 0;
+    }
     return PRESTO_OK;
+}
+
+/* Is it a value of a column with one number a row? */
+static bool is_single(const presto__lane *lane, const presto_example_value *value, lane_kind kind) {
+    return lane->kind == kind && lane->encoding == value->encoding && lane->count == 1;
+}
+
+/* Records of one order have the same features at the same places: what must be done with each value
+ * is found out once. */
+static void make_puts(presto__fill *fill, const presto_example_values *values) {
+    presto__put *put = fill->puts;
+    uint32_t *other = fill->other_values;
+    for (size_t i = 0; i < values->count; i++) {
+        const presto__lane *lane = &fill->lanes[values->list[i].feature];
+        if (is_single(lane, &values->list[i], LANE_FLOATS))
+            *put++ = (presto__put){lane->array, i};
+        else if (!is_single(lane, &values->list[i], LANE_INT64S))
+            *other++ = (uint32_t)i;
+    }
+    fill->put_floats = (size_t)(put - fill->puts);
+    for (size_t i = 0; i < values->count; i++) {
+        const presto__lane *lane = &fill->lanes[values->list[i].feature];
+        if (is_single(lane, &values->list[i], LANE_INT64S))
+            *put++ = (presto__put){lane->array, i};
+    }
+    fill->put_int64s = (size_t)(put - fill->puts) - fill->put_floats;
+    fill->put_others = (size_t)(other - fill->other_values);
+    fill->put_order = values->order;
 }
 
 /* ---- looking ---- */
@@ -132,40 +173,87 @@ static inline bool write_floats(const presto__lane *lane, size_t row, presto_spa
     return true;
 }
 
+/* What was found so far: numbers for arrays, values for tails, features with no value. */
+typedef struct looks {
+    size_t dense, tails, empty;
+} looks;
+
+/* Does its column take value i? Arrays are written meanwhile: a row that is not put is overwritten. */
+static presto_status look_at(const presto__place *place, const presto_example_values *values,
+                             size_t i, looks *found, presto_error *err) {
+    presto__fill *fill = presto__place_fill(place);
+    const presto_example_value *value = &values->list[i];
+    presto__lane *lane = &fill->lanes[value->feature];
+    lane_kind kind = lane->encoding == value->encoding ? lane->kind : LANE_NONE;
+    if (kind == LANE_FLOATS) {
+        if (!write_floats(lane, fill->rows, value->bytes))
+            return PRESTO_END;
+        found->dense++;
+    } else if (kind == LANE_INT64S) {
+        uint8_t *to = lane->array + fill->rows * lane->row_bytes;
+        if (!presto_example_value_int64s(value, lane->count, (int64_t *)(void *)to))
+            return PRESTO_END;
+        found->dense++;
+    } else if (kind == LANE_TAIL) {
+        presto_status status = look_at_tail(place, lane, value, err);
+        if (status != PRESTO_OK)
+            return status;
+        fill->tail_values[found->tails++] = (uint32_t)i;
+    } else if (value->encoding == PRESTO_ENCODE_NONE) {
+        found->empty++;
+    } else {
+        fill->lane_generation = 0; /* its lane may have been made for another kind of value */
+        return PRESTO_END;
+    }
+    return PRESTO_OK;
+}
+
+/* The numbers of a record of the order that `puts` are for. False: one is not a single number. */
+static bool put_numbers(const presto__fill *fill, const presto_example_values *values) {
+    const presto__put *put = fill->puts, *end = put + fill->put_floats;
+    size_t row = fill->rows;
+    for (; put != end; put++) {
+        presto_span bytes = values->list[put->value].bytes;
+        if (bytes.bytes != sizeof(float))
+            return false;
+        memcpy(put->array + row * sizeof(float), bytes.data, sizeof(float));
+    }
+    for (end += fill->put_int64s; put != end; put++) {
+        const presto_example_value *value = &values->list[put->value];
+        int64_t *to = (int64_t *)(void *)(put->array + row * sizeof *to);
+        bool is_number = value->bytes.bytes - 1 < 8 ? presto__example_short_int64(value->bytes, to)
+                                                    : presto_example_value_int64s(value, 1, to);
+        if (!is_number)
+            return false;
+    }
+    return true;
+}
+
 /*
  * Does every column take its value? *tails_out: how many values go to tails; which ones is in
- * tail_values. Arrays are written meanwhile: a row that is not put is overwritten.
+ * tail_values.
  */
 static presto_status look(const presto__place *place, const presto_example_values *values,
                           size_t *tails_out, presto_error *err) {
     presto__fill *fill = presto__place_fill(place);
-    presto__lane *const lanes = fill->lanes;
-    size_t row = fill->rows, tails = 0, empty = 0;
-    for (size_t i = 0; i < values->count; i++) {
-        const presto_example_value *value = &values->list[i];
-        presto__lane *lane = &lanes[value->feature];
-        lane_kind kind = lane->encoding == value->encoding ? lane->kind : LANE_NONE;
-        if (kind == LANE_FLOATS) {
-            if (!write_floats(lane, row, value->bytes))
-                return PRESTO_END;
-        } else if (kind == LANE_INT64S) {
-            uint8_t *to = lane->array + row * lane->row_bytes;
-            if (!presto_example_value_int64s(value, lane->count, (int64_t *)(void *)to))
-                return PRESTO_END;
-        } else if (kind == LANE_TAIL) {
-            presto_status status = look_at_tail(place, lane, value, err);
-            if (status != PRESTO_OK)
-                return status;
-            fill->tail_values[tails++] = (uint32_t)i;
-        } else if (value->encoding == PRESTO_ENCODE_NONE) {
-            empty++;
-        } else {
-            fill->lane_generation = 0; /* its lane may have been made for another kind of value */
+    looks found = {0};
+    presto_status status = PRESTO_OK;
+    if (values->order != 0) {
+        if (fill->put_order != values->order)
+            make_puts(fill, values);
+        if (!put_numbers(fill, values))
             return PRESTO_END;
-        }
+        found.dense = fill->put_floats + fill->put_int64s;
+        for (size_t i = 0; i < fill->put_others && status == PRESTO_OK; i++)
+            status = look_at(place, values, fill->other_values[i], &found, err);
+    } else {
+        for (size_t i = 0; i < values->count && status == PRESTO_OK; i++)
+            status = look_at(place, values, i, &found, err);
     }
-    *tails_out = tails;
-    return values->count - tails - empty == fill->dense_count ? PRESTO_OK : PRESTO_END;
+    if (status != PRESTO_OK)
+        return status;
+    *tails_out = found.tails;
+    return found.dense == fill->dense_count ? PRESTO_OK : PRESTO_END;
 }
 
 /* ---- putting ---- */
@@ -219,17 +307,14 @@ static presto_status put_tails(const presto__place *place, const presto_example_
 static presto_status finish_row(const presto__place *place, size_t tails, presto_error *err) {
     presto__fill *fill = presto__place_fill(place);
     bool lacks_tails = tails + fill->dense_count < fill->count;
-    uint64_t delivered = 0;
-    for (size_t i = 0; i < fill->count && (lacks_tails || fill->dense_count > 0); i++) {
+    for (size_t i = 0; i < fill->count; i++) {
         presto__column *column = &fill->columns[i];
-        if (column->is_dense) {
-            delivered += column->row_bytes;
+        if (column->is_dense)
             column->rows++;
-        } else if (lacks_tails && column->rows == fill->rows) {
+        else if (lacks_tails && column->rows == fill->rows)
             PRESTO_TRY(presto__column_put_nothing(place, column, err));
-        }
     }
-    place->part->delivered_bytes += delivered;
+    place->part->delivered_bytes += fill->dense_bytes;
     fill->rows++;
     return PRESTO_OK;
 }

@@ -58,8 +58,13 @@ typedef struct presto__fill {
     uint32_t *tail_values;      /* which values of the record being put go to tails */
     size_t lane_capacity;
     size_t dense_count;       /* columns with an array, as of then */
+    uint64_t dense_bytes;     /* of a row of these */
     uint64_t lane_generation; /* the layout's; 0: columns have changed since the lanes were made */
-    bool is_undone;           /* begun for a sample that was left out; the next sample may use it */
+    struct presto__put *puts; /* of records of one order: single floats, then single int64s */
+    uint32_t *other_values;   /* which values are neither */
+    size_t put_floats, put_int64s, put_others;
+    uint64_t put_order; /* of the layout's records; 0: none */
+    bool is_undone;     /* begun for a sample that was left out; the next sample may use it */
 } presto__fill;
 
 typedef struct presto__packet_batch {

@@ -124,6 +124,23 @@ static inline bool presto__wire_expect(const uint8_t **at_io, const uint8_t *end
     return true;
 }
 
+/*
+ * One varint of one to eight bytes, which must all be its own: a value of presto_example_layout_match.
+ * At least eight bytes of the entry's head stand before it: one load, and no loop over a length that
+ * differs from record to record.
+ */
+static inline bool presto__example_short_int64(presto_span in, int64_t *number_out) {
+    unsigned drop = 64 - 8 * (unsigned)in.bytes;
+    uint64_t word = presto__load_u64(in.data + in.bytes - 8) >> drop;
+    if ((word & 0x8080808080808080) != UINT64_C(0x0080808080808080) >> drop)
+        return false;
+    word &= 0x7f7f7f7f7f7f7f7f;
+    word = (word & 0x007f007f007f007f) | (word & 0x7f007f007f007f00) >> 1;
+    word = (word & 0x00003fff00003fff) | (word & 0x3fff00003fff0000) >> 2;
+    *number_out = (int64_t)((word & 0x0fffffff) | (word & 0x0fffffff00000000) >> 4);
+    return true;
+}
+
 /* ---- writing ---- */
 
 static inline size_t presto__varint_bytes(uint64_t value) {

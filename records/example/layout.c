@@ -67,7 +67,7 @@ static inline bool is_head(const presto__head_word *word, const uint8_t *at, siz
 
 /* Is the next entry the expected one, with the expected kind and short lengths? Then *at_io is set
  * behind it. */
-static inline bool match_head(const presto__layout_entry *entry, const uint8_t **at_io,
+static inline bool match_head(presto__layout_entry *entry, const uint8_t **at_io,
                               const uint8_t *end, presto_example_value *value) {
     const uint8_t *at = *at_io;
     size_t head = entry->head_bytes, left = (size_t)(end - at);
@@ -77,6 +77,8 @@ static inline bool match_head(const presto__layout_entry *entry, const uint8_t *
     if (run > entry->most_run || run > left - head || (run & entry->run_mask) != 0 ||
         !is_head(entry->words, at, head, run))
         return false;
+    entry->varies = entry->varies || (entry->run != run && entry->run != PRESTO__NO_RUN);
+    entry->run = (uint8_t)run;
     value->encoding = entry->encoding;
     value->string_count = 1;
     value->name_bytes = (uint32_t)entry->name.bytes;
@@ -165,7 +167,7 @@ static presto__layout_entry *read_entry(presto_example_layout *layout, uint32_t 
     uint8_t tag = entry->tag;
     bool is_read = entry->is_ignored || read_value(entry, presto_span_of(at, bytes), value);
     if (entry->tag != tag)
-        layout->step_count = 0; /* a head of the plan has changed */
+        layout->stretch_count = 0; /* a head of the plan has changed */
     if (!is_read)
         return NULL;
     value->name_bytes = (uint32_t)name.bytes;
@@ -174,58 +176,12 @@ static presto__layout_entry *read_entry(presto_example_layout *layout, uint32_t 
     return entry;
 }
 
-/* ---- Examples of the same order ---- */
-
-/* Is the map at `at` like the plan, from its first entry to its last? */
-static bool match_plan(const presto_example_layout *layout, const uint8_t *at, const uint8_t *end) {
-    const presto__layout_step *step = layout->steps, *last = step + layout->step_count;
-    presto_example_value *value = layout->plan_values;
-    for (; step != last; step++) {
-        size_t head = step->head_bytes, left = (size_t)(end - at);
-        if (left < head)
-            return false;
-        size_t run = at[head - 1];
-        if (run > step->most_run || run > left - head || (run & step->run_mask) != 0 ||
-            !is_head(step->words, at, head, run))
-            return false;
-        if (step->is_value)
-            (value++)->bytes = presto_span_of(at + head, run);
-        at += head + run;
-    }
-    return at == end;
-}
-
-/* Make a plan of an Example of `count` entries that has just been compared. Not of every one, if
- * each has another order. */
-static void make_plan(presto_example_layout *layout, size_t count, size_t value_count) {
-    if (layout->has_odd_entry || layout->plan_wait > 0) {
-        layout->plan_wait -= layout->plan_wait > 0;
-        return;
-    }
-    layout->plan_rest = layout->plan_rest < 32 ? 2 * layout->plan_rest + 1 : layout->plan_rest;
-    layout->plan_wait = layout->plan_rest;
-    uint32_t at = layout->first;
-    for (size_t i = 0; i < count; i++) {
-        const presto__layout_entry *entry = &layout->entries[at];
-        layout->steps[i] = (presto__layout_step){.words = entry->words,
-                                                 .head_bytes = entry->head_bytes,
-                                                 .most_run = entry->most_run,
-                                                 .run_mask = entry->run_mask,
-                                                 .is_value = !entry->is_ignored};
-        at = entry->next;
-    }
-    if (value_count > 0)
-        memcpy(layout->plan_values, layout->values, value_count * sizeof *layout->values);
-    layout->step_count = count;
-    layout->plan_value_count = value_count;
-    layout->order++;
-}
-
 /* ---- an Example ---- */
 
 /* Compare entry by entry. */
 static bool match_entries(presto_example_layout *layout, const uint8_t *at, const uint8_t *end,
                           size_t *count_out) {
+    const presto_span map = presto_span_of(at, (size_t)(end - at));
     uint64_t example = ++layout->examples;
     uint32_t *expected = &layout->first;
     size_t entries = 0, count = 0;
@@ -249,7 +205,8 @@ static bool match_entries(presto_example_layout *layout, const uint8_t *at, cons
         expected = &entry->next;
         count += !entry->is_ignored;
     }
-    make_plan(layout, entries, count);
+    if (!layout->has_odd_entry)
+        presto__layout_make_plan(layout, &(presto__layout_example){map, entries, count});
     *count_out = count;
     return true;
 }
@@ -262,7 +219,7 @@ bool presto_example_layout_match(presto_example_layout *layout, presto_span in,
                                     .generation = layout->generation};
     if (layout->count == 0 || !presto__wire_expect(&at, end, 0x0a, &bytes) || at + bytes != end)
         return false;
-    if (layout->step_count > 0 && match_plan(layout, at, end)) {
+    if (layout->stretch_count > 0 && presto__layout_match_plan(layout, at, end)) {
         layout->plan_rest = 0;
         layout->plan_wait = 0;
         values.list = layout->plan_values;
@@ -298,27 +255,11 @@ size_t presto_example_value_count(const presto_example_value *value) {
     }
 }
 
-/*
- * One varint of up to eight bytes, which must all be its own. At least eight bytes of the entry's
- * head stand before it: one load, and no loop over a length that differs from record to record.
- */
-static inline bool short_varint(presto_span in, int64_t *number_out) {
-    unsigned drop = 64 - 8 * (unsigned)in.bytes;
-    uint64_t word = presto__load_u64(in.data + in.bytes - 8) >> drop;
-    if ((word & 0x8080808080808080) != UINT64_C(0x0080808080808080) >> drop)
-        return false;
-    word &= 0x7f7f7f7f7f7f7f7f;
-    word = (word & 0x007f007f007f007f) | (word & 0x7f007f007f007f00) >> 1;
-    word = (word & 0x00003fff00003fff) | (word & 0x3fff00003fff0000) >> 2;
-    *number_out = (int64_t)((word & 0x0fffffff) | (word & 0x0fffffff00000000) >> 4);
-    return true;
-}
-
 bool presto_example_value_int64s(const presto_example_value *value, size_t count,
                                  int64_t *numbers_out) {
     presto_span in = value->bytes;
     if (count == 1 && in.bytes - 1 < 8)
-        return short_varint(in, numbers_out);
+        return presto__example_short_int64(in, numbers_out);
     presto__wire wire = presto__wire_of(in);
     for (size_t i = 0; i < count; i++) {
         uint64_t number;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Behind presto_example_layout: layout.c compares Examples with what is remembered, layout_learn.c
- * remembers. For this room alone.
+ * Behind presto_example_layout: layout.c compares Examples with what is remembered, layout_plan.c with
+ * the last one as a whole; layout_learn.c remembers. For this room alone.
  */
 #ifndef PRESTO_EXAMPLE_LAYOUT_INTERNAL_H
 #define PRESTO_EXAMPLE_LAYOUT_INTERNAL_H
@@ -42,18 +42,39 @@ typedef struct presto__layout_entry {
     presto_encoding encoding; /* of that kind */
     uint32_t next;            /* the entry that came after this one the last time */
     uint64_t seen_in;         /* the Example in which it was seen last */
+    uint8_t run; /* bytes of its last payload behind a head; PRESTO__NO_RUN: none yet */
+    bool varies; /* payloads of different lengths were seen */
     bool is_ignored;
     bool is_tensor; /* by its spec: a single string is a TensorProto */
     bool is_vector; /* by its spec: a single value has rank 1 */
     presto_span name;
 } presto__layout_entry;
 
-/** What an Example must have at this place to be like the last one as a whole. */
-typedef struct presto__layout_step {
-    const presto__head_word *words; /* the entry's, as the fields below */
-    uint8_t head_bytes, most_run, run_mask;
-    bool is_value; /* not ignored: it has the next one of plan_values */
-} presto__layout_step;
+#define PRESTO__NO_RUN UINT8_MAX
+
+/* Payloads up to this length that do not vary are passed over together with what is around them. */
+#define PRESTO__FIXED_RUN 16
+
+/** 16 bytes of a stretch. */
+typedef uint64_t presto__layout_pair __attribute__((vector_size(16)));
+typedef struct presto__layout_chunk {
+    presto__layout_pair mask, value; /* (bytes & mask) == value */
+} presto__layout_chunk;
+
+/**
+ * Bytes that are the same in all Examples of a plan, but for payloads whose length does not vary. It
+ * ends with the head of a payload whose length varies, or with the Example.
+ */
+typedef struct presto__layout_stretch {
+    const presto__layout_chunk *chunks; /* the last 16 bytes, then those at 0, 16, ... before them;
+                                         * of less than 16: the first 8 and the last 8 */
+    const presto__head_word *last_word; /* of the head that it ends with; NULL: of none */
+    uint32_t bytes;
+    uint32_t value_count;       /* in it: the next ones of plan_values and plan_offsets ... */
+    bool has_value;             /* ... and one that stands behind it */
+    uint8_t most_run, run_mask; /* as of the entry */
+    uint8_t head_bytes;         /* likewise */
+} presto__layout_stretch;
 
 struct presto_example_layout {
     presto_example_specs specs;    /* borrowed */
@@ -72,10 +93,13 @@ struct presto_example_layout {
     uint32_t first; /* the entry that an Example begins with */
     uint64_t generation;
 
-    /* Which heads come one after the other in an Example, each once. */
-    presto__layout_step *steps;        /* room for one each */
+    /* An Example as a whole, of entries that match their heads. There is room for all entries. */
+    presto__layout_stretch *stretches;
     presto_example_value *plan_values; /* with all that does not differ from Example to Example */
-    size_t step_count;                 /* 0: there is no plan */
+    uint32_t *plan_offsets;            /* of values, in their stretch */
+    presto__layout_chunk *plan_chunks;
+    uint8_t *plan_mask;   /* scratch: of the bytes of a stretch */
+    size_t stretch_count; /* 0: there is no plan */
     size_t plan_value_count;
     uint64_t order;     /* of the plan */
     unsigned plan_wait; /* Examples of another order before the plan is made anew, */
@@ -85,6 +109,21 @@ struct presto_example_layout {
     uint64_t examples; /* compared so far */
     size_t unlike;     /* names in Examples that were parsed since the tables were made */
 };
+
+/** An Example that has just been compared entry by entry, each with its head. */
+typedef struct presto__layout_example {
+    presto_span map; /* from the first entry to the last */
+    size_t entry_count, value_count;
+} presto__layout_example;
+
+/** Make a plan of it. Not of every one, if each has another order. */
+void presto__layout_make_plan(presto_example_layout *layout, const presto__layout_example *example);
+/** Bytes of plan_mask and chunks of plan_chunks for so many names of so many bytes. */
+size_t presto__layout_plan_bytes(size_t count, size_t name_bytes);
+size_t presto__layout_plan_chunks(size_t count, size_t name_bytes);
+/** Is the map at `at` like the plan, from its first entry to its last? Then plan_values are its. */
+bool presto__layout_match_plan(const presto_example_layout *layout, const uint8_t *at,
+                               const uint8_t *end);
 
 /** Set the head for values of the kind `tag`. */
 void presto__layout_set_head(presto__layout_entry *entry, uint8_t tag);

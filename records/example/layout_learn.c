@@ -141,11 +141,16 @@ static bool make_room(presto_example_layout *layout, size_t count, size_t name_b
     size_t words = name_bytes / 8 + count * head_words(8);
     layout->entries = presto_arena_alloc(arena, count * sizeof *layout->entries, 8);
     layout->values = presto_arena_alloc(arena, count * sizeof *layout->values, 8);
-    layout->steps = presto_arena_alloc(arena, count * sizeof *layout->steps, 8);
+    layout->stretches = presto_arena_alloc(arena, (count + 1) * sizeof *layout->stretches, 8);
     layout->plan_values = presto_arena_alloc(arena, count * sizeof *layout->plan_values, 8);
+    layout->plan_offsets = presto_arena_alloc(arena, count * sizeof *layout->plan_offsets, 8);
+    size_t chunks = presto__layout_plan_chunks(count, name_bytes);
+    layout->plan_chunks = presto_arena_alloc(arena, chunks * sizeof *layout->plan_chunks, 16);
+    layout->plan_mask = presto_arena_alloc(arena, presto__layout_plan_bytes(count, name_bytes), 8);
     layout->words = presto_arena_alloc(arena, words * sizeof *layout->words, 8);
-    return layout->entries != NULL && layout->values != NULL && layout->steps != NULL &&
-           layout->plan_values != NULL && layout->words != NULL &&
+    return layout->entries != NULL && layout->values != NULL && layout->stretches != NULL &&
+           layout->plan_values != NULL && layout->plan_offsets != NULL &&
+           layout->plan_chunks != NULL && layout->plan_mask != NULL && layout->words != NULL &&
            presto__name_table_make(&layout->names, count, arena, NULL) == PRESTO_OK;
 }
 
@@ -173,8 +178,8 @@ static size_t add(presto_example_layout *layout, presto_span name) {
     if (name.bytes > 0)
         memcpy(copy, name.data, name.bytes);
     presto__layout_entry *entry = &layout->entries[layout->count];
-    *entry =
-        (presto__layout_entry){.name = presto_span_of(copy, name.bytes), .words = layout->words};
+    *entry = (presto__layout_entry){
+        .name = presto_span_of(copy, name.bytes), .words = layout->words, .run = PRESTO__NO_RUN};
     layout->words += head_words(name.bytes);
     apply_specs(layout, entry);
     presto__layout_set_head(entry, entry->is_ignored ? PRESTO__TAG_BYTES : PRESTO__TAG_FLOAT);
@@ -237,7 +242,7 @@ void presto__layout_learn(presto_example_layout *layout, presto_span in) {
     made.count = 0;
     made.name_bytes = 0;
     made.first = 0;
-    made.step_count = 0;
+    made.stretch_count = 0;
     made.unlike = 0;
     made.generation++;
     if (!make(&made, begins_again ? NULL : layout, in, &sizes)) {

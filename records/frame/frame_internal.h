@@ -41,6 +41,21 @@ static inline uint64_t presto__payload_limit(uint64_t max_payload_bytes) {
 size_t presto__frames_check(const uint8_t *data, const uint64_t *offsets, size_t count,
                             const presto_shard_options *options, presto_record *records);
 
+/** Where to look for frames that follow one another, and for how many. */
+typedef struct presto__frames_wanted {
+    presto_span in;
+    uint64_t max_payload_bytes;
+    size_t count;
+} presto__frames_wanted;
+
+/**
+ * The plain case, fast: frames from the start of `in` that end in it and whose headers hold. offsets_out gets where each of
+ * them starts, plus `offset`. Returns how many; *bytes_out is where they end. It does not say what is
+ * wrong with the next one.
+ */
+size_t presto__frames_hop(const presto__frames_wanted *wanted, uint64_t offset,
+                          uint64_t *offsets_out, size_t *bytes_out);
+
 /** The portable CRC-32C, on any processor: the reference for tests of presto_crc32c. */
 uint32_t presto__crc32c_portable(uint32_t crc, const void *data, size_t bytes);
 

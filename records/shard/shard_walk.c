@@ -166,6 +166,36 @@ static size_t guess(const presto__walk *walk, size_t records, size_t most_bytes)
     return bytes < (double)most_bytes ? (size_t)bytes : most_bytes;
 }
 
+/* The whole records that are in the window already, as far as the limits allow. *count_io: how many
+ * were found, and with these. */
+static presto_status take_records(presto__walk *walk, const presto_walk_limits *limits,
+                                  uint64_t start, size_t *count_io, presto_error *err) {
+    presto__hopper *hop = &walk->hop;
+    presto_buffer *offsets = &walk->found->offsets;
+    size_t done = (size_t)(hop->offset - start), passed;
+    size_t end = hop->bytes.bytes < limits->bytes ? hop->bytes.bytes : limits->bytes;
+    if (end <= done)
+        return PRESTO_OK;
+    const presto__frames_wanted wanted = {presto_span_of(hop->bytes.data + done, end - done),
+                                          hop->shard->options.max_payload_bytes,
+                                          limits->records - *count_io};
+    size_t most =
+        wanted.in.bytes / OVERHEAD < wanted.count ? wanted.in.bytes / OVERHEAD : wanted.count;
+    if (most == 0)
+        return PRESTO_OK;
+    PRESTO_TRY(presto_buffer_reserve(offsets, most * sizeof(uint64_t), err));
+    uint64_t *found = (uint64_t *)(void *)(offsets->data + offsets->bytes);
+    size_t count = presto__frames_hop(&wanted, hop->offset, found, &passed);
+    if (count == 0)
+        return PRESTO_OK;
+    offsets->bytes += count * sizeof *found;
+    walk->found->record_count += count;
+    hop->last_payload = (size_t)(hop->offset + passed - found[count - 1]) - OVERHEAD;
+    hop->offset += passed;
+    *count_io += count;
+    return PRESTO_OK;
+}
+
 /* Whole records, one after the other, into the window. *count_out: how many; fewer than wanted
  * before anything else. */
 static presto_status find_records(presto__walk *walk, const presto_walk_limits *limits,
@@ -175,8 +205,9 @@ static presto_status find_records(presto__walk *walk, const presto_walk_limits *
     uint64_t start = hop->offset;
     size_t count = 0;
     while (count < limits->records) {
+        PRESTO_TRY(take_records(walk, limits, start, &count, err));
         size_t done = (size_t)(hop->offset - start);
-        if (count > 0 && done >= limits->bytes)
+        if (count == limits->records || (count > 0 && done >= limits->bytes))
             break;
         size_t room = limits->bytes - done;
         size_t wish = guess(walk, limits->records - count, room);
