@@ -5,13 +5,25 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
+/* One load each: written byte by byte, compilers see that only if no byte is used by itself. */
 static inline uint32_t presto__load_u32(const uint8_t *at) {
-    return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+    uint32_t value;
+    memcpy(&value, at, sizeof value);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    value = __builtin_bswap32(value);
+#endif
+    return value;
 }
 
 static inline uint64_t presto__load_u64(const uint8_t *at) {
-    return (uint64_t)presto__load_u32(at) | (uint64_t)presto__load_u32(at + 4) << 32;
+    uint64_t value;
+    memcpy(&value, at, sizeof value);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    value = __builtin_bswap64(value);
+#endif
+    return value;
 }
 
 static inline void presto__store_u32(uint8_t *at, uint32_t value) {

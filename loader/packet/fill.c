@@ -9,8 +9,19 @@
  */
 #include "columns_internal.h"
 
+/* Rows that were put without a sample. */
+static void count_late_rows(presto__fill *fill) {
+    for (size_t i = 0; i < fill->count; i++)
+        if (fill->columns[i].is_dense)
+            fill->columns[i].rows = fill->rows;
+    fill->dense_is_late = false;
+}
+
 void *presto__fill_slot(const presto__place *place, const presto_feature *feature, size_t at) {
-    presto__column *column = presto__column_find(presto__place_fill(place), feature->name, at);
+    presto__fill *fill = presto__place_fill(place);
+    if (fill->dense_is_late)
+        count_late_rows(fill);
+    presto__column *column = presto__column_find(fill, feature->name, at);
     if (column == NULL || column->row.dtype != feature->tensor.spec.dtype || column->is_bytes)
         return NULL;
     if (column->is_dense)
@@ -173,6 +184,8 @@ presto_status presto__fill_put(const presto__place *place, const presto_sample *
                                presto_error *err) {
     presto__fill *fill = presto__place_fill(place);
     bool is_alike = false;
+    if (fill->dense_is_late)
+        count_late_rows(fill);
     PRESTO_TRY(check(place, sample, &is_alike, err));
     PRESTO_TRY(is_alike ? put_alike(place, sample, err) : put_any(place, sample, err));
     if (fill->rows++ == 0)

@@ -33,8 +33,8 @@ typedef struct presto__lane {
 
 /** A number of every record of one order, and where it goes. */
 typedef struct presto__put {
-    uint8_t *array; /* of the first row */
-    size_t value;   /* which one of the record */
+    uint8_t *array;     /* of the first row */
+    size_t value_bytes; /* where its value is in the list of the record */
 } presto__put;
 
 /* ---- lanes ---- */
@@ -125,7 +125,7 @@ static void make_puts(presto__fill *fill, const presto_example_values *values) {
     for (size_t i = 0; i < values->count; i++) {
         const presto__lane *lane = &fill->lanes[values->list[i].feature];
         if (is_single(lane, &values->list[i], LANE_FLOATS))
-            *put++ = (presto__put){lane->array, i};
+            *put++ = (presto__put){lane->array, i * sizeof *values->list};
         else if (!is_single(lane, &values->list[i], LANE_INT64S))
             *other++ = (uint32_t)i;
     }
@@ -133,7 +133,7 @@ static void make_puts(presto__fill *fill, const presto_example_values *values) {
     for (size_t i = 0; i < values->count; i++) {
         const presto__lane *lane = &fill->lanes[values->list[i].feature];
         if (is_single(lane, &values->list[i], LANE_INT64S))
-            *put++ = (presto__put){lane->array, i};
+            *put++ = (presto__put){lane->array, i * sizeof *values->list};
     }
     fill->put_int64s = (size_t)(put - fill->puts) - fill->put_floats;
     fill->put_others = (size_t)(other - fill->other_values);
@@ -208,18 +208,23 @@ static presto_status look_at(const presto__place *place, const presto_example_va
     return PRESTO_OK;
 }
 
+static inline const presto_example_value *value_of(const presto__put *put, const uint8_t *list) {
+    return (const presto_example_value *)(const void *)(list + put->value_bytes);
+}
+
 /* The numbers of a record of the order that `puts` are for. False: one is not a single number. */
 static bool put_numbers(const presto__fill *fill, const presto_example_values *values) {
     const presto__put *put = fill->puts, *end = put + fill->put_floats;
+    const uint8_t *list = (const uint8_t *)values->list;
     size_t row = fill->rows;
     for (; put != end; put++) {
-        presto_span bytes = values->list[put->value].bytes;
+        presto_span bytes = value_of(put, list)->bytes;
         if (bytes.bytes != sizeof(float))
             return false;
         memcpy(put->array + row * sizeof(float), bytes.data, sizeof(float));
     }
     for (end += fill->put_int64s; put != end; put++) {
-        const presto_example_value *value = &values->list[put->value];
+        const presto_example_value *value = value_of(put, list);
         int64_t *to = (int64_t *)(void *)(put->array + row * sizeof *to);
         bool is_number = value->bytes.bytes - 1 < 8 ? presto__example_short_int64(value->bytes, to)
                                                     : presto_example_value_int64s(value, 1, to);
@@ -273,9 +278,11 @@ static presto_status put_strings(const presto__place *place, presto__column *col
     }
     column->ends[column->rows + 1] = column->ends[column->rows] + (int64_t)count;
     column->varies = column->varies || count != 1;
-    const presto_tensor_spec spec = {.rank = count == 1 && !value->is_vector ? 0 : 1,
-                                     .dims = {(int64_t)count}};
-    presto__column_put_shape(column, &spec);
+    if (column->shapes != NULL) {
+        const presto_tensor_spec spec = {.rank = count == 1 && !value->is_vector ? 0 : 1,
+                                         .dims = {(int64_t)count}};
+        presto__column_put_shape(column, &spec);
+    }
     column->rows++;
     return PRESTO_OK;
 }
@@ -303,17 +310,17 @@ static presto_status put_tails(const presto__place *place, const presto_example_
     return PRESTO_OK;
 }
 
-/* Close the row: arrays have it already, and tails whose feature is missing get nothing. */
+/* Close the row: arrays have it already, and tails whose feature is missing get nothing. The columns
+ * of arrays count it later, if anybody asks. */
 static presto_status finish_row(const presto__place *place, size_t tails, presto_error *err) {
     presto__fill *fill = presto__place_fill(place);
     bool lacks_tails = tails + fill->dense_count < fill->count;
-    for (size_t i = 0; i < fill->count; i++) {
+    for (size_t i = 0; lacks_tails && i < fill->count; i++) {
         presto__column *column = &fill->columns[i];
-        if (column->is_dense)
-            column->rows++;
-        else if (lacks_tails && column->rows == fill->rows)
+        if (!column->is_dense && column->rows == fill->rows)
             PRESTO_TRY(presto__column_put_nothing(place, column, err));
     }
+    fill->dense_is_late = true;
     place->part->delivered_bytes += fill->dense_bytes;
     fill->rows++;
     return PRESTO_OK;

@@ -58,6 +58,7 @@ typedef struct presto__fill {
     uint32_t *tail_values;      /* which values of the record being put go to tails */
     size_t lane_capacity;
     size_t dense_count;       /* columns with an array, as of then */
+    bool dense_is_late;       /* they have `rows` rows, but have not counted all of them */
     uint64_t dense_bytes;     /* of a row of these */
     uint64_t lane_generation; /* the layout's; 0: columns have changed since the lanes were made */
     struct presto__put *puts; /* of records of one order: single floats, then single int64s */

@@ -55,6 +55,8 @@ typedef struct presto__layout_entry {
 /* Payloads up to this length that do not vary are passed over together with what is around them. */
 #define PRESTO__FIXED_RUN 16
 
+#define PRESTO__NO_OFFSET UINT32_MAX
+
 /** 16 bytes of a stretch. */
 typedef uint64_t presto__layout_pair __attribute__((vector_size(16)));
 typedef struct presto__layout_chunk {
@@ -96,7 +98,7 @@ struct presto_example_layout {
     /* An Example as a whole, of entries that match their heads. There is room for all entries. */
     presto__layout_stretch *stretches;
     presto_example_value *plan_values; /* with all that does not differ from Example to Example */
-    uint32_t *plan_offsets;            /* of values, in their stretch */
+    uint32_t *plan_offsets; /* of the values in a stretch, then PRESTO__NO_OFFSET; and so on */
     presto__layout_chunk *plan_chunks;
     uint8_t *plan_mask;   /* scratch: of the bytes of a stretch */
     size_t stretch_count; /* 0: there is no plan */

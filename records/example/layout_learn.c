@@ -143,7 +143,8 @@ static bool make_room(presto_example_layout *layout, size_t count, size_t name_b
     layout->values = presto_arena_alloc(arena, count * sizeof *layout->values, 8);
     layout->stretches = presto_arena_alloc(arena, (count + 1) * sizeof *layout->stretches, 8);
     layout->plan_values = presto_arena_alloc(arena, count * sizeof *layout->plan_values, 8);
-    layout->plan_offsets = presto_arena_alloc(arena, count * sizeof *layout->plan_offsets, 8);
+    layout->plan_offsets =
+        presto_arena_alloc(arena, (2 * count + 1) * sizeof *layout->plan_offsets, 8);
     size_t chunks = presto__layout_plan_chunks(count, name_bytes);
     layout->plan_chunks = presto_arena_alloc(arena, chunks * sizeof *layout->plan_chunks, 16);
     layout->plan_mask = presto_arena_alloc(arena, presto__layout_plan_bytes(count, name_bytes), 8);

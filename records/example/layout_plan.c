@@ -38,12 +38,13 @@ static inline bool is_stretch(const presto__layout_stretch *stretch, const uint8
     return (other[0] | other[1]) == 0;
 }
 
-/* Do the lengths in the head that ends at `end` say that `run` bytes of payload come? */
+/* Do the lengths in the head that ends at `end`, with `word` as its last bytes, say that `run` bytes
+ * of payload come? */
 static inline bool has_lengths(const presto__layout_stretch *stretch, const uint8_t *end,
-                               size_t run) {
-    const presto__head_word *word = stretch->last_word;
+                               uint64_t word, size_t run) {
+    const presto__head_word *expected = stretch->last_word;
     size_t head = stretch->head_bytes;
-    return presto__load_u64(end - 8) == word->value + run * word->lengths &&
+    return word == expected->value + run * expected->lengths &&
            end[1 - (ptrdiff_t)head] == head - 2 + run;
 }
 
@@ -54,17 +55,19 @@ bool presto__layout_match_plan(const presto_example_layout *layout, const uint8_
     presto_example_value *value = layout->plan_values;
     const uint32_t *offset = layout->plan_offsets;
     for (; stretch != last; stretch++) {
-        size_t bytes = stretch->bytes, left = (size_t)(end - at), run = 0;
+        size_t bytes = stretch->bytes, left = (size_t)(end - at);
         if (left < bytes || !is_stretch(stretch, at))
             return false;
-        for (uint32_t i = 0; i < stretch->value_count; i++)
-            value++->bytes.data = at + *offset++;
+        for (; *offset != PRESTO__NO_OFFSET; offset++)
+            value++->bytes.data = at + *offset;
+        offset++;
         at += bytes;
         if (stretch->last_word == NULL)
             continue;
-        run = at[-1];
+        uint64_t word = presto__load_u64(at - 8);
+        size_t run = word >> 56;
         if (run > stretch->most_run || run > left - bytes || (run & stretch->run_mask) != 0 ||
-            !has_lengths(stretch, at, run))
+            !has_lengths(stretch, at, word, run))
             return false;
         if (stretch->has_value)
             value++->bytes = presto_span_of(at, run);
@@ -102,10 +105,8 @@ static void add_fixed(maker *m, const presto__layout_entry *entry) {
     uint8_t *mask = m->layout->plan_mask + (m->at - m->start);
     memset(mask, 0xff, entry->head_bytes);
     memset(mask + entry->head_bytes, 0, entry->run);
-    if (!entry->is_ignored) {
+    if (!entry->is_ignored)
         *m->offsets++ = (uint32_t)(m->at - m->start) + entry->head_bytes;
-        m->stretch->value_count++;
-    }
     m->at += entry->head_bytes + entry->run;
 }
 
@@ -125,6 +126,7 @@ static void put_chunk(maker *m, size_t first, size_t second) {
 static void end_stretch(maker *m) {
     size_t bytes = (size_t)(m->at - m->start);
     m->stretch->bytes = (uint32_t)bytes;
+    *m->offsets++ = PRESTO__NO_OFFSET;
     if (bytes < 16) {
         put_chunk(m, 0, bytes - 8);
     } else {
