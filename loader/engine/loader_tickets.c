@@ -13,7 +13,7 @@
  */
 
 #include "../../base/clock_internal.h"
-#include "workers_internal.h"
+#include "walk_internal.h"
 
 #define AHEAD_BYTES ((size_t)32 << 20) /* enough while the consumer naps, or has not come yet */
 /* Large batches may exceed the limit by this much, so that one is made while the consumer has
@@ -208,7 +208,7 @@ static presto__packet_part *take_part(presto__worker *worker, presto__packet **p
             continue;
         }
         if (must_wait) {
-            pthread_cond_wait(&loader->walked, &pool->lock);
+            presto__worker_await_turn(worker);
             continue;
         }
         uint64_t start = presto__clock_ns();
@@ -226,7 +226,8 @@ static presto__packet_part *take_part(presto__worker *worker, presto__packet **p
         loader->filling = NULL;
     worker->part_end =
         part->first + part->count < packet->end ? part->first + part->count : packet->end;
-    worker->has_turn = loader->has_walker = loader->walks;
+    worker->has_turn = loader->walks;
+    loader->has_walker = loader->walks;
     /* A packet that is being filled has parts, which the analyzer does not know. */
     if (is_sequential)
         // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)

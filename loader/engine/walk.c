@@ -7,10 +7,16 @@
  *
  * A packet is shaped before its samples are found, as if there were enough of them.
  */
+#include <sched.h>
+
+#include "../../base/clock_internal.h"
 #include "walk_internal.h"
 
 /* A part with more bytes is read in several steps, one after the other. */
 #define STEP_BYTES ((size_t)4 << 20)
+
+/* A turn mostly ends sooner than a thread that sleeps would be awake. */
+#define LOOK_NS 100000
 
 /* The stream begins in order, with one rank and without a cache on disk, whose key depends on the
  * number of samples. */
@@ -97,6 +103,18 @@ void presto__worker_end_turn(presto__worker *worker) {
     pthread_mutex_lock(&worker->loader->pool->lock);
     give_turn(worker);
     pthread_mutex_unlock(&worker->loader->pool->lock);
+}
+
+void presto__worker_await_turn(presto__worker *worker) {
+    presto_loader *loader = worker->loader;
+    uint64_t end = presto__clock_ns() + LOOK_NS;
+    pthread_mutex_unlock(&loader->pool->lock);
+    while (atomic_load_explicit(&loader->has_walker, memory_order_relaxed) &&
+           presto__clock_ns() < end)
+        sched_yield();
+    pthread_mutex_lock(&loader->pool->lock);
+    if (loader->walks && loader->has_walker && !loader->is_stopped)
+        pthread_cond_wait(&loader->walked, &loader->pool->lock);
 }
 
 presto_status presto__worker_walk(presto__worker *worker, size_t first, size_t *count_io,

@@ -16,6 +16,8 @@ void presto__loader_end_walk(presto_loader *loader);
  */
 presto_status presto__worker_walk(presto__worker *worker, size_t first, size_t *count_io,
                                   presto_error *err);
+/** With the pool's lock held: another worker walks. Returns when it may have ended, or sooner. */
+void presto__worker_await_turn(presto__worker *worker);
 /** It does not walk on. */
 void presto__worker_end_turn(presto__worker *worker);
 /** Positions an epoch, without a limit; PRESTO_COUNT_UNKNOWN while it walks. Any thread. */

@@ -125,7 +125,7 @@ struct presto_loader {
     presto__order order;
     uint64_t epoch_samples; /* positions an epoch; PRESTO_COUNT_UNKNOWN while it walks */
     bool walks;             /* packets begin although their samples are not found yet */
-    bool has_walker;        /* a worker walks; others wait for ... */
+    atomic_bool has_walker; /* a worker walks; others look at this for a moment, and wait for ... */
     pthread_cond_t walked;  /* ... this; set up if has_walk */
     uint64_t next_packet;   /* the next to start, and its place: */
     uint64_t next_epoch, next_offset;
