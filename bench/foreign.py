@@ -3,7 +3,7 @@
 """Presto beside the programs that people have, on files that those programs wrote.
 
     build/venv/bin/python bench/foreign.py                  # all rows, minutes on two idle cores
-    build/venv/bin/python bench/foreign.py --row tables     # one of them
+    build/venv/bin/python bench/foreign.py tables           # one of them
     build/venv/bin/python bench/foreign.py --list
 
 Each row is one job done in several ways. First, all ways must deliver equal values. Then they run in turn, round after
@@ -274,7 +274,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release", help="where the programs are built")
     parser.add_argument("--work", type=pathlib.Path, help="folder for scratch data [default: that of temporary files]")
-    parser.add_argument("--row", action="append", choices=sorted(ROWS), help="measure this row only; may be repeated")
+    parser.add_argument("rows", nargs="*", metavar="ROW", help="measure these rows only")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--quick", action="store_true", help="see that all works; the figures mean nothing")
@@ -285,10 +285,13 @@ def main():
         for name, function in ROWS.items():
             print(f"{name}: {function.__doc__}")
         return
+    for name in args.rows:
+        if name not in ROWS:
+            parser.error(f"there is no row '{name}', only {', '.join(ROWS)}")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     sys.path.insert(0, str(args.build.resolve() / "python"))  # the package presto
     out = args.output.open("a") if args.output else None
-    for name in args.row or ROWS:
+    for name in args.rows or ROWS:
         with tempfile.TemporaryDirectory(dir=args.work, prefix="foreign-") as folder:
             bench = Bench(pathlib.Path(folder), args.build.resolve() / "tools", args.threads, args.quick)
             try:
