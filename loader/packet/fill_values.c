@@ -102,7 +102,7 @@ static presto_status make_lanes(const presto__place *place, const presto_example
             fill->lanes[value->feature] = make_lane(fill, column, value);
     }
     fill->lane_generation = values->generation;
-    fill->put_order = 0;
+    fill->put_order = fill->last_order = 0;
     fill->dense_count = 0;
     fill->dense_bytes = 0;
     for (size_t i = 0; i < fill->count; i++) {
@@ -243,7 +243,7 @@ static presto_status look(const presto__place *place, const presto_example_value
     presto__fill *fill = presto__place_fill(place);
     looks found = {0};
     presto_status status = PRESTO_OK;
-    if (values->order != 0) {
+    if (values->order != 0 && fill->last_order == values->order) {
         if (fill->put_order != values->order)
             make_puts(fill, values);
         if (!put_numbers(fill, values))
@@ -255,6 +255,7 @@ static presto_status look(const presto__place *place, const presto_example_value
         for (size_t i = 0; i < values->count && status == PRESTO_OK; i++)
             status = look_at(place, values, i, &found, err);
     }
+    fill->last_order = values->order;
     if (status != PRESTO_OK)
         return status;
     *tails_out = found.tails;

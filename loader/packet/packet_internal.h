@@ -64,8 +64,9 @@ typedef struct presto__fill {
     struct presto__put *puts; /* of records of one order: single floats, then single int64s */
     uint32_t *other_values;   /* which values are neither */
     size_t put_floats, put_int64s, put_others;
-    uint64_t put_order; /* of the layout's records; 0: none */
-    bool is_undone;     /* begun for a sample that was left out; the next sample may use it */
+    uint64_t put_order;  /* of the layout's records; 0: none */
+    uint64_t last_order; /* of the record before; the puts are made for the second one in a row */
+    bool is_undone;      /* begun for a sample that was left out; the next sample may use it */
 } presto__fill;
 
 typedef struct presto__packet_batch {
