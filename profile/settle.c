@@ -14,7 +14,7 @@
 
 #define TIMES 2
 /* Slow storage need not be read to the end. */
-#define FOR_S 0.4
+#define FOR_S 0.3
 #define READ_BYTES ((size_t)1 << 20)
 
 static void read_file(const char *path, char *room, uint64_t until_ns) {

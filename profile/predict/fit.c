@@ -11,10 +11,10 @@
 #define ANCHOR_MOST 20
 /* Weights of what one strategy's runs say of another: with the same split and codec on other
  * threads, the same codec, the same split, any; and of the belief that the model is right. */
-#define SAME_BOTH 4
-#define SAME_CODEC 1
-#define SAME_SPLIT 0.5
-#define ANY 0.15
+#define SAME_BOTH 1
+#define SAME_CODEC 0.25
+#define SAME_SPLIT 0.25
+#define ANY 0.1
 #define BELIEF 1
 #define LEAST_UNCERTAINTY 0.05
 /* How reading and computing overlap: the kernel reads ahead; a storage that is played does not. */
@@ -22,6 +22,8 @@
 #define OVERLAP_PLAYED 1
 /* Memory traffic: bytes are read and written when they are fetched, decoded, put into a batch. */
 #define TOUCHES 2
+/* In the loader, a codec costs at least so much of what it costs alone. */
+#define ALONE_PART 0.8
 /* What is shared gives at least so many times what all processors were seen to take. */
 #define ROOM 1.5
 
@@ -151,35 +153,38 @@ static bool is_plain(const coded *what) {
 
 typedef struct figures {
     double coded_cold_s, coded_cached_s, plain_cached_s; /* of the records that were loaded */
-    double anchor_cached_s, start_s;
+    double anchor_cached_s, start_s, decompress_s;
     double threads;
 } figures;
 
 /* What some records say of all: what the codec costs, and what storage makes them wait, grows with their
- * sizes; what else is done is as in the anchor. Each epoch has one start. */
+ * sizes; what else is done is as in the anchor. Each epoch has one start. Where the looks were disturbed, the
+ * codec costs at least about as much as it does alone. */
 static void scale_up(const coded *what, const figures *seen, double *cold_s, double *cached_s) {
     const presto__model_trial *tried = &what->codec->tried;
     double larger = what->split->raw_bytes / fmax(tried->raw_bytes, 1);
     double start_s = seen->start_s * seen->threads;
-    double codec_s = fmax(seen->coded_cached_s - seen->plain_cached_s, 0);
+    double codec_s = (seen->coded_cached_s - seen->plain_cached_s) * larger;
     double wait_s = seen->coded_cold_s - seen->coded_cached_s - start_s / (double)tried->samples;
-    *cached_s = seen->anchor_cached_s + codec_s * larger;
+    *cached_s = seen->anchor_cached_s + fmax(codec_s, ALONE_PART * seen->decompress_s);
     *cold_s = *cached_s + wait_s * larger + start_s / (double)what->model->samples;
-    *cold_s = fmax(*cold_s, *cached_s / 2);
+    *cold_s = fmax(*cold_s, *cached_s);
 }
 
 static void take_looks(const coded *what) {
     const presto__model_trial *tried = &what->codec->tried;
     const presto__pair cold_s = tried->coded.cold_s, cached_s = tried->coded.cached_s;
     const presto__pair anchor_s = what->split->times.cached_s, start_s = what->split->start_s;
+    const presto__pair alone_s = what->codec->decompress_s;
     presto__worker_times *times = &what->codec->times;
     *times = tried->coded;
     if (tried->samples >= what->model->samples)
         return;
-    const figures one = {cold_s.one,   cached_s.one, tried->plain_cached_s.one,
-                         anchor_s.one, start_s.one,  1};
-    const figures all = {cold_s.all,   cached_s.all, tried->plain_cached_s.all,
-                         anchor_s.all, start_s.all,  what->model->cores};
+    const figures one = {
+        cold_s.one, cached_s.one, tried->plain_cached_s.one, anchor_s.one, start_s.one, alone_s.one,
+        1};
+    const figures all = {cold_s.all,  cached_s.all, tried->plain_cached_s.all, anchor_s.all,
+                         start_s.all, alone_s.all,  what->model->cores};
     scale_up(what, &one, &times->cold_s.one, &times->cached_s.one);
     scale_up(what, &all, &times->cold_s.all, &times->cached_s.all);
 }

@@ -24,8 +24,8 @@
 #define RECORD_BYTES ((double)(128 << 20))
 /* Of a look; and of all looks at a codec, in up to so many rounds. Where there are few codecs and splits,
  * there is more time for each, but no more than runs of both numbers of threads would take. */
-#define COLD_LOOK_S 0.06
-#define CACHED_LOOK_S 0.12
+#define COLD_LOOK_S 0.05
+#define CACHED_LOOK_S 0.07
 #define LOOKS_S 0.9
 #define ALL_LOOKS_S 50
 #define LOOKS_MOST 7
@@ -86,6 +86,7 @@ static uint64_t samples_to_load(const presto__online *what, const presto__model_
 /* All looks at a codec, or at records without one. */
 typedef struct looks {
     const char *codec;
+    double cold_run_s;
     char *dirs[2];                                         /* for one thread, for all processors */
     double cold_s[2][LOOKS_MOST], cached_s[2][LOOKS_MOST]; /* the same */
 } looks;
@@ -95,7 +96,7 @@ static presto_status look(const presto__online *what, looks *at, size_t round, u
     for (size_t i = 0; i < 2; i++) {
         unsigned threads = i == 0 ? 1 : what->model->cores;
         presto__look seen = {.samples = samples,
-                             .cold_run_s = fmin(COLD_LOOK_S, what->runner->options->run_s),
+                             .cold_run_s = fmin(at->cold_run_s, what->runner->options->run_s),
                              .cached_run_s = fmin(CACHED_LOOK_S, what->runner->options->run_s)};
         presto__trial trial = {
             .result.strategy = {.split = what->split->name, .codec = at->codec, .threads = threads},
@@ -107,8 +108,9 @@ static presto_status look(const presto__online *what, looks *at, size_t round, u
     return PRESTO_OK;
 }
 
+/* Of two in the middle the less: what disturbs makes times longer. */
 static double median(double *values, size_t count) {
-    return presto__spread_of(values, count).median;
+    return values[presto__median_index(values, count)];
 }
 
 static presto__worker_times times_of(looks *at, size_t rounds) {
@@ -127,14 +129,15 @@ static size_t rounds_that_fit(const presto__online *what, const presto__model_tr
     for (unsigned threads = 1; threads <= 2; threads++)
         round_s += fmax(samples * what->split->times.cold_s.one / threads, COLD_LOOK_S) +
                    fmax(samples * what->split->times.cached_s.one / threads, CACHED_LOOK_S) * 1.25;
-    double rounds = all_s / (round_s * (is_part ? 2 : 1));
+    double rounds = all_s / (round_s * (is_part ? 1.5 : 1));
     return (size_t)fmin(fmax(rounds, 1), LOOKS_MOST);
 }
 
 static presto_status take_looks(const presto__online *what, looks *coded,
                                 presto__model_trial *tried, presto_error *err) {
     char *plain_dir = (char *)(uintptr_t)what->dir;
-    looks plain = {.codec = "none", .dirs = {plain_dir, plain_dir}};
+    looks plain = {.codec = "none",
+                   .dirs = {plain_dir, plain_dir}}; /* one cold epoch fills the cache */
     bool is_part = tried->samples < what->model->samples;
     size_t rounds = rounds_that_fit(what, tried, is_part);
     for (size_t round = 0; round < rounds; round++) {
@@ -167,7 +170,7 @@ presto_status presto__probe_online(const presto__online *what, presto__model_cod
     presto__model_trial tried = {.samples = samples_to_load(what, codec)};
     char *one = presto__join_path(what->runner->work_dir, "codec-one");
     char *all = presto__join_path(what->runner->work_dir, "codec-all");
-    looks at = {.codec = what->codec_name, .dirs = {one, all}};
+    looks at = {.codec = what->codec_name, .cold_run_s = COLD_LOOK_S, .dirs = {one, all}};
     presto_status status = one != NULL && all != NULL
                                ? store_for_looks(what, &at, &tried, err)
                                : presto_fail_memory(err, strlen(what->runner->work_dir) + 16);

@@ -272,6 +272,22 @@ START_TEST(a_look_at_a_part_tells_the_difference) {
 }
 END_TEST
 
+/* Plain records took longer than those in the codec: something else ran. */
+START_TEST(a_disturbed_look_makes_no_codec_free) {
+    made m;
+    make_measured(&m);
+    presto__model_codec *codec = &m.packed_codecs[1];
+    codec->tried.samples = SAMPLES / 2;
+    codec->tried.coded = (presto__worker_times){both(0.9e-3), both(0.9e-3)};
+    codec->tried.plain_cached_s = both(2e-3);
+    codec->decompress_s = both(0.5e-3);
+    presto__model_fit(&m.model);
+    presto__rates one = rates_of(&m, "packed", "half", 1, NULL);
+    assert_near(one.cached_samples_per_s, 1 / 1.4e-3);
+    ck_assert_double_le(one.cold_samples_per_s, 1.0001 * one.cached_samples_per_s);
+}
+END_TEST
+
 START_TEST(a_codec_that_makes_no_difference_is_estimated) {
     made m;
     make_measured(&m);
@@ -302,6 +318,7 @@ int main(void) {
         the_anchors_come_out_as_they_were_measured,
         a_codec_comes_out_as_it_was_looked_at,
         a_look_at_a_part_tells_the_difference,
+        a_disturbed_look_makes_no_codec_free,
         a_codec_that_makes_no_difference_is_estimated,
     };
     return presto_check_main("profile/model", tests, sizeof tests / sizeof *tests, 60);
