@@ -25,6 +25,7 @@ LOOP = """
 import subprocess, sys, time
 import presto
 way, program, dataset, batch, epochs, threads, adds = sys.argv[1:8]
+process = None
 command = [program, "-q", "-j", threads, "-b", batch, "-e", epochs, "--to", "generated", "--features", "signal"]
 if way == "npy":
     batches = presto.npy_stream([*command, "--format", "npy", dataset])
@@ -46,6 +47,8 @@ for taken in batches:
     if start is None:  # the program's start is not what is measured
         start, size = time.monotonic(), 0
 print(size / (time.monotonic() - start))
+if process is not None:  # only then its processor time is known; the package's readers wait for theirs
+    process.wait()
 """
 
 

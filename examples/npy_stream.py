@@ -142,7 +142,7 @@ def batches(stream):
 def load(*arguments, program="presto-load"):
     """Start presto-load with these arguments and yield its batches. Whoever stops early stops the program, too."""
     command = [program, "--format", "npy", *map(str, arguments)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=1 << 20)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=1 << 16)
     try:
         yield from batches(process.stdout)
     except IncompleteStream as error:
