@@ -34,6 +34,13 @@ def key_numbers(batches):
 
 
 class Torch(PythonCase):
+    def test_a_part_of_the_samples(self):
+        train, held_out = presto.open(self.stored).split("2/1", seed=4)
+        for part, dataset in (("train", train), ("eval", held_out)):
+            loader = presto.torch.Loader(self.stored, batch=5, split="2/1", part=part, split_seed=4)
+            self.assertEqual((len(loader.dataset), len(loader)), (len(dataset), -(-len(dataset) // 5)))
+            self.assertEqual([key for batch in loader for key in batch["key"]], [sample["key"] for sample in dataset])
+
     def test_tensors_are_the_loaders_memory(self):
         kept = []
         for batch, arrays in zip(presto.torch.Loader(self.stored, batch=7), presto.Loader(self.stored, batch=7)):
