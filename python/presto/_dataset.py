@@ -12,13 +12,14 @@ import numpy as np
 
 from . import _native
 from ._arrays import Batch, array_of, Bytes, Ragged, sample_of, wrap
-from ._errors import ArgumentError, Error
+from ._errors import ArgumentError, Error, ForeignError, NotFoundError
 from ._process import generation
 from ._strategy import UNPROCESSED, Strategy, strategy_of
 
 Path = str | os.PathLike[str]
 
 _PICK_BYTES = 64 << 20  # what a picker keeps for its next call
+_LOOKED_AT = 16  # samples, where nothing declares their features
 _CHECKS = {"full": 0, "header": 1, "none": 2}  # presto_checks
 _CODE_IF_NAMED, _CODE_NEVER = 0, 2  # presto_code
 
@@ -143,29 +144,45 @@ class Dataset:
                 names["pipeline"], names["set"] = wanted.pipeline, wanted.set + given["set"]
                 names["plugins"] = wanted.plugins + given["plugins"]
                 names["code"] = _CODE_IF_NAMED if wanted.is_own else _CODE_NEVER
-            stream = self._streams[key] = _native.Stream(
-                tuple(os.fsencode(path) for path in given["paths"]),
-                {
-                    "pipeline": None if names["pipeline"] is None else os.fsencode(names["pipeline"]),
-                    "set": tuple(_encode(change) for change in names["set"]),
-                    "plugins": tuple(os.fsencode(file) for file in names["plugins"]),
-                    "code": names["code"],
-                    **{name: given[name] for name in ("start", "to", "map", "split", "part", "split_seed")},
-                    "verify": _CHECKS[given["verify"]],
-                    "tolerate": tolerate,
-                    "cached": cached,
-                },
-            )
+            options = {
+                "pipeline": None if names["pipeline"] is None else os.fsencode(names["pipeline"]),
+                "set": tuple(_encode(change) for change in names["set"]),
+                "plugins": tuple(os.fsencode(file) for file in names["plugins"]),
+                "code": names["code"],
+                **{name: given[name] for name in ("start", "to", "map", "split", "part", "split_seed")},
+                "verify": _CHECKS[given["verify"]],
+                "tolerate": tolerate,
+                "cached": cached,
+            }
+            try:
+                stream = _native.Stream(tuple(os.fsencode(path) for path in given["paths"]), options)
+            except (ForeignError, NotFoundError) as error:
+                if names["pipeline"] is None and given["paths"] and all(map(os.path.exists, given["paths"])):
+                    error.add_note('files that are no TFRecords need a pipeline: presto.open(path, pipeline="cv"), or one of your own')
+                raise
+            self._streams[key] = stream
         return stream
 
     def check_names(self, names: Iterable[str]) -> None:
         """Refuse a feature that the input does not have, as far as its features are known (not public)."""
-        known = self.features
-        for name in names:
+        wanted = list(names)
+        known: Iterable[str] = self.features or (self._names_seen() if wanted else ())
+        for name in wanted:
             if known and name not in known:
                 alike = difflib.get_close_matches(str(name), known, 1)
                 hint = f"; is it {alike[0]!r}?" if alike else ""
                 raise ArgumentError(f"the samples have no feature {name!r}, only {', '.join(sorted(known))}{hint}")
+
+    def _names_seen(self) -> Iterable[str]:
+        """Of files that declare nothing: the features of the first samples."""
+        first = np.arange(min(_LOOKED_AT, len(self)), dtype=np.uint64)
+        picker = _native.Loader(self.stream(), {"threads": 0, "batch": 2, "prefetch_bytes": _PICK_BYTES})
+        try:
+            return frozenset(name for name, *_ in picker.pick(first.tobytes()).features)
+        except Error:  # the loop tells what is damaged
+            return ()
+        finally:
+            picker.close()
 
     def check_strategy(self, strategy: Strategy) -> None:
         """Refuse a strategy that is about another form, or another pipeline, than what is stored here (not public)."""

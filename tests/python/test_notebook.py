@@ -4,6 +4,7 @@
 import multiprocessing
 import pathlib
 
+import test_reading
 from case import TIMEOUT_S, PythonCase, frozen, main, np, plain, presto
 
 
@@ -142,8 +143,18 @@ class Samples(PythonCase):
                       lambda: presto.Loader(self.stored, pad={"imgae": 0})):
             with self.assertRaisesRegex(presto.ArgumentError, "no feature 'imgae', only image, key, label; is it 'image'?"):
                 opens()
-        with self.assertRaises(presto.NotFoundError):
+        file, _ = test_reading.Reading.foreign(self)  # declares nothing: the first samples tell
+        for opens in (lambda: presto.open(file, features=["tokns"]), lambda: presto.Loader(file, features=["tokns"]),
+                      lambda: presto.Loader(presto.open(file), pad={"tokns": 0})):
+            with self.assertRaisesRegex(presto.ArgumentError, "no feature 'tokns', only id, text, tokens; is it 'tokens'?"):
+                opens()
+        self.assertEqual(presto.open(file, features=["tokens"])[3].keys(), {"tokens"})
+        with self.assertRaises(presto.NotFoundError) as raised:
             presto.open(self.stored / "nothing")
+        self.assertFalse(hasattr(raised.exception, "__notes__"))
+        with self.assertRaises(presto.NotFoundError) as raised:
+            presto.Loader(self.make_photos(), 4)
+        self.assertIn("pipeline=", raised.exception.__notes__[0])
 
     def test_a_dataset_goes_to_other_processes(self):
         for how in ("spawn", "fork", "forkserver"):
