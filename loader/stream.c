@@ -237,6 +237,11 @@ static presto_status open_own(presto_stream *stream, const char *const *paths, s
                            "nothing",
                            paths[0], word);
     }
+    if (options->pipeline == NULL && options->from != NULL &&
+        strcmp(options->from, info->split) != 0)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "%s holds '%s', not '%s': leave out --from, or name another pipeline",
+                           paths[0], info->split, options->from);
     bool continues = false;
     PRESTO_TRY(load_pipeline(stream, paths[0], options, err));
     if (info->pipeline_json != NULL && info->split != NULL)
@@ -250,6 +255,8 @@ static presto_status open_own(presto_stream *stream, const char *const *paths, s
         return fail_other(stream, paths[0], options, err);
     PRESTO_TRY(presto_source_open_dataset(stream->dataset, &stream->source, err));
     presto_tensor_spec spec = presto_source_main_spec(stream->source);
+    if (presto_source_count(stream->source) == 0) /* no sample has shown what the split is */
+        spec = (presto_tensor_spec){.dtype = PRESTO_DTYPE_UNKNOWN, .rank = -1};
     return make_plan(stream, info->split, options, &spec, err);
 }
 

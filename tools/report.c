@@ -80,10 +80,11 @@ void report_print(const load_report *report) {
     char count[PRESTO_TEXT_BYTES], time[PRESTO_TEXT_BYTES], rate[PRESTO_TEXT_BYTES];
     char read_rate[PRESTO_TEXT_BYTES], rate_out[PRESTO_TEXT_BYTES], first[PRESTO_TEXT_BYTES];
     const uint64_t wall = wall_ns(report);
-    cli_message("%s in %s, the first after %s: %s samples/s, read %s/s (T3), delivered %s/s (T4)",
+    presto_format_seconds((double)first_ns(report) / 1e9, first);
+    cli_message("%s in %s%s%s: %s samples/s, read %s/s (T3), delivered %s/s (T4)",
                 presto_format_things(stats.samples, "sample", count),
                 presto_format_seconds((double)wall / 1e9, time),
-                presto_format_seconds((double)first_ns(report) / 1e9, first),
+                stats.samples > 0 ? ", the first after " : "", stats.samples > 0 ? first : "",
                 presto_format_number(per_second(stats.samples, wall), rate),
                 presto_format_bytes(per_second(stats.read_bytes, wall), read_rate),
                 presto_format_bytes(per_second(stats.delivered_bytes, wall), rate_out));

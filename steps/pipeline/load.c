@@ -4,9 +4,10 @@
 
 #include <presto/file.h>
 
+#include "../../base/nearest_internal.h"
 #include "pipeline_internal.h"
 
-#define LIST_TEXT_BYTES 320
+enum { LIST_TEXT_BYTES = 320, MOST_NAMES = 32 };
 
 static bool is_path(const char *text) {
     size_t length = strlen(text);
@@ -30,6 +31,8 @@ presto_status presto_pipeline_load(const char *name_or_path, const presto_pipeli
     if (is_path(name_or_path))
         return load_file(name_or_path, options, pipeline_out, err);
     char list[LIST_TEXT_BYTES] = "";
+    const char *names[MOST_NAMES + 1] = {NULL};
+    size_t count = 0;
     for (const presto__builtin *builtin = presto__builtins; builtin->name != NULL; builtin++) {
         if (strcmp(builtin->name, name_or_path) == 0) {
             char file[80];
@@ -39,11 +42,15 @@ presto_status presto_pipeline_load(const char *name_or_path, const presto_pipeli
         }
         size_t used = strlen(list);
         snprintf(list + used, sizeof list - used, "%s%s", used > 0 ? ", " : "", builtin->name);
+        if (count < MOST_NAMES)
+            names[count++] = builtin->name;
     }
+    const char *near = presto__nearest(name_or_path, names);
     return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
-                       "no pipeline is called '%.64s' (built in: %s; a path has a '/' or ends in "
-                       ".yaml)",
-                       name_or_path, list);
+                       "no pipeline is called '%.64s'%s%s%s (built in: %s; a path has a '/' or "
+                       "ends in .yaml)",
+                       name_or_path, near != NULL ? ", did you mean '" : "",
+                       near != NULL ? near : "", near != NULL ? "'?" : "", list);
 }
 
 const char *presto_pipeline_builtin_at(size_t i) {

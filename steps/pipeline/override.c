@@ -5,6 +5,7 @@
  * in front of the same steps. --set from=REPRESENTATION makes another source, which from.c puts into
  * the parsed pipeline; source.OPTION is then an option of that one.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "pipeline_internal.h"
@@ -74,17 +75,30 @@ static bool is_step(const presto__yaml_node *node, const char *name) {
     return step != NULL && step->kind == PRESTO__YAML_SCALAR && strcmp(step->text, name) == 0;
 }
 
+static void list_step(const presto__yaml_node *node, char *names, size_t size) {
+    const presto__yaml_node *step =
+        node->kind == PRESTO__YAML_MAPPING ? presto__yaml_get(node, "step") : NULL;
+    size_t used = strlen(names);
+    if (step != NULL && step->kind == PRESTO__YAML_SCALAR)
+        snprintf(names + used, size - used, "%s%.64s", used > 0 ? ", " : "", step->text);
+}
+
 static presto_status find_step(presto__yaml_node *root, const change *wanted,
                                presto__yaml_node **owner_out, presto_error *err) {
     presto__yaml_node *steps = presto__yaml_get(root, "steps");
     size_t seen = 0;
+    char names[192] = ""; /* of all steps, as far as there is room */
     presto__yaml_node *found = NULL;
     for (presto__yaml_node *node = steps == NULL ? NULL : steps->first; node != NULL;
-         node = node->next)
+         node = node->next) {
         if (is_step(node, wanted->owner) && (++seen == wanted->place || wanted->place == 0))
             found = node;
+        list_step(node, names, sizeof names);
+    }
     if (found == NULL)
-        return fail_change(wanted->argument, "the pipeline has no such step", err);
+        return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
+                           "--set %.64s: the pipeline has no such step%s%s", wanted->argument,
+                           names[0] != '\0' ? ", only " : "", names);
     if (seen > 1 && wanted->place == 0)
         return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
                            "--set %.64s: the pipeline has %zu steps %s; say which: %s[1].%s=...",

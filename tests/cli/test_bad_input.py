@@ -134,6 +134,18 @@ class BadSource(Case):
         self.assert_fails(run(*load, "-q", "--on-error", "skip", "--error-report", "/dev/full", source), 1,
                           "/dev/full", "No space left")
 
+    def test_a_dataset_of_no_samples_is_loaded(self):
+        """All were left out. No sample has shown what is stored."""
+        source, out = self.new("photos"), self.new()
+        source.mkdir()
+        (source / "empty.jpg").touch()
+        self.assertEqual(run("presto-write", "-p", "cv", "--on-error", "skip", "-o", out, source).returncode, 0)
+        for form in ("null", "tfrecord", "npy", "raw"):
+            done = run("presto-load", "--format", form, out)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("presto-load: 0 samples in", done.stderr)
+            self.assertNotIn("the first after", done.stderr)
+
     def test_the_skip_budget_is_kept(self):
         source = photo_with(self, "5.jpg", b"text")
         for policy, code in [("skip:1", 0), ("skip:0", 3), ("skip:10%", 3), ("skip:50%", 0)]:
@@ -455,7 +467,7 @@ class BadWords(Case):
     def test_an_unknown_pipeline_lists_the_known(self):
         for program in ("presto-write", "presto-load", "presto-sweep"):
             out = [] if program == "presto-load" else ["-o", self.new()]
-            self.assert_usage(run(program, "-p", "cvv", *out, self.make_photos()), "cvv", "cv2-jpg")
+            self.assert_usage(run(program, "-p", "cvv", *out, self.make_photos()), "did you mean 'cv'?", "cv2-jpg")
 
     def test_an_unknown_representation_lists_the_known(self):
         self.assert_usage(run("presto-write", "-p", "cv", "-u", "resised", "-o", self.new(), self.make_photos()),
@@ -464,6 +476,17 @@ class BadWords(Case):
                           "'resised'", "resized")
         self.assert_usage(run("presto-sweep", "-p", "cv", "--splits", "decoded,resised", "-o", self.new(),
                               self.make_photos()), "'resised'", "resized")
+
+    def test_set_of_a_step_that_is_not_there_lists_those_that_are(self):
+        done = run("presto-load", "--format", "null", "-p", "cv", "--set", "resize-imag.min-side=3", self.make_photos())
+        self.assert_fails(done, 1, "resize-imag.min-side=3", "read-file, decode-image, resize-image, center-pixels, random-crop")
+
+    def test_a_dataset_does_not_hold_another_representation_than_it_says(self):
+        out = self.write("-u", "resized")
+        done = run("presto-load", "--format", "null", "--from", "decoded", out)
+        self.assertNotEqual(done.returncode, 0, done.stderr)
+        self.assertIn("holds 'resized', not 'decoded'", done.stderr)
+        self.assertEqual(run("presto-load", "--format", "null", "--from", "resized", out).returncode, 0)
 
     def test_an_unknown_codec_lists_the_known(self):
         for codec in ("zst", "zstd:99", "none:1", "lz4+magic"):
