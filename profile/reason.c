@@ -121,12 +121,12 @@ static presto_status add_comparison(const presto_sweep *sweep, presto_buffer *te
     presto_format_number(ratio, factor);
     if (raw == SIZE_MAX)
         return presto__text_add(
-            text, err, ", %s times the slowest (%s)", factor,
+            text, err, ", %s times as many as the slowest (%s)", factor,
             presto__strategy_format(&result_at(sweep, other)->strategy, name, sizeof name));
     if (result_at(sweep, other)->strategy.threads == best->strategy.threads)
-        return presto__text_add(text, err, ", %s times the unprocessed files", factor);
+        return presto__text_add(text, err, ", %s times as many as the unprocessed files", factor);
     return presto__text_add(
-        text, err, ", %s times %s", factor,
+        text, err, ", %s times as many as %s", factor,
         presto__strategy_format(&result_at(sweep, other)->strategy, name, sizeof name));
 }
 

@@ -250,7 +250,7 @@ typedef struct phrases {
     const char *more, *less, *same;
 } phrases;
 
-/* "36 % slower", "2.15 times more", "as much". */
+/* "36 % slower", "2.15 times as much", "as much". */
 static char *format_ratio(double ratio, phrases called, char text[PRESTO_TEXT_BYTES]) {
     char factor[PRESTO_TEXT_BYTES];
     double percent = fabs(100 * (ratio - 1));
@@ -258,7 +258,7 @@ static char *format_ratio(double ratio, phrases called, char text[PRESTO_TEXT_BY
         snprintf(text, PRESTO_TEXT_BYTES, "%.24s", called.same);
     else if (ratio >= 2)
         snprintf(text, PRESTO_TEXT_BYTES, "%.12s times %.16s", presto_format_number(ratio, factor),
-                 called.more);
+                 called.same);
     else
         snprintf(text, PRESTO_TEXT_BYTES, "%.0f %% %.16s", percent,
                  ratio > 1 ? called.more : called.less);

@@ -55,7 +55,7 @@ function speedBelow() {
   if (raw && raw !== best) {
     const ratio = rate(best) / rate(raw);
     const others = raw.threads === best.threads ? "" : ` on ${threadsOf(raw)}`;
-    parts.push(`${ratio >= 2 ? number(ratio, 2) + " times" : compared(ratio, "more than", "less than", "as many as")}` +
+    parts.push(compared(ratio, "more than", "less than", "as many as") +
       ` the unprocessed files${others} (${perSecond(rate(raw))})`);
   }
   const range = rangeOf(best.cold.samples_per_s);

@@ -64,10 +64,10 @@ function seconds(value, digits = 3) {
 const percent = (value, digits = 2) => number(value * 100, digits) + NBSP + "%";
 const perSecond = value => number(value) + "/s";
 
-/* "9.0 times", "12 % more", "as much". */
+/* "9.0 times as much", "12 % more", "as much". */
 function compared(ratio, more, less, same) {
   if (!isFinite(ratio)) return "";
-  if (ratio >= 2) return `${number(ratio, 2)} times ${more}`;
+  if (ratio >= 2) return `${number(ratio, 2)} times ${same}`;
   const part = Math.round(100 * (ratio - 1));
   return part === 0 ? same : `${Math.abs(part)} % ${part > 0 ? more : less}`;
 }

@@ -198,8 +198,8 @@ START_TEST(the_reason_gives_rate_gain_storage_time_and_what_is_saved) {
     ck_assert_uint_eq(presto_sweep_best(sweep), 2);
     ck_assert_str_eq(
         presto_sweep_reason(sweep),
-        "resized with zstd:1 on 2 threads delivers 4,000 samples/s cold, 5.00 times "
-        "the unprocessed files, for 220 MB stored (2.00 times the source) and 20.0 s of "
+        "resized with zstd:1 on 2 threads delivers 4,000 samples/s cold, 5.00 times as "
+        "many as the unprocessed files, for 220 MB stored (2.00 times the source) and 20.0 s of "
         "preparation; decode-image is what it saves: 2.40 of 6.50 ms of work a sample. "
         "The time of preparing it is won back after 20 epochs. Mind that codec zstd:1 is not among "
         "those that every TensorFlow reads: none, zlib, gzip "
