@@ -100,7 +100,8 @@ static const cli_program self = {
     "presto-sweep",
     "-p PIPELINE [OPTIONS] -o DIR SOURCE...\n--check DATASET [-p PIPELINE] [-o DIR] SOURCE...",
     "Try out how far to preprocess a dataset before storing it, in which codec, read by how many "
-    "threads: each strategy is written and loaded for real, on a sample of the data.",
+    "threads. Some strategies are written and loaded on a sample of the data; the others are "
+    "predicted, and the best ones run to confirm it (--measure: all are run).",
     options,
     "Writes report.html, results.csv, results.json and strategy.yaml (which\n"
     "presto-write and presto-load take) into DIR.\nExit: 0 done, 1 failed, 2 usage, 3 data "
