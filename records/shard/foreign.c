@@ -31,6 +31,12 @@ typedef struct signature {
 
 /* The first that fits counts. One of two bytes only is no proof. */
 static const signature signatures[] = {
+    {{"index", "the index of a TFRecord file", "name that file instead", true},
+     0,
+     "PRESTOIX",
+     8,
+     0,
+     NULL},
     {{"jpeg", "a JPEG file", WRITE, true}, 0, "\xff\xd8\xff", 3, 0, NULL},
     {{"png", "a PNG file", WRITE, true}, 0, "\x89PNG\r\n\x1a\n", 8, 0, NULL},
     {{"gif", "a GIF file", WRITE, true}, 0, "GIF8", 4, 0, NULL},
