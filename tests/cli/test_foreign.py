@@ -98,6 +98,7 @@ KINDS = {
     "a.png": ("a PNG file", png()),
     "a.gif": ("a GIF file", b"GIF89a" + NOISE),
     "a.tiff": ("a TIFF file", b"II*\0\x08\0\0\0" + NOISE),
+    "a.offsets": ("the index of a TFRecord file", b"PRESTOIX\2\0\0\0" + NOISE),
     "a.sqlite": ("an SQLite file", b"SQLite format 3\0" + NOISE),
     "a.zst": ("a zstd file", b"\x28\xb5\x2f\xfd" + NOISE),
     "a.xz": ("an xz file", b"\xfd7zXZ\0" + NOISE),
