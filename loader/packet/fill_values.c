@@ -179,8 +179,9 @@ typedef struct looks {
 } looks;
 
 /* Does its column take value i? Arrays are written meanwhile: a row that is not put is overwritten. */
-static presto_status look_at(const presto__place *place, const presto_example_values *values,
-                             size_t i, looks *found, presto_error *err) {
+static inline __attribute__((always_inline)) presto_status look_at(
+    const presto__place *place, const presto_example_values *values, size_t i, looks *found,
+    presto_error *err) {
     presto__fill *fill = presto__place_fill(place);
     const presto_example_value *value = &values->list[i];
     presto__lane *lane = &fill->lanes[value->feature];

@@ -103,8 +103,10 @@ static inline bool presto__wire_long_length(const uint8_t **at_io, const uint8_t
  * *at_io is set to its bytes and *bytes_out to their number, within `end`. False means only that
  * the general parser must look.
  */
-static inline bool presto__wire_expect(const uint8_t **at_io, const uint8_t *end, uint8_t tag,
-                                       size_t *bytes_out) {
+static inline __attribute__((always_inline)) bool presto__wire_expect(const uint8_t **at_io,
+                                                                      const uint8_t *end,
+                                                                      uint8_t tag,
+                                                                      size_t *bytes_out) {
     const uint8_t *at = *at_io;
     if (end - at < 2 || at[0] != tag)
         return false;
