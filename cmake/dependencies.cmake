@@ -32,6 +32,7 @@ presto_optional(BLOSC blosc)
 presto_optional(JPEG libjpeg)
 presto_optional(SPNG spng)
 presto_optional(SOXR soxr)
+presto_optional(MPG123 libmpg123)
 
 # libhdf5 is not linked: it is loaded, by the name that a link would record, when an HDF5 file is opened.
 pkg_check_modules(HDF5 IMPORTED_TARGET hdf5)

@@ -10,7 +10,7 @@ endif()
 if(PRESTO_HAVE_MYHTML AND PRESTO_HAVE_UCHARDET)
   list(APPEND cli_tests text)
 endif()
-if(PRESTO_HAVE_SNDFILE AND PRESTO_HAVE_EIGEN)
+if(PRESTO_HAVE_SNDFILE AND PRESTO_HAVE_MPG123 AND PRESTO_HAVE_EIGEN)
   list(APPEND cli_tests speech)
 endif()
 # Plugins, as users build them: with Presto's headers and without its library.

@@ -30,7 +30,7 @@ if(EXISTS ${venv_python})
   add_test(NAME live.pipelines COMMAND ${venv_python} ${live}/pipelines.py ${live_tools})
   add_test(NAME live.image_steps COMMAND ${venv_python} -B ${live}/image_steps.py $<TARGET_FILE_DIR:presto-load>
            ${PROJECT_SOURCE_DIR}/examples $<TARGET_FILE:presto-make-photos>)
-  if(PRESTO_HAVE_SNDFILE AND PRESTO_HAVE_SOXR AND PRESTO_HAVE_EIGEN)
+  if(PRESTO_HAVE_SNDFILE AND PRESTO_HAVE_MPG123 AND PRESTO_HAVE_SOXR AND PRESTO_HAVE_EIGEN)
     add_test(NAME live.speech COMMAND ${venv_python} -B ${live}/speech.py $<TARGET_FILE_DIR:presto-load>)
   endif()
   if(TARGET presto_native)

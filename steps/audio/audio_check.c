@@ -34,8 +34,18 @@ static uint64_t wav_data_bytes(presto_span in, uint32_t size) {
     return has_sizes ? (uint64_t)read_le32(in.data + 32) << 32 | read_le32(in.data + 28) : 0;
 }
 
-static presto_status check_wav(presto_span in, presto_error *err) {
+/* MP3 in a WAV: the tag that its format chunk starts with. */
+#define WAV_MP3 0x55
+
+static bool wav_has_mp3(presto_span in, size_t chunk, bool is_big) {
+    return has_text(in, chunk, "fmt ") && in.bytes - chunk >= 10 &&
+           in.data[chunk + (is_big ? 9 : 8)] == WAV_MP3 && in.data[chunk + (is_big ? 8 : 9)] == 0;
+}
+
+/* *mp3_out is the data if it is MP3. */
+static presto_status check_wav(presto_span in, presto_span *mp3_out, presto_error *err) {
     bool is_big = has_text(in, 0, "RIFX");
+    bool is_mp3 = false;
     size_t at = 12;
     while (in.bytes - at >= 8) {
         uint32_t size = is_big ? read_be32(in.data + at + 4) : read_le32(in.data + at + 4);
@@ -46,8 +56,13 @@ static presto_status check_wav(presto_span in, presto_error *err) {
             return presto_fail(err, PRESTO_ERR_TRUNCATED, in.bytes,
                                "truncated WAV: the chunk at byte %zu has %ju bytes, %zu are there",
                                at, (uintmax_t)wanted, left);
-        if (is_data)
+        if (is_data) {
+            size_t bytes = size == WAV_UNKNOWN_SIZE ? left : (size_t)wanted;
+            if (is_mp3)
+                *mp3_out = presto_span_of(in.data + at + 8, bytes);
             return PRESTO_OK;
+        }
+        is_mp3 |= wav_has_mp3(in, at, is_big);
         at += 8 + (size_t)size;
         at += size % 2 != 0 && at < in.bytes;
     }
@@ -180,7 +195,7 @@ static presto_status check_mp3_tail(presto_span in, size_t at, presto_error *err
     return PRESTO_OK;
 }
 
-static presto_status check_mp3(presto_span in, size_t at, presto_span *sound_out,
+static presto_status check_mp3(presto_span in, size_t at, presto__sound *sound_out,
                                presto_error *err) {
     const size_t start = at;
     mp3_frame first = {0};
@@ -197,7 +212,9 @@ static presto_status check_mp3(presto_span in, size_t at, presto_span *sound_out
         return presto_fail(err, PRESTO_ERR_TRUNCATED, in.bytes,
                            "truncated MP3: %ju of %u frames are there", (uintmax_t)count - 1,
                            promised);
-    *sound_out = presto_span_of(in.data + start, at - start);
+    *sound_out = (presto__sound){.bytes = presto_span_of(in.data + start, at - start),
+                                 .kind = PRESTO__SOUND_MP3,
+                                 .is_counted = promised > 0};
     return PRESTO_OK;
 }
 
@@ -216,20 +233,33 @@ static presto_status fail_unknown(presto_span in, presto_error *err) {
                                                      : ", but WAV, FLAC, Ogg or MP3 is needed");
 }
 
-presto_status presto__audio_check(presto_span in, presto_span *sound_out, presto_error *err) {
+static presto_status check_riff(presto_span in, presto__sound *sound_out, presto_error *err) {
+    presto_span mp3 = {0};
+    PRESTO_TRY(check_wav(in, &mp3, err));
+    if (mp3.data == NULL) {
+        *sound_out = (presto__sound){.bytes = in};
+        return PRESTO_OK;
+    }
+    size_t at = (size_t)(mp3.data - in.data);
+    presto_span until_end = presto_span_of(in.data, at + mp3.bytes);
+    size_t first = mp3_find(until_end, at, until_end.bytes);
+    if (first == SIZE_MAX)
+        return presto_fail(err, PRESTO_ERR_CORRUPT, at, "damaged WAV: its data is no MP3");
+    return check_mp3(until_end, first, sound_out, err);
+}
+
+presto_status presto__audio_check(presto_span in, presto__sound *sound_out, presto_error *err) {
     bool is_riff = has_text(in, 0, "RIFF") || has_text(in, 0, "RIFX") || has_text(in, 0, "RF64");
-    bool is_wav = is_riff && has_text(in, 8, "WAVE");
-    if (is_wav || has_text(in, 0, "OggS")) {
-        PRESTO_TRY(is_wav ? check_wav(in, err) : check_ogg(in, err));
-        *sound_out = in;
-        return PRESTO_OK;
-    }
+    if (is_riff && has_text(in, 8, "WAVE"))
+        return check_riff(in, sound_out, err);
     size_t at = id3_end(in);
-    if (has_text(in, at, "fLaC")) {
-        *sound_out = in;
-        return PRESTO_OK;
+    if (has_text(in, 0, "OggS"))
+        PRESTO_TRY(check_ogg(in, err));
+    else if (!has_text(in, at, "fLaC")) {
+        size_t until = in.bytes - at > MP3_SEARCH_BYTES ? at + MP3_SEARCH_BYTES : in.bytes;
+        at = mp3_find(in, at, until);
+        return at == SIZE_MAX ? fail_unknown(in, err) : check_mp3(in, at, sound_out, err);
     }
-    size_t until = in.bytes - at > MP3_SEARCH_BYTES ? at + MP3_SEARCH_BYTES : in.bytes;
-    at = mp3_find(in, at, until);
-    return at == SIZE_MAX ? fail_unknown(in, err) : check_mp3(in, at, sound_out, err);
+    *sound_out = (presto__sound){.bytes = presto_span_of(in.data + at, in.bytes - at)};
+    return PRESTO_OK;
 }

@@ -16,35 +16,47 @@
 /* Rates outside are taken for damage. */
 #define PRESTO__AUDIO_LEAST_RATE 100
 #define PRESTO__AUDIO_MOST_RATE 1000000
+#define PRESTO__AUDIO_MOST_CHANNELS 4096
+
+typedef enum presto__sound_kind {
+    PRESTO__SOUND_FILE, /* WAV, FLAC, Ogg: libsndfile */
+    PRESTO__SOUND_MP3   /* bare frames: libmpg123 */
+} presto__sound_kind;
+
+/* A sound in memory. Zero-initialise; closing it may be done twice. */
+typedef struct presto__sound {
+    /* Set by presto__audio_check. */
+    presto_span bytes; /* what to decode; borrowed */
+    presto__sound_kind kind;
+    bool is_counted; /* MP3: the encoder noted how many frames there are */
+    /* Set by presto__sound_open. */
+    int64_t rate; /* Hz */
+    int channels;
+    uint64_t frames; /* samples a channel; UINT64_MAX: only the end will tell */
+    bool is_float;   /* the file holds floats */
+    /* Of the reader. */
+    size_t at;            /* in `bytes` */
+    uint64_t frames_left; /* MP3: still to be read */
+    void *handle;         /* the library's */
+} presto__sound;
 
 /**
  * Tell the format by content, and look for an early end and lost parts as far as the container
  * shows them: decoders pass over much of that in silence. FLAC is told by the decoder.
- * *sound_out is what to decode of `in`: an MP3 without tags and what else is around its frames,
- * where its decoder would look for more, and print what it thinks of it.
+ * sound_out->bytes is what to decode of `in`: tags in front are left out, and of an MP3, also in a
+ * WAV, all but its frames, because its decoder would look for more around them.
  * Cost: linear, and only headers are looked at in a whole file.
  * Returns: PRESTO_OK; PRESTO_ERR_CORRUPT (no such format, or an MP3 with a hole);
  *          PRESTO_ERR_TRUNCATED (the container promises more than there is).
  */
-presto_status presto__audio_check(presto_span in, presto_span *sound_out, presto_error *err);
-
-/* An open sound in memory. Zero-initialise; closing it may be done twice. */
-typedef struct presto__sound {
-    presto_span bytes; /* borrowed */
-    int64_t rate;      /* Hz */
-    int channels;
-    uint64_t frames; /* samples a channel; UINT64_MAX: only the end will tell */
-    size_t at;       /* of the reader in `bytes` */
-    void *file;      /* the library's handle */
-    bool is_float;   /* the file holds floats */
-} presto__sound;
+presto_status presto__audio_check(presto_span in, presto__sound *sound_out, presto_error *err);
 
 /**
  * Open what presto__audio_check has passed.
  * Returns: PRESTO_OK; PRESTO_ERR_CORRUPT (the library cannot read it; a rate outside the limits);
  *          PRESTO_ERR_MEMORY; PRESTO_ERR_UNSUPPORTED (not in this build).
  */
-presto_status presto__sound_open(presto__sound *sound, presto_span bytes, presto_error *err);
+presto_status presto__sound_open(presto__sound *sound, presto_error *err);
 
 /**
  * The next `frames` frames, interleaved. *got_out is less only at the end. Loud floats are clipped.
@@ -54,5 +66,20 @@ presto_status presto__sound_read(presto__sound *sound, int16_t *out, size_t fram
                                  presto_error *err);
 
 void presto__sound_close(presto__sound *sound);
+
+/* The three above for each kind. Opening sets rate, channels, frames and handle; what has failed to
+ * open is closed by the caller. */
+presto_status presto__sound_file_open(presto__sound *sound, presto_error *err);
+presto_status presto__sound_file_read(presto__sound *sound, int16_t *out, size_t frames,
+                                      size_t *got_out, presto_error *err);
+void presto__sound_file_close(presto__sound *sound);
+
+presto_status presto__sound_mp3_open(presto__sound *sound, presto_error *err);
+presto_status presto__sound_mp3_read(presto__sound *sound, int16_t *out, size_t frames,
+                                     size_t *got_out, presto_error *err);
+void presto__sound_mp3_close(presto__sound *sound);
+
+/* Samples of floats in [-1, 1): rounded to the nearest, clipped; NaN becomes 0. */
+void presto__sound_from_floats(int16_t *out, const float *values, size_t count);
 
 #endif

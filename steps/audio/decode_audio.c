@@ -245,17 +245,17 @@ static presto_status run(const void *state, presto_step_context *context, const 
     decoding d = {.state = state, .context = context};
     presto_tensor_spec unused;
     presto_span file = in->strings[0];
-    presto_span sound;
     PRESTO_TRY(infer(state, &in->spec, &unused, err));
-    PRESTO_TRY(presto__audio_check(file, &sound, err));
-    PRESTO_TRY(presto__sound_open(&d.sound, sound, err));
+    PRESTO_TRY(presto__audio_check(file, &d.sound, err));
     presto_tensor out;
-    presto_status status = decode(&d, &out, err);
+    presto_status status = presto__sound_open(&d.sound, err);
+    if (status == PRESTO_OK)
+        status = decode(&d, &out, err);
     presto__sound_close(&d.sound);
     if (status == PRESTO_OK)
         *out_out = out;
     else if (err != NULL && err->offset != PRESTO_NO_OFFSET)
-        err->offset += (uint64_t)(sound.data - file.data);
+        err->offset += (uint64_t)(d.sound.bytes.data - file.data);
     return status;
 }
 
@@ -263,7 +263,8 @@ const presto_step_type presto__step_decode_audio = {
     .abi = PRESTO_STEP_ABI,
     .name = "decode-audio",
     .summary = "WAV, FLAC, Ogg or MP3 (told by content) to int16 [samples] of one channel, the "
-               "samples of libsndfile; the feature `rate` (int64) is the sampling rate in Hz.",
+               "samples of libsndfile; an MP3 that does not say how long it is, to its end. The "
+               "feature `rate` (int64) is the sampling rate in Hz.",
 #if !PRESTO_HAVE_SNDFILE
     .unsupported = "built without libsndfile",
 #endif

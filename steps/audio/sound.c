@@ -1,143 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sound files by libsndfile, out of memory. */
+/* A sound of either kind, and what both kinds share: limits, and numbers as int16. */
 #include "audio_internal.h"
 
-#if PRESTO_HAVE_SNDFILE
-#include <math.h>
-#include <sndfile.h>
-#include <stdio.h>
-
-#define BLOCK_VALUES 4096
-
-/* ---- the bytes as a file ---- */
-
-static sf_count_t file_length(void *user) {
-    return (sf_count_t)((const presto__sound *)user)->bytes.bytes;
-}
-
-static sf_count_t file_seek(sf_count_t offset, int whence, void *user) {
-    presto__sound *sound = user;
-    sf_count_t length = file_length(user);
-    sf_count_t base = whence == SEEK_CUR ? (sf_count_t)sound->at : whence == SEEK_END ? length : 0;
-    if (offset < -base || offset > length - base)
-        return -1;
-    sound->at = (size_t)(base + offset);
-    return (sf_count_t)sound->at;
-}
-
-static sf_count_t file_read(void *out, sf_count_t count, void *user) {
-    presto__sound *sound = user;
-    size_t left = sound->bytes.bytes - sound->at;
-    size_t bytes = count < 0 ? 0 : (uint64_t)count < left ? (size_t)count : left;
-    if (bytes > 0)
-        memcpy(out, sound->bytes.data + sound->at, bytes);
-    sound->at += bytes;
-    return (sf_count_t)bytes;
-}
-
-static sf_count_t file_write(const void *data, sf_count_t count, void *user) {
-    (void)data, (void)count, (void)user;
-    return 0;
-}
-
-static sf_count_t file_tell(void *user) {
-    return (sf_count_t)((const presto__sound *)user)->at;
-}
-
-/* ---- sounds ---- */
-
-static presto_status check_info(const SF_INFO *info, presto_error *err) {
-    if (info->samplerate < PRESTO__AUDIO_LEAST_RATE || info->samplerate > PRESTO__AUDIO_MOST_RATE)
+static presto_status check_sound(const presto__sound *sound, presto_error *err) {
+    if (sound->rate < PRESTO__AUDIO_LEAST_RATE || sound->rate > PRESTO__AUDIO_MOST_RATE)
         return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
-                           "a sampling rate of %d Hz, must be %d to %d", info->samplerate,
+                           "a sampling rate of %jd Hz, must be %d to %d", (intmax_t)sound->rate,
                            PRESTO__AUDIO_LEAST_RATE, PRESTO__AUDIO_MOST_RATE);
-    if (info->channels < 1 || info->channels > BLOCK_VALUES)
+    if (sound->channels < 1 || sound->channels > PRESTO__AUDIO_MOST_CHANNELS)
         return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET, "%d channels",
-                           info->channels);
+                           sound->channels);
     return PRESTO_OK;
 }
 
-presto_status presto__sound_open(presto__sound *sound, presto_span bytes, presto_error *err) {
-    static SF_VIRTUAL_IO calls = {file_length, file_seek, file_read, file_write, file_tell};
-    SF_INFO info = {0};
-    *sound = (presto__sound){.bytes = bytes};
-    /* Why it fails, libsndfile tells through a variable that all threads share. */
-    sound->file = sf_open_virtual(&calls, SFM_READ, &info, sound);
-    if (sound->file == NULL)
-        return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
-                           "damaged, or of a kind that libsndfile cannot decode");
-    presto_status status = check_info(&info, err);
-    if (status < 0) {
+presto_status presto__sound_open(presto__sound *sound, presto_error *err) {
+    presto_status status = sound->kind == PRESTO__SOUND_MP3 ? presto__sound_mp3_open(sound, err)
+                                                            : presto__sound_file_open(sound, err);
+    if (status == PRESTO_OK)
+        status = check_sound(sound, err);
+    if (status < 0)
         presto__sound_close(sound);
-        return status;
-    }
-    int encoding = info.format & SF_FORMAT_SUBMASK;
-    sf_command(sound->file, SFC_SET_CLIPPING, NULL, SF_TRUE);
-    sound->is_float = encoding == SF_FORMAT_FLOAT || encoding == SF_FORMAT_DOUBLE;
-    sound->rate = info.samplerate;
-    sound->channels = info.channels;
-    sound->frames =
-        info.frames < 0 || info.frames == SF_COUNT_MAX ? UINT64_MAX : (uint64_t)info.frames;
-    return PRESTO_OK;
-}
-
-static int16_t from_float(float value) {
-    float scaled = value * 32768.0f;
-    if (!(scaled > -32768.0f)) /* NaN, too: there is no better number for it */
-        return value != value ? 0 : INT16_MIN;
-    return scaled >= 32767.0f ? INT16_MAX : (int16_t)lrintf(scaled);
-}
-
-/* libsndfile reads floats as integers without scaling them. */
-static sf_count_t read_floats(presto__sound *sound, int16_t *out, sf_count_t frames) {
-    float block[BLOCK_VALUES];
-    sf_count_t done = 0;
-    sf_count_t most = BLOCK_VALUES / sound->channels;
-    sf_count_t got = most;
-    while (done < frames && got == most) {
-        most = frames - done < most ? frames - done : most;
-        got = sf_readf_float(sound->file, block, most);
-        for (sf_count_t i = 0; i < got * sound->channels; i++)
-            *out++ = from_float(block[i]);
-        done += got;
-    }
-    return done;
+    return status;
 }
 
 presto_status presto__sound_read(presto__sound *sound, int16_t *out, size_t frames, size_t *got_out,
                                  presto_error *err) {
-    sf_count_t got = sound->is_float ? read_floats(sound, out, (sf_count_t)frames)
-                                     : sf_readf_short(sound->file, out, (sf_count_t)frames);
-    int code = sf_error(sound->file);
-    if (code != SF_ERR_NO_ERROR || got < 0)
-        return presto_fail(err, PRESTO_ERR_CORRUPT, sound->at, "damaged sound: %s",
-                           sf_error_number(code));
-    *got_out = (size_t)got;
-    return PRESTO_OK;
+    return sound->kind == PRESTO__SOUND_MP3
+               ? presto__sound_mp3_read(sound, out, frames, got_out, err)
+               : presto__sound_file_read(sound, out, frames, got_out, err);
 }
 
 void presto__sound_close(presto__sound *sound) {
-    if (sound->file != NULL)
-        sf_close(sound->file);
-    sound->file = NULL;
+    if (sound->kind == PRESTO__SOUND_MP3)
+        presto__sound_mp3_close(sound);
+    else
+        presto__sound_file_close(sound);
 }
 
-#else
-
-presto_status presto__sound_open(presto__sound *sound, presto_span bytes, presto_error *err) {
-    (void)sound, (void)bytes;
-    return presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
-                       "this program was built without libsndfile");
+/* Without branches and calls, so that compilers make vectors of it. A float of about 1.5 * 2^23 has
+ * no bits below 1: adding that rounds as lrintf() does, and leaves the integer in the low bits. */
+void presto__sound_from_floats(int16_t *out, const float *values, size_t count) {
+    const float turn = 12582912.0f;
+    for (size_t i = 0; i < count; i++) {
+        float scaled = values[i] * 32768.0f;
+        scaled = scaled == scaled ? scaled : 0.0f;
+        scaled = scaled < 32767.0f ? scaled : 32767.0f;
+        scaled = scaled > -32768.0f ? scaled : -32768.0f;
+        float turned = scaled + turn;
+        int32_t bits;
+        memcpy(&bits, &turned, sizeof bits);
+        out[i] = (int16_t)(bits - 0x4b400000);
+    }
 }
-
-presto_status presto__sound_read(presto__sound *sound, int16_t *out, size_t frames, size_t *got_out,
-                                 presto_error *err) {
-    (void)sound, (void)out, (void)frames, (void)got_out;
-    return presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET, "sound");
-}
-
-void presto__sound_close(presto__sound *sound) {
-    (void)sound;
-}
-
-#endif

@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <math.h>
 #include <presto/rng.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "steps_check.h"
@@ -232,6 +233,134 @@ START_TEST(every_cut_of_a_sound_is_an_error) {
         }
         free(whole);
     }
+}
+END_TEST
+
+/* ---- MP3 ---- */
+
+/* The samples of `file`; `count_out` of them. */
+static int16_t *decode_copy(presto_span file, size_t *count_out) {
+    stage s;
+    presto_error err;
+    ck_assert_ok(decode(&s, "{step: decode-audio}", file, &err), &err);
+    int16_t *samples = (int16_t *)(void *)rig_copy(stage_output(&s));
+    *count_out = (size_t)stage_output(&s)->spec.dims[0];
+    stage_close(&s);
+    return samples;
+}
+
+static size_t find_text(presto_span in, const char *text) {
+    for (size_t at = 0; at + strlen(text) <= in.bytes; at++)
+        if (memcmp(in.data + at, text, strlen(text)) == 0)
+            return at;
+    ck_abort_msg("no %s", text);
+}
+
+START_TEST(without_the_encoders_note_all_frames_are_decoded) {
+    enum { SAMPLES_A_FRAME = 576, HEADER_BYTES = 13, DELAY_AT = 141, DECODER_DELAY = 529 };
+    size_t bytes, count, bare_count;
+    uint8_t *content = read_golden("vbr-id3-22k.mp3", &bytes);
+    presto_span file = presto_span_of(content, bytes);
+    size_t note = find_text(file, "Xing");
+    size_t first = note - HEADER_BYTES;
+    size_t second = note;
+    while (content[second] != 0xff || content[second + 1] != content[first + 1])
+        second++;
+    size_t frames = (size_t)content[note + 10] << 8 | content[note + 11];
+    size_t delay = (size_t)content[note + DELAY_AT] << 4 | content[note + DELAY_AT + 1] >> 4;
+    int16_t *whole = decode_copy(file, &count);
+    int16_t *bare = decode_copy(presto_span_of(content + second, bytes - second), &bare_count);
+    ck_assert_uint_eq(bare_count, frames * SAMPLES_A_FRAME);
+    size_t skipped = delay + DECODER_DELAY;
+    ck_assert_uint_le(skipped + count, bare_count);
+    ck_assert_mem_eq(bare + skipped, whole, count * sizeof *whole);
+    free(bare);
+    free(whole);
+    free(content);
+}
+END_TEST
+
+static void put_le32(uint8_t *at, size_t value) {
+    for (int i = 0; i < 4; i++)
+        at[i] = (uint8_t)(value >> 8 * i);
+}
+
+/* The bytes as the data of a WAV, and a chunk behind them. */
+static uint8_t *wrap_in_wav(presto_span mp3, size_t *bytes_out) {
+    static const uint8_t head[] =
+        "RIFF\0\0\0\0WAVEfmt \x1e\0\0\0\x55\0\x01\0\x80\xbb\0\0\x40\x1f\0\0"
+        "\1\0\0\0\x0c\0\1\0\2\0\0\0\xc0\0\1\0\0\0data";
+    static const uint8_t tail[] = "LIST\4\0\0\0INFO";
+    size_t padded = mp3.bytes + mp3.bytes % 2;
+    size_t head_bytes = sizeof head - 1;
+    *bytes_out = head_bytes + 4 + padded + sizeof tail - 1;
+    uint8_t *wav = calloc(*bytes_out, 1);
+    memcpy(wav, head, head_bytes);
+    put_le32(wav + 4, *bytes_out - 8);
+    put_le32(wav + head_bytes, mp3.bytes);
+    memcpy(wav + head_bytes + 4, mp3.data, mp3.bytes);
+    memcpy(wav + head_bytes + 4 + padded, tail, sizeof tail - 1);
+    return wav;
+}
+
+START_TEST(mp3_in_a_wav_is_the_same_sound) {
+    size_t bytes, wav_bytes, count, wav_count;
+    uint8_t *content = read_golden("cbr-48k.mp3", &bytes);
+    uint8_t *wav = wrap_in_wav(presto_span_of(content, bytes), &wav_bytes);
+    int16_t *samples = decode_copy(presto_span_of(content, bytes), &count);
+    int16_t *wav_samples = decode_copy(presto_span_of(wav, wav_bytes), &wav_count);
+    ck_assert_uint_eq(wav_count, count);
+    ck_assert_mem_eq(wav_samples, samples, count * sizeof *samples);
+    free(wav_samples);
+    free(samples);
+    stage s;
+    presto_error err;
+    ck_assert_status(decode(&s, "{step: decode-audio}", presto_span_of(wav, wav_bytes - 20), &err),
+                     PRESTO_ERR_TRUNCATED, &err);
+    stage_close(&s);
+    free(wav);
+    free(content);
+}
+END_TEST
+
+/* Change a few bytes, or bits, behind the first frame. */
+static void damage(uint8_t *content, size_t bytes, presto_rng *rng) {
+    for (uint64_t changes = 1 + presto_rng_below(rng, 20); changes > 0; changes--) {
+        size_t at = 400 + (size_t)presto_rng_below(rng, bytes - 400);
+        content[at] ^= (uint8_t)(1U << presto_rng_below(rng, 8));
+    }
+}
+
+START_TEST(damaged_mp3_prints_nothing) {
+    static const char *const names[] = {"cbr-48k.mp3", "vbr-id3-22k.mp3", "joint-48k.mp3"};
+    FILE *printed = tmpfile();
+    ck_assert_ptr_nonnull(printed);
+    int kept = dup(STDERR_FILENO);
+    ck_assert_int_ge(dup2(fileno(printed), STDERR_FILENO), 0);
+    presto_rng rng = test_rng(77);
+    for (size_t round = 0; round < 150; round++) {
+        size_t bytes, wav_bytes;
+        uint8_t *content = read_golden(names[round % 3], &bytes);
+        damage(content, bytes, &rng);
+        uint8_t *wav = wrap_in_wav(presto_span_of(content, bytes), &wav_bytes);
+        const presto_span files[] = {presto_span_of(content, bytes),
+                                     presto_span_of(wav, wav_bytes)};
+        for (size_t i = 0; i < 2; i++) {
+            stage s;
+            presto_error err;
+            presto_status status = decode(&s, "{step: decode-audio}", files[i], &err);
+            ck_assert(status == PRESTO_OK || status == PRESTO_ERR_CORRUPT ||
+                      status == PRESTO_ERR_TRUNCATED);
+            stage_close(&s);
+        }
+        free(wav);
+        free(content);
+    }
+    ck_assert_int_ge(dup2(kept, STDERR_FILENO), 0);
+    close(kept);
+    ck_assert_int_eq(fseek(printed, 0, SEEK_END), 0);
+    ck_assert_int_eq(ftell(printed), 0);
+    fclose(printed);
 }
 END_TEST
 
@@ -545,6 +674,9 @@ int main(void) {
         sounds_are_those_of_libsndfile_and_spectrograms_those_of_tensorflow,
         bad_sounds_are_refused_with_a_reason,
         every_cut_of_a_sound_is_an_error,
+        without_the_encoders_note_all_frames_are_decoded,
+        mp3_in_a_wav_is_the_same_sound,
+        damaged_mp3_prints_nothing,
         a_channel_is_chosen_or_the_mean_is_taken,
         resampling_keeps_a_tone_and_its_length,
         decoded_size_is_limited,
