@@ -9,7 +9,7 @@ root=$1 build=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-programs=(bench_loader bench_raw bench_images bench_convert bench_records bench_steps)
+programs=(bench_loader bench_raw bench_images bench_convert bench_records bench_steps threads.py)
 "$root/bench/run" --quick --build "$build" --work "$work" --keep "$work/figures" -o "$work/page.md" "${programs[@]}"
 tables=$(grep '^{{figures ' "$root/bench/bench.md.in" | grep -vc 'figures foreign\.')
 filled=$(($(grep -c '^| --- ' "$work/page.md") - $(grep -c '^| --- ' "$root/bench/bench.md.in")))
