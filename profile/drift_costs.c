@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The machine was perhaps busier then than now: a smaller change of a step's time is none. */
-#define TIME_LEAST 0.25
+/* The machine was perhaps busier then than now: less than twofold is no change of the time of a step. */
+#define TIME_LEAST 1.0
 
 typedef struct sweep_then {
     json_t *root;

@@ -65,7 +65,7 @@ typedef struct presto_drift_cost {
     double then, now; /* mean bytes, or median seconds of one thread, for a sample. NaN: unknown */
     bool is_time;
     bool differs; /* bytes by more than the margin and what chance explains; times by more than the
-                     margin and a quarter, on the same kind of processor */
+                     margin and twofold, on the same kind of processor */
     uint64_t reserved[2];
 } presto_drift_cost;
 
