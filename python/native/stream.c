@@ -21,6 +21,7 @@ static const native_field fields[] = {
     FIELD(to, NATIVE_TEXT, stream.to),
     FIELD(verify, NATIVE_UNSIGNED, stream.verify),
     FIELD(map, NATIVE_FLAG, stream.map),
+    FIELD(count_later, NATIVE_FLAG, stream.count_later),
     FIELD(split, NATIVE_TEXT, stream.partition.ratio),
     FIELD(part, NATIVE_TEXT, stream.partition.part),
     FIELD(split_seed, NATIVE_U64, stream.partition.seed),
@@ -121,9 +122,13 @@ static const presto_source *source_of(PyObject *self) {
     return ((native_stream *)self)->opened.source;
 }
 
+/* None: a loader has to walk over the files first. */
 static PyObject *get_count(PyObject *self, void *unused) {
     (void)unused;
-    return PyLong_FromUnsignedLongLong(presto_source_count(source_of(self)));
+    uint64_t count = presto_source_count(source_of(self));
+    if (count == PRESTO_COUNT_UNKNOWN)
+        Py_RETURN_NONE;
+    return PyLong_FromUnsignedLongLong(count);
 }
 
 static PyObject *get_bytes(PyObject *self, void *unused) {

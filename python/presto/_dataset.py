@@ -126,42 +126,60 @@ class Dataset:
         self._generation = generation()
         self._streams: dict[tuple[bool, bool], _native.Stream] = {}
         self._idle: list[_native.Loader] = []
-        self.stream()
+        # Files of others without an index are counted when somebody asks.
+        self._known = self.walked()
+        if self._known.count is not None:
+            self._streams[False, False] = self._known
 
     def stream(self, *, tolerate: bool = False, cached: bool = False) -> _native.Stream:
-        """The native input of this process (not part of the public interface)."""
+        """The native input of this process, its samples counted (not part of the public interface)."""
         if self._generation != generation():
             self._open_fresh()
         key = (tolerate, cached)
         stream = self._streams.get(key)
         if stream is None:
-            given = self._arguments
-            wanted: Strategy | None = given["strategy"]
-            names = {name: given[name] for name in ("pipeline", "set", "plugins")}
-            names["code"] = _CODE_IF_NAMED
-            if wanted is not None and wanted.split == UNPROCESSED and given["pipeline"] is None:
-                # What is stored knows its pipeline; else the strategy names it, perhaps somebody else's.
-                names["pipeline"], names["set"] = wanted.pipeline, wanted.set + given["set"]
-                names["plugins"] = wanted.plugins + given["plugins"]
-                names["code"] = _CODE_IF_NAMED if wanted.is_own else _CODE_NEVER
-            options = {
-                "pipeline": None if names["pipeline"] is None else os.fsencode(names["pipeline"]),
-                "set": tuple(_encode(change) for change in names["set"]),
-                "plugins": tuple(os.fsencode(file) for file in names["plugins"]),
-                "code": names["code"],
-                **{name: given[name] for name in ("start", "to", "map", "split", "part", "split_seed")},
-                "verify": _CHECKS[given["verify"]],
-                "tolerate": tolerate,
-                "cached": cached,
-            }
-            try:
-                stream = _native.Stream(tuple(os.fsencode(path) for path in given["paths"]), options)
-            except (ForeignError, NotFoundError) as error:
-                if names["pipeline"] is None and given["paths"] and all(map(os.path.exists, given["paths"])):
-                    error.add_note('files that are no TFRecords need a pipeline: presto.open(path, pipeline="cv"), or one of your own')
-                raise
-            self._streams[key] = stream
+            stream = self._streams[key] = self._new_stream(tolerate=tolerate, cached=cached)
+            if key == (False, False):
+                self._known = stream
         return stream
+
+    def walked(self, *, tolerate: bool = False, cached: bool = False) -> _native.Stream:
+        """An input for one loader in order, which may count on the way (not part of the public interface)."""
+        return self._new_stream(tolerate=tolerate, cached=cached, count_later=True)
+
+    def known(self) -> _native.Stream:
+        """The input as far as it is known without counting."""
+        if self._generation != generation():
+            self._open_fresh()
+        return self._known
+
+    def _new_stream(self, *, tolerate: bool, cached: bool, count_later: bool = False) -> _native.Stream:
+        given = self._arguments
+        wanted: Strategy | None = given["strategy"]
+        names = {name: given[name] for name in ("pipeline", "set", "plugins")}
+        names["code"] = _CODE_IF_NAMED
+        if wanted is not None and wanted.split == UNPROCESSED and given["pipeline"] is None:
+            # What is stored knows its pipeline; else the strategy names it, perhaps somebody else's.
+            names["pipeline"], names["set"] = wanted.pipeline, wanted.set + given["set"]
+            names["plugins"] = wanted.plugins + given["plugins"]
+            names["code"] = _CODE_IF_NAMED if wanted.is_own else _CODE_NEVER
+        options = {
+            "pipeline": None if names["pipeline"] is None else os.fsencode(names["pipeline"]),
+            "set": tuple(_encode(change) for change in names["set"]),
+            "plugins": tuple(os.fsencode(file) for file in names["plugins"]),
+            "code": names["code"],
+            **{name: given[name] for name in ("start", "to", "map", "split", "part", "split_seed")},
+            "verify": _CHECKS[given["verify"]],
+            "tolerate": tolerate,
+            "cached": cached,
+            "count_later": count_later,
+        }
+        try:
+            return _native.Stream(tuple(os.fsencode(path) for path in given["paths"]), options)
+        except (ForeignError, NotFoundError) as error:
+            if names["pipeline"] is None and given["paths"] and all(map(os.path.exists, given["paths"])):
+                error.add_note('files that are no TFRecords need a pipeline: presto.open(path, pipeline="cv"), or one of your own')
+            raise
 
     def check_names(self, names: Iterable[str]) -> None:
         """Refuse a feature that the input does not have, as far as its features are known (not public)."""
@@ -175,18 +193,18 @@ class Dataset:
 
     def _names_seen(self) -> Iterable[str]:
         """Of files that declare nothing: the features of the first samples."""
-        first = np.arange(min(_LOOKED_AT, len(self)), dtype=np.uint64)
-        picker = _native.Loader(self.stream(), {"threads": 0, "batch": 2, "prefetch_bytes": _PICK_BYTES})
+        looker = _native.Loader(self.walked(), {"threads": 0, "batch": _LOOKED_AT, "prefetch_bytes": _PICK_BYTES})
         try:
-            return frozenset(name for name, *_ in picker.pick(first.tobytes()).features)
+            first = looker.next()
+            return frozenset(name for name, *_ in first.features) if first is not None else ()
         except Error:  # the loop tells what is damaged
             return ()
         finally:
-            picker.close()
+            looker.close()
 
     def check_strategy(self, strategy: Strategy) -> None:
         """Refuse a strategy that is about another form, or another pipeline, than what is stored here (not public)."""
-        self.stream().check_strategy(os.fsencode(strategy.pipeline), strategy.split, strategy.codec)
+        self.known().check_strategy(os.fsencode(strategy.pipeline), strategy.split, strategy.codec)
 
     # ---- parts ----
 
@@ -217,12 +235,14 @@ class Dataset:
     # ---- what it is ----
 
     def __len__(self) -> int:
-        return self.stream().count
+        count = self.stream().count
+        assert count is not None
+        return count
 
     @property
     def features(self) -> dict[str, Feature]:
         """Name -> Feature(dtype, shape), as batches have them. TFRecords of other programs declare nothing: empty."""
-        stream = self.stream()
+        stream = self.known()
         found = {name: Feature(*spec) for name, spec in stream.features}
         if stream.output is not None and stream.main is not None:
             found[stream.main] = Feature(*stream.output)
@@ -231,12 +251,12 @@ class Dataset:
     @property
     def main(self) -> str | None:
         """The feature that the pipeline's steps work on."""
-        return self.stream().main
+        return self.known().main
 
     @property
     def labels(self) -> list[str]:
         """What the numbers of the feature `label` stand for; empty if they have no names."""
-        return self.stream().labels
+        return self.known().labels
 
     @property
     def nbytes(self) -> int:
@@ -246,16 +266,16 @@ class Dataset:
     @property
     def pipeline(self) -> str | None:
         """Name of the pipeline, or None."""
-        return self.stream().pipeline
+        return self.known().pipeline
 
     @property
     def notes(self) -> list[str]:
         """What should be known of how the input was found: files left out, and why."""
-        return self.stream().notes
+        return self.known().notes
 
     def explain(self) -> str:
         """The steps that run when a sample is loaded, a line each."""
-        return self.stream().explain
+        return self.known().explain
 
     def __repr__(self) -> str:
         given = self._arguments
@@ -391,6 +411,9 @@ def open(
     plugins: Path | Iterable[Path] = (),
 ) -> Dataset:
     """Open a dataset of presto-write, TFRecord files, or with `pipeline` any files.
+
+    TFRecord files without an index are counted when their number of samples is needed: by len(), for samples by number, and by a
+    presto.Loader that shuffles, has ranks or a cache on disk. A loader in order begins at once.
 
     Args:
         paths:    a path, or several. A dataset of presto-write is one folder.

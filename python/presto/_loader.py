@@ -249,6 +249,7 @@ class Loader:
         self._generation = generation()
         self._lock = threading.RLock()
         self._native: _native.Loader | None = None
+        self._walked: _native.Stream | None = None
         self._pending: _native.Batch | None = None  # taken from the stream, but behind the end of this `for`
         self._figures: tuple[dict[str, Any], dict[str, Any]] | None = None
         self._is_inside = False
@@ -270,12 +271,21 @@ class Loader:
         if self._native is None:
             if self._epochs == _ENDLESS and self._epoch_batches() == 0:
                 raise ArgumentError(f"no batch would ever come: {self.batch} samples are more than an epoch has, with drop_last")
-            stream = self.dataset.stream(
-                tolerate="skip" in self._options, cached="cache_bytes" in self._options
-            )
+            stream = self._input()
             options = {**self._options, "epochs": self._epochs, "first_epoch": self._first, "state": self._state}
             self._native = _native.Loader(stream, options)
         return self._native
+
+    def _input(self) -> _native.Stream:
+        """In order, the first samples of files without an index come at once: the loader counts on the way."""
+        options = self._options
+        kind = {"tolerate": "skip" in options, "cached": "cache_bytes" in options}
+        is_counted = options["shuffle"] != _SHUFFLES["none"] or options["world"] != 1 or "cache_dir" in options
+        if is_counted or self.dataset.known().count is not None:
+            return self.dataset.stream(**kind)
+        if self._walked is None:
+            self._walked = self.dataset.walked(**kind)
+        return self._walked
 
     def _native_state(self) -> bytes | None:
         """Where the loop stands, of an open stream. None: the order has no state."""

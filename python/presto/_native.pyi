@@ -25,7 +25,7 @@ _Spec = tuple[str, tuple[int | None, ...] | None]
 class Stream:
     def __new__(cls, paths: tuple[bytes, ...], options: dict[str, Any]) -> Stream: ...
     def check_strategy(self, pipeline: bytes, split: str, codec: str | None, /) -> None: ...
-    count: int
+    count: int | None
     bytes: int
     features: list[tuple[str, _Spec]]
     main: str | None

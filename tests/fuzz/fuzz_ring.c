@@ -63,8 +63,10 @@ static unsigned check_batch(const presto_batch *batch) {
     return sum;
 }
 
+extern volatile unsigned fuzz_kept;
+volatile unsigned fuzz_kept; /* so that what is read is not left out */
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
-    static volatile unsigned kept; /* so that what is read is not left out */
     presto_error err;
     if (bytes < 2 || (size_t)data[0] * PRESTO__RING_ALIGNMENT > bytes - 2)
         return 0;
@@ -72,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     presto_span message = presto_span_of(data + 2, bytes - 2 - memory_bytes);
     if (data[1] == 1) {
         FUZZ_HOLDS(presto__ring_parse_error(message, &err) < 0 && err.status < 0);
-        kept += (unsigned)(strlen(err.file) + strlen(err.message));
+        fuzz_kept += (unsigned)(strlen(err.file) + strlen(err.message));
         return 0;
     }
     uint8_t *memory = aligned_alloc(PRESTO__RING_ALIGNMENT, memory_bytes > 0 ? memory_bytes : 64);
@@ -83,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     presto_status status = presto__ring_parse(message, memory, memory_bytes, &item, &err);
     FUZZ_HOLDS(status == PRESTO_OK || status == PRESTO_ERR_CORRUPT);
     if (status == PRESTO_OK) {
-        kept += check_batch(&item->shown);
+        fuzz_kept += check_batch(&item->shown);
         presto__ring_item_free(item);
     }
     free(memory);

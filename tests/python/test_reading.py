@@ -4,6 +4,7 @@
 import copy
 import gc
 import io
+import json
 import pydoc
 import pickle
 import struct
@@ -169,6 +170,33 @@ class Reading(PythonCase):
             with self.assertRaises(IndexError):
                 tokens[batch.rows]
         self.assertEqual(rows, samples)
+
+    def test_files_without_an_index_are_counted_when_somebody_asks(self):
+        file, samples = self.foreign()
+        dataset = presto.open(file)
+        loader = presto.Loader(dataset, batch=9, epochs=2, shuffle="none")
+        seen, states = [], []
+        for batch in loader:
+            seen += batch["id"].tolist()
+            states.append((len(seen), json.loads(json.dumps(loader.state_dict()))))
+        self.assertEqual(seen, list(range(len(samples))) * 2)
+        for one, other in zip(presto.Loader(dataset, batch=6), presto.Loader(dataset, batch=6)):
+            self.assertEqual(one["id"].tolist(), other["id"].tolist())
+        for taken, state in states:
+            again = presto.Loader(file, batch=7, epochs=2)
+            again.load_state_dict(state)
+            self.assertEqual([number for batch in again for number in batch["id"].tolist()], seen[taken:])
+        self.assertEqual((len(dataset), len(loader), int(dataset[-1]["id"])), (40, 10, 39))
+        # Nobody has looked at the end of a file before its first batch.
+        whole = file.read_bytes()
+        file.write_bytes(whole[:-5])
+        cut = presto.open(file, features=["id"])
+        batches = iter(presto.Loader(cut, batch=4, threads=1))
+        self.assertEqual(next(batches)["id"].tolist(), [0, 1, 2, 3])
+        with self.assertRaises(presto.TruncatedError):
+            list(batches)
+        with self.assertRaises(presto.TruncatedError):
+            len(cut)
 
     def test_padding_makes_them_dense(self):
         file, samples = self.foreign()

@@ -199,6 +199,9 @@ class Writing(PythonCase):
             with presto.Writer(folder, shard_bytes=100, sync=False) as writer:
                 for i in range(20000):
                     writer.add({"a": i})
+                until = time.monotonic() + TIMEOUT_S
+                while not any(folder.glob("*.tfrecord")) and time.monotonic() < until:  # a shard is whole
+                    time.sleep(0.01)
                 raise KeyError("no")
         self.unfinished(folder)
         self.assertIsNone(writer.summary)

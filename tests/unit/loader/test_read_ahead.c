@@ -135,7 +135,8 @@ START_TEST(ranges_are_told_in_the_order_that_they_are_read_in) {
                 uint64_t end = first + lengths[l] < SAMPLES ? first + lengths[l] : SAMPLES;
                 if (count % 5 != 3) /* this one is not wanted */
                     reads += end - first;
-                list[count++] = (presto__range){first, count % 5 != 3 ? end : first};
+                list[count] = (presto__range){first, count % 5 != 3 ? end : first};
+                count++;
             }
             presto__ranges_init(&ranges, list, count, 1 + l);
             presto_loader_options options = options_of(PRESTO_SHUFFLE_NONE, threads);
