@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page that bench/peers writes, and the short form in README.md, from its figures.
 
-In the template, a line `{{...}}` becomes: `{{run}}` the command, date and machine; `{{versions}}`; `{{refused}}` what was not measured
+In the template, a line `{{...}}` becomes: `{{run}}` the commands, dates and machine; `{{versions}}`; `{{refused}}` what was not measured
 and why; `{{rates}}`, `{{ratios clock}}`, `{{ratios cpu}}`, `{{memory}}`, `{{first}}` and `{{stored}}` tables of workloads and peers; `{{behind}}`
 every place where Presto is not ahead. `{{why WORKLOAD}}` begins a reason, up to the next empty line: it is printed if Presto is behind a peer
 there. write() tells where one is missing.
@@ -33,12 +33,12 @@ def number(value):
 
 class Figures:
     def __init__(self, file, peers):
-        self.peers, self.run, self.versions, self.refused, self.turns = peers, {}, {}, {}, {}
+        self.peers, self.runs, self.versions, self.refused, self.turns = peers, [], {}, {}, {}
         for line in file.read_text().splitlines():
             note = json.loads(line)
             kind = note.pop("kind")
             if kind == "run":
-                self.run = note
+                self.runs.append(note)
             elif kind == "versions":
                 self.versions[note["peer"]] = note["versions"]
             elif kind == "refused":
@@ -174,7 +174,7 @@ def short(figures):
 
 def write(template, figures):
     """(the page, the workloads where Presto is behind without a reason)."""
-    tables = {"run": lambda: f"`{figures.run['command']}`, {figures.run['date']}, {figures.run['machine']}",
+    tables = {"run": lambda: "\n".join(f"- `{run['command']}`, {run['date']}, {run['machine']}" for run in figures.runs),
               "versions": lambda: versions(figures), "refused": lambda: refused(figures), "rates": lambda: rates(figures),
               "ratios clock": lambda: ratios(figures, "clock"), "ratios cpu": lambda: ratios(figures, "cpu"),
               "memory": lambda: memory(figures), "first": lambda: first(figures), "behind": lambda: behind(figures)}
@@ -198,7 +198,7 @@ def into_readme(text, figures):
     if not rest or end not in rest:
         raise ValueError("README.md has no markers")
     tail = rest[rest.index(end):]
-    said = ("Beside other loaders, into Python, in one run on one machine ([docs/performance.md](docs/performance.md) has all figures, and says\n"
+    said = ("Beside other loaders, into Python, on one machine ([docs/performance.md](docs/performance.md) has all figures, and says\n"
             "where Presto is not ahead):\n\n"
             "![Samples a second of tf.data, torch's DataLoader, Grain, WebDataset, MDS, LitData and DALI as a share of Presto's, for each\n"
             "workload](docs/performance.png)\n")

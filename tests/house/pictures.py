@@ -18,7 +18,7 @@ from PIL import Image
 from browser import Browser, find_chromium
 
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
-SWEEP = ["presto-sweep", "-p", "cv", "--codecs", "none,lz4,zstd:1", "--threads", "1,2", "--target", "300/s", "-o", "sweep", "photos"]
+SWEEP = ["presto-sweep", "-p", "cv", "--codecs", "none,lz4,zstd:1", "--threads", "1,2", "--target", "2000/s", "-o", "sweep", "photos"]
 ROWS = 10  # of the table in the terminal's picture
 
 
