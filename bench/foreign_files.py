@@ -160,7 +160,7 @@ def raw(bench):
         subprocess.run(arguments, stdout=subprocess.DEVNULL, check=True)
         return records
 
-    return Row("records", [Way("presto-load --raw-records --format npy", to_nowhere),
+    return Row("samples", [Way("presto-load --raw-records --format npy", to_nowhere),
                            Way("the same, read by Python", lambda: sum(len(b["record"]) for b in raw_records(bench, paths))),
                            Way("tf.data", lambda: sum(len(batch) for batch in tf_records(bench, paths)))], compare)
 
