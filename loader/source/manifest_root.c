@@ -28,8 +28,10 @@ void presto__manifest_root_done(presto__manifest_root *root) {
     *root = (presto__manifest_root){NULL, NULL};
 }
 
+/* Of absolute names only: others lead on from the root, also those that begin as it is named. */
 static bool starts_with(const char *name, const char *folder) {
-    return folder != NULL && folder[0] != '\0' && strncmp(name, folder, strlen(folder)) == 0;
+    return name[0] == '/' && folder != NULL && folder[0] != '\0' &&
+           strncmp(name, folder, strlen(folder)) == 0;
 }
 
 presto_status presto__manifest_path(const presto__manifest_root *root, const char *name,

@@ -215,6 +215,18 @@ START_TEST(absolute_paths_lead_below_the_folder_of_the_table) {
 }
 END_TEST
 
+/* In photos/m.csv, photos/a.jpg is photos/photos/a.jpg, from wherever the table is opened. */
+START_TEST(relative_paths_start_at_the_table) {
+    presto__manifest_root root;
+    char *path = NULL;
+    ck_assert_ok(presto__manifest_root_find("photos/m.csv", NULL, &root, &err), &err);
+    ck_assert_ok(presto__manifest_path(&root, "photos/a.jpg", &path, &err), &err);
+    ck_assert_str_eq(path, "photos/photos/a.jpg");
+    free(path);
+    presto__manifest_root_done(&root);
+}
+END_TEST
+
 START_TEST(what_does_not_fit_is_refused_with_its_line) {
     set_up();
     refuse("m.csv", "", "", PRESTO_ERR_SYNTAX, "it is empty");
@@ -446,6 +458,7 @@ int main(void) {
         columns_become_features_and_numbers_stay_numbers,
         tables_of_spreadsheets_and_of_pandas_are_read,
         absolute_paths_lead_below_the_folder_of_the_table,
+        relative_paths_start_at_the_table,
         json_texts_stay_texts_and_truth_values_become_numbers,
         options_choose_columns_rows_label_and_root,
         rows_without_file_and_files_without_row_are_told,
