@@ -85,9 +85,13 @@ typedef struct presto_loader_order {
     uint64_t reserved[4];
 } presto_loader_order;
 
+/** From so many epochs on, a stream counts as endless. Then a whole epoch without a batch, because
+ * its samples were dropped or left out, ends it with PRESTO_ERR_ARGUMENT: it would wait forever. */
+#define PRESTO_EPOCHS_ENDLESS UINT32_MAX
+
 /** Which samples come: epochs, start, end, and this consumer's share. */
 typedef struct presto_loader_range {
-    uint64_t epochs;        /* >= 1. Default 1 */
+    uint64_t epochs;        /* >= 1; see PRESTO_EPOCHS_ENDLESS. Default 1 */
     uint64_t first_epoch;   /* number of the first epoch, for random steps and shuffle. Default 0 */
     uint64_t first_sample;  /* start at this position of the first epoch. Default 0 */
     uint64_t skip_samples;  /* then skip so many positions of the sequence, over all epochs, samples

@@ -169,7 +169,7 @@ static presto_status find_start(presto_loader *loader, presto_error *err) {
         options->range.epochs -= epochs;
         options->range.first_sample = skip - rest - (epochs - 1) * each;
     }
-    loader->next_epoch = options->range.first_epoch;
+    loader->next_epoch = loader->delivered_epoch = options->range.first_epoch;
     loader->next_offset = options->range.first_sample;
     loader->epochs_left = each == 0 || skip == UINT64_MAX ? 0 : options->range.epochs;
     return PRESTO_OK;

@@ -133,6 +133,25 @@ static presto__packet *take_packet(presto_loader *loader) {
     return packet;
 }
 
+/*
+ * An endless stream of which a whole epoch gave no batch would never come back. In order of
+ * completion, a packet may overtake as many as are under way.
+ */
+static presto_status check_delivery(presto_loader *loader, const presto__packet *packet,
+                                    presto_error *err) {
+    uint64_t ahead = loader->options.order.completion ? loader->capacity : 0;
+    if (loader->options.range.epochs < PRESTO_EPOCHS_ENDLESS || packet->epoch < 2 + ahead ||
+        packet->epoch - 2 - ahead < loader->delivered_epoch)
+        return PRESTO_OK;
+    presto_error error;
+    presto_error_set(&error, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                     "epoch %" PRIu64
+                     " delivered no batch: its samples were dropped by steps or left out, or are "
+                     "fewer than a batch; an endless stream of such epochs would hang",
+                     packet->epoch - 1 - ahead);
+    return final_failure(loader, &error, err);
+}
+
 /* Too many skipped? Then the packet ends at this sample. */
 static bool exceeds_limit(presto_loader *loader, const presto__failed_sample *failed,
                           presto_error *err) {
@@ -254,6 +273,7 @@ static presto_status next_packet(presto_loader *loader, presto_error *err) {
     if (packet->epoch != loader->current_epoch && loader->seen_samples > 0 &&
         !loader->options.order.completion)
         PRESTO_TRY(check_fraction(loader, err));
+    PRESTO_TRY(check_delivery(loader, packet, err));
     loader->current_epoch = packet->epoch;
     loader->seen_samples += packet->count;
     report_skipped(loader, packet);
@@ -286,7 +306,7 @@ presto_status presto_loader_next(presto_loader *loader, presto_batch **batch_out
         presto__packet_batch *batch = loader->current == NULL ? NULL : next_batch(loader);
         if (batch != NULL) {
             atomic_fetch_add_explicit(&loader->current->refs, 1, memory_order_relaxed);
-            loader->state_epoch = batch->shown.epoch;
+            loader->state_epoch = loader->delivered_epoch = batch->shown.epoch;
             loader->state_next = batch->shown.first + batch->shown.rows + batch->shown.skipped;
             *batch_out = &batch->shown;
             return PRESTO_OK;

@@ -158,8 +158,8 @@ struct presto_loader {
     /* The consumer's alone. */
     presto__packet *current;
     size_t current_batch;
-    uint64_t state_epoch, state_next; /* the position after the last batch handed out */
-    uint64_t current_epoch;
+    uint64_t state_epoch, state_next;        /* the position after the last batch handed out */
+    uint64_t current_epoch, delivered_epoch; /* the latter: of the last batch, else the first */
     uint64_t last_exit_ns;
     presto_status final_status; /* PRESTO_OK until the end or a failure was reported */
     presto_error final_error;

@@ -62,7 +62,7 @@ static uint64_t samples_to_cache(const presto__model *model, const presto_pipeli
     return (uint64_t)fmin(fmax(wanted, SAMPLES_LEAST), (double)model->samples);
 }
 
-/* Takes batches for so many samples, and for so long. */
+/* Takes batches for so many samples, and for so long. Without any sample there is nothing to time. */
 static presto_status take(const caching *job, uint64_t samples, double seconds,
                           uint64_t *samples_out, presto_error *err) {
     const presto_strategy strategy = {.split = PRESTO_UNPROCESSED};
@@ -70,7 +70,10 @@ static presto_status take(const caching *job, uint64_t samples, double seconds,
     *samples_out = 0;
     while (*samples_out < samples || presto__seconds(presto__clock_ns() - start) < seconds) {
         presto_batch *batch = NULL;
-        PRESTO_TRY(presto_loader_next(job->loader, &batch, err));
+        presto_status status = presto_loader_next(job->loader, &batch, err);
+        if (status == PRESTO_END)
+            return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET, "no samples");
+        PRESTO_TRY(status);
         *samples_out += batch->rows + batch->skipped;
         presto_batch_release(batch);
         uint64_t now = presto__clock_ns();
@@ -87,7 +90,7 @@ static presto_status time_cached(caching *job, unsigned threads, presto__model_c
                                  double *worker_s_out, presto_error *err) {
     uint64_t epoch = presto_source_count(job->source), taken = 0;
     presto_loader_options options;
-    presto__loader_options_of(job->runner, threads, UINT32_MAX, &options);
+    presto__loader_options_of(job->runner, threads, PRESTO_EPOCHS_ENDLESS, &options);
     options.cache.bytes = 2 * MOST_BYTES;
     options.cache.plan = job->before;
     PRESTO_TRY(presto_loader_open(job->source, job->behind, &options, &job->loader, err));

@@ -256,6 +256,18 @@ static const presto_step_type step_draw = {.abi = PRESTO_STEP_ABI,
                                            .flags = PRESTO_STEP_DROPS | PRESTO_STEP_RANDOM,
                                            .infer = infer_same,
                                            .run = draw};
+static presto_status draw_none(const void *state, presto_step_context *context,
+                               const presto_tensor *in, presto_tensor *out_out, presto_error *err) {
+    presto_status status = draw(state, context, in, out_out, err);
+    return status == PRESTO_OK ? PRESTO_DROP : status;
+}
+
+static const presto_step_type step_draw_none = {.abi = PRESTO_STEP_ABI,
+                                                .name = "draw-none",
+                                                .summary = "Keeps no sample.",
+                                                .flags = PRESTO_STEP_DROPS,
+                                                .infer = infer_same,
+                                                .run = draw_none};
 static const presto_step_type step_copy = {.abi = PRESTO_STEP_ABI,
                                            .name = "copy",
                                            .summary = "Keeps all samples.",
@@ -288,34 +300,46 @@ static presto_status sample_varying(presto__reader *reader, size_t i, presto_are
     return PRESTO_OK;
 }
 
-/* What happens to `count` samples of 64 bytes and more; the digest of the numbers of those delivered. */
-static uint64_t run_many(const char *step, uint64_t count, unsigned threads,
-                         presto_loader_stats *stats_out) {
+/* A stream of `count` samples of 64 bytes and more, from one step. */
+typedef struct many {
+    const char *step;
+    uint64_t count;
+    unsigned threads;
+    uint64_t epochs; /* 0: one */
+    bool completion;
+    presto_status end; /* 0: PRESTO_END */
+    presto_error *err; /* filled, if not NULL */
+} many;
+
+/* The digest of the numbers of the samples that it delivers. */
+static uint64_t run_many(const many *job, presto_loader_stats *stats_out) {
     static const float values[16];
-    const presto_step_type *const steps[] = {&step_draw, &step_copy};
-    const presto_pipeline_options both = {
-        .struct_bytes = sizeof both, .steps = steps, .step_count = 2};
+    const presto_step_type *const steps[] = {&step_draw, &step_draw_none, &step_copy};
+    const presto_pipeline_options all = {
+        .struct_bytes = sizeof all, .steps = steps, .step_count = 3};
     const made_source how = {
         .name = "x", .spec = {.dtype = PRESTO_FLOAT32, .rank = 1, .dims = {16}}, .data = values};
     char yaml[200];
     snprintf(yaml, sizeof yaml,
              "name: p\nsource: {type: files, match: ['*'], feature: x}\nsteps: [{step: %s}]\n",
-             step);
+             job->step);
     presto_error err;
     presto_pipeline *pipeline;
     presto_plan *plan;
     presto_plan_options planning;
     presto_plan_options_defaults(&planning);
     planning.in = &how.spec;
-    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(yaml), "p", &both, &pipeline, &err),
+    ck_assert_ok(presto_pipeline_parse(presto_span_of_text(yaml), "p", &all, &pipeline, &err),
                  &err);
     ck_assert_ok(presto_plan_new(pipeline, &planning, &plan, &err), &err);
-    presto_source *source = make_source(&how, count, sizeof values, fetch_made, NULL);
+    presto_source *source = make_source(&how, job->count, sizeof values, fetch_made, NULL);
     ((made_source *)(void *)source)->ops.sample = sample_varying;
     presto_loader_options options;
     presto_loader_options_defaults(&options);
-    options.threads = threads;
+    options.threads = job->threads;
     options.batch_samples = 64;
+    options.order.completion = job->completion;
+    options.range.epochs = job->epochs == 0 ? 1 : job->epochs;
     presto_loader *loader;
     presto_batch *batch;
     presto_status status;
@@ -326,7 +350,9 @@ static uint64_t run_many(const char *step, uint64_t count, unsigned threads,
             digest = (digest ^ batch->sample_numbers[i]) * 1099511628211u;
         presto_batch_release(batch);
     }
-    ck_assert_status(status, PRESTO_END, &err);
+    ck_assert_status(status, job->end == PRESTO_OK ? PRESTO_END : job->end, &err);
+    if (job->err != NULL)
+        *job->err = err;
     presto_loader_get_stats(loader, stats_out);
     presto_loader_free(loader);
     presto_source_free(source);
@@ -337,16 +363,37 @@ static uint64_t run_many(const char *step, uint64_t count, unsigned threads,
 
 START_TEST(a_dropped_sample_costs_a_few_bytes) {
     presto_loader_stats all, few, threaded;
-    (void)run_many("copy", MANY / 10, 0, &all);
-    uint64_t digest = run_many("draw", MANY, 0, &few);
+    (void)run_many(&(many){.step = "copy", .count = MANY / 10}, &all);
+    uint64_t digest = run_many(&(many){.step = "draw", .count = MANY}, &few);
     ck_assert_uint_eq(all.samples, MANY / 10);
     ck_assert_uint_eq(few.samples + few.dropped, MANY);
     ck_assert_uint_gt(few.dropped, MANY / 100 * 89);
     ck_assert_uint_lt(few.dropped, MANY / 100 * 91);
     /* Without threads, one packet of 1024 samples is in flight. */
     ck_assert_uint_le(few.peak_queued_bytes, all.peak_queued_bytes + (size_t)1024 * 16);
-    ck_assert_uint_eq(run_many("draw", MANY, 2, &threaded), digest);
+    const many in_threads = {.step = "draw", .count = MANY, .threads = 2};
+    ck_assert_uint_eq(run_many(&in_threads, &threaded), digest);
     ck_assert_uint_eq(threaded.dropped, few.dropped);
+}
+END_TEST
+
+/* It would wait for its first batch forever. Each epoch may give nothing where they have an end. */
+START_TEST(an_endless_stream_without_samples_fails) {
+    presto_loader_stats stats;
+    presto_error err;
+    many job = {.step = "draw-none", .count = 1000, .epochs = 5};
+    (void)run_many(&job, &stats);
+    ck_assert_uint_eq(stats.dropped, 5000);
+    job.epochs = PRESTO_EPOCHS_ENDLESS;
+    job.end = PRESTO_ERR_ARGUMENT;
+    job.err = &err;
+    for (int completion = 0; completion < 2; completion++)
+        for (job.threads = 0; job.threads < 4; job.threads++) {
+            job.completion = completion == 1;
+            (void)run_many(&job, &stats);
+            ck_assert_ptr_nonnull(strstr(err.message, "delivered no batch"));
+            ck_assert_uint_eq(stats.samples, 0);
+        }
 }
 END_TEST
 
@@ -356,6 +403,7 @@ int main(void) {
         dropped_samples_are_in_no_budget,
         a_conversion_stores_what_is_left,
         a_dropped_sample_costs_a_few_bytes,
+        an_endless_stream_without_samples_fails,
     };
     return presto_check_main("drop", tests, sizeof tests / sizeof tests[0], 120);
 }
