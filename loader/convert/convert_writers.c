@@ -11,11 +11,11 @@
  * The first failure stops all writers: they begin nothing new, queued tasks are dropped, and
  * unfinished shards lose their temporary files.
  */
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "../../base/file_internal.h"
+#include "../../base/thread_internal.h"
 #include "convert_internal.h"
 
 /* Open a shard under its working name. */
@@ -208,17 +208,12 @@ static void *run_writer(void *argument) {
 }
 
 static presto_status start_threads(presto__writers *writers, presto_error *err) {
-    /* The main thread of the program handles signals. */
-    sigset_t every, before;
-    sigfillset(&every);
-    pthread_sigmask(SIG_SETMASK, &every, &before);
     int failed = 0;
     for (size_t i = 0; i < writers->count && failed == 0; i++) {
         shard_writer *writer = &writers->items[i];
-        failed = pthread_create(&writer->thread, NULL, run_writer, writer);
+        failed = presto__thread_start(&writer->thread, run_writer, writer);
         writer->is_started = failed == 0;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return failed == 0 ? PRESTO_OK
                        : presto_fail_errno(err, failed, "", "cannot start writing thread");
 }

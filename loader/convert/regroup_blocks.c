@@ -7,9 +7,9 @@
  *
  * Without threads, and without a codec, the caller makes the frames: handing over costs more.
  */
-#include <signal.h>
 #include <stdlib.h>
 
+#include "../../base/thread_internal.h"
 #include "regroup_internal.h"
 
 #define BLOCK_BYTES ((size_t)256 << 10)
@@ -158,15 +158,11 @@ void presto__row_blocks_give_back(presto__row_blocks *blocks) {
 static presto_status start(presto__row_blocks *blocks, unsigned threads, presto_error *err) {
     if (threads == 0)
         return presto_codec_new(blocks->codec, &blocks->here, err);
-    sigset_t every, before; /* the program's own threads handle signals */
-    sigfillset(&every);
-    pthread_sigmask(SIG_SETMASK, &every, &before);
     int failed = 0;
     while (blocks->thread_count < threads && failed == 0) {
-        failed = pthread_create(&blocks->threads[blocks->thread_count], NULL, run_thread, blocks);
+        failed = presto__thread_start(&blocks->threads[blocks->thread_count], run_thread, blocks);
         blocks->thread_count += failed == 0;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return failed == 0 ? PRESTO_OK
                        : presto_fail_errno(err, failed, "", "cannot start compressing thread");
 }

@@ -6,10 +6,10 @@
  *
  * The first failure stops all: what waits is given up.
  */
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "../../base/thread_internal.h"
 #include "writer_internal.h"
 
 #define BLOCK_BYTES ((size_t)1 << 20)
@@ -222,15 +222,11 @@ presto_status presto__blocks_start(presto_writer *writer, presto_error *err) {
     writer->threads = calloc((size_t)threads + 1, sizeof *writer->threads);
     if (writer->blocks == NULL || writer->threads == NULL)
         return presto_fail_memory(err, writer->block_count * sizeof *writer->blocks);
-    sigset_t every, before; /* the program's own threads handle signals */
-    sigfillset(&every);
-    pthread_sigmask(SIG_SETMASK, &every, &before);
     int failed = 0;
     while (writer->thread_count < threads && failed == 0) {
-        failed = pthread_create(&writer->threads[writer->thread_count], NULL, run_thread, writer);
+        failed = presto__thread_start(&writer->threads[writer->thread_count], run_thread, writer);
         writer->thread_count += failed == 0;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return failed == 0 ? PRESTO_OK
                        : presto_fail_errno(err, failed, "", "cannot start writing thread");
 }

@@ -2,7 +2,6 @@
 /* Opening and freeing a loader, and its statistics. loader_tickets.c has what its workers do
  * meanwhile, loader_next.c what its consumer does. */
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 
 #include <presto/numbers.h>
@@ -11,6 +10,7 @@
 #include "../../base/clock_internal.h"
 #include "../../base/memory_internal.h"
 #include "../../base/options_internal.h"
+#include "../../base/thread_internal.h"
 #include "played_internal.h"
 #include "walk_internal.h"
 
@@ -219,17 +219,12 @@ static presto_status start_workers(presto_loader *loader, presto_error *err) {
         }
         presto__worker_settle_locked(&loader->workers[loader->worker_count], loader->worker_bytes);
     }
-    /* The main thread of the program handles signals. */
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     int failed = 0;
     for (size_t i = 0; i < loader->options.threads && failed == 0; i++) {
         presto__worker *worker = &loader->workers[i];
-        failed = pthread_create(&worker->thread, NULL, presto__worker_main, worker);
+        failed = presto__thread_start(&worker->thread, presto__worker_main, worker);
         worker->is_started = failed == 0;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return failed == 0 ? PRESTO_OK
                        : presto_fail_errno(err, failed, "", "cannot start worker thread");
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Threads that do the same at once, for probes of what they do to each other. */
+#include "../../base/thread_internal.h"
 #include "predict_internal.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 typedef struct worker {
@@ -27,7 +27,7 @@ presto_status presto__run_together(unsigned count, void (*work)(void *user, unsi
     bool failed = false;
     for (; started < count && !failed; started += !failed) {
         workers[started] = (worker){.work = work, .user = user, .number = started};
-        failed = pthread_create(&workers[started].thread, NULL, run, &workers[started]) != 0;
+        failed = presto__thread_start(&workers[started].thread, run, &workers[started]) != 0;
     }
     work(user, 0);
     for (unsigned i = 1; i < started; i++)

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Threads of the library, which leave signals to those of the program. */
+#ifndef PRESTO_BASE_THREAD_INTERNAL_H
+#define PRESTO_BASE_THREAD_INTERNAL_H
+
+#include <pthread.h>
+
+/**
+ * pthread_create with all signals blocked in the new thread: the program's own threads handle them.
+ * Returns: 0, or an errno.
+ */
+int presto__thread_start(pthread_t *thread_out, void *(*run)(void *), void *argument);
+
+#endif
