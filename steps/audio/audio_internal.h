@@ -58,6 +58,11 @@ presto_status presto__audio_check(presto_span in, presto__sound *sound_out, pres
  */
 presto_status presto__sound_open(presto__sound *sound, presto_error *err);
 
+/** The sound's bytes as a file, for a library: reads as fread, by bytes; seeks as fseeko, and tells
+ * the new place, or -1 outside. */
+size_t presto__sound_bytes_read(presto__sound *sound, void *out, size_t bytes);
+int64_t presto__sound_bytes_seek(presto__sound *sound, int64_t offset, int whence);
+
 /**
  * The next `frames` frames, interleaved. *got_out is less only at the end. Loud floats are clipped.
  * Returns: PRESTO_OK; PRESTO_ERR_CORRUPT (damage that the library noticed).

@@ -4,7 +4,6 @@
 
 #if PRESTO_HAVE_SNDFILE
 #include <sndfile.h>
-#include <stdio.h>
 
 #define BLOCK_VALUES PRESTO__AUDIO_MOST_CHANNELS
 
@@ -15,23 +14,11 @@ static sf_count_t file_length(void *user) {
 }
 
 static sf_count_t file_seek(sf_count_t offset, int whence, void *user) {
-    presto__sound *sound = user;
-    sf_count_t length = file_length(user);
-    sf_count_t base = whence == SEEK_CUR ? (sf_count_t)sound->at : whence == SEEK_END ? length : 0;
-    if (offset < -base || offset > length - base)
-        return -1;
-    sound->at = (size_t)(base + offset);
-    return (sf_count_t)sound->at;
+    return presto__sound_bytes_seek(user, offset, whence);
 }
 
 static sf_count_t file_read(void *out, sf_count_t count, void *user) {
-    presto__sound *sound = user;
-    size_t left = sound->bytes.bytes - sound->at;
-    size_t bytes = count < 0 ? 0 : (uint64_t)count < left ? (size_t)count : left;
-    if (bytes > 0)
-        memcpy(out, sound->bytes.data + sound->at, bytes);
-    sound->at += bytes;
-    return (sf_count_t)bytes;
+    return count < 0 ? 0 : (sf_count_t)presto__sound_bytes_read(user, out, (size_t)count);
 }
 
 static sf_count_t file_write(const void *data, sf_count_t count, void *user) {

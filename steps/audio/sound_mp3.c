@@ -7,7 +7,6 @@
 
 #if PRESTO_HAVE_MPG123
 #include <mpg123.h>
-#include <stdio.h>
 
 #if MPG123_API_VERSION < 46
 #error "libmpg123 1.27 or newer is needed: older ones have to be initialized"
@@ -18,23 +17,11 @@
 /* ---- the bytes as a file ---- */
 
 static ssize_t file_read(void *user, void *out, size_t bytes) {
-    presto__sound *sound = user;
-    size_t left = sound->bytes.bytes - sound->at;
-    bytes = bytes < left ? bytes : left;
-    if (bytes > 0)
-        memcpy(out, sound->bytes.data + sound->at, bytes);
-    sound->at += bytes;
-    return (ssize_t)bytes;
+    return (ssize_t)presto__sound_bytes_read(user, out, bytes);
 }
 
 static off_t file_seek(void *user, off_t offset, int whence) {
-    presto__sound *sound = user;
-    off_t length = (off_t)sound->bytes.bytes;
-    off_t base = whence == SEEK_CUR ? (off_t)sound->at : whence == SEEK_END ? length : 0;
-    if (offset < -base || offset > length - base)
-        return -1;
-    sound->at = (size_t)(base + offset);
-    return base + offset;
+    return (off_t)presto__sound_bytes_seek(user, offset, whence);
 }
 
 /* ---- sounds ---- */
