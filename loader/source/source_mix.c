@@ -120,49 +120,57 @@ static presto_status mix_fetch(presto__reader *base, const uint64_t *numbers, si
     return PRESTO_OK;
 }
 
+/* Sample i of what was fetched: the input that it is from, and its place in what that fetched. */
+typedef struct mix_turn {
+    presto__reader *inner;
+    const presto__source_ops *ops;
+    size_t input, at;
+} mix_turn;
+
+static mix_turn begin_turn(mix_reader *reader, size_t i) {
+    const mix_place *place = &reader->places[i];
+    mix_turn turn = {prepare(reader, place->input), ops_of(reader->mix, place->input), place->input,
+                     place->at};
+    turn.inner->lost_shard = false;
+    return turn;
+}
+
+static void end_turn(mix_reader *reader, const mix_turn *turn) {
+    reader->base.lost_shard = turn->inner->lost_shard;
+    take_stats(reader, turn->inner);
+}
+
 static presto_status mix_sample(presto__reader *base, size_t i, presto_arena *arena,
                                 presto_sample *sample_out, presto_error *err) {
     mix_reader *reader = (mix_reader *)base;
-    const mix_place *place = &reader->places[i];
-    presto__reader *inner = prepare(reader, place->input);
-    reader->current = place->input;
-    inner->lost_shard = false;
-    presto_status status =
-        ops_of(reader->mix, place->input)->sample(inner, place->at, arena, sample_out, err);
-    base->lost_shard = inner->lost_shard;
-    take_stats(reader, inner);
+    mix_turn turn = begin_turn(reader, i);
+    reader->current = turn.input;
+    presto_status status = turn.ops->sample(turn.inner, turn.at, arena, sample_out, err);
+    end_turn(reader, &turn);
     if (status == PRESTO_OK)
-        sample_out->number += reader->mix->base.parts[place->input].first_sample;
+        sample_out->number += reader->mix->base.parts[turn.input].first_sample;
     return status;
 }
 
 static presto_status mix_values(presto__reader *base, size_t i, presto_arena *arena,
                                 presto_example_values *values_out, presto_error *err) {
     mix_reader *reader = (mix_reader *)base;
-    const mix_place *place = &reader->places[i];
-    presto__reader *inner = prepare(reader, place->input);
-    inner->lost_shard = false;
-    presto_status status =
-        ops_of(reader->mix, place->input)->values(inner, place->at, arena, values_out, err);
-    base->lost_shard = inner->lost_shard;
-    take_stats(reader, inner);
+    mix_turn turn = begin_turn(reader, i);
+    presto_status status = turn.ops->values(turn.inner, turn.at, arena, values_out, err);
+    end_turn(reader, &turn);
     /* Each input numbers its features by itself. */
     if (status == PRESTO_OK)
         values_out->generation =
-            values_out->generation * PRESTO_MIX_MOST_INPUTS + (uint64_t)place->input;
+            values_out->generation * PRESTO_MIX_MOST_INPUTS + (uint64_t)turn.input;
     return status;
 }
 
 static presto_status mix_record(presto__reader *base, size_t i, presto_arena *arena,
                                 presto__stored_record *record_out, presto_error *err) {
     mix_reader *reader = (mix_reader *)base;
-    const mix_place *place = &reader->places[i];
-    presto__reader *inner = prepare(reader, place->input);
-    inner->lost_shard = false;
-    presto_status status =
-        ops_of(reader->mix, place->input)->record(inner, place->at, arena, record_out, err);
-    base->lost_shard = inner->lost_shard;
-    take_stats(reader, inner);
+    mix_turn turn = begin_turn(reader, i);
+    presto_status status = turn.ops->record(turn.inner, turn.at, arena, record_out, err);
+    end_turn(reader, &turn);
     return status;
 }
 

@@ -72,8 +72,7 @@ typedef struct presto__layout_stretch {
                                          * of less than 16: the first 8 and the last 8 */
     const presto__head_word *last_word; /* of the head that it ends with; NULL: of none */
     uint32_t bytes;
-    uint32_t value_count;       /* in it: the next ones of plan_values and plan_offsets ... */
-    bool has_value;             /* ... and one that stands behind it */
+    bool has_value;             /* one stands behind it */
     uint8_t most_run, run_mask; /* as of the entry */
     uint8_t head_bytes;         /* likewise */
 } presto__layout_stretch;
