@@ -4,39 +4,11 @@
  * options, the stream is that of the same files with their records counted before.
  */
 #define _XOPEN_SOURCE 700
-#include "loader_check.h"
-
-#include <time.h>
-#include <unistd.h>
-
-#include <presto/rng.h>
-
 #include "engine/walk_internal.h"
 
-#define MOST_FILES 5
-#define MOST_EVENTS 8192
-
-static presto_rng rng;
-
-static uint64_t pick(uint64_t least, uint64_t most) {
-    return least + presto_rng_below(&rng, most - least + 1);
-}
-
-static uint64_t start_random(void) {
-    uint64_t seed = presto_check_seed();
-    presto_rng_key key = {.seed = seed};
-    presto_rng_init(&rng, &key);
-    return seed;
-}
+#include "walk_check.h"
 
 /* ---- files ---- */
-
-typedef struct files {
-    char *dir;
-    char paths[MOST_FILES][300];
-    const char *list[MOST_FILES];
-    size_t count;
-} files;
 
 static void write_file(const char *path, uint64_t records, bool has_index, bool is_compressed) {
     static const uint64_t sizes[] = {0, 3, 40, 700, 20000};
@@ -84,117 +56,7 @@ static void make_files(files *set, bool are_damaged) {
     }
 }
 
-static void remove_files(files *set) {
-    presto_check_remove_tree(set->dir);
-    free(set->dir);
-}
-
 /* ---- what a stream is ---- */
-
-/* The samples of a stream, and those left out, each in their order. */
-typedef struct events {
-    uint32_t digests[MOST_EVENTS];
-    size_t count;
-    uint32_t skipped[MOST_EVENTS];
-    size_t skipped_count;
-    presto_error end;
-} events;
-
-static void add_event(events *to, uint32_t digest) {
-    ck_assert_uint_lt(to->count, MOST_EVENTS);
-    to->digests[to->count++] = digest;
-}
-
-static uint32_t digest_error(const presto_error *err) {
-    uint32_t digest = digest_text(digest_text(0, err->message), err->file);
-    digest = presto_crc32c(digest, &err->status, sizeof err->status);
-    digest = presto_crc32c(digest, &err->record, sizeof err->record);
-    return presto_crc32c(digest, &err->offset, sizeof err->offset);
-}
-
-static void note_skipped(void *user, uint64_t epoch, uint64_t sample, const presto_error *err) {
-    events *to = user;
-    uint64_t place[] = {epoch, sample};
-    ck_assert_uint_lt(to->skipped_count, MOST_EVENTS);
-    to->skipped[to->skipped_count++] = presto_crc32c(digest_error(err), place, sizeof place);
-}
-
-static void note_batch(events *to, const presto_batch *batch) {
-    const uint8_t *at = batch->frames.data;
-    const presto_batch_feature *feature = batch->features;
-    for (size_t i = 0; i < batch->rows; i++) {
-        uint64_t place[] = {batch->epoch, batch->sample_numbers[i]};
-        uint32_t digest = presto_crc32c(0, place, sizeof place);
-        if (batch->frames.bytes > 0) {
-            digest = presto_crc32c(digest, at, batch->frame_bytes[i]);
-            at += batch->frame_bytes[i];
-        } else if (batch->feature_count > 0) {
-            presto_span text = presto_batch_string(feature, i);
-            uint64_t shape[] = {batch->first, batch->rows, batch->skipped};
-            digest = presto_crc32c(digest, text.data, text.bytes);
-            digest = presto_crc32c(digest, shape, sizeof shape);
-        }
-        add_event(to, digest);
-    }
-}
-
-typedef struct opened_files {
-    presto_dataset *dataset;
-    presto_source *source;
-} opened_files;
-
-static presto_status open_files(const files *set, bool tolerate, bool count_later,
-                                opened_files *out, presto_error *err) {
-    presto_shard_options options;
-    presto_shard_options_defaults(&options);
-    options.tolerate = tolerate;
-    options.count_later = count_later;
-    char kept[320];
-    snprintf(kept, sizeof kept, "%s/kept", set->dir);
-    if (count_later && pick(0, 2) == 0) {
-        options.keep_index = PRESTO_KEEP_INDEX_APART;
-        options.index_dir = kept;
-    }
-    *out = (opened_files){0};
-    PRESTO_TRY(presto_dataset_open(set->list, set->count, &options, &out->dataset, err));
-    return presto_source_open_records(out->dataset, &out->source, err);
-}
-
-static void close_files(opened_files *data) {
-    presto_source_free(data->source);
-    presto_dataset_free(data->dataset);
-}
-
-/* Run up to `most` batches; false: there are no more. */
-static bool run(const opened_files *data, presto_loader_options options, size_t most, events *to,
-                presto_buffer *state) {
-    presto_loader *loader;
-    presto_batch *batch;
-    presto_error err = {.status = PRESTO_OK};
-    options.errors.on_skip = note_skipped;
-    options.errors.on_skip_user = to;
-    to->end = (presto_error){.status = PRESTO_OK};
-    presto_status status = presto_loader_open(data->source, NULL, &options, &loader, &err);
-    if (status < 0) {
-        to->end = err;
-        return false;
-    }
-    for (size_t i = 0; i < most; i++) {
-        status = presto_loader_next(loader, &batch, &err);
-        if (status != PRESTO_OK)
-            break;
-        note_batch(to, batch);
-        presto_batch_release(batch);
-    }
-    if (status < 0)
-        to->end = err;
-    if (state != NULL) {
-        state->bytes = 0;
-        ck_assert_ok(presto_loader_save_state(loader, state, &err), &err);
-    }
-    presto_loader_free(loader);
-    return status == PRESTO_OK;
-}
 
 /* The same options for both streams, so that batches are alike. */
 static presto_loader_options random_options(bool tolerate) {
@@ -221,24 +83,6 @@ static void choose_work(presto_loader_options *options) {
     options->memory.block_samples = (size_t)pick(1, 60);
     options->memory.block_bytes = (size_t)pick(1, 1 << pick(0, 20));
     options->memory.prefetch_bytes = (size_t)pick(1, 1 << pick(4, 22));
-}
-
-static void assert_same(const events *got, const events *wanted, uint64_t seed, size_t round) {
-    ck_assert_msg(got->end.status == wanted->end.status &&
-                      strcmp(got->end.message, wanted->end.message) == 0 &&
-                      got->end.record == wanted->end.record,
-                  "seed %ju, round %zu: ends with \"%s\" (record %ju) instead of \"%s\" (%ju)",
-                  (uintmax_t)seed, round, got->end.message, (uintmax_t)got->end.record,
-                  wanted->end.message, (uintmax_t)wanted->end.record);
-    ck_assert_msg(got->count == wanted->count &&
-                      memcmp(got->digests, wanted->digests, got->count * sizeof(uint32_t)) == 0,
-                  "seed %ju, round %zu: %zu events instead of %zu", (uintmax_t)seed, round,
-                  got->count, wanted->count);
-    ck_assert_msg(
-        got->skipped_count == wanted->skipped_count &&
-            memcmp(got->skipped, wanted->skipped, got->skipped_count * sizeof(uint32_t)) == 0,
-        "seed %ju, round %zu: %zu left out instead of %zu", (uintmax_t)seed, round,
-        got->skipped_count, wanted->skipped_count);
 }
 
 /* ---- tests ---- */
@@ -393,108 +237,6 @@ END_TEST
 
 /* ---- an epoch that overtakes the one before ---- */
 
-/*
- * While it is armed, the first worker that has walked waits until the next epoch has stored the
- * first samples that this worker walked over; the one that stores them waits in their midst until
- * the first one stores any.
- */
-#define STORED_FIRST 3
-
-static struct {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool is_armed, has_walker, has_overtaken, goes_on, took_too_long;
-    pthread_t walker;
-    size_t stored; /* of the first samples, by others */
-} race = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-
-/* With the lock held. */
-static void wait_for(const bool *what) {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += 60;
-    while (!*what && !race.took_too_long)
-        race.took_too_long = pthread_cond_timedwait(&race.changed, &race.lock, &until) != 0;
-}
-
-presto_status __real_presto__worker_walk(presto__worker *worker, size_t first, size_t *count_io,
-                                         presto_error *err);
-presto_status __wrap_presto__worker_walk(presto__worker *worker, size_t first, size_t *count_io,
-                                         presto_error *err);
-presto_status __wrap_presto__worker_walk(presto__worker *worker, size_t first, size_t *count_io,
-                                         presto_error *err) {
-    presto_status status = __real_presto__worker_walk(worker, first, count_io, err);
-    pthread_mutex_lock(&race.lock);
-    if (race.is_armed && !race.has_walker) {
-        race.has_walker = true;
-        race.walker = pthread_self();
-        wait_for(&race.has_overtaken);
-    }
-    pthread_mutex_unlock(&race.lock);
-    return status;
-}
-
-void __real_presto__cache_put(presto__cache *cache, const presto_sample *sample);
-void __wrap_presto__cache_put(presto__cache *cache, const presto_sample *sample);
-void __wrap_presto__cache_put(presto__cache *cache, const presto_sample *sample) {
-    bool is_first = sample->number < STORED_FIRST;
-    __real_presto__cache_put(cache, sample);
-    pthread_mutex_lock(&race.lock);
-    bool is_walker = race.has_walker && pthread_equal(race.walker, pthread_self());
-    if (race.is_armed && is_walker) {
-        race.goes_on = true;
-        pthread_cond_broadcast(&race.changed);
-    } else if (race.is_armed && is_first && ++race.stored == STORED_FIRST) {
-        race.has_overtaken = true;
-        pthread_cond_broadcast(&race.changed);
-        wait_for(&race.goes_on);
-    }
-    pthread_mutex_unlock(&race.lock);
-}
-
-/* Record i holds its number. */
-static void write_numbers(const char *path, uint64_t records) {
-    presto_shard_writer *writer;
-    presto_shard_writer_options options;
-    presto_error err;
-    presto_shard_writer_options_defaults(&options);
-    options.sync = options.write_index = false;
-    ck_assert_ok(presto_shard_writer_open(path, &options, &writer, &err), &err);
-    for (uint64_t i = 0; i < records; i++)
-        ck_assert_ok(presto_shard_writer_append(writer, presto_span_of(&i, sizeof i), &err), &err);
-    ck_assert_ok(presto_shard_writer_finish(writer, NULL, &err), &err);
-    presto_shard_writer_free(writer);
-}
-
-START_TEST(the_next_epoch_may_overtake_a_worker_that_has_walked) {
-    start_random();
-    static events got, wanted;
-    files set = {.dir = presto_check_temp_dir(), .count = 1};
-    snprintf(set.paths[0], sizeof set.paths[0], "%s/a.tfrecord", set.dir);
-    set.list[0] = set.paths[0];
-    write_numbers(set.paths[0], 60);
-    opened_files counted, walked;
-    presto_error err;
-    presto_loader_options options;
-    presto_loader_options_defaults(&options);
-    options.batch_samples = options.memory.block_samples = 10;
-    options.range.epochs = 3;
-    options.cache.bytes = 4 << 20;
-    ck_assert_ok(open_files(&set, false, false, &counted, &err), &err);
-    (void)run(&counted, options, SIZE_MAX, &wanted, NULL);
-    close_files(&counted);
-    ck_assert_ok(open_files(&set, false, true, &walked, &err), &err);
-    options.threads = 3;
-    race.is_armed = true;
-    (void)run(&walked, options, SIZE_MAX, &got, NULL);
-    race.is_armed = false;
-    ck_assert_msg(race.goes_on && !race.took_too_long, "no epoch has overtaken the first worker");
-    assert_same(&got, &wanted, 0, 0);
-    close_files(&walked);
-    remove_files(&set);
-}
-END_TEST
-
 START_TEST(two_loaders_may_use_one_source) {
     start_random();
     static events first, second;
@@ -539,7 +281,6 @@ int main(void) {
         a_failure_comes_in_its_place_with_its_words,
         a_chain_of_stops_gives_the_stream_of_one_run,
         the_count_is_unknown_until_the_first_pass_has_ended,
-        the_next_epoch_may_overtake_a_worker_that_has_walked,
         two_loaders_may_use_one_source,
     };
     return presto_check_main("walk", tests, sizeof tests / sizeof *tests, 300);
