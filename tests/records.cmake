@@ -5,4 +5,4 @@ foreach(function malloc calloc realloc aligned_alloc strdup pread pread64 write 
   target_link_options(records_test_faults PRIVATE -Wl,--wrap=${function})
 endforeach()
 # How many of the open files are looked at to choose one that is closed.
-target_link_options(records_test_shard PRIVATE -Wl,--wrap=pthread_mutex_trylock)
+target_link_options(records_test_shard_threads PRIVATE -Wl,--wrap=pthread_mutex_trylock)
