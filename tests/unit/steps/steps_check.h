@@ -4,6 +4,7 @@
 #define PRESTO_STEPS_CHECK_H
 
 #include <presto/pipeline.h>
+#include <presto/rng.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -99,6 +100,14 @@ static inline presto_status rig_run_bytes(rig *r, const rig_options *options, pr
 /* The result of a run as a copy of its own; NULL if it failed. */
 static inline uint8_t *rig_copy(const presto_tensor *tensor) {
     return presto_check_copy(presto_span_of(tensor->data, presto_tensor_bytes(tensor)));
+}
+
+/* Random numbers of a test, of the run's seed. */
+static inline presto_rng test_rng(uint64_t stream) {
+    presto_rng rng;
+    presto_rng_key key = {presto_check_seed(), 0, 0, stream};
+    presto_rng_init(&rng, &key);
+    return rng;
 }
 
 #endif

@@ -11,13 +11,6 @@ enum { MOST_VALUES = 200 * 320 * 4 };
 static uint8_t pixels[MOST_VALUES];
 static float floats[MOST_VALUES];
 
-static presto_rng test_rng(uint64_t stream) {
-    presto_rng rng;
-    presto_rng_key key = {presto_check_seed(), 0, 0, stream};
-    presto_rng_init(&rng, &key);
-    return rng;
-}
-
 static void fill(uint64_t stream) {
     presto_rng rng = test_rng(stream);
     for (size_t i = 0; i < MOST_VALUES; i++) {

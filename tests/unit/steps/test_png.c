@@ -11,7 +11,7 @@
 #include "image/png_internal.h"
 #include <presto/rng.h>
 
-#include "presto_check.h"
+#include "steps_check.h"
 
 /* ---- making files ---- */
 
@@ -204,13 +204,6 @@ static bool reads_fast(presto_span in, size_t channels) {
     free(scratch);
     free(out);
     return is_read;
-}
-
-static presto_rng test_rng(uint64_t stream) {
-    presto_rng rng;
-    presto_rng_key key = {presto_check_seed(), 0, 0, stream};
-    presto_rng_init(&rng, &key);
-    return rng;
 }
 
 static const struct {
