@@ -14,281 +14,35 @@
  * Usage: bench_images [-n PHOTOS=300] [-t THREADS=2] [-r ROUNDS=7] [-s SPLIT] [-w WORK_DIR]
  *                     [-o FIGURES] [PHOTO_DIR]
  */
-#include <errno.h>
+#include "images.h"
+
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <jpeglib.h>
-
 #include <presto/convert.h>
-#include <presto/crc32c.h>
 #include <presto/example.h>
-#include <presto/stream.h>
 
-#include "harness.h"
-#include "steps/image/resize_internal.h"
-
-enum { MIN_SIDE = 256, BATCH = 32, MAX_THREADS = 16 };
-#define CROP ((size_t)224)
-
-typedef struct settings {
-    uint64_t photos;
-    unsigned threads;
-    unsigned rounds;
-    const char *work;
-    const char *source;
-    const char *split; /* NULL: all */
-} settings;
-
-/* ---- the bare loop ---- */
-
-/* Scratch of one thread, grown once. */
-typedef struct scratch {
-    presto_buffer payload, decoded, resized, centered, crop, batch;
-    size_t row; /* of the batch */
-    presto__resizer resizer;
-    uint32_t random;
-} scratch;
-
-static uint8_t *room(presto_buffer *buffer, size_t bytes) {
-    buffer->bytes = 0;
-    bench_need(presto_buffer_reserve(buffer, bytes, NULL), NULL, "memory");
-    return buffer->data;
-}
-
-static uint32_t next_random(scratch *s) {
-    s->random = s->random * 1664525u + 1013904223u;
-    return s->random >> 8;
-}
-
-static void decode(scratch *s, presto_span jpeg, int64_t dims_out[2]) {
-    struct jpeg_decompress_struct cinfo;
-    struct jpeg_error_mgr errors;
-    cinfo.err = jpeg_std_error(&errors);
-    jpeg_create_decompress(&cinfo);
-    jpeg_mem_src(&cinfo, jpeg.data, jpeg.bytes);
-    jpeg_read_header(&cinfo, TRUE);
-    cinfo.out_color_space = JCS_RGB;
-    cinfo.dct_method = JDCT_IFAST;
-    jpeg_start_decompress(&cinfo);
-    size_t stride = (size_t)cinfo.output_width * 3;
-    uint8_t *pixels = room(&s->decoded, stride * cinfo.output_height);
-    while (cinfo.output_scanline < cinfo.output_height) {
-        JSAMPROW row = pixels + stride * cinfo.output_scanline;
-        jpeg_read_scanlines(&cinfo, &row, 1);
-    }
-    dims_out[0] = cinfo.output_height;
-    dims_out[1] = cinfo.output_width;
-    jpeg_finish_decompress(&cinfo);
-    jpeg_destroy_decompress(&cinfo);
-}
-
-static const uint8_t *resize(scratch *s, const uint8_t *pixels, int64_t dims[2]) {
-    int64_t least = dims[0] < dims[1] ? dims[0] : dims[1];
-    int64_t height = dims[0] * MIN_SIDE / least;
-    int64_t width = dims[1] * MIN_SIDE / least;
-    presto_part in = {0};
-    in.whole = (presto_tensor_spec){PRESTO_UINT8, 3, {dims[0], dims[1], 3}};
-    in.window = (presto_window){0, 0, dims[0], dims[1]};
-    in.tensor.spec = in.whole;
-    in.tensor.data = pixels;
-    const presto__resized whole = {height, width, {0, 0, height, width}};
-    s->resizer.use_avx2 = presto__use_avx2();
-    uint8_t *out = room(&s->resized, (size_t)(height * width * 3));
-    bench_need(presto__resize(&s->resizer, &in, &whole, out, NULL), NULL, "resize");
-    dims[0] = height;
-    dims[1] = width;
-    return out;
-}
-
-static inline __attribute__((always_inline)) void center_body(const uint8_t *pixels, size_t count,
-                                                              float *out) {
-    for (size_t i = 0; i < count; i++)
-        out[i] = (float)pixels[i] / 127.5f - 1.0f;
-}
-
-#if defined(__x86_64__)
-__attribute__((target("avx2"))) static void center_avx2(const uint8_t *pixels, size_t count,
-                                                        float *out) {
-    center_body(pixels, count, out);
-}
-#else
-#define center_avx2 center_body
-#endif
-
-static void center(const uint8_t *pixels, size_t count, float *out) {
-    if (presto__use_avx2())
-        center_avx2(pixels, count, out);
-    else
-        center_body(pixels, count, out);
-}
-
-static void crop_bytes(scratch *s, const void *in, const int64_t dims[2], size_t pixel_bytes,
-                       void *out) {
-    size_t y = next_random(s) % ((size_t)dims[0] - CROP + 1);
-    size_t x = next_random(s) % ((size_t)dims[1] - CROP + 1);
-    size_t stride = (size_t)dims[1] * pixel_bytes;
-    for (size_t row = 0; row < CROP; row++)
-        memcpy((uint8_t *)out + row * CROP * pixel_bytes,
-               (const uint8_t *)in + (y + row) * stride + x * pixel_bytes, CROP * pixel_bytes);
-}
-
-/* From uint8 [h, w, 3] to float32 [224, 224, 3]. */
-static void finish(scratch *s, const uint8_t *pixels, const int64_t dims[2], bool fused,
-                   float *out) {
-    if (fused) {
-        uint8_t *window = room(&s->centered, CROP * CROP * 3);
-        crop_bytes(s, pixels, dims, 3, window);
-        center(window, CROP * CROP * 3, out);
-    } else {
-        size_t values = (size_t)(dims[0] * dims[1] * 3);
-        float *whole = (float *)(void *)room(&s->centered, values * sizeof(float));
-        center(pixels, values, whole);
-        crop_bytes(s, whole, dims, 3 * sizeof(float), out);
-    }
-}
-
-/* ---- what is read: files, or the payloads of shards with the tensor's place in them ---- */
-
-typedef struct item {
-    char *path; /* file, or shard */
-    int fd;     /* of the shard; -1: open the file */
-    uint64_t offset;
-    size_t bytes;    /* of the tensor or of the JPEG */
-    size_t before;   /* bytes of the record's payload before it ... */
-    size_t after;    /* ... and behind it */
-    int64_t dims[2]; /* of a stored image */
-} item;
-
-typedef enum level { FILES, CONCATENATED, DECODED, RESIZED, CENTERED } level;
 static const char *const level_names[] = {PRESTO_UNPROCESSED, "concatenated", "decoded", "resized",
                                           "pixel-centered"};
-
-typedef struct work {
-    const settings *settings;
-    level level;
-    bool fused;
-    bool same_job; /* with CRC, into batches */
-    presto_output_kind output;
-    unsigned threads;
-    item *items;
-    size_t item_count;
-    const char *dir; /* dataset, or the photos */
-    unsigned passes; /* over the photos in one run, so that it takes longer than its start */
-    atomic_size_t next;
-    scratch scratch[MAX_THREADS];
-} work;
-
-static presto_span read_item(scratch *s, const item *it) {
-    int fd = it->fd >= 0 ? it->fd : open(it->path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        bench_die("%s: %s", it->path, strerror(errno));
-    size_t bytes = it->bytes;
-    if (it->fd < 0) {
-        struct stat info;
-        if (fstat(fd, &info) != 0)
-            bench_die("%s: %s", it->path, strerror(errno));
-        bytes = (size_t)info.st_size;
-    }
-    uint8_t *data = room(&s->payload, bytes);
-    for (size_t done = 0; done < bytes;) {
-        ssize_t got = pread(fd, data + done, bytes - done, (off_t)(it->offset + done));
-        if (got <= 0)
-            bench_die("%s: cannot read", it->path);
-        done += (size_t)got;
-    }
-    if (it->fd < 0)
-        close(fd);
-    return presto_span_of(data, bytes);
-}
-
-/* The whole record, its CRC computed piece by piece while the piece is in the cache. */
-static presto_span read_checked(scratch *s, const item *it) {
-    enum { PIECE = 256 << 10 };
-    size_t payload = it->before + it->bytes + it->after;
-    size_t bytes = payload + PRESTO_FRAME_FOOTER_BYTES;
-    uint8_t *data = room(&s->payload, bytes);
-    uint64_t offset = it->offset - it->before;
-    uint32_t crc = 0, stored;
-    for (size_t done = 0; done < bytes;) {
-        size_t want = bytes - done < PIECE ? bytes - done : PIECE;
-        ssize_t got = pread(it->fd, data + done, want, (off_t)(offset + done));
-        if (got <= 0)
-            bench_die("%s: cannot read", it->path);
-        size_t end = done + (size_t)got;
-        if (done < payload)
-            crc = presto_crc32c(crc, data + done, (end < payload ? end : payload) - done);
-        done = end;
-    }
-    memcpy(&stored, data + payload, sizeof stored);
-    if (stored != presto_crc32c_mask(crc))
-        bench_die("CRC differs");
-    return presto_span_of(data + it->before, it->bytes);
-}
-
-/* Where the next sample goes: of two batches, one is with whoever uses it. */
-static float *output(const work *w, scratch *s) {
-    size_t bytes = CROP * CROP * 3 * sizeof(float);
-    if (!w->same_job)
-        return (float *)(void *)room(&s->crop, bytes);
-    size_t row = s->row++ % ((size_t)2 * BATCH);
-    return (float *)(void *)(room(&s->batch, (size_t)2 * BATCH * bytes) + row * bytes);
-}
-
-static void bare_thread(void *user, unsigned thread) {
-    work *w = user;
-    scratch *s = &w->scratch[thread];
-    for (;;) {
-        size_t i = atomic_fetch_add(&w->next, 1);
-        if (i >= w->item_count * w->passes)
-            return;
-        const item *it = &w->items[i % w->item_count];
-        presto_span in = w->same_job ? read_checked(s, it) : read_item(s, it);
-        int64_t dims[2] = {it->dims[0], it->dims[1]};
-        const uint8_t *pixels = in.data;
-        if (w->level <= CONCATENATED) {
-            decode(s, in, dims);
-            pixels = s->decoded.data;
-        }
-        if (w->level <= DECODED)
-            pixels = resize(s, pixels, dims);
-        if (w->level <= RESIZED)
-            finish(s, pixels, dims, w->fused, output(w, s));
-        else
-            crop_bytes(s, pixels, dims, 3 * sizeof(float), output(w, s));
-    }
-}
-
-static double run_bare(void *user) {
-    work *w = user;
-    atomic_store(&w->next, 0);
-    bench_on_threads(w->threads, bare_thread, w);
-    for (unsigned i = 0; i < w->threads; i++) /* a loader starts with fresh memory as well */
-        presto_buffer_done(&w->scratch[i].batch);
-    return (double)(w->item_count * w->passes);
-}
 
 /* ---- presto ---- */
 
 static double run_presto(void *user) {
-    const work *w = user;
+    const images_work *w = user;
     presto_error err;
     presto_stream stream;
     presto_stream_options how;
     presto_stream_options_defaults(&how);
-    if (w->level == FILES)
+    if (w->level == IMAGES_FILES)
         how.pipeline = "cv";
     bench_need(presto_stream_open(&w->dir, 1, &how, &stream, &err), &err, "open");
     presto_loader_options options;
     presto_loader_options_defaults(&options);
     options.threads = w->threads;
-    options.batch_samples = BATCH;
+    options.batch_samples = IMAGES_BATCH;
     options.output = w->output;
     options.range.limit_samples = w->settings->photos * w->passes;
     options.range.epochs = w->passes;
@@ -310,7 +64,7 @@ static double run_presto(void *user) {
 
 /* ---- preparation ---- */
 
-static void prepare_dataset(const settings *set, const char *split, const char *dir) {
+static void prepare_dataset(const images_settings *set, const char *split, const char *dir) {
     presto_error err;
     presto_pipeline *pipeline;
     bench_need(presto_pipeline_load("cv", NULL, &pipeline, &err), &err, "pipeline");
@@ -329,7 +83,7 @@ static void prepare_dataset(const settings *set, const char *split, const char *
 }
 
 /* Where the JPEG or the tensor's content stands in each record, found once with the library. */
-static void list_items(work *w) {
+static void list_items(images_work *w) {
     presto_error err;
     presto_dataset *dataset;
     bench_need(presto_dataset_open(&w->dir, 1, NULL, &dataset, &err), &err, w->dir);
@@ -357,7 +111,7 @@ static void list_items(work *w) {
         bool is_text = tensor->spec.dtype == PRESTO_STRING;
         presto_span content = is_text ? tensor->strings[0]
                                       : presto_span_of(tensor->data, presto_tensor_bytes(tensor));
-        w->items[i] = (item){
+        w->items[i] = (images_item){
             .fd = fd,
             .offset = block.records[0].offset + PRESTO_FRAME_HEADER_BYTES +
                       (uint64_t)(content.data - payload.data),
@@ -374,7 +128,7 @@ static void list_items(work *w) {
 }
 
 /* The files in the order of the source: the keys of the concatenated dataset. */
-static void list_files(work *w, const char *concatenated, const char *photos) {
+static void list_files(images_work *w, const char *concatenated, const char *photos) {
     presto_error err;
     presto_dataset *dataset;
     bench_need(presto_dataset_open(&concatenated, 1, NULL, &dataset, &err), &err, concatenated);
@@ -394,7 +148,7 @@ static void list_files(work *w, const char *concatenated, const char *photos) {
         size_t at = presto_sample_find(&sample, presto_span_of_text("key"));
         presto_span key = sample.features[at].tensor.strings[0];
         size_t bytes = strlen(photos) + key.bytes + 2;
-        w->items[i] = (item){.path = malloc(bytes), .fd = -1};
+        w->items[i] = (images_item){.path = malloc(bytes), .fd = -1};
         if (w->items[i].path == NULL)
             bench_die("no memory");
         snprintf(w->items[i].path, bytes, "%s/%.*s", photos, (int)key.bytes,
@@ -427,15 +181,15 @@ static void note_level(const char *split, unsigned threads, const bench_case *ca
     }
 }
 
-static void bench_level(const settings *set, level at, const char *dir, const char *concatenated,
-                        unsigned threads) {
+static void bench_level(const images_settings *set, images_level at, const char *dir,
+                        const char *concatenated, unsigned threads) {
     if (set->split != NULL && strcmp(set->split, level_names[at]) != 0)
         return;
-    static work bare, fused, same, ours, batches;
+    static images_work bare, fused, same, ours, batches;
     static const unsigned passes[] = {10, 10, 20, 20, 20};
-    bare =
-        (work){.settings = set, .level = at, .threads = threads, .dir = dir, .passes = passes[at]};
-    if (at == FILES)
+    bare = (images_work){
+        .settings = set, .level = at, .threads = threads, .dir = dir, .passes = passes[at]};
+    if (at == IMAGES_FILES)
         list_files(&bare, concatenated, dir);
     else
         list_items(&bare);
@@ -448,20 +202,20 @@ static void bench_level(const settings *set, level at, const char *dir, const ch
     batches = bare;
     batches.output = PRESTO_OUTPUT_BATCHES;
     bench_case cases[] = {
-        {.name = "bare loop, the pipeline's order", .run = run_bare, .user = &bare},
-        {.name = "bare loop, crop before centering", .run = run_bare, .user = &fused},
+        {.name = "bare loop, the pipeline's order", .run = images_run_bare, .user = &bare},
+        {.name = "bare loop, crop before centering", .run = images_run_bare, .user = &fused},
         {.name = "presto, counting", .run = run_presto, .user = &ours},
         {.name = "presto, batches of 32", .run = run_presto, .user = &batches},
-        {.name = "bare loop, the same job", .run = run_bare, .user = &same},
+        {.name = "bare loop, the same job", .run = images_run_bare, .user = &same},
     };
-    size_t count = at == FILES ? 4 : 5; /* files have no CRC */
+    size_t count = at == IMAGES_FILES ? 4 : 5; /* files have no CRC */
     bench_run(cases, count, set->rounds);
     char title[128];
     snprintf(title, sizeof title, "%s, %u thread%s", level_names[at], threads,
              threads == 1 ? "" : "s");
     bench_print(title, cases, count, 1, "samples/s");
-    note_level(level_names[at], threads, cases, at != FILES);
-    if (at != FILES) {
+    note_level(level_names[at], threads, cases, at != IMAGES_FILES);
+    if (at != IMAGES_FILES) {
         bench_figure clock = bench_compare(&cases[3], &cases[4]);
         bench_figure cpu = bench_compare_cpu(&cases[3], &cases[4]);
         printf("  batches / same job: %.2f +-%.0f%%, by CPU %.2f +-%.0f%%\n", clock.median,
@@ -469,7 +223,7 @@ static void bench_level(const settings *set, level at, const char *dir, const ch
     }
     for (size_t i = 0; i < bare.item_count; i++)
         free(bare.items[i].path);
-    if (at != FILES)
+    if (at != IMAGES_FILES)
         close(bare.items[0].fd);
     free(bare.items);
 }
@@ -505,7 +259,7 @@ static double run_scan(void *user) {
     return (double)presto_shard_file_bytes(s->shard);
 }
 
-static void bench_scan(const settings *set, const char *dir) {
+static void bench_scan(const images_settings *set, const char *dir) {
     presto_error err;
     presto_dataset *dataset;
     bench_need(presto_dataset_open(&dir, 1, NULL, &dataset, &err), &err, dir);
@@ -522,7 +276,7 @@ static void bench_scan(const settings *set, const char *dir) {
     presto_dataset_free(dataset);
 }
 
-static void parse_arguments(int argc, char **argv, settings *set) {
+static void parse_arguments(int argc, char **argv, images_settings *set) {
     for (int option; (option = getopt(argc, argv, "n:o:t:r:s:w:")) != -1;) {
         if (option == 'n')
             set->photos = strtoull(optarg, NULL, 10);
@@ -540,8 +294,8 @@ static void parse_arguments(int argc, char **argv, settings *set) {
             bench_die("usage: bench_images [-n PHOTOS] [-t THREADS] [-r ROUNDS] [-s SPLIT] "
                       "[-w WORK_DIR] [-o FIGURES] [PHOTO_DIR]");
     }
-    if (set->threads < 1 || set->threads > MAX_THREADS || set->photos < 1)
-        bench_die("threads 1 to %d, at least one photo", MAX_THREADS);
+    if (set->threads < 1 || set->threads > IMAGES_MAX_THREADS || set->photos < 1)
+        bench_die("threads 1 to %d, at least one photo", IMAGES_MAX_THREADS);
     set->source = optind < argc ? argv[optind] : NULL;
 }
 
@@ -551,14 +305,14 @@ static void shell(const char *command) {
 }
 
 int main(int argc, char **argv) {
-    settings set = {.photos = 300, .threads = 2, .rounds = 7};
+    images_settings set = {.photos = 300, .threads = 2, .rounds = 7};
     parse_arguments(argc, argv, &set);
     char work_dir[] = "/tmp/presto-bench-XXXXXX";
     if (set.work == NULL && mkdtemp(work_dir) == NULL)
         bench_die("cannot make %s", work_dir);
     const char *base = set.work != NULL ? set.work : work_dir;
     bench_make_folder(base);
-    char photos[1024], dirs[CENTERED + 1][1024];
+    char photos[1024], dirs[IMAGES_CENTERED + 1][1024];
     snprintf(photos, sizeof photos, "%s/photos", base);
     if (set.source == NULL) {
         char command[2200];
@@ -567,17 +321,17 @@ int main(int argc, char **argv) {
         shell(command);
         set.source = photos;
     }
-    for (int at = CONCATENATED; at <= CENTERED; at++) {
+    for (int at = IMAGES_CONCATENATED; at <= IMAGES_CENTERED; at++) {
         snprintf(dirs[at], sizeof dirs[at], "%s/%s", base, level_names[at]);
         prepare_dataset(&set, level_names[at], dirs[at]);
     }
     printf("%ju photos of the demo corpus, %u rounds, interleaved\n\n", (uintmax_t)set.photos,
            set.rounds);
-    bench_scan(&set, dirs[CONCATENATED]);
+    bench_scan(&set, dirs[IMAGES_CONCATENATED]);
     for (unsigned threads = 1; threads <= set.threads; threads++) {
-        bench_level(&set, FILES, set.source, dirs[CONCATENATED], threads);
-        for (int at = CONCATENATED; at <= CENTERED; at++)
-            bench_level(&set, (level)at, dirs[at], NULL, threads);
+        bench_level(&set, IMAGES_FILES, set.source, dirs[IMAGES_CONCATENATED], threads);
+        for (int at = IMAGES_CONCATENATED; at <= IMAGES_CENTERED; at++)
+            bench_level(&set, (images_level)at, dirs[at], NULL, threads);
     }
     if (set.work == NULL) {
         char command[1100];
