@@ -38,8 +38,9 @@ from ._errors import (
 from ._inspect import Damage, File, Info, SeenFeature, inspect
 from ._loader import Loader, Warning
 from ._npy import NpyStream, npy_stream
+from ._pipeline import Pipeline
 from ._shm import ShmStream, shm_stream
-from ._step import Pipeline, Step, StepError, step
+from ._step import Step, StepError, step
 from ._strategy import Strategy, load_strategy
 from ._summary import Summary
 from ._sweep import SweepResult, Trial, sweep

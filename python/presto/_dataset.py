@@ -92,7 +92,7 @@ class Dataset:
         if isinstance(features, str):
             raise TypeError("features is a list of names")
         if isinstance(pipeline, Mapping):
-            from ._step import Pipeline
+            from ._pipeline import Pipeline
 
             pipeline = Pipeline(pipeline)
         if verify not in _CHECKS:
@@ -441,18 +441,4 @@ def open(
         presto.CorruptError:  dataset.json or a shard is damaged.
         presto.BusyError:     the dataset is still being written.
     """
-    return Dataset(
-        paths,
-        pipeline=pipeline,
-        start=start,
-        to=to,
-        set=set,
-        features=features,
-        verify=verify,
-        map=map,
-        strategy=strategy,
-        split=split,
-        part=part,
-        split_seed=split_seed,
-        plugins=plugins,
-    )
+    return Dataset(**locals())  # the same parameters

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import atexit
 import json
-import operator
-import re
 import threading
 import warnings
 import weakref
@@ -14,92 +12,19 @@ from typing import Any
 
 from . import _native
 from ._arrays import Batch, head_of, wrap
-from ._dataset import Dataset, Feature, Path, _encode, dataset_of
+from ._dataset import Dataset, Path, _encode, dataset_of
 from ._errors import ArgumentError, Error, HeldError, StoppedError
+from ._options import SHUFFLES, cache_of, layout_of, natural, on_error_of, pads_of, shuffle_of
 from ._process import cpu_count, generation, size
 from ._strategy import Strategy, strategy_of
 
 OnSkip = Callable[[int, int, Error], object]
 
 _ENDLESS = 1 << 40
-_SHUFFLES = {"none": 0, "buffer": 1, "full": 2, "blocks": 3}
 
 
 class Warning(UserWarning):
     """Something went wrong that does not harm the stream, such as a damaged index file."""
-
-
-def _natural(value: Any, name: str, least: int = 0, most: int = (1 << 64) - 1) -> int:
-    """A whole number, as any type of one."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name} is a whole number, not {value!r}") from None
-    if not least <= number <= most:
-        raise ValueError(f"{name} is {number}, and must be {least} or more" if number < least else f"{name} is too large: {number}")
-    return number
-
-
-def _shuffle(value: str | bool | None) -> tuple[int, int]:
-    """Kind and window."""
-    if value is None or isinstance(value, bool):
-        return _SHUFFLES["full" if value else "none"], 0
-    found = re.fullmatch(r"(none|full)|(buffer|blocks):(\d+)", str(value))
-    if found is None:
-        raise ValueError(f'shuffle is "none", "full", "buffer:N" or "blocks:N", not {value!r}')
-    return _SHUFFLES[found[1] or found[2]], int(found[3] or 0)
-
-
-def _cache(value: str | None) -> dict[str, Any]:
-    if value is None:
-        return {}
-    kind, _, rest = value.partition(":")
-    if kind == "memory" and rest:
-        return {"cache_bytes": size(rest, "cache")}
-    if kind == "disk" and ":" in rest:
-        folder, _, limit = rest.rpartition(":")
-        return {"cache_bytes": size(limit, "cache"), "cache_dir": folder.encode("utf-8", "surrogateescape")}
-    raise ValueError(f'cache is "memory:SIZE" or "disk:FOLDER:SIZE", not {value!r}')
-
-
-def _on_error(value: str) -> dict[str, Any]:
-    if value == "fail":
-        return {}
-    found = re.fullmatch(r"skip(?::(\d+)|:(\d+(?:\.\d+)?)%)?", value)
-    if found is None:
-        raise ValueError(f'on_error is "fail", "skip", "skip:N" or "skip:P%", not {value!r}')
-    limits: dict[str, Any] = {"skip": True}
-    if found[1] is not None:
-        limits["skip_limit"] = int(found[1])
-    if found[2] is not None:
-        limits["skip_fraction"] = float(found[2]) / 100
-    return limits
-
-
-def _pads(pad: Mapping[str, Any]) -> tuple[tuple[bytes, float, int], ...]:
-    """{"tokens": 0} or {"tokens": (0, 512)}."""
-    found = []
-    for name, value in pad.items():
-        value, length = value if isinstance(value, tuple) else (value, 0)
-        found.append((_encode(name), float(value), int(length)))
-    return tuple(found)
-
-
-_DENSE, _RAGGED, _BYTES = 0, 1, 2  # presto_layout
-
-
-def _layout_of(name: bytes, feature: Feature, padded: int | None) -> tuple[bytes, int, bool, str, tuple[int, ...]]:
-    """(name, layout, whether rows have any number of strings, dtype, shape of a row) in a batch. `padded`: to this length, 0
-    for the longest of the batch; None: not at all."""
-    shape, dtype = feature.shape, feature.dtype
-    if padded is not None:
-        shape = (padded or None, *(shape or ())[1:])
-        dtype = "uint8" if dtype == "string" else dtype
-    if dtype == "string":
-        return name, _BYTES, shape != (), "uint8", ()
-    known = () if shape is None else tuple(dim for dim in shape if dim is not None)
-    is_dense = shape is not None and len(known) == len(shape)
-    return name, _DENSE if is_dense else _RAGGED, False, dtype, known if is_dense else ()
 
 
 _alive: weakref.WeakSet[Loader] = weakref.WeakSet()
@@ -192,22 +117,22 @@ class Loader:
             batch = wanted.batch if batch == 1 and wanted.batch > 0 else batch
             threads = wanted.threads if threads == "auto" else threads
             seed = seed or wanted.seed
-        batch = _natural(batch, "batch", 1)
-        seed = _natural(seed, "seed")
-        epochs = None if epochs is None else _natural(epochs, "epochs", 1, _ENDLESS)
-        rank, world = _natural(rank, "rank"), _natural(world, "world", 1)
+        batch = natural(batch, "batch", 1)
+        seed = natural(seed, "seed")
+        epochs = None if epochs is None else natural(epochs, "epochs", 1, _ENDLESS)
+        rank, world = natural(rank, "rank"), natural(world, "world", 1)
         if not 0 <= rank < world:
             raise ValueError(f"rank {rank} of {world}: ranks are 0 to {world - 1}")
         if order not in ("strict", "completion"):
             raise ValueError(f'order is "strict" or "completion", not {order!r}')
         if isinstance(threads, str) and threads != "auto":
             raise ValueError(f'threads is a number or "auto", not {threads!r}')
-        workers = cpu_count() if isinstance(threads, str) else _natural(threads, "threads")
+        workers = cpu_count() if isinstance(threads, str) else natural(threads, "threads")
         if isinstance(features, str):
             raise TypeError("features is a list of names")
         if order == "completion" and per_epoch:
             raise ValueError("in order of completion, epochs cannot be told apart")
-        kind, window = _shuffle(shuffle)
+        kind, window = shuffle_of(shuffle)
         names = self.dataset._arguments["features"] if features is None else tuple(features)
         self.dataset.check_names([*(names or ()), *(pad or ())])
         self.batch = batch
@@ -227,12 +152,12 @@ class Loader:
             "drop_last": drop_last,
             "completion": order == "completion",
             "features": None if names is None else tuple(_encode(name) for name in names),
-            "pads": _pads(pad or {}),
+            "pads": pads_of(pad or {}),
             "prefetch_bytes": size(prefetch, "prefetch"),
             "hold_bytes": size(hold, "hold"),
             "on_skip": on_skip,
-            **_cache(cache),
-            **_on_error(on_error),
+            **cache_of(cache),
+            **on_error_of(on_error),
         }
         self._first = 0  # the epoch that the stream begins with
         self._until = 0  # the one that this `for` ends before
@@ -280,7 +205,7 @@ class Loader:
         """In order, the first samples of files without an index come at once: the loader counts on the way."""
         options = self._options
         kind = {"tolerate": "skip" in options, "cached": "cache_bytes" in options}
-        is_counted = options["shuffle"] != _SHUFFLES["none"] or options["world"] != 1 or "cache_dir" in options
+        is_counted = options["shuffle"] != SHUFFLES["none"] or options["world"] != 1 or "cache_dir" in options
         if is_counted or self.dataset.known().count is not None:
             return self.dataset.stream(**kind)
         if self._walked is None:
@@ -407,7 +332,7 @@ class Loader:
         lengths = {name: length for name, _, length in self._options["pads"]}
         features = {_encode(name): feature for name, feature in self.dataset.features.items()}
         return tuple(
-            _layout_of(name, features[name], lengths.get(name))
+            layout_of(name, features[name], lengths.get(name))
             for name in sorted(features)
             if chosen is None or name in chosen
         )

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from . import _native
 from ._dataset import plugin_files
 from ._errors import ArgumentError
-from ._loader import _on_error
+from ._options import on_error_of
+from ._pipeline import PipelineLike, pipeline_name
 from ._progress import Line, number, size as shown_size
-from ._step import PipelineLike, pipeline_name
 from ._strategy import Strategy
 from ._write import changes, encoded_paths
 
@@ -305,7 +305,7 @@ def sweep(
         **{f"storage_{key}": value for key, value in (storage or {}).items()},
         "progress": show,
         **_choosing(weights, target, prices, most_storage, most_preparation),
-        **_on_error(on_error),
+        **on_error_of(on_error),
         **more,
     }
     place = pathlib.Path.cwd() if work_dir is None else pathlib.Path(work_dir)

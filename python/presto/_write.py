@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 from . import _native
 from ._dataset import _CODE_IF_NAMED, _CODE_NEVER, plugin_files
 from ._errors import ArgumentError
-from ._loader import OnSkip, Warning, _on_error
+from ._loader import OnSkip, Warning
+from ._options import on_error_of
+from ._pipeline import PipelineLike, pipeline_name
 from ._process import cpu_count, size
 from ._progress import Line, number, size as shown_size
-from ._step import PipelineLike, pipeline_name
 from ._strategy import UNPROCESSED, Strategy, strategy_of
 from ._summary import Summary
 from ._writer import file_compression as compression_number
@@ -177,7 +178,7 @@ def write(
         "warnings": told,
         "progress": _show(line) if report is None else lambda *figures: report(Progress(*figures)),
         **thread_options(threads),
-        **_on_error(on_error),
+        **on_error_of(on_error),
     }
     try:
         figures = _native.convert(encoded_paths(source), options)

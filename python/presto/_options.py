@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What arguments of presto.Loader, presto.write() and presto.sweep() mean to the C library."""
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ._dataset import Feature, _encode
+from ._process import size
+
+SHUFFLES = {"none": 0, "buffer": 1, "full": 2, "blocks": 3}
+
+
+def natural(value: Any, name: str, least: int = 0, most: int = (1 << 64) - 1) -> int:
+    """A whole number, as any type of one."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is a whole number, not {value!r}") from None
+    if not least <= number <= most:
+        raise ValueError(f"{name} is {number}, and must be {least} or more" if number < least else f"{name} is too large: {number}")
+    return number
+
+
+def shuffle_of(value: str | bool | None) -> tuple[int, int]:
+    """Kind and window."""
+    if value is None or isinstance(value, bool):
+        return SHUFFLES["full" if value else "none"], 0
+    found = re.fullmatch(r"(none|full)|(buffer|blocks):(\d+)", str(value))
+    if found is None:
+        raise ValueError(f'shuffle is "none", "full", "buffer:N" or "blocks:N", not {value!r}')
+    return SHUFFLES[found[1] or found[2]], int(found[3] or 0)
+
+
+def cache_of(value: str | None) -> dict[str, Any]:
+    if value is None:
+        return {}
+    kind, _, rest = value.partition(":")
+    if kind == "memory" and rest:
+        return {"cache_bytes": size(rest, "cache")}
+    if kind == "disk" and ":" in rest:
+        folder, _, limit = rest.rpartition(":")
+        return {"cache_bytes": size(limit, "cache"), "cache_dir": folder.encode("utf-8", "surrogateescape")}
+    raise ValueError(f'cache is "memory:SIZE" or "disk:FOLDER:SIZE", not {value!r}')
+
+
+def on_error_of(value: str) -> dict[str, Any]:
+    if value == "fail":
+        return {}
+    found = re.fullmatch(r"skip(?::(\d+)|:(\d+(?:\.\d+)?)%)?", value)
+    if found is None:
+        raise ValueError(f'on_error is "fail", "skip", "skip:N" or "skip:P%", not {value!r}')
+    limits: dict[str, Any] = {"skip": True}
+    if found[1] is not None:
+        limits["skip_limit"] = int(found[1])
+    if found[2] is not None:
+        limits["skip_fraction"] = float(found[2]) / 100
+    return limits
+
+
+def pads_of(pad: Mapping[str, Any]) -> tuple[tuple[bytes, float, int], ...]:
+    """{"tokens": 0} or {"tokens": (0, 512)}."""
+    found = []
+    for name, value in pad.items():
+        value, length = value if isinstance(value, tuple) else (value, 0)
+        found.append((_encode(name), float(value), int(length)))
+    return tuple(found)
+
+
+_DENSE, _RAGGED, _BYTES = 0, 1, 2  # presto_layout
+
+
+def layout_of(name: bytes, feature: Feature, padded: int | None) -> tuple[bytes, int, bool, str, tuple[int, ...]]:
+    """(name, layout, whether rows have any number of strings, dtype, shape of a row) in a batch. `padded`: to this length, 0
+    for the longest of the batch; None: not at all."""
+    shape, dtype = feature.shape, feature.dtype
+    if padded is not None:
+        shape = (padded or None, *(shape or ())[1:])
+        dtype = "uint8" if dtype == "string" else dtype
+    if dtype == "string":
+        return name, _BYTES, shape != (), "uint8", ()
+    known = () if shape is None else tuple(dim for dim in shape if dim is not None)
+    is_dense = shape is not None and len(known) == len(shape)
+    return name, _DENSE if is_dense else _RAGGED, False, dtype, known if is_dense else ()
