@@ -45,6 +45,19 @@ def run(program, *arguments, **options):
     return done
 
 
+_CRCS = list(range(256))
+for _ in range(8):
+    _CRCS = [crc >> 1 ^ (0x82F63B78 if crc & 1 else 0) for crc in _CRCS]
+
+
+def crc32c(data, before=0):
+    """CRC-32C by the polynomial of RFC 3720."""
+    value = before ^ 0xFFFFFFFF
+    for byte in data:
+        value = _CRCS[(value ^ byte) & 255] ^ value >> 8
+    return value ^ 0xFFFFFFFF
+
+
 def frames(data):
     """The payloads of a TFRecord stream."""
     at, payloads = 0, []

@@ -8,21 +8,9 @@ import pathlib
 import struct
 import subprocess
 
-from cli import Case, TOOLS, main, run
+from cli import TOOLS, Case, crc32c, main, run
 
 BAD = ["\x1b", "\x07", "\x7f", "\r", "\u009b", "\u0085", "\u202e", "\u2066"]
-
-
-CRCS = list(range(256))
-for _ in range(8):
-    CRCS = [crc >> 1 ^ (0x82F63B78 if crc & 1 else 0) for crc in CRCS]
-
-
-def crc32c(data):
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = CRCS[(crc ^ byte) & 255] ^ crc >> 8
-    return crc ^ 0xFFFFFFFF
 
 
 def masked(data):

@@ -8,21 +8,11 @@ import shutil
 import struct
 import sys
 
-from cli import ROOT, Case, frames, main, run
+from cli import ROOT, Case, crc32c, frames, main, run
 sys.path.insert(0, str(ROOT / "tests" / "corpora"))
 from records import framed, serialized  # noqa: E402
 
 HEADER_BYTES = 48
-
-
-def crc32c(data, before=0):
-    """Bit by bit, by the polynomial of RFC 3720."""
-    value = before ^ 0xFFFFFFFF
-    for byte in data:
-        value ^= byte
-        for _ in range(8):
-            value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
-    return value ^ 0xFFFFFFFF
 
 
 class Index(Case):
