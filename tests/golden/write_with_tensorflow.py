@@ -27,7 +27,8 @@ def main():
     import numpy as np
     import tensorflow as tf
 
-    import golden_tfrecords as golden
+    import golden_payloads as golden
+    from golden_tfrecords import Folder
 
     out = pathlib.Path(sys.argv[1])
     seed = int(sys.argv[2]) if len(sys.argv) == 3 else 1
@@ -45,7 +46,7 @@ def main():
             scores=[float(v) for v in rng.standard_normal(5).astype("f4")],
         ))
 
-    folder = golden.Folder(out)
+    folder = Folder(out)
     for name, compression in (("plain.tfrecord", "none"), ("whole.tfrecord.gz", "gzip"),
                               ("whole.tfrecord.deflate", "zlib")):
         tf_name = "" if compression == "none" else compression.upper()
