@@ -3,7 +3,8 @@
 """The inner walls as a test: the order of the rooms in records/, steps/ and loader/, sizes, and no circles.
 
 A room's files see the header ROOM_internal.h of the rooms before it, and nothing else of them; further headers of a room are
-its own. No two files of the library need each other's functions, not even by way of others. Usage: rooms.py ROOT BUILD_DIR
+its own. No two files of the library need each other's functions, not even by way of others. Benchmarks, tests and Python
+files have the same limit of lines. Usage: rooms.py ROOT BUILD_DIR
 """
 import collections
 import json
@@ -35,6 +36,9 @@ ROOMS = {
     "profile/predict": [],
 }
 FOLDERS = ["base", "records", "steps", "loader", "profile", "tools", "python"]
+# Of what is in files of these kinds here, only lines are counted.
+MORE_FOLDERS = ["bench", "tests", "examples"]
+KINDS = [".c", ".h", ".cc", ".py", ".sh", ""]
 MOST_LINES_OF_FILE = 500
 MOST_LINES_OF_HEADER = 250
 MOST_LINES_OF_FUNCTION = 80
@@ -110,17 +114,34 @@ def parameters(text):
             yield found[1] or found[2], commas + 1
 
 
+def is_written(path):
+    """Is it source: of a kind that we write, or a script without a suffix?"""
+    if path.suffix not in KINDS or not path.is_file():
+        return False
+    return path.suffix != "" or path.read_bytes()[:2] == b"#!"
+
+
+def long_files(root):
+    """Files with too many lines."""
+    counted = 0
+    for folder in FOLDERS + MORE_FOLDERS:
+        for path in filter(is_written, sorted((root / folder).rglob("*"))):
+            counted += 1
+            lines = path.read_bytes().count(b"\n")
+            most = MOST_LINES_OF_HEADER if path.suffix == ".h" else MOST_LINES_OF_FILE
+            if lines > most:
+                yield f"{path.relative_to(root)} has {lines} lines, {most} are enough"
+    if counted < 500:
+        yield f"only {counted} files found: is this test still reading them?"
+
+
 def sizes(root):
-    """What has grown too large."""
+    """What has grown too large within files."""
     lengths = []
     counted = 0
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*.[ch]")):
             text = path.read_text()
-            lines = text.count("\n")
-            most = MOST_LINES_OF_HEADER if path.suffix == ".h" else MOST_LINES_OF_FILE
-            if lines > most:
-                yield f"{path.relative_to(root)} has {lines} lines, {most} are enough"
             for name, count in parameters(text):
                 counted += 1
                 place = path.relative_to(root)
@@ -189,7 +210,7 @@ def circles(graph):
 def main():
     root, build = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
     graph = calls(build)
-    faults = [*walls(root), *sizes(root), *circles(graph)]
+    faults = [*walls(root), *long_files(root), *sizes(root), *circles(graph)]
     if len(graph) < 80:
         faults.append(f"only {len(graph)} object files found in {build}")
     print("\n".join(faults) or f"{len(graph)} files of the library, no circle")
