@@ -105,7 +105,8 @@ static presto_status take_shape(npy_text *text, presto_tensor_spec *spec, presto
     return PRESTO_OK;
 }
 
-/* Of a list, which describes a structure, nothing is kept. Its end is found by counting brackets. */
+/* Of a list, which describes a structure, nothing is kept. Its end is found by counting
+ * brackets. */
 static bool skip_list(npy_text *text) {
     size_t depth = 0;
     for (; text->at < text->end; text->at++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loop that bench/python.py compares Python's with: takes all batches of a dataset and gives them back. */
+/* The loop that bench/python.py compares Python's with: takes all batches of a dataset and gives
+ * them back. */
 #include <presto/presto.h>
 
 #include <stdio.h>

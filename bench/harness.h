@@ -58,10 +58,12 @@ bench_figure bench_figure_of(const double *values, unsigned count);
 bench_figure bench_compare(const bench_case *over, const bench_case *under);
 bench_figure bench_compare_cpu(const bench_case *over, const bench_case *under);
 
-/** Append every figure noted from here on to the file `path`, one line of JSON each, for bench/run. */
+/** Append every figure noted from here on to the file `path`, one line of JSON each, for
+ * bench/run. */
 void bench_figures_to(const char *path);
-/** Note a figure of one table of docs/bench.md: its cell in the row and column of these names, which
- * hold neither quotes nor backslashes. Nothing happens unless bench_figures_to() was called. */
+/** Note a figure of one table of docs/bench.md: its cell in the row and column of these names,
+ * which hold neither quotes nor backslashes. Nothing happens unless bench_figures_to() was
+ * called. */
 void bench_note(const char *table, const char *row, const char *column, bench_figure figure);
 
 /** A line a case: name, median, best, spread, ratio to the first by the clock and by processor

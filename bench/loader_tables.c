@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records of 20 floats, 9 int64s and a short text, from the page cache: the loader's batches of 1024
- * rows, against a verified scan of the same shards, alone and with each record parsed by itself.
+ * Records of 20 floats, 9 int64s and a short text, from the page cache: the loader's batches of
+ * 1024 rows, against a verified scan of the same shards, alone and with each record parsed by
+ * itself.
  */
 #include "loader_tables.h"
 

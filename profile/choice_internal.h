@@ -56,7 +56,8 @@ typedef enum presto__saving {
 } presto__saving;
 presto__saving presto__merit_saving(const presto__merit *a, const presto__merit *b);
 
-/** The rate that all of its runs reach, without regard to one run in a slow phase of the machine. */
+/** The rate that all of its runs reach, without regard to one run in a slow phase of the
+ * machine. */
 double presto__merit_slowest_rate(const presto__merit *merit);
 
 /* ---- cost.c ---- */

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The machine was perhaps busier then than now: less than twofold is no change of the time of a step. */
+/* The machine was perhaps busier then than now: less than twofold is no change of the time of a
+ * step. */
 #define TIME_LEAST 1.0
 
 typedef struct sweep_then {

@@ -23,8 +23,8 @@ presto__ks presto__ks_test(presto__series *a, presto__series *b);
 /** Of a sorted series, linear between values; NaN if it is empty. */
 double presto__quantile(const presto__series *sorted, double part);
 
-/** What options->results says of source bytes and of the steps up to `split`, against the samples of the
- * runner. Fills found->costs. */
+/** What options->results says of source bytes and of the steps up to `split`, against the samples
+ * of the runner. Fills found->costs. */
 presto_status presto__drift_costs(const presto_drift_options *options, const char *split,
                                   presto__runner *runner, presto_drift *found, presto_error *err);
 

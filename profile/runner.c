@@ -411,8 +411,8 @@ static double seconds_each(const presto__epochs *epochs) {
     return epochs->measure.wall_s / (double)epochs->samples;
 }
 
-/* In one loader: workers that have just started are slower. So the first epochs, which tell how many
- * are needed, do not count. */
+/* In one loader: workers that have just started are slower. So the first epochs, which tell how
+ * many are needed, do not count. */
 static presto_status look_cached(const load *what, const presto__epochs *cold,
                                  presto__epochs *cached, presto_error *err) {
     presto__epochs first = {0};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The score: P * p + S * s + T * t over preparation time, storage and throughput. Each is normalized
- * to [0, 1] between its least and its most among the strategies (Isenko et al., SIGMOD 2022; the
- * weights say what matters to the user). Time and storage are inverted, so 1 is always best.
+ * The score: P * p + S * s + T * t over preparation time, storage and throughput. Each is
+ * normalized to [0, 1] between its least and its most among the strategies (Isenko et al., SIGMOD
+ * 2022; the weights say what matters to the user). Time and storage are inverted, so 1 is always
+ * best.
  *
  * Rates vary from run to run, and so do scores. If the ranges of two scores overlap, the runs have
  * not shown that one strategy is better. Of the strategies equal to the best, the cheapest is

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What would change the answer: the choice is made again with other targets, limits, prices and
- * lengths of the training, all from the figures that were measured; and on other storage and more or
- * fewer processors, where there is a model that tells by how much rates would change.
+ * lengths of the training, all from the figures that were measured; and on other storage and more
+ * or fewer processors, where there is a model that tells by how much rates would change.
  */
 #include "predict/predict_internal.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first reads of what was just written differ from all later ones: the storage is still busy with
- * it, or does not have it in caches of its own. A training reads a dataset in many epochs, long after
- * it was written. So trial datasets are read before anything is measured.
+ * The first reads of what was just written differ from all later ones: the storage is still busy
+ * with it, or does not have it in caches of its own. A training reads a dataset in many epochs,
+ * long after it was written. So trial datasets are read before anything is measured.
  */
 #define _XOPEN_SOURCE 700 /* posix_fadvise */
 #include "../base/clock_internal.h"

@@ -18,7 +18,8 @@ static presto_status check_form(const presto_strategy_file *strategy,
                        strategy->split, wanted, split, codec);
 }
 
-/* A pipeline that is not there any more is not compared. Its name alone counts: nothing of it runs. */
+/* A pipeline that is not there any more is not compared. Its name alone counts: nothing of it
+ * runs. */
 static presto_status check_pipeline(const presto_strategy_file *strategy, const presto_pipeline *is,
                                     presto_error *err) {
     presto_pipeline *wanted = NULL;

@@ -78,8 +78,8 @@ typedef struct presto__paths {
 } presto__paths;
 
 /**
- * As few files of TFRecords as hold `wanted` samples, from all over them, so that a trial does not count
- * the records of all the others.
+ * As few files of TFRecords as hold `wanted` samples, from all over them, so that a trial does not
+ * count the records of all the others.
  * Owner: caller, presto__paths_free.
  */
 presto_status presto__sample_shards(const presto__paths *whole, uint64_t wanted, char ***paths_out,

@@ -19,7 +19,8 @@ typedef struct error_report {
     int reason;    /* errno of the first line that could not be written; 0: none */
     unsigned told; /* without a file: lines so far */
     error_run run; /* the current run; count 0: none yet */
-    /* With a file: lines so far; samples beyond the limit of lines, and how many of them are told. */
+    /* With a file: lines so far; samples beyond the limit of lines, and how many of them are
+     * told. */
     uint64_t lines, unlisted, unlisted_told;
 } error_report;
 

@@ -28,8 +28,8 @@ typedef struct flat_field {
 #define FLAT_OFFSET ((flat_field){4, 0})
 #define FLAT_ABSENT ((flat_field){0, 0})
 
-/** Append `bytes` zeros, so that the first one's position plus `before` is a multiple of `alignment`.
- * Returns the position. */
+/** Append `bytes` zeros, so that the first one's position plus `before` is a multiple of
+ * `alignment`. Returns the position. */
 size_t flat_room(flat *self, size_t bytes, size_t alignment, size_t before);
 
 /** Write a number of 1 to 8 bytes at a position that there is. */

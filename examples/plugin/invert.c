@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A plugin with one step: "invert" turns bright pixels dark. presto/step.h documents all that a step
- * can do.
+ * A plugin with one step: "invert" turns bright pixels dark. presto/step.h documents all that a
+ * step can do.
  */
 #include <presto/step.h>
 

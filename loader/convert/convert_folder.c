@@ -330,8 +330,9 @@ static presto_status read_progress(presto__conversion *job, const char *text, pr
         presto_error_set_file(err, job->dir);
         return status;
     }
-    /* By size, the shards are complete when the last one ends with the last sample. If a program gives
-     * the samples, they may be: then some have their names already, which say how many there are. */
+    /* By size, the shards are complete when the last one ends with the last sample. If a program
+     * gives the samples, they may be: then some have their names already, which say how many there
+     * are. */
     if (presto__conversion_by_size(job) &&
         (job->is_fed || presto__progress_file_next(&job->progress) == job->sample_count))
         job->shard_count = job->progress.shard_count;

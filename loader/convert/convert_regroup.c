@@ -3,11 +3,11 @@
  * The loop of a conversion whose last step is pack: documents of tokens become rows of one length.
  *
  * The loader's workers make the tokens of each document. Here, between loader and writers, they are
- * joined in the order of the documents and cut into rows, which regroup_blocks.c encodes. Which rows
- * there are depends on the documents alone: not on threads, and not on shards. A row is in the shard of the document that
- * it begins in; by size, in the first shard with room. So shards are made one after the other, and
- * each whole one is noted with the place where the next row begins. A run that goes on from there
- * makes the same rows.
+ * joined in the order of the documents and cut into rows, which regroup_blocks.c encodes. Which
+ * rows there are depends on the documents alone: not on threads, and not on shards. A row is in the
+ * shard of the document that it begins in; by size, in the first shard with room. So shards are
+ * made one after the other, and each whole one is noted with the place where the next row begins. A
+ * run that goes on from there makes the same rows.
  */
 #include <inttypes.h>
 #include <stdlib.h>

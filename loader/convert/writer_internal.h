@@ -26,7 +26,8 @@ typedef struct presto__alike {
 
 void presto__alike_done(presto__alike *alike);
 /**
- * Is the sample, number `number`, like those before? *news_out: the schema has to be widened for it.
+ * Is the sample, number `number`, like those before? *news_out: the schema has to be widened for
+ * it.
  */
 presto_status presto__alike_check(presto__alike *alike, const presto_sample *sample,
                                   uint64_t number, bool *news_out, presto_error *err);

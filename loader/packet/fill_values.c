@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Puts the values of a record into the columns of a batch without a sample between them. A lane says
- * what the column of a feature takes, so that a value is compared with a few numbers and written
- * once.
+ * Puts the values of a record into the columns of a batch without a sample between them. A lane
+ * says what the column of a feature takes, so that a value is compared with a few numbers and
+ * written once.
  *
  * All values are looked at before a row is put: what does not fit its column leaves no trace, and
  * goes the way of a sample (fill.c), which changes columns and finds words for errors.
@@ -178,7 +178,8 @@ typedef struct looks {
     size_t dense, tails, empty;
 } looks;
 
-/* Does its column take value i? Arrays are written meanwhile: a row that is not put is overwritten. */
+/* Does its column take value i? Arrays are written meanwhile: a row that is not put is
+ * overwritten. */
 static inline __attribute__((always_inline)) presto_status look_at(
     const presto__place *place, const presto_example_values *values, size_t i, looks *found,
     presto_error *err) {
@@ -312,8 +313,8 @@ static presto_status put_tails(const presto__place *place, const presto_example_
     return PRESTO_OK;
 }
 
-/* Close the row: arrays have it already, and tails whose feature is missing get nothing. The columns
- * of arrays count it later, if anybody asks. */
+/* Close the row: arrays have it already, and tails whose feature is missing get nothing. The
+ * columns of arrays count it later, if anybody asks. */
 static presto_status finish_row(const presto__place *place, size_t tails, presto_error *err) {
     presto__fill *fill = presto__place_fill(place);
     bool lacks_tails = tails + fill->dense_count < fill->count;

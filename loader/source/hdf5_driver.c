@@ -3,8 +3,8 @@
  * The file driver that libhdf5 reads through. It opens no file: it shows one that is open. A name
  * other than that file's, which a link to another file would bring, is refused. The library finds a
  * chunk of values in its index and asks the driver for the bytes: the driver notes where they are
- * and reads nothing, if it was told to. This is the fast way to all places: the library's own list of chunks is
- * searched from its start for each of them.
+ * and reads nothing, if it was told to. This is the fast way to all places: the library's own list
+ * of chunks is searched from its start for each of them.
  */
 #include <stdlib.h>
 

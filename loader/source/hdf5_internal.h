@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HDF5 files for the raw source `hdf5`. libhdf5 is not safe for threads and reads slowly. So it only
- * tells where the values of a dataset stand, when the source is opened, under one lock of the
- * process. Reading the values goes past it: threads read with pread and undo the filters themselves.
+ * HDF5 files for the raw source `hdf5`. libhdf5 is not safe for threads and reads slowly. So it
+ * only tells where the values of a dataset stand, when the source is opened, under one lock of the
+ * process. Reading the values goes past it: threads read with pread and undo the filters
+ * themselves.
  *
  * Files are not trusted. The library sees one file, through a driver of ours: no links to other
  * files, no storage outside, no plugins.
@@ -76,8 +77,8 @@ typedef struct presto__hdf5_request {
  * Owner:   datasets_out has room for request->count; the caller frees each (dataset_done). On
  *          failure nothing is held.
  * Returns: PRESTO_OK; PRESTO_ERR_CORRUPT (not HDF5, damaged: what the library says),
- *          PRESTO_ERR_TRUNCATED, PRESTO_ERR_NOT_FOUND (no such dataset: the message says which there
- *          are), PRESTO_ERR_TYPE (values or rank that do not fit, lengths that differ),
+ *          PRESTO_ERR_TRUNCATED, PRESTO_ERR_NOT_FOUND (no such dataset: the message says which
+ *          there are), PRESTO_ERR_TYPE (values or rank that do not fit, lengths that differ),
  *          PRESTO_ERR_UNSUPPORTED (a filter or storage that is not read, with its name),
  *          PRESTO_ERR_LIMIT, PRESTO_ERR_MEMORY. The error names the file.
  * Threads: any; they wait for each other.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values of an HDF5 dataset as float64, read without the library: contiguous ones by one pread, those
- * in chunks chunk by chunk. */
+/* Values of an HDF5 dataset as float64, read without the library: contiguous ones by one pread,
+ * those in chunks chunk by chunk. */
 #include <inttypes.h>
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Label files: CSV with two columns, path and label, with or without a header line. Labels are all numbers or
- * all names: one name among numbers is probably a mistake. Names, and declared classes, are
- * numbered in bytewise order.
+ * Label files: CSV with two columns, path and label, with or without a header line. Labels are all
+ * numbers or all names: one name among numbers is probably a mistake. Names, and declared classes,
+ * are numbered in bytewise order.
  */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A manifest as a table of texts: CSV or TSV whose first line names the columns, or JSON Lines. Knows
- * no files. */
+/* A manifest as a table of texts: CSV or TSV whose first line names the columns, or JSON Lines.
+ * Knows no files. */
 #ifndef PRESTO_MANIFEST_INTERNAL_H
 #define PRESTO_MANIFEST_INTERNAL_H
 

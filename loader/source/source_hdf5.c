@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The raw source `hdf5`: windows of one-dimensional datasets, many in each file. All files are
- * looked at when the source is opened; one that cannot be read is a sample that fails, so that it is
- * left out or ends the job as the user wants it.
+ * looked at when the source is opened; one that cannot be read is a sample that fails, so that it
+ * is left out or ends the job as the user wants it.
  */
 #include "source_files_internal.h"
 

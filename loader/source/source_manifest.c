@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The raw source `manifest`: the rows of a table, each with the path of a file. The order is that of
- * the rows. Classes are numbered over all rows, so that every selection of them has the same
+ * The raw source `manifest`: the rows of a table, each with the path of a file. The order is that
+ * of the rows. Classes are numbered over all rows, so that every selection of them has the same
  * numbers. Rows without file and files without row are left out and told.
  */
 #define _GNU_SOURCE /* FNM_CASEFOLD */

@@ -126,8 +126,8 @@ typedef struct presto__tar_members {
     presto_span *values; /* of the columns; data NULL: not met */
 } presto__tar_members;
 
-/** Fill in what `into` lacks, from source, sample, arena, bytes, offset and `values`, [column_count],
- * zeroed. PRESTO_ERR_CORRUPT, _IO (the file has changed), as presto__tar_next. */
+/** Fill in what `into` lacks, from source, sample, arena, bytes, offset and `values`,
+ * [column_count], zeroed. PRESTO_ERR_CORRUPT, _IO (the file has changed), as presto__tar_next. */
 presto_status presto__tar_find_members(presto__tar *walk, presto__tar_members *into,
                                        presto_error *err);
 

@@ -56,7 +56,8 @@ static uint64_t padded(uint64_t bytes) {
 
 /* ---- fields ---- */
 
-/* A number in octal digits, which a space or NUL ends, or in base 256, which the highest bit marks. */
+/* A number in octal digits, which a space or NUL ends, or in base 256, which the highest bit
+ * marks. */
 static bool take_number(const uint8_t *field, size_t bytes, uint64_t *number_out) {
     uint64_t number = 0;
     size_t i = 0;

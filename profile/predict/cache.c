@@ -62,7 +62,8 @@ static uint64_t samples_to_cache(const presto__model *model, const presto_pipeli
     return (uint64_t)fmin(fmax(wanted, SAMPLES_LEAST), (double)model->samples);
 }
 
-/* Takes batches for so many samples, and for so long. Without any sample there is nothing to time. */
+/* Takes batches for so many samples, and for so long. Without any sample there is nothing to
+ * time. */
 static presto_status take(const caching *job, uint64_t samples, double seconds,
                           uint64_t *samples_out, presto_error *err) {
     const presto_strategy strategy = {.split = PRESTO_UNPROCESSED};

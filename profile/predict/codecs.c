@@ -4,9 +4,9 @@
  * thread and by as many as there are processors.
  *
  * Memory and time are bounded: records are tried up to RECORD_BYTES of them, evenly spread, and a
- * codec for about LEAST_NS and MOST_NS. A slow codec sees fewer records than a fast one. Its size is
- * then estimated by the fast one's: ratios vary much from record to record, but those of two codecs
- * vary together.
+ * codec for about LEAST_NS and MOST_NS. A slow codec sees fewer records than a fast one. Its size
+ * is then estimated by the fast one's: ratios vary much from record to record, but those of two
+ * codecs vary together.
  */
 #include "../../base/clock_internal.h"
 #include "predict_internal.h"

@@ -82,8 +82,8 @@ static void take_rates(presto__model_split *split, const presto__model *model,
     double cold_cpu = one->result.cold.cpu_s_per_sample - one->result.cached.cpu_s_per_sample;
     if (split->plain_bytes > 0)
         split->cold_cpu_s_per_byte = fmax(cold_cpu, 0) / split->plain_bytes;
-    /* Processor caches spare memory much of its traffic, and a thread that hands out batches may have
-     * been interrupted: the anchor shows what is possible. */
+    /* Processor caches spare memory much of its traffic, and a thread that hands out batches may
+     * have been interrupted: the anchor shows what is possible. */
     double most_s = times->cached_s.all / cores / ROOM;
     double inside_s = parallel->measure.wall_s - parallel->consumer_wait_s;
     split->handover_s = fmin(fmax(inside_s, 0) / (double)parallel->samples, most_s);
@@ -157,9 +157,9 @@ typedef struct figures {
     double threads;
 } figures;
 
-/* What some records say of all: what the codec costs, and what storage makes them wait, grows with their
- * sizes; what else is done is as in the anchor. Each epoch has one start. Where the looks were disturbed, the
- * codec costs at least about as much as it does alone. */
+/* What some records say of all: what the codec costs, and what storage makes them wait, grows with
+ * their sizes; what else is done is as in the anchor. Each epoch has one start. Where the looks
+ * were disturbed, the codec costs at least about as much as it does alone. */
 static void scale_up(const coded *what, const figures *seen, double *cold_s, double *cached_s) {
     const presto__model_trial *tried = &what->codec->tried;
     double larger = what->split->raw_bytes / fmax(tried->raw_bytes, 1);

@@ -6,11 +6,11 @@
  * the exponent p of (c^p + q^p)^(1/p): 1 is one after the other, a large one is the longer of both.
  * T workers so deliver T / that. Storage, memory and the thread that hands out batches are shared:
  * each has a rate that no number of workers exceeds. Where two limits are close, chance lets both
- * cost something: the limits are joined by a power mean with a large negative exponent, not by their
- * minimum.
+ * cost something: the limits are joined by a power mean with a large negative exponent, not by
+ * their minimum.
  *
- * The anchors put the formula right: at one thread and at all processors, the rate is the one that was
- * measured without a codec, or in a look at a codec.
+ * The anchors put the formula right: at one thread and at all processors, the rate is the one that
+ * was measured without a codec, or in a look at a codec.
  */
 #include "predict_internal.h"
 

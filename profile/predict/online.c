@@ -16,14 +16,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Records are as many as are compressed in this time, and loaded in that time, by one thread, but at
- * least so many. */
+/* Records are as many as are compressed in this time, and loaded in that time, by one thread, but
+ * at least so many. */
 #define COMPRESS_S 0.2
 #define LOAD_S 0.4
 #define RECORDS_LEAST 8
 #define RECORD_BYTES ((double)(128 << 20))
-/* Of a look; and of all looks at a codec, in up to so many rounds. Where there are few codecs and splits,
- * there is more time for each, but no more than runs of both numbers of threads would take. */
+/* Of a look; and of all looks at a codec, in up to so many rounds. Where there are few codecs and
+ * splits, there is more time for each, but no more than runs of both numbers of threads would
+ * take. */
 #define COLD_LOOK_S 0.05
 #define CACHED_LOOK_S 0.07
 #define LOOKS_S 0.9
@@ -31,8 +32,8 @@
 #define LOOKS_MOST 7
 /* Epochs that are shorter feel in how many files a dataset is. */
 #define SHORT_EPOCH_S 0.05
-/* Codecs that take less of a worker's time make no difference, where storage takes no more than this,
- * either. */
+/* Codecs that take less of a worker's time make no difference, where storage takes no more than
+ * this, either. */
 #define CODEC_LEAST 0.02
 #define STORAGE_LEAST 0.05
 

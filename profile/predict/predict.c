@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The sweep that predicts: probes and anchors make the model; then the strategies that it takes for
- * the best are run, and some from all over the ranking. What they show calibrates the model, and the
- * ranking is made again, until the best one is one that was run. If the model misses by more than
- * MISS_MOST, more strategies are run.
+ * the best are run, and some from all over the ranking. What they show calibrates the model, and
+ * the ranking is made again, until the best one is one that was run. If the model misses by more
+ * than MISS_MOST, more strategies are run.
  */
 #include "predict_internal.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Room predict: what strategies would do that are not run. Each split is run without a codec, on one
- * thread and on all processors (the anchors); codecs are tried on the records that this stored;
+ * Room predict: what strategies would do that are not run. Each split is run without a codec, on
+ * one thread and on all processors (the anchors); codecs are tried on the records that this stored;
  * storage and memory are probed. A model of the parts then gives rates, time and storage of every
  * strategy. Some strategies are run to confirm it, and calibrate it.
  * May see: base, records, steps, loader, and the headers of profile/.
@@ -174,8 +174,8 @@ typedef struct presto__online {
     const char *codec_name;
     const char *dir; /* of the dataset that stores the split without a codec */
 } presto__online;
-/** online.c: store some records of the dataset in the codec, and load them. Sets codec->tried, unless
- * the codec makes no difference. */
+/** online.c: store some records of the dataset in the codec, and load them. Sets codec->tried,
+ * unless the codec makes no difference. */
 presto_status presto__probe_online(const presto__online *what, presto__model_codec *codec,
                                    presto_error *err);
 /** storage.c: what the storage of `dir` gives to one thread and to several. */
@@ -205,7 +205,8 @@ presto_status presto__run_together(unsigned count, void (*work)(void *user, unsi
 
 /** Run the anchors, make the model, run what confirms it, predict the others. */
 presto_status presto__predict_sweep(presto_sweep *sweep, presto__runner *runner, presto_error *err);
-/** Give trial i, which has not been run, the figures of the model. False: it knows nothing of it. */
+/** Give trial i, which has not been run, the figures of the model. False: it knows nothing of
+ * it. */
 bool presto__predict_result(presto_sweep *sweep, const presto__runner *runner, size_t i);
 
 /* ---- json.c ---- */

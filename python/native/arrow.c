@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A loop over a loader as an Arrow stream. The consumer calls from any thread, with or without the GIL. All batches of a
- * stream have one schema: that of the first one, which is taken when the schema is asked for. A stream without batches has the
- * schema that is declared.
+ * A loop over a loader as an Arrow stream. The consumer calls from any thread, with or without the
+ * GIL. All batches of a stream have one schema: that of the first one, which is taken when the
+ * schema is asked for. A stream without batches has the schema that is declared.
  */
 #include "arrow_internal.h"
 
@@ -49,7 +49,8 @@ static int make_schema(reader *self, const presto_batch *batch, arrow_schema *ou
 
 /* ---- a stream without a batch ---- */
 
-/* (name, layout, whether rows have any number of strings, dtype, dims of a row). False: an exception is set. */
+/* (name, layout, whether rows have any number of strings, dtype, dims of a row). False: an
+ * exception is set. */
 static bool read_declared(PyObject *item, presto_batch_feature *out) {
     static const int64_t none[1];
     const char *name, *dtype;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The structs of Arrow's C data and C stream interfaces. Source: the interface's ABI in its specification. */
+/* The structs of Arrow's C data and C stream interfaces. Source: the interface's ABI in its
+ * specification. */
 #ifndef PRESTO_NATIVE_ARROW_INTERNAL_H
 #define PRESTO_NATIVE_ARROW_INTERNAL_H
 
@@ -31,12 +32,14 @@ typedef struct arrow_stream {
     void *owned;
 } arrow_stream;
 
-/** The schema of a batch: a struct of its features. False: `why_out` is static text, or NULL for a lack of memory. */
+/** The schema of a batch: a struct of its features. False: `why_out` is static text, or NULL for a
+ * lack of memory. */
 bool arrow_schema_of(const presto_batch *batch, arrow_schema *schema_out, const char **why_out);
 /** False: no memory. */
 bool arrow_schema_copy(const arrow_schema *schema, arrow_schema *copy_out);
 bool arrow_schema_same(const arrow_schema *a, const arrow_schema *b);
-/** The batch as a struct array on its memory. It keeps the batch. False: no memory. Needs the GIL. */
+/** The batch as a struct array on its memory. It keeps the batch. False: no memory. Needs the
+ * GIL. */
 bool arrow_array_of(native_batch *batch, arrow_array *array_out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Schemas: dense numbers are primitive, or tensors of fixed shape (the canonical extension type); ragged ones are lists;
- * bytes are binary. Offsets are 64 bits wide, as in batches.
+ * Schemas: dense numbers are primitive, or tensors of fixed shape (the canonical extension type);
+ * ragged ones are lists; bytes are binary. Offsets are 64 bits wide, as in batches.
  */
 #include "arrow_internal.h"
 
@@ -44,7 +44,8 @@ static bool schema_init(arrow_schema *self, const char *format, const char *name
     return true;
 }
 
-/* NULL: Arrow has no such type. Booleans are bits there, and bytes here; bfloat16 is shown as its bits. */
+/* NULL: Arrow has no such type. Booleans are bits there, and bytes here; bfloat16 is shown as its
+ * bits. */
 static const char *format_of(presto_dtype dtype) {
     static const char *const formats[] = {
         [PRESTO_FLOAT32] = "f",  [PRESTO_FLOAT64] = "g", [PRESTO_INT32] = "i",

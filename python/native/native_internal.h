@@ -107,8 +107,9 @@ PyObject *native_dlpack_device(PyObject *self, PyObject *unused);
 /* ---- arrow.c ---- */
 
 /**
- * arrow_stream(next, declared): a capsule with an Arrow C stream of the batches that next() gives, until it gives None. What
- * is declared of the features is the schema of a stream without batches: (name, layout, has_rows, dtype, dims) of each.
+ * arrow_stream(next, declared): a capsule with an Arrow C stream of the batches that next() gives,
+ * until it gives None. What is declared of the features is the schema of a stream without batches:
+ * (name, layout, has_rows, dtype, dims) of each.
  */
 PyObject *native_arrow_stream(PyObject *module, PyObject *args);
 

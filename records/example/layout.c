@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Compares Examples with what is remembered of those before. The heads of map entries are compared
- * eight bytes at a time; an entry with longer lengths, or out of order, is read field by field. What
- * is not of the usual form is left to presto_example_parse, so that both have the same results.
+ * eight bytes at a time; an entry with longer lengths, or out of order, is read field by field.
+ * What is not of the usual form is left to presto_example_parse, so that both have the same
+ * results.
  */
 #include <stdlib.h>
 

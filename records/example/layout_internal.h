@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Behind presto_example_layout: layout.c compares Examples with what is remembered, layout_plan.c with
- * the last one as a whole; layout_learn.c remembers. For this room alone.
+ * Behind presto_example_layout: layout.c compares Examples with what is remembered, layout_plan.c
+ * with the last one as a whole; layout_learn.c remembers. For this room alone.
  */
 #ifndef PRESTO_EXAMPLE_LAYOUT_INTERNAL_H
 #define PRESTO_EXAMPLE_LAYOUT_INTERNAL_H
@@ -18,8 +18,9 @@
 enum { PRESTO__TAG_BYTES = 0x0a, PRESTO__TAG_FLOAT = 0x12, PRESTO__TAG_INT64 = 0x1a };
 
 /**
- * Eight bytes of a head. The lengths in it, each one byte, are those for an empty payload. A payload
- * of n bytes adds n to each of them: `value + n * lengths`, where `lengths` has a 1 in their bytes.
+ * Eight bytes of a head. The lengths in it, each one byte, are those for an empty payload. A
+ * payload of n bytes adds n to each of them: `value + n * lengths`, where `lengths` has a 1 in
+ * their bytes.
  */
 typedef struct presto__head_word {
     uint64_t value;
@@ -64,8 +65,8 @@ typedef struct presto__layout_chunk {
 } presto__layout_chunk;
 
 /**
- * Bytes that are the same in all Examples of a plan, but for payloads whose length does not vary. It
- * ends with the head of a payload whose length varies, or with the Example.
+ * Bytes that are the same in all Examples of a plan, but for payloads whose length does not vary.
+ * It ends with the head of a payload whose length varies, or with the Example.
  */
 typedef struct presto__layout_stretch {
     const presto__layout_chunk *chunks; /* the last 16 bytes, then those at 0, 16, ... before them;
@@ -130,8 +131,8 @@ bool presto__layout_match_plan(const presto_example_layout *layout, const uint8_
 void presto__layout_set_head(presto__layout_entry *entry, uint8_t tag);
 
 /**
- * Remember the names of an Example that presto_example_parse has parsed, if it is of the usual form.
- * Without memory, the layout stays as it is.
+ * Remember the names of an Example that presto_example_parse has parsed, if it is of the usual
+ * form. Without memory, the layout stays as it is.
  */
 void presto__layout_learn(presto_example_layout *layout, presto_span in);
 

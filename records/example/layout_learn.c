@@ -4,8 +4,8 @@
  * leave out features share a layout. If there are too many, the layout begins again with the names
  * of one Example.
  *
- * Adding names makes all tables anew. Before that, Examples with as many names must have been parsed:
- * so the tables never cost more than parsing, whatever names come.
+ * Adding names makes all tables anew. Before that, Examples with as many names must have been
+ * parsed: so the tables never cost more than parsing, whatever names come.
  */
 #include "layout_internal.h"
 

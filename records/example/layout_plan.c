@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compares Examples with the last one as a whole. Most of their bytes are names and lengths, and stay
- * the same from one to the next: these are compared 16 at a time, whatever entry they belong to, with
- * a mask that leaves out the payloads. Only where the length of a payload varies do the bytes behind
- * it move: a stretch ends there.
+ * Compares Examples with the last one as a whole. Most of their bytes are names and lengths, and
+ * stay the same from one to the next: these are compared 16 at a time, whatever entry they belong
+ * to, with a mask that leaves out the payloads. Only where the length of a payload varies do the
+ * bytes behind it move: a stretch ends there.
  *
  * The bytes of an Example of the plan are those that an entry by entry comparison would accept.
  */
@@ -38,8 +38,8 @@ static inline bool is_stretch(const presto__layout_stretch *stretch, const uint8
     return (other[0] | other[1]) == 0;
 }
 
-/* Do the lengths in the head that ends at `end`, with `word` as its last bytes, say that `run` bytes
- * of payload come? */
+/* Do the lengths in the head that ends at `end`, with `word` as its last bytes, say that `run`
+ * bytes of payload come? */
 static inline bool has_lengths(const presto__layout_stretch *stretch, const uint8_t *end,
                                uint64_t word, size_t run) {
     const presto__head_word *expected = stretch->last_word;

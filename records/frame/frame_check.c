@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checking many small frames in a row, and hopping over them. Their CRCs do not depend on each other. So the processor
- * computes several at once, as long as only the CRC instruction itself limits it.
+ * Checking many small frames in a row, and hopping over them. Their CRCs do not depend on each
+ * other. So the processor computes several at once, as long as only the CRC instruction itself
+ * limits it.
  */
 #include "frame_internal.h"
 

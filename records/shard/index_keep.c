@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeps the index of a file that had none, for the next time: beside the file, or in a folder of the
- * user's own. There the name is made of the file's real path and its inode; the index itself says
- * for which size and time of the file it holds.
+ * Keeps the index of a file that had none, for the next time: beside the file, or in a folder of
+ * the user's own. There the name is made of the file's real path and its inode; the index itself
+ * says for which size and time of the file it holds.
  *
  * What stands in that folder is used only if nobody else can have written it. Whoever may write
  * beside the data may write the data. In both places an index remains a hint: see shard_index.c.

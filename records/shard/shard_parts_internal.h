@@ -140,7 +140,8 @@ typedef struct presto__damage {
     const presto_error *stream_fault; /* of a compressed file, as found; else NULL */
 } presto__damage;
 
-/** What is wrong with it, with file and record. Fails if it cannot be read; why_out then says so. */
+/** What is wrong with it, with file and record. Fails if it cannot be read; why_out then says
+ * so. */
 presto_status presto__shard_describe(presto_shard *shard, const presto__damage *damage,
                                      uint64_t *read_bytes_io, presto_error *why_out);
 

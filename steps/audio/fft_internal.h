@@ -15,7 +15,8 @@ extern "C" {
 #define PRESTO__FFT_LANES 8
 #define PRESTO__FFT_ALIGNMENT 32 /* of all arrays, in bytes */
 
-/** A transform for one kind of processor. The plans are opaque; a plan serves one thread at once. */
+/** A transform for one kind of processor. The plans are opaque; a plan serves one thread at
+ * once. */
 typedef struct presto__fft_kernel {
     /** A plan for `length` points, of prime factors 2, 3 and 5. NULL: no memory. */
     void *(*plan_new)(size_t length);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PNG by libspng, or faster if the image is a common one (png_fast.c), with the rules of TensorFlow's decode_image: 16 bits are cut to the high byte;
- * alpha and tRNS are dropped without compositing unless 4 channels are asked for; gAMA is ignored;
- * grey of 1, 2 and 4 bits is scaled to 8; colour to grey uses the weights 0.299, 0.587, 0.114 in 15
- * bits.
+ * PNG by libspng, or faster if the image is a common one (png_fast.c), with the rules of
+ * TensorFlow's decode_image: 16 bits are cut to the high byte; alpha and tRNS are dropped without
+ * compositing unless 4 channels are asked for; gAMA is ignored; grey of 1, 2 and 4 bits is scaled
+ * to 8; colour to grey uses the weights 0.299, 0.587, 0.114 in 15 bits.
  */
 #include "png_internal.h"
 

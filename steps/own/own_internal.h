@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Room own: steps that other programs compute. docs/own-steps.md describes the frames and messages.
- * May see: base, steps_internal.h, and of records presto/example.h. Must not know: pipelines, plans.
- * Every byte of a reply is checked. What a worker does wrong ends the job: PRESTO_ERR_IO with
- * sys_errno EPROTO. Locks: pool->lock, never held while a process starts, works or ends.
+ * May see: base, steps_internal.h, and of records presto/example.h. Must not know: pipelines,
+ * plans. Every byte of a reply is checked. What a worker does wrong ends the job: PRESTO_ERR_IO
+ * with sys_errno EPROTO. Locks: pool->lock, never held while a process starts, works or ends.
  */
 #ifndef PRESTO_STEPS_OWN_INTERNAL_H
 #define PRESTO_STEPS_OWN_INTERNAL_H

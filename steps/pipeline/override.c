@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * --set STEP.OPTION=VALUE: changes the tree of a pipeline before it is parsed. So a changed option
- * is checked, completed and recorded like one in the text. `source.type` puts another kind of source
- * in front of the same steps. --set from=REPRESENTATION makes another source, which from.c puts into
- * the parsed pipeline; source.OPTION is then an option of that one.
+ * is checked, completed and recorded like one in the text. `source.type` puts another kind of
+ * source in front of the same steps. --set from=REPRESENTATION makes another source, which from.c
+ * puts into the parsed pipeline; source.OPTION is then an option of that one.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -20,7 +20,8 @@ static presto_status append_named(presto_buffer *out, const char *what, const ch
     return append_text(out, name, err);
 }
 
-/* "float32[224,224,3] (602 kB)"; of a shape that varies, the bytes are not known before the data. */
+/* "float32[224,224,3] (602 kB)"; of a shape that varies, the bytes are not known before the
+ * data. */
 static presto_status append_spec(presto_buffer *out, const presto_tensor_spec *spec,
                                  presto_error *err) {
     char shape[PRESTO_SPEC_TEXT_BYTES];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * embed: ids of tokens -> their rows of a table, float32 [n, columns]. The table is a file, or it is
- * made from a seed.
+ * embed: ids of tokens -> their rows of a table, float32 [n, columns]. The table is a file, or it
+ * is made from a seed.
  *
  * A file is not mapped: if it became shorter, reading it would kill the process. A row is read
  * when it is first asked for and kept in memory, so that memory grows with the rows in use only.
@@ -254,7 +254,8 @@ static presto_status read_row(const embed_model *model, uint64_t row, uint8_t *o
     return PRESTO_OK;
 }
 
-/* Read a row and keep it. One thread does; others that want the row meanwhile read it themselves. */
+/* Read a row and keep it. One thread does; others that want the row meanwhile read it
+ * themselves. */
 static presto_status read_and_keep(const embed_model *model, uint64_t row, uint8_t *out,
                                    presto_error *err) {
     unsigned char unread = ROW_UNREAD;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The parts of extract-text, in the order in which a page goes through them: its encoding, its
- * elements and blocks of text, the text that is written. extract_text_choice_internal.h has the choice
- * among the blocks.
+ * elements and blocks of text, the text that is written. extract_text_choice_internal.h has the
+ * choice among the blocks.
  * May see: steps_internal.h. All memory belongs to one worker thread and is kept from page to page.
  */
 #ifndef PRESTO_STEPS_EXTRACT_TEXT_INTERNAL_H

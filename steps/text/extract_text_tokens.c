@@ -405,8 +405,8 @@ static size_t numeric_reference(presto_span raw, char out[8], size_t *bytes_out)
     return at < raw.bytes && raw.data[at] == ';' ? at + 1 : at;
 }
 
-/* MyHTML's table is a trie: `next` is the first of an entry's children, which are sorted by `ch` and
- * end with a zero; `cur_pos` is the entry's own place. */
+/* MyHTML's table is a trie: `next` is the first of an entry's children, which are sorted by `ch`
+ * and end with a zero; `cur_pos` is the entry's own place. */
 static const charef_entry_t *longest_name(presto_span name, size_t *matched_out) {
     const charef_entry_t *first = myhtml_charef_get_first_position((char)name.data[0]);
     const charef_entry_t *table = first - first->cur_pos, *best = NULL;

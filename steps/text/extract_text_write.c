@@ -32,7 +32,8 @@ static void put_byte(line_writer *writer, uint8_t byte) {
     *writer->at++ = byte;
 }
 
-/* No-break spaces are spaces; zero-width spaces, soft hyphens and marks of byte order are nothing. */
+/* No-break spaces are spaces; zero-width spaces, soft hyphens and marks of byte order are
+ * nothing. */
 static size_t put_special(line_writer *writer, const uint8_t *at, size_t left) {
     if (left >= 2 && at[0] == 0xc2 && at[1] == 0xa0) {
         writer->after_space = true;

@@ -380,8 +380,8 @@ static presto_status take_alternatives(compiler *c) {
     return PRESTO_OK;
 }
 
-/* May code[0...] match without taking a character? Targets are behind, so the answers are found from
- * the end on. */
+/* May code[0...] match without taking a character? Targets are behind, so the answers are found
+ * from the end on. */
 static bool may_be_empty(const presto__pattern *pattern) {
     bool empty[PRESTO__PATTERN_MAX_CODE + 1] = {false};
     for (size_t i = pattern->code_count; i-- > 0;) {

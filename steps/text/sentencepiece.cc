@@ -4,8 +4,8 @@
  *
  * The library joins a run of unknown characters into one token by copying what it has of the run
  * for each character: quadratic time. With byte pieces it does not join anything. So a model
- * without them gets them, behind its own tokens; sentencepiece_words.c makes the one unknown token of
- * the model of a run of them. Self-tests are taken out: the library prints which of them fail.
+ * without them gets them, behind its own tokens; sentencepiece_words.c makes the one unknown token
+ * of the model of a run of them. Self-tests are taken out: the library prints which of them fail.
  */
 #include "sentencepiece_internal.h"
 

@@ -12,8 +12,8 @@
  *
  * The words of a text stand alone if no rule looks beyond a space. The normalizer makes one U+2581
  * of the spaces between two words, and puts one before the first word, as it does before a word by
- * itself. No key of its map has a space. Byte pairs are merged into tokens alone, and no token has a
- * U+2581 behind another character: so no pair of two words is merged, and those within a word are
+ * itself. No key of its map has a space. Byte pairs are merged into tokens alone, and no token has
+ * a U+2581 behind another character: so no pair of two words is merged, and those within a word are
  * merged in the same order. Models of other types add up the scores of a whole text.
  */
 #include <stdio.h>

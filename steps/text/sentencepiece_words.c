@@ -32,7 +32,8 @@ void presto__sentencepiece_scratch_free(presto__sentencepiece_scratch *scratch) 
     free(scratch);
 }
 
-/* Ids behind the model's own are bytes of unknown characters. `first`: where the text's ids begin. */
+/* Ids behind the model's own are bytes of unknown characters. `first`: where the text's ids
+ * begin. */
 static void join_unknown(const presto__sentencepiece_info *info, size_t first, presto_buffer *ids) {
     int32_t *list = (int32_t *)(void *)(ids->data + first);
     size_t count = (ids->bytes - first) / sizeof *list, kept = 0;

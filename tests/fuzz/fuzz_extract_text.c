@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pages: any bytes give text, which is UTF-8 without control characters, and the same text again. */
+/* Pages: any bytes give text, which is UTF-8 without control characters, and the same text
+ * again. */
 #include <presto/pipeline.h>
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An HDF5 file: where libhdf5 says that its values are, and reading them without it. Values are read
- * at both ends, in two windows that overlap: what overlaps is the same.
+ * An HDF5 file: where libhdf5 says that its values are, and reading them without it. Values are
+ * read at both ends, in two windows that overlap: what overlaps is the same.
  */
 #define _GNU_SOURCE /* memfd_create */
 #include "fuzz.h"

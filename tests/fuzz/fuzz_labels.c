@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A CSV of labels, as numbers or names and as classes: every row is found again, under its label. */
+/* A CSV of labels, as numbers or names and as classes: every row is found again, under its
+ * label. */
 #include "fuzz.h"
 
 #include <string.h>

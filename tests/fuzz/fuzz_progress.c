@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The progress file of a conversion: what is read can be gone on from, and described in a dataset.json. */
+/* The progress file of a conversion: what is read can be gone on from, and described in a
+ * dataset.json. */
 #include "fuzz.h"
 
 #include <string.h>

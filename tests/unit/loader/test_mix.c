@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mixes over random datasets and weights: proportions are exact, each input comes as it would alone,
- * and what cannot be mixed is refused. */
+/* Mixes over random datasets and weights: proportions are exact, each input comes as it would
+ * alone, and what cannot be mixed is refused. */
 #define _XOPEN_SOURCE 700
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conversions that end with pack: rows are those of all documents in a row, whatever the threads and
- * shards; a run that failed goes on with equal bytes and keeps what is whole. */
+/* Conversions that end with pack: rows are those of all documents in a row, whatever the threads
+ * and shards; a run that failed goes on with equal bytes and keeps what is whole. */
 #define _XOPEN_SOURCE 700
 #include "presto_check.h"
 

@@ -310,7 +310,8 @@ START_TEST(records_give_the_same_samples_errors_and_batches_either_way) {
 }
 END_TEST
 
-/* A table as people have it: every row but the first of each batch goes the short way, in any order of names. */
+/* A table as people have it: every row but the first of each batch goes the short way, in any order
+ * of names. */
 START_TEST(rows_of_a_plain_table_go_the_short_way) {
     static table t;
     presto_error err;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Foreign files that are not counted when they are opened: an epoch that overtakes the one before. */
+/* Foreign files that are not counted when they are opened: an epoch overtakes the one before. */
 #define _XOPEN_SOURCE 700
 #include <time.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A writer of samples: the bytes that shard writers make of the same samples, for any number of
- * threads; samples that are not alike; interrupted runs, of every kind, that go on; what is refused.
+ * threads; samples that are not alike; interrupted runs, of every kind, that go on; what is
+ * refused.
  */
 #define _XOPEN_SOURCE 700
 #include "folder_check.h"

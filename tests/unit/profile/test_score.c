@@ -33,8 +33,9 @@ START_TEST(scores_are_the_ones_worked_out_by_hand) {
 END_TEST
 
 /*
- * What Isenko et al. (SIGMOD 2022) measured of their pipelines: stored bytes and samples a second, and
- * f = |s| + |t| of it, computed apart from this code. Their best ones are those with the highest rate.
+ * What Isenko et al. (SIGMOD 2022) measured of their pipelines: stored bytes and samples a second,
+ * and f = |s| + |t| of it, computed apart from this code. Their best ones are those with the
+ * highest rate.
  */
 typedef struct published {
     size_t count, best, best_of_both;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums of skewed sizes: against values worked out by hand, and by how often the interval is right. */
+/* Sums of skewed sizes: against values worked out by hand, and by how often the interval is
+ * right. */
 #include "made_sweep.h"
 
 START_TEST(half_of_the_sum_is_in_the_largest) {

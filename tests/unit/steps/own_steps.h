@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps as a user writes them: text, models, outputs of unknown length, serial steps, cancelling. */
+/* Steps as users write them: texts, models, outputs of unknown length, serial ones, cancelling. */
 #ifndef OWN_STEPS_H
 #define OWN_STEPS_H
 

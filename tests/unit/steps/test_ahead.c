@@ -14,8 +14,8 @@ static presto_pipeline *parse_steps(const char *steps) {
     return pipeline;
 }
 
-/* The pipeline's JSON has `wanted`, unless that is NULL: then it has no least size. Read back, it is
- * the same pipeline. */
+/* The pipeline's JSON has `wanted`, unless that is NULL: then it has no least size. Read back, it
+ * is the same pipeline. */
 static void assert_least(const char *steps, const char *wanted) {
     presto_error err;
     presto_pipeline *pipeline = parse_steps(steps), *again = NULL;

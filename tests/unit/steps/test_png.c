@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PNGs decoded the fast way, beside libspng: the same pixels, and the same errors for damaged files.
- * The files are made here: every colour type, depth and filter, chunks of all sizes and in any
- * order.
+ * PNGs decoded the fast way, beside libspng: the same pixels, and the same errors for damaged
+ * files. The files are made here: every colour type, depth and filter, chunks of all sizes and in
+ * any order.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --set, which changes any step's options and the source, and how pipelines are compared and fused. */
+/* --set, which changes steps and the source; pipelines that are compared; steps that are fused. */
 #include "own_steps.h"
 
 /* ---- --set ---- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps on signals. tests/live/signals.py compares them with NumPy; here is what that cannot show. */
+/* Steps on signals. tests/live/signals.py compares them with NumPy; here is what that cannot
+ * show. */
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>
 
