@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define ANCHOR_RUNS 3
+#define ANCHOR_RUNS_MOST 64 /* that are looked at, of an anchor that is run more often */
 #define FIRST_UNCERTAINTY 0.15
 #define MISS_MOST 0.25
 /* Strategies that are run beyond the confirming ones, until the best has been run. */
@@ -59,14 +60,13 @@ typedef struct probing {
     presto__runner *runner;
 } probing;
 
-/* Of the clock, for a sample, over all runs. */
+/* Of the clock, for a sample: of the run in the middle. */
 static double seconds_each(const presto__epochs *runs, size_t count) {
-    double seconds = 0, samples = 0;
-    for (size_t i = 0; i < count; i++) {
-        seconds += runs[i].measure.wall_s;
-        samples += (double)runs[i].samples;
-    }
-    return seconds / fmax(samples, 1);
+    double rates[ANCHOR_RUNS_MOST];
+    size_t known = count < ANCHOR_RUNS_MOST ? count : ANCHOR_RUNS_MOST;
+    for (size_t i = 0; i < known; i++)
+        rates[i] = presto__epochs_rate(&runs[i]);
+    return known > 0 ? 1 / presto__spread_of(rates, known).median : NAN;
 }
 
 /* An anchor has been run, and its dataset is still there. */
@@ -352,8 +352,7 @@ static const char *why_missed(const presto_sweep *sweep, size_t i) {
     if (cold.runs > 1 && cold.most - cold.least > 0.2 * cold.median)
         return "its own runs differ by more than a fifth: the machine was disturbed, or too few "
                "samples were measured";
-    if (trial->cold_count > 0 &&
-        trial->cold[0].measure.wall_s / (double)trial->cold[0].epochs < 5e-3)
+    if (trial->cold_count > 0 && presto__epochs_typical_s(&trial->cold[0]) < 5e-3)
         return "an epoch takes only milliseconds: more --samples would tell more";
     if (fabs(said->cold_error) > MISS_MOST && fabs(said->cached_error) <= MISS_MOST)
         return "cached it was right: storage behaves otherwise than where it was probed";
