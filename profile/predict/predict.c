@@ -29,6 +29,7 @@ static presto_status new_model(presto_sweep *sweep, const presto__runner *runner
         return presto_fail_memory(err, sizeof *model);
     sweep->model = model;
     model->cores = presto__cpu_count();
+    model->shards = space->shards[0];
     model->samples = runner->samples;
     model->source_samples = runner->source_samples;
     model->open_s = runner->open_s;
@@ -69,6 +70,14 @@ static double seconds_each(const presto__epochs *runs, size_t count) {
     return known > 0 ? 1 / presto__spread_of(rates, known).median : NAN;
 }
 
+/* The most of what is compared; 1: all have as many as threads. */
+static size_t most_files(const presto__space *space) {
+    size_t most = 1;
+    for (size_t i = 0; i < space->shard_count && space->shard_count > 1; i++)
+        most = space->shards[i] > most ? space->shards[i] : most;
+    return most;
+}
+
 /* An anchor has been run, and its dataset is still there. */
 static presto_status probe_anchor(void *user, size_t i, presto_error *err) {
     probing *with = user;
@@ -90,8 +99,11 @@ static presto_status probe_anchor(void *user, size_t i, presto_error *err) {
         split->raw_bytes = (double)trial->result.raw_bytes / samples;
         split->times.cold_s.one = seconds_each(trial->cold, trial->cold_count);
         split->times.cached_s.one = seconds_each(trial->cached, trial->cached_count);
-        if (stores)
-            PRESTO_TRY(presto__probe_codecs(sweep->model, with->runner, s, trial->dir, err));
+        if (!stores)
+            continue;
+        const presto__online plain = {sweep->model, with->runner, split, "none", trial->dir};
+        PRESTO_TRY(presto__probe_files(&plain, most_files(&sweep->space), &split->files, err));
+        PRESTO_TRY(presto__probe_codecs(sweep->model, with->runner, s, trial->dir, err));
     }
     return PRESTO_OK;
 }
