@@ -337,6 +337,8 @@ static presto_status measure_cold(const load *what, presto__epochs *cold, presto
     load played = *what;
     played.plays = true;
     presto__pace pace = {.count = 0};
+    PRESTO_TRY(presto_source_drop_cache(what->source, err));
+    presto__warm_memory(presto_source_bytes(what->source));
     do {
         presto__epochs one = {0};
         PRESTO_TRY(presto_source_drop_cache(what->source, err));

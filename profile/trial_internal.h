@@ -193,6 +193,8 @@ presto_status presto__runner_report(presto__runner *runner, const presto_strateg
  * been often enough. */
 presto_status presto__trial_prepare(presto__runner *runner, presto__trial *trial,
                                     presto_error *err);
+/** warm.c: touch so much free memory, and some more, that the machine has it at hand. */
+void presto__warm_memory(uint64_t bytes);
 /** settle.c: read a dataset that was just written, unmeasured. */
 presto_status presto__settle(const char *dir, presto_error *err);
 /** One run: cold epochs, then cached ones. */
