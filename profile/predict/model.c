@@ -19,6 +19,8 @@
 #include <string.h>
 
 #define SHARPNESS 12
+/* What is left at least, relative, where a dataset has fewer files than the anchor. */
+#define FEWER_LEAST 0.5
 /* What the loader reads at a time; several threads take turns in a shard, so each is a read. */
 #define PART_BYTES ((double)(1 << 20))
 #define PART_SAMPLES 1024.0
@@ -167,9 +169,10 @@ static double formula(const load *what, bool is_cold, presto_sweep_bound *bound_
     return join(limits, sizeof limits / sizeof *limits, bound_out);
 }
 
-/* Files that it has more than the anchor on so many threads. Fewer are negative. */
+/* Files that it has more than the anchor that stands for so many threads. Fewer are negative. */
 static double more_files(const load *what) {
-    double usual = what->model->shards > 0 ? (double)what->model->shards : what->threads;
+    double usual = what->model->shards > 0 ? (double)what->model->shards
+                                           : fmin(what->threads, what->model->cores);
     return what->shards > 0 && !what->split->is_raw ? what->shards - usual : 0;
 }
 
@@ -191,7 +194,8 @@ static double rate_of(const load *what, bool is_cold, presto_sweep_bound *bound_
     if (what->model->samples > 0) {
         double epoch_s = (double)what->model->samples / rate + files_seconds(what, is_cold);
         epoch_s += is_cold ? at_threads(what, what->split->start_s) : 0;
-        rate = fmin((double)what->model->samples / fmax(epoch_s, 0), 2 * rate);
+        rate = (double)what->model->samples /
+               fmax(epoch_s, FEWER_LEAST * (double)what->model->samples / rate);
     }
     rate *= is_cold ? codec->cold_factor : codec->cached_factor;
     double most = what->conditions.consumer_samples_per_s;
@@ -255,9 +259,10 @@ bool presto__model_offline(const presto__model *model, const presto_strategy *st
     double computing =
         at_threads(&what, split->prepare_s) + at_threads(&what, what.codec->compress_s);
     double writing = split->prepare_io_s * what.codec->stored_bytes / fmax(split->plain_bytes, 1);
-    offline_out->preparation_s =
-        model->open_s + more_files(&what) * split->files.prepare_s +
+    double writing_s =
         count * (computing / what.threads + writing) * what.codec->preparation_factor;
+    double files_s = more_files(&what) * split->files.prepare_s;
+    offline_out->preparation_s = model->open_s + fmax(writing_s + files_s, FEWER_LEAST * writing_s);
     return true;
 }
 

@@ -209,6 +209,16 @@ START_TEST(each_file_more_than_the_anchor_has_costs_an_epoch_the_same) {
     strategy.shards = 11;
     m.model.shards = 11; /* the anchors have as many */
     ck_assert(presto__model_rates(&m.model, &strategy, NULL, &rates));
+    /* Files that are saved are not worth more than half of the rest. */
+    strategy.shards = 1;
+    m.splits[1].files.prepare_s = 1e3;
+    ck_assert(presto__model_offline(&m.model, &strategy, 1000, &done));
+    assert_near(done.preparation_s, 0.5 + 1000 * 11e-3 / 2);
+    m.splits[1].files.cached_s.all = 1e3;
+    presto__rates saved;
+    ck_assert(presto__model_rates(&m.model, &strategy, NULL, &saved));
+    assert_near(saved.cached_samples_per_s, 2 * 2000);
+    m.splits[1].files.cached_s.all = 0.25e-3;
     strategy.shards = 0; /* as the anchor */
     presto__rates anchor;
     ck_assert(presto__model_rates(&m.model, &strategy, NULL, &anchor));
