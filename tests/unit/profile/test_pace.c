@@ -17,7 +17,7 @@ START_TEST(one_slow_epoch_does_not_count) {
     ck_assert_double_eq(presto__pace_middle(&pace), 0.012); /* of two the less */
     presto__pace_add(&pace, 0.014);
     ck_assert_double_eq(presto__pace_middle(&pace), 0.014);
-    for (size_t i = 0; i < 2 * PRESTO__PACES_MOST; i++)
+    for (size_t i = 0; i < (size_t)2 * PRESTO__PACES_MOST; i++)
         presto__pace_add(&pace, 0.013);
     ck_assert_uint_eq(pace.count, PRESTO__PACES_MOST);
     ck_assert_double_eq(presto__pace_middle(&pace), 0.013);
