@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The time of an epoch that is like most: of the epochs of a run, the one in the middle. A mean would
- * be that of the worst: the kernel of a virtual machine gives freed memory back to its host, and the
- * first epoch that needs it again may take several times as long as the next.
+ * The time of an epoch that is like most: of the epochs of a run, the one in the middle. A mean
+ * would be that of the worst: the kernel of a virtual machine gives freed memory back to its host,
+ * and the first epoch that needs it again may take several times as long as the next.
  */
 #ifndef PRESTO_PROFILE_PACE_INTERNAL_H
 #define PRESTO_PROFILE_PACE_INTERNAL_H
@@ -31,8 +31,8 @@ typedef struct presto__pacer {
     uint64_t next, last_ns;         /* epochs until the next time is taken; when the last one was */
 } presto__pacer;
 
-/** The epochs start at start_ns (presto__clock_ns). `epoch_samples`: at least 1. No pace: nothing is
- * taken. */
+/** The epochs start at start_ns (presto__clock_ns). `epoch_samples`: at least 1. No pace: nothing
+ * is taken. */
 presto__pacer presto__pacer_start(presto__pace *pace, uint64_t epoch_samples, uint64_t epochs,
                                   uint64_t start_ns);
 /** So many samples more have come, or were left out. */

@@ -19,8 +19,8 @@
 #include "../base/folder_internal.h"
 
 #define CACHED_EPOCHS_MOST 100
-/* Cold epochs of a run: at least so many, unless they are longer together; and no longer than so many
- * times the wanted time. */
+/* Cold epochs of a run: at least so many, unless they are longer together; and no longer than so
+ * many times the wanted time. */
 #define COLD_EPOCHS_LEAST 3
 #define COLD_S_LEAST 0.15
 #define COLD_S_MOST 2
@@ -442,8 +442,8 @@ presto_status presto__trial_lap(presto__runner *runner, presto__trial *trial, ui
 
 /* ---- a look ---- */
 
-/* In one loader: workers that have just started are slower. So the first epochs, which tell how many
- * are needed, do not count. */
+/* In one loader: workers that have just started are slower. So the first epochs, which tell how
+ * many are needed, do not count. */
 static presto_status look_cached(const load *what, const presto__epochs *cold,
                                  presto__epochs *cached, presto_error *err) {
     presto__epochs first = {0};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The space of strategies: split x codec x shards x threads, from the lists that the user gave, or from what
- * pipeline, build and machine offer. Every name is checked here, before anything is measured.
+ * The space of strategies: split x codec x shards x threads, from the lists that the user gave, or
+ * from what pipeline, build and machine offer. Every name is checked here, before anything is
+ * measured.
  * "unprocessed" stores nothing, so it has one strategy per thread count, for any codecs.
  */
 #include "../base/checked_internal.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a file more costs. Several threads take turns in a shard, so no thread waits for a file of its
- * own, and more files than one are not read faster. They only cost: each is opened and made whole when
- * it is written, its first read waits for storage, and blocks of work end where it ends.
+ * What a file more costs. Several threads take turns in a shard, so no thread waits for a file of
+ * its own, and more files than one are not read faster. They only cost: each is opened and made
+ * whole when it is written, its first read waits for storage, and blocks of work end where it ends.
  */
 #include "../../base/clock_internal.h"
 #include "../../base/file_internal.h"

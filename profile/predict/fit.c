@@ -83,8 +83,8 @@ static void take_rates(presto__model_split *split, const presto__model *model,
     double longer_s = times->cold_s.one - times->cached_s.one;
     if (split->plain_bytes > 0)
         split->cold_cpu_s_per_byte = fmax(fmin(cold_cpu, longer_s), 0) / split->plain_bytes;
-    /* Processor caches spare memory much of its traffic, and a thread that hands out batches may have
-     * been interrupted: the anchor shows what is possible. */
+    /* Processor caches spare memory much of its traffic, and a thread that hands out batches may
+     * have been interrupted: the anchor shows what is possible. */
     double most_s = times->cached_s.all / cores / ROOM;
     double inside_s = parallel->measure.wall_s - parallel->consumer_wait_s;
     split->handover_s = fmin(fmax(inside_s, 0) / (double)parallel->samples, most_s);

@@ -187,8 +187,8 @@ typedef struct presto__online {
  * unless the codec makes no difference. */
 presto_status presto__probe_online(const presto__online *what, presto__model_codec *codec,
                                    presto_error *err);
-/** files.c: store the split of `what` in one file and in up to `most`, without a codec, and load both:
- * what does a file cost? */
+/** files.c: store the split of `what` in one file and in up to `most`, without a codec, and load
+ * both: what does a file cost? */
 presto_status presto__probe_files(const presto__online *what, size_t most,
                                   presto__model_files *files_out, presto_error *err);
 /** storage.c: what the storage of `dir` gives to one thread and to several. */
