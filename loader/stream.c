@@ -137,8 +137,10 @@ presto_status presto__stream_plan_again(presto_stream *stream, const presto_stre
 static bool counts_later(const presto_stream_options *options) {
     const presto_loader_options *loader = options->loader;
     return options->count_later && options->partition.ratio == NULL &&
-           loader->order.shuffle == PRESTO_SHUFFLE_NONE && loader->range.world == 1 &&
-           (loader->cache.bytes == 0 || loader->cache.dir == NULL);
+           options->partition.even_samples == 0 &&
+           (loader->order.shuffle == PRESTO_SHUFFLE_NONE ||
+            loader->order.shuffle == PRESTO_SHUFFLE_BUFFER) &&
+           loader->range.world == 1 && (loader->cache.bytes == 0 || loader->cache.dir == NULL);
 }
 
 static presto_status open_dataset(presto_stream *stream, const char *const *paths,

@@ -64,6 +64,7 @@ static presto_status convert(presto__runner *runner, presto__trial *trial,
     options.shards = trial->result.strategy.shards;
     options.threads = trial->result.strategy.threads;
     options.limit_samples = runner->samples;
+    options.partition = runner->picked;
     options.seed = runner->options->seed;
     options.on_progress = on_progress;
     options.on_progress_user = &job;

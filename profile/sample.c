@@ -4,7 +4,8 @@
  * kind (one class, one day), and no error bar shows it. So a sample of files is taken evenly from
  * the whole list (systematic sampling): the files are named one by one, as a user could. Labels
  * from a CSV file belong to whole folders. There, and with other kinds of source, the first samples
- * are taken; of TFRecords, those of a few files, which are taken evenly from all of them.
+ * are taken. Of TFRecords, a few files are taken evenly from all of them, and records from all over
+ * these; of tars, samples from all over them (presto_partition.even_samples).
  */
 #include "trial_internal.h"
 
@@ -18,6 +19,11 @@ bool presto__sample_can_spread(const presto_pipeline *pipeline) {
         return false;
     const presto_option *label = presto_pipeline_source_option(pipeline, "label");
     return label->text == NULL || strncmp(label->text, "csv", 3) != 0;
+}
+
+bool presto__sample_is_picked(const presto_pipeline *pipeline) {
+    const presto_source_type *type = presto_pipeline_source(pipeline);
+    return type->takes_records || strcmp(type->name, "tar") == 0;
 }
 
 void presto__paths_free(char **paths, size_t count) {

@@ -302,8 +302,8 @@ static void keep_facts(presto_sweep *sweep, const presto__runner *runner) {
     sweep->facts.source_samples = runner->source_samples;
     sweep->facts.source_bytes = runner->source_bytes;
     sweep->facts.batch_samples = runner->batch_samples;
-    sweep->is_spread = runner->sample_paths != NULL && presto__sample_can_spread(runner->pipeline);
-    if (sweep->is_spread)
+    sweep->is_spread = runner->is_even;
+    if (runner->sample_paths != NULL && presto__sample_can_spread(runner->pipeline))
         presto__tail_of_files(runner->paths, runner->path_count, &sweep->files);
 }
 
@@ -338,8 +338,6 @@ presto_status presto_sweep_run(const char *const *paths, size_t path_count,
     presto_sweep_options taken;
     presto_sweep_options_defaults(&taken);
     PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
-    if (taken.shard_count_count > 0)
-        taken.shards = taken.shard_counts[0]; /* the anchors', and those of looks */
     options = &taken;
     PRESTO_TRY(check_options(options, err));
     *sweep_out = NULL;

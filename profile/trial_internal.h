@@ -71,6 +71,8 @@ bool presto__sample_can_spread(const presto_pipeline *pipeline);
 presto_status presto__sample_paths(presto_source *source, size_t wanted, char ***paths_out,
                                    presto_error *err);
 void presto__paths_free(char **paths, size_t count);
+/** Are its samples numbered within files, so that some from all over them can be picked? */
+bool presto__sample_is_picked(const presto_pipeline *pipeline);
 
 typedef struct presto__paths {
     const char *const *list;
@@ -105,16 +107,10 @@ typedef struct presto__epochs {
     uint64_t epochs;
     uint64_t samples, read_bytes, delivered_bytes; /* over all of them */
     presto__measure measure;
-    double epoch_s;      /* of one that is like most (pace_internal.h); not known: 0 or NaN */
     presto__cost *costs; /* owned */
     size_t cost_count;
     double worker_wait_s, consumer_wait_s;
 } presto__epochs;
-
-/** Seconds of an epoch that is like most; where that is not known, of the mean one. */
-double presto__epochs_typical_s(const presto__epochs *epochs);
-/** Samples per second in it. */
-double presto__epochs_rate(const presto__epochs *epochs);
 
 /** A cold run in a round of the race: all of a round are measured one after another. */
 typedef struct presto__lap {
@@ -159,9 +155,11 @@ typedef struct presto__runner {
     const presto_sweep_options *options;
     char **sample_paths; /* the files that are measured; NULL: the first of `paths` */
     size_t sample_path_count;
-    char *work_dir;        /* the fresh folder inside options->work_dir; removed at the end */
-    presto_source *source; /* raw, cut to the sample */
-    char **notes;          /* of the whole source */
+    presto_partition picked; /* which samples of the files; all zero: all */
+    bool is_even;            /* the sample is from all over the source */
+    char *work_dir;          /* the fresh folder inside options->work_dir; removed at the end */
+    presto_source *source;   /* raw, cut to the sample */
+    char **notes;            /* of the whole source */
     size_t note_count;
     uint64_t skipped;        /* of the sample: they cannot be processed */
     presto_error first_skip; /* why the first one cannot */
@@ -181,6 +179,9 @@ typedef struct presto__runner {
 presto_status presto__runner_init(presto__runner *runner, const char *const *paths,
                                   size_t path_count, const presto_sweep_options *options,
                                   presto_error *err);
+/** The source that is measured, anew. PRESTO_END: it has the first samples of its files. */
+presto_status presto__runner_open_source(const presto__runner *runner, presto_source **source_out,
+                                         presto_error *err);
 /** Removes the work folder. */
 void presto__runner_done(presto__runner *runner);
 /** The options that trials are loaded with. */
@@ -193,8 +194,6 @@ presto_status presto__runner_report(presto__runner *runner, const presto_strateg
  * been often enough. */
 presto_status presto__trial_prepare(presto__runner *runner, presto__trial *trial,
                                     presto_error *err);
-/** warm.c: touch so much free memory, and some more, that the machine has it at hand. */
-void presto__warm_memory(uint64_t bytes);
 /** settle.c: read a dataset that was just written, unmeasured. */
 presto_status presto__settle(const char *dir, presto_error *err);
 /** One run: cold epochs, then cached ones. */

@@ -64,8 +64,8 @@ PRESTO_API presto_status presto_source_open_records(presto_dataset *dataset,
 PRESTO_API void presto_source_free(presto_source *source);
 
 /** Number of samples; PRESTO_COUNT_UNKNOWN as long as they are not counted (a dataset opened with
- * count_later). A loader in order, with one rank and no cache on disk, begins at once and counts on the
- * way; any other counts them when it is opened. Any thread. */
+ * count_later). A loader in order or through a buffer, with one rank and no cache on disk, begins at
+ * once and counts on the way; any other counts them when it is opened. Any thread. */
 PRESTO_API uint64_t presto_source_count(const presto_source *source);
 /** Bytes on disk over all samples. */
 PRESTO_API uint64_t presto_source_bytes(const presto_source *source);
@@ -82,7 +82,9 @@ typedef struct presto_partition {
     const char *part;  /* of two: "train" or "eval"; of three: "train", "validation" or "test"; or a
                           number from "1" on */
     uint64_t seed;
-    uint64_t reserved[2];
+    uint64_t even_samples; /* instead of a ratio: so many samples to measure, from all over the
+                              source. 0: not so */
+    uint64_t reserved[1];
 } presto_partition;
 
 /**
@@ -90,10 +92,16 @@ typedef struct presto_partition {
  * depends on its name and the seed: files that are added change the part of no other sample. The
  * name is the path below the folder that was given; of samples in a file of many, the file's name
  * and the number there; in a dataset that presto-write made, the number. So the ratio is met as
- * draws meet it, not exactly. Samples that are not counted yet are counted now. From then on,
+ * draws meet it, not exactly.
+ * With `even_samples`, as many samples are left: equal stretches of samples that follow one another,
+ * each in the middle of one of as many equal stretches of the source. They are 16, or more if each
+ * would have more than 1 MiB, or one per sample if there are fewer. Of a source that can only be
+ * read from its start, the first samples are left.
+ * Samples that are not counted yet are counted now. From then on,
  * presto_source_count counts these, and numbers of samples are among these.
- * Returns: PRESTO_OK; PRESTO_ERR_ARGUMENT (no such part; a mix, whose inputs are split instead); PRESTO_ERR_NOT_FOUND (there is no
- *          sample in the part).
+ * Returns: PRESTO_OK; PRESTO_END (even samples are the first ones); PRESTO_ERR_ARGUMENT (no such
+ *          part, or both a ratio and `even_samples`; a mix, whose inputs are split instead);
+ *          PRESTO_ERR_NOT_FOUND (there is no sample in the part).
  */
 PRESTO_API presto_status presto_source_choose(presto_source *source,
                                               const presto_partition *partition, presto_error *err);

@@ -2,7 +2,7 @@
 /*
  * Parts of a source, as for training and evaluation. A sample's part depends on its name and the
  * seed, and on nothing else: so it stays the same whatever other samples there are, in whatever
- * order they come.
+ * order they come. And samples to measure, from all over the source.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,6 +13,10 @@
 #include "source_internal.h"
 
 enum { MOST_PARTS = 16, MOST_SHARE = 1000000 };
+
+/* Even samples: few stretches are read about as fast as one. */
+#define STRETCHES 16
+#define STRETCH_BYTES ((uint64_t)1 << 20)
 
 typedef struct ratio {
     uint64_t ends[MOST_PARTS]; /* sums of the shares up to each part */
@@ -113,12 +117,67 @@ static presto_status tell(presto_source *source, const presto_partition *partiti
     return presto__source_note(source, text, err);
 }
 
+/* ---- samples to measure ---- */
+
+static uint64_t stretches_of(const presto_source *source, uint64_t wanted, uint64_t count) {
+    double bytes = (double)presto_source_bytes(source) / (double)count * (double)wanted;
+    double full = bytes / (double)STRETCH_BYTES;
+    double stretches = full > STRETCHES ? full : STRETCHES;
+    return stretches < (double)wanted ? (uint64_t)stretches : wanted;
+}
+
+/* `i` of `parts` equal parts of `whole` end there; no product overflows. */
+static uint64_t part_end(uint64_t whole, uint64_t parts, uint64_t i) {
+    return whole / parts * i + whole % parts * i / parts;
+}
+
+static presto_status add_even(presto_source *source, uint64_t wanted, uint64_t stretches,
+                              presto_error *err) {
+    uint64_t count = presto__source_all(source), taken = 0, next = 0;
+    for (uint64_t i = 0; i < stretches; i++) {
+        uint64_t from = part_end(count, stretches, i), to = part_end(count, stretches, i + 1);
+        uint64_t end = part_end(wanted, stretches, i + 1), more = end - taken;
+        uint64_t start = to - from > more ? from + (to - from - more) / 2 : from;
+        start = start < next ? next : start;
+        if (start > count - (wanted - taken)) /* the others need what is left */
+            start = count - (wanted - taken);
+        for (next = start; taken < end; taken++, next++)
+            PRESTO_TRY(presto__subset_add(source->subset, next, err));
+    }
+    return PRESTO_OK;
+}
+
+static presto_status choose_even(presto_source *source, uint64_t wanted, presto_error *err) {
+    const presto__source_ops *ops = source->ops;
+    PRESTO_TRY(presto__source_settle(source, err));
+    uint64_t count = presto_source_count(source);
+    if (wanted >= count)
+        return PRESTO_OK;
+    bool is_stream = ops->check_random_access != NULL &&
+                     ops->check_random_access(source, NULL) == PRESTO_ERR_ARGUMENT;
+    if (is_stream) {
+        presto_source_truncate(source, wanted);
+        return PRESTO_END;
+    }
+    uint64_t stretches = stretches_of(source, wanted, count);
+    PRESTO_TRY(presto__subset_new(count, &source->subset, err));
+    source->subset_digest = presto__fnv_mix(presto__fnv_mix(PRESTO__FNV_START, wanted), stretches);
+    return add_even(source, wanted, stretches, err);
+}
+
 presto_status presto_source_choose(presto_source *source, const presto_partition *partition,
                                    presto_error *err) {
     ratio shares;
     size_t part = 0;
-    if (partition->ratio == NULL && partition->part == NULL)
+    if (partition->ratio == NULL && partition->part == NULL && partition->even_samples == 0)
         return PRESTO_OK;
+    if (partition->even_samples > 0) {
+        if (partition->ratio != NULL || partition->part != NULL || source->part_count > 0 ||
+            source->subset != NULL)
+            return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                               "even samples are those of one whole source");
+        return choose_even(source, partition->even_samples, err);
+    }
     if (partition->ratio == NULL)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "'%.64s' is a part of what ratio?", partition->part);

@@ -119,6 +119,24 @@ class Tfrecord(Case):
         done = run("presto-sweep", *sweep, "--samples", "8", "-o", self.new(), many)
         self.assertNotEqual(done.returncode, 0, "half of these are no photos")
 
+    def test_a_sweep_samples_records_from_all_over_a_file(self):
+        """Of 40 records, four are photos: those in the middle of each quarter, or the first ones."""
+        no_photo = framed(serialized({"image/encoded": b"no photo", "image/class/label": 0}))
+        sweep = ("-p", self.pipeline, *FROM, "--splits", "unprocessed,resized", "--codecs", "none", "--threads", "1", "--runs", "1",
+                 "--samples", "4")
+        for photos, packed in (((4, 14, 24, 34), False), ((0, 1, 2, 3), False), ((0, 1, 2, 3), True)):
+            content = b"".join(self.records[photos.index(i)] if i in photos else no_photo for i in range(40))
+            one = self.new("one.tfrecord" + (".gz" if packed else ""))
+            one.write_bytes(gzip.compress(content) if packed else content)
+            out = self.new()
+            done = run("presto-sweep", *sweep, "-o", out, one)
+            if photos[0] == 0 and not packed:
+                self.assertNotEqual(done.returncode, 0, "the sample has no photo")
+                continue
+            self.assertEqual(done.returncode, 0, done.stderr)
+            which = "the first 4 of 40 samples" if packed else "an even selection of 4 of 40 samples"
+            self.assertIn(which, " ".join(json.loads((out / "results.json").read_text())["notes"]))
+
     def examples(self, *arguments):
         return [example(payload) for payload in frames(self.load("-q", *arguments))]
 
