@@ -191,6 +191,21 @@ PRESTO_API presto_status presto_dataset_begin_walk(presto_dataset *dataset, uint
 PRESTO_API void presto_dataset_end_walk(presto_dataset *dataset);
 
 /**
+ * A walk that does not read: find records until `number` of them are known, or all there are. Those
+ * before the last one may then be read by number, in any order, from presto_dataset_shard_with.
+ * *known_out: how many are known, also on failure. Not after presto_dataset_walk.
+ * Returns: PRESTO_OK; what presto_dataset_count fails with: nothing can be found after that.
+ * Threads: any, one after the other.
+ */
+PRESTO_API presto_status presto_dataset_pass(presto_dataset *dataset, uint64_t number,
+                                             uint64_t *known_out, presto_error *err);
+/** As presto_dataset_shard_at, for reading up to `record` in it. As long as that is known, the
+ * others are not counted for it. */
+PRESTO_API presto_status presto_dataset_shard_with(presto_dataset *dataset, size_t i,
+                                                   uint64_t record, presto_shard **shard_out,
+                                                   presto_error *err);
+
+/**
  * A step of the walk: the next records are found, and read into `block` unless their shard has an
  * index. Their payloads are not checked. A damaged range is a stretch of one record with a fault,
  * as presto_shard_index says for `tolerate`; without it, the first fault is the last stretch.

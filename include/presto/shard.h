@@ -90,7 +90,8 @@ PRESTO_API presto_status presto_shard_index(presto_shard *shard, bool tolerate, 
                                             presto_error *err);
 /** Damaged ranges that take a record's place; 0 unless indexing was tolerant. */
 PRESTO_API uint64_t presto_shard_lost_ranges(const presto_shard *shard);
-/** Number of records, damaged ranges included; presto_shard_index must have succeeded. */
+/** Number of records, damaged ranges included, once presto_shard_index has succeeded; before, of
+ * those that presto_dataset_pass has found and that can be read. Any thread. */
 PRESTO_API uint64_t presto_shard_records(const presto_shard *shard);
 /**
  * Offsets of the frames of records [first, first + count) and, as one more value, where the last of
@@ -175,7 +176,7 @@ PRESTO_API presto_status presto_shard_fetch(presto_shard *shard, uint64_t first,
 /**
  * Ask the system to read records [first, first + count) into the page cache, without waiting: where
  * the next reads are known but do not follow each other. A hint: nothing can fail. Does nothing to
- * compressed files. presto_shard_index must have succeeded.
+ * compressed files, nor to records that are not known.
  * Threads: any number at once.
  */
 PRESTO_API void presto_shard_will_read(presto_shard *shard, uint64_t first, uint64_t count);

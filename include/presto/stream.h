@@ -46,9 +46,10 @@ typedef struct presto_stream_options {
     presto_checks verify;
     bool map;         /* read shards through mmap; see presto_shard_options */
     bool count_later; /* files of others without an index are not counted when they are opened, if
-                         the loader above is in order, with one rank and no cache on disk: its first
-                         samples come at once, but their number is PRESTO_COUNT_UNKNOWN until the
-                         first pass has ended. Default false */
+                         the loader above is in order or shuffles through a buffer, with one rank
+                         and no cache on disk: its first samples come at once, but their number is
+                         PRESTO_COUNT_UNKNOWN until the first pass has found them all. Default
+                         false */
     bool raw_records; /* TFRecords, of any content, are delivered as they are stored: see
                          presto_source_open_records. Without pipeline, from and to. Default false */
     /* Where indexes of files that have none are kept; see presto_shard_options. `index_dir` is

@@ -55,7 +55,8 @@ static void choose_blocking(presto_loader *loader) {
     size_t workers = options->threads > 0 ? options->threads : 1;
     size_t block_bytes =
         clamp(options->memory.prefetch_bytes / (8 * workers), 1, options->memory.block_bytes);
-    if (loader->walks) /* a part is read at once: it is to stay in the processor's cache */
+    /* A part is read at once, if not by number: it is to stay in the processor's cache. */
+    if (loader->walks && options->order.shuffle == PRESTO_SHUFFLE_NONE)
         block_bytes = clamp(block_bytes, 1, FETCH_BYTES);
     size_t samples = clamp(block_bytes / mean, 1, options->memory.block_samples);
     uint64_t row_bytes = clamp(expected_row_bytes(loader, mean), 0, MOST_EXPECTED_BYTES);

@@ -229,7 +229,7 @@ static presto__packet_part *take_part(presto__worker *worker, presto__packet **p
     worker->has_turn = loader->walks;
     loader->has_walker = loader->walks;
     /* A packet that is being filled has parts, which the analyzer does not know. */
-    if (is_sequential)
+    if (is_sequential && !loader->walks) /* else once the records are found */
         // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
         presto__order_numbers(&loader->order, packet->epoch, packet->first + part->first,
                               part->count, packet->numbers + part->first);

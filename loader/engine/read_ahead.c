@@ -10,7 +10,7 @@
  */
 
 #include "../../base/checked_internal.h"
-#include "workers_internal.h"
+#include "walk_internal.h"
 
 /* Reads that took longer than this came from storage. */
 #define SLOW_SAMPLE_NS 15000
@@ -31,6 +31,8 @@ void presto__read_ahead_init(presto__read_ahead *ahead, const presto_loader *loa
     bool is_unknown = order->shuffle == PRESTO_SHUFFLE_BUFFER && order->world > 1;
     uint64_t count = presto_source_count(source);
     uint64_t mean = count == 0 ? 1 : presto_source_bytes(source) / count + 1;
+    if (loader->walks)
+        mean = source->mean_bytes + 1;
     size_t bytes = loader->options.memory.prefetch_bytes / 2;
     if (bytes > MOST_BYTES)
         bytes = MOST_BYTES;
@@ -42,16 +44,15 @@ void presto__read_ahead_init(presto__read_ahead *ahead, const presto_loader *loa
 
 /* Positions count from the start of the loader's first epoch. */
 static uint64_t position_of(const presto_loader *loader, const presto__packet *packet,
-                            const presto__packet_part *part) {
-    return (packet->epoch - loader->options.range.first_epoch) * loader->epoch_samples +
-           packet->first + part->first;
+                            uint64_t epoch_samples) {
+    return (packet->epoch - loader->options.range.first_epoch) * epoch_samples + packet->first;
 }
 
-static uint64_t end_position(const presto_loader *loader) {
+static uint64_t end_position(const presto_loader *loader, uint64_t epoch_samples) {
     const presto_loader_options *options = &loader->options;
     uint64_t end = UINT64_MAX;
-    if (options->range.epochs < UINT64_MAX / loader->epoch_samples)
-        end = options->range.epochs * loader->epoch_samples;
+    if (options->range.epochs < UINT64_MAX / epoch_samples)
+        end = options->range.epochs * epoch_samples;
     uint64_t limited;
     if (options->range.limit_samples > 0 &&
         presto__u64_add(options->range.first_sample, options->range.limit_samples, &limited) &&
@@ -93,23 +94,44 @@ static size_t drop_cached(presto_loader *loader, uint64_t *numbers, size_t count
     return loader->disk == NULL ? left : presto__disk_missing(loader->disk, numbers, left);
 }
 
-static void tell(presto__worker *worker, uint64_t first, uint64_t end) {
+static void tell_numbers(presto__worker *worker, uint64_t *numbers, size_t count) {
+    presto_loader *loader = worker->loader;
+    count = drop_cached(loader, numbers, count);
+    if (count > 0)
+        loader->source->ops->will_read(worker->reader, numbers, count);
+    worker->account.told_samples += count;
+}
+
+static void tell(presto__worker *worker, uint64_t first, uint64_t end, uint64_t epoch_samples) {
     presto_loader *loader = worker->loader;
     uint64_t numbers[TELL_AT_ONCE];
     while (first < end) {
-        uint64_t epoch = loader->options.range.first_epoch + first / loader->epoch_samples;
-        uint64_t offset = first % loader->epoch_samples;
-        uint64_t count = loader->epoch_samples - offset;
+        uint64_t epoch = loader->options.range.first_epoch + first / epoch_samples;
+        uint64_t offset = first % epoch_samples;
+        uint64_t count = epoch_samples - offset;
         if (count > end - first)
             count = end - first;
         if (count > TELL_AT_ONCE)
             count = TELL_AT_ONCE;
-        size_t known = numbers_at(loader, epoch, offset, (size_t)count, numbers);
-        known = drop_cached(loader, numbers, known);
-        if (known > 0)
-            loader->source->ops->will_read(worker->reader, numbers, known);
-        worker->account.told_samples += known;
+        tell_numbers(worker, numbers, numbers_at(loader, epoch, offset, (size_t)count, numbers));
         first += count;
+    }
+}
+
+/* While it walks: the records behind the buffer that were found for this part will be read later. */
+static void tell_found(presto__worker *worker, const presto__packet *packet,
+                       const presto__packet_part *part) {
+    const presto_loader *loader = worker->loader;
+    uint64_t numbers[TELL_AT_ONCE];
+    uint64_t number = packet->first + part->first + loader->order.options.window - 1;
+    uint64_t left = worker->part_end > part->first ? worker->part_end - part->first : 0;
+    if (left > loader->read_ahead.most_samples)
+        left = loader->read_ahead.most_samples;
+    while (left > 0) {
+        size_t count = 0;
+        for (; count < TELL_AT_ONCE && left > 0; left--)
+            numbers[count++] = number++;
+        tell_numbers(worker, numbers, count);
     }
 }
 
@@ -128,7 +150,7 @@ static void tell_ranges(presto__worker *worker, uint64_t samples) {
         pthread_mutex_unlock(&loader->pool->lock);
         if (!is_any)
             return;
-        tell(worker, first, first + count);
+        tell(worker, first, first + count, loader->epoch_samples);
     }
 }
 
@@ -143,8 +165,13 @@ void presto__read_ahead_before(presto__worker *worker, const presto__packet *pac
         tell_ranges(worker, samples);
         return;
     }
-    uint64_t from = position_of(loader, packet, part) + part->count;
-    uint64_t end = end_position(loader);
+    uint64_t epoch_samples = presto__loader_whole_epoch(loader);
+    if (epoch_samples == PRESTO_COUNT_UNKNOWN) {
+        tell_found(worker, packet, part);
+        return;
+    }
+    uint64_t from = position_of(loader, packet, epoch_samples) + part->first + part->count;
+    uint64_t end = end_position(loader, epoch_samples);
     uint64_t to = from < end && samples < end - from ? from + samples : end;
     uint64_t told = atomic_load_explicit(&ahead->told, memory_order_relaxed);
     uint64_t first;
@@ -154,7 +181,7 @@ void presto__read_ahead_before(presto__worker *worker, const presto__packet *pac
             return;
     } while (!atomic_compare_exchange_weak_explicit(&ahead->told, &told, to, memory_order_relaxed,
                                                     memory_order_relaxed));
-    tell(worker, first, to);
+    tell(worker, first, to, epoch_samples);
 }
 
 /* Did the part's reads take as long as reads from storage? Reads from a cache do not count. */

@@ -6,9 +6,14 @@
  * that is being filled becomes shorter. From then on the loader is like any other.
  *
  * A packet is shaped before its samples are found, as if there were enough of them.
+ *
+ * If the samples are shuffled through a buffer, the worker whose turn it is finds only where they
+ * stand, as far ahead as the buffer reaches, and draws those of its part. They are then read by
+ * number, as in later epochs.
  */
 #include <sched.h>
 
+#include "../../base/checked_internal.h"
 #include "../../base/clock_internal.h"
 #include "walk_internal.h"
 
@@ -18,11 +23,19 @@
 /* A turn mostly ends sooner than a thread that sleeps would be awake. */
 #define LOOK_NS 100000
 
-/* The stream begins in order, with one rank and without a cache on disk, whose key depends on the
- * number of samples. */
+static bool has_buffer(const presto_loader *loader) {
+    return loader->options.order.shuffle == PRESTO_SHUFFLE_BUFFER;
+}
+
+/*
+ * The stream begins in order or through a buffer, with one rank and without a cache on disk. That
+ * cache is asked for each sample before it is read, under a key that says which sample has which
+ * number. Numbers depend on how many records the files have, and on damage.
+ */
 static bool may_walk(const presto_loader *loader) {
     const presto_loader_options *options = &loader->options;
-    return loader->source->ops->walk != NULL && options->order.shuffle == PRESTO_SHUFFLE_NONE &&
+    return loader->source->ops->walk != NULL &&
+           (options->order.shuffle == PRESTO_SHUFFLE_NONE || has_buffer(loader)) &&
            options->range.world == 1 && (options->cache.bytes == 0 || options->cache.dir == NULL) &&
            loader->ranges.list == NULL;
 }
@@ -33,12 +46,15 @@ presto_status presto__loader_begin_walk(presto_loader *loader, presto_error *err
     if (presto_source_count(source) != PRESTO_COUNT_UNKNOWN)
         return PRESTO_OK;
     uint64_t skip = range->skip_samples == UINT64_MAX ? 0 : range->skip_samples;
-    bool fits = skip < UINT64_MAX - range->first_sample;
+    uint64_t ahead = has_buffer(loader) ? loader->options.order.shuffle_window : 0;
+    uint64_t number = 0;
+    bool fits = presto__u64_add(skip, range->first_sample, &number) &&
+                presto__u64_add(number, ahead, &number) && number < PRESTO_COUNT_UNKNOWN;
     /* With drop_last, the start may be behind the last full batch. */
     bool is_sure = fits && (!range->drop_last || skip + range->first_sample == 0);
     if (!may_walk(loader) || !is_sure)
         return presto__source_settle(source, err);
-    presto_status status = source->ops->walk->begin(source, range->first_sample + skip, err);
+    presto_status status = source->ops->walk->begin(source, number, err);
     if (status != PRESTO_OK)
         return status < 0 ? status : PRESTO_OK;
     int failed = pthread_cond_init(&loader->walked, NULL);
@@ -142,6 +158,51 @@ presto_status presto__worker_walk(presto__worker *worker, size_t first, size_t *
     if (!worker->has_walked) /* nothing of what was found is wanted */
         return loader->source->ops->fetch(worker->reader, NULL, 0, blocks, err);
     return PRESTO_OK;
+}
+
+/* ---- through a buffer ---- */
+
+/* The lock is held. How many samples of the part can be drawn, if `known` are known in all. */
+static size_t drawable(const presto__worker *worker, uint64_t known) {
+    const presto__packet *packet = worker->packet;
+    size_t first = worker->part->first;
+    size_t left = worker->part_end > first ? worker->part_end - first : 0;
+    /* Before a sample is drawn, those behind the buffer are asked whether there is one more. */
+    uint64_t behind = packet->first + first + worker->loader->order.options.window;
+    uint64_t count = known > behind ? known - behind : 0;
+    return count < left ? (size_t)count : left;
+}
+
+void presto__worker_draw(presto__worker *worker, presto_error *failure_out) {
+    presto_loader *loader = worker->loader;
+    presto__packet *packet = worker->packet;
+    presto__order *order = &loader->order;
+    uint64_t first = packet->first + worker->part->first, known = 0;
+    uint64_t wanted = first + worker->part->count + order->options.window;
+    uint64_t start = presto__clock_ns();
+    presto_error failure = {.status = PRESTO_OK};
+    presto_status status =
+        loader->source->ops->walk->pass(loader->source, wanted, &known, &failure);
+    uint64_t total = presto_source_count(loader->source);
+    worker->reader->stats.read_ns += presto__clock_ns() - start;
+    pthread_mutex_lock(&loader->pool->lock);
+    if (total != PRESTO_COUNT_UNKNOWN) {
+        order->options.count = total;
+        end_epoch(loader, packet, total);
+    }
+    if (worker->part_end > packet->end)
+        worker->part_end = packet->end;
+    size_t count = drawable(worker, total == PRESTO_COUNT_UNKNOWN ? known : UINT64_MAX);
+    if (status < 0 && total == PRESTO_COUNT_UNKNOWN) {
+        worker->part_end = worker->part->first + count;
+        packet->numbers[worker->part_end] = known; /* the one that cannot be found */
+        *failure_out = failure;
+    }
+    if (count > 0)
+        presto__order_numbers(order, packet->epoch, first, count,
+                              packet->numbers + worker->part->first);
+    give_turn(worker);
+    pthread_mutex_unlock(&loader->pool->lock);
 }
 
 uint64_t presto__loader_whole_epoch(const presto_loader *loader) {

@@ -16,6 +16,12 @@ void presto__loader_end_walk(presto_loader *loader);
  */
 presto_status presto__worker_walk(presto__worker *worker, size_t first, size_t *count_io,
                                   presto_error *err);
+/**
+ * It is this worker's turn, and samples are shuffled through a buffer: draw those of its part, and
+ * end the turn. If not all records that the buffer needs can be found, part_end is set to the
+ * position of the first sample that needs one, and *failure_out says why.
+ */
+void presto__worker_draw(presto__worker *worker, presto_error *failure_out);
 /** With the pool's lock held: another worker walks. Returns when it may have ended, or sooner. */
 void presto__worker_await_turn(presto__worker *worker);
 /** It does not walk on. */

@@ -458,11 +458,12 @@ static void run_part(presto__worker *worker, presto__packet *packet, presto__pac
         presto__worker_end_turn(worker);
         return;
     }
+    presto_error failure = {.status = PRESTO_OK};
+    if (worker->has_turn && presto__order_is_sequential(&loader->order))
+        presto__worker_draw(worker, &failure);
     presto__read_ahead_before(worker, packet, part);
     size_t step = loader->blocking.fetch_samples;
-    uint64_t stride = part->count / LEAST_TIMED + 1;
-    if (stride > MOST_STRIDE)
-        stride = MOST_STRIDE;
+    uint64_t few = part->count / LEAST_TIMED + 1, stride = few < MOST_STRIDE ? few : MOST_STRIDE;
     if (worker->disk != NULL)
         presto__disk_epoch(loader->disk, packet->epoch);
     bool goes_on = true;
@@ -475,6 +476,10 @@ static void run_part(presto__worker *worker, presto__packet *packet, presto__pac
         first += count;
     }
     presto__worker_end_turn(worker);
+    if (failure.status < 0 && goes_on && is_wanted(worker)) {
+        worker->position = worker->part_end;
+        fail_part(worker, &failure);
+    }
     presto__read_ahead_after(worker, part);
     if (worker->disk != NULL) {
         uint64_t start = presto__clock_ns();

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../base/retry_internal.h"
 #include "source_dataset_internal.h"
 
 static void dataset_free(presto_source *base) {
@@ -196,6 +197,20 @@ static presto_status dataset_begin_walk(presto_source *base, uint64_t number, pr
     return presto_dataset_begin_walk(((presto__dataset_source *)base)->dataset, number, err);
 }
 
+static presto_status dataset_pass(const presto_source *base, uint64_t number, uint64_t *known_out,
+                                  presto_error *err) {
+    presto_dataset *dataset = ((const presto__dataset_source *)base)->dataset;
+    presto_error why;
+    unsigned tries = 0;
+    presto_status status;
+    do
+        status = presto_dataset_pass(dataset, number, known_out, &why);
+    while (status < 0 && presto__retry_pause(why.sys_errno, &tries));
+    if (status < 0 && err != NULL)
+        *err = why;
+    return status;
+}
+
 static void dataset_end_walk(presto_source *base) {
     presto_dataset_end_walk(((presto__dataset_source *)base)->dataset);
 }
@@ -206,6 +221,7 @@ static const presto__source_walk dataset_walk = {
     .digest = dataset_files_digest,
     .begin = dataset_begin_walk,
     .end = dataset_end_walk,
+    .pass = dataset_pass,
     .step = presto__dataset_walk,
 };
 

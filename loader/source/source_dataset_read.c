@@ -71,9 +71,7 @@ static void find_places(presto__dataset_reader *reader, const uint64_t *numbers,
 static bool may_fetch(const presto__dataset_reader *reader, presto_shard *shard, uint64_t record,
                       size_t count, const presto_block *block) {
     const uint64_t *offsets;
-    if (presto_shard_index(shard, false, NULL, NULL) < 0 ||
-        record + count > presto_shard_records(shard) ||
-        presto_shard_offsets(shard, record, count, &offsets, NULL) < 0)
+    if (presto_shard_offsets(shard, record, count, &offsets, NULL) < 0)
         return true; /* it cannot be read */
     uint64_t start = offsets[0], end = offsets[count];
     size_t has = block->bytes_.capacity;
@@ -89,7 +87,8 @@ static presto_status fetch_run(presto__dataset_reader *reader, presto__blocks *b
     uint64_t record = sorted[first]->record;
     size_t count = (size_t)(sorted[end - 1]->record - record) + 1;
     presto_shard *shard;
-    PRESTO_TRY(presto_dataset_shard_at(reader->dataset, sorted[first]->shard, &shard, err));
+    PRESTO_TRY(presto_dataset_shard_with(reader->dataset, sorted[first]->shard, record + count - 1,
+                                         &shard, err));
     PRESTO_TRY(presto__blocks_reserve(blocks, blocks->count + 1, err));
     presto_block *block = &blocks->items[blocks->count];
     block->align_at = reader->base.align_at;
@@ -183,7 +182,8 @@ void presto__dataset_will_read(presto__reader *base, const uint64_t *numbers, si
             if (numbers[end] >= behind)
                 break;
         presto_shard *shard;
-        if (presto_dataset_shard_at(dataset, at, &shard, NULL) == PRESTO_OK)
+        if (presto_dataset_shard_with(dataset, at, record + (end - i) - 1, &shard, NULL) ==
+            PRESTO_OK)
             presto_shard_will_read(shard, record, end - i);
     }
 }
@@ -213,7 +213,8 @@ void presto__dataset_locate(const presto_source *base, uint64_t number, presto_e
 static presto_status fetch_alone(presto__dataset_reader *reader, const presto__record_place *place,
                                  presto_error *err) {
     presto_shard *shard;
-    presto_status status = presto_dataset_shard_at(reader->dataset, place->shard, &shard, err);
+    presto_status status =
+        presto_dataset_shard_with(reader->dataset, place->shard, place->record, &shard, err);
     /* A shard that cannot be opened is no damage: skipping would save none of its samples. */
     reader->base.lost_shard = status == PRESTO_ERR_IO || status == PRESTO_ERR_NOT_FOUND;
     if (status < 0)

@@ -23,6 +23,11 @@ typedef struct presto__source_walk {
      * there is no need to. */
     presto_status (*begin)(presto_source *source, uint64_t number, presto_error *err);
     void (*end)(presto_source *source);
+    /** A walk that does not read: find samples until `number` of them are known. All but the last
+     * one may be fetched. *known_out: how many are known, also on failure; nothing can be found
+     * after that. One thread at a time. */
+    presto_status (*pass)(const presto_source *source, uint64_t number, uint64_t *known_out,
+                          presto_error *err);
     /**
      * Find the next samples, and read them into `blocks`; the reader's next fetch is for them and
      * uses that. Fewer than wished for: the source ends, there are too many bytes, or the last one

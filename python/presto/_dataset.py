@@ -413,7 +413,7 @@ def open(
     """Open a dataset of presto-write, TFRecord files, or with `pipeline` any files.
 
     TFRecord files without an index are counted when their number of samples is needed: by len(), for samples by number, and by a
-    presto.Loader that shuffles, has ranks or a cache on disk. A loader in order begins at once.
+    presto.Loader with ranks, a cache on disk, or the shuffle "full" or "blocks:N". Any other loader begins at once.
 
     Args:
         paths:    a path, or several. A dataset of presto-write is one folder.

@@ -202,10 +202,11 @@ class Loader:
         return self._native
 
     def _input(self) -> _native.Stream:
-        """In order, the first samples of files without an index come at once: the loader counts on the way."""
+        """In order or through a buffer, the first samples of files without an index come at once: the loader counts on the way."""
         options = self._options
         kind = {"tolerate": "skip" in options, "cached": "cache_bytes" in options}
-        is_counted = options["shuffle"] != SHUFFLES["none"] or options["world"] != 1 or "cache_dir" in options
+        begins = options["shuffle"] in (SHUFFLES["none"], SHUFFLES["buffer"])
+        is_counted = not begins or options["world"] != 1 or "cache_dir" in options
         if is_counted or self.dataset.known().count is not None:
             return self.dataset.stream(**kind)
         if self._walked is None:

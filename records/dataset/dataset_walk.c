@@ -172,6 +172,29 @@ void presto_dataset_end_walk(presto_dataset *dataset) {
     pthread_mutex_unlock(&dataset->walk_lock);
 }
 
+/* ---- records by number, before they are counted ---- */
+
+presto_status presto_dataset_pass(presto_dataset *dataset, uint64_t number, uint64_t *known_out,
+                                  presto_error *err) {
+    pthread_mutex_lock(&dataset->walk_lock);
+    presto_status status = PRESTO_OK;
+    if (presto_dataset_records(dataset) == PRESTO_COUNT_UNKNOWN)
+        status = pass_to(dataset, number, err);
+    *known_out = walk_position(dataset);
+    pthread_mutex_unlock(&dataset->walk_lock);
+    return status;
+}
+
+presto_status presto_dataset_shard_with(presto_dataset *dataset, size_t i, uint64_t record,
+                                        presto_shard **shard_out, presto_error *err) {
+    presto_shard *shard = NULL;
+    PRESTO_TRY(presto__dataset_open_shard(dataset, i, &shard, err));
+    if (!presto__shard_reaches(shard, record, 1))
+        return presto_dataset_shard_at(dataset, i, shard_out, err);
+    *shard_out = shard;
+    return PRESTO_OK;
+}
+
 /* ---- stretches ---- */
 
 void presto_stretch_done(presto_stretch *stretch) {

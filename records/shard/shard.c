@@ -99,6 +99,7 @@ void presto_shard_free(presto_shard *shard) {
     presto__walk_free(shard->walk);
     presto__index_done(&shard->index);
     presto__found_free(atomic_load(&shard->found));
+    presto__found_free(shard->unused);
     free(atomic_load(&shard->index_fault));
     free(atomic_load(&shard->warning));
     pthread_mutex_destroy(&shard->lock);

@@ -41,6 +41,7 @@ static presto_status block_reserve(presto_block *block, size_t count, presto_err
 typedef struct fetch {
     presto_shard *shard;
     presto_block *block;
+    presto__places places;
     const uint64_t *offsets; /* of the first record and on */
     const presto__found *found;
     uint64_t first;
@@ -244,7 +245,7 @@ static presto_status fetch_compressed(fetch *job, size_t i, size_t end) {
     if (status < 0)
         return presto__shard_fail_at(job->shard, job->first + i, status, job->err);
     parse_records(job, i, end, job->block->bytes_.data);
-    if (job->first + end == job->shard->record_count)
+    if (presto__shard_is_indexed(job->shard) && job->first + end == job->shard->record_count)
         presto__shard_end_stream(job->shard);
     return PRESTO_OK;
 }
@@ -333,11 +334,10 @@ static presto_status reserve_bytes(fetch *job, size_t count, uint8_t **data_out)
 
 static presto_status fetch_all(fetch *job, size_t count) {
     presto_shard *shard = job->shard;
-    presto__places places;
     uint8_t *data = NULL;
-    PRESTO_TRY(presto__shard_places(shard, job->first, count, &places, job->err));
-    job->offsets = places.offsets;
-    job->found = places.found;
+    PRESTO_TRY(presto__shard_places(shard, job->first, count, &job->places, job->err));
+    job->offsets = job->places.offsets;
+    job->found = job->places.found;
     job->block->record_count = 0;
     if (job->found == NULL) /* else they are our own */
         PRESTO_TRY(check_offsets(job, count));
@@ -358,11 +358,13 @@ static presto_status fetch_all(fetch *job, size_t count) {
 
 presto_status presto_shard_fetch(presto_shard *shard, uint64_t first, size_t count,
                                  presto_block *block, presto_error *err) {
-    PRESTO_TRY(presto_shard_index(shard, false, NULL, err));
-    uint64_t records = shard->record_count;
-    if (first > records || count > records - first)
-        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "records %ju to %ju of %ju",
-                           (uintmax_t)first, (uintmax_t)(first + count), (uintmax_t)records);
+    if (!presto__shard_reaches(shard, first, count)) {
+        PRESTO_TRY(presto_shard_index(shard, false, NULL, err));
+        if (!presto__shard_reaches(shard, first, count))
+            return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                               "records %ju to %ju of %ju", (uintmax_t)first,
+                               (uintmax_t)(first + count), (uintmax_t)presto_shard_records(shard));
+    }
     block->record_count = 0;
     block->file_bytes_read = 0;
     if (count == 0)
@@ -409,10 +411,10 @@ presto_status presto__stretch_describe(presto_shard *shard, const presto_stretch
 }
 
 void presto_shard_will_read(presto_shard *shard, uint64_t first, uint64_t count) {
-    uint64_t records = shard->record_count;
     presto__places places;
     int fd;
-    if (shard->compression != PRESTO_FILE_PLAIN || first >= records || count > records - first ||
+    if (shard->compression != PRESTO_FILE_PLAIN || count == 0 ||
+        !presto__shard_reaches(shard, first, count) ||
         presto__shard_places(shard, first, count, &places, NULL) < 0 ||
         presto__shard_acquire(shard, &fd, NULL) < 0)
         return;

@@ -255,15 +255,6 @@ presto_status presto__shard_hop(presto_shard *shard, bool tolerate, presto__foun
     return status;
 }
 
-void presto__found_free(presto__found *found) {
-    if (found == NULL)
-        return;
-    presto_buffer_done(&found->offsets);
-    presto_buffer_done(&found->damaged);
-    free(found->stream_fault);
-    free(found);
-}
-
 uint64_t presto__found_next_damaged(const presto__found *found, uint64_t from) {
     if (found == NULL)
         return UINT64_MAX;

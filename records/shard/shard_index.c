@@ -203,7 +203,7 @@ presto_status presto__shard_use_index(presto_shard *shard, presto_error *err) {
 void presto__shard_use_found(presto_shard *shard, presto__found *found) {
     pthread_mutex_lock(&shard->index_lock);
     if (atomic_load_explicit(&shard->indexed, memory_order_relaxed)) {
-        presto__found_free(found);
+        shard->unused = found;
     } else {
         shard->record_count = found->record_count;
         atomic_store_explicit(&shard->found, found, memory_order_release);
@@ -211,10 +211,6 @@ void presto__shard_use_found(presto_shard *shard, presto__found *found) {
         keep_index(shard);
     }
     pthread_mutex_unlock(&shard->index_lock);
-}
-
-bool presto__shard_is_indexed(const presto_shard *shard) {
-    return atomic_load_explicit(&shard->indexed, memory_order_acquire);
 }
 
 /* ---- places ---- */
@@ -247,6 +243,10 @@ static presto_status load_block(presto_shard *shard, uint64_t block, presto_erro
 
 presto_status presto__shard_places(presto_shard *shard, uint64_t first, uint64_t count,
                                    presto__places *places_out, presto_error *err) {
+    if (!presto__shard_is_indexed(shard)) {
+        presto__shard_known_places(shard, first, places_out);
+        return PRESTO_OK;
+    }
     const presto__found *found = atomic_load_explicit(&shard->found, memory_order_acquire);
     const presto__index *index = &shard->index;
     if (found == NULL) {
@@ -257,8 +257,8 @@ presto_status presto__shard_places(presto_shard *shard, uint64_t first, uint64_t
                 PRESTO_TRY(load_block(shard, block, err));
         found = atomic_load_explicit(&shard->found, memory_order_acquire);
     }
-    *places_out = (presto__places){
-        .offsets = (found != NULL ? offsets_of(found) : index->offsets) + first, .found = found};
+    places_out->offsets = (found != NULL ? offsets_of(found) : index->offsets) + first;
+    places_out->found = found;
     return PRESTO_OK;
 }
 
@@ -334,14 +334,10 @@ uint64_t presto_shard_lost_ranges(const presto_shard *shard) {
     return found == NULL ? 0 : found->damaged.bytes / sizeof(uint64_t);
 }
 
-uint64_t presto_shard_records(const presto_shard *shard) {
-    return shard->record_count;
-}
-
 presto_status presto_shard_offsets(presto_shard *shard, uint64_t first, uint64_t count,
                                    const uint64_t **offsets_out, presto_error *err) {
     presto__places places;
-    uint64_t records = shard->record_count;
+    uint64_t records = presto_shard_records(shard);
     if (first > records || count > records - first)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "records %ju to %ju of %ju",
                            (uintmax_t)first, (uintmax_t)(first + count), (uintmax_t)records);

@@ -19,6 +19,7 @@ typedef struct presto__found {
     presto_buffer damaged; /* uint64_t: which records are damaged ranges, rising */
     uint64_t record_count;
     presto_error *stream_fault; /* why the last record of a compressed file is one, or NULL */
+    presto_buffer outgrown;     /* pointers: arrays that were replaced by larger ones */
 } presto__found;
 
 typedef struct presto__walk presto__walk;
@@ -58,7 +59,10 @@ struct presto_shard {
     _Atomic(presto_error *) index_fault; /* set once: neither index nor headers will do */
     _Atomic(presto_error *) warning;     /* the index file was no use; NULL once it is taken */
 
-    presto__walk *walk; /* NULL: none is under way; whoever walks takes turns */
+    presto__walk *walk;             /* NULL: none is under way; whoever walks takes turns */
+    presto__found known;            /* a copy of what it has found; guarded by index_lock */
+    _Atomic uint64_t known_records; /* of it, so many may be read until the shard is indexed */
+    presto__found *unused;          /* found too late, but it may be looked at; NULL: none */
 
     /* The whole file, if options.map. */
     const uint8_t *mapping;
@@ -77,10 +81,11 @@ void presto__fd_pool_leave(presto_shard *shard);
  * held. */
 void presto__fd_pool_end_stream(presto_shard *shard);
 
-/** Where records stand: a view that stays valid as long as the shard. */
+/** Where records stand: a view that stays valid as long as the shard, and stays where it is. */
 typedef struct presto__places {
     const uint64_t *offsets;    /* of the first record asked for, and on */
     const presto__found *found; /* NULL: they come from the index file */
+    presto__found known_;       /* of a shard that is not indexed: what `found` is */
 } presto__places;
 
 /** Places of records [first, first + count) and the end of the last. Any thread. */
@@ -152,6 +157,15 @@ presto_status presto__kept_index_open(presto_shard *shard, const presto__index_k
 /** The records have been found by their headers: keep that, if the options say so. With index_lock
  * held. */
 presto_status presto__shard_keep_index(const presto_shard *shard, presto_error *err);
+
+/** Room for what the next step finds, and for the end, beside what others may be looking at. */
+presto_status presto__found_grow(presto__found *found, presto_error *err);
+/** From now on, the records found so far may be read by number. */
+void presto__shard_show_known(presto_shard *shard, const presto__found *found);
+/** None may be read: nobody does, and what is found will be moved. */
+void presto__shard_hide_known(presto_shard *shard);
+/** As presto__shard_places, of records that are shown. */
+void presto__shard_known_places(presto_shard *shard, uint64_t first, presto__places *places_out);
 
 void presto__walk_free(presto__walk *walk);
 /** From now on the shard is indexed by `found`, which it owns, unless it is indexed already. */

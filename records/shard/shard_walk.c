@@ -303,6 +303,7 @@ static presto_status walk_on(presto__walk *walk, const presto_walk_limits *limit
 presto_status presto__shard_walk(presto_shard *shard, const presto_walk_limits *limits,
                                  presto_block *block, presto_stretch *stretch, presto_error *err) {
     PRESTO_TRY(resume(shard, err));
+    presto__shard_hide_known(shard);
     presto_status status = walk_on(shard->walk, limits, block, stretch, err);
     presto__hopper_pause(&shard->walk->hop);
     return status;
@@ -310,12 +311,22 @@ presto_status presto__shard_walk(presto_shard *shard, const presto_walk_limits *
 
 /* Pass over a record or a damaged range. PRESTO_END: there is none. */
 static presto_status pass_one(presto__walk *walk, presto_error *err) {
-    if (!walk->has_fault && step(walk) == PRESTO_OK)
+    presto__found *found = walk->found;
+    bool is_new = !walk->has_fault;
+    size_t starts_bytes = found->offsets.bytes;
+    uint64_t records = found->record_count;
+    if (is_new && step(walk) == PRESTO_OK)
         return PRESTO_OK;
-    if (walk->has_failed && err != NULL)
-        *err = walk->fault;
-    if (walk->has_failed)
+    if (walk->has_failed) {
+        if (err != NULL)
+            *err = walk->fault;
+        if (is_new && walk->fault.sys_errno != 0 && walk->hop.stream == NULL &&
+            found->record_count == records) {
+            found->offsets.bytes = starts_bytes; /* it may be read the next time */
+            walk->has_fault = walk->has_failed = false;
+        }
         return walk->fault.status;
+    }
     bool is_damaged = walk->has_fault;
     walk->has_fault = false;
     return is_damaged ? PRESTO_OK : PRESTO_END;
@@ -324,10 +335,13 @@ static presto_status pass_one(presto__walk *walk, presto_error *err) {
 presto_status presto__shard_pass(presto_shard *shard, uint64_t most, uint64_t *passed_out,
                                  presto_error *err) {
     PRESTO_TRY(resume(shard, err));
+    presto__found *found = shard->walk->found;
     presto_status status = PRESTO_OK;
     uint64_t passed = 0;
-    while (passed < most && (status = pass_one(shard->walk, err)) == PRESTO_OK)
+    while (passed < most && (status = presto__found_grow(found, err)) == PRESTO_OK &&
+           (status = pass_one(shard->walk, err)) == PRESTO_OK)
         passed++;
+    presto__shard_show_known(shard, found);
     presto__hopper_pause(&shard->walk->hop);
     *passed_out = passed;
     return status < 0 ? status : PRESTO_OK;

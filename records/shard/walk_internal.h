@@ -11,6 +11,13 @@ bool presto__shard_has_records(const presto_shard *shard);
 presto_status presto__shard_use_index(presto_shard *shard, presto_error *err);
 /** Are its records counted? Any thread. */
 bool presto__shard_is_indexed(const presto_shard *shard);
+/** May records [first, first + count) be read? If not, it may be because it is not indexed. Any
+ * thread. */
+static inline bool presto__shard_reaches(const presto_shard *shard, uint64_t first,
+                                         uint64_t count) {
+    uint64_t records = presto_shard_records(shard);
+    return first <= records && count <= records - first;
+}
 
 /* ---- reading without an index: one thread at a time, until the walk ends ---- */
 
@@ -20,7 +27,8 @@ bool presto__shard_is_indexed(const presto_shard *shard);
  */
 presto_status presto__shard_walk(presto_shard *shard, const presto_walk_limits *limits,
                                  presto_block *block, presto_stretch *stretch, presto_error *err);
-/** Pass over up to `most` records; fewer if the shard ends before. */
+/** Pass over up to `most` records; fewer if the shard ends before. Those that were passed over may
+ * be read, but for the last one. */
 presto_status presto__shard_pass(presto_shard *shard, uint64_t most, uint64_t *passed_out,
                                  presto_error *err);
 /** Bytes of a frame on average, as the first ones are; 1 if that cannot be said. */

@@ -58,6 +58,12 @@ static void make_files(files *set, bool are_damaged) {
 
 /* ---- what a stream is ---- */
 
+static void shuffle_through_buffer(presto_loader_options *options) {
+    options->order.shuffle = PRESTO_SHUFFLE_BUFFER;
+    options->order.shuffle_window = pick(1, (uint64_t)1 << pick(0, 10));
+    options->order.seed = pick(0, 99);
+}
+
 /* The same options for both streams, so that batches are alike. */
 static presto_loader_options random_options(bool tolerate) {
     presto_loader_options options;
@@ -72,6 +78,8 @@ static presto_loader_options random_options(bool tolerate) {
         options.range.skip_samples = pick(0, 400);
     if (tolerate)
         options.errors.policy = PRESTO_ON_ERROR_SKIP;
+    if (pick(0, 1) == 0)
+        shuffle_through_buffer(&options);
     if (options.output == PRESTO_OUTPUT_BATCHES && pick(0, 1) == 0)
         options.cache.bytes = (size_t)pick(1 << 14, 1 << pick(14, 23));
     return options;
@@ -129,6 +137,8 @@ START_TEST(a_failure_comes_in_its_place_with_its_words) {
         presto_loader_options options;
         presto_loader_options_defaults(&options);
         options.output = PRESTO_OUTPUT_RECORDS;
+        if (round % 2 == 0)
+            shuffle_through_buffer(&options);
         got.count = wanted.count = got.skipped_count = wanted.skipped_count = 0;
         presto_status status = open_files(&set, false, false, &counted, &err);
         presto_status walk_status = open_files(&set, false, true, &walked, &got.end);
@@ -144,6 +154,14 @@ START_TEST(a_failure_comes_in_its_place_with_its_words) {
             ck_assert_ptr_nonnull(strstr(got.end.file, ".tfrecord"));
             ck_assert_uint_ne(got.end.record, PRESTO_NO_RECORD);
         }
+        close_files(&walked);
+        /* It comes in the same place, whoever meets it. */
+        walk_status = open_files(&set, false, true, &walked, &wanted.end);
+        wanted.count = wanted.skipped_count = 0;
+        choose_work(&options);
+        if (walk_status >= 0)
+            (void)run(&walked, options, SIZE_MAX, &wanted, NULL);
+        assert_same(&got, &wanted, seed, round);
         close_files(&counted);
         close_files(&walked);
         remove_files(&set);
@@ -237,6 +255,47 @@ END_TEST
 
 /* ---- an epoch that overtakes the one before ---- */
 
+START_TEST(a_shuffle_through_a_buffer_begins_before_the_records_are_counted) {
+    start_random();
+    for (unsigned threads = 0; threads <= 4; threads++) {
+        files set = {.dir = presto_check_temp_dir(), .count = 1};
+        snprintf(set.paths[0], sizeof set.paths[0], "%s/a.tfrecord", set.dir);
+        set.list[0] = set.paths[0];
+        write_numbers(set.paths[0], 5000);
+        opened_files data;
+        presto_loader *loader;
+        presto_batch *batch;
+        presto_loader_options options;
+        presto_error err;
+        uint64_t sum = 0, count = 0;
+        presto_loader_options_defaults(&options);
+        options.threads = threads;
+        options.batch_samples = 10;
+        options.memory.block_samples = 10;
+        options.memory.prefetch_bytes = 1; /* one packet at a time, so that none runs ahead */
+        options.order.shuffle = PRESTO_SHUFFLE_BUFFER;
+        options.order.shuffle_window = 100;
+        ck_assert_ok(open_files(&set, false, true, &data, &err), &err);
+        ck_assert_ok(presto_loader_open(data.source, NULL, &options, &loader, &err), &err);
+        ck_assert_uint_eq(presto_loader_epoch_samples(loader), PRESTO_COUNT_UNKNOWN);
+        ck_assert_ok(presto_loader_next(loader, &batch, &err), &err);
+        ck_assert_uint_eq(presto_source_count(data.source), PRESTO_COUNT_UNKNOWN);
+        for (presto_status status = PRESTO_OK; status == PRESTO_OK;
+             status = presto_loader_next(loader, &batch, &err)) {
+            for (size_t i = 0; i < batch->rows; i++, count++)
+                sum += batch->sample_numbers[i];
+            presto_batch_release(batch);
+        }
+        ck_assert_uint_eq(count, 5000);
+        ck_assert_uint_eq(sum, 5000 * 4999 / 2);
+        ck_assert_uint_eq(presto_source_count(data.source), 5000);
+        presto_loader_free(loader);
+        close_files(&data);
+        remove_files(&set);
+    }
+}
+END_TEST
+
 START_TEST(two_loaders_may_use_one_source) {
     start_random();
     static events first, second;
@@ -250,6 +309,8 @@ START_TEST(two_loaders_may_use_one_source) {
         presto_loader_options options;
         presto_loader_options_defaults(&options);
         options.output = PRESTO_OUTPUT_RECORDS;
+        if (round % 2 == 0)
+            shuffle_through_buffer(&options);
         choose_work(&options);
         ck_assert_ok(open_files(&set, false, true, &data, &err), &err);
         first.count = second.count = 0;
@@ -281,6 +342,7 @@ int main(void) {
         a_failure_comes_in_its_place_with_its_words,
         a_chain_of_stops_gives_the_stream_of_one_run,
         the_count_is_unknown_until_the_first_pass_has_ended,
+        a_shuffle_through_a_buffer_begins_before_the_records_are_counted,
         two_loaders_may_use_one_source,
     };
     return presto_check_main("walk", tests, sizeof tests / sizeof *tests, 300);

@@ -39,6 +39,20 @@ static inline void remove_files(files *set) {
     free(set->dir);
 }
 
+/* Record i holds its number. */
+static inline void write_numbers(const char *path, uint64_t records) {
+    presto_shard_writer *writer;
+    presto_shard_writer_options options;
+    presto_error err;
+    presto_shard_writer_options_defaults(&options);
+    options.sync = options.write_index = false;
+    ck_assert_ok(presto_shard_writer_open(path, &options, &writer, &err), &err);
+    for (uint64_t i = 0; i < records; i++)
+        ck_assert_ok(presto_shard_writer_append(writer, presto_span_of(&i, sizeof i), &err), &err);
+    ck_assert_ok(presto_shard_writer_finish(writer, NULL, &err), &err);
+    presto_shard_writer_free(writer);
+}
+
 /* ---- what a stream is ---- */
 
 /* The samples of a stream, and those left out, each in their order. */
