@@ -45,6 +45,7 @@ static const number_field numbers[] = {
     FIELD(machine_steal_s, true),
     FIELD(machine_busy_s, true),
     FIELD(peak_rss_bytes, true),
+    {"epoch_s", offsetof(presto__epochs, epoch_s), true},
     {"worker_wait_s", offsetof(presto__epochs, worker_wait_s), false},
     {"consumer_wait_s", offsetof(presto__epochs, consumer_wait_s), false},
 };

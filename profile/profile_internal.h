@@ -36,8 +36,9 @@ typedef struct presto__space {
     size_t codec_count;
     unsigned *threads;
     size_t thread_count;
-    size_t shards;               /* of a dataset; 0: as many as threads */
-    presto_strategy *strategies; /* by split, then codec, then threads */
+    size_t *shards;              /* of a dataset, each once; 0: as many as threads */
+    size_t shard_count;          /* of these numbers */
+    presto_strategy *strategies; /* by split, then codec, then shards, then threads */
     size_t strategy_count;
 } presto__space;
 
@@ -45,7 +46,8 @@ presto_status presto__space_init(const presto_pipeline *pipeline,
                                  const presto_sweep_options *options, presto__space *space_out,
                                  presto_error *err);
 void presto__space_done(presto__space *space);
-/** "resized with zstd:1 on 2 threads"; "the unprocessed files on 1 thread". */
+/** "resized with zstd:1 on 2 threads", "... in 16 files on 2 threads" where these are not as many
+ * as threads; "the unprocessed files on 1 thread". */
 char *presto__strategy_format(const presto_strategy *strategy, char *text_out, size_t bytes);
 /** The strategy that stores split s uncompressed, for one thread or for all processors. */
 presto_strategy presto__anchor_of(const presto__space *space, size_t s, bool is_for_all);

@@ -54,7 +54,7 @@ static const presto__epochs *typical_cold(const presto__trial *trial) {
     double wanted = trial->result.cold.samples_per_s.median;
     double least = INFINITY;
     for (size_t i = 0; i < trial->cold_count; i++) {
-        double rate = (double)trial->cold[i].samples / fmax(trial->cold[i].measure.wall_s, 1e-9);
+        double rate = presto__epochs_rate(&trial->cold[i]);
         if (best == NULL || fabs(rate - wanted) < least) {
             least = fabs(rate - wanted);
             best = &trial->cold[i];

@@ -236,8 +236,8 @@ static json_t *run_value(json_builder *builder, const presto__epochs *run) {
     put(builder, object, "epochs", whole(run->epochs));
     put(builder, object, "samples", whole(run->samples));
     put(builder, object, "wall_s", number(measure->wall_s));
-    put(builder, object, "samples_per_s",
-        number((double)run->samples / fmax(measure->wall_s, 1e-9)));
+    put(builder, object, "epoch_s", number(presto__epochs_typical_s(run)));
+    put(builder, object, "samples_per_s", number(presto__epochs_rate(run)));
     put(builder, object, "read_bytes", whole(run->read_bytes));
     put(builder, object, "delivered_bytes", whole(run->delivered_bytes));
     put(builder, object, "disk_read_bytes", number(measure->disk_read_bytes));

@@ -5,6 +5,7 @@
  * added. Trial datasets are in a folder of their own, which is removed with the runner.
  */
 #include "../base/clock_internal.h"
+#include "pace_internal.h"
 #include "profile_internal.h"
 
 #include <errno.h>
@@ -18,6 +19,11 @@
 #include "../base/folder_internal.h"
 
 #define CACHED_EPOCHS_MOST 100
+/* Cold epochs of a run: at least so many, unless they are longer together; and no longer than so
+ * many times the wanted time. */
+#define COLD_EPOCHS_LEAST 3
+#define COLD_S_LEAST 0.15
+#define COLD_S_MOST 2
 /* Cached epochs that last this part of the wanted time need no more. */
 #define ENOUGH 0.75
 /* How often on_trial is called during a trial. */
@@ -137,18 +143,26 @@ void presto__loader_options_of(const presto__runner *runner, unsigned threads, u
     options_out->errors.on_warning = NULL;
 }
 
+/* What is seen of a loader while it runs. */
+typedef struct watching {
+    presto__watch watch;
+    presto__pacer pacer;
+} watching;
+
 /* Takes every batch and gives it back at once. */
 static presto_status drain(presto__runner *runner, const presto_strategy *strategy,
-                           presto_loader *loader, presto__watch *watch, presto_error *err) {
+                           presto_loader *loader, watching *seen, presto_error *err) {
     uint64_t last_report_ns = presto__clock_ns();
     for (;;) {
         presto_batch *batch = NULL;
         presto_status status = presto_loader_next(loader, &batch, err);
         if (status != PRESTO_OK)
             return status == PRESTO_END ? PRESTO_OK : status;
+        uint64_t samples = batch->rows + batch->skipped;
         presto_batch_release(batch);
-        presto__watch_sample(watch);
+        presto__watch_sample(&seen->watch);
         uint64_t now_ns = presto__clock_ns();
+        presto__pacer_take(&seen->pacer, samples, now_ns);
         if (now_ns - last_report_ns < REPORT_EVERY_NS)
             continue;
         last_report_ns = now_ns;
@@ -176,9 +190,9 @@ static presto_status probe(presto__runner *runner, presto_error *err) {
     presto_loader *loader = NULL;
     PRESTO_TRY(presto__runner_report(runner, &strategy, NULL, err));
     PRESTO_TRY(presto_loader_open(runner->source, runner->plan, &options, &loader, err));
-    presto__watch watch;
-    presto__watch_start(&watch);
-    presto_status status = drain(runner, &strategy, loader, &watch, err);
+    watching seen = {.pacer.pace = NULL};
+    presto__watch_start(&seen.watch);
+    presto_status status = drain(runner, &strategy, loader, &seen, err);
     presto_loader_stats stats;
     presto_loader_get_stats(loader, &stats);
     presto_loader_free(loader);
@@ -257,8 +271,9 @@ typedef struct load {
     const presto_strategy *strategy;
     presto_source *source;
     const presto_plan *plan;
-    double run_s; /* how long epochs in one state of the cache are to last together */
-    bool plays;   /* the storage that the sweep is for */
+    double run_s;       /* how long epochs in one state of the cache are to last together */
+    bool plays;         /* the storage that the sweep is for */
+    presto__pace *pace; /* of epochs in one loader; NULL: not wanted */
 } load;
 
 /* The clock covers what grows with the data: from the start of the loader to the end of the last
@@ -271,18 +286,19 @@ static presto_status measure_epochs(const load *what, uint64_t count, presto__ep
     if (what->plays)
         options.storage = runner->options->storage;
     presto__epochs epochs = {.epochs = count};
-    presto__watch watch;
-    presto__watch_start(&watch);
+    uint64_t epoch_samples = presto_source_count(what->source), wanted = count * epoch_samples;
+    watching seen;
+    presto__watch_start(&seen.watch);
+    seen.pacer = presto__pacer_start(what->pace, epoch_samples, count, seen.watch.start.wall_ns);
     presto_loader *loader = NULL;
     PRESTO_TRY(presto_loader_open(what->source, what->plan, &options, &loader, err));
-    presto_status status = drain(runner, what->strategy, loader, &watch, err);
+    presto_status status = drain(runner, what->strategy, loader, &seen, err);
     uint64_t end_ns = presto__clock_ns();
-    presto__watch_stop(&watch, end_ns, &epochs.measure);
+    presto__watch_stop(&seen.watch, end_ns, &epochs.measure);
     uint64_t left_out = 0;
     if (status == PRESTO_OK)
         status = keep_stats(loader, what->plan, &epochs, &left_out, err);
     presto_loader_free(loader);
-    uint64_t wanted = count * presto_source_count(what->source);
     if (status == PRESTO_OK && (epochs.samples == 0 || epochs.samples + left_out != wanted)) {
         free(epochs.costs);
         return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
@@ -324,18 +340,33 @@ static double epochs_missing(const presto__epochs *epochs, double run_s) {
     return (run_s - epochs->measure.wall_s) / fmax(epoch_s, 1e-6);
 }
 
+/* An epoch that was disturbed is told from others by others: there are a few, unless they are long.
+ * What it took beyond the others does not count to the time that is wanted. */
+static bool needs_cold(const presto__epochs *cold, const presto__pace *pace, double run_s) {
+    double wall_s = cold->measure.wall_s, epochs = (double)cold->epochs;
+    if (cold->epochs < COLD_EPOCHS_LEAST)
+        return wall_s < fmax(run_s, COLD_S_LEAST) && run_s > 0;
+    double epoch_s = fmin(presto__pace_middle(pace), wall_s / epochs);
+    return epoch_s * (epochs + 0.5) < run_s && wall_s < COLD_S_MOST * fmax(run_s, COLD_S_LEAST);
+}
+
 /* Short epochs are repeated, each with the cache dropped before it. A single one would measure
  * the start of the threads and short disturbances. */
 static presto_status measure_cold(const load *what, presto__epochs *cold, presto_error *err) {
     const presto_sweep_options *options = what->runner->options;
     load played = *what;
     played.plays = true;
+    presto__pace pace = {.count = 0};
+    PRESTO_TRY(presto_source_drop_cache(what->source, err));
+    presto__warm_memory(presto_source_bytes(what->source));
     do {
         presto__epochs one = {0};
         PRESTO_TRY(presto_source_drop_cache(what->source, err));
         PRESTO_TRY(measure_epochs(&played, 1, &one, err));
+        presto__pace_add(&pace, one.measure.wall_s);
         presto__epochs_add(cold, &one);
-    } while (cold->epochs < options->cold_epochs && epochs_missing(cold, what->run_s) >= 0.5);
+    } while (cold->epochs < options->cold_epochs && needs_cold(cold, &pace, what->run_s));
+    cold->epoch_s = presto__pace_middle(&pace);
     return PRESTO_OK;
 }
 
@@ -344,15 +375,19 @@ static presto_status measure_cold(const load *what, presto__epochs *cold, presto
 static presto_status measure_cached(const load *what, const presto__epochs *cold,
                                     presto__epochs *cached, presto_error *err) {
     double run_s = what->run_s;
-    double missing = run_s * (double)cold->epochs / fmax(cold->measure.wall_s, 1e-6);
+    double missing = run_s / presto__epochs_typical_s(cold);
+    presto__pace pace = {.count = 0};
+    load paced = *what;
+    paced.pace = &pace;
     do {
         double room = CACHED_EPOCHS_MOST - (double)cached->epochs;
         uint64_t count = (uint64_t)fmin(fmax(round(missing), 1), room);
         presto__epochs some = {0};
-        PRESTO_TRY(measure_epochs(what, count, &some, err));
+        PRESTO_TRY(measure_epochs(&paced, count, &some, err));
         presto__epochs_add(cached, &some);
         missing = epochs_missing(cached, run_s);
     } while (cached->epochs < CACHED_EPOCHS_MOST && cached->measure.wall_s < ENOUGH * run_s);
+    cached->epoch_s = presto__pace_middle(&pace);
     return PRESTO_OK;
 }
 
@@ -413,7 +448,7 @@ static presto_status measure_lap(const load *what, void *into, presto_error *err
     presto__epochs cold = {0};
     presto_status status = measure_cold(what, &cold, err);
     if (status == PRESTO_OK)
-        *(double *)into = (double)cold.samples / fmax(cold.measure.wall_s, 1e-9);
+        *(double *)into = presto__epochs_rate(&cold);
     free(cold.costs);
     return status;
 }
@@ -427,21 +462,22 @@ presto_status presto__trial_lap(presto__runner *runner, presto__trial *trial, ui
 
 /* ---- a look ---- */
 
-static double seconds_each(const presto__epochs *epochs) {
-    return epochs->measure.wall_s / (double)epochs->samples;
-}
-
 /* In one loader: workers that have just started are slower. So the first epochs, which tell how
  * many are needed, do not count. */
 static presto_status look_cached(const load *what, const presto__epochs *cold,
                                  presto__epochs *cached, presto_error *err) {
     presto__epochs first = {0};
+    presto__pace pace = {.count = 0};
+    load paced = *what;
     double room = CACHED_EPOCHS_MOST;
-    double count = what->run_s / 4 * (double)cold->epochs / fmax(cold->measure.wall_s, 1e-6);
+    double count = what->run_s / 4 / presto__epochs_typical_s(cold);
     PRESTO_TRY(measure_epochs(what, (uint64_t)fmin(fmax(round(count), 1), room), &first, err));
     free(first.costs);
-    count = what->run_s * (double)first.epochs / fmax(first.measure.wall_s, 1e-6);
-    return measure_epochs(what, (uint64_t)fmin(fmax(round(count), 1), room), cached, err);
+    count = what->run_s / presto__epochs_typical_s(&first);
+    paced.pace = &pace;
+    PRESTO_TRY(measure_epochs(&paced, (uint64_t)fmin(fmax(round(count), 1), room), cached, err));
+    cached->epoch_s = presto__pace_middle(&pace);
+    return PRESTO_OK;
 }
 
 static presto_status look(const load *what, void *into, presto_error *err) {
@@ -455,8 +491,8 @@ static presto_status look(const load *what, void *into, presto_error *err) {
     if (status == PRESTO_OK)
         status = look_cached(&cached_ones, &cold, &cached, err);
     if (status == PRESTO_OK) {
-        seen->cold_s = seconds_each(&cold);
-        seen->cached_s = seconds_each(&cached);
+        seen->cold_s = 1 / presto__epochs_rate(&cold);
+        seen->cached_s = 1 / presto__epochs_rate(&cached);
     }
     free(cold.costs);
     free(cached.costs);

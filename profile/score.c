@@ -181,7 +181,7 @@ size_t presto__score_cheapest(const presto__contest *contest, const bool *is_equ
             least.preparation_s = fmin(least.preparation_s, merits[i].preparation_s);
     most.preparation_s = least.preparation_s / (1 - SAME_PREPARATION);
     size_t chosen = 0;
-    while (!fits(&merits[chosen], is_equal[chosen], &most))
+    while (chosen + 1 < count && !fits(&merits[chosen], is_equal[chosen], &most))
         chosen++;
     return chosen;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The space of strategies: split x codec x threads, from the lists that the user gave, or from what
- * pipeline, build and machine offer. Every name is checked here, before anything is measured.
+ * The space of strategies: split x codec x shards x threads, from the lists that the user gave, or
+ * from what pipeline, build and machine offer. Every name is checked here, before anything is
+ * measured.
  * "unprocessed" stores nothing, so it has one strategy per thread count, for any codecs.
  */
 #include "../base/checked_internal.h"
@@ -144,6 +145,27 @@ static presto_status list_threads(const presto_sweep_options *options, presto__s
     return PRESTO_OK;
 }
 
+static presto_status list_shards(const presto_sweep_options *options, presto__space *space,
+                                 presto_error *err) {
+    const size_t *shards =
+        options->shard_count_count > 0 ? options->shard_counts : &options->shards;
+    size_t count = options->shard_count_count > 0 ? options->shard_count_count : 1;
+    space->shards = calloc(count, sizeof *space->shards);
+    if (space->shards == NULL)
+        return presto_fail_memory(err, count * sizeof *space->shards);
+    for (size_t i = 0; i < count; i++) {
+        if (shards[i] > PRESTO_MAX_SHARDS)
+            return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                               "%zu shards, at most %d are possible", shards[i], PRESTO_MAX_SHARDS);
+        bool seen = false;
+        for (size_t k = 0; k < space->shard_count; k++)
+            seen = seen || space->shards[k] == shards[i];
+        if (!seen)
+            space->shards[space->shard_count++] = shards[i];
+    }
+    return PRESTO_OK;
+}
+
 /* shards 0: as many as threads. */
 static presto_strategy strategy_of(const char *split, const char *codec, unsigned threads,
                                    size_t shards) {
@@ -153,17 +175,30 @@ static presto_strategy strategy_of(const char *split, const char *codec, unsigne
     return strategy;
 }
 
-static void add_strategies(const char *split, const char *codec, size_t shards,
-                           presto__space *space) {
-    for (size_t t = 0; t < space->thread_count; t++)
-        space->strategies[space->strategy_count++] =
-            strategy_of(split, codec, space->threads[t], shards);
+/* "As many as threads" may be a number of the list. */
+static bool is_listed(const presto__space *space, size_t first, const presto_strategy *strategy) {
+    for (size_t i = first; i < space->strategy_count; i++)
+        if (space->strategies[i].threads == strategy->threads &&
+            space->strategies[i].shards == strategy->shards)
+            return true;
+    return false;
+}
+
+static void add_strategies(const char *split, const char *codec, presto__space *space) {
+    size_t first = space->strategy_count;
+    for (size_t n = 0; n < space->shard_count; n++)
+        for (size_t t = 0; t < space->thread_count; t++) {
+            presto_strategy strategy =
+                strategy_of(split, codec, space->threads[t], space->shards[n]);
+            if (!is_listed(space, first, &strategy))
+                space->strategies[space->strategy_count++] = strategy;
+        }
 }
 
 presto_strategy presto__anchor_of(const presto__space *space, size_t s, bool is_for_all) {
     const char *split = space->splits[s];
     const char *codec = strcmp(split, PRESTO_UNPROCESSED) == 0 ? NULL : "none";
-    return strategy_of(split, codec, is_for_all ? presto__cpu_count() : 1, space->shards);
+    return strategy_of(split, codec, is_for_all ? presto__cpu_count() : 1, space->shards[0]);
 }
 
 static bool same_text(const char *a, const char *b) {
@@ -180,25 +215,25 @@ size_t presto__space_find(const presto__space *space, const presto_strategy *str
     return SIZE_MAX;
 }
 
-static presto_status combine(size_t shards, presto__space *space, presto_error *err) {
-    size_t pairs = 0;
+static presto_status combine(presto__space *space, presto_error *err) {
+    size_t pairs = 0, files = 0;
     size_t count = 0;
     if (space->split_count == 0 || space->codec_count == 0 || space->thread_count == 0)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "there is no strategy");
     if (!presto__size_multiply(space->split_count, space->codec_count, &pairs) ||
-        !presto__size_multiply(pairs, space->thread_count, &count) || count == 0)
+        !presto__size_multiply(space->shard_count, space->thread_count, &files) ||
+        !presto__size_multiply(pairs, files, &count) || count == 0)
         return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET, "too many strategies");
     space->strategies = calloc(count, sizeof *space->strategies);
-    space->shards = shards;
     if (space->strategies == NULL)
         return presto_fail_memory(err, count * sizeof *space->strategies);
     for (size_t s = 0; s < space->split_count; s++) {
         if (strcmp(space->splits[s], PRESTO_UNPROCESSED) == 0) {
-            add_strategies(space->splits[s], NULL, 0, space);
+            add_strategies(space->splits[s], NULL, space);
             continue;
         }
         for (size_t c = 0; c < space->codec_count; c++)
-            add_strategies(space->splits[s], space->codecs[c], shards, space);
+            add_strategies(space->splits[s], space->codecs[c], space);
     }
     return PRESTO_OK;
 }
@@ -213,7 +248,9 @@ presto_status presto__space_init(const presto_pipeline *pipeline,
     if (status == PRESTO_OK)
         status = list_threads(options, &space, err);
     if (status == PRESTO_OK)
-        status = combine(options->shards, &space, err);
+        status = list_shards(options, &space, err);
+    if (status == PRESTO_OK)
+        status = combine(&space, err);
     if (status != PRESTO_OK) {
         presto__space_done(&space);
         return status;
@@ -232,12 +269,17 @@ void presto__space_done(presto__space *space) {
     free(space->splits);
     free(space->codecs);
     free(space->threads);
+    free(space->shards);
     free(space->strategies);
     memset(space, 0, sizeof *space);
 }
 
 char *presto__strategy_format(const presto_strategy *strategy, char *text_out, size_t bytes) {
-    char threads[32];
+    char threads[32], files[40] = "";
+    size_t by_rule = strategy->threads > 0 ? strategy->threads : 1;
+    if (strategy->shards > 0 && strategy->shards != by_rule)
+        snprintf(files, sizeof files, "in %zu file%s ", strategy->shards,
+                 presto_plural(strategy->shards));
     if (strategy->threads == 0)
         snprintf(threads, sizeof threads, "without threads");
     else
@@ -246,8 +288,9 @@ char *presto__strategy_format(const presto_strategy *strategy, char *text_out, s
     if (strategy->codec == NULL)
         snprintf(text_out, bytes, "the unprocessed files %s", threads);
     else if (strcmp(strategy->codec, "none") == 0)
-        snprintf(text_out, bytes, "%s uncompressed %s", strategy->split, threads);
+        snprintf(text_out, bytes, "%s uncompressed %s%s", strategy->split, files, threads);
     else
-        snprintf(text_out, bytes, "%s with %s %s", strategy->split, strategy->codec, threads);
+        snprintf(text_out, bytes, "%s with %s %s%s", strategy->split, strategy->codec, files,
+                 threads);
     return text_out;
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 static double rate_of(const presto__epochs *epochs, double amount) {
-    return amount / fmax(epochs->measure.wall_s, 1e-9);
+    return amount / (double)epochs->epochs / presto__epochs_typical_s(epochs);
 }
 
 static presto_status summarize_epochs(const presto__epochs *runs, size_t count,
@@ -33,7 +33,7 @@ static presto_status summarize_epochs(const presto__epochs *runs, size_t count,
         .cpu_system_s = measure->cpu_system_s / epochs,
         .cpu_s_per_sample =
             (measure->cpu_user_s + measure->cpu_system_s) / (double)typical->samples,
-        .context_switches_per_s = rate_of(typical, measure->context_switches),
+        .context_switches_per_s = measure->context_switches / fmax(measure->wall_s, 1e-9),
         .disk_read_bytes = measure->disk_read_bytes / epochs,
         .peak_rss_bytes = measure->peak_rss_bytes,
     };

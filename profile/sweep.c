@@ -338,6 +338,8 @@ presto_status presto_sweep_run(const char *const *paths, size_t path_count,
     presto_sweep_options taken;
     presto_sweep_options_defaults(&taken);
     PRESTO_TRY(presto__options_take(&taken, sizeof taken, options, err));
+    if (taken.shard_count_count > 0)
+        taken.shards = taken.shard_counts[0]; /* the anchors', and those of looks */
     options = &taken;
     PRESTO_TRY(check_options(options, err));
     *sweep_out = NULL;

@@ -2,9 +2,19 @@
 /* What all that runs trials needs: their end, and word to the user. */
 #include "trial_internal.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "../base/folder_internal.h"
+
+double presto__epochs_typical_s(const presto__epochs *epochs) {
+    double mean_s = epochs->measure.wall_s / (double)epochs->epochs;
+    return fmax(epochs->epoch_s > 0 ? epochs->epoch_s : mean_s, 1e-9);
+}
+
+double presto__epochs_rate(const presto__epochs *epochs) {
+    return (double)epochs->samples / (double)epochs->epochs / presto__epochs_typical_s(epochs);
+}
 
 void presto__trial_remove(presto__trial *trial) {
     if (trial->dir != NULL)

@@ -107,10 +107,16 @@ typedef struct presto__epochs {
     uint64_t epochs;
     uint64_t samples, read_bytes, delivered_bytes; /* over all of them */
     presto__measure measure;
+    double epoch_s;      /* of one that is like most (pace_internal.h); not known: 0 or NaN */
     presto__cost *costs; /* owned */
     size_t cost_count;
     double worker_wait_s, consumer_wait_s;
 } presto__epochs;
+
+/** Seconds of an epoch that is like most; where that is not known, of the mean one. */
+double presto__epochs_typical_s(const presto__epochs *epochs);
+/** Samples per second in it. */
+double presto__epochs_rate(const presto__epochs *epochs);
 
 /** A cold run in a round of the race: all of a round are measured one after another. */
 typedef struct presto__lap {
@@ -194,6 +200,8 @@ presto_status presto__runner_report(presto__runner *runner, const presto_strateg
  * been often enough. */
 presto_status presto__trial_prepare(presto__runner *runner, presto__trial *trial,
                                     presto_error *err);
+/** warm.c: touch so much free memory, and some more, that the machine has it at hand. */
+void presto__warm_memory(uint64_t bytes);
 /** settle.c: read a dataset that was just written, unmeasured. */
 presto_status presto__settle(const char *dir, presto_error *err);
 /** One run: cold epochs, then cached ones. */

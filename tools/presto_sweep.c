@@ -40,7 +40,8 @@ static const cli_option options[] = {
      "only codecs that every TensorFlow reads: none, zlib, gzip "
      "[default codecs: none,zlib:1,gzip]"},
     {'j', "threads", "N,M,...", "numbers of threads [default: 1 and the number of CPUs]"},
-    {OPT_SHARDS, "shards", "N", "files of a trial [default: as many as threads]"},
+    {OPT_SHARDS, "shards", "N,M,...",
+     "numbers of files that a dataset has; \"threads\": as many as threads [default: threads]"},
 
     {0, "Measuring", NULL, NULL},
     {OPT_SAMPLES, "samples", "N", "how many samples to try on; 0 = all [default: 200]"},
@@ -116,6 +117,7 @@ typedef struct sweep_job {
     cli_settings settings;
     char **splits, **codecs; /* one allocation each */
     unsigned *threads;
+    size_t *shards;
     char work_dir[PATH_MAX], journal[PATH_MAX];
     bool quiet, json, force;
     cli_progress progress;
@@ -136,6 +138,23 @@ static void parse_threads(sweep_job *s, const char *text) {
     free(list);
     s->sweep.threads = s->threads;
     s->sweep.thread_count = count;
+}
+
+static void parse_shards(sweep_job *s, const char *text) {
+    char **list = NULL;
+    size_t count = cli_list("--shards", text, &list);
+    free(s->shards);
+    s->shards = calloc(count, sizeof *s->shards);
+    if (s->shards == NULL) {
+        cli_message("out of memory");
+        exit(CLI_FAILED);
+    }
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(list[i], "threads") != 0) /* 0 */
+            s->shards[i] = (size_t)cli_number("--shards", list[i], 1, MAX_SHARDS);
+    free(list);
+    s->sweep.shard_counts = s->shards;
+    s->sweep.shard_count_count = count;
 }
 
 static void parse_weights(sweep_job *s, const char *text) {
@@ -214,7 +233,7 @@ static void parse_option(sweep_job *s, int id, const char *text) {
         parse_threads(s, text);
         break;
     case OPT_SHARDS:
-        o->shards = (size_t)cli_number("--shards", text, 1, MAX_SHARDS);
+        parse_shards(s, text);
         break;
     case OPT_SAMPLES:
         o->samples = cli_number("--samples", text, 0, UINT64_MAX);
@@ -426,6 +445,7 @@ int main(int argc, char **argv) {
     free(s.splits);
     free(s.codecs);
     free(s.threads);
+    free(s.shards);
     cli_reraise();
     return code;
 }

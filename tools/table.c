@@ -16,7 +16,13 @@
 #include "terminal.h"
 
 /* Fixed: mark, threads, storage, offline time, two rates with their spread, score, and the gaps. */
-enum { LEAST_COLUMNS = 80, FIXED_COLUMNS = 56, LEAST_SPLIT = 14, LEAST_CODEC = 5 };
+enum {
+    LEAST_COLUMNS = 80,
+    FIXED_COLUMNS = 56,
+    FILES_COLUMNS = 6,
+    LEAST_SPLIT = 14,
+    LEAST_CODEC = 5
+};
 /* Of predicted strategies that were not run, so many are shown. */
 enum { SHOWN_PREDICTED = 12 };
 
@@ -54,10 +60,21 @@ static const char *codec_of(const presto_strategy *strategy) {
 typedef struct widths {
     size_t split, codec;
     bool has_predictions; /* the sweep predicts */
+    bool has_files;       /* datasets have not as many shards as threads */
 } widths;
 
+/* Else the number of shards is that of threads. */
+static bool has_own_files(const presto_sweep *sweep) {
+    for (size_t i = 0; i < presto_sweep_result_count(sweep); i++) {
+        const presto_strategy *a = &presto_sweep_result(sweep, i)->strategy;
+        if (a->codec != NULL && a->shards != (a->threads > 0 ? a->threads : 1))
+            return true;
+    }
+    return false;
+}
+
 static widths find_widths(const presto_sweep *sweep) {
-    widths w = {LEAST_SPLIT, LEAST_CODEC, false};
+    widths w = {LEAST_SPLIT, LEAST_CODEC, false, has_own_files(sweep)};
     for (size_t i = 0; i < presto_sweep_result_count(sweep); i++) {
         const presto_strategy_result *result = presto_sweep_result(sweep, i);
         w.has_predictions = w.has_predictions || isfinite(result->prediction.cold_samples_per_s);
@@ -68,7 +85,8 @@ static widths find_widths(const presto_sweep *sweep) {
         w.codec = codec > w.codec ? codec : w.codec;
     }
     unsigned columns = cli_terminal_columns(stdout);
-    size_t room = (columns > LEAST_COLUMNS ? columns : LEAST_COLUMNS) - FIXED_COLUMNS;
+    size_t room = (columns > LEAST_COLUMNS ? columns : LEAST_COLUMNS) - FIXED_COLUMNS -
+                  (w.has_files ? FILES_COLUMNS : 0);
     if (w.split + w.codec > room) {
         size_t least = w.split < LEAST_SPLIT ? w.split : LEAST_SPLIT;
         w.codec = w.codec < room - least ? w.codec : room - least;
@@ -104,6 +122,13 @@ static void print_prediction(const presto_strategy_result *result) {
     printf("%7s %12s %5s ", predicted, measured, error);
 }
 
+static void print_files(const presto_strategy *strategy) {
+    if (strategy->codec != NULL)
+        printf("%5zu ", strategy->shards);
+    else
+        printf("%5s ", "-");
+}
+
 static void print_row(const presto_strategy_result *result, bool best, const widths *w) {
     char storage[PRESTO_TEXT_BYTES], time[PRESTO_TEXT_BYTES], cold[PRESTO_TEXT_BYTES];
     char cached[PRESTO_TEXT_BYTES];
@@ -111,6 +136,8 @@ static void print_row(const presto_strategy_result *result, bool best, const wid
     print_name(result->strategy.split, w->split);
     print_name(codec_of(&result->strategy), w->codec);
     bool stored = result->strategy.codec != NULL;
+    if (w->has_files)
+        print_files(&result->strategy);
     printf("%3u %7s %7s ", result->strategy.threads,
            presto_format_bytes(result->total_stored_bytes, storage),
            stored ? format_time(result->total_preparation_s, time) : "-");
@@ -199,12 +226,14 @@ static void print_heading(const presto_sweep *sweep, unsigned runs, const widths
              presto_format_things(runs, "run", each), predicted,
              presto_format_seconds(facts->elapsed_s, time), legend(sweep, runs));
     cli_print_wrapped(text, 0, 0);
-    printf("\n%*s %s\n", (int)(w->split + w->codec + 29), "",
+    printf("\n%*s %s\n", (int)(w->split + w->codec + (w->has_files ? FILES_COLUMNS : 0) + 29), "",
            w->has_predictions ? "cold samples per second" : "samples per second");
     fputs("  ", stdout);
     print_name("split", w->split);
     print_name("codec", w->codec);
     bool by_cost = presto_sweep_get_prices(sweep)->epochs > 0;
+    if (w->has_files)
+        printf("%5s ", "files");
     printf("%3s %7s %7s ", "thr", "storage", "offline");
     if (w->has_predictions)
         printf("%7s %12s %5s ", "predict", "measured", "error");

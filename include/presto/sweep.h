@@ -225,6 +225,10 @@ typedef struct presto_sweep_options {
     /* Plan for this storage: cold epochs read as if from it (presto_loader_options.storage). Cached
      * epochs and conversions do not. Default all 0: the storage of `work_dir` as it is. */
     presto_storage storage;
+    /* Numbers of shards that are compared: what is stored is a strategy in each of them; 0 in the
+     * list: as many as threads. None: `shards` only. */
+    const size_t *shard_counts;
+    size_t shard_count_count;
 } presto_sweep_options;
 
 PRESTO_API void presto_sweep_options_init(presto_sweep_options *options, size_t struct_bytes);

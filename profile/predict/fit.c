@@ -80,8 +80,9 @@ static void take_rates(presto__model_split *split, const presto__model *model,
     if (reading != NULL && split->plain_bytes > 0)
         split->read_s_per_byte = reading->busy_s_per_sample / split->plain_bytes;
     double cold_cpu = one->result.cold.cpu_s_per_sample - one->result.cached.cpu_s_per_sample;
+    double longer_s = times->cold_s.one - times->cached_s.one;
     if (split->plain_bytes > 0)
-        split->cold_cpu_s_per_byte = fmax(cold_cpu, 0) / split->plain_bytes;
+        split->cold_cpu_s_per_byte = fmax(fmin(cold_cpu, longer_s), 0) / split->plain_bytes;
     /* Processor caches spare memory much of its traffic, and a thread that hands out batches may
      * have been interrupted: the anchor shows what is possible. */
     double most_s = times->cached_s.all / cores / ROOM;

@@ -76,6 +76,17 @@ static const presto__model_codec *plain_codec(const presto__model *model,
     return &split->codecs[c];
 }
 
+static json_t *files_value(json_builder *to, const presto__model_files *files) {
+    if (files->tried == 0)
+        return json_null();
+    json_t *object = json_object();
+    put(to, object, "tried", whole(files->tried));
+    put(to, object, "cold_s_per_file", pair(to, files->cold_s));
+    put(to, object, "cached_s_per_file", pair(to, files->cached_s));
+    put(to, object, "prepare_s_per_file", number(files->prepare_s));
+    return object;
+}
+
 static json_t *split_value(json_builder *to, const presto__model *model,
                            const presto__model_split *split) {
     json_t *object = json_object();
@@ -91,6 +102,7 @@ static json_t *split_value(json_builder *to, const presto__model *model,
     put(to, object, "handover_s_per_sample", number(split->handover_s));
     put(to, object, "prepare_worker_s_per_sample", pair(to, split->prepare_s));
     put(to, object, "prepare_storage_s_per_sample", number(split->prepare_io_s));
+    put(to, object, "files", files_value(to, &split->files));
     put(to, object, "work", parts_value(to, split));
     put(to, object, "codecs", codecs_value(to, model, split));
     return object;

@@ -19,6 +19,8 @@
 #include <string.h>
 
 #define SHARPNESS 12
+/* What is left at least, relative, where a dataset has fewer files than the anchor. */
+#define FEWER_LEAST 0.5
 /* What the loader reads at a time; several threads take turns in a shard, so each is a read. */
 #define PART_BYTES ((double)(1 << 20))
 #define PART_SAMPLES 1024.0
@@ -59,6 +61,7 @@ typedef struct load {
     const presto__model_split *split;
     const presto__model_codec *codec;
     double threads; /* at least 1 */
+    double shards;  /* 0: as many as its anchor has */
     presto__conditions conditions;
 } load;
 
@@ -166,14 +169,34 @@ static double formula(const load *what, bool is_cold, presto_sweep_bound *bound_
     return join(limits, sizeof limits / sizeof *limits, bound_out);
 }
 
+/* Files that it has more than the anchor that stands for so many threads. Fewer are negative. */
+static double more_files(const load *what) {
+    double usual = what->model->shards > 0 ? (double)what->model->shards
+                                           : fmin(what->threads, what->model->cores);
+    return what->shards > 0 && !what->split->is_raw ? what->shards - usual : 0;
+}
+
+/* What they cost an epoch. The first read of each waits for storage. */
+static double files_seconds(const load *what, bool is_cold) {
+    const presto__model_files *files = &what->split->files;
+    double each_s = at_threads(what, is_cold ? files->cold_s : files->cached_s);
+    double longer_s = what->conditions.storage.latency_s - what->model->storage.latency_s;
+    if (is_cold)
+        each_s = fmax(each_s + longer_s / what->threads, 0);
+    return more_files(what) * each_s;
+}
+
 static double rate_of(const load *what, bool is_cold, presto_sweep_bound *bound_out) {
     const presto__model_codec *codec = what->codec;
     double rate = formula(what, is_cold, bound_out);
     rate *= at_threads(what, is_cold ? codec->cold_anchor : codec->cached_anchor);
     /* Each cold epoch of a trial is one by itself; cached ones follow one another. */
-    if (is_cold && what->model->samples > 0)
-        rate =
-            1 / (1 / rate + at_threads(what, what->split->start_s) / (double)what->model->samples);
+    if (what->model->samples > 0) {
+        double epoch_s = (double)what->model->samples / rate + files_seconds(what, is_cold);
+        epoch_s += is_cold ? at_threads(what, what->split->start_s) : 0;
+        rate = (double)what->model->samples /
+               fmax(epoch_s, FEWER_LEAST * (double)what->model->samples / rate);
+    }
     rate *= is_cold ? codec->cold_factor : codec->cached_factor;
     double most = what->conditions.consumer_samples_per_s;
     if (most <= 0 || rate <= most)
@@ -204,6 +227,7 @@ static bool find_load(const presto__model *model, const presto_strategy *strateg
     out->split = find_split(model, strategy->split);
     out->codec = find_codec(model, out->split, strategy->codec);
     out->threads = strategy->threads > 0 ? strategy->threads : 1;
+    out->shards = (double)strategy->shards;
     return out->codec != NULL;
 }
 
@@ -235,8 +259,10 @@ bool presto__model_offline(const presto__model *model, const presto_strategy *st
     double computing =
         at_threads(&what, split->prepare_s) + at_threads(&what, what.codec->compress_s);
     double writing = split->prepare_io_s * what.codec->stored_bytes / fmax(split->plain_bytes, 1);
-    offline_out->preparation_s = model->open_s + count * (computing / what.threads + writing) *
-                                                     what.codec->preparation_factor;
+    double writing_s =
+        count * (computing / what.threads + writing) * what.codec->preparation_factor;
+    double files_s = more_files(&what) * split->files.prepare_s;
+    offline_out->preparation_s = model->open_s + fmax(writing_s + files_s, FEWER_LEAST * writing_s);
     return true;
 }
 

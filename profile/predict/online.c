@@ -22,10 +22,12 @@
 #define LOAD_S 0.4
 #define RECORDS_LEAST 8
 #define RECORD_BYTES ((double)(128 << 20))
-/* Of a look; and of all looks at a codec, in up to so many rounds. Where there are few codecs and
- * splits, there is more time for each, but no more than runs of both numbers of threads would
- * take. */
+/* Of a look; in a cold one there are some epochs, up to this time. And of all looks at a codec, in
+ * up to so many rounds. Where there are few codecs and splits, there is more time for each, but no
+ * more than runs of both numbers of threads would take. */
 #define COLD_LOOK_S 0.05
+#define COLD_FEW 3
+#define COLD_FEW_S 0.15
 #define CACHED_LOOK_S 0.07
 #define LOOKS_S 0.9
 #define ALL_LOOKS_S 50
@@ -120,6 +122,11 @@ static presto__worker_times times_of(looks *at, size_t rounds) {
         .cached_s = {median(at->cached_s[0], rounds), median(at->cached_s[1], rounds)}};
 }
 
+/* What a cold look takes whose epochs take so long. */
+static double cold_look_s(double epoch_s) {
+    return fmax(fmin(COLD_FEW * epoch_s, COLD_FEW_S + epoch_s), COLD_LOOK_S);
+}
+
 static size_t rounds_that_fit(const presto__online *what, const presto__model_trial *tried,
                               bool is_part) {
     double samples = (double)tried->samples, round_s = 0;
@@ -128,7 +135,7 @@ static size_t rounds_that_fit(const presto__online *what, const presto__model_tr
     double runs_s = 4 * options->runs * options->run_s; /* of both, cold and cached */
     double all_s = fmin(fmax(ALL_LOOKS_S / places, LOOKS_S), runs_s);
     for (unsigned threads = 1; threads <= 2; threads++)
-        round_s += fmax(samples * what->split->times.cold_s.one / threads, COLD_LOOK_S) +
+        round_s += cold_look_s(samples * what->split->times.cold_s.one / threads) +
                    fmax(samples * what->split->times.cached_s.one / threads, CACHED_LOOK_S) * 1.25;
     double rounds = all_s / (round_s * (is_part ? 1.5 : 1));
     return (size_t)fmin(fmax(rounds, 1), LOOKS_MOST);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define ANCHOR_RUNS 3
+#define ANCHOR_RUNS_MOST 64 /* that are looked at, of an anchor that is run more often */
 #define FIRST_UNCERTAINTY 0.15
 #define MISS_MOST 0.25
 /* Strategies that are run beyond the confirming ones, until the best has been run. */
@@ -28,6 +29,7 @@ static presto_status new_model(presto_sweep *sweep, const presto__runner *runner
         return presto_fail_memory(err, sizeof *model);
     sweep->model = model;
     model->cores = presto__cpu_count();
+    model->shards = space->shards[0];
     model->samples = runner->samples;
     model->source_samples = runner->source_samples;
     model->open_s = runner->open_s;
@@ -59,14 +61,21 @@ typedef struct probing {
     presto__runner *runner;
 } probing;
 
-/* Of the clock, for a sample, over all runs. */
+/* Of the clock, for a sample: of the run in the middle. */
 static double seconds_each(const presto__epochs *runs, size_t count) {
-    double seconds = 0, samples = 0;
-    for (size_t i = 0; i < count; i++) {
-        seconds += runs[i].measure.wall_s;
-        samples += (double)runs[i].samples;
-    }
-    return seconds / fmax(samples, 1);
+    double rates[ANCHOR_RUNS_MOST];
+    size_t known = count < ANCHOR_RUNS_MOST ? count : ANCHOR_RUNS_MOST;
+    for (size_t i = 0; i < known; i++)
+        rates[i] = presto__epochs_rate(&runs[i]);
+    return known > 0 ? 1 / presto__spread_of(rates, known).median : NAN;
+}
+
+/* The most of what is compared; 1: all have as many as threads. */
+static size_t most_files(const presto__space *space) {
+    size_t most = 1;
+    for (size_t i = 0; i < space->shard_count && space->shard_count > 1; i++)
+        most = space->shards[i] > most ? space->shards[i] : most;
+    return most;
 }
 
 /* An anchor has been run, and its dataset is still there. */
@@ -90,8 +99,11 @@ static presto_status probe_anchor(void *user, size_t i, presto_error *err) {
         split->raw_bytes = (double)trial->result.raw_bytes / samples;
         split->times.cold_s.one = seconds_each(trial->cold, trial->cold_count);
         split->times.cached_s.one = seconds_each(trial->cached, trial->cached_count);
-        if (stores)
-            PRESTO_TRY(presto__probe_codecs(sweep->model, with->runner, s, trial->dir, err));
+        if (!stores)
+            continue;
+        const presto__online plain = {sweep->model, with->runner, split, "none", trial->dir};
+        PRESTO_TRY(presto__probe_files(&plain, most_files(&sweep->space), &split->files, err));
+        PRESTO_TRY(presto__probe_codecs(sweep->model, with->runner, s, trial->dir, err));
     }
     return PRESTO_OK;
 }
@@ -352,8 +364,7 @@ static const char *why_missed(const presto_sweep *sweep, size_t i) {
     if (cold.runs > 1 && cold.most - cold.least > 0.2 * cold.median)
         return "its own runs differ by more than a fifth: the machine was disturbed, or too few "
                "samples were measured";
-    if (trial->cold_count > 0 &&
-        trial->cold[0].measure.wall_s / (double)trial->cold[0].epochs < 5e-3)
+    if (trial->cold_count > 0 && presto__epochs_typical_s(&trial->cold[0]) < 5e-3)
         return "an epoch takes only milliseconds: more --samples would tell more";
     if (fabs(said->cold_error) > MISS_MOST && fabs(said->cached_error) <= MISS_MOST)
         return "cached it was right: storage behaves otherwise than where it was probed";

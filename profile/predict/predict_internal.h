@@ -55,6 +55,13 @@ typedef struct presto__model_codec {
     uint64_t records;                                      /* that it was tried on, alone */
 } presto__model_codec;
 
+/** What each file costs that a dataset has more. It is of the clock: threads share it. */
+typedef struct presto__model_files {
+    size_t tried;                  /* in so many files the split was stored to see; 0: it was not */
+    presto__pair cold_s, cached_s; /* of an epoch */
+    double prepare_s;
+} presto__model_files;
+
 /** A split, as its anchors are. */
 typedef struct presto__model_split {
     const char *name;       /* the space's */
@@ -72,8 +79,9 @@ typedef struct presto__model_split {
     presto__pair start_s;       /* of an epoch by itself: threads, first reads */
     presto__pair prepare_s;     /* a worker's, without codec */
     double prepare_io_s;        /* of storage, which no thread shortens */
-    double record_error;        /* half of the 95 % interval of the mean record, relative */
-    presto__model_part *parts;  /* of a cached epoch on one thread. Owned */
+    presto__model_files files;
+    double record_error;       /* half of the 95 % interval of the mean record, relative */
+    presto__model_part *parts; /* of a cached epoch on one thread. Owned */
     size_t part_count;
     presto__model_codec *codecs; /* as many as the model has; at least one. Owned */
 } presto__model_split;
@@ -97,6 +105,7 @@ typedef struct presto__step_cost {
 
 struct presto__model {
     unsigned cores;   /* of this machine: threads of the second figure of each pair */
+    size_t shards;    /* of an anchor; 0: as many as threads */
     uint64_t samples; /* of an epoch of a trial */
     uint64_t source_samples;
     double open_s;          /* of listing the source */
@@ -178,6 +187,10 @@ typedef struct presto__online {
  * unless the codec makes no difference. */
 presto_status presto__probe_online(const presto__online *what, presto__model_codec *codec,
                                    presto_error *err);
+/** files.c: store the split of `what` in one file and in up to `most`, without a codec, and load
+ * both: what does a file cost? */
+presto_status presto__probe_files(const presto__online *what, size_t most,
+                                  presto__model_files *files_out, presto_error *err);
 /** storage.c: what the storage of `dir` gives to one thread and to several. */
 presto_status presto__probe_storage(const char *dir, unsigned cores, presto_storage *storage_out,
                                     presto_error *err);

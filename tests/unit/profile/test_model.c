@@ -174,6 +174,58 @@ START_TEST(the_start_of_an_epoch_is_shared_by_its_samples) {
 }
 END_TEST
 
+START_TEST(each_file_more_than_the_anchor_has_costs_an_epoch_the_same) {
+    made m;
+    make(&m);
+    m.splits[1].files = (presto__model_files){
+        .tried = 16, .cold_s = {2e-3, 1e-3}, .cached_s = {0.5e-3, 0.25e-3}, .prepare_s = 10e-3};
+    presto_strategy strategy = {.split = "packed", .codec = "none", .threads = 1, .shards = 1};
+    presto__rates rates;
+    presto__offline done;
+    ck_assert(presto__model_rates(&m.model, &strategy, NULL, &rates));
+    assert_near(rates.cold_samples_per_s, 200); /* as many as threads */
+    strategy.shards = 11;
+    ck_assert(presto__model_rates(&m.model, &strategy, NULL, &rates));
+    assert_near(rates.cold_samples_per_s, SAMPLES / (0.5 + 10 * 2e-3));
+    assert_near(rates.cached_samples_per_s, SAMPLES / (0.1 + 10 * 0.5e-3));
+    ck_assert(presto__model_offline(&m.model, &strategy, 1000, &done));
+    assert_near(done.preparation_s, 0.5 + 1000 * 21e-3 + 10 * 10e-3);
+    strategy.threads = 2;
+    ck_assert(presto__model_rates(&m.model, &strategy, NULL, &rates));
+    assert_near(rates.cached_samples_per_s, SAMPLES / (0.05 + 9 * 0.25e-3));
+    /* Its first read waits for storage, on two threads at a time: 6 ms for each file there. */
+    presto__conditions far = presto__model_conditions(&m.model);
+    far.storage.latency_s = 10e-3;
+    strategy.threads = 2;
+    strategy.shards = 2;
+    presto__rates few, many;
+    ck_assert(presto__model_rates(&m.model, &strategy, &far, &few));
+    strategy.shards = 12;
+    ck_assert(presto__model_rates(&m.model, &strategy, &far, &many));
+    assert_near(SAMPLES / many.cold_samples_per_s - SAMPLES / few.cold_samples_per_s,
+                10 * (1e-3 + 10e-3 / 2));
+    assert_near(SAMPLES / many.cached_samples_per_s - SAMPLES / few.cached_samples_per_s,
+                10 * 0.25e-3);
+    strategy.shards = 11;
+    m.model.shards = 11; /* the anchors have as many */
+    ck_assert(presto__model_rates(&m.model, &strategy, NULL, &rates));
+    /* Files that are saved are not worth more than half of the rest. */
+    strategy.shards = 1;
+    m.splits[1].files.prepare_s = 1e3;
+    ck_assert(presto__model_offline(&m.model, &strategy, 1000, &done));
+    assert_near(done.preparation_s, 0.5 + 1000 * 11e-3 / 2);
+    m.splits[1].files.cached_s.all = 1e3;
+    presto__rates saved;
+    ck_assert(presto__model_rates(&m.model, &strategy, NULL, &saved));
+    assert_near(saved.cached_samples_per_s, 2 * 2000);
+    m.splits[1].files.cached_s.all = 0.25e-3;
+    strategy.shards = 0; /* as the anchor */
+    presto__rates anchor;
+    ck_assert(presto__model_rates(&m.model, &strategy, NULL, &anchor));
+    assert_near(anchor.cached_samples_per_s, rates.cached_samples_per_s);
+}
+END_TEST
+
 START_TEST(close_limits_cost_a_little_of_both) {
     made m;
     make(&m);
@@ -315,6 +367,7 @@ int main(void) {
         what_is_shared_limits_all_threads_together,
         another_storage_changes_the_waiting,
         the_start_of_an_epoch_is_shared_by_its_samples,
+        each_file_more_than_the_anchor_has_costs_an_epoch_the_same,
         close_limits_cost_a_little_of_both,
         offline_time_and_storage_grow_with_the_samples,
         what_was_not_tried_is_not_known,

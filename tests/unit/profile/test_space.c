@@ -72,6 +72,26 @@ START_TEST(lists_are_put_in_order_and_doubles_are_dropped) {
     ck_assert_uint_eq(space.strategies[2].shards, 7);
     ck_assert_uint_eq(space.strategies[0].shards, 0);
     presto__space_done(&space);
+    /* For one thread (0 is inline), "as many as threads" is 1, which the list has, too. */
+    const size_t shards[] = {0, 1, 16, 1};
+    options.shard_counts = shards;
+    options.shard_count_count = 4;
+    ck_assert_ok(presto__space_init(pipeline, &options, &space, &err), &err);
+    static const size_t wanted[][2] = {{0, 1}, {3, 3}, {3, 1}, {0, 16}, {3, 16}};
+    ck_assert_uint_eq(space.shard_count, 3);
+    ck_assert_uint_eq(space.strategy_count, 2 + 2 * 5);
+    for (size_t i = 0; i < 10; i++) {
+        ck_assert_uint_eq(space.strategies[2 + i].threads, wanted[i % 5][0]);
+        ck_assert_uint_eq(space.strategies[2 + i].shards, wanted[i % 5][1]);
+    }
+    ck_assert_uint_eq(presto__anchor_of(&space, 1, false).shards, 1);
+    presto__space_done(&space);
+    const size_t many[] = {1, PRESTO_MAX_SHARDS + 1};
+    options.shard_counts = many;
+    options.shard_count_count = 2;
+    ck_assert_status(presto__space_init(pipeline, &options, &space, &err), PRESTO_ERR_ARGUMENT,
+                     &err);
+    ck_assert_ptr_nonnull(strstr(err.message, "100000 shards"));
     presto_pipeline_free(pipeline);
 }
 END_TEST
@@ -159,6 +179,9 @@ START_TEST(strategies_read_as_words) {
     const presto_strategy b = {.split = "decoded", .codec = "none", .threads = 1, .shards = 1};
     ck_assert_str_eq(presto__strategy_format(&b, text, sizeof text),
                      "decoded uncompressed on 1 thread");
+    const presto_strategy many = {.split = "resized", .codec = "gzip", .threads = 2, .shards = 16};
+    ck_assert_str_eq(presto__strategy_format(&many, text, sizeof text),
+                     "resized with gzip in 16 files on 2 threads");
     const presto_strategy c = {.split = PRESTO_UNPROCESSED};
     ck_assert_str_eq(presto__strategy_format(&c, text, sizeof text),
                      "the unprocessed files without threads");

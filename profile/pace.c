@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pace_internal.h"
+
+#include <math.h>
+
+#include "trial_internal.h"
+
+/* Into about so many pieces are the epochs of a loader cut. */
+#define PIECES 15
+
+void presto__pace_add(presto__pace *pace, double epoch_s) {
+    if (pace->count < PRESTO__PACES_MOST)
+        pace->epoch_s[pace->count++] = epoch_s;
+}
+
+double presto__pace_middle(const presto__pace *pace) {
+    if (pace->count == 0)
+        return NAN;
+    return pace->epoch_s[presto__median_index(pace->epoch_s, pace->count)];
+}
+
+static uint64_t next_end(const presto__pacer *pacer) {
+    uint64_t end = pacer->done + (pacer->epochs + PIECES - 1) / PIECES;
+    return end < pacer->epochs ? end : pacer->epochs;
+}
+
+presto__pacer presto__pacer_start(presto__pace *pace, uint64_t epoch_samples, uint64_t epochs,
+                                  uint64_t start_ns) {
+    presto__pacer pacer = {.pace = pace,
+                           .epoch_samples = epoch_samples + !epoch_samples,
+                           .epochs = epochs,
+                           .last_ns = start_ns};
+    pacer.next = next_end(&pacer);
+    return pacer;
+}
+
+void presto__pacer_take(presto__pacer *pacer, uint64_t samples, uint64_t now_ns) {
+    if (pacer->pace == NULL)
+        return;
+    pacer->samples += samples;
+    uint64_t done = pacer->samples / pacer->epoch_samples;
+    if (done < pacer->next || done == pacer->done)
+        return;
+    presto__pace_add(pacer->pace,
+                     presto__seconds(now_ns - pacer->last_ns) / (double)(done - pacer->done));
+    pacer->done = done;
+    pacer->last_ns = now_ns;
+    pacer->next = next_end(pacer);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The time of an epoch that is like most: of the epochs of a run, the one in the middle. A mean
+ * would be that of the worst: the kernel of a virtual machine gives freed memory back to its host,
+ * and the first epoch that needs it again may take several times as long as the next.
+ */
+#ifndef PRESTO_PROFILE_PACE_INTERNAL_H
+#define PRESTO_PROFILE_PACE_INTERNAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define PRESTO__PACES_MOST 128
+
+/** Times of epochs; the first so many. Zero-initialise. */
+typedef struct presto__pace {
+    double epoch_s[PRESTO__PACES_MOST];
+    size_t count;
+} presto__pace;
+
+void presto__pace_add(presto__pace *pace, double epoch_s);
+/** The time in the middle, of two the less; NaN without any. */
+double presto__pace_middle(const presto__pace *pace);
+
+/** Takes the times of epochs that follow one another in a loader. Very short ones are taken some
+ * together, so that a batch more or less does not count. */
+typedef struct presto__pacer {
+    presto__pace *pace;
+    uint64_t epoch_samples, epochs; /* of an epoch; that are to come */
+    uint64_t samples, done;         /* that have come; epochs of which `pace` has the time */
+    uint64_t next, last_ns;         /* epochs until the next time is taken; when the last one was */
+} presto__pacer;
+
+/** The epochs start at start_ns (presto__clock_ns). `epoch_samples`: at least 1. No pace: nothing
+ * is taken. */
+presto__pacer presto__pacer_start(presto__pace *pace, uint64_t epoch_samples, uint64_t epochs,
+                                  uint64_t start_ns);
+/** So many samples more have come, or were left out. */
+void presto__pacer_take(presto__pacer *pacer, uint64_t samples, uint64_t now_ns);
+
+#endif

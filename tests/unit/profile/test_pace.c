@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The time of an epoch that is like most. */
+#include "pace_internal.h"
+#include "presto_check.h"
+#include "trial_internal.h"
+
+#include <math.h>
+
+#define MS UINT64_C(1000000)
+
+START_TEST(one_slow_epoch_does_not_count) {
+    presto__pace pace = {.count = 0};
+    ck_assert(isnan(presto__pace_middle(&pace)));
+    presto__pace_add(&pace, 0.19);
+    ck_assert_double_eq(presto__pace_middle(&pace), 0.19);
+    presto__pace_add(&pace, 0.012);
+    ck_assert_double_eq(presto__pace_middle(&pace), 0.012); /* of two the less */
+    presto__pace_add(&pace, 0.014);
+    ck_assert_double_eq(presto__pace_middle(&pace), 0.014);
+    for (size_t i = 0; i < (size_t)2 * PRESTO__PACES_MOST; i++)
+        presto__pace_add(&pace, 0.013);
+    ck_assert_uint_eq(pace.count, PRESTO__PACES_MOST);
+    ck_assert_double_eq(presto__pace_middle(&pace), 0.013);
+}
+END_TEST
+
+/* Epochs of 10 samples that take 2 ms, in batches of 4, 4 and 2. */
+START_TEST(epochs_of_a_loader_are_timed_one_by_one) {
+    static const uint64_t batches[] = {4, 4, 2};
+    presto__pace pace = {.count = 0};
+    presto__pacer pacer = presto__pacer_start(&pace, 10, 3, 5 * MS);
+    uint64_t now = 5 * MS;
+    for (size_t i = 0; i < 9; i++)
+        presto__pacer_take(&pacer, batches[i % 3], now += batches[i % 3] * MS / 5);
+    ck_assert_uint_eq(pace.count, 3);
+    for (size_t i = 0; i < 3; i++)
+        ck_assert_double_eq_tol(pace.epoch_s[i], 2e-3, 1e-12);
+}
+END_TEST
+
+START_TEST(many_short_epochs_are_timed_some_together) {
+    presto__pace pace = {.count = 0};
+    presto__pacer pacer = presto__pacer_start(&pace, 10, 100, 0);
+    uint64_t now = 300 * MS; /* the loader was slow to start */
+    for (size_t i = 0; i < 100; i++)
+        presto__pacer_take(&pacer, 10, now += MS);
+    ck_assert_uint_eq(pace.count, 15); /* fourteen times seven, and two */
+    ck_assert_double_eq_tol(pace.epoch_s[0], 0.307 / 7, 1e-12);
+    ck_assert_double_eq_tol(presto__pace_middle(&pace), 1e-3, 1e-12);
+    /* A batch may end two epochs at once. */
+    pace.count = 0;
+    pacer = presto__pacer_start(&pace, 4, 4, 0);
+    presto__pacer_take(&pacer, 9, 4 * MS);
+    presto__pacer_take(&pacer, 7, 6 * MS);
+    ck_assert_uint_eq(pace.count, 2);
+    ck_assert_double_eq_tol(pace.epoch_s[0], 2e-3, 1e-12);
+    ck_assert_double_eq_tol(pace.epoch_s[1], 1e-3, 1e-12);
+}
+END_TEST
+
+START_TEST(without_a_pace_the_mean_epoch_counts) {
+    presto__epochs epochs = {.epochs = 4, .samples = 40, .measure.wall_s = 2};
+    ck_assert_double_eq_tol(presto__epochs_typical_s(&epochs), 0.5, 1e-12);
+    ck_assert_double_eq_tol(presto__epochs_rate(&epochs), 20, 1e-12);
+    epochs.epoch_s = 0.1;
+    ck_assert_double_eq_tol(presto__epochs_rate(&epochs), 100, 1e-12);
+    epochs.epoch_s = NAN; /* as a journal may have it */
+    ck_assert_double_eq_tol(presto__epochs_rate(&epochs), 20, 1e-12);
+    presto__pacer pacer = presto__pacer_start(NULL, 10, 3, 0);
+    presto__pacer_take(&pacer, 10, MS);
+    ck_assert_uint_eq(pacer.samples, 0);
+}
+END_TEST
+
+int main(void) {
+    const TTest *const tests[] = {
+        one_slow_epoch_does_not_count,
+        epochs_of_a_loader_are_timed_one_by_one,
+        many_short_epochs_are_timed_some_together,
+        without_a_pace_the_mean_epoch_counts,
+    };
+    return presto_check_main("profile/pace", tests, sizeof tests / sizeof *tests, 60);
+}
