@@ -16,6 +16,29 @@ double presto__epochs_rate(const presto__epochs *epochs) {
     return (double)epochs->samples / (double)epochs->epochs / presto__epochs_typical_s(epochs);
 }
 
+void presto__epochs_add(presto__epochs *sum, presto__epochs *more) {
+    if (sum->epochs == 0) {
+        *sum = *more;
+        *more = (presto__epochs){0};
+        return;
+    }
+    double part = (double)more->samples / (double)(sum->samples + more->samples);
+    size_t costs = sum->costs != NULL && more->costs != NULL ? sum->cost_count : 0;
+    for (size_t i = 0; i < costs; i++) {
+        double *cost = &sum->costs[i].busy_s_per_sample;
+        *cost += part * (more->costs[i].busy_s_per_sample - *cost);
+    }
+    sum->epochs += more->epochs;
+    sum->samples += more->samples;
+    sum->read_bytes += more->read_bytes;
+    sum->delivered_bytes += more->delivered_bytes;
+    sum->worker_wait_s += more->worker_wait_s;
+    sum->consumer_wait_s += more->consumer_wait_s;
+    presto__measure_add(&sum->measure, &more->measure);
+    free(more->costs);
+    *more = (presto__epochs){0};
+}
+
 void presto__trial_remove(presto__trial *trial) {
     if (trial->dir != NULL)
         (void)presto__folder_remove(trial->dir, NULL);
