@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Similar words, by Levenshtein's distance. */
-#include "nearest_internal.h"
-
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+
+#include <presto/text.h>
 
 #define WORD_MAX_BYTES 40
 
@@ -39,7 +39,7 @@ static size_t edit_distance(const char *a, const char *b) {
     return row[b_length];
 }
 
-const char *presto__nearest(const char *word, const char *const *words) {
+const char *presto_text_nearest(const char *word, const char *const *words) {
     const char *best = NULL;
     size_t best_distance = strlen(word) / 3 + 1;
     for (; *words != NULL; words++) {

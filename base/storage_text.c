@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include <presto/span.h>
-
-#include "nearest_internal.h"
+#include <presto/text.h>
 
 #define MOST_WORD_BYTES 40
 #define MOST_DIGITS 18
@@ -201,7 +200,7 @@ static presto_status fail_name(presto_span name, bool is_profile, presto_error *
     }
     snprintf(copy, sizeof copy, "%.*s", shown(name),
              name.bytes == 0 ? "" : (const char *)name.data);
-    const char *nearest = presto__nearest(copy, names);
+    const char *nearest = presto_text_nearest(copy, names);
     return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                        "'%s' is no %s: there are %s%s%s%s", copy,
                        is_profile ? "storage" : "figure of a storage", list,

@@ -180,6 +180,22 @@ static size_t make_getopt_tables(struct option longs[MAX_OPTIONS], char *letters
     return count;
 }
 
+/* `word` (--NAME or --NAME=...) is no option; say which one was probably meant. */
+static _Noreturn void refuse_name(const char *word, size_t length) {
+    const char *names[MAX_OPTIONS];
+    char name[64];
+    size_t count = 0;
+    for (const cli_option *option = program->options; option->name != NULL; option++)
+        if (option->id != 0 && option->help != NULL && count < MAX_OPTIONS - 1)
+            names[count++] = option->name;
+    names[count] = NULL;
+    snprintf(name, sizeof name, "%.*s", (int)(length - 2), word + 2);
+    const char *near = presto_text_nearest(name, names);
+    cli_usage("unknown option '%.*s'%s%s%s", (int)length, word,
+              near != NULL ? ", did you mean '--" : "", near != NULL ? near : "",
+              near != NULL ? "'?" : "");
+}
+
 /* getopt's '?': unknown, ambiguous, or an argument where none belongs. */
 static _Noreturn void refuse_option(char **argv) {
     const char *word = argv[optind - 1];
@@ -192,7 +208,9 @@ static _Noreturn void refuse_option(char **argv) {
     for (const cli_option *option = program->options; option->name != NULL; option++)
         if (option->id != 0 && length > 2 && strncmp(option->name, word + 2, length - 2) == 0)
             hits++;
-    cli_usage("%s option '%.*s'", hits > 1 ? "ambiguous" : "unknown", (int)length, word);
+    if (hits > 1)
+        cli_usage("ambiguous option '%.*s'", (int)length, word);
+    refuse_name(word, length);
 }
 
 int cli_next(int argc, char **argv, const char **argument_out) {

@@ -185,8 +185,7 @@ json_t *cli_json_real(double value);
 
 /**
  * Flush stdout and report a failure. If the reader closed the pipe, that is no failure: the program
- * ends quietly with 0, as in `yes
- *  head`.
+ * ends quietly with 0, as in `yes | head`.
  * Returns: `code`, or 1 if it was 0 and writing failed.
  */
 int cli_close_stdout(int code);

@@ -11,6 +11,10 @@
 void feature_options_names(feature_options *self, const char *text) {
     free(self->names);
     self->name_count = cli_list("--features", text, &self->names);
+    for (size_t i = 1; i < self->name_count; i++)
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(self->names[i], self->names[j]) == 0)
+                cli_usage("--features: '%s' is named twice", self->names[i]);
 }
 
 static void *grow(void *memory, size_t bytes) {

@@ -56,9 +56,12 @@ presto_keep_index cli_parse_index(const char *text, const char **dir_out) {
 }
 
 void cli_check_partition(const presto_partition *partition) {
+    presto_error err;
     if (partition->ratio != NULL && partition->part == NULL)
         cli_usage("--split %s: which part? Say --part train, --part eval, or its number",
                   partition->ratio);
     if (partition->ratio == NULL && (partition->part != NULL || partition->seed != 0))
         cli_usage("--part and --split-seed need --split, such as --split 90/10");
+    if (presto_partition_check(partition, &err) < 0)
+        cli_usage("--%s", err.message);
 }

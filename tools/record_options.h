@@ -23,7 +23,7 @@
             "[default: none]"                                                                      \
     }
 
-/** Which of the two parts of the option is missing is a usage error. */
+/** --split without --part or the reverse, and parts that there are not, are usage errors. */
 void cli_check_partition(const presto_partition *partition);
 
 /** What --index says. *dir_out is NULL or a part of `text`. */

@@ -37,7 +37,7 @@
 
 /* The rows of --split, --part and --split-seed, for a presto_partition. */
 #define CLI_PARTITION_OPTIONS(split_id, part_id, seed_id)                                          \
-    {(split_id), "split", "N/M",                                                                   \
+    {(split_id), "split", "RATIO",                                                                 \
      "only one part of the samples: 90/10, 80/10/10; which one each is in depends on its name "    \
      "alone, so that others may be added"},                                                        \
         {(part_id), "part", "NAME",                                                                \

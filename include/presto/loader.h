@@ -162,7 +162,7 @@ typedef struct presto_loader_options {
                                   a time, and 0 = as many as come together (the fastest) */
     /* Batches have these features only. Nothing else is parsed but what steps read; if one has the
      * flag PRESTO_STEP_READS_FEATURES, all. Copied. NULL: all. A name that no sample has is not an
-     * error: batches lack it. */
+     * error: batches lack it. The same name twice is PRESTO_ERR_ARGUMENT. */
     const char *const *features;
     size_t feature_count;
     const presto_pad *pads; /* copied; features that are not there are ignored. Default NULL */

@@ -88,6 +88,14 @@ typedef struct presto_partition {
 } presto_partition;
 
 /**
+ * Is there such a part of such a ratio? All samples (both NULL) is one, too.
+ * Returns: PRESTO_OK; PRESTO_ERR_ARGUMENT: the message begins with "split" or "part", the word for
+ *          a ratio or its part in the programs and in Python.
+ */
+PRESTO_API presto_status presto_partition_check(const presto_partition *partition,
+                                                presto_error *err);
+
+/**
  * Leave only one part of the samples. The parts are disjoint and together complete. A sample's part
  * depends on its name and the seed: files that are added change the part of no other sample. The
  * name is the path below the folder that was given; of samples in a file of many, the file's name
@@ -99,9 +107,9 @@ typedef struct presto_partition {
  * read from its start, the first samples are left.
  * Samples that are not counted yet are counted now. From then on,
  * presto_source_count counts these, and numbers of samples are among these.
- * Returns: PRESTO_OK; PRESTO_END (even samples are the first ones); PRESTO_ERR_ARGUMENT (no such
- *          part, or both a ratio and `even_samples`; a mix, whose inputs are split instead);
- *          PRESTO_ERR_NOT_FOUND (there is no sample in the part).
+ * Returns: PRESTO_OK; PRESTO_END (even samples are the first ones); PRESTO_ERR_ARGUMENT (as
+ *          presto_partition_check, or both a ratio and `even_samples`; a mix, whose inputs are split
+ *          instead); PRESTO_ERR_NOT_FOUND (there is no sample in the part).
  */
 PRESTO_API presto_status presto_source_choose(presto_source *source,
                                               const presto_partition *partition, presto_error *err);

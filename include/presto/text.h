@@ -38,6 +38,12 @@ PRESTO_API void presto_text_show(presto_span text, char *shown_out, size_t room)
  */
 PRESTO_API char *presto_text_encode(presto_span text);
 
+/**
+ * The word of `words` (NULL-terminated) that is probably meant by `word`, or NULL if none is
+ * similar. Upper and lower case are alike. For messages.
+ */
+PRESTO_API const char *presto_text_nearest(const char *word, const char *const *words);
+
 /** Undo presto_text_encode in place. Returns the bytes; a NUL follows them. */
 PRESTO_API size_t presto_text_decode(char *text);
 

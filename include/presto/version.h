@@ -2,6 +2,8 @@
 /*
  * Which Presto this is: the macros tell what a program was compiled against, presto_version() which
  * library it runs with. CMakeLists.txt reads the project's version here.
+ *
+ * A release whose public structs, functions or constants have grown counts the second number up.
  */
 #ifndef PRESTO_VERSION_H
 #define PRESTO_VERSION_H
@@ -13,13 +15,13 @@ extern "C" {
 #endif
 
 #define PRESTO_VERSION_MAJOR 0
-#define PRESTO_VERSION_MINOR 1
+#define PRESTO_VERSION_MINOR 2
 #define PRESTO_VERSION_PATCH 0
 
 #define PRESTO_VERSION_QUOTE_(number) #number
 #define PRESTO_VERSION_JOIN_(major, minor, patch)                                                  \
     PRESTO_VERSION_QUOTE_(major) "." PRESTO_VERSION_QUOTE_(minor) "." PRESTO_VERSION_QUOTE_(patch)
-/** "0.1.0": the three numbers above. */
+/** The three numbers above, as in "1.2.3". */
 #define PRESTO_VERSION_TEXT                                                                        \
     PRESTO_VERSION_JOIN_(PRESTO_VERSION_MAJOR, PRESTO_VERSION_MINOR, PRESTO_VERSION_PATCH)
 

@@ -4,6 +4,7 @@
  * steps may need others, which are parsed and then left out.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "workers_internal.h"
 
@@ -41,9 +42,20 @@ static presto_status select_parsed(presto_loader *loader, presto_error *err) {
     return status;
 }
 
+/* A batch has each feature once: who asks for one twice has mistyped another. */
+static presto_status check_once(const presto_loader_options *options, presto_error *err) {
+    for (size_t i = 1; i < options->feature_count; i++)
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(options->features[i], options->features[j]) == 0)
+                return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                                   "feature '%s' is asked for twice", options->features[i]);
+    return PRESTO_OK;
+}
+
 presto_status presto__loader_open_features(presto_loader *loader, presto_error *err) {
     presto_loader_options *options = &loader->options;
     const presto_plan *last = loader->plan != NULL ? loader->plan : loader->cache_plan;
+    PRESTO_TRY(check_once(options, err));
     PRESTO_TRY(presto__selection_make(&loader->shown, loader->source, options->features,
                                       options->feature_count, err));
     PRESTO_TRY(select_parsed(loader, err));

@@ -45,7 +45,7 @@ static presto_status parse_ratio(const char *text, ratio *ratio_out, presto_erro
             break;
     }
     return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                       "'%.64s' is no ratio of parts, such as 90/10 or 80/10/10", text);
+                       "split '%.64s' is no ratio of parts, such as 90/10 or 80/10/10", text);
 }
 
 /* The names of two parts, and of three; others have numbers only. */
@@ -56,26 +56,44 @@ static presto_status find_part(const char *name, size_t count, size_t *part_out,
         size_t of, part;
     } names[] = {{"train", 2, 0}, {"eval", 2, 1}, {"validation", 2, 1}, {"test", 2, 1},
                  {"train", 3, 0}, {"eval", 3, 1}, {"validation", 3, 1}, {"test", 3, 2}};
-    for (size_t i = 0; name != NULL && i < sizeof names / sizeof names[0]; i++)
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (names[i].of == count && strcmp(names[i].name, name) == 0) {
             *part_out = names[i].part;
             return PRESTO_OK;
         }
     char *end = NULL;
-    unsigned long number =
-        name != NULL && *name >= '0' && *name <= '9' ? strtoul(name, &end, 10) : 0;
+    unsigned long number = *name >= '0' && *name <= '9' ? strtoul(name, &end, 10) : 0;
     if (number >= 1 && number <= count && *end == '\0') {
         *part_out = number - 1;
         return PRESTO_OK;
     }
     return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                       "%s%.64s%s is none of the %zu parts: say %s1 to %zu",
-                       name == NULL ? "" : "'", name == NULL ? "nothing" : name,
-                       name == NULL ? "" : "'", count,
+                       "part '%.64s' is none of the %zu parts: say %s1 to %zu", name, count,
                        count == 2   ? "train, eval, or "
                        : count == 3 ? "train, validation, test, or "
                                     : "",
                        count);
+}
+
+static presto_status read_partition(const presto_partition *partition, ratio *ratio_out,
+                                    size_t *part_out, presto_error *err) {
+    if (partition->ratio == NULL && partition->part == NULL)
+        return PRESTO_OK;
+    if (partition->ratio == NULL)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "part '%.64s' needs a split, such as 90/10", partition->part);
+    PRESTO_TRY(parse_ratio(partition->ratio, ratio_out, err));
+    if (partition->part == NULL)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "split '%.64s' needs a part: train, eval, or its number",
+                           partition->ratio);
+    return find_part(partition->part, ratio_out->count, part_out, err);
+}
+
+presto_status presto_partition_check(const presto_partition *partition, presto_error *err) {
+    ratio shares;
+    size_t part;
+    return read_partition(partition, &shares, &part, err);
 }
 
 /* ---- which samples ---- */
@@ -169,8 +187,6 @@ presto_status presto_source_choose(presto_source *source, const presto_partition
                                    presto_error *err) {
     ratio shares;
     size_t part = 0;
-    if (partition->ratio == NULL && partition->part == NULL && partition->even_samples == 0)
-        return PRESTO_OK;
     if (partition->even_samples > 0) {
         if (partition->ratio != NULL || partition->part != NULL || source->part_count > 0 ||
             source->subset != NULL)
@@ -178,11 +194,9 @@ presto_status presto_source_choose(presto_source *source, const presto_partition
                                "even samples are those of one whole source");
         return choose_even(source, partition->even_samples, err);
     }
+    PRESTO_TRY(read_partition(partition, &shares, &part, err));
     if (partition->ratio == NULL)
-        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                           "'%.64s' is a part of what ratio?", partition->part);
-    PRESTO_TRY(parse_ratio(partition->ratio, &shares, err));
-    PRESTO_TRY(find_part(partition->part, shares.count, &part, err));
+        return PRESTO_OK;
     if (source->part_count > 0 || source->subset != NULL)
         return presto_fail(
             err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,

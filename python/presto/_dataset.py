@@ -47,6 +47,15 @@ def _empty_value(feature: Feature) -> Any:
     return values if is_dense else Ragged(values, none)
 
 
+def once(names: Iterable[str]) -> tuple[str, ...]:
+    """The names of features that are asked for, each only once."""
+    asked = tuple(names)
+    for i, name in enumerate(asked):
+        if name in asked[:i]:
+            raise ArgumentError(f"feature {name!r} is asked for twice")
+    return asked
+
+
 def empty_batch(features: Mapping[str, Feature]) -> Batch:
     """A batch without samples, of what is known of the features."""
     batch = Batch.empty()
@@ -108,7 +117,7 @@ class Dataset:
             "start": start,
             "to": to,
             "set": tuple(changes),
-            "features": None if features is None else tuple(features),
+            "features": None if features is None else once(features),
             "verify": verify,
             "map": map,
             "strategy": None if strategy is None else strategy_of(strategy),

@@ -12,7 +12,7 @@ from typing import Any
 
 from . import _native
 from ._arrays import Batch, head_of, wrap
-from ._dataset import Dataset, Path, _encode, dataset_of
+from ._dataset import Dataset, Path, _encode, dataset_of, once
 from ._errors import ArgumentError, Error, HeldError, StoppedError
 from ._options import SHUFFLES, cache_of, layout_of, natural, on_error_of, pads_of, shuffle_of
 from ._process import cpu_count, generation, size
@@ -133,7 +133,7 @@ class Loader:
         if order == "completion" and per_epoch:
             raise ValueError("in order of completion, epochs cannot be told apart")
         kind, window = shuffle_of(shuffle)
-        names = self.dataset._arguments["features"] if features is None else tuple(features)
+        names = self.dataset._arguments["features"] if features is None else once(features)
         self.dataset.check_names([*(names or ()), *(pad or ())])
         self.batch = batch
         self.rank, self.world = rank, world

@@ -3,12 +3,13 @@
  * Codecs by name: the table, the text form of a spec, and what all codecs share (limits, buffers,
  * the delta before compression). Knows no codec's library.
  */
-#include "../../base/nearest_internal.h"
 #include "codec_internal.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include <presto/text.h>
 
 static const presto_codec_type *const codecs[] = {
     &presto__codec_none,   &presto__codec_zlib,      &presto__codec_gzip,
@@ -43,7 +44,7 @@ static presto_status fail_unknown(presto_span name, presto_error *err) {
         names[i] = codecs[i]->name;
         snprintf(list + used, sizeof list - used, "%s%s", used > 0 ? ", " : "", names[i]);
     }
-    const char *near = presto__nearest(word, names);
+    const char *near = presto_text_nearest(word, names);
     return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
                        "unknown codec '%s'%s%s%s (known: %s)", word,
                        near != NULL ? ", did you mean '" : "", near != NULL ? near : "",

@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include <presto/file.h>
+#include <presto/text.h>
 
-#include "../../base/nearest_internal.h"
 #include "pipeline_internal.h"
 
 enum { LIST_TEXT_BYTES = 320, MOST_NAMES = 32 };
@@ -45,7 +45,7 @@ presto_status presto_pipeline_load(const char *name_or_path, const presto_pipeli
         if (count < MOST_NAMES)
             names[count++] = builtin->name;
     }
-    const char *near = presto__nearest(name_or_path, names);
+    const char *near = presto_text_nearest(name_or_path, names);
     return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
                        "no pipeline is called '%.64s'%s%s%s (built in: %s; a path has a '/' or "
                        "ends in .yaml)",

@@ -5,13 +5,14 @@
  */
 #define _XOPEN_SOURCE 700 /* realpath */
 
-#include "../../base/nearest_internal.h"
 #include "pipeline_internal.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+
+#include <presto/text.h>
 
 #define LIST_TEXT_BYTES 256
 
@@ -61,7 +62,7 @@ static presto_status fail_unknown(const presto__options_request *request,
         words[used++] = request->table[i].name;
     for (size_t i = 0; i < used; i++)
         append_word(list, sizeof list, words[i]);
-    const char *near = presto__nearest(key->text, words);
+    const char *near = presto_text_nearest(key->text, words);
     return presto__yaml_fail(key, err, "%s has no option '%.64s'%s%s%s (known: %s)", request->owner,
                              key->text, near != NULL ? ", did you mean '" : "",
                              near != NULL ? near : "", near != NULL ? "'?" : "", list);

@@ -4,12 +4,13 @@
  * line: keys, types, names, and a step whose input does not fit the output of the step before it.
  */
 #define _XOPEN_SOURCE 700 /* realpath */
-#include "../../base/nearest_internal.h"
 #include "../../base/options_internal.h"
 #include "pipeline_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+#include <presto/text.h>
 
 #define LIST_TEXT_BYTES 320
 
@@ -78,7 +79,7 @@ static presto_status fail_unknown(parse_state *p, const presto__yaml_node *node,
         size_t used = strlen(list);
         snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "", known[i]);
     }
-    const char *near = presto__nearest(node->text, known);
+    const char *near = presto_text_nearest(node->text, known);
     return presto__yaml_fail(node, p->err, "unknown %s '%.64s'%s%s%s (known: %s)", what, node->text,
                              near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
                              near != NULL ? "'?" : "", list);

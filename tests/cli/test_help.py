@@ -70,7 +70,22 @@ class Help(Case):
         for program in PROGRAMS:
             for word, named in [("--no-such-option", "--no-such-option"), ("--no-such=1", "--no-such"), ("-Z", "-Z")]:
                 with self.subTest(program=program, word=word):
-                    self.assert_usage(run(program, word, "x"), f"unknown option '{named}'")
+                    done = run(program, word, "x")
+                    self.assert_usage(done, f"unknown option '{named}'")
+                    self.assertNotIn("did you mean", done.stderr)
+
+    def test_an_unknown_option_names_the_one_that_was_meant(self):
+        for program, word, meant in [("presto-load", "--thread-count", None), ("presto-load", "--treads=4", "--threads"),
+                                     ("presto-load", "--feature-s", "--features"), ("presto-write", "--shard-byte-s", "--shard-bytes"),
+                                     ("presto-sweep", "--codec-s=lz4", "--codecs"), ("presto-inspect", "--jsno", "--json"),
+                                     ("presto-make-photos", "--fromat", "--format"), ("presto-sweep", "--cahce=1", None)]:
+            with self.subTest(program=program, word=word):
+                named = word.split("=")[0]
+                self.assert_usage(run(program, word, "x"), f"unknown option '{named}'" + (f", did you mean '{meant}'?" if meant else ""))
+
+    def test_a_very_long_unknown_option_is_told(self):
+        for program in PROGRAMS:
+            self.assert_usage(run(program, "--" + "threads" * 100, "x"), "unknown option '--threadsthreads")
 
     def test_version_names_program_and_version(self):
         for program in PROGRAMS:

@@ -219,6 +219,11 @@ class Npy(Case):
             self.assert_fails(done, 1, path.name, "record 3", '"x"', "float32", "int64")
             self.assertEqual(len(read(self.load("-q", "-j", j, "-b", "4", "--features", "y", "--format", "npy", path))), 1)
 
+    def test_a_feature_that_is_named_twice_is_refused(self):
+        path = self.file_of([record({"x": int64_list([1]), "y": int64_list([1])})])
+        done = run("presto-load", "-b", "4", "--features", "y,x,y", "--format", "npy", path)
+        self.assert_usage(done, "--features: 'y' is named twice")
+
     # ---- what bare NumPy reads ----
 
     def test_the_stream_is_arrays_that_numpy_reads_and_two_kinds_of_messages(self):

@@ -184,15 +184,15 @@ class Split(Case):
     def test_what_is_wrong_is_said(self):
         for arguments, words in (
                 (["--split", "90/10"], "--part train"), (["--part", "train"], "--split 90/10"),
-                (["--split-seed", "3"], "--split 90/10"), (["--split", "90", "--part", "1"], "ratio"),
-                (["--split", "90/0", "--part", "1"], "ratio"), (["--split", "90/10/", "--part", "1"], "ratio"),
-                (["--split", "0.9/0.1", "--part", "1"], "ratio"), (["--split", "-1/2", "--part", "1"], "ratio"),
-                (["--split", "/".join("1" * 17), "--part", "1"], "ratio"),
-                (["--split", "90/10", "--part", "dev"], "train, eval, or 1 to 2"),
-                (["--split", "90/10", "--part", "3"], "1 to 2"), (["--split", "90/10", "--part", "0"], "1 to 2"),
+                (["--split-seed", "3"], "--split 90/10"), (["--split", "90", "--part", "1"], "--split '90' is no ratio"),
+                (["--split", "90/0", "--part", "1"], "--split '90/0'"), (["--split", "90/10/", "--part", "1"], "--split '90/10/'"),
+                (["--split", "0.9/0.1", "--part", "1"], "--split '0.9"), (["--split", "-1/2", "--part", "1"], "--split '-1/2'"),
+                (["--split", "/".join("1" * 17), "--part", "1"], "--split '1/1/"),
+                (["--split", "90/10", "--part", "dev"], "--part 'dev' is none of the 2 parts: say train, eval, or 1 to 2"),
+                (["--split", "90/10", "--part", "3"], "1 to 2"), (["--split", "90/10", "--part", "0"], "--part '0'"),
                 (["--split", "1/1/1/1", "--part", "train"], "say 1 to 4")):
-            done = run("presto-load", "-q", *arguments, self.theirs)
-            self.assert_fails(done, 2, words)
+            for program, *rest in (["presto-load", "-q"], ["presto-write", "-p", "cv", "-o", self.new()]):
+                self.assert_usage(run(program, *rest, *arguments, self.theirs), words)
         done = run("presto-load", "-q", "--split", "1000000/1", "--part", "eval", self.theirs / "0.tfrecord")
         self.assert_fails(done, 1, "no sample is in part 2")
 

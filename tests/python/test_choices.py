@@ -75,9 +75,9 @@ class Parts(PythonCase):
     def test_what_is_no_part(self):
         part = presto.open(self.stored, split="2/1", part="train")
         for wrong, why in (({"split": "90/10"}, "split= needs part="), ({"part": "train"}, "part= needs split="),
-                           ({"split": "resized", "part": "train"}, "'resized' is no ratio of parts, such as 90/10"),
+                           ({"split": "resized", "part": "train"}, "^split 'resized' is no ratio of parts, such as 90/10"),
                            ({"split": "1/1", "part": "test2"}, "say train, eval, or 1 to 2"),
-                           ({"split": "1/1", "part": 3}, "none of the 2 parts")):
+                           ({"split": "1/1", "part": 3}, "^part '3' is none of the 2 parts")):
             for opens in (presto.open, presto.Loader):
                 with self.assertRaisesRegex(presto.ArgumentError, why):
                     opens(self.stored, **wrong)

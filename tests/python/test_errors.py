@@ -123,6 +123,9 @@ class Errors(PythonCase):
                 presto.Loader(self.stored, **wrong)
         with self.assertRaises(TypeError):
             presto.Loader(self.stored, features="image")
+        for opens in (presto.open, presto.Loader):
+            with self.assertRaisesRegex(presto.ArgumentError, "^feature 'label' is asked for twice$"):
+                opens(self.stored, features=["label", "image", "label"])
         with self.assertRaises(ValueError):
             presto.open(self.stored, verify="some")
         with self.assertRaisesRegex(ValueError, "seed is -1"):

@@ -237,11 +237,36 @@ START_TEST(a_step_that_may_read_any_feature_gets_all) {
 }
 END_TEST
 
+START_TEST(a_feature_that_is_asked_for_twice_is_refused) {
+    set_up("  - {step: shout}\n");
+    const char *const names[] = {"text", "label", "text"};
+    presto_loader_options options;
+    presto_loader_options_defaults(&options);
+    options.features = names;
+    options.feature_count = 3;
+    presto_stream_options opening;
+    presto_stream_options_defaults(&opening);
+    opening.pipeline = pipeline;
+    opening.pipeline_options = &reading;
+    opening.from = "read";
+    opening.loader = &options;
+    const char *paths[] = {records};
+    presto_error err;
+    presto_loader *loader = NULL;
+    ck_assert_int_eq(presto_loader_open_paths(paths, 1, &opening, &loader, &err),
+                     PRESTO_ERR_ARGUMENT);
+    ck_assert_str_eq(err.message, "feature 'text' is asked for twice");
+    ck_assert_ptr_null(loader);
+    tear_down();
+}
+END_TEST
+
 int main(void) {
     const TTest *const tests[] = {
         what_no_step_reads_is_not_parsed,
         what_a_step_is_told_to_read_is_parsed_and_not_shown,
         a_step_that_may_read_any_feature_gets_all,
+        a_feature_that_is_asked_for_twice_is_refused,
     };
     return presto_check_main("features", tests, sizeof tests / sizeof tests[0], 120);
 }
