@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Make the pictures of docs/ anew: presto-sweep in a terminal, its report on a wide screen and on a phone.
+"""Make the pictures of docs/ anew: presto-sweep in a terminal, its report (the answer; more of it) on a wide screen and on a phone.
 
 Usage: build/venv/bin/python tests/house/pictures.py TOOLS_DIR [SWEEP_DIR]
 With SWEEP_DIR, the report's pictures show that sweep, and the terminal's is left as it is.
@@ -67,6 +67,7 @@ def main():
             page = folder / "terminal.html"
             page.write_text(terminal_page(shorten(run_sweep(folder, tools))))
             shoot(browser, page, DOCS / "sweep.png", 1000, "dark")
+        shoot(browser, report, DOCS / "answer.png", 1100, "light", 748)
         shoot(browser, report, DOCS / "report.png", 1100, "light", 1250)
         shoot(browser, report, DOCS / "report-phone.png", 400, "dark", 1000)
 
