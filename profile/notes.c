@@ -122,6 +122,9 @@ static presto_status note_cache_too_small(presto_sweep *sweep, presto_error *err
         presto_format_bytes((double)sweep->facts.memory_bytes, memory));
 }
 
+/* Totals that are surer than this need no note. */
+#define LEAST_TAIL_PART 0.01
+
 /* "storage by up to 35 %": of the limits that the skewness gives, the farther one. */
 static double farthest_part(const presto__moments *sample, uint64_t population) {
     double least, most, total = sample->mean * (double)population;
@@ -138,6 +141,8 @@ static presto_status note_tails(presto_sweep *sweep, presto_error *err) {
     if (sweep->facts.samples >= all || (!files && !records))
         return PRESTO_OK;
     const presto__moments *of = records ? &best->record_bytes : &sweep->files.moments;
+    if (farthest_part(of, all) < LEAST_TAIL_PART)
+        return PRESTO_OK;
     const char *what = records ? "records" : "files";
     uint64_t half = records ? best->record_half : files_half;
     char text[160] = "";

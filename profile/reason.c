@@ -238,12 +238,12 @@ static presto_status add_equals(const presto_sweep *sweep, presto_buffer *text, 
     presto__merit others = presto__merit_of(other);
     switch (presto__merit_saving(&mine, &others)) {
     case PRESTO__SAVES_STORAGE:
-        return presto__text_add(text, err, "; this one stores %.0f %% less.",
+        return presto__text_add(text, err, "; the recommended one stores %.0f %% less.",
                                 100 * (1 - mine.stored_bytes / others.stored_bytes));
     case PRESTO__SAVES_THREADS:
-        return presto__text_add(text, err, "; this one needs fewer threads.");
+        return presto__text_add(text, err, "; the recommended one needs fewer threads.");
     case PRESTO__SAVES_PREPARATION:
-        return presto__text_add(text, err, "; this one is prepared sooner.");
+        return presto__text_add(text, err, "; the recommended one is prepared sooner.");
     case PRESTO__SAVES_NOTHING:
         break;
     }
@@ -317,14 +317,17 @@ static presto_status add_reached(const presto_sweep *sweep, presto_buffer *text,
     presto__merit merit = presto__merit_of(result_at(sweep, sweep->best));
     char rate[PRESTO_TEXT_BYTES];
     presto_format_number(target, rate);
-    double ratio = presto__merit_slowest_rate(&merit) / target;
+    double counted = presto__merit_slowest_rate(&merit), ratio = counted / target;
+    PRESTO_TRY(presto__text_add(text, err, " Its slowest run%s is ",
+                                counted > merit.samples_per_s.least
+                                    ? ", counted as a tenth below the median at most,"
+                                    : ""));
     if (ratio < 3)
-        PRESTO_TRY(presto__text_add(text, err,
-                                    " Its slowest run is %.0f %% above the target of %s samples/s",
+        PRESTO_TRY(presto__text_add(text, err, "%.0f %% above the target of %s samples/s",
                                     100 * (ratio - 1), rate));
     else
-        PRESTO_TRY(presto__text_add(
-            text, err, " Its slowest run is %.0f times the target of %s samples/s", ratio, rate));
+        PRESTO_TRY(
+            presto__text_add(text, err, "%.0f times the target of %s samples/s", ratio, rate));
     size_t reaching = count_equal(sweep);
     if (reaching == 1)
         return presto__text_add(text, err, "; no other strategy reaches it.");

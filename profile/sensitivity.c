@@ -108,7 +108,7 @@ static void ask_about_less(asked *a) {
     static const struct {
         double part;
         const char *text;
-    } parts[] = {{0.5, "half of that"}, {0.1, "a tenth of that"}};
+    } parts[] = {{0.5, "half of its speed"}, {0.1, "a tenth of its speed"}};
     double best = a->sweep->trials[a->sweep->best].result.cold.samples_per_s.median;
     char rate[PRESTO_TEXT_BYTES];
     start(a);
@@ -170,7 +170,7 @@ static void ask_about_epochs(asked *a) {
     a->variant.limits.target_samples_per_s = 0;
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         a->epochs = counts[i];
-        ask(a, "if preparation and %s are to be over soonest",
+        ask(a, "if preparation and %s are to end soonest",
             presto_format_things((uint64_t)counts[i], "epoch", epochs));
     }
 }

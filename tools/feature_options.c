@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <presto/text.h>
+
 #include "cli.h"
 
 void feature_options_names(feature_options *self, const char *text) {
@@ -51,6 +53,9 @@ void feature_options_pad(feature_options *self, const char *text) {
     self->pad_names = grow((void *)self->pad_names, count * sizeof *self->pad_names);
     self->pad_names[count - 1] = copy_name(text, value);
     pad.feature = self->pad_names[count - 1];
+    for (size_t i = 0; i + 1 < count; i++)
+        if (strcmp(self->pad_names[i], pad.feature) == 0)
+            cli_usage("--pad: '%s' is named twice", pad.feature);
     self->pads[count - 1] = pad;
     self->pad_count = count;
 }
@@ -82,6 +87,19 @@ void feature_options_done(feature_options *self) {
     free(self->names);
 }
 
+/* The feature that was probably meant by `name`, or NULL. */
+static presto_status find_near(const presto_feature_spec *features, size_t count, const char *name,
+                               const char **near_out, presto_error *err) {
+    const char **names = calloc(count + 1, sizeof *names);
+    if (names == NULL)
+        return presto_fail_memory(err, (count + 1) * sizeof *names);
+    for (size_t i = 0; i < count; i++)
+        names[i] = features[i].name;
+    *near_out = presto_text_nearest(name, names);
+    free((void *)names);
+    return PRESTO_OK;
+}
+
 static presto_status check_feature(const presto_stream *stream, const char *name,
                                    presto_error *err) {
     size_t count = 0, used = 0;
@@ -89,6 +107,7 @@ static presto_status check_feature(const presto_stream *stream, const char *name
     bool is_foreign = stream->dataset != NULL && !presto_dataset_is_ours(stream->dataset);
     char have[300] = "";
     size_t part_count;
+    const char *near = NULL;
     if (is_foreign || (count == 0 && presto_source_parts(stream->source, &part_count) != NULL))
         return PRESTO_OK;
     for (size_t i = 0; i < count; i++) {
@@ -98,8 +117,11 @@ static presto_status check_feature(const presto_stream *stream, const char *name
             used += (size_t)snprintf(have + used, sizeof have - used, "%s%s", i > 0 ? ", " : "",
                                      features[i].name);
     }
+    PRESTO_TRY(find_near(features, count, name, &near, err));
     return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
-                       "the samples have no feature '%s'; they have: %s", name, have);
+                       "the samples have no feature '%s'%s%s%s; they have: %s", name,
+                       near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
+                       near != NULL ? "'" : "", have);
 }
 
 presto_status feature_options_apply(feature_options *self, const presto_stream *stream,

@@ -73,9 +73,9 @@ function targetTile() {
 }
 
 function fillTiles() {
-  tile("Speed, cold page cache", `${number(rate(best))} samples/s`, speedBelow());
+  tile("Speed from storage (cold)", `${number(rate(best))} samples/s`, speedBelow());
   if (target) targetTile();
-  tile("Speed from the page cache", `${number(cachedRate(best))} samples/s`, rangeOf(best.cached.samples_per_s));
+  tile("Speed from memory (cached)", `${number(cachedRate(best))} samples/s`, rangeOf(best.cached.samples_per_s));
   const ratio = best.total_stored_bytes / sweep.source.bytes;
   const about = best.total_stored_error_bytes ? `\u00b1 ${bytes(best.total_stored_error_bytes, 2)}; ` : "";
   tile("Storage for the whole source", bytes(best.total_stored_bytes),

@@ -223,6 +223,14 @@ class Npy(Case):
         path = self.file_of([record({"x": int64_list([1]), "y": int64_list([1])})])
         done = run("presto-load", "-b", "4", "--features", "y,x,y", "--format", "npy", path)
         self.assert_usage(done, "--features: 'y' is named twice")
+        done = run("presto-load", "-b", "4", "--pad", "x=0", "--pad", "x=1:9", "--format", "npy", path)
+        self.assert_usage(done, "--pad: 'x' is named twice")
+
+    def test_an_unknown_feature_names_the_one_that_was_meant(self):
+        out = self.write("-u", "resized")
+        for option in (["--features", "image,lable"], ["--pad", "lable=0"]):
+            done = run("presto-load", "--format", "npy", *option, out)
+            self.assert_fails(done, 1, "the samples have no feature 'lable', did you mean 'label'; they have: image, key, label")
 
     # ---- what bare NumPy reads ----
 

@@ -282,20 +282,23 @@ START_TEST(the_reason_names_what_is_equal_and_what_is_saved) {
     ck_assert_uint_eq(presto_sweep_best(sweep), 0);
     ck_assert(sweep->trials[0].result.is_equal && sweep->trials[2].result.is_equal);
     ck_assert(!sweep->trials[1].result.is_equal);
-    ck_assert_ptr_nonnull(strstr(presto_sweep_reason(sweep),
-                                 " resized with zstd:1 on 2 threads (4,000 samples/s) equals it "
-                                 "within the spread of the runs; this one stores 50 % less."));
+    ck_assert_ptr_nonnull(
+        strstr(presto_sweep_reason(sweep),
+               " resized with zstd:1 on 2 threads (4,000 samples/s) equals it "
+               "within the spread of the runs; the recommended one stores 50 % less."));
     /* The same storage, and fewer threads or less preparation. */
     presto_strategy_result *raw = &sweep->trials[0].result;
     raw->total_stored_bytes = 219e6;
     raw->strategy.threads = 1;
     ck_assert_ok(presto_sweep_score(sweep, &only_throughput, &err), &err);
-    ck_assert_ptr_nonnull(strstr(presto_sweep_reason(sweep), "; this one needs fewer threads."));
+    ck_assert_ptr_nonnull(
+        strstr(presto_sweep_reason(sweep), "; the recommended one needs fewer threads."));
     ck_assert_ptr_null(strstr(presto_sweep_reason(sweep), "TensorFlow")); /* it stores nothing */
     raw->strategy.threads = 2;
     ck_assert_ok(presto_sweep_score(sweep, &only_throughput, &err), &err);
     ck_assert_uint_eq(presto_sweep_best(sweep), 0);
-    ck_assert_ptr_nonnull(strstr(presto_sweep_reason(sweep), "; this one is prepared sooner."));
+    ck_assert_ptr_nonnull(
+        strstr(presto_sweep_reason(sweep), "; the recommended one is prepared sooner."));
     /* Three of them. */
     sweep->trials[1].result.cold.samples_per_s = (presto_spread){3000, 3900, 3990, 3};
     ck_assert_ok(presto_sweep_score(sweep, &only_throughput, &err), &err);
@@ -361,6 +364,11 @@ START_TEST(the_reason_tells_how_the_best_stands_to_the_target) {
     ck_assert_ptr_nonnull(strstr(presto_sweep_reason(sweep),
                                  "Its slowest run is 58 % above the target of 500 samples/s; of 2 "
                                  "strategies that reach it, it needs least."));
+    sweep->trials[0].result.cold.samples_per_s.least = 300;
+    ck_assert_ok(presto_sweep_score(sweep, &sweep->weights, &err), &err);
+    ck_assert_ptr_nonnull(strstr(presto_sweep_reason(sweep),
+                                 "Its slowest run, counted as a tenth below the median at most, is "
+                                 "44 % above the target of 500 samples/s; of 2 "));
     sweep->limits.target_samples_per_s = 1000;
     ck_assert_ok(presto_sweep_score(sweep, &sweep->weights, &err), &err);
     ck_assert_uint_eq(presto_sweep_best(sweep), 2);

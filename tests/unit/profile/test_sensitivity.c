@@ -24,13 +24,13 @@ static void score(presto_sweep *sweep) {
 
 START_TEST(less_than_the_fastest_may_be_enough) {
     presto_sweep *sweep = made_sweep(false);
-    expect(sweep, "if half of that is enough, 2,000 samples/s", 2, false);
-    expect(sweep, "if a tenth of that is enough, 400 samples/s", 0, true);
+    expect(sweep, "if half of its speed is enough, 2,000 samples/s", 2, false);
+    expect(sweep, "if a tenth of its speed is enough, 400 samples/s", 0, true);
     expect(sweep, "with half the storage, 110 MB at most", 0, true);
     /* 20 s of preparation and 0.25 s an epoch, or 1.25 s an epoch. */
-    expect(sweep, "if preparation and 1 epoch are to be over soonest", 0, true);
-    expect(sweep, "if preparation and 10 epochs are to be over soonest", 0, true);
-    expect(sweep, "if preparation and 100 epochs are to be over soonest", 2, false);
+    expect(sweep, "if preparation and 1 epoch are to end soonest", 0, true);
+    expect(sweep, "if preparation and 10 epochs are to end soonest", 0, true);
+    expect(sweep, "if preparation and 100 epochs are to end soonest", 2, false);
     ck_assert_ptr_null(presto_sweep_get_what_if(sweep, 6));
     presto_sweep_free(sweep);
 }
