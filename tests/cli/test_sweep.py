@@ -404,7 +404,7 @@ class Sweep(Case):
         best = results["results"][results["recommendation"]["result"]]
         tried = 0
         for what_if in results["what_if"]:
-            part = {"half of that": 0.5, "a tenth of that": 0.1}.get(what_if["if"][3:].split(" is ")[0])
+            part = {"half of its speed": 0.5, "a tenth of its speed": 0.1}.get(what_if["if"][3:].split(" is ")[0])
             if part is None:
                 continue
             target = best["cold"]["samples_per_s"]["median"] * part
