@@ -45,8 +45,8 @@ presto_status presto__open_regular(const char *path, int *fd_out, struct stat *i
 /** "FOLDER/NAME", without a second '/' where FOLDER ends with one; malloc'd, NULL: no memory. */
 char *presto__join_path(const char *folder, const char *name);
 
-/** The folder that `path` stands in, without a '/' at its end unless it is the root; malloc'd, NULL:
- * no memory. */
+/** The folder that `path` stands in, without a '/' at its end unless it is the root; malloc'd,
+ * NULL: no memory. */
 char *presto__folder_of(const char *path);
 
 /** Make renames in the folder durable. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Options and results of programs that were compiled with another version of a header. Fields are only ever
- * added at the end, and struct_bytes, the first one, says how many of them the program knows. A
- * struct within the options cannot grow: it has reserved words, which fields may take.
+ * Options and results of programs that were compiled with another version of a header. Fields are
+ * only ever added at the end, and struct_bytes, the first one, says how many of them the program
+ * knows. A struct within the options cannot grow: it has reserved words, which fields may take.
  */
 #ifndef PRESTO_BASE_OPTIONS_INTERNAL_H
 #define PRESTO_BASE_OPTIONS_INTERNAL_H

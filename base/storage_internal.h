@@ -12,8 +12,8 @@
  * to the microsecond.
  *
  * presto__read_at and presto__open_regular know the thread that reads by presto__storage_bind: what
- * they are called from (HDF5 among others) need not hand it down. A thread that is not bound, as all
- * are where no storage is played, reads as fast as it can.
+ * they are called from (HDF5 among others) need not hand it down. A thread that is not bound, as
+ * all are where no storage is played, reads as fast as it can.
  */
 #ifndef PRESTO_BASE_STORAGE_INTERNAL_H
 #define PRESTO_BASE_STORAGE_INTERNAL_H

@@ -81,8 +81,8 @@ typedef struct presto_convert_result {
     size_t shards;
     unsigned threads; /* with auto_threads those found best */
     uint64_t dropped; /* of `skipped`, those that steps did not want, in this run */
-    /* The last step was pack: documents that came, and their tokens; of these, those left out behind
-     * the last row; tokens that it was padded with. 0 if an earlier run has written all. */
+    /* The last step was pack: documents that came, and their tokens; of these, those left out
+     * behind the last row; tokens that it was padded with. 0 if an earlier run has written all. */
     uint64_t packed_documents, packed_tokens;
     uint64_t dropped_tokens, padded_tokens;
 } presto_convert_result;

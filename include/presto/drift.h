@@ -36,8 +36,9 @@ typedef struct presto_drift_options {
     presto_loader_errors errors;     /* new samples that fail. Default: the first one ends it */
     bool (*on_progress)(void *user); /* now and then; false ends it. May be NULL */
     void *on_progress_user;
-    const char *results; /* path of the results.json of the sweep that recommended the strategy:
-                            source bytes and times of steps are compared with it. NULL: they are not */
+    /* Path of the results.json of the sweep that recommended the strategy: source bytes and times
+     * of steps are compared with it. NULL: they are not. */
+    const char *results;
 } presto_drift_options;
 
 PRESTO_API void presto_drift_options_init(presto_drift_options *options, size_t struct_bytes);

@@ -179,10 +179,10 @@ typedef struct presto_loader_options {
     presto_loader_cache cache;
     presto_loader_errors errors;
     presto_loader_memory memory;
-    presto_storage
-        storage; /* play it: what is read from files of the source takes as long as on this
-                               storage; a cache on disk is not of it. All are read as if for the first
-                               time, and none in advance. Default all 0: as fast as possible */
+    /* Play it: what is read from files of the source takes as long as on this storage; a cache on
+     * disk is not of it. All are read as if for the first time, and none in advance. Default all 0:
+     * as fast as possible. */
+    presto_storage storage;
 } presto_loader_options;
 
 PRESTO_API void presto_loader_options_init(presto_loader_options *options, size_t struct_bytes);

@@ -53,8 +53,8 @@ typedef struct presto_pipeline_options {
      * Changes to what the text says, each "STEP.OPTION=VALUE" or "source.OPTION=VALUE", VALUE as it
      * would stand in YAML. A step that the pipeline has several times is named with its place among
      * them: "resize-image[2].height=64". "from=REPRESENTATION": the input is TFRecords that hold
-     * that representation; a source of type tfrecord, whose options "source.OPTION=VALUE" then sets,
-     * takes the place of the source and of the steps up to there. Default: none
+     * that representation; a source of type tfrecord, whose options "source.OPTION=VALUE" then
+     * sets, takes the place of the source and of the steps up to there. Default: none
      */
     const char *const *set;
     size_t set_count;
@@ -75,8 +75,8 @@ static inline void presto_pipeline_options_defaults(presto_pipeline_options *opt
     presto_pipeline_options_init(options, sizeof *options);
 }
 
-/** The options with which another text is read as this pipeline was: with its own steps and those of
- * its plugins, and allowed to run code if it is. They borrow from the pipeline. */
+/** The options with which another text is read as this pipeline was: with its own steps and those
+ * of its plugins, and allowed to run code if it is. They borrow from the pipeline. */
 PRESTO_API void presto_pipeline_options_of(const presto_pipeline *pipeline,
                                            presto_pipeline_options *options_out);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Batches for another process on the same machine: a ring in shared memory, from one writer to one
- * reader of the same user. `presto-load --format shm` is a writer. docs/streams.md has the protocol.
+ * reader of the same user. `presto-load --format shm` is a writer. docs/streams.md has the
+ * protocol.
  *
  * The values of a batch are in the shared memory. All else, from sizes to names, goes through a
  * Unix socket, whose end tells each side that the other one is gone. Neither side trusts the other:

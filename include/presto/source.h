@@ -64,8 +64,8 @@ PRESTO_API presto_status presto_source_open_records(presto_dataset *dataset,
 PRESTO_API void presto_source_free(presto_source *source);
 
 /** Number of samples; PRESTO_COUNT_UNKNOWN as long as they are not counted (a dataset opened with
- * count_later). A loader in order or through a buffer, with one rank and no cache on disk, begins at
- * once and counts on the way; any other counts them when it is opened. Any thread. */
+ * count_later). A loader in order or through a buffer, with one rank and no cache on disk, begins
+ * at once and counts on the way; any other counts them when it is opened. Any thread. */
 PRESTO_API uint64_t presto_source_count(const presto_source *source);
 /** Bytes on disk over all samples. */
 PRESTO_API uint64_t presto_source_bytes(const presto_source *source);
@@ -101,10 +101,10 @@ PRESTO_API presto_status presto_partition_check(const presto_partition *partitio
  * name is the path below the folder that was given; of samples in a file of many, the file's name
  * and the number there; in a dataset that presto-write made, the number. So the ratio is met as
  * draws meet it, not exactly.
- * With `even_samples`, as many samples are left: equal stretches of samples that follow one another,
- * each in the middle of one of as many equal stretches of the source. They are 16, or more if each
- * would have more than 1 MiB, or one per sample if there are fewer. Of a source that can only be
- * read from its start, the first samples are left.
+ * With `even_samples`, as many samples are left: equal stretches of samples that follow one
+ * another, each in the middle of one of as many equal stretches of the source. They are 16, or more
+ * if each would have more than 1 MiB, or one per sample if there are fewer. Of a source that can
+ * only be read from its start, the first samples are left.
  * Samples that are not counted yet are counted now. From then on,
  * presto_source_count counts these, and numbers of samples are among these.
  * Returns: PRESTO_OK; PRESTO_END (even samples are the first ones); PRESTO_ERR_ARGUMENT (as

@@ -40,8 +40,8 @@ PRESTO_API bool presto_storage_is_set(const presto_storage *storage);
 /**
  * Are the figures those of a storage, or all 0?
  * Returns: PRESTO_OK; PRESTO_ERR_ARGUMENT (negative, no number, out of range: rates are 1 to 1e15
- *          bytes and 0.001 to 1e12 reads a second, times at most an hour); PRESTO_ERR_UNSUPPORTED (a
- *          reserved word is set).
+ *          bytes and 0.001 to 1e12 reads a second, times at most an hour); PRESTO_ERR_UNSUPPORTED
+ *          (a reserved word is set).
  */
 PRESTO_API presto_status presto_storage_check(const presto_storage *storage, presto_error *err);
 

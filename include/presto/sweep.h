@@ -27,18 +27,19 @@ typedef struct presto_weights {
 
 /** What a strategy must keep to be recommended; 0: no limit. */
 typedef struct presto_sweep_limits {
-    double target_samples_per_s; /* what the consumer takes: the cheapest strategy whose cold
-                                    epochs deliver it in every run is the best, whatever the weights */
-    uint64_t most_stored_bytes;  /* of the whole source */
-    double most_preparation_s;   /* of the whole source */
-    double headroom;             /* deliver the target and this part more; 0..10. Default 0.1 */
+    /* What the consumer takes: the cheapest strategy whose cold epochs deliver it in every run is
+     * the best, whatever the weights. */
+    double target_samples_per_s;
+    uint64_t most_stored_bytes; /* of the whole source */
+    double most_preparation_s;  /* of the whole source */
+    double headroom;            /* deliver the target and this part more; 0..10. Default 0.1 */
     uint64_t reserved[4];
 } presto_sweep_limits;
 
 /** What things cost, in any currency; all 0: money is no matter. */
 typedef struct presto_sweep_prices {
-    double
-        storage_gb_month; /* 10^9 bytes of a stored dataset for a month; the source is there anyway */
+    /* 10^9 bytes of a stored dataset for a month; the source is there anyway. */
+    double storage_gb_month;
     double cpu_h;         /* a thread for an hour, preparing or loading */
     double accelerator_h; /* what trains, for an hour: it waits for the loader */
     double epochs;        /* of the training; more than 0 where there is a price */
@@ -108,8 +109,8 @@ typedef enum presto_sweep_bound {
 PRESTO_API const char *presto_sweep_bound_name(presto_sweep_bound bound);
 
 /**
- * What the model says of a strategy, without the strategy's own runs. Runs of others have calibrated
- * it. NaN: unknown. All NaN in a sweep that measures all.
+ * What the model says of a strategy, without the strategy's own runs. Runs of others have
+ * calibrated it. NaN: unknown. All NaN in a sweep that measures all.
  */
 typedef struct presto_sweep_prediction {
     double cold_samples_per_s, cached_samples_per_s; /* T4, in epochs as a trial's are */
@@ -118,11 +119,11 @@ typedef struct presto_sweep_prediction {
     double stored_bytes;  /* of the whole source */
     double cold_error, cached_error; /* predicted / measured - 1; NaN where it was not run */
     presto_sweep_bound cold_bound, cached_bound;
-    bool
-        is_elsewhere; /* it has more threads than this machine has processors: the rates are those of
-                          a machine that has as many of the same kind */
-    /* With presto_loader_options.cache in memory, from the second epoch on: the same for all splits and
-     * codecs; and what it holds of the whole source. */
+    /* It has more threads than this machine has processors: the rates are those of a machine that
+     * has as many of the same kind. */
+    bool is_elsewhere;
+    /* With presto_loader_options.cache in memory, from the second epoch on: the same for all splits
+     * and codecs; and what it holds of the whole source. */
     double memory_samples_per_s, memory_bytes;
     uint64_t reserved[2];
 } presto_sweep_prediction;
@@ -202,14 +203,14 @@ typedef struct presto_sweep_options {
     presto_trial_fn on_trial; /* may be NULL */
     void *on_trial_user;
     presto_sweep_limits limits;
-    /* The strategy that costs least is the best, whatever the weights. With a target, the training takes
-     * no more samples a second than that. */
+    /* The strategy that costs least is the best, whatever the weights. With a target, the training
+     * takes no more samples a second than that. */
     presto_sweep_prices prices;
-    /* Samples that fail are left out of the sweep, as policy, skip_limit and skip_fraction allow; the
-     * callbacks are not called. Default: the first one ends the sweep. */
+    /* Samples that fail are left out of the sweep, as policy, skip_limit and skip_fraction allow;
+     * the callbacks are not called. Default: the first one ends the sweep. */
     presto_loader_errors errors;
-    /* A file that each conversion and each run is noted in as soon as it is measured, so that a sweep
-     * that ended early can be continued. NULL: none. */
+    /* A file that each conversion and each run is noted in as soon as it is measured, so that a
+     * sweep that ended early can be continued. NULL: none. */
     const char *journal;
     bool resume; /* take what the journal holds of the same sweep as measured; without, it is
                     made anew */
@@ -319,8 +320,8 @@ typedef struct presto_sweep_confidence {
 } presto_sweep_confidence;
 /** Owned by the sweep until presto_sweep_score. */
 PRESTO_API const presto_sweep_confidence *presto_sweep_get_confidence(const presto_sweep *sweep);
-/** Position of the i-th best (i < 10) after the recommended one, by score or cost, of those that keep the
- * limits; SIZE_MAX past the last. */
+/** Position of the i-th best (i < 10) after the recommended one, by score or cost, of those that
+ * keep the limits; SIZE_MAX past the last. */
 PRESTO_API size_t presto_sweep_runner_up(const presto_sweep *sweep, size_t i);
 
 /** What would be recommended if one thing were different. */
@@ -328,8 +329,8 @@ typedef struct presto_sweep_what_if {
     const char *condition; /* "with twice the target, 1,000 samples/s" */
     size_t result;         /* position */
     bool is_other;         /* than what is recommended and what is as good */
-    bool
-        is_missed; /* no strategy reaches the target or keeps the limits: the nearest to the target */
+    /* No strategy reaches the target or keeps the limits: the nearest to the target. */
+    bool is_missed;
     uint64_t reserved[2];
 } presto_sweep_what_if;
 /** The i-th question that was asked of the figures, and its answer; NULL past the last. Owned by
@@ -415,8 +416,8 @@ static inline void presto_strategy_file_done(presto_strategy_file *strategy) {
 
 /**
  * Does the strategy belong to what the stream reads? A strategy is about one form of one pipeline's
- * samples: split, codec, and the pipeline's name, where its text can be read. Of a raw source, and of
- * files of other programs, nothing is known, so nothing is checked.
+ * samples: split, codec, and the pipeline's name, where its text can be read. Of a raw source, and
+ * of files of other programs, nothing is known, so nothing is checked.
  * Threads: any.
  * Returns: PRESTO_OK; PRESTO_ERR_ARGUMENT: the message says what the dataset holds instead.
  */

@@ -83,8 +83,9 @@ PRESTO_API presto_status presto_writer_open(const presto_writer_options *options
  * Returns: PRESTO_ERR_TYPE (the message names the sample and the feature; the sample is not added,
  *          the next one may be); PRESTO_ERR_LIMIT (an Example of 2 GiB; too many features);
  *          PRESTO_ERR_ARGUMENT (more than options.samples; the writer is finished);
- *          PRESTO_ERR_STOPPED. What an earlier sample failed with when it was written (PRESTO_ERR_IO
- *          of a full disk, ...): from then on nothing can be added, nor the dataset finished.
+ *          PRESTO_ERR_STOPPED. What an earlier sample failed with when it was written
+ *          (PRESTO_ERR_IO of a full disk, ...): from then on nothing can be added, nor the dataset
+ *          finished.
  * Threads: any number at once.
  */
 PRESTO_API presto_status presto_writer_add(presto_writer *writer, const presto_sample *sample,

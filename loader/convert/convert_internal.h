@@ -19,8 +19,8 @@
 /* ---- progress ---- */
 
 /**
- * Where the next row begins, if a step regroups: at a token of a sample, which is a document. Before
- * it: documents that came, and their tokens. Samples that did not come were left out.
+ * Where the next row begins, if a step regroups: at a token of a sample, which is a document.
+ * Before it: documents that came, and their tokens. Samples that did not come were left out.
  */
 typedef struct presto__regroup_place {
     uint64_t sample, token;
@@ -73,8 +73,8 @@ presto_status presto__progress_file_read(const char *dir, presto__progress_file 
 presto_status presto__progress_file_compare(const presto__progress_file *progress, const char *job,
                                             presto_error *err);
 
-/** PRESTO_ERR_CORRUPT unless the shards say where the next row begins, among so many samples, if and
- * only if a step regroups. */
+/** PRESTO_ERR_CORRUPT unless the shards say where the next row begins, among so many samples, if
+ * and only if a step regroups. */
 presto_status presto__progress_file_check_places(const presto__progress_file *progress,
                                                  bool regroups, uint64_t samples,
                                                  presto_error *err);

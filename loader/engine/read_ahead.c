@@ -118,7 +118,8 @@ static void tell(presto__worker *worker, uint64_t first, uint64_t end, uint64_t 
     }
 }
 
-/* While it walks: the records behind the buffer that were found for this part will be read later. */
+/* While it walks: the records behind the buffer that were found for this part will be read
+ * later. */
 static void tell_found(presto__worker *worker, const presto__packet *packet,
                        const presto__packet_part *part) {
     const presto_loader *loader = worker->loader;

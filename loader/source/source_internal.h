@@ -173,7 +173,8 @@ extern const presto__source_kind presto__source_manifest;
 /** NULL: there is no such kind. */
 const presto__source_kind *presto__source_kind_find(const char *name);
 
-/** As presto__source_kind.open for types that take records, over a dataset that is open: borrowed. */
+/** As presto__source_kind.open for types that take records, over a dataset that is open:
+ * borrowed. */
 presto_status presto__tfrecord_open(const presto_pipeline *pipeline, presto_dataset *dataset,
                                     presto_source **source_out, presto_error *err);
 

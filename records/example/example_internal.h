@@ -127,9 +127,9 @@ static inline __attribute__((always_inline)) bool presto__wire_expect(const uint
 }
 
 /*
- * One varint of one to eight bytes, which must all be its own: a value of presto_example_layout_match.
- * At least eight bytes of the entry's head stand before it: one load, and no loop over a length that
- * differs from record to record.
+ * One varint of one to eight bytes, which must all be its own: a value of
+ * presto_example_layout_match. At least eight bytes of the entry's head stand before it: one load,
+ * and no loop over a length that differs from record to record.
  */
 static inline bool presto__example_short_int64(presto_span in, int64_t *number_out) {
     unsigned drop = 64 - 8 * (unsigned)in.bytes;
@@ -202,8 +202,8 @@ static inline bool presto__name_less(presto_span a, presto_span b) {
     return order != 0 ? order < 0 : a.bytes < b.bytes;
 }
 
-/* A table of numbers by names that come from outside. Finding a name takes the same time whatever names an
- * attacker chooses, because the hash is keyed. Lives in an arena. */
+/* A table of numbers by names that come from outside. Finding a name takes the same time whatever
+ * names an attacker chooses, because the hash is keyed. Lives in an arena. */
 
 typedef struct presto__name {
     presto_span name;   /* borrowed */

@@ -49,9 +49,9 @@ typedef struct presto__frames_wanted {
 } presto__frames_wanted;
 
 /**
- * The plain case, fast: frames from the start of `in` that end in it and whose headers hold. offsets_out gets where each of
- * them starts, plus `offset`. Returns how many; *bytes_out is where they end. It does not say what is
- * wrong with the next one.
+ * The plain case, fast: frames from the start of `in` that end in it and whose headers hold.
+ * offsets_out gets where each of them starts, plus `offset`. Returns how many; *bytes_out is where
+ * they end. It does not say what is wrong with the next one.
  */
 size_t presto__frames_hop(const presto__frames_wanted *wanted, uint64_t offset,
                           uint64_t *offsets_out, size_t *bytes_out);

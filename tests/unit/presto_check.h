@@ -14,8 +14,9 @@
 #include <presto/span.h>
 
 /*
- * Check writes every assertion that holds to a file, so that it can tell the last one before a crash.
- * That is a system call each: most of the time of many tests. Sanitizers tell where a crash was.
+ * Check writes every assertion that holds to a file, so that it can tell the last one before a
+ * crash. That is a system call each: most of the time of many tests. Sanitizers tell where a crash
+ * was.
  */
 #undef ck_assert_msg
 #define ck_assert_msg(expr, ...)                                                                   \
