@@ -140,6 +140,8 @@ struct presto__packet {
     size_t batch_rows; /* of each but the last one */
     size_t batch_count, batch_capacity;
     presto__slab slab;
+    bool is_cold; /* packets go round through more memory than caches hold: rows are copied past
+                   * them */
 
     /* PRESTO_OUTPUT_RECORDS */
     presto_buffer frames;

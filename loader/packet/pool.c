@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "../../base/copy_internal.h"
 #include "columns_internal.h"
 
 #define PART_CHUNK_BYTES 4096
@@ -325,6 +326,7 @@ presto__packet *presto__pool_take_locked(presto__pool *pool) {
         packet->pool = pool;
     }
     packet->next = NULL;
+    packet->is_cold = pool->held_bytes > PRESTO__IN_CACHE_MOST;
     atomic_store(&packet->refs, 1);
     pool->refs++;
     return packet;

@@ -10,7 +10,7 @@ void native_lists_done(native_lists *lists) {
     lists->count = 0;
 }
 
-static void *keep_list(native_lists *lists, size_t count, size_t each) {
+void *native_lists_keep(native_lists *lists, size_t count, size_t each) {
     void *list = lists->count < sizeof lists->items / sizeof *lists->items
                      ? PyMem_Calloc(count + 1, each)
                      : NULL;
@@ -48,7 +48,7 @@ static void read_list(PyObject *value, const native_field *field, char *options,
     if (count < 0)
         return;
     void *list =
-        keep_list(lists, (size_t)count, is_texts ? sizeof(const char *) : sizeof(unsigned));
+        native_lists_keep(lists, (size_t)count, is_texts ? sizeof(const char *) : sizeof(unsigned));
     for (Py_ssize_t i = 0; list != NULL && i < count && !PyErr_Occurred(); i++) {
         PyObject *item = PyTuple_GetItem(value, i); /* a TypeError if it is none */
         if (item == NULL)

@@ -8,6 +8,9 @@ typedef struct arguments {
     presto_stream_options stream;
     presto_pipeline_options pipeline;
     bool tolerates, caches;
+    native_mix mix;
+    const char **features; /* of a mix: those wanted, in which its inputs must agree */
+    size_t feature_count;
 } arguments;
 
 #define FIELD(name, kind, member)                                                                  \
@@ -30,9 +33,12 @@ static const native_field fields[] = {
     FIELD(code, NATIVE_UNSIGNED, pipeline.code),
     FIELD(tolerate, NATIVE_FLAG, tolerates), /* samples may be left out */
     FIELD(cached, NATIVE_FLAG, caches),      /* for a loader with a cache */
+    FIELD(mix_epoch, NATIVE_UNSIGNED, mix.epoch),
+    LIST(features, features, feature_count),
     {NULL, NATIVE_U64, 0, 0},
 };
-static const native_table table = {fields, NULL};
+static const char *const read_elsewhere[] = {"weights", NULL};
+static const native_table table = {fields, read_elsewhere};
 
 static presto_status open_stream(native_stream *self, const native_paths *paths,
                                  const arguments *given, presto_error *err) {
@@ -43,11 +49,15 @@ static presto_status open_stream(native_stream *self, const native_paths *paths,
         loader.errors.policy = PRESTO_ON_ERROR_SKIP;
     if (given->caches)
         loader.cache.bytes = 1;
+    loader.features = given->features;
+    loader.feature_count = given->feature_count;
     options.loader = &loader;
     options.pipeline_options = &given->pipeline;
     presto_status status;
     Py_BEGIN_ALLOW_THREADS status =
-        presto_stream_open(paths->list, paths->count, &options, &self->opened, err);
+        given->mix.inputs != NULL
+            ? native_mix_open(&given->mix, &options, &self->opened, err)
+            : presto_stream_open(paths->list, paths->count, &options, &self->opened, err);
     Py_END_ALLOW_THREADS return status;
 }
 
@@ -64,6 +74,7 @@ static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     presto_stream_options_defaults(&given.stream);
     presto_pipeline_options_defaults(&given.pipeline);
     if (native_paths_read(tuple, &paths, &lists) &&
+        native_mix_read(dict, &paths, &given.mix, &lists) &&
         native_fields_read(dict, &table, &given, &lists))
         self = (native_stream *)PyType_GenericAlloc(type, 0);
     presto_error err;
@@ -129,6 +140,11 @@ static PyObject *get_count(PyObject *self, void *unused) {
     if (count == PRESTO_COUNT_UNKNOWN)
         Py_RETURN_NONE;
     return PyLong_FromUnsignedLongLong(count);
+}
+
+static PyObject *get_parts(PyObject *self, void *unused) {
+    (void)unused;
+    return native_mix_parts(source_of(self));
 }
 
 static PyObject *get_bytes(PyObject *self, void *unused) {
@@ -229,6 +245,8 @@ static PyMethodDef methods[] = {
 
 static PyGetSetDef properties[] = {
     {"count", get_count, NULL, "Number of samples.", NULL},
+    {"parts", get_parts, NULL,
+     "Inputs of a mix: (path, weight, first, samples, samples in an epoch).", NULL},
     {"bytes", get_bytes, NULL, "Bytes on disk.", NULL},
     {"features", get_features, NULL, "Declared features: (name, (dtype, shape)).", NULL},
     {"main", get_main, NULL, "The feature that steps work on, or None.", NULL},

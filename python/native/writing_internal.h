@@ -75,6 +75,8 @@ typedef struct native_table {
 bool native_fields_read(PyObject *dict, const native_table *table, void *options,
                         native_lists *lists);
 void native_lists_done(native_lists *lists);
+/** A list of `count` zeroed items of `each` bytes, freed with the others. NULL: an exception is set. */
+void *native_lists_keep(native_lists *lists, size_t count, size_t each);
 
 /** Paths, as bytes. */
 typedef struct native_paths {
@@ -84,6 +86,24 @@ typedef struct native_paths {
 
 /** The bytes objects of a tuple, which must outlive *paths_out. False: an exception is set. */
 bool native_paths_read(PyObject *tuple, native_paths *paths_out, native_lists *lists);
+
+/* ---- mix.c ---- */
+
+/** Inputs that are mixed. */
+typedef struct native_mix {
+    presto_mix_input *inputs; /* of `lists`; NULL: it is no mix */
+    size_t count;
+    unsigned epoch; /* a presto_mix_epoch */
+} native_mix;
+
+/** The option "weights", one for each path. False: an exception is set. */
+bool native_mix_read(PyObject *options, const native_paths *paths, native_mix *mix_out,
+                     native_lists *lists);
+/** Without the GIL. */
+presto_status native_mix_open(const native_mix *mix, const presto_stream_options *options,
+                              presto_stream *stream_out, presto_error *err);
+/** [(path, weight, first sample, samples, samples in an epoch), ...]; empty: it is no mix. */
+PyObject *native_mix_parts(const presto_source *source);
 
 /* ---- long calls ---- */
 

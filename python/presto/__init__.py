@@ -8,7 +8,7 @@
     for batch in loader:
         step(batch["image"], batch["label"])   # read-only NumPy arrays on the loader's memory
 
-presto.open() opens a dataset, TFRecord files, or with a pipeline any files. presto.Loader streams it. presto.write() and
+presto.open() opens a dataset, TFRecord files, or with a pipeline any files. presto.Loader streams it, presto.mix() several. presto.write() and
 presto.Writer make datasets, of files and of Python's values; presto.sweep() finds the best way to store one; presto.step()
 makes a Python function a step; presto.inspect() looks into files.
 Failures are presto.Error, by kind: presto.CorruptError has the file, the record and the byte.
@@ -37,6 +37,7 @@ from ._errors import (
 )
 from ._inspect import Damage, File, Info, SeenFeature, inspect
 from ._loader import Loader, Warning
+from ._mix import Mix, MixInput, mix
 from ._npy import NpyStream, npy_stream
 from ._pipeline import Pipeline
 from ._shm import ShmStream, shm_stream
@@ -70,6 +71,8 @@ __all__ = [
     "InputError",
     "LimitError",
     "Loader",
+    "Mix",
+    "MixInput",
     "NotFoundError",
     "NpyStream",
     "OutOfMemoryError",
@@ -96,6 +99,7 @@ __all__ = [
     "builtin_pipelines",
     "inspect",
     "load_strategy",
+    "mix",
     "npy_stream",
     "open",
     "shm_stream",

@@ -90,7 +90,7 @@ class Adapter:
             before, self._inner = self._inner, self._new(*wanted[1:])
             if workers > 1 and not self._inner._drop_last:
                 # A rank's workers have its samples in turn. If the last turn is not full, the others would repeat a sample.
-                share = -(-len(self.dataset) // world)
+                share = -(-self.dataset.epoch_samples // world)
                 self._inner._has_surplus = 0 < share % workers <= worker
             self._made_for, self._ahead = wanted, None
             if not self._is_stateless():  # a child process, or another share, goes on

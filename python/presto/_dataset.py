@@ -182,6 +182,7 @@ class Dataset:
             "tolerate": tolerate,
             "cached": cached,
             "count_later": count_later,
+            **self._mixing(),
         }
         try:
             return _native.Stream(tuple(os.fsencode(path) for path in given["paths"]), options)
@@ -189,6 +190,10 @@ class Dataset:
             if names["pipeline"] is None and given["paths"] and all(map(os.path.exists, given["paths"])):
                 error.add_note('files that are no TFRecords need a pipeline: presto.open(path, pipeline="cv"), or one of your own')
             raise
+
+    def _mixing(self) -> dict[str, Any]:
+        """What makes the paths the inputs of a mix."""
+        return {}
 
     def check_names(self, names: Iterable[str]) -> None:
         """Refuse a feature that the input does not have, as far as its features are known (not public)."""
@@ -236,7 +241,10 @@ class Dataset:
     def _part(self, split: str | None, part: str | int | None, seed: int) -> Dataset:
         if self._arguments["split"] is not None:
             raise ArgumentError("the dataset is a part already: split what it is a part of")
-        return Dataset(**{**self._arguments, "split": split, "part": part, "split_seed": seed})
+        return self._with({**self._arguments, "split": split, "part": part, "split_seed": seed})
+
+    def _with(self, arguments: dict[str, Any]) -> Dataset:
+        return Dataset(**arguments)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopen, (self._arguments,)
@@ -247,6 +255,11 @@ class Dataset:
         count = self.stream().count
         assert count is not None
         return count
+
+    @property
+    def epoch_samples(self) -> int:
+        """Samples that an epoch of a stream has, over all ranks: all of them, but for a mix."""
+        return len(self)
 
     @property
     def features(self) -> dict[str, Feature]:

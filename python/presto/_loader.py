@@ -346,7 +346,7 @@ class Loader:
         return batches if self._per_epoch else batches * self._epochs
 
     def _epoch_batches(self) -> int:
-        count, world = len(self.dataset), self.world
+        count, world = self.dataset.epoch_samples, self.world
         samples = count // world if self._drop_last else -(-count // world)
         return samples // self.batch if self._drop_last else -(-samples // self.batch)
 

@@ -26,6 +26,7 @@ class Stream:
     def __new__(cls, paths: tuple[bytes, ...], options: dict[str, Any]) -> Stream: ...
     def check_strategy(self, pipeline: bytes, split: str, codec: str | None, /) -> None: ...
     count: int | None
+    parts: list[tuple[str, float, int, int, int]]
     bytes: int
     features: list[tuple[str, _Spec]]
     main: str | None
