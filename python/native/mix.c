@@ -40,9 +40,9 @@ PyObject *native_mix_parts(const presto_source *source) {
     const presto_source_part *parts = presto_source_parts(source, &count);
     PyObject *out = PyList_New((Py_ssize_t)count);
     for (size_t i = 0; out != NULL && i < count; i++) {
-        PyObject *part = Py_BuildValue("(NdKKK)", native_text(parts[i].name), parts[i].weight,
-                                       parts[i].first_sample, parts[i].samples,
-                                       parts[i].epoch_samples);
+        PyObject *part =
+            Py_BuildValue("(NdKKK)", native_text(parts[i].name), parts[i].weight,
+                          parts[i].first_sample, parts[i].samples, parts[i].epoch_samples);
         if (part == NULL || PyList_SetItem(out, (Py_ssize_t)i, part) < 0)
             Py_CLEAR(out);
     }

@@ -241,6 +241,18 @@ class Reading(PythonCase):
         for array, copy in kept:  # they outlive everything else
             self.assertTrue(np.array_equal(array, copy))
 
+    def test_rows_are_whole_where_batches_held_are_larger_than_caches(self):
+        """Such rows are copied past the processor's caches."""
+        path, rows = self.new("large"), np.random.default_rng(self.seed).integers(0, 1 << 31, (90, 50001), np.int32)
+        with presto.Writer(path) as writer:
+            for number, row in enumerate(rows):
+                writer.add({"x": row, "label": number})
+        for threads in (0, 2):
+            held = list(presto.Loader(path, batch=7, threads=threads, epochs=2))
+            for batch in held:
+                self.assertTrue(np.array_equal(batch["x"], rows[batch["label"]]))
+            self.assertEqual(sum(batch.rows for batch in held), 180)
+
     def test_dlpack_and_the_buffer_protocol(self):
         (batch,) = presto.Loader(self.stored, batch=64)
         image = batch["image"]

@@ -28,7 +28,7 @@ except presto.CorruptError as error:
     print(error.file, error.record, error.offset)
 mix: presto.Mix = presto.mix({dataset: 0.7, presto.open("few"): 0.3}, epoch="shortest")
 paths: presto.Mix = presto.mix([("photos", 1), (dataset, 2.5)])
-for batch in presto.Loader(mix, batch=32):
+for batch in presto.Loader(mix, batch=16):
     print(mix.input_of(batch.numbers).sum(), mix.inputs[0].epoch_samples, presto.mix({"few": 1}).epoch_samples)
 limit: str = loader.limit
 with presto.Writer("digits", codec="zstd:1", shard_bytes="64MiB") as writer:
