@@ -75,7 +75,8 @@ typedef struct native_table {
 bool native_fields_read(PyObject *dict, const native_table *table, void *options,
                         native_lists *lists);
 void native_lists_done(native_lists *lists);
-/** A list of `count` zeroed items of `each` bytes, freed with the others. NULL: an exception is set. */
+/** A list of `count` zeroed items of `each` bytes, freed with the others. NULL: an exception is
+ * set. */
 void *native_lists_keep(native_lists *lists, size_t count, size_t each);
 
 /** Paths, as bytes. */
