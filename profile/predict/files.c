@@ -10,6 +10,7 @@
 #include "predict_internal.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,4 +115,29 @@ presto_status presto__probe_files(const presto__online *what, size_t most,
         free(both.dirs[side]);
     }
     return status;
+}
+
+/* The cost at this offset of presto__model_files, over the splits that were tried. */
+static void join_cost(presto__model *model, size_t offset, double *room) {
+    size_t count = 0;
+    for (size_t s = 0; s < model->split_count; s++)
+        if (model->splits[s].files.tried > 0)
+            memcpy(&room[count++], (const char *)&model->splits[s].files + offset, sizeof *room);
+    if (count == 0)
+        return;
+    double middle = room[presto__median_index(room, count)];
+    for (size_t s = 0; s < model->split_count; s++)
+        if (model->splits[s].files.tried > 0)
+            memcpy((char *)&model->splits[s].files + offset, &middle, sizeof middle);
+}
+
+void presto__join_files(presto__model *model) {
+    static const size_t offsets[] = {
+        offsetof(presto__model_files, cold_s.one), offsetof(presto__model_files, cold_s.all),
+        offsetof(presto__model_files, cached_s.one), offsetof(presto__model_files, cached_s.all),
+        offsetof(presto__model_files, prepare_s)};
+    double *room = calloc(model->split_count + 1, sizeof *room);
+    for (size_t i = 0; i < sizeof offsets / sizeof *offsets && room != NULL; i++)
+        join_cost(model, offsets[i], room);
+    free(room); /* without memory each keeps its own */
 }

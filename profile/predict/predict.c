@@ -144,6 +144,7 @@ static presto_status make_model(presto_sweep *sweep, presto__runner *runner, pre
     PRESTO_TRY(run_anchors(sweep, runner, err));
     for (size_t s = 0; s < model->split_count; s++)
         PRESTO_TRY(presto__model_take_split(model, sweep, s, err));
+    presto__join_files(model);
     presto__model_fit(model);
     return PRESTO_OK;
 }

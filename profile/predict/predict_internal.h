@@ -191,6 +191,9 @@ presto_status presto__probe_online(const presto__online *what, presto__model_cod
  * both: what does a file cost? */
 presto_status presto__probe_files(const presto__online *what, size_t most,
                                   presto__model_files *files_out, presto_error *err);
+/** A file costs about the same whatever is in it: all splits get what is in the middle of theirs,
+ * of two the less, so that one disturbed look does not count. */
+void presto__join_files(presto__model *model);
 /** storage.c: what the storage of `dir` gives to one thread and to several. */
 presto_status presto__probe_storage(const char *dir, unsigned cores, presto_storage *storage_out,
                                     presto_error *err);

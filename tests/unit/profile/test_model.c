@@ -226,6 +226,27 @@ START_TEST(each_file_more_than_the_anchor_has_costs_an_epoch_the_same) {
 }
 END_TEST
 
+START_TEST(one_disturbed_look_at_files_does_not_count) {
+    made m;
+    make(&m);
+    presto__model_split splits[4] = {m.splits[0]};
+    for (size_t i = 1; i < 4; i++)
+        splits[i].files = (presto__model_files){.tried = 8,
+                                                .cold_s = {(double)i, 1},
+                                                .cached_s = {1, 2},
+                                                .prepare_s = i == 2 ? 100 : 3};
+    m.model.splits = splits;
+    m.model.split_count = 4;
+    presto__join_files(&m.model);
+    for (size_t i = 1; i < 4; i++) {
+        ck_assert_double_eq(splits[i].files.cold_s.one, 2);
+        ck_assert_double_eq(splits[i].files.cached_s.all, 2);
+        ck_assert_double_eq(splits[i].files.prepare_s, 3);
+    }
+    ck_assert_double_eq(splits[0].files.cold_s.one, 0); /* it stores none */
+}
+END_TEST
+
 START_TEST(close_limits_cost_a_little_of_both) {
     made m;
     make(&m);
@@ -368,6 +389,7 @@ int main(void) {
         another_storage_changes_the_waiting,
         the_start_of_an_epoch_is_shared_by_its_samples,
         each_file_more_than_the_anchor_has_costs_an_epoch_the_same,
+        one_disturbed_look_at_files_does_not_count,
         close_limits_cost_a_little_of_both,
         offline_time_and_storage_grow_with_the_samples,
         what_was_not_tried_is_not_known,
