@@ -9,7 +9,7 @@ try:
 
     def extract(page):
         article = newspaper.Article("http://localhost/")
-        article.set_html(page.decode(errors="replace"))
+        article.download(input_html=page.decode(errors="replace"))
         article.parse()
         return article.text
 except ImportError:
