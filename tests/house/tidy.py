@@ -62,7 +62,7 @@ def main():
     passed = pathlib.Path(os.environ.get("PRESTO_TIDY_CACHE") or ROOT / "build" / "clang-tidy")
     passed.mkdir(parents=True, exist_ok=True)
     version = subprocess.run([TIDY, "--version"], capture_output=True, check=True).stdout
-    salt = version + b"".join((ROOT / folder / ".clang-tidy").read_bytes() for folder in (".", "tests"))
+    salt = version + b"".join((ROOT / folder / ".clang-tidy").read_bytes() for folder in (".", "tests", "bench"))
     entries = [e for e in json.loads((build / "compile_commands.json").read_text())
                if build not in pathlib.Path(os.path.join(e["directory"], e["file"])).parents]
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
