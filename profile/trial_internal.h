@@ -202,6 +202,9 @@ presto_status presto__trial_prepare(presto__runner *runner, presto__trial *trial
                                     presto_error *err);
 /** warm.c: touch so much free memory, and some more, that the machine has it at hand. */
 void presto__warm_memory(uint64_t bytes);
+/** Bytes until the limits of the cgroups in `list` (as /proc/self/cgroup), whose files are below
+ * `root`, and of those above them. UINT64_MAX: no limit. Beyond one, the system kills. */
+uint64_t presto__group_room(const char *list, const char *root);
 /** settle.c: read a dataset that was just written, unmeasured. */
 presto_status presto__settle(const char *dir, presto_error *err);
 /** One run: cold epochs, then cached ones. */
