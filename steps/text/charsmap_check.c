@@ -10,6 +10,7 @@
 
 #include "../../base/bytes_internal.h"
 #include "sentencepiece_internal.h"
+#include "unicode_internal.h"
 
 enum {
     MAX_ENTRIES_ON_A_PATH = 32, /* Normalizer::kMaxTrieResultsSize */
@@ -36,6 +37,7 @@ typedef struct walk {
     uint32_t *queue;
     uint32_t queued;
     bool has_space; /* in a key */
+    bool is_cut;    /* a text begins inside a character */
 } walk;
 
 static uint32_t unit_at(const walk *w, uint32_t i) {
@@ -63,7 +65,7 @@ static presto_status fail_at(const walk *w, uint32_t i, presto_status status, co
 }
 
 /* All 256 units that the next byte may lead to are inside; so is the text of an entry. */
-static presto_status check_node(const walk *w, uint32_t i, presto_error *err) {
+static presto_status check_node(walk *w, uint32_t i, presto_error *err) {
     uint32_t state = state_of(w, i);
     if ((state | 0xff) >= w->unit_count)
         return fail_at(w, i, PRESTO_ERR_CORRUPT, "points behind its end", err);
@@ -72,6 +74,7 @@ static presto_status check_node(const walk *w, uint32_t i, presto_error *err) {
     uint32_t at = unit_at(w, state) & UINT32_C(0x7fffffff);
     if (at >= w->texts.bytes)
         return fail_at(w, i, PRESTO_ERR_CORRUPT, "points behind its texts", err);
+    w->is_cut = w->is_cut || (w->texts.data[at] & 0xc0) == 0x80;
     /* A space becomes three bytes. */
     size_t most = (size_t)w->nodes[i].shortest * PRESTO__SENTENCEPIECE_MAX_GROWTH / 3;
     if (strnlen((const char *)w->texts.data + at, most + 1) > most)
@@ -175,7 +178,9 @@ presto_status presto__charsmap_check(presto_span map, uint64_t offset, bool *spa
                                : find_nodes(&w, err);
     if (status >= 0)
         status = measure_paths(&w, err);
-    *spaces_out = w.has_space || has_mark(w.texts);
+    /* The library takes what follows half a character for its rest. */
+    bool is_whole = !w.is_cut && presto__utf8_valid_bytes(w.texts) == w.texts.bytes;
+    *spaces_out = w.has_space || has_mark(w.texts) || !is_whole;
     free(w.nodes);
     free(w.queue);
     return status;

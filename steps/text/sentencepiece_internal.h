@@ -42,8 +42,9 @@ presto_status presto__sentencepiece_check(presto_span model, presto__sentencepie
 
 /**
  * The check of the map of characters alone: a double array (Darts-clone) and texts that end with
- * NUL. `offset` is where it starts in the file. *spaces_out: a space is mapped, alone or with
- * others, or something is mapped to U+2581.
+ * NUL. `offset` is where it starts in the file. *spaces_out: it may change what is beyond
+ * a word: a space is mapped, alone or with others, or something is mapped to U+2581 or to half a
+ * character.
  */
 presto_status presto__charsmap_check(presto_span map, uint64_t offset, bool *spaces_out,
                                      presto_error *err);
