@@ -148,12 +148,12 @@ static presto_status open_pass(pass *p, presto_error *err) {
     options.errors = runner->options->errors;
     options.errors.on_skip = NULL;
     options.errors.on_warning = NULL;
-    presto_error why;
-    presto_status status = presto_loader_open(runner->source, p->plan, &options, &p->loader, &why);
-    if (status == PRESTO_ERR_ARGUMENT) /* it can only be read from its start */
+    presto_status status = presto_loader_open(runner->source, p->plan, &options, &p->loader, err);
+    if (status == PRESTO_ERR_ARGUMENT) { /* it can only be read from its start */
         options.order.shuffle = PRESTO_SHUFFLE_NONE;
-    if (status < 0)
-        PRESTO_TRY(presto_loader_open(runner->source, p->plan, &options, &p->loader, err));
+        status = presto_loader_open(runner->source, p->plan, &options, &p->loader, err);
+    }
+    PRESTO_TRY(status);
     p->steps = presto_loader_step_count(p->loader);
     p->columns = p->steps + STAGES;
     p->times = calloc(p->columns * MOST_SAMPLES, sizeof *p->times);

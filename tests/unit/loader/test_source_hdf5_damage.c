@@ -11,33 +11,9 @@
 #include "source/hdf5_internal.h"
 
 #include "hdf5_made.h"
+#include "skips_check.h"
 
 /* ---- bad files ---- */
-
-typedef struct skips {
-    uint64_t count;
-    presto_error last;
-} skips;
-
-static void note_skip(void *user, uint64_t epoch, uint64_t sample, const presto_error *why) {
-    (void)epoch, (void)sample;
-    ((skips *)user)->count++;
-    ((skips *)user)->last = *why;
-}
-
-static uint64_t stream_with_skips(skips *noted) {
-    presto_loader_options options;
-    presto_loader_options_defaults(&options);
-    options.errors.policy = PRESTO_ON_ERROR_SKIP;
-    options.errors.skip_limit = 100;
-    options.errors.on_skip = note_skip;
-    options.errors.on_skip_user = noted;
-    options.threads = 2;
-    uint64_t samples;
-    *noted = (skips){0};
-    (void)digest_stream(source, NULL, &options, &samples, PRESTO_END, &err);
-    return samples;
-}
 
 /* The file "2.h5" beside a good one fails alone; the message has the words. */
 static void fails_alone(presto_status status, const char *words, const char *options) {
@@ -45,7 +21,7 @@ static void fails_alone(presto_status status, const char *words, const char *opt
     write_file("1.h5", &contiguous, &contiguous);
     ck_assert_ok(open_source(options), &err);
     ck_assert_uint_eq(presto_source_count(source), WINDOWS + 1);
-    ck_assert_uint_eq(stream_with_skips(&noted), WINDOWS);
+    ck_assert_uint_eq(stream_with_skips(source, NULL, &noted), WINDOWS);
     ck_assert_uint_eq(noted.count, 1);
     ck_assert_str_eq(noted.last.file, path_in(dir, "2.h5"));
     ck_assert_msg(strstr(noted.last.message, words) != NULL, "'%s' lacks '%s'", noted.last.message,
@@ -215,7 +191,7 @@ START_TEST(a_damaged_chunk_costs_its_windows_and_is_told_with_its_place) {
     ck_assert_int_eq(pwrite(fd, &byte, 1, (off_t)place + 20), 1);
     close(fd);
     ck_assert_ok(open_source(""), &err);
-    ck_assert_uint_eq(stream_with_skips(&noted), WINDOWS - 1);
+    ck_assert_uint_eq(stream_with_skips(source, NULL, &noted), WINDOWS - 1);
     ck_assert_uint_eq(noted.count, 1);
     ck_assert_str_eq(noted.last.file, path_in(dir, "2.h5"));
     ck_assert_uint_eq(noted.last.record, 3);
@@ -231,7 +207,7 @@ START_TEST(a_file_that_changes_after_the_source_was_opened_is_told) {
     write_file("2.h5", &contiguous, &contiguous);
     ck_assert_ok(open_source(""), &err);
     ck_assert_int_eq(truncate(path_in(dir, "2.h5"), 5000), 0);
-    ck_assert_uint_eq(stream_with_skips(&noted), 0);
+    ck_assert_uint_eq(stream_with_skips(source, NULL, &noted), 0);
     ck_assert_uint_eq(noted.count, WINDOWS);
     ck_assert_ptr_nonnull(strstr(noted.last.message, "has changed since it was listed"));
     tear_down();
@@ -250,7 +226,7 @@ START_TEST(each_byte_of_a_file_may_be_wrong) {
         whole[i] ^= 0xff;
         if (open_source("") >= 0) {
             skips noted;
-            (void)stream_with_skips(&noted);
+            (void)stream_with_skips(source, NULL, &noted);
         }
         close_source();
     }

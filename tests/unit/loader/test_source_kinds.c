@@ -9,7 +9,7 @@
 
 #include "../base/file_internal.h"
 #include "folder_check.h"
-#include "loader_check.h"
+#include "skips_check.h"
 
 #include "source/source_internal.h"
 
@@ -341,28 +341,14 @@ START_TEST(a_disk_cache_keeps_each_sample_of_a_file) {
 }
 END_TEST
 
-typedef struct skips {
-    uint64_t count;
-    presto_error last;
-} skips;
-
-static void note_skip(void *user, uint64_t epoch, uint64_t sample, const presto_error *why) {
-    (void)epoch, (void)sample;
-    ((skips *)user)->count++;
-    ((skips *)user)->last = *why;
-}
-
 START_TEST(a_line_that_is_cut_fails_alone_and_is_named) {
     set_up();
     ck_assert_int_eq(truncate(paths[0], (off_t)line_of(source, 98)->offset + 3), 0);
-    skips noted = {0};
+    skips noted;
     unsigned seen[LINES] = {0};
     presto_loader_options options;
     presto_loader_options_defaults(&options);
-    options.errors.policy = PRESTO_ON_ERROR_SKIP;
-    options.errors.skip_limit = 2;
-    options.errors.on_skip = note_skip;
-    options.errors.on_skip_user = &noted;
+    skip_and_note(&options, 2, &noted);
     options.threads = 3;
     count_stream(&options, seen);
     ck_assert_uint_eq(noted.count, 2);

@@ -2,40 +2,16 @@
 /* The raw source `tar` on archives that are damaged, appended, changed, or none. */
 #include <unistd.h>
 
+#include "skips_check.h"
 #include "tar_source_check.h"
 
 /* ---- damage ---- */
-
-typedef struct skips {
-    uint64_t count;
-    presto_error last;
-} skips;
-
-static void note_skip(void *user, uint64_t epoch, uint64_t sample, const presto_error *why) {
-    (void)epoch, (void)sample;
-    ((skips *)user)->count++;
-    ((skips *)user)->last = *why;
-}
-
-static uint64_t stream_with_skips(skips *noted) {
-    presto_loader_options options;
-    presto_loader_options_defaults(&options);
-    options.errors.policy = PRESTO_ON_ERROR_SKIP;
-    options.errors.skip_limit = 1000;
-    options.errors.on_skip = note_skip;
-    options.errors.on_skip_user = noted;
-    options.threads = 2;
-    uint64_t samples;
-    *noted = (skips){0};
-    (void)digest_stream(source, plan, &options, &samples, PRESTO_END, &err);
-    return samples;
-}
 
 /* The archive b.tar beside two good ones: so many of its samples come, one fails. */
 static void fails_once(uint64_t good, presto_status status, const char *words, uint64_t offset) {
     skips noted;
     ck_assert_ok(open_source(""), &err);
-    ck_assert_uint_eq(stream_with_skips(&noted), SAMPLES - OF_EACH + good);
+    ck_assert_uint_eq(stream_with_skips(source, plan, &noted), SAMPLES - OF_EACH + good);
     ck_assert_uint_eq(noted.count, 1);
     ck_assert_status(noted.last.status, status, &noted.last);
     ck_assert_str_eq(noted.last.file, path_in(dir, "b.tar"));
@@ -144,7 +120,7 @@ static void bad_member(const char *extension, presto_span content, const char *w
     tar_put_end(&tar);
     write_tar("b.tar", &tar);
     ck_assert_ok(open_source(""), &err);
-    uint64_t good = stream_with_skips(&noted);
+    uint64_t good = stream_with_skips(source, plan, &noted);
     ck_assert_msg(good == 7, "%s: %d", words, (int)good);
     ck_assert_uint_eq(noted.count, 1);
     ck_assert_uint_eq(noted.last.record, 4);
@@ -182,7 +158,7 @@ START_TEST(samples_over_max_bytes_are_refused_without_memory) {
     ck_assert_ok(open_source(""), &err);
     skips noted;
     ck_assert_uint_eq(presto_source_count(source), 2);
-    ck_assert_uint_eq(stream_with_skips(&noted), 1);
+    ck_assert_uint_eq(stream_with_skips(source, plan, &noted), 1);
     ck_assert_status(noted.last.status, PRESTO_ERR_LIMIT, &noted.last);
     ck_assert_ptr_nonnull(strstr(noted.last.message, "max-bytes (536870912)"));
     tear_down();
@@ -195,7 +171,7 @@ START_TEST(an_archive_that_changes_after_the_source_was_opened_is_told) {
     make_archives(false);
     ck_assert_ok(open_source(""), &err);
     ck_assert_int_eq(truncate(path_in(dir, "b.tar"), 5120), 0);
-    ck_assert_uint_eq(stream_with_skips(&noted), SAMPLES - OF_EACH);
+    ck_assert_uint_eq(stream_with_skips(source, plan, &noted), SAMPLES - OF_EACH);
     ck_assert_uint_eq(noted.count, OF_EACH);
     ck_assert_ptr_nonnull(strstr(noted.last.message, "has changed since it was listed"));
     tear_down();
@@ -219,7 +195,7 @@ START_TEST(each_byte_of_an_archive_may_be_wrong_or_the_last) {
                                 presto_span_of(tar.data, cuts ? at : tar.bytes));
         tar.data[at] ^= cuts ? 0 : 0xff;
         if (open_source("") >= 0)
-            (void)stream_with_skips(&noted);
+            (void)stream_with_skips(source, plan, &noted);
         close_source();
     }
     presto_buffer_done(&tar);

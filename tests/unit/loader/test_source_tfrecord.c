@@ -199,12 +199,10 @@ static void check_damage(uint64_t number) {
     uint64_t offset = damage(number, path);
     ck_assert_ok(open_as("feature: x"), &err); /* the records beside it tell enough */
     for (unsigned threads = 0; threads < 3; threads++) {
-        skips noted = {0};
+        skips noted;
         unsigned seen[SAMPLES] = {0};
         presto_loader_options options = defaults(threads, 7);
-        options.errors.policy = PRESTO_ON_ERROR_SKIP;
-        options.errors.on_skip = note_skip;
-        options.errors.on_skip_user = &noted;
+        skip_and_note(&options, UINT64_MAX, &noted);
         count_stream(&options, seen);
         ck_assert_uint_eq(noted.count, 1);
         ck_assert_str_eq(noted.last.file, path);

@@ -181,11 +181,9 @@ START_TEST(a_record_without_the_label_fails_alone) {
     snprintf(path, sizeof path, "%s/boxes.tfrecord", dir);
     write_boxes(path, 60);
     ck_assert_ok(open_as("feature: bytes, label: xmin"), &err);
-    skips noted = {0};
+    skips noted;
     presto_loader_options options = defaults(2, 1);
-    options.errors.policy = PRESTO_ON_ERROR_SKIP;
-    options.errors.on_skip = note_skip;
-    options.errors.on_skip_user = &noted;
+    skip_and_note(&options, UINT64_MAX, &noted);
     uint64_t samples;
     digest_stream(source, NULL, &options, &samples, PRESTO_END, &err);
     ck_assert_uint_eq(noted.count, 10); /* every sixth record has no such feature */

@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-#include "loader_check.h"
+#include "skips_check.h"
 
 #include "source/source_internal.h"
 
@@ -69,19 +69,6 @@ static inline const presto_batch_feature *feature_of(const presto_batch *batch, 
         if (strcmp(batch->features[i].name, name) == 0)
             return &batch->features[i];
     return NULL;
-}
-
-/* ---- damage ---- */
-
-typedef struct skips {
-    uint64_t count;
-    presto_error last;
-} skips;
-
-static inline void note_skip(void *user, uint64_t epoch, uint64_t sample, const presto_error *why) {
-    (void)epoch, (void)sample;
-    ((skips *)user)->count++;
-    ((skips *)user)->last = *why;
 }
 
 #endif

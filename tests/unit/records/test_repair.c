@@ -267,14 +267,36 @@ static uint64_t offset_of(presto_shard *shard, uint64_t record) {
     return *offset;
 }
 
+/* Of a file of these bytes, the first lost_bytes are damage: repair and indexing find the record
+ * behind them. */
+static void check_one_behind(const char *dir, const presto_buffer *bytes, size_t lost_bytes,
+                             const presto_shard_options *options) {
+    char path[600], out[600];
+    snprintf(path, sizeof path, "%s/in.tfrecord", dir);
+    snprintf(out, sizeof out, "%s/out.tfrecord", dir);
+    presto_check_write_file(path, presto_buffer_span(bytes));
+
+    presto_repair_result repaired;
+    ck_assert_ok(presto_repair_file(path, out, NULL, &repaired, &err), &err);
+    ck_assert_uint_eq(repaired.records, 1);
+    ck_assert_uint_eq(repaired.lost_bytes, lost_bytes);
+    ck_assert_int_eq(unlink(out), 0);
+
+    presto_shard *shard;
+    uint64_t lost;
+    ck_assert_ok(presto_shard_open(path, options, &shard, &err), &err);
+    ck_assert_ok(presto_shard_index(shard, true, &lost, &err), &err);
+    ck_assert_uint_eq(lost, 1);
+    ck_assert_uint_eq(presto_shard_records(shard), 2);
+    ck_assert_uint_eq(offset_of(shard, 1), lost_bytes);
+    presto_shard_free(shard);
+}
+
 /* Behind a damaged range, a record at each place around the end of the search's window: both
  * searches, of repair and of indexing, find it. */
 START_TEST(a_record_across_two_windows_is_found) {
     enum { WINDOW_BYTES = 256 << 10, AROUND = 24 };
     char *dir = presto_check_temp_dir();
-    char path[600], out[600];
-    snprintf(path, sizeof path, "%s/in.tfrecord", dir);
-    snprintf(out, sizeof out, "%s/out.tfrecord", dir);
     presto_shard_options options;
     presto_shard_options_defaults(&options);
     options.tolerate = true;
@@ -284,23 +306,8 @@ START_TEST(a_record_across_two_windows_is_found) {
         memset(bytes.data, 0xff, gap); /* no length */
         bytes.bytes = gap;
         ck_assert_ok(presto_frame_append(&bytes, presto_span_of_text("whole"), &err), &err);
-        presto_check_write_file(path, presto_buffer_span(&bytes));
+        check_one_behind(dir, &bytes, gap, &options);
         presto_buffer_done(&bytes);
-
-        presto_repair_result repaired;
-        ck_assert_ok(presto_repair_file(path, out, NULL, &repaired, &err), &err);
-        ck_assert_uint_eq(repaired.records, 1);
-        ck_assert_uint_eq(repaired.lost_bytes, gap);
-        ck_assert_int_eq(unlink(out), 0);
-
-        presto_shard *shard;
-        uint64_t lost;
-        ck_assert_ok(presto_shard_open(path, &options, &shard, &err), &err);
-        ck_assert_ok(presto_shard_index(shard, true, &lost, &err), &err);
-        ck_assert_uint_eq(lost, 1);
-        ck_assert_uint_eq(presto_shard_records(shard), 2);
-        ck_assert_uint_eq(offset_of(shard, 1), gap);
-        presto_shard_free(shard);
     }
     presto_check_remove_tree(dir);
     free(dir);
@@ -344,9 +351,6 @@ END_TEST
  * searched: it must not wrap around, and must not cost the record behind it. */
 START_TEST(lengths_near_the_top_cost_no_record) {
     char *dir = presto_check_temp_dir();
-    char path[600], out[600];
-    snprintf(path, sizeof path, "%s/in.tfrecord", dir);
-    snprintf(out, sizeof out, "%s/out.tfrecord", dir);
     presto_shard_options options;
     presto_shard_options_defaults(&options);
     options.tolerate = true;
@@ -358,22 +362,8 @@ START_TEST(lengths_near_the_top_cost_no_record) {
         presto_buffer bytes = {0};
         ck_assert_ok(presto_buffer_append(&bytes, presto_span_of(junk, lost_bytes), &err), &err);
         ck_assert_ok(presto_frame_append(&bytes, presto_span_of_text("whole"), &err), &err);
-        presto_check_write_file(path, presto_buffer_span(&bytes));
+        check_one_behind(dir, &bytes, lost_bytes, &options);
         presto_buffer_done(&bytes);
-
-        presto_repair_result repaired;
-        ck_assert_ok(presto_repair_file(path, out, NULL, &repaired, &err), &err);
-        ck_assert_uint_eq(repaired.records, 1);
-        ck_assert_uint_eq(repaired.lost_bytes, lost_bytes);
-        ck_assert_int_eq(unlink(out), 0);
-
-        presto_shard *shard;
-        uint64_t lost;
-        ck_assert_ok(presto_shard_open(path, &options, &shard, &err), &err);
-        ck_assert_ok(presto_shard_index(shard, true, &lost, &err), &err);
-        ck_assert_uint_eq(presto_shard_records(shard), 2);
-        ck_assert_uint_eq(offset_of(shard, 1), lost_bytes);
-        presto_shard_free(shard);
     }
     presto_check_remove_tree(dir);
     free(dir);

@@ -100,11 +100,8 @@ START_TEST(grey_decoding_of_grey_images_is_their_first_channel) {
 }
 END_TEST
 
-START_TEST(every_cut_of_a_jpeg_is_an_error) {
-    const char *files[] = {GOLDEN("jpeg-2x3.jpg"), GOLDEN("jpeg-1x1.jpg"),
-                           GOLDEN("jpeg-grey-progressive-80x60.jpg"),
-                           GOLDEN("jpeg-arithmetic-88x66.jpg")};
-    for (size_t i = 0; i < 4; i++) {
+static void refuse_every_cut(const char *const *files, size_t count) {
+    for (size_t i = 0; i < count; i++) {
         size_t bytes;
         uint8_t *whole = presto_check_read_file(files[i], &bytes);
         for (size_t cut = 0; cut < bytes; cut++) {
@@ -121,27 +118,19 @@ START_TEST(every_cut_of_a_jpeg_is_an_error) {
         free(whole);
     }
 }
+
+START_TEST(every_cut_of_a_jpeg_is_an_error) {
+    const char *files[] = {GOLDEN("jpeg-2x3.jpg"), GOLDEN("jpeg-1x1.jpg"),
+                           GOLDEN("jpeg-grey-progressive-80x60.jpg"),
+                           GOLDEN("jpeg-arithmetic-88x66.jpg")};
+    refuse_every_cut(files, 4);
+}
 END_TEST
 
 START_TEST(every_cut_of_a_png_is_an_error) {
     const char *files[] = {GOLDEN("png-1x1.png"), GOLDEN("png-grey2-35x31.png"),
                            GOLDEN("png-interlaced-rgb16-33x27.png")};
-    for (size_t i = 0; i < 3; i++) {
-        size_t bytes;
-        uint8_t *whole = presto_check_read_file(files[i], &bytes);
-        for (size_t cut = 0; cut < bytes; cut++) {
-            presto_error err;
-            presto_tensor_spec spec;
-            uint8_t *pixels;
-            uint8_t *part = presto_check_copy(presto_span_of(whole, cut));
-            presto_status status =
-                decode("{step: decode-image}", presto_span_of(part, cut), &spec, &pixels, &err);
-            ck_assert_msg(status == PRESTO_ERR_TRUNCATED || status == PRESTO_ERR_CORRUPT,
-                          "%s cut at %zu: %s", files[i], cut, presto_status_name(status));
-            free(part);
-        }
-        free(whole);
-    }
+    refuse_every_cut(files, 3);
 }
 END_TEST
 
