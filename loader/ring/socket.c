@@ -5,7 +5,9 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -237,26 +239,44 @@ static presto_status remove_stale(const char *path, presto_error *err) {
     return PRESTO_OK;
 }
 
+/* Give the socket at `made` the name `path`, which nobody else has. */
+static presto_status take_name(const char *made, const char *path, presto_error *err) {
+    for (int tries = 0; tries < 3; tries++) {
+        if (link(made, path) == 0)
+            return PRESTO_OK;
+        if (errno != EEXIST)
+            return presto_fail_errno(err, errno, path, "cannot make the socket");
+        PRESTO_TRY(remove_stale(path, err));
+    }
+    return fail_path(path, PRESTO_ERR_BUSY, "another writer has this socket", err);
+}
+
+/*
+ * The socket gets its name when it listens: one that has a name and refuses connections is one that
+ * a killed writer left, and may be removed.
+ */
 presto_status presto__ring_listen(const char *path, int *fd_out, presto_error *err) {
     struct sockaddr_un address;
-    int fd = -1, is_bound = -1;
-    PRESTO_TRY(make_address(path, &address, err));
+    char made[sizeof address.sun_path];
+    unsigned number = 0;
+    int fd = -1;
+    if (strlen(path) + sizeof ".01234567" > sizeof made)
+        return fail_path(path, PRESTO_ERR_ARGUMENT, "too long for the path of a socket", err);
+    if (getrandom(&number, sizeof number, 0) != sizeof number)
+        return presto_fail_errno(err, errno, path, "cannot draw a number");
+    (void)snprintf(made, sizeof made, "%s.%08x", path, number);
+    PRESTO_TRY(make_address(path, &address, err)); /* for its errors */
+    PRESTO_TRY(make_address(made, &address, err));
     PRESTO_TRY(new_socket(&fd, err));
     (void)fchmod(fd, S_IRUSR | S_IWUSR); /* the file is made with this mode */
     presto_status status = PRESTO_OK;
-    for (int tries = 0; tries < 3 && is_bound != 0 && status >= 0; tries++) {
-        is_bound = bind(fd, (const struct sockaddr *)(const void *)&address, sizeof address);
-        if (is_bound != 0 && errno == EADDRINUSE)
-            status = remove_stale(path, err);
-        else if (is_bound != 0)
-            status = presto_fail_errno(err, errno, path, "cannot make the socket");
-    }
-    if (status >= 0 && is_bound != 0)
-        status = fail_path(path, PRESTO_ERR_BUSY, "another writer has this socket", err);
-    if (status >= 0 && listen(fd, 4) != 0) {
+    if (bind(fd, (const struct sockaddr *)(const void *)&address, sizeof address) != 0)
+        status = presto_fail_errno(err, errno, path, "cannot make the socket");
+    else if (listen(fd, 4) != 0)
         status = presto_fail_errno(err, errno, path, "cannot listen");
-        (void)unlink(path);
-    }
+    else
+        status = take_name(made, path, err);
+    (void)unlink(made);
     if (status >= 0)
         *fd_out = fd;
     else

@@ -107,6 +107,8 @@ START_TEST(batches_may_be_released_in_any_order) {
         ck_assert_ok(presto_ring_reader_next(reader, &held[at], &err), &err);
         numbers[at] = i;
     }
+    presto_batch *none;
+    ck_assert_status(presto_ring_reader_next(reader, &none, &err), PRESTO_END, &err);
     presto_ring_reader_free(reader);
     for (size_t i = 0; i < HELD; i++)
         presto_ring_batch_release(held[i]);

@@ -117,6 +117,56 @@ START_TEST(the_socket_of_a_killed_writer_is_replaced_and_other_files_are_not) {
 }
 END_TEST
 
+/* Opens a writer with others that do the same. */
+typedef struct contender {
+    pthread_t thread;
+    pthread_barrier_t *start;
+    presto_ring_writer *writer;
+    presto_status status;
+    presto_error err;
+} contender;
+
+static void *contend(void *user) {
+    contender *self = user;
+    presto_ring_options options;
+    presto_ring_options_defaults(&options);
+    options.path = path;
+    pthread_barrier_wait(self->start);
+    self->status = presto_ring_writer_open(&options, &self->writer, &self->err);
+    return NULL;
+}
+
+START_TEST(of_writers_that_come_at_once_one_has_the_path) {
+    enum { COUNT = 3 };
+    make_dir();
+    for (size_t round = 0; round < presto_check_rounds(300); round++) {
+        pthread_barrier_t start;
+        contender all[COUNT] = {0};
+        size_t winners = 0;
+        pthread_barrier_init(&start, NULL, COUNT);
+        for (size_t i = 0; i < COUNT; i++) {
+            all[i].start = &start;
+            ck_assert_int_eq(pthread_create(&all[i].thread, NULL, contend, &all[i]), 0);
+        }
+        for (size_t i = 0; i < COUNT; i++) {
+            pthread_join(all[i].thread, NULL);
+            winners += all[i].status == PRESTO_OK;
+            if (all[i].status != PRESTO_OK)
+                ck_assert_status(all[i].status, PRESTO_ERR_BUSY, &all[i].err);
+        }
+        ck_assert_uint_eq(winners, 1);
+        close(connect_bare());
+        for (size_t i = 0; i < COUNT; i++)
+            if (all[i].status == PRESTO_OK)
+                presto_ring_writer_free(all[i].writer);
+        ck_assert_int_eq(rmdir(dir), 0); /* nothing is left */
+        ck_assert_int_eq(mkdir(dir, 0700), 0);
+        pthread_barrier_destroy(&start);
+    }
+    remove_dir();
+}
+END_TEST
+
 START_TEST(who_is_no_reader_is_sent_away_and_the_writer_waits_on) {
     make_dir();
     writing self = whole;
@@ -146,6 +196,7 @@ int main(void) {
         a_path_is_there_until_its_reader_has_come,
         only_this_user_may_connect_and_a_writer_that_ends_leaves_nothing,
         the_socket_of_a_killed_writer_is_replaced_and_other_files_are_not,
+        of_writers_that_come_at_once_one_has_the_path,
         who_is_no_reader_is_sent_away_and_the_writer_waits_on,
     };
     return presto_check_main("ring_path", tests, sizeof tests / sizeof tests[0], 120);
