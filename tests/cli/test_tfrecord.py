@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """TFRecords of other programs, and datasets of ours, as the source of presto-write, presto-load and presto-sweep."""
 import gzip
+import io
 import json
 import re
 import shlex
 import struct
 import subprocess
 import sys
+import tarfile
 
 from cli import ROOT, TOOLS, Case, example, fields, frames, main, run
 
@@ -136,6 +138,33 @@ class Tfrecord(Case):
             self.assertEqual(done.returncode, 0, done.stderr)
             which = "the first 4 of 40 samples" if packed else "an even selection of 4 of 40 samples"
             self.assertIn(which, " ".join(json.loads((out / "results.json").read_text())["notes"]))
+
+    def tar(self, photos, first, count, ending):
+        """A WebDataset shard of the samples from `first` on, of which those with a number in `photos` are photos."""
+        path = self.new("shard").with_suffix(ending)
+        with tarfile.open(path, "w:gz" if ending.endswith("gz") else "w") as tar:
+            for number in range(first, first + count):
+                photo = self.files[photos.index(number)].read_bytes() if number in photos else b"no photo"
+                for name, content in ((f"{number:03}.jpg", photo), (f"{number:03}.cls", b"0")):
+                    member = tarfile.TarInfo(name)
+                    member.size = len(content)
+                    tar.addfile(member, io.BytesIO(content))
+        return path
+
+    def test_a_sweep_samples_members_of_tars_from_all_over(self):
+        """Of 40 samples in two shards four are photos: those of an even selection, or the first ones, which are taken of .tar.gz."""
+        sweep = ("-p", self.pipeline, "--set", "source.type=tar", "--splits", "unprocessed,resized", "--codecs", "none",
+                 "--threads", "1", "--runs", "1", "--run-time", "0", "--decide-time", "0", "--samples", "4")
+        for ending, which in ((".tar", "an even selection of"), (".tar.gz", "the first")):
+            for photos in ((4, 14, 24, 34), (0, 1, 2, 3)):
+                shards = [self.tar(photos, first, count, ending) for first, count in ((0, 10), (10, 30))]
+                out = self.new()
+                done = run("presto-sweep", *sweep, "-o", out, *shards)
+                if (photos[0] == 0) != (which == "the first"):
+                    self.assert_fails(done, 3, "shard", "neither a JPEG nor a PNG")
+                    continue
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn(f"{which} 4 of 40 samples", " ".join(json.loads((out / "results.json").read_text())["notes"]))
 
     def examples(self, *arguments):
         return [example(payload) for payload in frames(self.load("-q", *arguments))]
