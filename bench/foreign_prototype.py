@@ -60,13 +60,13 @@ def png16(bench):
     import numpy as np
     import tensorflow as tf
 
-    tf.config.threading.set_intra_op_parallelism_threads(1)
     folder = corpus("cv2-png", bench, 0.2)
     paths = sorted(str(path) for path in folder.rglob("*.png"))
     ours = ["-p", "cv2-png", "--to", "decoded", folder]
 
     def decoded():
         for path in paths:
+            # An operation that is called one by one runs on the thread that calls it.
             yield tf.io.decode_png(tf.io.read_file(path), channels=3, dtype=tf.uint8)
 
     def theirs():
