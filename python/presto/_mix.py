@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -107,7 +107,11 @@ def mix(
     """
     if epoch not in _EPOCHS:
         raise ValueError(f'epoch is "longest", "shortest" or "weights", not {epoch!r}')
-    pairs = list(inputs.items()) if isinstance(inputs, Mapping) else [(given, weight) for given, weight in inputs]
+    pairs: list[tuple[Dataset | Path, float]] = (
+        list(cast("Mapping[Dataset | Path, float]", inputs).items())
+        if isinstance(inputs, Mapping)
+        else [(given, weight) for given, weight in inputs]
+    )
     datasets = [given if isinstance(given, Dataset) else Dataset(given) for given, _ in pairs]
     for dataset in datasets:
         _check(dataset, datasets[0], features is not None)
