@@ -9,7 +9,8 @@
  * Each input has epochs of its own, which go on from one epoch of the mix to the next. In each of
  * them every sample of the input comes exactly once. The samples of an input come in the order in
  * which a stream of this input alone would deliver them with the same seed and shuffle. Random
- * steps draw by the epoch of the input, so a repeated sample is augmented anew.
+ * steps draw by the epoch of the input, so a repeated sample is augmented anew, and by the number
+ * of the sample in the mix, which counts the samples of the inputs before it, too.
  */
 #ifndef PRESTO_MIX_H
 #define PRESTO_MIX_H

@@ -3,6 +3,7 @@
 """presto-load --mix: several datasets in one stream, as a user runs it."""
 import io
 import json
+import shutil
 import sys
 
 import cli
@@ -140,6 +141,25 @@ class Mix(cli.Case):
         # It is the same again in another run, with other threads.
         again = [cli.example(p) for p in self.stream("--mix", f"{one}=1", "--mix", f"{many}=1", "--seed", 1, "-j", 0)]
         self.assertEqual(again, frames)
+
+    def test_random_steps_draw_by_the_number_in_the_mix(self):
+        """The inputs are the two halves of a corpus: the mix numbers its samples as a dataset of the whole corpus does."""
+        photos, halves = self.make_photos(), [self.new("half"), self.new("half")]
+        for at, part in enumerate(sorted(photos.iterdir())):
+            shutil.copytree(part, halves[at * 2 // self.classes] / part.name)
+        plain = self.new("plain.yaml")
+        plain.write_text(self.pipeline.read_text().replace(", label: parent-folder", ""))
+        whole, first, second = (self.write("-u", "decoded", pipeline=plain, source=source) for source in (photos, *halves))
+        load = lambda *arguments: map(cli.example, self.stream("--seed", 1, *arguments))
+        crops = lambda *arguments: {tuple(one["key"]): tuple(one["image"]) for one in load(*arguments)}
+        alone = crops(whole)
+        self.assertEqual(len(alone), self.photo_count)
+        for threads in (0, 2):
+            mixed = crops("--mix", f"{first}=1", "--mix", f"{second}=1", "--mix-epoch", "weights", "-j", threads)
+            self.assertEqual(mixed, alone)
+        self.assertEqual(crops(first), {key: alone[key] for key in crops(first)})
+        second_alone = crops(second)
+        self.assertLess(sum(alone[key] == crop for key, crop in second_alone.items()), len(second_alone) // 2)
 
     def test_raw_sources_are_mixed(self):
         sources = [self.folder / "texts-a", self.folder / "texts-c"]
