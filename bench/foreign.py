@@ -263,6 +263,7 @@ ROWS = {
     "tars": files("tars", "Tars that webdataset wrote: keys, the bytes of images, classes."),
     "raw": files("raw", "Records of 1,000 bytes that are no Examples: tf.data's TFRecordDataset."),
     "first-batch": files("first-batch", "The first batch of a file of 2 GB without an index: tf.data."),
+    "first-shuffled": files("first-shuffled", "The first batch of 1 GB without an index: through a buffer, in order, fully shuffled."),
     "python-step": python_step,
     "web-pages": prototype("web_pages", "The main text of web pages: newspaper4k, which the paper's prototype used. One thread."),
     "png16": prototype("png16", "16-bit PNGs of 17 MB to 8 bits: TensorFlow's decoder. One thread."),

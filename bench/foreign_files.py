@@ -11,6 +11,7 @@ from foreign import Row, Timed, Way
 IMAGE_BATCH = 64
 RECORD_BATCH = 256
 RECORD_BYTES = 1000
+BUFFER = 1000  # samples, of a shuffle
 
 # In a Python that has torch, which may be another one: webdataset is found behind its own packages.
 WEB_LOADER = f"""
@@ -202,6 +203,39 @@ def first_batch(bench):
                                  Way("tf.data", lambda: theirs()[1])], compare)
 
 
+def first_of_a_shuffle(bench):
+    """The first batch of 1 GB in 16 files without an index, in order, through a buffer, and fully shuffled."""
+    import presto
+
+    files, records = 16, 10_240 if bench.quick else 524_288
+    paths = [bench.folder / f"examples-{number:02}.tfrecord" for number in range(files)]
+    for path in paths:
+        write_examples(path, records // files)
+
+    def first_of(shuffle):
+        start = time.perf_counter()
+        loader = presto.Loader(presto.open(paths), batch=RECORD_BATCH, threads=bench.threads, shuffle=shuffle, seed=1)
+        numbers = next(iter(loader)).numbers
+        seconds = time.perf_counter() - start
+        del loader
+        return numbers, Timed(1, seconds)
+
+    def way(name, shuffle):
+        return Way(name, lambda: first_of(shuffle)[1])
+
+    def compare():
+        in_order, buffered, shuffled = (set(first_of(shuffle)[0].tolist()) for shuffle in ("none", f"buffer:{BUFFER}", "full"))
+        assert in_order == set(range(RECORD_BATCH)), in_order
+        assert len(buffered) == len(shuffled) == RECORD_BATCH
+        assert max(buffered) < BUFFER + RECORD_BATCH, max(buffered)
+        assert max(shuffled) >= records // 2, max(shuffled)
+        return f"of {records} records, those of a shuffle are from all over, those of a buffer from its reach"
+
+    return Row("first batches", [way(f"presto.Loader, shuffle buffer:{BUFFER}", f"buffer:{BUFFER}"),
+                                 way("presto.Loader, in order", "none"),
+                                 way("presto.Loader, shuffle full", "full")], compare)
+
+
 def write_examples(path, records):
     """Examples of 2,000 bytes, by TensorFlow."""
     import tensorflow as tf
@@ -213,4 +247,4 @@ def write_examples(path, records):
             writer.write(example)
 
 
-ROWS = {"tars": tars, "raw": raw, "first-batch": first_batch}
+ROWS = {"tars": tars, "raw": raw, "first-batch": first_batch, "first-shuffled": first_of_a_shuffle}
