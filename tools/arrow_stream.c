@@ -380,15 +380,20 @@ static presto_status write_batch(arrow_stream *self, int64_t rows, presto_error 
     return status == PRESTO_OK ? pieces_flush(self->out, err) : status;
 }
 
+presto_status arrow_stream_begin(arrow_stream *self, const presto_batch_feature *const *features,
+                                 size_t count, presto_error *err) {
+    if (self->is_begun)
+        return PRESTO_OK;
+    PRESTO_TRY(make_columns(self, features, count, err));
+    return write_schema(self, err);
+}
+
 presto_status arrow_stream_write(arrow_stream *self, const presto_batch *batch,
                                  const presto_batch_feature *const *features, size_t count,
                                  presto_error *err) {
-    if (!self->is_begun) {
-        PRESTO_TRY(make_columns(self, features, count, err));
-        presto_status status = write_schema(self, err);
-        if (status != PRESTO_OK)
-            return status;
-    }
+    presto_status status = arrow_stream_begin(self, features, count, err);
+    if (status != PRESTO_OK)
+        return status;
     for (size_t i = self->count; i < count; i++)
         if (features[i] != NULL)
             return presto_fail(err, PRESTO_ERR_RAGGED, PRESTO_NO_OFFSET,

@@ -27,6 +27,13 @@ presto_status arrow_stream_write(arrow_stream *self, const presto_batch *batch,
                                  const presto_batch_feature *const *features, size_t count,
                                  presto_error *err);
 
+/**
+ * Write the schema, unless it has been written: of `features` as a batch with rows has them.
+ * Returns: as arrow_stream_write.
+ */
+presto_status arrow_stream_begin(arrow_stream *self, const presto_batch_feature *const *features,
+                                 size_t count, presto_error *err);
+
 /** Write the end: without it, readers fail. Returns: as pieces_flush, PRESTO_ERR_MEMORY. */
 presto_status arrow_stream_end(arrow_stream *self, presto_error *err);
 

@@ -12,6 +12,7 @@
 
 #include <getopt.h>
 
+#include "declared.h"
 #include "load.h"
 #include "report.h"
 #include "state_file.h"
@@ -191,6 +192,7 @@ static int run(load *l, const presto_stream *stream) {
     presto_error err;
     presto_loader *loader = NULL;
     sink *out = NULL;
+    presto_batch declared = {.features = NULL};
     const sink_options to = {.format = l->format,
                              .fd = STDOUT_FILENO,
                              .features = (const char *const *)l->features.names,
@@ -198,11 +200,14 @@ static int run(load *l, const presto_stream *stream) {
                              .skip = l->has_skip ? l->loader.range.skip_samples : 0,
                              .wishes = l->features.wishes,
                              .wish_count = l->features.wish_count,
+                             .declared = &declared,
                              .ring = &l->ring};
     if (!l->quiet)
         tell_notes(stream->source);
     presto_status status =
         feature_options_apply(&l->features, stream, l->format == SINK_RAW, &l->loader, &err);
+    if (status >= 0 && l->format == SINK_ARROW)
+        status = declared_features(stream, &l->loader, &declared, &err);
     if (status >= 0)
         status = find_start(l, stream->source, &err);
     if (status >= 0)
@@ -214,12 +219,9 @@ static int run(load *l, const presto_stream *stream) {
         l->ring.fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
     if (status >= 0)
         status = sink_new(&to, &out, &err);
-    if (status < 0) {
-        presto_loader_free(loader);
-        return cli_error(&err);
-    }
-    int code = stream_all(l, stream->source, loader, out);
+    int code = status < 0 ? cli_error(&err) : stream_all(l, stream->source, loader, out);
     sink_free(out);
+    declared_done(&declared);
     presto_loader_free(loader);
     return code;
 }

@@ -31,9 +31,10 @@ struct sink {
     column *columns; /* in the order of writing; npy, arrow: those of later batches are added */
     const presto_batch_feature **features; /* arrow: of all columns */
     size_t count, capacity;
-    presto_buffer message; /* npy: the description, or the end */
-    presto_buffer zeros;   /* npy: offsets of a feature that the batch lacks */
-    arrow_stream *arrow;   /* NULL: another format */
+    presto_buffer message;        /* npy: the description, or the end */
+    presto_buffer zeros;          /* npy: offsets of a feature that the batch lacks */
+    arrow_stream *arrow;          /* NULL: another format */
+    const presto_batch *declared; /* of the options */
     presto_ring_writer *ring;
     presto_batch_feature *ringed; /* shm: of all columns that the batch has */
     uint64_t samples, batches;
@@ -47,6 +48,7 @@ presto_status sink_new(const sink_options *options, sink **sink_out, presto_erro
     self->wanted = options->features;
     self->wanted_count = options->feature_count;
     self->skip = options->skip;
+    self->declared = options->declared;
     presto_status status = pieces_init(&self->out, options->fd, err);
     if (status >= 0 && options->format == SINK_ARROW)
         status =
@@ -271,9 +273,30 @@ static presto_status write_npy(sink *self, const presto_batch *batch, presto_err
     return status == PRESTO_OK ? pieces_flush(&self->out, err) : status;
 }
 
+/* The schema of a stream without samples. Nothing may declare a feature that is asked for, or its
+ * dtype: then the schema has no columns. */
+static presto_status declare_arrow(sink *self, presto_error *err) {
+    for (size_t i = 0; i < self->wanted_count; i++)
+        if (find_feature(self->declared, self->wanted[i]) == NULL)
+            return PRESTO_OK;
+    PRESTO_TRY(find_features(self, self->declared, err));
+    for (size_t i = 0; i < self->count; i++)
+        if (self->features[i]->tensor.spec.dtype == PRESTO_DTYPE_UNKNOWN)
+            return PRESTO_OK;
+    return arrow_stream_begin(self->arrow, self->features, self->count, err);
+}
+
+static presto_status end_arrow(sink *self, presto_error *err) {
+    bool is_known = self->declared != NULL && self->declared->feature_count > 0;
+    presto_status status = PRESTO_OK;
+    if (self->batches == 0 && is_known)
+        status = declare_arrow(self, err);
+    return status == PRESTO_OK ? arrow_stream_end(self->arrow, err) : status;
+}
+
 presto_status sink_end(sink *self, presto_error *err) {
     if (self->format == SINK_ARROW)
-        return arrow_stream_end(self->arrow, err);
+        return end_arrow(self, err);
     if (self->format == SINK_SHM)
         return presto_ring_writer_end(self->ring, err);
     if (self->format != SINK_NPY)

@@ -328,15 +328,13 @@ class Loader:
         return _native.arrow_stream(following, self._declared())
 
     def _declared(self) -> tuple[tuple[bytes, int, bool, str, tuple[int, ...]], ...]:
-        """Features as they are in batches, as far as that is known before there is one."""
-        chosen = self._options["features"]
+        """Features as they are in batches, if that is known before there is one; else none."""
         lengths = {name: length for name, _, length in self._options["pads"]}
         features = {_encode(name): feature for name, feature in self.dataset.features.items()}
-        return tuple(
-            layout_of(name, features[name], lengths.get(name))
-            for name in sorted(features)
-            if chosen is None or name in chosen
-        )
+        chosen = features if self._options["features"] is None else self._options["features"]
+        if any(name not in features or features[name].dtype == "unknown" for name in chosen):
+            return ()
+        return tuple(layout_of(name, features[name], lengths.get(name)) for name in sorted(chosen))
 
     def __len__(self) -> int:
         """Batches that a whole `for` delivers, if no sample is left out."""

@@ -189,6 +189,39 @@ class Arrow(Case):
         found = read(self.arrow("-b", "4", empty))
         self.assertEqual((rows(found, "x"), rows(found, "b")), ([[]] * 10, [b""] * 10))
 
+    def schema(self, *arguments):
+        """That of a stream which begins behind its last sample."""
+        samples = sum(batch.num_rows for batch in pa.ipc.open_stream(self.arrow(*arguments)))
+        reader = pa.ipc.open_stream(self.arrow("--skip", samples, *arguments))
+        self.assertEqual(list(reader), [])
+        return reader.schema
+
+    def test_a_stream_without_samples_has_the_columns_of_others(self):
+        """Those that are declared: by a dataset, or by a pipeline and its steps; chosen, padded, lists or texts."""
+        few = self.write("-u", "resized", "--limit", "5")
+        raw = ["-p", self.pipeline, self.make_photos()]
+        for arguments in ([self.stored], ["--cache", "memory:1MiB", self.stored], [*raw], ["--features", "key,label", self.stored],
+                          ["--to", "concatenated", *raw], ["--pad", "key=0:40", self.stored], ["--raw-records", self.stored],
+                          ["--arrow-type", "image=list", "--arrow-type", "key=utf8", self.stored],
+                          ["--mix", f"{self.stored}=1", "--mix", f"{few}=1"]):
+            whole = pa.ipc.open_stream(self.arrow("--limit", "3", *arguments)).schema
+            self.assertEqual(self.schema(*arguments), whole, arguments)
+            self.assertGreater(len(whole), 0)
+        # Photos may differ in size: a list, and their shapes.
+        schema = self.schema("--to", "decoded", *raw)
+        self.assertEqual((schema.names[:2], schema.field("image").type), (["image", "image.shape"], pa.large_list(pa.uint8())))
+        self.assertEqual(schema.field("image.shape").type, pa.list_(pa.int64(), 3))
+        with_types = self.schema("--pad", "key=0", self.stored)
+        self.assertEqual(with_types.field("key").type, pa.large_list(pa.uint8()))
+
+    def test_a_stream_without_samples_of_which_nothing_is_known_has_no_columns(self):
+        path = self.write_rows(self.make_rows(5, self.random))
+        source = self.new("arrays")
+        source.mkdir()
+        np.save(source / "a.npy", np.ones(3, "f4"))
+        for arguments in ([path], ["--features", "tokens,label", path], ["--arrow-type", "tokens=list", path], ["-p", "npy", source]):
+            self.assertEqual(self.schema(*arguments).names, [], arguments)
+
     # ---- the stream's form ----
 
     def test_buffers_are_aligned_to_64_bytes(self):

@@ -121,7 +121,12 @@ class Arrow(PythonCase):
             self.assertEqual(list(reader), [])
             self.assertEqual(reader.schema, wanted)
         file, _ = self.foreign()  # declares nothing
-        self.assertEqual(len(pa.RecordBatchReader.from_stream(presto.Loader(file, batch=99, drop_last=True)).schema), 0)
+        arrays = self.new("arrays")
+        arrays.mkdir()
+        np.save(arrays / "a.npy", np.ones(3, np.float32))  # the dtype of each file is its own
+        for source in (file, presto.open(arrays, pipeline="npy")):
+            reader = pa.RecordBatchReader.from_stream(presto.Loader(source, batch=99, drop_last=True))
+            self.assertEqual((len(reader.schema), list(reader)), (0, []))
 
 
 if __name__ == "__main__":

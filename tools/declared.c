@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "declared.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const int64_t none[PRESTO_MAX_RANK];
+
+/* What the steps make of the main feature; NULL: there are no steps. */
+static const presto_tensor_spec *output_of(const presto_stream *stream) {
+    const presto_plan *last = stream->plan;
+    if (last == NULL || presto_plan_step_count(last) == 0)
+        last = stream->cache_plan;
+    return last == NULL || presto_plan_step_count(last) == 0 ? NULL : presto_plan_output(last);
+}
+
+static const presto_pad *find_pad(const presto_loader_options *options, const char *name) {
+    for (size_t i = 0; i < options->pad_count; i++)
+        if (strcmp(options->pads[i].feature, name) == 0)
+            return &options->pads[i];
+    return NULL;
+}
+
+/* As rows are once they are padded. The length is not known if it is that of the longest. */
+static void apply_pad(const presto_pad *pad, presto_tensor_spec *row) {
+    if (row->dtype == PRESTO_STRING)
+        row->dtype = PRESTO_UINT8;
+    if (row->rank < 1)
+        row->rank = 1;
+    row->dims[0] = pad->length > 0 ? (int64_t)pad->length : -1;
+}
+
+static bool has_known_dims(const presto_tensor_spec *row) {
+    for (int i = 0; i < row->rank; i++)
+        if (row->dims[i] < 0)
+            return false;
+    return row->rank >= 0;
+}
+
+static void set_layout(const presto_tensor_spec *row, presto_batch_feature *out) {
+    presto_tensor_spec *spec = &out->tensor.spec;
+    *spec = (presto_tensor_spec){.dtype = row->dtype, .rank = 1, .dims = {1}};
+    if (row->dtype == PRESTO_STRING) {
+        out->layout = PRESTO_LAYOUT_BYTES;
+        spec->dtype = PRESTO_UINT8;
+        out->row_offsets = row->rank == 0 ? NULL : none;
+    } else if (has_known_dims(row) && row->rank < PRESTO_MAX_RANK) {
+        out->layout = PRESTO_LAYOUT_DENSE;
+        spec->rank = row->rank + 1;
+        memcpy(spec->dims + 1, row->dims, (size_t)row->rank * sizeof *row->dims);
+    } else {
+        out->layout = PRESTO_LAYOUT_RAGGED;
+        out->shapes = row->rank > 1 ? none : NULL;
+        out->shape_rank = row->rank > 1 ? (size_t)row->rank : 0;
+    }
+}
+
+static int compare_names(const void *a, const void *b) {
+    return strcmp(((const presto_batch_feature *)a)->name, ((const presto_batch_feature *)b)->name);
+}
+
+presto_status declared_features(const presto_stream *stream, const presto_loader_options *options,
+                                presto_batch *batch_out, presto_error *err) {
+    size_t count;
+    const presto_feature_spec *specs = presto_source_features(stream->source, &count);
+    const char *main = presto_source_main_feature(stream->source);
+    const presto_tensor_spec *output = output_of(stream);
+    presto_batch_feature *features = calloc(count + 1, sizeof *features);
+    if (features == NULL)
+        return presto_fail_memory(err, (count + 1) * sizeof *features);
+    for (size_t i = 0; i < count; i++) {
+        bool is_output = output != NULL && main != NULL && strcmp(specs[i].name, main) == 0;
+        presto_tensor_spec row = is_output ? *output : specs[i].spec;
+        const presto_pad *pad = find_pad(options, specs[i].name);
+        if (pad != NULL)
+            apply_pad(pad, &row);
+        features[i] = (presto_batch_feature){.name = specs[i].name,
+                                             .encoding = is_output ? PRESTO_ENCODE_TENSOR
+                                                                   : specs[i].encoding};
+        set_layout(&row, &features[i]);
+    }
+    qsort(features, count, sizeof *features, compare_names);
+    *batch_out =
+        (presto_batch){.features = features, .feature_count = count, .main_feature = SIZE_MAX};
+    for (size_t i = 0; main != NULL && i < count; i++)
+        if (strcmp(features[i].name, main) == 0)
+            batch_out->main_feature = i;
+    return PRESTO_OK;
+}
+
+void declared_done(presto_batch *batch) {
+    free((void *)(uintptr_t)batch->features);
+    *batch = (presto_batch){.features = NULL};
+}
