@@ -49,7 +49,8 @@ typedef struct presto__listing {
 
 /**
  * Add the files among `paths`, and for each folder the TFRecord files below it, sorted. Each folder
- * below it is entered once (base/walk_internal.h).
+ * below it is entered once (base/walk_internal.h). An index whose file is among `paths`, as where a
+ * shell's pattern named both, is passed over.
  * Returns: PRESTO_ERR_NOT_FOUND (no such path, no TFRecord file in it); PRESTO_ERR_BUSY (a folder
  *          in it is an unfinished dataset of ours); PRESTO_ERR_ARGUMENT (one is a dataset with a
  *          dataset.json of its own); PRESTO_ERR_IO; PRESTO_ERR_MEMORY; PRESTO_ERR_STOPPED.

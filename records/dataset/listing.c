@@ -63,9 +63,17 @@ static bool ends_with(const char *name, const char *suffix) {
     return bytes >= tail && strcmp(name + bytes - tail, suffix) == 0;
 }
 
+/* Of an index beside a file of records, the bytes of that file's name; else 0. */
+static size_t named_by_index(const char *name) {
+    static const char *const suffixes[] = {".index", ".idx", ".tfindex"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
+        if (ends_with(name, suffixes[i]))
+            return strlen(name) - strlen(suffixes[i]);
+    return 0;
+}
+
 static bool passed_over(const char *name) {
-    return name[0] == '.' || name[0] == '_' || ends_with(name, ".index") ||
-           ends_with(name, ".json") || ends_with(name, ".idx") || ends_with(name, ".tfindex");
+    return name[0] == '.' || name[0] == '_' || ends_with(name, ".json") || named_by_index(name) > 0;
 }
 
 static bool named_as_records(const char *name) {
@@ -186,9 +194,43 @@ static presto_status listing_add(presto__listing *listing, const char *path, pre
     return PRESTO_OK;
 }
 
+/* ---- indexes that a shell's pattern names beside their files ---- */
+
+/* Paths in the order of strcmp; NULL without memory. */
+static const char **sorted_copy(const char *const *paths, size_t count) {
+    const char **sorted = malloc((count + 1) * sizeof *sorted);
+    if (sorted == NULL)
+        return NULL;
+    memcpy(sorted, paths, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, compare_paths);
+    return sorted;
+}
+
+typedef struct prefix {
+    const char *text;
+    size_t bytes;
+} prefix;
+
+static int compare_prefix(const void *key, const void *path) {
+    const prefix *wanted = key;
+    const char *text = *(const char *const *)path;
+    int order = strncmp(wanted->text, text, wanted->bytes);
+    return order != 0 ? order : -(text[wanted->bytes] != '\0');
+}
+
+/* Is `path` an index, and the file that it belongs to named, too? */
+static bool is_beside(const char *path, const char **sorted, size_t count) {
+    const prefix file = {path, named_by_index(path)};
+    return file.bytes > 0 && bsearch(&file, sorted, count, sizeof *sorted, compare_prefix) != NULL;
+}
+
 presto_status presto__listing_of(const char *const *paths, size_t path_count,
                                  presto__listing *listing, presto_error *err) {
-    for (size_t i = 0; i < path_count; i++)
-        PRESTO_TRY(listing_add(listing, paths[i], err));
-    return PRESTO_OK;
+    const char **sorted = sorted_copy(paths, path_count);
+    presto_status status = sorted == NULL ? presto_fail_memory(err, path_count) : PRESTO_OK;
+    for (size_t i = 0; i < path_count && status >= 0; i++)
+        if (!is_beside(paths[i], sorted, path_count))
+            status = listing_add(listing, paths[i], err);
+    free(sorted);
+    return status;
 }

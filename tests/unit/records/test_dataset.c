@@ -209,6 +209,37 @@ START_TEST(folders_of_others_are_read) {
 }
 END_TEST
 
+/* As where a shell's pattern names them. An index alone is what was asked for: no records. */
+START_TEST(an_index_beside_its_file_is_passed_over) {
+    static const char *const names[] = {"train-00000", "train-00000-of-00002", "train-00000.index",
+                                        "train-00001", "train-00001.idx",      "other.index"};
+    enum { COUNT = sizeof names / sizeof names[0] };
+    char *dir = presto_check_temp_dir();
+    char *paths[COUNT];
+    for (size_t i = 0; i < COUNT; i++) {
+        paths[i] = strdup(path_in(dir, names[i]));
+        if (strchr(names[i], '.') == NULL)
+            write_records(paths[i], i + 1, PRESTO_FILE_PLAIN, false, NULL);
+        else
+            presto_check_write_file(paths[i], presto_span_of_text("not records"));
+    }
+    presto_dataset *dataset = NULL;
+    const char *const *named = (const char *const *)paths;
+    ck_assert_ok(presto_dataset_open(named, COUNT - 1, NULL, &dataset, &err), &err);
+    ck_assert_uint_eq(presto_dataset_shard_count(dataset), 3);
+    ck_assert_uint_eq(presto_dataset_records(dataset), 1 + 2 + 4);
+    ck_assert_str_eq(presto_dataset_shard_path(dataset, 2), paths[3]);
+    presto_dataset_free(dataset);
+    ck_assert_status(presto_dataset_open(named, COUNT, NULL, &dataset, &err), PRESTO_ERR_FOREIGN,
+                     &err);
+    ck_assert_str_eq(err.file, paths[COUNT - 1]);
+    for (size_t i = 0; i < COUNT; i++)
+        free(paths[i]);
+    presto_check_remove_tree(dir);
+    free(dir);
+}
+END_TEST
+
 START_TEST(what_holds_no_records_is_refused) {
     char *dir = presto_check_temp_dir();
     presto_dataset *dataset = NULL;
@@ -304,6 +335,7 @@ int main(void) {
         a_dataset_of_ours_is_opened,
         a_shard_other_than_described_is_corrupt,
         folders_of_others_are_read,
+        an_index_beside_its_file_is_passed_over,
         what_holds_no_records_is_refused,
         more_shards_than_the_process_may_open_are_no_problem,
         a_damaged_foreign_file_opens_if_damage_is_tolerated,
