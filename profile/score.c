@@ -17,9 +17,9 @@
 /* A run counts as at most this far from the median: a run in a slow phase of the machine must
  * not make its strategy equal to much slower ones. */
 #define SPREAD_MOST 0.1
-/* Needs that differ by less than this count as equal: neither the last thousandth of a codec
- * decides, nor the variation of one conversion's time, which is often measured once. */
-#define SAME_STORAGE 0.01
+/* Needs that differ by less than this count as equal: no codec is worth its time for a few percent
+ * of storage, and the time of one conversion, which is often measured once, varies. */
+#define SAME_STORAGE 0.05
 #define SAME_PREPARATION 0.33
 
 presto_status presto__weights_check(const presto_weights *weights, presto_error *err) {

@@ -95,12 +95,17 @@ static void PRESTO_PRINTF(2, 3) ask(asked *a, const char *format, ...) {
 
 static void ask_about_target(asked *a) {
     double target = a->sweep->limits.target_samples_per_s;
-    char rate[PRESTO_TEXT_BYTES];
+    char rate[PRESTO_TEXT_BYTES], headroom[PRESTO_TEXT_BYTES] = "";
+    if (a->sweep->limits.headroom > 0)
+        snprintf(headroom, sizeof headroom, " and %.0f %% more in each run",
+                 100 * a->sweep->limits.headroom);
     start(a);
     a->variant.limits.target_samples_per_s = target * 2;
-    ask(a, "with twice the target, %s samples/s", presto_format_number(target * 2, rate));
+    ask(a, "with twice the target, %s samples/s%s", presto_format_number(target * 2, rate),
+        headroom);
     a->variant.limits.target_samples_per_s = target / 2;
-    ask(a, "with half the target, %s samples/s", presto_format_number(target / 2, rate));
+    ask(a, "with half the target, %s samples/s%s", presto_format_number(target / 2, rate),
+        headroom);
 }
 
 /* Without a target, the fastest was asked for. What if less is enough? */

@@ -233,8 +233,8 @@ START_TEST(of_scores_equal_within_the_spread_the_cheapest_is_recommended) {
                                      {true, 0, 100, {800, 920, 949, 3}, 1, NO_COST},
                                      {false, 0, 1, {990, 1000, 1010, 3}, 1, NO_COST}};
     ck_assert_uint_eq(choose(storage, 4, only_throughput, "==.."), 1);
-    /* A percent of storage does not decide; threads do, then preparation, then the place. */
-    const presto__merit threads[] = {{true, 0, 99.5, {980, 1000, 1020, 3}, 4, NO_COST},
+    /* A few percent of storage do not decide; threads do, then preparation, then the place. */
+    const presto__merit threads[] = {{true, 0, 95.5, {980, 1000, 1020, 3}, 4, NO_COST},
                                      {true, 9, 100, {970, 990, 1000, 3}, 1, NO_COST},
                                      {true, 5, 100, {970, 985, 1000, 3}, 1, NO_COST},
                                      {true, 4.9, 100, {970, 985, 1000, 3}, 1, NO_COST}};

@@ -47,6 +47,9 @@ START_TEST(other_targets_are_reached_by_others_or_missed) {
     sweep->limits.target_samples_per_s = 3000;
     score(sweep);
     ck_assert(find(sweep, "with twice the target, 6,000 samples/s")->is_missed);
+    sweep->limits.headroom = 0.1;
+    score(sweep);
+    (void)find(sweep, "with twice the target, 6,000 samples/s and 10 % more in each run");
     presto_sweep_free(sweep);
 }
 END_TEST
