@@ -7,6 +7,7 @@ folder that implements them. Usage: layers.py ROOT
 """
 import pathlib
 import re
+import subprocess
 import sys
 
 # Which folder each public header belongs to; a header that is not listed fails the test.
@@ -26,6 +27,8 @@ MAY_SEE = {
     "tools": {"base", "records", "steps", "loader", "profile", "tools"},
     "python": {"base", "records", "steps", "loader", "profile", "python"},
 }
+# What else lies in the top folder.
+OTHERS = {"proto", "include", "pipelines", "examples", "bench", "tests", "docs", "cmake"}
 # A folder's concern, told by the libraries it must not touch.
 FORBIDDEN = {
     "records": r"jpeglib|spng|png\.h|yaml",
@@ -71,9 +74,16 @@ def faults_in(path, folder, root):
         yield f"{path.relative_to(root)} uses an internal header"
 
 
+def strange_folders(root):
+    """Committed ones that have no place here. A source archive has no list of what is committed."""
+    listed = subprocess.run(["git", "-C", root, "ls-files"], capture_output=True, text=True, check=False).stdout
+    folders = {line.split("/")[0] for line in listed.splitlines() if "/" in line and not line.startswith(".")}
+    return [f"{name}/ has no place in this project" for name in sorted(folders - MAY_SEE.keys() - OTHERS)]
+
+
 def main():
     root = pathlib.Path(sys.argv[1]).resolve()
-    faults, checked = [], 0
+    faults, checked = strange_folders(root), 0
     for folder in MAY_SEE:
         for path in sorted((root / folder).rglob("*.[ch]")):
             checked += 1
