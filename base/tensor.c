@@ -73,30 +73,30 @@ uint64_t presto_spec_elements(const presto_tensor_spec *spec) {
     return elements;
 }
 
+/* An empty tensor's other dimensions are bounded, too: strides are made of them. */
 presto_status presto_spec_bytes(const presto_tensor_spec *spec, size_t *bytes_out,
                                 presto_error *err) {
     char text[PRESTO_SPEC_TEXT_BYTES];
     if (spec->rank < 0 || spec->rank > PRESTO_MAX_RANK)
         return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET, "tensor of rank %d, limit %d",
                            spec->rank, PRESTO_MAX_RANK);
-    bool empty = false;
+    uint64_t elements = 1;
+    bool is_empty = false, fits = true;
     for (int i = 0; i < spec->rank; i++) {
         if (spec->dims[i] < 0)
             return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET, "shape of %s is not known",
                                presto_spec_format(spec, text, sizeof text));
         if (spec->dims[i] == 0)
-            empty = true;
+            is_empty = true;
+        else if (__builtin_mul_overflow(elements, (uint64_t)spec->dims[i], &elements))
+            fits = false;
     }
     size_t bytes = 0;
-    if (!empty) {
-        uint64_t elements = presto_spec_elements(spec);
-        if (elements == 0 ||
-            __builtin_mul_overflow(elements, presto_dtype_bytes(spec->dtype), &bytes) ||
-            bytes > PTRDIFF_MAX)
-            return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET, "%s is too large",
-                               presto_spec_format(spec, text, sizeof text));
-    }
-    *bytes_out = bytes;
+    if (!fits || __builtin_mul_overflow(elements, presto_dtype_bytes(spec->dtype), &bytes) ||
+        bytes > PTRDIFF_MAX)
+        return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET, "%s is too large",
+                           presto_spec_format(spec, text, sizeof text));
+    *bytes_out = is_empty ? 0 : bytes;
     return PRESTO_OK;
 }
 

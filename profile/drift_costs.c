@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <presto/file.h>
+
 /* The machine was perhaps busier then than now: less than twofold is no change of the time of a
  * step. */
 #define TIME_LEAST 1.0
@@ -27,8 +29,11 @@ static double number_at(const json_t *object, const char *name) {
 }
 
 static presto_status load(const char *path, json_t **root_out, presto_error *err) {
+    presto_buffer text = {0};
     json_error_t why;
-    *root_out = json_load_file(path, 0, &why);
+    PRESTO_TRY(presto_file_read(path, PRESTO_DRIFT_RESULTS_MOST_BYTES, &text, err));
+    *root_out = json_loadb((const char *)text.data, text.bytes, 0, &why);
+    presto_buffer_done(&text);
     if (json_is_object(*root_out))
         return PRESTO_OK;
     presto_status status =

@@ -166,6 +166,7 @@ bool presto__report_is_built(void);
 /* Made at build time (embed.cmake). */
 extern const unsigned char presto__report_template[];
 extern const unsigned char presto__report_charts[];
+#define PRESTO__STRATEGY_SCHEMA 1
 presto_status presto__strategy_yaml(const presto_sweep *sweep, presto_buffer *text_out,
                                     presto_error *err);
 /** Can strategy.yaml name it? Checked before hours of measuring. */

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <presto/file.h>
+
 #include <jansson.h>
 
 /* Smaller margins are within what sweeps call equal. */
@@ -40,8 +42,14 @@ static bool margin_of(const json_t *root, double *margin_out) {
 }
 
 static int read_margin(const char *path, double *margin_out) {
+    presto_buffer text = {0};
+    presto_error err;
     json_error_t why;
-    json_t *root = json_load_file(path, 0, &why);
+    presto_status status = presto_file_read(path, PRESTO_DRIFT_RESULTS_MOST_BYTES, &text, &err);
+    if (status < 0)
+        return cli_error(&err);
+    json_t *root = json_loadb((const char *)text.data, text.bytes, 0, &why);
+    presto_buffer_done(&text);
     bool is_known = root != NULL && margin_of(root, margin_out);
     if (!is_known)
         cli_message("%s: %s", path,

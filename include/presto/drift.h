@@ -16,6 +16,8 @@ extern "C" {
 
 /** What differs less than this by chance is told as a difference. */
 #define PRESTO_DRIFT_CHANCE 0.01
+/** Bytes of a results.json, at most. */
+#define PRESTO_DRIFT_RESULTS_MOST_BYTES ((uint64_t)16 << 20)
 /** Source bytes and offline steps; more steps are left out. */
 #define PRESTO_DRIFT_COSTS_MOST 16
 /** Stored bytes and five dimensions. */

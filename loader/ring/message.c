@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <presto/text.h>
+
 /* A batch while it is parsed. */
 typedef struct parsing {
     presto__ring_batch said;
@@ -62,13 +64,18 @@ static presto_status copy_offsets(parsing *self, uint64_t at, uint64_t count,
 
 /* Values of a row with these dims, up to the first -1; -1: more than `most`, or no shape. */
 static int64_t shape_items(const int64_t *dims, uint64_t rank, int64_t most) {
+    const int64_t limit = INT64_MAX / 16; /* in bytes, of any dtype */
     int64_t items = 1;
+    bool is_empty = false;
     for (uint64_t i = 0; i < rank && dims[i] != -1; i++) {
-        if (dims[i] < 0 || (dims[i] > 0 && items > most / dims[i]))
+        if (dims[i] < 0 || (dims[i] > 0 && items > limit / dims[i]))
             return -1;
-        items *= dims[i];
+        is_empty = is_empty || dims[i] == 0;
+        items *= dims[i] > 0 ? dims[i] : 1;
     }
-    return items;
+    if (is_empty)
+        return 0;
+    return items <= most ? items : -1;
 }
 
 static presto_status check_shapes(const parsing *self, const presto_batch_feature *feature) {
@@ -220,7 +227,7 @@ void presto__ring_item_free(presto__ring_item *item) {
     free(item);
 }
 
-/* Text of the writer's, as much as there is room for, in a form that can be shown. */
+/* Text of the writer's, as much as there is room for. */
 static void take_text(presto_span *rest, uint64_t bytes, char *out, size_t room) {
     size_t most = bytes < rest->bytes ? (size_t)bytes : rest->bytes;
     size_t kept = most < room ? most : room - 1;
@@ -232,6 +239,7 @@ static void take_text(presto_span *rest, uint64_t bytes, char *out, size_t room)
 presto_status presto__ring_parse_error(presto_span message, presto_error *err) {
     presto__ring_error said;
     presto_error told;
+    char message_text[sizeof told.message];
     if (message.bytes < sizeof said)
         return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
                            "the writer of the ring failed without a reason");
@@ -241,7 +249,8 @@ presto_status presto__ring_parse_error(presto_span message, presto_error *err) {
     presto_error_set(&told, is_known ? (presto_status)said.status : PRESTO_ERR_CORRUPT, said.offset,
                      "%s", "");
     take_text(&rest, said.file_bytes, told.file, sizeof told.file);
-    take_text(&rest, said.message_bytes, told.message, sizeof told.message);
+    take_text(&rest, said.message_bytes, message_text, sizeof message_text);
+    presto_text_show(presto_span_of_text(message_text), told.message, sizeof told.message);
     told.sys_errno = said.sys_errno > 0 && said.sys_errno < 4096 ? (int)said.sys_errno : 0;
     told.record = said.record;
     if (err != NULL)

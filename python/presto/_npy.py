@@ -127,13 +127,13 @@ class NpyStream(Iterator[Batch]):
     def _check_start(self, message: dict[str, Any]) -> None:
         if self._skip is not None and message.get("skip", 0) != self._skip:
             raise fail(
-                "PRESTO_ERR_ARGUMENT", f"the stream begins at sample {message.get('skip', 0)}, not at {self._skip}", self._name
+                "PRESTO_ERR_ARGUMENT", f"the stream begins at sample {message.get('skip', 0)!r}, not at {self._skip}", self._name
             )
 
     def _check_end(self, message: dict[str, Any]) -> None:
         said = message.get("batches"), message.get("samples")
         if said != (self.batches, self.samples):
-            raise _foreign(f"{self.batches} batches of {self.samples} samples came, and the end says {said[0]} of {said[1]}")
+            raise _foreign(f"{self.batches} batches of {self.samples} samples came, and the end says {said[0]!r} of {said[1]!r}")
 
     def _take_message(self, array: Array) -> None:
         try:
@@ -149,7 +149,7 @@ class NpyStream(Iterator[Batch]):
             self.ended = True
             return
         if message.get("version") != 1:
-            raise fail("PRESTO_ERR_UNSUPPORTED", f"an npy stream of version {message.get('version')}, not 1", self._name)
+            raise fail("PRESTO_ERR_UNSUPPORTED", f"an npy stream of version {message.get('version')!r}, not 1", self._name)
         if self.batches == 0:
             self._check_start(message)
         self._features = _checked(message.get("features"))

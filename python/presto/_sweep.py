@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pathlib
+import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
@@ -101,9 +102,15 @@ class SweepResult:
         folder.mkdir(parents=True, exist_ok=True)
         paths = []
         for name, content in self._files.items():
-            path, part = folder / name, folder / f".{name}.partial"
-            part.write_bytes(content)
-            os.replace(part, path)
+            # Under a name that nobody can know before: a link in its place would lead elsewhere.
+            path, part = folder / name, folder / f".{name}.{secrets.token_hex(8)}.partial"
+            try:
+                with open(part, "xb") as file:
+                    file.write(content)
+                os.replace(part, path)
+            except BaseException:
+                part.unlink(missing_ok=True)
+                raise
             paths.append(str(path))
         return paths
 

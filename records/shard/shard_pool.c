@@ -52,9 +52,10 @@ static void pool_remove(presto__fd_pool *pool, presto_shard *shard) {
  * over and becomes the newest. This is the clock algorithm: nearly least recently used, and a use
  * takes no lock of the pool. Unused files stay in front of used ones, so the next search finds them
  * at once. The caller holds its own shard's lock, so other shards' locks are only tried; a busy one
- * is not closed. The second round finds files that the first one passed over.
+ * is not closed. The second round finds files that the first one passed over. Returns whether one
+ * was closed.
  */
-static void pool_evict(presto__fd_pool *pool, const presto_shard *self) {
+static bool pool_close_one(presto__fd_pool *pool, const presto_shard *self) {
     for (size_t left = 2 * pool->open_count; left > 0; left--) {
         presto_shard *shard = pool->oldest;
         if (shard != self && pthread_mutex_trylock(&shard->lock) == 0) {
@@ -67,17 +68,23 @@ static void pool_evict(presto__fd_pool *pool, const presto_shard *self) {
             }
             pthread_mutex_unlock(&shard->lock);
             if (is_idle)
-                return;
+                return true;
         }
         pool_remove(pool, shard);
         pool_add(pool, shard);
     }
+    return false;
+}
+
+/* Room for one more. While all are busy there are more than the limit: one for each thread that
+ * reads at most. The next call closes those, too. */
+static void pool_make_room(presto__fd_pool *pool, const presto_shard *self) {
+    while (pool->open_count >= pool->limit && pool_close_one(pool, self)) {}
 }
 
 void presto__fd_pool_enter(presto__fd_pool *pool, presto_shard *shard) {
     pthread_mutex_lock(&pool->lock);
-    if (pool->open_count >= pool->limit)
-        pool_evict(pool, shard);
+    pool_make_room(pool, shard);
     shard->pool = pool;
     pool_add(pool, shard);
     pthread_mutex_unlock(&pool->lock);
@@ -142,8 +149,7 @@ presto_status presto__shard_acquire(presto_shard *shard, int *fd_out, presto_err
     shard->used = shard->fd >= 0; /* opening is not a use: else no file would be closed first */
     if (shard->fd < 0) {
         pthread_mutex_lock(&pool->lock);
-        if (pool->open_count >= pool->limit)
-            pool_evict(pool, shard);
+        pool_make_room(pool, shard);
         status = reopen(shard, err);
         if (status == PRESTO_OK)
             pool_add(pool, shard);

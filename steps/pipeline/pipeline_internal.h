@@ -20,6 +20,8 @@
 
 #define PRESTO__YAML_MAX_BYTES ((size_t)1 << 20)
 #define PRESTO__YAML_MAX_DEPTH 8
+/* Each key is compared with all before it. */
+#define PRESTO__YAML_MAX_KEYS 1000
 
 typedef enum presto__yaml_kind {
     PRESTO__YAML_SCALAR,

@@ -105,6 +105,8 @@ static presto_status build_key(builder *b, const yaml_event_t *event,
                                const presto__yaml_node *mapping, presto__yaml_node **key_out) {
     if (event->type != YAML_SCALAR_EVENT)
         return fail_at(b, event, "a key must be a plain word");
+    if (mapping->count >= PRESTO__YAML_MAX_KEYS)
+        return fail_at(b, event, "more keys than any mapping here has");
     PRESTO_TRY(build_node(b, event, 0, key_out));
     for (const presto__yaml_node *entry = mapping->first; entry != NULL; entry = entry->next)
         if (strcmp(entry->key->text, (*key_out)->text) == 0)

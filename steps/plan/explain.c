@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <presto/numbers.h>
+#include <presto/text.h>
 
 #include "plan_internal.h"
 
@@ -17,7 +18,12 @@ static presto_status append_named(presto_buffer *out, const char *what, const ch
     if (name == NULL)
         return PRESTO_OK;
     PRESTO_TRY(append_text(out, what, err));
-    return append_text(out, name, err);
+    for (presto_span rest = presto_span_of_text(name); rest.bytes > 0;) {
+        char shown[PRESTO_SHOWN_BYTES];
+        size_t bytes = presto_text_next(&rest, shown);
+        PRESTO_TRY(presto_buffer_append(out, presto_span_of(shown, bytes), err));
+    }
+    return PRESTO_OK;
 }
 
 /* "float32[224,224,3] (602 kB)"; of a shape that varies, the bytes are not known before the

@@ -63,6 +63,9 @@ class Check(Case):
             (out / "results.json").write_text(spoilt)
             done = run("presto-sweep", "--check", self.dataset, "-o", out, self.make_photos())
             self.assert_fails(done, 1, "results.json")
+        (out / "results.json").unlink()
+        os.mkfifo(out / "results.json")  # which nobody waits for
+        self.assert_fails(run("presto-sweep", "--check", self.dataset, "-o", out, self.make_photos()), 1, "results.json")
 
     def test_source_bytes_and_offline_steps_are_compared_with_the_sweep(self):
         out = self.new("sweep")

@@ -95,6 +95,11 @@ class Terminal(Hostile):
             done = run(*command)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assert_shown_safely(done)
+        pipeline = self.new("names.yaml")
+        pipeline.write_text('name: t\nsource: {type: files}\nsteps: [{step: decode-image, reads: "a\\u202eb"}]\n')
+        done = run("presto-load", "--explain", "-p", pipeline, pipeline)
+        self.assertIn("reads a\\u202eb", done.stdout.decode())
+        self.assert_shown_safely(done)
         shown = run("presto-inspect", "info", folder).stdout.decode()
         self.assertIn(r"a\x1b]0;title\x07\u009b31m\u202e\x7f\nverify: all OK", shown)
 

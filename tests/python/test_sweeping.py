@@ -139,8 +139,14 @@ class Sweeping(PythonCase):
         self.assertEqual([p for p in os.listdir(self.folder) if p.startswith(".presto-sweep")], [])
         frame = result.to_pandas()
         self.assertEqual(len(frame), 2)
-        folder = self.new("saved")
+        folder, other = self.new("saved"), self.new("other")
+        folder.mkdir()
+        other.write_text("mine")
+        (folder / ".results.json.partial").symlink_to(other)  # which somebody else has put there
         paths = result.save(folder)
+        self.assertEqual(other.read_text(), "mine")
+        (folder / ".results.json.partial").unlink()
+        self.assertEqual(set(map(str, folder.iterdir())), set(paths))
         self.assertEqual({pathlib.Path(path).name for path in paths} - {"report.html"},
                          {"results.json", "results.csv", "strategy.yaml"})
         self.assertEqual(json.loads((folder / "results.json").read_text()), result.json)

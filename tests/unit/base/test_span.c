@@ -72,6 +72,11 @@ START_TEST(shapes_that_overflow_are_refused) {
     spec = (presto_tensor_spec){PRESTO_FLOAT32, 2, {0, 3}};
     ck_assert_ok(presto_spec_bytes(&spec, &bytes, &err), &err);
     ck_assert_uint_eq(bytes, 0);
+    const int64_t huge = (int64_t)1 << 62;
+    spec = (presto_tensor_spec){PRESTO_FLOAT32, 3, {huge, huge, 0}};
+    ck_assert_status(presto_spec_bytes(&spec, &bytes, &err), PRESTO_ERR_LIMIT, &err);
+    spec = (presto_tensor_spec){PRESTO_FLOAT32, 2, {0, huge}};
+    ck_assert_status(presto_spec_bytes(&spec, &bytes, &err), PRESTO_ERR_LIMIT, &err);
     spec = (presto_tensor_spec){PRESTO_FLOAT64, 0, {0}};
     ck_assert_ok(presto_spec_bytes(&spec, &bytes, &err), &err);
     ck_assert_uint_eq(bytes, 8);

@@ -122,6 +122,23 @@ START_TEST(messages_that_cannot_be_are_refused) {
 }
 END_TEST
 
+START_TEST(the_words_of_a_failure_cannot_steer_a_terminal) {
+    static const char words[] = "a\x1b]0;b\n\x9b";
+    uint8_t body[sizeof(presto__ring_error) + sizeof words - 1];
+    const presto__ring_error says = {.status = PRESTO_ERR_IO, .message_bytes = sizeof words - 1};
+    memcpy(body, &says, sizeof says);
+    memcpy(body + sizeof says, words, sizeof words - 1);
+    hostile self = start_hostile();
+    presto_ring_reader *reader = open_hostile(&self);
+    presto_batch *batch;
+    send_message(self.fd, PRESTO__RING_ERROR, body, sizeof body);
+    ck_assert_status(presto_ring_reader_next(reader, &batch, &err), PRESTO_ERR_IO, &err);
+    ck_assert_str_eq(err.message, "a\\x1b]0;b\\n\\x9b");
+    presto_ring_reader_free(reader);
+    end_hostile(&self);
+}
+END_TEST
+
 START_TEST(a_reader_that_gives_back_what_it_has_not_is_refused) {
     writing self = whole;
     int ends[2];
@@ -142,6 +159,7 @@ int main(void) {
     const TTest *const tests[] = {
         memory_that_could_shrink_or_is_too_small_is_refused,
         messages_that_cannot_be_are_refused,
+        the_words_of_a_failure_cannot_steer_a_terminal,
         a_reader_that_gives_back_what_it_has_not_is_refused,
     };
     return presto_check_main("ring_protocol", tests, sizeof tests / sizeof tests[0], 120);

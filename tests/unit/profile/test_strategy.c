@@ -131,6 +131,9 @@ START_TEST(slips_are_named_with_their_line) {
               PRESTO_ERR_SYNTAX, "line 7: cold_samples_per_s: 'fast'");
     check_bad(HEAD "codec: \"none\n", PRESTO_ERR_SYNTAX, "line ");
     check_bad("? [a]\n: b\n", PRESTO_ERR_SYNTAX, "a key must be a name");
+    check_bad(HEAD "codec: none\nset: [&a 'x', *a, *a]\nthreads: 1\n", PRESTO_ERR_SYNTAX,
+              "line 5: anchors (&) and aliases (*) are not supported here");
+    check_bad(HEAD "codec: none\nset: *a\nthreads: 1\n", PRESTO_ERR_SYNTAX, "line 5: anchors");
     check_bad(HEAD "codec: squeeze\nthreads: 1\n", PRESTO_ERR_NOT_FOUND, "squeeze");
 }
 END_TEST

@@ -7,7 +7,7 @@
 #include <presto/rng.h>
 #include <presto/shard.h>
 
-#include "shard/shard_internal.h"
+#include "shard/shard_parts_internal.h"
 
 #include "shard_check.h"
 
@@ -91,6 +91,9 @@ START_TEST(more_shards_than_descriptors_are_closed_and_opened_again) {
         ck_assert_uint_le(pool.open_count, 3);
     }
     read_with_threads(shards, 8, &file, false);
+    for (size_t i = 0; i < 10; i++) /* threads that read at once may have opened more */
+        check_range(shards[i], &file, 0, 1, &block);
+    ck_assert_uint_le(pool.open_count, 3);
     /* A file that was replaced is noticed when it is opened again. */
     write_file(&file, NULL);
     size_t replaced = 0;
@@ -103,6 +106,32 @@ START_TEST(more_shards_than_descriptors_are_closed_and_opened_again) {
     for (size_t i = 0; i < 10; i++)
         presto_shard_free(shards[i]);
     ck_assert_uint_eq(pool.open_count, 0);
+    presto__fd_pool_done(&pool);
+    presto_block_done(&block);
+    drop_file(&file);
+}
+END_TEST
+
+START_TEST(files_that_were_opened_while_all_were_busy_are_closed_afterwards) {
+    made_file file = make_file("data.tfrecord", 5, 50, NULL);
+    presto__fd_pool pool;
+    presto_shard *shards[10];
+    presto_block block = {0};
+    ck_assert_ok(presto__fd_pool_init(&pool, &err), &err);
+    pool.limit = 3;
+    for (size_t i = 0; i < 10; i++)
+        ck_assert_ok(presto__shard_open(file.path, NULL, &pool, &shards[i], &err), &err);
+    for (size_t i = 0; i < 6; i++) {
+        int fd = -1;
+        ck_assert_ok(presto__shard_acquire(shards[i], &fd, &err), &err);
+    }
+    ck_assert_uint_eq(pool.open_count, 6);
+    for (size_t i = 0; i < 6; i++)
+        presto__shard_release(shards[i]);
+    check_range(shards[9], &file, 0, 1, &block);
+    ck_assert_uint_eq(pool.open_count, 3);
+    for (size_t i = 0; i < 10; i++)
+        presto_shard_free(shards[i]);
     presto__fd_pool_done(&pool);
     presto_block_done(&block);
     drop_file(&file);
@@ -153,6 +182,7 @@ int main(void) {
         threads_read_one_shard_at_once,
         threads_read_one_compressed_shard_at_once,
         more_shards_than_descriptors_are_closed_and_opened_again,
+        files_that_were_opened_while_all_were_busy_are_closed_afterwards,
         closing_a_file_does_not_look_at_all_that_are_open,
     };
     return presto_check_main("shard_threads", tests, sizeof tests / sizeof tests[0], 120);

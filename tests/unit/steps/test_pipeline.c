@@ -329,6 +329,10 @@ START_TEST(deep_nesting_and_large_texts_are_refused) {
     char text[4096] = "name: p\nsource: ";
     memset(text + strlen(text), '[', 2000);
     REFUSES(text, "nested too deeply");
+    char many[20000] = "name: p\nsource: {";
+    for (size_t i = 0, at = strlen(many); i <= 1000; i++)
+        at += (size_t)snprintf(many + at, sizeof many - at, "k%zu: 1, ", i);
+    REFUSES(many, "line 2", "more keys than any mapping here has");
     size_t bytes = ((size_t)1 << 20) + 1;
     char *large = malloc(bytes);
     memset(large, ' ', bytes);
