@@ -18,6 +18,7 @@ GOLDEN = ROOT / "tests" / "golden"
 TOOLS = pathlib.Path(os.environ.get("PRESTO_TOOLS", ROOT / "build" / "release" / "tools"))
 PHOTOS = os.environ.get("PRESTO_PHOTOS", ROOT / "build" / "release" / "tools" / "presto-make-photos")
 SANITIZED = os.environ.get("PRESTO_SANITIZE", "") != ""
+a_sweep = unittest.skipIf("thread" in os.environ.get("PRESTO_SANITIZE", ""), "slow under TSan, where unit.profile.test_sweep runs")
 PROGRAMS = ["presto-write", "presto-load", "presto-inspect", "presto-sweep", "presto-make-photos"]
 # A hang is a failure; sanitizers and a busy machine are slow.
 TIMEOUT_S = 120

@@ -7,7 +7,7 @@ import struct
 import h5py
 import numpy as np
 
-from cli import Case, example, fields, frames, main, run
+from cli import Case, a_sweep, example, fields, frames, main, run
 
 WINDOW = 1280
 VALUES = 4 * WINDOW + 77
@@ -75,6 +75,7 @@ class Recordings(Case):
         periods = self.load("-q", "--set", "aggregate.period=64", "--format", "npy", "-b", "1", out)
         self.assertTrue(b"'shape': (1, 3, 20" in periods)
 
+    @a_sweep
     def test_a_pipeline_of_a_source_of_values_needs_no_steps(self):
         pipeline = self.new("pipeline").with_suffix(".yaml")
         pipeline.write_text(f"name: windows\nsource: {{type: hdf5, samples: {WINDOW}, yields: windows}}\nsteps: []\n")

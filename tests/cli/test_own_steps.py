@@ -14,7 +14,7 @@ import time
 import unittest
 
 import numpy as np
-from cli import ROOT, SANITIZED, TOOLS, Case, example, frames, main, run
+from cli import ROOT, SANITIZED, TOOLS, Case, a_sweep, example, frames, main, run
 
 PLUGIN = pathlib.Path(os.environ.get("PRESTO_PLUGIN", ROOT / "build" / "release" / "tests" / "plugin_invert.so"))
 OLD_PLUGIN = PLUGIN.parent / "plugin_old.so"
@@ -259,6 +259,7 @@ time.sleep(1000)
         self.assertEqual(hits(), 0)
         self.assertNotEqual(other, first)
 
+    @a_sweep
     def test_a_sweep_measures_it_like_any_step(self):
         out = self.new("sweep")
         done = run("presto-sweep", "-q", "-p", self.write_pipeline(self.darker(), "center-pixels, yields: centered"), "--splits",

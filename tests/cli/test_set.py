@@ -4,7 +4,7 @@
 import json
 import pathlib
 
-from cli import Case, main, run
+from cli import Case, a_sweep, main, run
 
 
 class Set(Case):
@@ -66,6 +66,7 @@ class Set(Case):
         done = run("presto-load", "--set", "x.y=1", "--format", "null", self.make_photos())
         self.assertNotEqual(done.returncode, 0)
 
+    @a_sweep
     def test_a_sweep_carries_it_into_its_commands_and_its_strategy(self):
         out = self.new("sweep")
         done = run("presto-sweep", "-q", "-p", "cv", "--set", "resize-image.min-side=40", "--set",

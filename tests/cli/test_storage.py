@@ -11,7 +11,7 @@ import tarfile
 import time
 import unittest
 
-from cli import TIMEOUT_S, TOOLS, Case, main, run
+from cli import TIMEOUT_S, TOOLS, Case, a_sweep, main, run
 
 # Counts, and makes nobody wait.
 ENDLESS = "bandwidth=1000TB/s"
@@ -78,6 +78,7 @@ class Storage(Case):
                     os.kill(load.pid, number)
                     self.assertEqual(load.wait(TIMEOUT_S), -number, load.stderr.read())
 
+    @a_sweep
     def test_a_sweep_plays_it_in_cold_epochs(self):
         out = self.new("sweep")
         done = run("presto-sweep", "-q", "-p", self.pipeline, "--splits", "unprocessed,resized", "--codecs", "none", "--threads", "2",

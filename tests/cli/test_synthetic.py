@@ -3,12 +3,13 @@
 """The pipeline synthetic, whose source makes its samples: all programs run without a SOURCE."""
 import json
 
-from cli import Case, frames, main, run
+from cli import Case, a_sweep, frames, main, run
 
 OPTIONS = ["-p", "synthetic", "--set", "source.count=20", "--set", "source.size=5000"]
 
 
 class Synthetic(Case):
+    @a_sweep
     def test_load_write_and_sweep_take_no_source(self):
         online = self.load("-q", *OPTIONS, "--set", "source.dtype=float32", "--set", "rms.period=250")
         self.assertEqual(len(frames(online)), 20)

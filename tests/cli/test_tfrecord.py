@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tarfile
 
-from cli import ROOT, TOOLS, Case, example, fields, frames, main, run
+from cli import ROOT, TOOLS, Case, a_sweep, example, fields, frames, main, run
 
 sys.path.insert(0, str(ROOT / "tests" / "corpora"))
 from records import framed, serialized  # noqa: E402
@@ -107,6 +107,7 @@ class Tfrecord(Case):
         self.assert_fails(missing, 1, "missing")
         self.assertNotIn(hint, missing.stderr)
 
+    @a_sweep
     def test_a_sweep_samples_files_from_all_over(self):
         """Ten files, of which only those in the middle hold photos: the first ones would be no sample of them."""
         many = self.new("many")
@@ -121,6 +122,7 @@ class Tfrecord(Case):
         done = run("presto-sweep", *sweep, "--samples", "8", "-o", self.new(), many)
         self.assertNotEqual(done.returncode, 0, "half of these are no photos")
 
+    @a_sweep
     def test_a_sweep_samples_records_from_all_over_a_file(self):
         """Of 40 records, four are photos: those in the middle of each quarter, or the first ones."""
         no_photo = framed(serialized({"image/encoded": b"no photo", "image/class/label": 0}))
@@ -151,6 +153,7 @@ class Tfrecord(Case):
                     tar.addfile(member, io.BytesIO(content))
         return path
 
+    @a_sweep
     def test_a_sweep_samples_members_of_tars_from_all_over(self):
         """Of 40 samples in two shards four are photos: those of an even selection, or the first ones, which are taken of .tar.gz."""
         sweep = ("-p", self.pipeline, "--set", "source.type=tar", "--splits", "unprocessed,resized", "--codecs", "none",
@@ -197,6 +200,7 @@ class Tfrecord(Case):
             theirs = self.examples("-p", self.pipeline, *FROM, "--seed", 3, "--shuffle", "full", *inputs)
             self.assert_same(theirs, ours)
 
+    @a_sweep
     def test_the_recommended_commands_of_a_sweep_run(self):
         out = self.new("plan")
         done = run("presto-sweep", "-p", self.pipeline, *FROM, "--codecs", "none,zlib:1", "--threads", "2", "--samples", 8,
