@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The bytes of an archive: of a plain one from any place, of one in gzip from front to back. */
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "../../base/file_internal.h"
@@ -59,6 +60,7 @@ void presto__tar_file_close(presto__tar_file *file) {
         close(file->fd);
     presto__byte_stream_free(file->stream);
     presto_buffer_done(&file->window);
+    free(file->damage);
     *file = (presto__tar_file){0};
 }
 
@@ -84,16 +86,55 @@ static presto_status view_plain(presto__tar_file *file, uint64_t offset, size_t 
     return PRESTO_OK;
 }
 
+/* A view of `count` bytes from `offset` on ended early. What may pass is not kept: memory, a disk. */
+static void keep_end(presto__tar_file *file, uint64_t end, const presto_error *why) {
+    if (file->has_end ||
+        (why != NULL && why->status != PRESTO_ERR_CORRUPT && why->status != PRESTO_ERR_TRUNCATED))
+        return;
+    if (why != NULL) {
+        file->damage = malloc(sizeof *file->damage);
+        if (file->damage == NULL)
+            return;
+        *file->damage = *why;
+    }
+    file->end = end;
+    file->has_end = true;
+}
+
+static presto_status view_decompressed(presto__tar_file *file, uint64_t offset, size_t count,
+                                       presto_span *view_out, presto_error *err) {
+    presto_error why;
+    *view_out = (presto_span){0};
+    presto_status status = presto__byte_stream_view(file->stream, offset, count, view_out, &why);
+    if (status < 0 && err != NULL)
+        *err = why;
+    if (status < 0 || view_out->bytes < count)
+        keep_end(file, offset + view_out->bytes, status < 0 ? &why : NULL);
+    return status;
+}
+
+static presto_status view_behind_the_end(const presto__tar_file *file, presto_span *view_out,
+                                         presto_error *err) {
+    *view_out = (presto_span){0};
+    if (file->damage == NULL)
+        return PRESTO_OK;
+    if (err != NULL)
+        *err = *file->damage;
+    return file->damage->status;
+}
+
 /* What lies between is decompressed and dropped, except for a little. */
 static presto_status view_stream(presto__tar_file *file, uint64_t offset, size_t count,
                                  presto_span *view_out, presto_error *err) {
     presto__byte_stream *stream = file->stream;
     uint64_t reach;
+    if (file->has_end && offset >= file->end)
+        return view_behind_the_end(file, view_out, err);
     if (offset < presto__byte_stream_base(stream))
         PRESTO_TRY(presto__byte_stream_rewind(stream, err));
     while ((reach = presto__byte_stream_reach(stream)) < offset) {
         size_t step = offset - reach < STEP_BYTES ? (size_t)(offset - reach) : STEP_BYTES;
-        PRESTO_TRY(presto__byte_stream_view(stream, reach, step, view_out, err));
+        PRESTO_TRY(view_decompressed(file, reach, step, view_out, err));
         if (view_out->bytes < step) {
             view_out->bytes = 0;
             return PRESTO_OK;
@@ -101,7 +142,7 @@ static presto_status view_stream(presto__tar_file *file, uint64_t offset, size_t
         presto__byte_stream_forget(stream, reach > BEHIND_BYTES ? reach - BEHIND_BYTES : 0);
     }
     presto__byte_stream_forget(stream, offset > BEHIND_BYTES ? offset - BEHIND_BYTES : 0);
-    return presto__byte_stream_view(stream, offset, count, view_out, err);
+    return view_decompressed(file, offset, count, view_out, err);
 }
 
 presto_status presto__tar_file_view(void *user, uint64_t offset, size_t count,
@@ -112,6 +153,6 @@ presto_status presto__tar_file_view(void *user, uint64_t offset, size_t count,
     uint64_t before = presto__byte_stream_file_bytes(file->stream);
     presto_status status = view_stream(file, offset, count, view_out, err);
     uint64_t after = presto__byte_stream_file_bytes(file->stream);
-    file->read_bytes += after > before ? after - before : after; /* after a rewind: all anew */
+    file->read_bytes += after >= before ? after - before : after; /* after a rewind: all anew */
     return status;
 }

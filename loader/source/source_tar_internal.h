@@ -20,6 +20,11 @@ typedef struct presto__tar_file {
     const presto__file *entry; /* NULL: not open */
     int fd;
     presto__byte_stream *stream; /* if it is gzip */
+    /* Of a stream, once it was met: where it ends or damage cuts it off, so that nobody has to
+     * decompress it again to learn that there is nothing behind. */
+    bool has_end;
+    uint64_t end;
+    presto_error *damage; /* NULL: it ends there */
     /* If it is plain: bytes that were read last. */
     presto_buffer window;
     uint64_t window_at;
@@ -31,7 +36,7 @@ presto_status presto__tar_file_open(presto__tar_file *file, const presto__file *
                                     presto_error *err);
 void presto__tar_file_close(presto__tar_file *file);
 /** A presto__tar_view_fn; `user` is the file. Offsets are those of the decompressed archive; going
- * back by more than 32 MiB starts from the beginning. */
+ * back by more than 32 MiB starts from the beginning. Behind a stream's end nothing is read. */
 presto_status presto__tar_file_view(void *user, uint64_t offset, size_t count,
                                     presto_span *view_out, presto_error *err);
 

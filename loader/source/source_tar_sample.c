@@ -3,14 +3,44 @@
  * Makes the features of a sample of its members, whose headers and content are in memory. The place
  * was found when the source was opened; here it is checked again, for the file may have changed.
  */
+#define _GNU_SOURCE /* FNM_CASEFOLD */
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 
 #include "../../base/npy_internal.h"
 #include "source_tar_internal.h"
 
+#define MOST_PATTERN_NAME ((size_t)1024)
+
 presto_status presto__tar_fail_changed(presto_error *err) {
     return presto_fail(err, PRESTO_ERR_IO, PRESTO_NO_OFFSET, "has changed while it was read");
+}
+
+/* ---- names ---- */
+
+bool presto__tar_extension_is(presto_span extension, const char *lower) {
+    for (size_t i = 0; i < extension.bytes; i++)
+        if (lower[i] == '\0' || presto__tar_lower(extension.data[i]) != (uint8_t)lower[i])
+            return false;
+    return lower[extension.bytes] == '\0';
+}
+
+presto__tar_rank presto__tar_rank_of(const presto__tar_source *source, presto_span name,
+                                     presto_span extension) {
+    presto__tar_rank rank = {SIZE_MAX, extension.bytes};
+    char base[MOST_PATTERN_NAME];
+    size_t from = name.bytes;
+    while (from > 0 && name.data[from - 1] != '/')
+        from--;
+    if (name.bytes - from >= sizeof base)
+        return rank;
+    memcpy(base, name.data + from, name.bytes - from);
+    base[name.bytes - from] = '\0';
+    for (size_t i = 0; i < source->match_count && rank.pattern == SIZE_MAX; i++)
+        if (fnmatch(source->match[i], base, FNM_CASEFOLD) == 0)
+            rank.pattern = i;
+    return rank;
 }
 
 /* ---- members ---- */

@@ -6,8 +6,6 @@
  * Damage makes the sample at hand one that fails, for it may lack members. The walk then goes on at
  * the next header.
  */
-#define _GNU_SOURCE /* FNM_CASEFOLD */
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,10 +17,12 @@
 
 #define MOST_EXTENSIONS 256 /* told apart */
 #define MOST_EXTENSION_BYTES ((size_t)200)
-#define MOST_PATTERN_NAME ((size_t)1024)
 #define NOTE_BYTES 700
 #define SHOWN_BYTES 120
-#define MOST_NOTES 8 /* about extensions */
+#define MOST_NOTES 8                         /* about extensions */
+#define MOST_TOLD_BYTES ((size_t)64 << 10)   /* extensions of one sample; no more are counted */
+#define MOST_FOLDER_BYTES ((size_t)64 << 20) /* names of folders that are labels */
+#define MOST_LOST_BYTES ((uint64_t)1 << 30)  /* read of headers that do not hold, in one archive */
 
 /* How many samples have such a member beside the main one. */
 typedef struct tar_tally {
@@ -49,38 +49,12 @@ typedef struct tar_scan {
     tar_tally tallies[MOST_EXTENSIONS];
     size_t tally_count;
     char **folders; /* of samples, in order; the same folder twice only if another stood between */
-    size_t folder_count, folder_capacity;
+    size_t folder_count, folder_capacity, folder_bytes;
     uint64_t whole;   /* samples that do not fail */
     uint64_t no_main; /* groups without a main member */
     uint64_t no_key;  /* members without extension */
     char first_no_main[SHOWN_BYTES];
 } tar_scan;
-
-/* ---- names ---- */
-
-bool presto__tar_extension_is(presto_span extension, const char *lower) {
-    for (size_t i = 0; i < extension.bytes; i++)
-        if (lower[i] == '\0' || presto__tar_lower(extension.data[i]) != (uint8_t)lower[i])
-            return false;
-    return lower[extension.bytes] == '\0';
-}
-
-presto__tar_rank presto__tar_rank_of(const presto__tar_source *source, presto_span name,
-                                     presto_span extension) {
-    presto__tar_rank rank = {SIZE_MAX, extension.bytes};
-    char base[MOST_PATTERN_NAME];
-    size_t from = name.bytes;
-    while (from > 0 && name.data[from - 1] != '/')
-        from--;
-    if (name.bytes - from >= sizeof base)
-        return rank;
-    memcpy(base, name.data + from, name.bytes - from);
-    base[name.bytes - from] = '\0';
-    for (size_t i = 0; i < source->match_count && rank.pattern == SIZE_MAX; i++)
-        if (fnmatch(source->match[i], base, FNM_CASEFOLD) == 0)
-            rank.pattern = i;
-    return rank;
-}
 
 /* ---- folders as labels ---- */
 
@@ -124,6 +98,12 @@ static presto_status find_label(tar_scan *scan, presto_span key, int64_t *label_
             scan->folders = folders;
             scan->folder_capacity = capacity;
         }
+        scan->folder_bytes += folder.bytes;
+        if (scan->folder_bytes > MOST_FOLDER_BYTES)
+            return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
+                               "the folders of its samples, which are labels, have names of more "
+                               "than %zu bytes: give another source.label",
+                               MOST_FOLDER_BYTES);
         scan->folders[count] = presto_span_to_text(folder);
         if (scan->folders[count] == NULL)
             return presto_fail_memory(err, folder.bytes + 1);
@@ -215,6 +195,8 @@ static presto_status close_group(tar_scan *scan, presto_error *err) {
 }
 
 static presto_status add_extension(tar_group *group, presto_span extension, presto_error *err) {
+    if (group->extensions.bytes > MOST_TOLD_BYTES)
+        return PRESTO_OK;
     if (extension.bytes > MOST_EXTENSION_BYTES)
         extension.bytes = MOST_EXTENSION_BYTES;
     size_t at = group->extensions.bytes;
@@ -267,6 +249,17 @@ static bool is_fatal(const presto_error *why) {
     return why->status == PRESTO_ERR_MEMORY || presto__errno_is_machine(why->sys_errno);
 }
 
+/* An archive that is made of broken headers would be read a thousand times over. */
+static presto_status leave_rest(tar_scan *scan, presto_error *err) {
+    char text[NOTE_BYTES];
+    const char *slash = strrchr(scan->entry->path, '/');
+    snprintf(text, sizeof text,
+             "%.300s: too many broken headers, left out from byte %" PRIu64 " on",
+             slash == NULL ? scan->entry->path : slash + 1, scan->tar.next);
+    PRESTO_TRY(presto__source_note(&scan->source->files.base, text, err));
+    return PRESTO_END;
+}
+
 /* Behind zeros or damage: PRESTO_END if nothing follows. */
 static presto_status go_on(tar_scan *scan, const presto_error *why, presto_error *err) {
     presto_error ignored;
@@ -275,6 +268,8 @@ static presto_status go_on(tar_scan *scan, const presto_error *why, presto_error
         return presto__tar_pass_zeros(&scan->tar, &ignored) == PRESTO_OK ? PRESTO_OK : PRESTO_END;
     }
     PRESTO_TRY(add_failure(scan, err));
+    if (scan->tar.lost_bytes > MOST_LOST_BYTES)
+        return leave_rest(scan, err);
     return presto__tar_resume(&scan->tar, &ignored) == PRESTO_OK ? PRESTO_OK : PRESTO_END;
 }
 
@@ -302,7 +297,7 @@ static presto_status scan_archive(tar_scan *scan, size_t i, presto_error *err) {
     presto_error why;
     scan->entry = &source->files.entries[i];
     archive->first = source->files.base.full_count;
-    scan->tar.next = 0;
+    scan->tar.next = scan->tar.lost_bytes = 0;
     presto_status status = presto__tar_file_open(&file, scan->entry, &why);
     if (status < 0 && !is_fatal(&why))
         return add_failure(scan, err);

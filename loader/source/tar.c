@@ -229,6 +229,7 @@ static presto_status take_extended(presto__tar *tar, const tar_header *from,
                            " are read",
                            from->bytes, most);
     size_t bytes = (size_t)from->bytes;
+    tar->lost_bytes += bytes;
     PRESTO_TRY(tar->view(tar->user, from->at + BLOCK, bytes, &view, err));
     if (view.bytes < bytes)
         return presto_fail(err, PRESTO_ERR_TRUNCATED, from->at + BLOCK + view.bytes,
@@ -301,8 +302,8 @@ static presto_status take_member(presto__tar *tar, const tar_header *from,
     return PRESTO_OK;
 }
 
-presto_status presto__tar_next(presto__tar *tar, presto__tar_member *member_out,
-                               presto_error *err) {
+static presto_status next_member(presto__tar *tar, presto__tar_member *member_out,
+                                 presto_error *err) {
     tar_extension extension = {0};
     tar_header header;
     uint64_t at = tar->next;
@@ -323,12 +324,23 @@ presto_status presto__tar_next(presto__tar *tar, presto__tar_member *member_out,
                        MOST_EXTENDED);
 }
 
+presto_status presto__tar_next(presto__tar *tar, presto__tar_member *member_out,
+                               presto_error *err) {
+    uint64_t lost = tar->lost_bytes;
+    presto_status status = next_member(tar, member_out, err);
+    if (status == PRESTO_OK)
+        tar->lost_bytes = lost;
+    return status;
+}
+
 /* ---- going on ---- */
 
 presto_status presto__tar_resume(presto__tar *tar, presto_error *err) {
     presto_span view;
+    size_t wanted = BLOCK; /* the next header may be the next block, again and again */
     for (uint64_t at = tar->next + BLOCK;; at += view.bytes) {
-        PRESTO_TRY(tar->view(tar->user, at, SEARCH_BYTES, &view, err));
+        PRESTO_TRY(tar->view(tar->user, at, wanted, &view, err));
+        wanted = wanted < SEARCH_BYTES ? 2 * wanted : SEARCH_BYTES;
         view.bytes = view.bytes / BLOCK * BLOCK;
         if (view.bytes == 0)
             return PRESTO_END;

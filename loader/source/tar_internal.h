@@ -21,6 +21,8 @@ typedef struct presto__tar {
     void *user;
     uint64_t next;      /* where the next header stands */
     presto_buffer name; /* of the member at hand */
+    /* Read of extended headers in front of members that failed. The same bytes count each time. */
+    uint64_t lost_bytes;
 } presto__tar;
 
 /** One member. The name is borrowed until the next call. */

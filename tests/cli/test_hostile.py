@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Datasets and names made by an enemy: nothing of them steers a terminal, is lost in JSON, or claims what
 cannot be."""
+import gzip
 import json
 import os
 import pathlib
 import struct
 import subprocess
+import tarfile
 
 from cli import TOOLS, Case, crc32c, main, run
 
@@ -250,6 +252,53 @@ class Claims(Hostile):
             self.assertIn(said + ": Permission denied", done.stdout.decode())
             self.assertIn("1 fault", done.stdout.decode())
         self.assertEqual(run("presto-inspect", "verify", folder, **NOBODY).returncode, 0)
+
+
+def tar_header(name, size, kind=b"0"):
+    member = tarfile.TarInfo(name)
+    member.size, member.type = size, kind
+    return member.tobuf(tarfile.GNU_FORMAT)
+
+
+class Archives(Hostile):
+    """What costs a reader more than the archive is large."""
+
+    def load(self, archive, label="cls"):
+        pipeline = self.new("tar.yaml")
+        pipeline.write_text(f"name: t\nsource: {{type: tar, match: ['*.bin'], label: {label}}}\n"
+                            "steps: [{step: decode-image, yields: decoded}]\n")
+        stats = self.new("stats.json")
+        done = run("presto-load", "-p", pipeline, "-j", "1", "--on-error", "skip", "--stats", stats, "--format", "null", archive)
+        return done, json.loads(stats.read_text()) if stats.exists() else None
+
+    def test_an_end_is_looked_for_once(self):
+        """Each member claims more than the stream holds; between them is more than a window of it keeps."""
+        archive = self.new("deep.tar.gz")
+        with gzip.open(archive, "wb", 1) as out:
+            for i in range(60):
+                out.write(tar_header(f"{i}.bin", 10 << 30) + b"x" * (1 << 20))
+        done, stats = self.load(archive)
+        self.assertEqual(stats["skipped"], 60, done.stderr)
+        self.assertIn("the tar ends within the member '0.bin' of 10737418240 bytes (at byte 512)", done.stderr)
+        self.assertLess(stats["read_bytes"], 4 * archive.stat().st_size)
+
+    def test_broken_headers_are_not_read_a_thousand_times(self):
+        """Each extended header holds all of those behind it."""
+        archive = self.new("nested.tar")
+        archive.write_bytes(tar_header("x", 1 << 20, b"x") * 1100 + bytes(2 << 20))
+        done, stats = self.load(archive)
+        self.assertRegex(done.stderr, r"nested\.tar\S*: too many broken headers, left out from byte 5\d{5} on")
+        self.assertGreater(stats["skipped"], 1000)
+
+    def test_names_of_folders_are_bounded(self):
+        archive = self.new("folders.tar.gz")
+        with gzip.open(archive, "wb", 1) as out:
+            for i in range(70):
+                record = b"path=" + b"f" * (1000 << 10) + b"%d/k.bin\n" % i
+                record = b"%d " % (len(record) + 8) + record
+                out.write(tar_header("x", len(record), b"x") + record + bytes(-len(record) % 512) + tar_header("k.bin", 0))
+        done, _ = self.load(archive, "parent-folder")
+        self.assert_fails(done, 1, archive, "names of more than 67108864 bytes")
 
 
 class Words(Hostile):
