@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <presto/file.h>
 
@@ -17,6 +18,37 @@ static presto_status write_file(const char *dir, const char *name, presto_span c
         return presto_fail_memory(err, strlen(dir) + strlen(name) + 2);
     presto_status status = presto_file_replace(path, &content, 1, true, err);
     free(path);
+    return status;
+}
+
+static presto_status refuse_results(const char *dir, presto_error *err) {
+    static const char *const results[] = {"results.json", "trials.jsonl"};
+    for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
+        char *path = presto__join_path(dir, results[i]);
+        if (path == NULL)
+            return presto_fail_memory(err, strlen(dir) + strlen(results[i]) + 2);
+        bool is_there = access(path, F_OK) == 0;
+        free(path);
+        if (!is_there)
+            continue;
+        presto_status status = presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                                           "holds the results of an earlier sweep");
+        presto_error_set_file(err, dir);
+        return status;
+    }
+    return PRESTO_OK;
+}
+
+presto_status presto_sweep_claim(const char *dir, bool may_replace, presto_folder_lock **lock_out,
+                                 presto_error *err) {
+    PRESTO_TRY(presto__folder_make(dir, err));
+    presto_folder_lock *lock;
+    PRESTO_TRY(presto_folder_lock_take(dir, &lock, err));
+    presto_status status = may_replace ? PRESTO_OK : refuse_results(dir, err);
+    if (status < 0)
+        presto_folder_lock_release(lock);
+    else
+        *lock_out = lock;
     return status;
 }
 

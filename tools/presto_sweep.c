@@ -4,13 +4,11 @@
  * presto/sweep.h measures, scores and writes the result files; here are the options, the progress
  * and the table.
  */
-#include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <getopt.h>
@@ -332,24 +330,13 @@ static bool on_trial(void *user, const presto_strategy *strategy, size_t done, s
 /* The results' folder is locked before the sweep spends minutes on filling it. */
 static int make_output(sweep_job *s) {
     presto_error err;
-    if (mkdir(s->output, 0777) != 0 && errno != EEXIST) {
-        cli_message("%s: cannot make folder: %s", s->output, strerror(errno));
-        return CLI_FAILED;
-    }
-    if (presto_folder_lock_take(s->output, &s->lock, &err) < 0)
-        return cli_error(&err);
-    static const char *const results[] = {"results.json", "trials.jsonl"};
-    for (size_t i = 0; i < 2 && !s->force && !s->sweep.resume; i++) {
-        char path[PATH_MAX + 16];
-        snprintf(path, sizeof path, "%s/%s", s->output, results[i]);
-        if (access(path, F_OK) != 0)
-            continue;
-        cli_message("%s: holds the results of an earlier sweep; --force replaces them, --resume "
-                    "goes on with a sweep that was stopped",
-                    s->output);
-        return CLI_FAILED;
-    }
-    return CLI_DONE;
+    presto_status status =
+        presto_sweep_claim(s->output, s->force || s->sweep.resume, &s->lock, &err);
+    if (status != PRESTO_ERR_ARGUMENT)
+        return status < 0 ? cli_error(&err) : CLI_DONE;
+    cli_message("%s: %s; --force replaces them, --resume goes on with a sweep that was stopped",
+                s->output, err.message);
+    return CLI_FAILED;
 }
 
 static int print_results_json(const sweep_job *s) {
@@ -383,10 +370,8 @@ static int run(sweep_job *s, const presto_pipeline *pipeline, const char *const 
     presto_error err;
     presto_sweep *sweep = NULL;
     int code = make_output(s);
-    if (code != CLI_DONE) {
-        presto_folder_lock_release(s->lock);
+    if (code != CLI_DONE)
         return code;
-    }
     cli_catch_signals();
     cli_progress_start(&s->progress, s->quiet);
     s->sweep.on_trial = on_trial;

@@ -9,6 +9,7 @@
 #define PRESTO_SWEEP_H
 
 #include <presto/convert.h>
+#include <presto/file.h>
 #include <presto/stream.h>
 
 #ifdef __cplusplus
@@ -354,6 +355,17 @@ typedef struct presto_sweep_facts {
     char started[32];    /* ISO 8601, UTC */
 } presto_sweep_facts;
 PRESTO_API const presto_sweep_facts *presto_sweep_get_facts(const presto_sweep *sweep);
+
+/**
+ * Become the one who writes results into `dir`, made if missing; best before the sweep starts. A
+ * folder that holds results.json or trials.jsonl, the journal of a sweep, is refused unless
+ * `may_replace`.
+ *
+ * Owner:   the caller has *lock_out until presto_folder_lock_release.
+ * Returns: PRESTO_ERR_ARGUMENT (it holds results); as presto_folder_lock_take, presto_sweep_write.
+ */
+PRESTO_API presto_status presto_sweep_claim(const char *dir, bool may_replace,
+                                            presto_folder_lock **lock_out, presto_error *err);
 
 /**
  * Write results.csv, results.json, strategy.yaml (the recommended strategy) and, where the build

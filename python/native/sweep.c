@@ -77,19 +77,32 @@ static bool on_trial(void *user, const presto_strategy *strategy, size_t done, s
     return goes_on;
 }
 
-/* Measure, and write the results: also those of a sweep that was stopped. */
-static bool run(const native_paths *paths, presto_sweep_options *options, const char *results) {
+/* Measure, and write the results: also those of a sweep that was stopped. With a journal they stay,
+ * in a folder that others may write to. Without the interpreter's lock. */
+static presto_status measure(const native_paths *paths, const presto_sweep_options *options,
+                             const char *results, presto_error *err) {
     presto_sweep *sweep = NULL;
-    presto_error err, write_err;
-    presto_status status, written = PRESTO_OK;
-    Py_BEGIN_ALLOW_THREADS status =
-        presto_sweep_run(paths->list, paths->count, options, &sweep, &err);
+    presto_folder_lock *lock = NULL;
+    presto_error write_err;
+    presto_status status = PRESTO_OK, written = PRESTO_OK;
+    if (options->journal != NULL)
+        PRESTO_TRY(presto_sweep_claim(results, options->resume, &lock, err));
+    status = presto_sweep_run(paths->list, paths->count, options, &sweep, err);
     if (sweep != NULL)
         written = presto_sweep_write(sweep, results, &write_err);
+    if (status >= 0 && written < 0)
+        *err = write_err;
     presto_sweep_free(sweep);
+    presto_folder_lock_release(lock);
+    return status < 0 ? status : written;
+}
+
+static bool run(const native_paths *paths, const presto_sweep_options *options,
+                const char *results) {
+    presto_error err;
+    presto_status status;
+    Py_BEGIN_ALLOW_THREADS status = measure(paths, options, results, &err);
     Py_END_ALLOW_THREADS if (!PyErr_Occurred() && status < 0) native_raise(&err);
-    if (!PyErr_Occurred() && written < 0)
-        native_raise(&write_err);
     return !PyErr_Occurred();
 }
 

@@ -279,10 +279,10 @@ def sweep(
 
     Raises:
         TypeError: an option that there is not.
-        presto.ArgumentError, presto.NotFoundError: a representation, codec or weight that cannot be.
+        presto.ArgumentError, presto.NotFoundError: a representation, codec or weight that cannot be; an `output` that
+            holds the results of another sweep.
+        presto.BusyError: somebody else writes to `output`.
     """
-    if output is not None and not resume and (pathlib.Path(output) / _RESULTS).exists():
-        raise ArgumentError(f"{os.fspath(output)}: holds the results of an earlier sweep")
     if mode not in _MODES:
         raise ValueError(f'mode is "predict" or "measure", not {mode!r}')
     name = pipeline_name(pipeline)

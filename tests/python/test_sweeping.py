@@ -218,6 +218,25 @@ class Sweeping(PythonCase):
         self.assertEqual(json.loads((folder / "results.json").read_text()), result.json)
         with self.assertRaisesRegex(presto.ArgumentError, "earlier sweep"):
             self.swept(output=folder, work_dir=None)
+        for name in ("results.json", "results.csv", "strategy.yaml", "report.html"):
+            (folder / name).unlink(missing_ok=True)
+        journal = (folder / "trials.jsonl").read_bytes()  # as a killed sweep leaves it
+        with self.assertRaisesRegex(presto.ArgumentError, "earlier sweep"):
+            self.swept(output=folder, work_dir=None)
+        self.assertEqual((folder / "trials.jsonl").read_bytes(), journal)
+
+    def test_one_sweep_at_a_time_writes_to_a_folder(self):
+        folder, refused = self.new("shared"), []
+
+        def again(_):
+            if not refused:
+                with self.assertRaises(presto.BusyError) as caught:
+                    self.swept(output=folder, work_dir=None, resume=True)
+                refused.append(str(caught.exception))
+        result = self.swept(output=folder, work_dir=None, progress=again)
+        self.assertIn("is being written to by", refused[0])
+        self.assertEqual(json.loads((folder / "results.json").read_text()), result.json)
+        self.assertEqual([p.name for p in folder.iterdir() if p.name.startswith(".")], [])
 
     def test_progress_in_a_terminal_and_in_a_notebook(self):
         from presto import _progress
