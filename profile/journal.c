@@ -14,10 +14,13 @@
 #include <presto/file.h>
 
 #include "../base/file_internal.h"
+#include "../base/json_limit_internal.h"
 
 #define SCHEMA 1
 #define MOST_BYTES ((uint64_t)256 << 20)
 #define MOST_COSTS 64 /* parts of the work of one run */
+/* Of a line: a run of MOST_COSTS parts weighs less than 2000. */
+#define MOST_LINE_WEIGHT ((size_t)64 << 10)
 
 struct presto__journal {
     int fd;
@@ -340,6 +343,9 @@ static presto_status read_head(const reader *in, const json_t *object) {
 
 static presto_status read_line(const reader *in, presto_span line) {
     json_error_t where;
+    presto_error why;
+    if (presto__json_check(line, MOST_BYTES, MOST_LINE_WEIGHT, &why) < 0)
+        return fail_line(in, "too much:", why.message);
     json_t *object =
         json_loadb((const char *)line.data, line.bytes, JSON_REJECT_DUPLICATES, &where);
     uint64_t i = 0;

@@ -15,6 +15,7 @@
 #include <presto/text.h>
 
 #include "../../base/file_internal.h"
+#include "../../base/json_limit_internal.h"
 #include "../../records/dataset/dataset_internal.h"
 #include "convert_internal.h"
 
@@ -286,7 +287,7 @@ presto_status presto__progress_file_parse(presto_span text, presto__progress_fil
                                           presto_error *err) {
     json_error_t where;
     presto_error why;
-    if (presto__json_check_size(text, &why) < 0)
+    if (presto__json_check(text, PRESTO__JSON_MAX_BYTES, PRESTO__JSON_MAX_WEIGHT, &why) < 0)
         return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
                            "is no progress file: %s" REMEDY, why.message);
     json_t *root = json_loadb((const char *)text.data, text.bytes, JSON_REJECT_DUPLICATES, &where);

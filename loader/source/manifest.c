@@ -8,8 +8,14 @@
 
 #include <jansson.h>
 
+#include "../../base/json_limit_internal.h"
+
 #define MOST_COLUMNS 1000
 #define NUMBER_BYTES 40
+/* Rows of JSON Lines may lack most columns: cells beside one for each byte of the text. */
+#define MOST_SPARE_CELLS ((size_t)8 << 20)
+/* Of the values of a line. */
+#define MOST_LINE_WEIGHT ((size_t)1 << 20)
 
 /* What is known of a manifest while it is read. */
 typedef struct manifest_reading {
@@ -69,6 +75,11 @@ static presto_status add_column(presto__manifest *table, const char *name, prest
 /* Room for one more row, whose cells are empty. */
 static presto_status add_row(presto__manifest *table, uint64_t line, const char ***cells_out,
                              presto_error *err) {
+    if ((table->row_count + 1) * table->column_count > table->most_cells)
+        return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
+                           "line %" PRIu64 ": more cells than a manifest of its size may have: "
+                           "rows of %zu columns, limit %zu cells",
+                           line, table->column_count, table->most_cells);
     if (table->row_count == table->row_capacity) {
         size_t capacity = table->row_capacity == 0 ? 64 : table->row_capacity * 2;
         const char **cells = realloc(table->cells, capacity * table->column_count * sizeof *cells);
@@ -195,6 +206,10 @@ static presto_status take_object(manifest_reading *reading, json_t *object, uint
 static presto_status read_object(manifest_reading *reading, presto_span text, uint64_t line,
                                  presto_error *err) {
     json_error_t why;
+    presto_error too_much;
+    if (presto__json_check(text, UINT64_MAX, MOST_LINE_WEIGHT, &too_much) < 0)
+        return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET, "line %" PRIu64 ": %.180s",
+                           line, too_much.message);
     json_t *object = json_loadb((const char *)text.data, text.bytes, JSON_REJECT_DUPLICATES, &why);
     if (object == NULL)
         return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
@@ -246,7 +261,7 @@ presto_status presto__manifest_parse(presto_span text, presto__manifest_form for
     if (text.bytes >= 2 &&
         (memcmp(text.data, "\xff\xfe", 2) == 0 || memcmp(text.data, "\xfe\xff", 2) == 0))
         return presto_fail(err, PRESTO_ERR_SYNTAX, 0, "it is UTF-16: save it as UTF-8");
-    manifest_reading reading = {.are_texts = NULL};
+    manifest_reading reading = {.table = {.most_cells = MOST_SPARE_CELLS + text.bytes}};
     presto_status status =
         form == PRESTO__MANIFEST_JSONL
             ? read_lines(&reading, text, err)

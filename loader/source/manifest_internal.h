@@ -20,6 +20,7 @@ typedef struct presto__manifest {
     const char **cells; /* [row][column]; "": there is none */
     uint64_t *lines;    /* of each row, 1-based */
     size_t row_count, row_capacity;
+    size_t most_cells; /* that its text may make */
 } presto__manifest;
 
 /**
@@ -27,8 +28,8 @@ typedef struct presto__manifest {
  * are no numbers. Of JSON Lines, the keys of the first line are the columns; other keys are not
  * read, true and false are 1 and 0, lists and objects stay JSON.
  *
- * Returns: PRESTO_OK; PRESTO_ERR_SYNTAX with the line; PRESTO_ERR_LIMIT (over 1000 columns);
- *          PRESTO_ERR_MEMORY.
+ * Returns: PRESTO_OK; PRESTO_ERR_SYNTAX with the line; PRESTO_ERR_LIMIT (over 1000 columns, cells
+ *          or values of a line than the limits in docs/security.md); PRESTO_ERR_MEMORY.
  * Owner:   caller, presto__manifest_done.
  */
 presto_status presto__manifest_parse(presto_span text, presto__manifest_form form,

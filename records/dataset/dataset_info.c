@@ -13,6 +13,7 @@
 
 #include "../../base/digest_internal.h"
 #include "../../base/file_internal.h"
+#include "../../base/json_limit_internal.h"
 #include "../../base/options_internal.h"
 #include "dataset_internal.h"
 
@@ -173,7 +174,8 @@ static presto_status write_json(const char *dir, const json_t *json, bool sync, 
         status = presto_fail_memory(err, strlen(dir));
     } else {
         const presto_span pieces[] = {presto_span_of_text(text), presto_span_of_text("\n")};
-        status = presto__json_check_size(pieces[0], err); /* nobody could read it */
+        status = presto__json_check(pieces[0], PRESTO__JSON_MAX_BYTES, PRESTO__JSON_MAX_WEIGHT,
+                                    err); /* nobody could read it */
         if (status < 0)
             presto_error_set_file(err, path);
         else

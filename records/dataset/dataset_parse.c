@@ -16,6 +16,7 @@
 
 #include "../../base/checked_internal.h"
 #include "../../base/file_internal.h"
+#include "../../base/json_limit_internal.h"
 #include "../../base/options_internal.h"
 #include "dataset_internal.h"
 
@@ -339,7 +340,7 @@ presto_status presto_dataset_info_parse_sized(presto_span json, const char *file
     json_error_t where = {0};
     presto_error why;
     PRESTO_TRY(presto__result_check(info_out, err));
-    if (presto__json_check_size(json, &why) < 0)
+    if (presto__json_check(json, PRESTO__JSON_MAX_BYTES, PRESTO__JSON_MAX_WEIGHT, &why) < 0)
         return bad(&input, why.message);
     json_t *root = json_loadb((const char *)json.data, json.bytes, JSON_REJECT_DUPLICATES, &where);
     if (root == NULL) {

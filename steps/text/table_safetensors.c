@@ -12,8 +12,11 @@
 
 #include "../../base/bytes_internal.h"
 #include "../../base/checked_internal.h"
+#include "../../base/json_limit_internal.h"
 
 #define NAMES_BYTES 200 /* of names in a message */
+/* A tensor weighs 29: 144,000 of them stay below it. */
+#define MAX_JSON_WEIGHT ((size_t)4 << 20)
 
 static presto_status fail_header(const char *what, presto_error *err) {
     return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
@@ -105,8 +108,9 @@ presto_status presto__safetensors_find(presto_span header, const char *tensor,
     if (bytes > header.bytes)
         return presto_fail(err, PRESTO_ERR_TRUNCATED, header.bytes,
                            "the file ends within the header of a .safetensors file");
-    json_t *json = json_loadb((const char *)header.data + 8, (size_t)bytes - 8,
-                              JSON_REJECT_DUPLICATES, &where);
+    presto_span text = presto_span_of(header.data + 8, (size_t)bytes - 8);
+    PRESTO_TRY(presto__json_check(text, PRESTO__TABLE_MAX_HEADER_BYTES, MAX_JSON_WEIGHT, err));
+    json_t *json = json_loadb((const char *)text.data, text.bytes, JSON_REJECT_DUPLICATES, &where);
     if (json == NULL)
         return presto_fail(err, PRESTO_ERR_CORRUPT, 8 + (uint64_t)where.position,
                            "not the header of a .safetensors file: %s", where.text);

@@ -2,7 +2,12 @@
 /* Which of the JSON files it is, and the life of a tokenizer. */
 #include <stdlib.h>
 
+#include "../../base/json_limit_internal.h"
 #include "tokenizer_json_internal.h"
+
+/* A merge as a list of two texts weighs 10: 580,000 of them, with a vocabulary, stay below it. */
+#define MAX_JSON_BYTES ((uint64_t)64 << 20)
+#define MAX_JSON_WEIGHT ((size_t)8 << 20)
 
 void presto__tokenizer_free(presto__tokenizer *tokenizer) {
     if (tokenizer == NULL)
@@ -53,6 +58,7 @@ presto_status presto__tokenizer_new(presto_span json, presto_span merges,
                                     presto__tokenizer **tokenizer_out, presto_error *err) {
     json_error_t where;
     presto__tokenizer *t;
+    PRESTO_TRY(presto__json_check(json, MAX_JSON_BYTES, MAX_JSON_WEIGHT, err));
     PRESTO_TRY(allocate(&t, err));
     json_t *tree = json_loadb((const char *)json.data, json.bytes,
                               JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);

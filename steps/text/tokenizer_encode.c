@@ -9,6 +9,8 @@
 
 /* Steps of the patterns for each byte of a text, and for a text; real patterns need about ten. */
 enum { STEPS_PER_BYTE = 1000, STEPS_PER_TEXT = 1000000 };
+/* Of the same account, for a byte that is looked up in the added tokens: two binary searches. */
+enum { STEPS_PER_LOOKUP = 16 };
 
 struct presto__tokenizer_scratch {
     presto__bpe_scratch *bpe;
@@ -112,12 +114,17 @@ static void narrow(const presto__added_tokens *tokens, size_t depth, uint8_t byt
     }
 }
 
-/* The longest token that text[at...] begins with, or NULL. */
+/* The longest token that text[at...] begins with, or NULL; also if *steps_io are used up. */
 static const presto__added_token *longest(const presto__added_tokens *tokens, presto_span text,
-                                          size_t at) {
+                                          size_t at, uint64_t *steps_io) {
     const presto__added_token *found = NULL;
     size_t low = 0, high = tokens->count;
     for (size_t depth = 0; at + depth < text.bytes; depth++) {
+        if (*steps_io < STEPS_PER_LOOKUP) {
+            *steps_io = 0;
+            return NULL;
+        }
+        *steps_io -= STEPS_PER_LOOKUP;
         narrow(tokens, depth, text.data[at + depth], &low, &high);
         if (low == high)
             break;
@@ -127,23 +134,26 @@ static const presto__added_token *longest(const presto__added_tokens *tokens, pr
     return found;
 }
 
-bool presto__added_find(const presto__added_tokens *tokens, presto_span text, size_t from,
-                        size_t *at_out, const presto__added_token **token_out) {
-    for (size_t at = from; at < text.bytes && tokens->count > 0; at++) {
+/* The first of the longest added tokens in text[*at_io...]; NULL: there is none, or *steps_io are
+ * used up. */
+static const presto__added_token *find_added(const presto__added_tokens *tokens, presto_span text,
+                                             size_t *at_io, uint64_t *steps_io) {
+    for (size_t at = *at_io; at < text.bytes && tokens->count > 0 && *steps_io > 0; at++) {
         if (!tokens->starts_with[text.data[at]])
             continue;
-        *token_out = longest(tokens, text, at);
-        if (*token_out != NULL) {
-            *at_out = at;
-            return true;
+        const presto__added_token *found = longest(tokens, text, at, steps_io);
+        if (found != NULL) {
+            *at_io = at;
+            return found;
         }
     }
-    return false;
+    return NULL;
 }
 
-static size_t start_of_space(presto_span text, size_t end) {
+/* Of the space before `end`, not before `least`, which need not lie before `end`. */
+static size_t start_of_space(presto_span text, size_t least, size_t end) {
     const uint8_t *at = text.data + end, *next;
-    while (at > text.data) {
+    while (at > text.data + least) {
         const uint8_t *previous = presto__utf8_previous(at);
         if (!presto__unicode_is_space(presto__utf8_next(previous, &next)))
             break;
@@ -180,24 +190,29 @@ static presto_status take_rest(encoding *e, size_t round, presto_span text, pres
 static presto_status take_added(encoding *e, size_t round, presto_span text, presto_error *err) {
     const presto__added_tokens *tokens = &e->tokenizer->added[round < 2 ? round : 0];
     const presto__added_token *token;
-    size_t done = 0, from = 0, at;
+    size_t done = 0, at = 0, space_end = 0;
     if (text.bytes == 0)
         return PRESTO_OK;
     if (round == 2)
         return split(e, 0, text, err);
-    while (presto__added_find(tokens, text, from, &at, &token)) {
+    while ((token = find_added(tokens, text, &at, &e->steps)) != NULL) {
         size_t start = at, end = at + token->text.bytes;
-        from = end; /* the search goes on there, whatever is stripped */
+        at = end; /* the search goes on there, whatever is stripped */
         if (token->strips_left)
-            start = start_of_space(text, start);
+            start = start_of_space(text, done, start);
         if (start < done)
             start = done;
-        if (token->strips_right)
-            end = end_of_space(text, end);
+        if (token->strips_right) { /* no byte of space is walked twice */
+            space_end = end < space_end ? space_end : end_of_space(text, end);
+            end = space_end;
+        }
         PRESTO_TRY(take_rest(e, round, presto_span_of(text.data + done, start - done), err));
         PRESTO_TRY(presto_buffer_append(e->ids, presto_span_of(&token->id, sizeof token->id), err));
         done = end;
     }
+    if (e->steps == 0)
+        return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
+                           "the added tokens of the tokenizer take too long for this text");
     return take_rest(e, round, presto_span_of(text.data + done, text.bytes - done), err);
 }
 

@@ -74,14 +74,11 @@ void presto__tokenizer_scratch_free(presto__tokenizer_scratch *scratch);
 
 /**
  * Append the ids (int32) of `text`; broken UTF-8 counts as presto__utf8_repair() has it.
- * PRESTO_ERR_MEMORY; PRESTO_ERR_LIMIT: a pattern takes too long.
+ * PRESTO_ERR_MEMORY; PRESTO_ERR_LIMIT: a pattern, or the search for added tokens, takes too
+ * long.
  */
 presto_status presto__tokenizer_encode(const presto__tokenizer *tokenizer,
                                        presto__tokenizer_scratch *scratch, presto_span text,
                                        presto_buffer *ids, presto_error *err);
-
-/** The first of the longest added tokens in text[from...]; false: there is none. */
-bool presto__added_find(const presto__added_tokens *tokens, presto_span text, size_t from,
-                        size_t *at_out, const presto__added_token **token_out);
 
 #endif

@@ -252,7 +252,7 @@ START_TEST(values_have_a_limit_before_they_are_parsed) {
     const size_t most = PRESTO__JSON_MAX_WEIGHT - 8; /* beside the list itself */
     ck_assert_ptr_nonnull(strstr(list_refusal("0,", most), "is not one of ours"));
     ck_assert_ptr_nonnull(
-        strstr(list_refusal("0,", most + 1), "more values than any dataset needs"));
+        strstr(list_refusal("0,", most + 1), "more values than such a file needs"));
     ck_assert_ptr_nonnull(strstr(list_refusal("{},", most / 9), "is not one of ours"));
     ck_assert_ptr_nonnull(strstr(list_refusal("{},", most / 9 + 1), "more values"));
     ck_assert_ptr_nonnull(strstr(list_refusal("[],", most / 9 + 1), "more values"));

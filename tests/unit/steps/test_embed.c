@@ -211,6 +211,24 @@ START_TEST(npy_files_that_are_no_tables_are_told) {
 }
 END_TEST
 
+START_TEST(safetensors_of_too_many_values_are_refused_before_they_are_parsed) {
+    presto_error err;
+    presto_buffer text = {0};
+    presto__table table;
+    uint64_t bytes;
+    const char *pieces[] = {"........", "{\"a\":[", "{},", "0]}"};
+    for (size_t i = 0; i < 4; i++)
+        for (size_t n = i == 2 ? ((size_t)4 << 20) / 9 : 1; n > 0; n--)
+            ck_assert_ok(presto_buffer_append(&text, presto_span_of_text(pieces[i]), &err), &err);
+    bytes = text.bytes - 8;
+    memcpy(text.data, &bytes, sizeof bytes);
+    ck_assert_status(presto__safetensors_find(presto_buffer_span(&text), NULL, &table, &err),
+                     PRESTO_ERR_LIMIT, &err);
+    ck_assert_ptr_nonnull(strstr(err.message, "more values than such a file needs"));
+    presto_buffer_done(&text);
+}
+END_TEST
+
 START_TEST(safetensors_that_are_no_tables_are_told) {
     make_dir();
     refuse(put_safetensors("{\"t\":{\"dtype\":\"F16\",\"shape\":[2,3],\"data_offsets\":[0,12]}}",
@@ -324,6 +342,7 @@ int main(void) {
         ids_that_the_table_lacks_are_errors_of_their_sample,
         npy_files_that_are_no_tables_are_told,
         safetensors_that_are_no_tables_are_told,
+        safetensors_of_too_many_values_are_refused_before_they_are_parsed,
         a_table_that_becomes_shorter_is_an_error,
         threads_read_each_row_right,
     };

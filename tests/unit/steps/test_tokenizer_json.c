@@ -144,12 +144,75 @@ START_TEST(a_pattern_without_end_is_an_error_of_its_text) {
 }
 END_TEST
 
+/* `head`, `piece` `count` times, `tail`; the caller frees. */
+static char *repeated(const char *head, const char *piece, size_t count, const char *tail) {
+    size_t head_bytes = strlen(head), bytes = strlen(piece);
+    char *text = malloc(head_bytes + count * bytes + strlen(tail) + 1);
+    ck_assert_ptr_nonnull(text);
+    memcpy(text, head, head_bytes);
+    for (size_t i = 0; i < count; i++)
+        memcpy(text + head_bytes + i * bytes, piece, bytes);
+    memcpy(text + head_bytes + count * bytes, tail, strlen(tail) + 1);
+    return text;
+}
+
+START_TEST(values_have_a_limit_before_they_are_parsed) {
+    char *json = repeated("{\"a\":[", "[],", ((size_t)8 << 20) / 9 + 1, "0]}");
+    refuse_json(json, NULL, PRESTO_ERR_LIMIT, "more values than such a file needs");
+    free(json);
+    json = repeated(
+        "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"ab\":2},\"merges\":[",
+        "[\"a\",\"b\"],", 580000, "[\"a\",\"b\"]]},\"pre_tokenizer\":{\"type\":\"Whitespace\"}}");
+    refuse_json(json, NULL, PRESTO_ERR_UNSUPPORTED, "'Whitespace'"); /* behind the merges */
+    free(json);
+}
+END_TEST
+
+#define ADDED(items) TOKENIZER(TINY, ",\"added_tokens\":[" items "]")
+#define SPACE "{\"id\":3,\"content\":\" \",\"lstrip\":true,\"rstrip\":true}"
+
+START_TEST(long_runs_of_space_are_walked_once) {
+    presto_error err;
+    presto_buffer ids = {0};
+    const size_t count = 2000000; /* by each of so many tokens again, it would take hours */
+    char *text = repeated("a", " ", count, "b");
+    ck_assert_ok(try_json(ADDED(SPACE), NULL, text, &ids, &err), &err);
+    ck_assert_uint_eq(ids.bytes / sizeof(int32_t), count + 2);
+    free(text);
+    presto_buffer_done(&ids);
+    text = repeated("a", " \t", count / 2, "b");
+    ck_assert_ok(try_json(ADDED(SPACE ",{\"id\":4,\"content\":\"\\t\"}"), NULL, text, &ids, &err),
+                 &err);
+    ck_assert_uint_eq(ids.bytes / sizeof(int32_t), count + 2);
+    free(text);
+    presto_buffer_done(&ids);
+}
+END_TEST
+
+START_TEST(added_tokens_that_nearly_match_everywhere_are_an_error_of_the_text) {
+    char *json = repeated("{\"model\":{\"type\":\"BPE\"," TINY "},\"pre_tokenizer\":" BYTE_LEVEL
+                          ",\"added_tokens\":[{\"id\":3,\"content\":\"",
+                          "a", 50000, "b\"}]}");
+    char *text = repeated("", "a", 100000, "");
+    presto_error err;
+    presto_buffer ids = {0};
+    ck_assert_status(try_json(json, NULL, text, &ids, &err), PRESTO_ERR_LIMIT, &err);
+    ck_assert_ptr_nonnull(strstr(err.message, "the added tokens of the tokenizer take too long"));
+    presto_buffer_done(&ids);
+    free(text);
+    free(json);
+}
+END_TEST
+
 int main(void) {
     const TTest *const tests[] = {
         small_tokenizers_do_what_their_files_say,
         what_a_tokenizer_asks_for_and_is_not_done_is_named,
         damaged_tokenizers_are_errors,
         a_pattern_without_end_is_an_error_of_its_text,
+        values_have_a_limit_before_they_are_parsed,
+        long_runs_of_space_are_walked_once,
+        added_tokens_that_nearly_match_everywhere_are_an_error_of_the_text,
     };
     return presto_check_main("tokenizer-json", tests, sizeof tests / sizeof tests[0], 300);
 }

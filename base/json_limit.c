@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much memory jansson will take is known before it is asked to parse. */
-#include "dataset_internal.h"
+#include "json_limit_internal.h"
 
 /*
  * A number takes jansson 32 bytes of memory and two bytes of text ("0,"), a list or an object up to
  * 256 bytes and two or three of text ("{},"). So 64 MiB of text could take 8 GiB. Lists and objects
- * count as eight numbers here; within the limit, all values take 128 MiB, beside the texts
- * themselves. 99,999 shards with 65,536 features of rank 8 stay below it.
+ * count as eight numbers here.
  */
 #define CONTAINER_WEIGHT 8
 
-presto_status presto__json_check_size(presto_span json, presto_error *err) {
-    if (json.bytes > PRESTO__JSON_MAX_BYTES)
+presto_status presto__json_check(presto_span json, uint64_t max_bytes, size_t max_weight,
+                                 presto_error *err) {
+    if (json.bytes > max_bytes)
         return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET, "%zu bytes, limit %ju",
-                           json.bytes, (uintmax_t)PRESTO__JSON_MAX_BYTES);
+                           json.bytes, (uintmax_t)max_bytes);
     size_t weight = 0;
     bool is_text = false;
     for (size_t i = 0; i < json.bytes; i++) {
@@ -27,9 +26,9 @@ presto_status presto__json_check_size(presto_span json, presto_error *err) {
         else if (!is_text && (byte == '{' || byte == '['))
             weight += CONTAINER_WEIGHT;
     }
-    if (weight > PRESTO__JSON_MAX_WEIGHT)
+    if (weight > max_weight)
         return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
-                           "more values than any dataset needs (%zu, limit %zu)", weight,
-                           PRESTO__JSON_MAX_WEIGHT);
+                           "more values than such a file needs (%zu, limit %zu)", weight,
+                           max_weight);
     return PRESTO_OK;
 }
