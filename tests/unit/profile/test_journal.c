@@ -21,7 +21,7 @@ static presto_status read_list(size_t count, presto_error *err) {
 
 START_TEST(values_of_a_line_have_a_limit_before_they_are_parsed) {
     presto_error err;
-    const size_t most = (((size_t)64 << 10) - 2 * 8 - 2) / 9; /* beside the object and the list */
+    const size_t most = (((size_t)64 << 10) - 18) / 9; /* beside the object and the list */
     ck_assert_ok(read_list(most, &err), &err);
     ck_assert_status(read_list(most + 1, &err), PRESTO_ERR_SYNTAX, &err);
     ck_assert_ptr_nonnull(strstr(err.message, "line 1: too much: more values"));
