@@ -138,7 +138,7 @@ static const presto__added_token *longest(const presto__added_tokens *tokens, pr
  * used up. */
 static const presto__added_token *find_added(const presto__added_tokens *tokens, presto_span text,
                                              size_t *at_io, uint64_t *steps_io) {
-    for (size_t at = *at_io; at < text.bytes && tokens->count > 0 && *steps_io > 0; at++) {
+    for (size_t at = *at_io; at < text.bytes && tokens->count > 0; at++) {
         if (!tokens->starts_with[text.data[at]])
             continue;
         const presto__added_token *found = longest(tokens, text, at, steps_io);
@@ -146,6 +146,8 @@ static const presto__added_token *find_added(const presto__added_tokens *tokens,
             *at_io = at;
             return found;
         }
+        if (*steps_io == 0)
+            return NULL;
     }
     return NULL;
 }
