@@ -89,9 +89,14 @@ def widen(results):
     for result in measured(results):
         result.update(threads=1024, total_stored_bytes=123.4e12, total_stored_error_bytes=98.7e12,
                       total_preparation_s=123456.0, total_preparation_error_s=98765.0)
+        if result.get("predicted_samples_per_s") is not None:
+            result["predicted_samples_per_s"] = 1234567.0
+        if result.get("error") is not None:
+            result["error"] = -0.9876
+        result["score"] = 0.000123
         for state in ("cold", "cached"):
             result[state]["samples_per_s"] = {"median": 1234567.0, "min": 1111111.0, "max": 1999999.0}
-            result[state].update(cpu_s_per_sample=0.123456, context_switches_per_s=123456.0, peak_rss_bytes=123.4e9)
+            result[state].update(cpu_s_per_sample=0.000000123456, context_switches_per_s=123456.0, peak_rss_bytes=123.4e9)
 
 
 def only_predict(result):
