@@ -115,7 +115,8 @@ typedef struct word {
 } word;
 
 static word cut(const char *text) {
-    word found = {.text = presto_span_of(text, strcspn(text, ","))};
+    word found = {.text = presto_span_of(text, strcspn(text, ",")),
+                  .value = presto_span_of_text("")};
     const uint8_t *equals = found.text.bytes == 0 ? NULL : memchr(text, '=', found.text.bytes);
     found.has_value = equals != NULL;
     found.name = found.text;

@@ -44,12 +44,14 @@ static presto_status load(const char *path, json_t **root_out, presto_error *err
     return status;
 }
 
-static void add_cost(presto_drift *found, const char *name, double then, double now) {
+/* NULL: there is no room for more. */
+static presto_drift_cost *add_cost(presto_drift *found, const char *name, double then, double now) {
     if (found->cost_count == PRESTO_DRIFT_COSTS_MOST)
-        return;
+        return NULL;
     presto_drift_cost *cost = &found->costs[found->cost_count++];
     *cost = (presto_drift_cost){.then = then, .now = now};
     snprintf(cost->name, sizeof cost->name, "%s", name);
+    return cost;
 }
 
 static bool is_beyond(double then, double now, double margin) {
@@ -72,8 +74,10 @@ static void compare_bytes(const json_t *then, const presto__runner *runner, doub
     const json_t *source = json_object_get(then, "source");
     double samples = number_at(source, "measured_samples");
     double bytes = number_at(source, "measured_bytes") / fmax(samples, 1);
-    add_cost(found, "source bytes", bytes, (double)runner->sample_bytes / (double)runner->samples);
-    presto_drift_cost *cost = &found->costs[found->cost_count - 1];
+    presto_drift_cost *cost = add_cost(found, "source bytes", bytes,
+                                       (double)runner->sample_bytes / (double)runner->samples);
+    if (cost == NULL)
+        return;
     cost->differs = is_beyond(cost->then, cost->now, fmax(margin, error_of_bytes(runner)));
 }
 
@@ -108,8 +112,10 @@ static presto_status compare_steps(const sweep_then *then, presto__runner *runne
         if (!now->is_step)
             continue;
         step++;
-        add_cost(found, now->name, step_time_then(then->root, now->name), now->wall_median_s);
-        presto_drift_cost *cost = &found->costs[found->cost_count - 1];
+        presto_drift_cost *cost =
+            add_cost(found, now->name, step_time_then(then->root, now->name), now->wall_median_s);
+        if (cost == NULL)
+            break;
         cost->is_time = true;
         cost->differs = is_same && is_beyond(cost->then, cost->now, fmax(margin, TIME_LEAST));
     }

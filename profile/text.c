@@ -22,9 +22,11 @@ presto_status presto__text_add(presto_buffer *text, presto_error *err, const cha
 }
 
 presto_status presto__text_add_csv(presto_buffer *text, const char *field, presto_error *err) {
+    /* Spreadsheets run what begins so as a formula, whether it is quoted or not. */
+    const char *guard = field[0] != '\0' && strchr("=+-@\t\r", field[0]) != NULL ? "'" : "";
     if (strpbrk(field, "\",\r\n") == NULL)
-        return presto__text_add(text, err, "%s", field);
-    PRESTO_TRY(presto__text_add(text, err, "\""));
+        return presto__text_add(text, err, "%s%s", guard, field);
+    PRESTO_TRY(presto__text_add(text, err, "\"%s", guard));
     for (const char *quote; (quote = strchr(field, '"')) != NULL; field = quote + 1)
         PRESTO_TRY(presto__text_add(text, err, "%.*s\"\"", (int)(quote - field), field));
     return presto__text_add(text, err, "%s\"", field);

@@ -79,7 +79,7 @@ int write_explain(const write_job *w, const char *const *paths, size_t path_coun
     size_t steps = presto_pipeline_step_count(stream.pipeline);
     printf("steps left to presto-load:%s", done == steps ? " none" : "");
     for (size_t i = done; i < steps; i++)
-        printf("%s %s", i > done ? "," : "", presto_pipeline_step_type(stream.pipeline, i)->name);
+        cli_put("%s %s", i > done ? "," : "", presto_pipeline_step_type(stream.pipeline, i)->name);
     putchar('\n');
     presto_stream_close(&stream);
     return cli_close_stdout(CLI_DONE);

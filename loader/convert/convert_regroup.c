@@ -98,7 +98,7 @@ static bool is_behind_shard(const regroup_loop *loop, const presto__row_block *b
 /* Write the rows of a block into their shards. */
 static presto_status store_block(regroup_loop *loop, const presto__row_block *block,
                                  presto_error *err) {
-    const uint8_t *frame = block->rows.frames.data;
+    const uint8_t *frame = presto__sample_block_frames(&block->rows);
     for (size_t i = 0; i < block->rows.count; i++) {
         const uint32_t *frame_bytes = &block->rows.frame_bytes[i];
         while (is_behind_shard(loop, block, i)) {

@@ -39,19 +39,16 @@ struct presto__row_blocks {
 presto_status presto__row_block_add(presto__row_block *block, const presto_sample *row,
                                     const presto__regroup_place *begin, presto_error *err) {
     presto__sample_block *rows = &block->rows;
-    size_t capacity = rows->capacity, before = rows->raw.bytes;
-    PRESTO_TRY(presto__blocks_room(rows, err));
-    if (rows->capacity > capacity) {
-        presto__regroup_place *begins =
-            realloc(block->begins, rows->capacity * sizeof *block->begins);
+    if (rows->count == block->begins_capacity) {
+        size_t capacity = rows->count == 0 ? 16 : 2 * rows->count;
+        presto__regroup_place *begins = realloc(block->begins, capacity * sizeof *begins);
         if (begins == NULL)
-            return presto_fail_memory(err, rows->capacity * sizeof *begins);
+            return presto_fail_memory(err, capacity * sizeof *begins);
         block->begins = begins;
+        block->begins_capacity = capacity;
     }
-    PRESTO_TRY(presto_example_append(&rows->raw, row, err));
     block->begins[rows->count] = *begin;
-    rows->raw_bytes[rows->count++] = (uint32_t)(rows->raw.bytes - before);
-    return PRESTO_OK;
+    return presto__sample_block_add(rows, row, err);
 }
 
 static presto__row_block *block_at(const presto__row_blocks *blocks, uint64_t number) {
@@ -181,7 +178,8 @@ static bool open_lock(presto__row_blocks *blocks) {
 
 presto_status presto__row_blocks_new(const presto__conversion *job, presto__row_blocks **blocks_out,
                                      presto_error *err) {
-    unsigned threads = strcmp(job->codec_text, "none") == 0 ? 0 : job->options->threads;
+    bool has_codec = strcmp(job->codec_text, "none") != 0;
+    unsigned threads = has_codec ? job->options->threads : 0;
     presto__row_blocks *blocks = calloc(1, sizeof *blocks);
     if (blocks == NULL || !open_lock(blocks)) {
         free(blocks);
@@ -198,6 +196,8 @@ presto_status presto__row_blocks_new(const presto__conversion *job, presto__row_
         presto__row_blocks_free(blocks);
         return status;
     }
+    for (size_t i = 0; i < blocks->block_count; i++)
+        blocks->blocks[i].rows.is_in_place = !has_codec;
     *blocks_out = blocks;
     return PRESTO_OK;
 }

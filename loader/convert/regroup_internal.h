@@ -8,7 +8,8 @@
 /** Rows that are compressed together. Of the caller, but while it is submitted and not taken. */
 typedef struct presto__row_block {
     presto__sample_block rows;     /* `first` is not used */
-    presto__regroup_place *begins; /* where each row begins; rows.capacity of them */
+    presto__regroup_place *begins; /* where each row begins */
+    size_t begins_capacity;
 } presto__row_block;
 
 /** Blocks of rows in a ring. All is called by one thread. */

@@ -9,7 +9,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include <presto/example.h>
 #include <presto/numbers.h>
 
 #include "../../base/clock_internal.h"
@@ -269,19 +268,16 @@ static presto_status put(presto_writer *writer, const presto_sample *sample, uin
                            "more samples than the %" PRIu64 " that were announced",
                            writer->announced);
     PRESTO_TRY(presto__alike_check(&writer->alike, sample, number, &has_news, err));
-    PRESTO_TRY(presto__blocks_room(block, err));
     if (!writer->is_fitted)
         PRESTO_TRY(fit_codec(writer, sample, err));
-    size_t before = block->raw.bytes;
-    PRESTO_TRY(presto_example_append(&block->raw, sample, err));
+    PRESTO_TRY(presto__sample_block_add(block, sample, err));
     presto_status status = has_news ? widen(writer, sample, err) : PRESTO_OK;
     if (status < 0) {
-        block->raw.bytes = before;
+        presto__sample_block_take_back(block);
         return status;
     }
     writer->is_fitted = true;
-    block->first = block->count == 0 ? number : block->first;
-    block->raw_bytes[block->count++] = (uint32_t)(block->raw.bytes - before);
+    block->first = block->count == 1 ? number : block->first;
     return PRESTO_OK;
 }
 

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include <presto/example.h>
+
 #include "../../base/thread_internal.h"
 #include "writer_internal.h"
 
@@ -18,7 +20,7 @@
 
 /* ---- one block ---- */
 
-presto_status presto__blocks_room(presto__sample_block *block, presto_error *err) {
+static presto_status make_room(presto__sample_block *block, presto_error *err) {
     if (block->count < block->capacity)
         return PRESTO_OK;
     size_t capacity = block->capacity == 0 ? 16 : 2 * block->capacity;
@@ -34,6 +36,40 @@ presto_status presto__blocks_room(presto__sample_block *block, presto_error *err
     return PRESTO_OK;
 }
 
+static const uint8_t frame_room[PRESTO_FRAME_HEADER_BYTES];
+
+/* The bytes of `raw` that a sample takes beside its own. */
+static size_t room_of_frame(const presto__sample_block *block) {
+    return block->is_in_place ? PRESTO_FRAME_HEADER_BYTES + PRESTO_FRAME_FOOTER_BYTES : 0;
+}
+
+static presto_status serialize(presto__sample_block *block, const presto_sample *sample,
+                               presto_error *err) {
+    presto_buffer *raw = &block->raw;
+    if (!block->is_in_place)
+        return presto_example_append(raw, sample, err);
+    PRESTO_TRY(presto_buffer_append(raw, presto_span_of(frame_room, sizeof frame_room), err));
+    PRESTO_TRY(presto_example_append(raw, sample, err));
+    return presto_buffer_append(raw, presto_span_of(frame_room, PRESTO_FRAME_FOOTER_BYTES), err);
+}
+
+presto_status presto__sample_block_add(presto__sample_block *block, const presto_sample *sample,
+                                       presto_error *err) {
+    size_t before = block->raw.bytes;
+    PRESTO_TRY(make_room(block, err));
+    presto_status status = serialize(block, sample, err);
+    if (status < 0)
+        block->raw.bytes = before;
+    else
+        block->raw_bytes[block->count++] =
+            (uint32_t)(block->raw.bytes - before - room_of_frame(block));
+    return status;
+}
+
+void presto__sample_block_take_back(presto__sample_block *block) {
+    block->raw.bytes -= block->raw_bytes[--block->count] + room_of_frame(block);
+}
+
 bool presto__blocks_is_full(const presto__sample_block *block) {
     return block->raw.bytes >= BLOCK_BYTES || block->count >= BLOCK_SAMPLES;
 }
@@ -45,21 +81,34 @@ void presto__sample_block_done(presto__sample_block *block) {
     free(block->frame_bytes);
 }
 
+/* Header and footer around a payload that stands in its place. */
+static presto_status close_frame(uint8_t *frame, size_t payload_bytes, presto_error *err) {
+    uint8_t *payload = frame + PRESTO_FRAME_HEADER_BYTES;
+    if (payload_bytes > PRESTO_FRAME_MAX_PAYLOAD_BYTES)
+        return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
+                           "a record of %zu bytes, after compression", payload_bytes);
+    presto_frame_write_header(payload_bytes, frame);
+    presto_frame_write_footer(presto_span_of(payload, payload_bytes), payload + payload_bytes);
+    return PRESTO_OK;
+}
+
+static presto_status frame_in_place(presto__sample_block *block, presto_error *err) {
+    uint8_t *frame = block->raw.data;
+    for (size_t i = 0; i < block->count; i++) {
+        PRESTO_TRY(close_frame(frame, block->raw_bytes[i], err));
+        block->frame_bytes[i] = block->raw_bytes[i] + (uint32_t)room_of_frame(block);
+        frame += block->frame_bytes[i];
+    }
+    return PRESTO_OK;
+}
+
 static presto_status frame_sample(presto_codec *codec, presto_span raw, presto_buffer *out,
                                   presto_error *err) {
-    static const uint8_t room[PRESTO_FRAME_HEADER_BYTES];
     size_t start = out->bytes;
-    PRESTO_TRY(presto_buffer_append(out, presto_span_of(room, sizeof room), err));
+    PRESTO_TRY(presto_buffer_append(out, presto_span_of(frame_room, sizeof frame_room), err));
     PRESTO_TRY(presto_codec_compress(codec, raw, out, err));
-    size_t bytes = out->bytes - start - sizeof room;
-    if (bytes > PRESTO_FRAME_MAX_PAYLOAD_BYTES)
-        return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
-                           "a record of %zu bytes, after compression", bytes);
     PRESTO_TRY(presto_buffer_reserve(out, PRESTO_FRAME_FOOTER_BYTES, err));
-    uint8_t *frame = out->data + start;
-    presto_frame_write_header(bytes, frame);
-    presto_frame_write_footer(presto_span_of(frame + sizeof room, bytes),
-                              frame + sizeof room + bytes);
+    PRESTO_TRY(close_frame(out->data + start, out->bytes - start - sizeof frame_room, err));
     out->bytes += PRESTO_FRAME_FOOTER_BYTES;
     return PRESTO_OK;
 }
@@ -67,6 +116,8 @@ static presto_status frame_sample(presto_codec *codec, presto_span raw, presto_b
 presto_status presto__sample_block_frame(presto__sample_block *block, presto_codec *codec,
                                          presto_error *err) {
     const uint8_t *raw = block->raw.data;
+    if (block->is_in_place)
+        return frame_in_place(block, err);
     block->frames.bytes = 0;
     for (size_t i = 0; i < block->count; i++) {
         size_t before = block->frames.bytes;
@@ -222,6 +273,8 @@ presto_status presto__blocks_start(presto_writer *writer, presto_error *err) {
     writer->threads = calloc((size_t)threads + 1, sizeof *writer->threads);
     if (writer->blocks == NULL || writer->threads == NULL)
         return presto_fail_memory(err, writer->block_count * sizeof *writer->blocks);
+    for (size_t i = 0; i < writer->block_count; i++)
+        writer->blocks[i].is_in_place = strcmp(writer->job.codec_text, "none") == 0;
     int failed = 0;
     while (writer->thread_count < threads && failed == 0) {
         failed = presto__thread_start(&writer->threads[writer->thread_count], run_thread, writer);

@@ -40,6 +40,9 @@ presto_status presto__alike_reserve(presto__alike *alike, presto_error *err);
 typedef struct presto__sample_block {
     uint64_t first; /* number of the first sample */
     size_t count;
+    /* Without a codec, a sample is serialized where it stands in its frame: `raw` has room for
+     * header and footer around each, and `frames` stays empty. */
+    bool is_in_place;
     presto_buffer raw; /* serialized */
     presto_buffer frames;
     uint32_t *raw_bytes; /* of each sample */
@@ -108,12 +111,19 @@ struct presto_writer {
 };
 
 void presto__sample_block_done(presto__sample_block *block);
+/** Serialize a sample behind the others. On failure the block is as before. */
+presto_status presto__sample_block_add(presto__sample_block *block, const presto_sample *sample,
+                                       presto_error *err);
+/** Take the last one back. */
+void presto__sample_block_take_back(presto__sample_block *block);
+/** Its frames, one behind the other, once they are made. */
+static inline const uint8_t *presto__sample_block_frames(const presto__sample_block *block) {
+    return block->is_in_place ? block->raw.data : block->frames.data;
+}
 /** Make frames of its samples. A record too large for a frame fails. */
 presto_status presto__sample_block_frame(presto__sample_block *block, presto_codec *codec,
                                          presto_error *err);
 presto_status presto__blocks_start(presto_writer *writer, presto_error *err);
-/** The block that is being filled, with room for another sample. */
-presto_status presto__blocks_room(presto__sample_block *block, presto_error *err);
 /** Is it as large as is worth handing over? */
 bool presto__blocks_is_full(const presto__sample_block *block);
 /** Hand over the block that is being filled. There is room for the next one then. */

@@ -59,7 +59,7 @@ static presto_status put_some(presto__sample_store *store, const presto__sample_
         store->shard_records++;
     }
     rows.count = i - first;
-    rows.frames = presto_span_of(block->frames.data + *at_io, bytes);
+    rows.frames = presto_span_of(presto__sample_block_frames(block) + *at_io, bytes);
     *i_io = i;
     *at_io += bytes;
     return rows.count == 0

@@ -24,9 +24,9 @@ _CHECKS = {"full": 0, "header": 1, "none": 2}  # presto_checks
 _CODE_IF_NAMED, _CODE_NEVER = 0, 2  # presto_code
 
 
-def _shown(name: str) -> str:
-    """A name from a file, so that it cannot steer a terminal."""
-    return name if name.isprintable() else ascii(name)[1:-1]
+def printable(text: str) -> str:
+    """A text from a file, so that it cannot steer a terminal."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 class Feature(NamedTuple):
@@ -208,7 +208,7 @@ class Dataset:
             if known and name not in known:
                 alike = difflib.get_close_matches(str(name), known, 1)
                 hint = f"; is it {alike[0]!r}?" if alike else ""
-                raise ArgumentError(f"the samples have no feature {name!r}, only {', '.join(map(_shown, sorted(known)))}{hint}")
+                raise ArgumentError(f"the samples have no feature {name!r}, only {', '.join(map(printable, sorted(known)))}{hint}")
 
     def _names_seen(self) -> Iterable[str]:
         """Of files that declare nothing: the features of the first samples."""
@@ -308,7 +308,7 @@ class Dataset:
         given = self._arguments
         paths = ", ".join(repr(path) for path in given["paths"])
         part = "" if given["split"] is None else f", {given['part']} of {given['split']}"
-        return f"<presto.Dataset {paths}{part}: {len(self)} samples of {', '.join(map(_shown, self.features)) or 'unknown features'}>"
+        return f"<presto.Dataset {paths}{part}: {len(self)} samples of {', '.join(map(printable, self.features)) or 'unknown features'}>"
 
     # ---- random access ----
 

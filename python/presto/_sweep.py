@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from . import _native
-from ._dataset import plugin_files
+from ._dataset import plugin_files, printable
 from ._errors import ArgumentError
 from ._options import on_error_of
 from ._pipeline import PipelineLike, pipeline_name
@@ -153,8 +153,8 @@ class SweepResult:
         best = self.best
         codec = f", codec {best.codec}" if best.codec else ""
         return (
-            f"<presto.SweepResult of {len(self.strategies)} strategies; best: {best.split}{codec}, "
-            f"{best.threads} threads>\n{self.reason}"
+            f"<presto.SweepResult of {len(self.strategies)} strategies; best: {printable(best.split)}{printable(codec)}, "
+            f"{best.threads} threads>\n{printable(self.reason)}"
         )
 
     def _repr_html_(self) -> str:

@@ -173,9 +173,9 @@ class Sweep(Case):
         for columns in (5, 20, 80):
             master, slave = pty.openpty()
             fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-            process = subprocess.Popen([TOOLS / "presto-sweep", "-p", self.pipeline, "--splits", "concatenated,decoded",
-                                        "--codecs", "none", "--threads", "1", "--runs", "2", "--decide-time", "0", "-o", self.new("sweep"),
-                                        self.make_photos()], stdout=subprocess.DEVNULL, stderr=slave)
+            process = subprocess.Popen([TOOLS / "presto-sweep", "--measure", "-p", self.pipeline, "--splits", "concatenated,decoded",
+                                        "--codecs", "none", "--threads", "1", "--samples", "8", "--runs", "2", "--run-time", "0",
+                                        "--decide-time", "0", "-o", self.new("sweep"), self.make_photos()], stdout=subprocess.DEVNULL, stderr=slave)
             os.close(slave)
             seen = b""
             try:

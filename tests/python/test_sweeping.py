@@ -189,6 +189,9 @@ class Sweeping(PythonCase):
         self.assertNotIn("script", pages.tags)
         self.assertNotIn("img", pages.tags)
         self.assertIn("&lt;script&gt;", page)
+        found["recommendation"]["reason"] = "fast\x1b[31m\u202e"
+        files["results.json"] = json.dumps(found).encode()
+        self.assertTrue(repr(presto.SweepResult(files, "cv", ())).endswith("\nfast\\x1b[31m\\u202e"))
 
     def test_options_of_a_sweep(self):
         with self.assertRaisesRegex(TypeError, "no option 'nothing'"):

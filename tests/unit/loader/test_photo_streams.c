@@ -21,7 +21,7 @@ START_TEST(streams_of_images_are_the_same_for_any_threads_with_random_crops_and_
         presto_stream stream;
         ck_assert_ok(presto_stream_open(paths, 1, &stream_options, &stream, &err), &err);
         static const unsigned threads[] = {0, 1, 2, 5, 8};
-        for (size_t t = 0; t < 5; t += presto_check_is_slow() ? 2 : 1)
+        for (size_t t = 0; t < 5; t += presto_check_is_slow() ? 4 : 1)
             for (uint64_t epoch = 0; epoch < 2; epoch++) {
                 presto_loader_options options;
                 presto_loader_options_defaults(&options);
@@ -52,7 +52,7 @@ START_TEST(a_cached_stream_is_the_same_as_one_that_is_not) {
     static const size_t cache_bytes[] = {0, (size_t)64 << 20, 2000000, 330};
     static const unsigned threads[] = {0, 1, 2, 8};
     for (size_t c = 0; c < 4; c++)
-        for (int to_end = 0; to_end < 2; to_end++) {
+        for (int to_end = presto_check_is_slow(); to_end < 2; to_end++) {
             presto_stream_options stream_options;
             presto_stream_options_defaults(&stream_options);
             stream_options.pipeline = "cv";

@@ -21,6 +21,9 @@ START_TEST(csv_fields_are_quoted_only_where_they_must_be) {
     check_csv("\"", "\"\"\"\"");
     check_csv("two\nlines", "\"two\nlines\"");
     check_csv("carriage\rreturn", "\"carriage\rreturn\"");
+    check_csv("=1+2", "'=1+2"); /* no formula of a spreadsheet */
+    check_csv("@a,b", "\"'@a,b\"");
+    check_csv("-", "'-");
 }
 END_TEST
 
