@@ -171,6 +171,8 @@ void presto__read_ahead_before(presto__worker *worker, const presto__packet *pac
         tell_found(worker, packet, part);
         return;
     }
+    if (epoch_samples == 0) /* the walk has ended, and found no whole batch */
+        return;
     uint64_t from = position_of(loader, packet, epoch_samples) + part->first + part->count;
     uint64_t end = end_position(loader, epoch_samples);
     uint64_t to = from < end && samples < end - from ? from + samples : end;

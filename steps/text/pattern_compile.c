@@ -2,6 +2,8 @@
 /* Regular expressions to code; see pattern_internal.h for what is known. */
 #include "pattern_internal.h"
 
+#include <stdlib.h>
+
 enum { MAX_DEPTH = 16, MAX_REPEAT = 100000 };
 
 typedef struct compiler {
@@ -50,11 +52,31 @@ static presto_status add_range(compiler *c, presto__char_set *set, uint32_t low,
         return PRESTO_OK;
     if (out->range_count == PRESTO__PATTERN_MAX_RANGES)
         return fail(c, "too many ranges");
-    out->ranges[out->range_count].low = low;
-    out->ranges[out->range_count].high = high;
-    out->range_count++;
+    out->ranges[out->range_count++] = (presto__char_range){low, high};
     set->range_count++;
     return PRESTO_OK;
+}
+
+static int compare_ranges(const void *a, const void *b) {
+    uint32_t low = ((const presto__char_range *)a)->low;
+    uint32_t other = ((const presto__char_range *)b)->low;
+    return low < other ? -1 : low > other;
+}
+
+/* Of the newest set: ascending, and what meets becomes one. */
+static void sort_ranges(presto__pattern *out, presto__char_set *set) {
+    presto__char_range *ranges = out->ranges + set->first_range;
+    size_t count = 0;
+    if (set->range_count > 1)
+        qsort(ranges, set->range_count, sizeof *ranges, compare_ranges);
+    for (size_t i = 0; i < set->range_count; i++) {
+        if (count == 0 || ranges[i].low > ranges[count - 1].high + 1)
+            ranges[count++] = ranges[i];
+        else if (ranges[i].high > ranges[count - 1].high)
+            ranges[count - 1].high = ranges[i].high;
+    }
+    set->range_count = (uint16_t)count;
+    out->range_count = (uint16_t)(set->first_range + count);
 }
 
 static presto_status add_space(compiler *c, presto__char_set *set) {
@@ -209,8 +231,7 @@ static presto_status take_brackets(compiler *c, uint16_t *number_out) {
     return PRESTO_OK;
 }
 
-/* One character or set. */
-static presto_status take_set(compiler *c, uint16_t *number_out) {
+static presto_status take_any_set(compiler *c, uint16_t *number_out) {
     presto__char_set *set = c->out->sets;
     bool is_named = false;
     uint32_t character = 0;
@@ -229,6 +250,13 @@ static presto_status take_set(compiler *c, uint16_t *number_out) {
         return fail(c, "a special character");
     PRESTO_TRY(take_character(c, &character));
     return add_character(c, set, character);
+}
+
+/* One character or set. */
+static presto_status take_set(compiler *c, uint16_t *number_out) {
+    PRESTO_TRY(take_any_set(c, number_out));
+    sort_ranges(c->out, &c->out->sets[*number_out]);
+    return PRESTO_OK;
 }
 
 /* ---- repeats ---- */

@@ -18,11 +18,15 @@ enum {
     PRESTO__PATTERN_MAX_RANGES = 512
 };
 
+typedef struct presto__char_range {
+    uint32_t low, high;
+} presto__char_range;
+
 /* A set of characters. */
 typedef struct presto__char_set {
     uint32_t ascii[4];    /* complete, with `is_negated` */
     uint32_t categories;  /* a bit a category */
-    uint16_t first_range; /* of the pattern's */
+    uint16_t first_range; /* of the pattern's; ascending, with gaps between them */
     uint16_t range_count;
     bool is_negated;
 } presto__char_set;
@@ -54,9 +58,7 @@ typedef struct presto__pattern_code {
 typedef struct presto__pattern {
     presto__pattern_code code[PRESTO__PATTERN_MAX_CODE];
     presto__char_set sets[PRESTO__PATTERN_MAX_SETS];
-    struct {
-        uint32_t low, high;
-    } ranges[PRESTO__PATTERN_MAX_RANGES];
+    presto__char_range ranges[PRESTO__PATTERN_MAX_RANGES];
     uint16_t code_count, set_count, range_count;
     const uint8_t *categories; /* borrowed */
 } presto__pattern;

@@ -27,10 +27,17 @@ static bool has_ascii(const presto__char_set *set, uint32_t c) {
 static bool has_wide(const presto__pattern *pattern, const presto__char_set *set, uint32_t c) {
     if ((set->categories >> pattern->categories[c] & 1) != 0)
         return !set->is_negated;
-    for (size_t i = set->first_range; i < (size_t)set->first_range + set->range_count; i++)
-        if (c >= pattern->ranges[i].low && c <= pattern->ranges[i].high)
-            return !set->is_negated;
-    return set->is_negated;
+    const presto__char_range *ranges = pattern->ranges + set->first_range;
+    size_t low = 0, high = set->range_count; /* the first range that ends at or behind c */
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (ranges[middle].high < c)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool is_in = low < set->range_count && ranges[low].low <= c;
+    return is_in != set->is_negated;
 }
 
 /* The end of a character of the set at `at`; NULL: there is none. */

@@ -39,7 +39,7 @@ class Faults(FaultCase):
             return range(1, count + 1)
         return sorted(set(range(1, some // 4)) | set(self.random.sample(range(1, count + 1), some - some // 4)))
 
-    def faults(self, counts, kinds, some=16):
+    def faults(self, counts, kinds, some=12):
         for call in kinds:
             for number in self.numbers(counts[call], some):
                 for more in ("", "+") if call in ("write", "malloc", "open") else ("",):

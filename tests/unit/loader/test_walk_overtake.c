@@ -44,9 +44,13 @@ static void note_walker(void) {
     pthread_mutex_unlock(&race.lock);
 }
 
+static bool reads_ahead; /* as after slow reads */
+
 void __real_presto__worker_draw(presto__worker *worker, presto_error *failure_out);
 void __wrap_presto__worker_draw(presto__worker *worker, presto_error *failure_out);
 void __wrap_presto__worker_draw(presto__worker *worker, presto_error *failure_out) {
+    if (reads_ahead)
+        atomic_store(&worker->loader->read_ahead.samples, 64);
     __real_presto__worker_draw(worker, failure_out);
     note_walker();
 }
@@ -122,8 +126,40 @@ START_TEST(the_next_epoch_may_overtake_a_worker_that_has_drawn) {
 }
 END_TEST
 
+/* The walk ends while samples behind it are told to the kernel. */
+START_TEST(an_epoch_without_a_whole_batch_is_empty_on_slow_storage_too) {
+    static events got;
+    start_random();
+    files set = {.dir = presto_check_temp_dir(), .count = 1};
+    snprintf(set.paths[0], sizeof set.paths[0], "%s/a.tfrecord", set.dir);
+    set.list[0] = set.paths[0];
+    write_numbers(set.paths[0], 60);
+    for (unsigned threads = 0; threads <= 2; threads++) {
+        opened_files walked;
+        presto_error err;
+        presto_loader_options options;
+        presto_loader_options_defaults(&options);
+        options.batch_samples = 100;
+        options.range.drop_last = true;
+        options.range.epochs = 2;
+        options.order.shuffle = PRESTO_SHUFFLE_BUFFER;
+        options.order.shuffle_window = 8;
+        options.threads = threads;
+        ck_assert_ok(open_files(&set, false, true, &walked, &err), &err);
+        reads_ahead = true;
+        got.count = got.skipped_count = 0;
+        (void)run(&walked, options, SIZE_MAX, &got, NULL);
+        reads_ahead = false;
+        ck_assert_uint_eq(got.count, 0);
+        close_files(&walked);
+    }
+    remove_files(&set);
+}
+END_TEST
+
 int main(void) {
     const TTest *const tests[] = {
+        an_epoch_without_a_whole_batch_is_empty_on_slow_storage_too,
         the_next_epoch_may_overtake_a_worker_that_has_walked,
         the_next_epoch_may_overtake_a_worker_that_has_drawn,
     };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tokenizer.json of bpe-encode: small tokenizers made here, those that are refused, damage. */
 #include "steps_check.h"
+#include "text/pattern_internal.h"
 #include "text/sentencepiece_internal.h"
 #include "text/tokenizer_internal.h"
 
@@ -124,6 +125,48 @@ START_TEST(damaged_tokenizers_are_errors) {
 END_TEST
 
 /* Each place is tried in exponentially many ways. */
+/* Of U+0080 to U+07FF. */
+static size_t put_utf8(char *out, uint32_t c) {
+    out[0] = (char)(0xc0 | c >> 6);
+    out[1] = (char)(0x80 | (c & 0x3f));
+    return 2;
+}
+
+/* Ranges in any order, which may meet. */
+START_TEST(sets_have_the_characters_of_their_ranges) {
+    static uint8_t categories[0x110000]; /* none is used */
+    presto_rng rng = test_rng(0);
+    for (size_t round = 0; round < 200; round++) {
+        presto__pattern pattern;
+        presto_error err;
+        bool is_in[0x400] = {false}, is_negated = round % 2 == 1;
+        char text[512] = "[^";
+        uint32_t count = (uint32_t)presto_rng_below(&rng, 20) + 1;
+        size_t used = is_negated ? 2 : 1;
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t low = 0x80 + (uint32_t)presto_rng_below(&rng, 0x300);
+            uint32_t high = low + (uint32_t)presto_rng_below(&rng, 0x20);
+            used += put_utf8(text + used, low);
+            text[used++] = '-';
+            used += put_utf8(text + used, high);
+            for (uint32_t c = low; c <= high; c++)
+                is_in[c] = true;
+        }
+        text[used++] = ']';
+        ck_assert_ok(
+            presto__pattern_compile(presto_span_of(text, used), categories, &pattern, &err), &err);
+        for (uint32_t c = 0x80; c < 0x400; c++) {
+            char one[4];
+            presto_span found;
+            uint64_t steps = 1000;
+            presto_status status = presto__pattern_find(
+                &pattern, presto_span_of(one, put_utf8(one, c)), 0, &found, &steps);
+            ck_assert_int_eq(status, is_in[c] != is_negated ? PRESTO_OK : PRESTO_END);
+        }
+    }
+}
+END_TEST
+
 START_TEST(a_pattern_without_end_is_an_error_of_its_text) {
     char json[2000], text[200], repeats[81];
     presto_error err;
@@ -209,6 +252,7 @@ int main(void) {
         small_tokenizers_do_what_their_files_say,
         what_a_tokenizer_asks_for_and_is_not_done_is_named,
         damaged_tokenizers_are_errors,
+        sets_have_the_characters_of_their_ranges,
         a_pattern_without_end_is_an_error_of_its_text,
         values_have_a_limit_before_they_are_parsed,
         long_runs_of_space_are_walked_once,
