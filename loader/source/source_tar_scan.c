@@ -19,10 +19,12 @@
 #define MOST_EXTENSION_BYTES ((size_t)200)
 #define NOTE_BYTES 700
 #define SHOWN_BYTES 120
-#define MOST_NOTES 8                         /* about extensions */
-#define MOST_TOLD_BYTES ((size_t)64 << 10)   /* extensions of one sample; no more are counted */
-#define MOST_FOLDER_BYTES ((size_t)64 << 20) /* names of folders that are labels */
-#define MOST_LOST_BYTES ((uint64_t)1 << 30)  /* read of headers that do not hold, in one archive */
+#define MOST_NOTES 8                       /* about extensions */
+#define MOST_TOLD_BYTES ((size_t)64 << 10) /* extensions of one sample; no more are counted */
+/* Names of folders that are labels, beside a byte for each of the archives: samples of many classes
+ * that alternate name their folder each. */
+#define MOST_FOLDER_BYTES ((uint64_t)64 << 20)
+#define MOST_LOST_BYTES ((uint64_t)1 << 30) /* read of headers that do not hold, in one archive */
 
 /* How many samples have such a member beside the main one. */
 typedef struct tar_tally {
@@ -49,10 +51,12 @@ typedef struct tar_scan {
     tar_tally tallies[MOST_EXTENSIONS];
     size_t tally_count;
     char **folders; /* of samples, in order; the same folder twice only if another stood between */
-    size_t folder_count, folder_capacity, folder_bytes;
-    uint64_t whole;   /* samples that do not fail */
-    uint64_t no_main; /* groups without a main member */
-    uint64_t no_key;  /* members without extension */
+    size_t folder_count, folder_capacity;
+    uint64_t folder_bytes;  /* of those names */
+    uint64_t archive_bytes; /* of the files up to the one at hand */
+    uint64_t whole;         /* samples that do not fail */
+    uint64_t no_main;       /* groups without a main member */
+    uint64_t no_key;        /* members without extension */
     char first_no_main[SHOWN_BYTES];
 } tar_scan;
 
@@ -99,11 +103,12 @@ static presto_status find_label(tar_scan *scan, presto_span key, int64_t *label_
             scan->folder_capacity = capacity;
         }
         scan->folder_bytes += folder.bytes;
-        if (scan->folder_bytes > MOST_FOLDER_BYTES)
-            return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
-                               "the folders of its samples, which are labels, have names of more "
-                               "than %zu bytes: give another source.label",
-                               MOST_FOLDER_BYTES);
+        if (scan->folder_bytes > MOST_FOLDER_BYTES + scan->archive_bytes)
+            return presto_fail(
+                err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
+                "the folders of its samples, which are labels, have names of %" PRIu64
+                " bytes, too many for its size: give another source.label",
+                scan->folder_bytes);
         scan->folders[count] = presto_span_to_text(folder);
         if (scan->folders[count] == NULL)
             return presto_fail_memory(err, folder.bytes + 1);
@@ -297,6 +302,7 @@ static presto_status scan_archive(tar_scan *scan, size_t i, presto_error *err) {
     presto_error why;
     scan->entry = &source->files.entries[i];
     archive->first = source->files.base.full_count;
+    scan->archive_bytes += scan->entry->bytes;
     scan->tar.next = scan->tar.lost_bytes = 0;
     presto_status status = presto__tar_file_open(&file, scan->entry, &why);
     if (status < 0 && !is_fatal(&why))

@@ -298,7 +298,17 @@ class Archives(Hostile):
                 record = b"%d " % (len(record) + 8) + record
                 out.write(tar_header("x", len(record), b"x") + record + bytes(-len(record) % 512) + tar_header("k.bin", 0))
         done, _ = self.load(archive, "parent-folder")
-        self.assert_fails(done, 1, archive, "names of more than 67108864 bytes")
+        self.assert_fails(done, 1, archive, "too many for its size: give another source.label")
+
+    def test_classes_that_alternate_are_no_attack(self):
+        """Each sample names its folder; the archive has the bytes for it."""
+        archive = self.new("alternating.tar")
+        with open(archive, "wb") as out:
+            for i in range(1150):
+                name = b"ab"[i % 2:i % 2 + 1] * 60_000 + b"/%d.bin\0" % i
+                out.write(tar_header("././@LongLink", len(name), b"L") + name + bytes(-len(name) % 512) + tar_header("k.bin", 0))
+        done, stats = self.load(archive, "parent-folder")
+        self.assertEqual((done.returncode, stats["skipped"]), (0, 1150), done.stderr)
 
 
 class Words(Hostile):
