@@ -136,8 +136,7 @@ static void check_same_info(const char *a, const char *b) {
     presto_dataset_info_done(&other);
 }
 
-START_TEST(a_number_of_shards_has_the_bytes_of_shard_writers) {
-    set_up();
+static void check_bytes(const char *codec) {
     static const size_t shards[] = {1, 3, SAMPLES + 4};
     static const unsigned threads[] = {0, 1, 2, 5};
     static const presto_file_compression files[] = {PRESTO_FILE_PLAIN, PRESTO_FILE_GZIP};
@@ -147,7 +146,7 @@ START_TEST(a_number_of_shards_has_the_bytes_of_shard_writers) {
                         .shards = shards[s],
                         .values = VALUES,
                         .odd = ODD,
-                        .codec = "zstd:1",
+                        .codec = codec,
                         .file_compression = files[f]};
             ck_assert_int_eq(mkdir(at("made"), 0777), 0);
             make_dataset(at("made"), &how);
@@ -155,6 +154,7 @@ START_TEST(a_number_of_shards_has_the_bytes_of_shard_writers) {
                 presto_writer_options options = defaults("out", threads[t]);
                 options.shards = shards[s];
                 options.samples = SAMPLES;
+                options.codec = codec;
                 options.file_compression = files[f];
                 write_ok(&options, SAMPLES);
                 check_same_info("made", "out");
@@ -162,6 +162,13 @@ START_TEST(a_number_of_shards_has_the_bytes_of_shard_writers) {
             }
             presto_check_remove_tree(at("made"));
         }
+}
+
+/* Without a codec, frames are made where samples are serialized. */
+START_TEST(a_number_of_shards_has_the_bytes_of_shard_writers) {
+    set_up();
+    check_bytes("zstd:1");
+    check_bytes("none");
     tear_down();
 }
 END_TEST
