@@ -451,14 +451,14 @@ static void run_part(presto__worker *worker, presto__packet *packet, presto__pac
     worker->part = part;
     worker->position = part->first;
     find_numbers(worker);
-    presto_error error;
+    presto_error error, failure;
+    failure.status = PRESTO_OK; /* the rest is large, and not read then */
     if (loader->options.output == PRESTO_OUTPUT_RECORDS &&
         presto__packet_prepare_frames(packet, &error) < 0) {
         fail_part(worker, &error);
         presto__worker_end_turn(worker);
         return;
     }
-    presto_error failure = {.status = PRESTO_OK};
     if (worker->has_turn && presto__order_is_sequential(&loader->order))
         presto__worker_draw(worker, &failure);
     presto__read_ahead_before(worker, packet, part);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "../../base/checked_internal.h"
+#include "../../base/copy_internal.h"
 #include "packet_internal.h"
 
 #define PRESTO__BATCH_ALIGN ((size_t)64)
@@ -125,6 +126,15 @@ static inline presto__tail *presto__column_values(const presto__packet_part *par
 static inline presto__tail *presto__column_items(const presto__packet_part *part,
                                                  const presto__column *column) {
     return &part->tails[2 * column->slot + 1];
+}
+
+/** Copy a row to its place in an array. */
+static inline void presto__row_copy(const presto__place *place, uint8_t *to, const void *from,
+                                    size_t bytes) {
+    if (bytes >= PRESTO__PAST_CACHE_LEAST && place->batch->packet->is_cold)
+        presto__copy_past_cache(to, from, bytes);
+    else if (bytes > 0)
+        memcpy(to, from, bytes);
 }
 
 /** Put the next row of a column. */

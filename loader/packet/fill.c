@@ -7,7 +7,6 @@
  * shape, or no such feature), its values are appended to a tail, and `ends` says where each row
  * ends. assemble.c shows rows of one shape in the same way in both cases.
  */
-#include "../../base/copy_internal.h"
 #include "columns_internal.h"
 
 /* Rows that were put without a sample. */
@@ -81,10 +80,8 @@ static void put_dense(const presto__place *place, presto__column *column,
                       const presto_tensor *tensor) {
     size_t bytes = column->row_bytes;
     uint8_t *to = column->array + column->rows * bytes;
-    if (bytes >= PRESTO__PAST_CACHE_LEAST && place->batch->packet->is_cold && to != tensor->data)
-        presto__copy_past_cache(to, tensor->data, bytes);
-    else if (to != tensor->data && bytes > 0)
-        memcpy(to, tensor->data, bytes);
+    if (to != tensor->data)
+        presto__row_copy(place, to, tensor->data, bytes);
     place->part->delivered_bytes += bytes;
     column->rows++;
 }

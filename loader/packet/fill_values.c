@@ -16,7 +16,9 @@ typedef enum lane_kind {
     LANE_NONE, /* the feature has no column, or one that takes samples only */
     LANE_FLOATS,
     LANE_INT64S,
-    LANE_TAIL /* values of any number, behind those of the rows before */
+    LANE_TENSOR,      /* of the shape of the first row */
+    LANE_TAIL,        /* values of any number, behind those of the rows before */
+    LANE_TENSOR_TAIL, /* likewise, of any shape */
 } lane_kind;
 
 /** What the column of a feature takes. */
@@ -24,11 +26,12 @@ typedef struct presto__lane {
     lane_kind kind;
     presto_encoding encoding;
     uint32_t column;
-    uint32_t tail_count; /* tail: numbers of the value that is being put */
-    uint8_t *array;      /* array: of the first row */
-    size_t row_bytes;    /* array */
-    size_t count;        /* array: numbers in a row */
-    size_t most_length;  /* tail: of numbers, or of a single string */
+    uint32_t tail_count;  /* tail: numbers of the value that is being put */
+    presto_tensor tensor; /* tail of tensors: the value that is being put */
+    uint8_t *array;       /* array: of the first row */
+    size_t row_bytes;     /* array */
+    size_t count;         /* array: numbers in a row */
+    size_t most_length;   /* tail: of numbers, or of a single string */
 } presto__lane;
 
 /** A number of every record of one order, and where it goes. */
@@ -48,6 +51,7 @@ static bool takes(presto_encoding encoding, const presto__column *column) {
     case PRESTO_ENCODE_BYTES:
         return column->row.dtype == PRESTO_STRING;
     case PRESTO_ENCODE_TENSOR:
+        return column->row.dtype != PRESTO_STRING;
     case PRESTO_ENCODE_NONE:
     default:
         return false;
@@ -60,8 +64,15 @@ static presto__lane make_lane(const presto__fill *fill, const presto__column *co
                          .column = (uint32_t)(column - fill->columns),
                          .most_length = SIZE_MAX};
     const presto__rule *rule = column->rule;
+    bool is_tensor = value->encoding == PRESTO_ENCODE_TENSOR;
     if (!takes(value->encoding, column))
         return lane;
+    lane.array = column->array;
+    lane.row_bytes = column->row_bytes;
+    if (is_tensor) {
+        lane.kind = column->is_dense ? LANE_TENSOR : LANE_TENSOR_TAIL;
+        return lane;
+    }
     if (!column->is_dense) {
         lane.kind = LANE_TAIL;
         if (rule != NULL && rule->is_padded && rule->pad_length > 0)
@@ -73,8 +84,6 @@ static presto__lane make_lane(const presto__fill *fill, const presto__column *co
     if (column->row.rank != (lane.count == 1 && !value->is_vector ? 0 : 1))
         return lane;
     lane.kind = value->encoding == PRESTO_ENCODE_FLOAT ? LANE_FLOATS : LANE_INT64S;
-    lane.array = column->array;
-    lane.row_bytes = column->row_bytes;
     return lane;
 }
 
@@ -173,6 +182,32 @@ static inline bool write_floats(const presto__lane *lane, size_t row, presto_spa
     return true;
 }
 
+/* Write a tensor into its row; false: it is not like the rows before, or not of the usual form. */
+static bool write_tensor(const presto__place *place, const presto__lane *lane, presto_span bytes) {
+    const presto__fill *fill = presto__place_fill(place);
+    presto_tensor tensor;
+    if (!presto__tensor_proto_usual(bytes, &tensor) ||
+        !presto_spec_equal(&fill->columns[lane->column].row, &tensor.spec))
+        return false;
+    presto__row_copy(place, lane->array + fill->rows * lane->row_bytes, tensor.data,
+                     lane->row_bytes);
+    return true;
+}
+
+/* May the tensor be appended? */
+static bool look_at_tensor(const presto__fill *fill, presto__lane *lane, presto_span bytes) {
+    const presto__column *column = &fill->columns[lane->column];
+    presto_feature feature;
+    feature.name = presto_span_of(column->name, column->name_bytes);
+    feature.encoding = PRESTO_ENCODE_TENSOR;
+    if (!presto__tensor_proto_usual(bytes, &feature.tensor) ||
+        feature.tensor.spec.dtype != column->row.dtype ||
+        presto__rule_check(column->rule, &feature, NULL) < 0)
+        return false;
+    lane->tensor = feature.tensor;
+    return true;
+}
+
 /* What was found so far: numbers for arrays, values for tails, features with no value. */
 typedef struct looks {
     size_t dense, tails, empty;
@@ -196,6 +231,14 @@ static inline __attribute__((always_inline)) presto_status look_at(
         if (!presto_example_value_int64s(value, lane->count, (int64_t *)(void *)to))
             return PRESTO_END;
         found->dense++;
+    } else if (kind == LANE_TENSOR) {
+        if (!write_tensor(place, lane, value->bytes))
+            return PRESTO_END;
+        found->dense++;
+    } else if (kind == LANE_TENSOR_TAIL) {
+        if (!look_at_tensor(fill, lane, value->bytes))
+            return PRESTO_END;
+        fill->tail_values[found->tails++] = (uint32_t)i;
     } else if (kind == LANE_TAIL) {
         presto_status status = look_at_tail(place, lane, value, err);
         if (status != PRESTO_OK)
@@ -299,6 +342,10 @@ static presto_status put_tails(const presto__place *place, const presto_example_
         presto__column *column = &fill->columns[lane->column];
         if (column->is_bytes) {
             PRESTO_TRY(put_strings(place, column, value, err));
+            continue;
+        }
+        if (lane->kind == LANE_TENSOR_TAIL) {
+            PRESTO_TRY(presto__column_put(place, column, &lane->tensor, err));
             continue;
         }
         const presto__tail *tail = presto__column_values(place->part, column);

@@ -273,16 +273,9 @@ presto_status presto__feature_check(presto_span in, presto_span feature, presto_
 
 /* ---- the usual feature ---- */
 
-bool presto__example_int64s(presto__example_parser *parser, presto_span packed,
-                            presto_feature *feature, presto__scalar_slot *slot,
-                            const presto_feature_spec *spec) {
-    if (packed.bytes == 1 && packed.data[0] < 0x80) {
-        slot->number = packed.data[0];
-        feature->tensor.data = &slot->number;
-        feature->encoding = PRESTO_ENCODE_INT64;
-        presto__example_set_shape(&feature->tensor, PRESTO_INT64, 1, spec);
-        return true;
-    }
+bool presto__example_any_int64s(presto__example_parser *parser, presto_span packed,
+                                presto_feature *feature, presto__scalar_slot *slot,
+                                const presto_feature_spec *spec) {
     list_values values = {0};
     if (!int64_packed(packed, &values) || values.count == 0)
         return false;

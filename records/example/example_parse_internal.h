@@ -20,14 +20,14 @@ typedef struct presto__example_parser {
     const presto_feature_spec *specs;
     size_t spec_count;
     size_t spec_next;               /* tried first: features mostly come in the specs' order */
-    size_t specs_passed_over;       /* specs compared without a match */
     presto__name_table *spec_names; /* table, once many were compared; else NULL */
-    bool only_specs;                /* features without a spec are ignored */
     presto_arena *arena;
     presto_feature *features; /* room for `most` features */
     size_t most, count;
-    bool unsorted;             /* the names are not in rising order */
-    presto__name_table *names; /* table of the features' names, if there are many; else NULL */
+    presto__name_table *names;  /* table of the features' names, if there are many; else NULL */
+    uint32_t specs_passed_over; /* specs compared without a match */
+    bool only_specs;            /* features without a spec are ignored */
+    bool unsorted;              /* the names are not in rising order */
     presto_error *err;
 } presto__example_parser;
 
@@ -103,8 +103,21 @@ presto_status presto__example_tensor(presto__example_parser *parser, presto_span
                                      presto_tensor *tensor);
 
 /** One run of packed int64s, the only one of its feature. False: the general parser must look. */
-bool presto__example_int64s(presto__example_parser *parser, presto_span packed,
-                            presto_feature *feature, presto__scalar_slot *slot,
-                            const presto_feature_spec *spec);
+bool presto__example_any_int64s(presto__example_parser *parser, presto_span packed,
+                                presto_feature *feature, presto__scalar_slot *slot,
+                                const presto_feature_spec *spec);
+
+/** presto__example_any_int64s, without a call for a single small number, as most labels are. */
+static inline bool presto__example_int64s(presto__example_parser *parser, presto_span packed,
+                                          presto_feature *feature, presto__scalar_slot *slot,
+                                          const presto_feature_spec *spec) {
+    if (packed.bytes != 1 || packed.data[0] >= 0x80)
+        return presto__example_any_int64s(parser, packed, feature, slot, spec);
+    slot->number = packed.data[0];
+    feature->tensor.data = &slot->number;
+    feature->encoding = PRESTO_ENCODE_INT64;
+    presto__example_set_shape(&feature->tensor, PRESTO_INT64, 1, spec);
+    return true;
+}
 
 #endif

@@ -41,8 +41,14 @@ presto_status presto_frame_parse(presto_span in, uint64_t offset, const presto_f
                                  presto_span *payload_out, presto_error *err) {
     uint64_t payload_bytes;
     presto_status status = presto_frame_parse_header(in, offset, rules, &payload_bytes, err);
-    if (status != PRESTO_OK)
-        return status;
+    return status != PRESTO_OK ? status
+                               : presto__frame_parse_payload(in, offset, rules, payload_out, err);
+}
+
+presto_status presto__frame_parse_payload(presto_span in, uint64_t offset,
+                                          const presto_frame_rules *rules, presto_span *payload_out,
+                                          presto_error *err) {
+    uint64_t payload_bytes = presto__load_u64(in.data);
     size_t rest = in.bytes - HEADER;
     if (rest < FOOTER || payload_bytes > rest - FOOTER)
         return presto_fail(err, PRESTO_ERR_TRUNCATED, offset,

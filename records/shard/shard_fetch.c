@@ -41,13 +41,13 @@ static presto_status block_reserve(presto_block *block, size_t count, presto_err
 typedef struct fetch {
     presto_shard *shard;
     presto_block *block;
-    presto__places places;
-    const uint64_t *offsets; /* of the first record and on */
-    const presto__found *found;
+    const uint64_t *offsets;    /* of the first record and on */
+    const presto__found *found; /* within fetch_all; NULL: the places come from the index file */
     uint64_t first;
     presto_error *err; /* describes the first damaged record ... */
     bool described;    /* ... once there is one */
-    bool misplaced;    /* a record is not where the index says */
+    bool is_by_index;  /* the places come from the index file ... */
+    bool misplaced;    /* ... and a record is not there */
 } fetch;
 
 /* For callers that want to know: the first damage of this fetch. */
@@ -70,17 +70,20 @@ static void mark(fetch *job, size_t i, presto_status status, presto_span payload
     job->described = true;
 }
 
+static presto_frame_rules rules_of(const fetch *job) {
+    const presto_shard_options *options = &job->shard->options;
+    return (presto_frame_rules){options->max_payload_bytes, options->verify};
+}
+
 /*
  * The header of a record with `place_bytes` between its offsets. The frame must have this size;
  * otherwise the index and the file disagree.
  */
 static presto_status check_header(fetch *job, presto_span header, uint64_t offset,
                                   uint64_t place_bytes, presto_error *err) {
-    const presto_shard_options *options = &job->shard->options;
+    const presto_frame_rules rules = rules_of(job);
     uint64_t payload_bytes = 0;
-    presto_status status = presto_frame_parse_header(
-        header, offset, &(presto_frame_rules){options->max_payload_bytes, options->verify},
-        &payload_bytes, err);
+    presto_status status = presto_frame_parse_header(header, offset, &rules, &payload_bytes, err);
     if (status == PRESTO_OK && payload_bytes + OVERHEAD != place_bytes)
         status =
             presto_fail(err, PRESTO_ERR_CORRUPT, offset,
@@ -92,15 +95,13 @@ static presto_status check_header(fetch *job, presto_span header, uint64_t offse
 
 /* Record i is whole, at `frame`. */
 static void parse_record(fetch *job, size_t i, presto_span frame) {
-    const presto_shard_options *options = &job->shard->options;
+    const presto_frame_rules rules = rules_of(job);
     presto_error *err = damage_error(job);
     presto_span payload = presto_span_of(frame.data, 0);
     uint64_t offset = job->offsets[i];
     presto_status status = check_header(job, frame, offset, frame.bytes, err);
     if (status == PRESTO_OK)
-        status = presto_frame_parse(
-            frame, offset, &(presto_frame_rules){options->max_payload_bytes, options->verify},
-            &payload, err);
+        status = presto__frame_parse_payload(frame, offset, &rules, &payload, err);
     mark(job, i, status, payload);
 }
 
@@ -316,13 +317,20 @@ static presto_status fetch_whole(fetch *job, size_t i, size_t end, uint8_t **dat
     return PRESTO_OK;
 }
 
+/* The next damaged range from record i on; `end` if there is none before it. */
+static size_t next_damaged(const fetch *job, size_t i, size_t end) {
+    if (job->found == NULL)
+        return end;
+    uint64_t damaged = presto__found_next_damaged(job->found, job->first + i) - job->first;
+    return damaged < end ? (size_t)damaged : end;
+}
+
 /* Memory for the range of the file, aligned as the caller wants it. */
 static presto_status reserve_bytes(fetch *job, size_t count, uint8_t **data_out) {
     const uint64_t *offsets = job->offsets;
     uint64_t bytes = offsets[count] - offsets[0];
-    for (uint64_t i = job->first;
-         (i = presto__found_next_damaged(job->found, i)) < job->first + count; i++)
-        bytes -= offsets[i - job->first + 1] - offsets[i - job->first];
+    for (size_t i = 0; (i = next_damaged(job, i, count)) < count; i++)
+        bytes -= offsets[i + 1] - offsets[i];
     if (bytes > SIZE_MAX - BLOCK_ALIGN)
         return presto_fail_memory(job->err, bytes);
     PRESTO_TRY(presto_buffer_reserve(&job->block->bytes_, (size_t)bytes + BLOCK_ALIGN, job->err));
@@ -335,9 +343,11 @@ static presto_status reserve_bytes(fetch *job, size_t count, uint8_t **data_out)
 static presto_status fetch_all(fetch *job, size_t count) {
     presto_shard *shard = job->shard;
     uint8_t *data = NULL;
-    PRESTO_TRY(presto__shard_places(shard, job->first, count, &job->places, job->err));
-    job->offsets = job->places.offsets;
-    job->found = job->places.found;
+    presto__places places; /* not set to zero: it is large, and single records are fetched, too */
+    PRESTO_TRY(presto__shard_places(shard, job->first, count, &places, job->err));
+    job->offsets = places.offsets;
+    job->found = places.found;
+    job->is_by_index = places.found == NULL;
     job->block->record_count = 0;
     if (job->found == NULL) /* else they are our own */
         PRESTO_TRY(check_offsets(job, count));
@@ -345,8 +355,7 @@ static presto_status fetch_all(fetch *job, size_t count) {
     if (shard->compression == PRESTO_FILE_PLAIN && shard->mapping == NULL)
         PRESTO_TRY(reserve_bytes(job, count, &data));
     for (size_t i = 0; i < count;) {
-        uint64_t damaged = presto__found_next_damaged(job->found, job->first + i);
-        size_t end = damaged - job->first < count ? (size_t)(damaged - job->first) : count;
+        size_t end = next_damaged(job, i, count);
         PRESTO_TRY(fetch_whole(job, i, end, &data));
         if (end < count)
             PRESTO_TRY(mark_damaged(job, end));
@@ -358,9 +367,9 @@ static presto_status fetch_all(fetch *job, size_t count) {
 
 presto_status presto_shard_fetch(presto_shard *shard, uint64_t first, size_t count,
                                  presto_block *block, presto_error *err) {
-    if (!presto__shard_reaches(shard, first, count)) {
+    if (!presto__shard_has(shard, first, count)) {
         PRESTO_TRY(presto_shard_index(shard, false, NULL, err));
-        if (!presto__shard_reaches(shard, first, count))
+        if (!presto__shard_has(shard, first, count))
             return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                                "records %ju to %ju of %ju", (uintmax_t)first,
                                (uintmax_t)(first + count), (uintmax_t)presto_shard_records(shard));
@@ -371,7 +380,7 @@ presto_status presto_shard_fetch(presto_shard *shard, uint64_t first, size_t cou
         return PRESTO_OK;
     fetch job = {.shard = shard, .block = block, .first = first, .err = err};
     presto_status status = fetch_all(&job, count);
-    if (!job.misplaced || job.found != NULL)
+    if (!job.misplaced || !job.is_by_index)
         return status;
     presto_error failure;
     presto_status doubt = presto__shard_doubt_index(shard, &failure);

@@ -73,6 +73,14 @@ struct presto_shard {
     bool has_ended; /* the stream has delivered its last record */
 };
 
+/** presto__shard_reaches, without a call: single records are fetched, too. */
+static inline bool presto__shard_has(const presto_shard *shard, uint64_t first, uint64_t count) {
+    uint64_t records = atomic_load_explicit(&shard->indexed, memory_order_acquire)
+                           ? shard->record_count
+                           : atomic_load_explicit(&shard->known_records, memory_order_acquire);
+    return first <= records && count <= records - first;
+}
+
 /** The shard, just opened, counts from now on; another one is closed if there are too many. */
 void presto__fd_pool_enter(presto__fd_pool *pool, presto_shard *shard);
 /** The shard is about to be freed. */
