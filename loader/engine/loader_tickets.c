@@ -232,7 +232,7 @@ static presto__packet_part *take_part(presto__worker *worker, presto__packet **p
     if (is_sequential && !loader->walks) /* else once the records are found */
         // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
         presto__order_numbers(&loader->order, packet->epoch, packet->first + part->first,
-                              part->count, packet->numbers + part->first);
+                              worker->part_end - part->first, packet->numbers + part->first);
     loader->active_parts++;
     *packet_out = packet;
     return part;

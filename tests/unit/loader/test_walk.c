@@ -296,6 +296,36 @@ START_TEST(a_shuffle_through_a_buffer_begins_before_the_records_are_counted) {
 }
 END_TEST
 
+/* The part in which the epoch ends is taken after the records were counted. Only its own positions
+ * may be drawn: those behind the end have no number (AddressSanitizer sees it). */
+START_TEST(a_part_that_the_end_of_the_epoch_cuts_is_drawn_up_to_there) {
+    start_random();
+    files set = {.dir = presto_check_temp_dir(), .count = 1};
+    snprintf(set.paths[0], sizeof set.paths[0], "%s/a.tfrecord", set.dir);
+    set.list[0] = set.paths[0];
+    write_numbers(set.paths[0], 70);
+    for (unsigned threads = 0; threads <= 4; threads++) {
+        opened_files data;
+        static events got;
+        presto_loader_options options;
+        presto_error err;
+        presto_loader_options_defaults(&options);
+        options.threads = threads;
+        options.batch_samples = 100;
+        options.memory.block_samples = 20; /* the fourth part of the packet has 10 of 20 */
+        options.order.shuffle = PRESTO_SHUFFLE_BUFFER;
+        options.order.shuffle_window = 50; /* the first or second part finds the end */
+        got.count = got.skipped_count = 0;
+        ck_assert_ok(open_files(&set, false, true, &data, &err), &err);
+        ck_assert(!run(&data, options, SIZE_MAX, &got, NULL));
+        ck_assert_status(got.end.status, PRESTO_OK, &got.end);
+        ck_assert_uint_eq(got.count, 70);
+        close_files(&data);
+    }
+    remove_files(&set);
+}
+END_TEST
+
 START_TEST(two_loaders_may_use_one_source) {
     start_random();
     static events first, second;
@@ -343,6 +373,7 @@ int main(void) {
         a_chain_of_stops_gives_the_stream_of_one_run,
         the_count_is_unknown_until_the_first_pass_has_ended,
         a_shuffle_through_a_buffer_begins_before_the_records_are_counted,
+        a_part_that_the_end_of_the_epoch_cuts_is_drawn_up_to_there,
         two_loaders_may_use_one_source,
     };
     return presto_check_main("walk", tests, sizeof tests / sizeof *tests, 300);
