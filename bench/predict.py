@@ -24,7 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "corpora"))
 from pipelines import PIPELINES  # noqa: E402
 
-SCALES = {"cv": 0.2, "cv2-jpg": 0.25, "cv2-png": 0.3, "nlp": 0.3, "nilm": 0.5, "mp3": 0.4, "flac": 0.6}
+SCALES = {"cv": 0.2, "cv2-jpg": 0.25, "cv2-png": 0.5, "nlp": 0.3, "nilm": 0.5, "mp3": 0.4, "flac": 0.6}
 FIGURES = {
     "cold": (lambda r: r["predicted_cold_samples_per_s"], lambda r: r["cold_samples_per_s"]),
     "cached": (lambda r: r["predicted_cached_samples_per_s"], lambda r: r["cached_samples_per_s"]),

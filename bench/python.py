@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Batches into NumPy against the same loop in C, and what Python itself costs a batch.
+"""Batches into NumPy, and into torch, against the same loop in C, and what Python itself costs a batch.
 
     bench/python.py                    # after a build with the extension module; PYTHON names an interpreter with NumPy
 
 Stored samples of several sizes, batches of about 4 MB, page cache warm. Python and C take turns; the table has medians of
-the rounds: the rate of C, that of Python, their ratio in each round, and the processor time of the consuming thread a batch.
+the rounds: the rate of C, the ratio of Python's to it in each round, and the processor time of the consuming thread a batch.
+With an interpreter that has torch, presto.torch.Loader takes turns, too.
 """
 import argparse
 import os
@@ -22,7 +23,10 @@ LOOP = """
 import sys, time
 import presto
 dataset, batch, epochs, threads = sys.argv[1], *map(int, sys.argv[2:5])
-loader = presto.Loader(presto.open(dataset, to="generated"), batch=batch, epochs=epochs, threads=threads)
+if sys.argv[5] == "torch":
+    import presto.torch
+kind = presto.torch.Loader if sys.argv[5] == "torch" else presto.Loader
+loader = kind(presto.open(dataset, to="generated"), batch=batch, epochs=epochs, threads=threads)
 samples = batches = 0
 start, own = time.monotonic(), time.thread_time()
 for taken in loader:
@@ -38,6 +42,10 @@ def run(command, **options):
     return int(samples) / float(wall), float(own) / int(batches) * 1e6
 
 
+def median_of(runs, place):
+    return statistics.median(figures[place] for figures in runs)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")
@@ -50,8 +58,12 @@ def main():
     options = parser.parse_args()
     python = os.environ.get("PYTHON", ROOT / "build" / "venv" / "bin" / "python")
     environment = {**os.environ, "PYTHONPATH": str(options.build / "python")}
-    print("| bytes a sample | batch | C samples/s | Python samples/s | Python / C | C us a batch | Python us a batch |")
-    print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+    has_torch = subprocess.run([python, "-c", "import torch"], capture_output=True).returncode == 0
+    kinds = ["NumPy", "torch"] if has_torch else ["NumPy"]
+    titles = ["bytes a sample", "batch", "C samples/s", "C us a batch"]
+    titles += [title for kind in kinds for title in (f"{kind} / C", f"{kind} us a batch")]
+    print("|", " | ".join(titles), "|")
+    print("|", " | ".join("---:" for _ in titles), "|", flush=True)
     for size in map(int, options.sizes.split(",")):
         with tempfile.TemporaryDirectory(dir=options.work) as folder:
             dataset = f"{folder}/dataset"
@@ -63,15 +75,17 @@ def main():
             py_loop = [python, "-B", "-c", LOOP, dataset, batch]
             rate, _ = run([*c_loop, 1, options.threads])
             epochs = max(1, int(options.seconds * rate / count))
-            rounds = []
+            in_c, in_python = [], {kind: [] for kind in kinds}
             for _ in range(options.rounds):
-                rounds.append((run([*c_loop, epochs, options.threads]),
-                               run([*py_loop, epochs, options.threads], env=environment)))
-            median = lambda values: statistics.median(list(values))
-            ratios = [ours[0] / theirs[0] for theirs, ours in rounds]
-            print(f"| {size} | {batch} | {median(r[0][0] for r in rounds):,.0f} | {median(r[1][0] for r in rounds):,.0f} | "
-                  f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}) | {median(r[0][1] for r in rounds):.1f} | "
-                  f"{median(r[1][1] for r in rounds):.1f} |", flush=True)
+                in_c.append(run([*c_loop, epochs, options.threads]))
+                for kind in kinds:
+                    in_python[kind].append(run([*py_loop, epochs, options.threads, kind], env=environment))
+            cells = [size, batch, f"{median_of(in_c, 0):,.0f}", f"{median_of(in_c, 1):.1f}"]
+            for kind in kinds:
+                ratios = [ours[0] / theirs[0] for theirs, ours in zip(in_c, in_python[kind])]
+                cells.append(f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})")
+                cells.append(f"{median_of(in_python[kind], 1):.1f}")
+            print("|", " | ".join(map(str, cells)), "|", flush=True)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 #include "pace_internal.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "trial_internal.h"
 
@@ -11,6 +12,11 @@
 void presto__pace_add(presto__pace *pace, double epoch_s) {
     if (pace->count < PRESTO__PACES_MOST)
         pace->epoch_s[pace->count++] = epoch_s;
+}
+
+void presto__pace_forget(presto__pace *pace, size_t count) {
+    pace->count -= count;
+    memmove(pace->epoch_s, pace->epoch_s + count, pace->count * sizeof *pace->epoch_s);
 }
 
 double presto__pace_middle(const presto__pace *pace) {

@@ -19,6 +19,8 @@ typedef struct presto__pace {
 } presto__pace;
 
 void presto__pace_add(presto__pace *pace, double epoch_s);
+/** Without the first `count`, which are at most all. Before presto__pace_middle, which sorts. */
+void presto__pace_forget(presto__pace *pace, size_t count);
 /** The time in the middle, of two the less; NaN without any. */
 double presto__pace_middle(const presto__pace *pace);
 

@@ -18,7 +18,7 @@
 #include "../base/file_internal.h"
 #include "../base/folder_internal.h"
 
-#define CACHED_EPOCHS_MOST 100
+#define CACHED_EPOCHS_MOST 2000
 /* Cold epochs of a run: at least so many, unless they are longer together; and no longer than so
  * many times the wanted time. */
 #define COLD_EPOCHS_LEAST 3
@@ -26,6 +26,9 @@
 #define COLD_S_MOST 2
 /* Cached epochs that last this part of the wanted time need no more. */
 #define ENOUGH 0.75
+/* A look has at least so many cached epochs, unless they are long. */
+#define LOOK_EPOCHS_LEAST 3
+#define LONG_EPOCH_S 0.15
 /* How often on_trial is called during a trial. */
 #define REPORT_EVERY_NS UINT64_C(200000000)
 
@@ -439,20 +442,26 @@ presto_status presto__trial_lap(presto__runner *runner, presto__trial *trial, ui
 
 /* ---- a look ---- */
 
-/* In one loader: workers that have just started are slower. So the first epochs, which tell how
- * many are needed, do not count. */
+uint64_t presto__look_epochs(double run_s, double epoch_s) {
+    double least = epoch_s < LONG_EPOCH_S ? LOOK_EPOCHS_LEAST : 1;
+    return (uint64_t)fmin(fmax(round(run_s / epoch_s), least), CACHED_EPOCHS_MOST);
+}
+
+/* In one loader: workers that have just started are slower, and their memory is new. So the first
+ * epochs, which tell how many are needed, do not count, nor does the first third of the others. */
 static presto_status look_cached(const load *what, const presto__epochs *cold,
                                  presto__epochs *cached, presto_error *err) {
     presto__epochs first = {0};
     presto__pace pace = {.count = 0};
     load paced = *what;
-    double room = CACHED_EPOCHS_MOST;
-    double count = what->run_s / 4 / presto__epochs_typical_s(cold);
-    PRESTO_TRY(measure_epochs(what, (uint64_t)fmin(fmax(round(count), 1), room), &first, err));
+    double count = round(what->run_s / 4 / presto__epochs_typical_s(cold));
+    count = fmin(fmax(count, 1), CACHED_EPOCHS_MOST);
+    PRESTO_TRY(measure_epochs(what, (uint64_t)count, &first, err));
     free(first.costs);
-    count = what->run_s / presto__epochs_typical_s(&first);
     paced.pace = &pace;
-    PRESTO_TRY(measure_epochs(&paced, (uint64_t)fmin(fmax(round(count), 1), room), cached, err));
+    PRESTO_TRY(measure_epochs(
+        &paced, presto__look_epochs(what->run_s, presto__epochs_typical_s(&first)), cached, err));
+    presto__pace_forget(&pace, pace.count / 3);
     cached->epoch_s = presto__pace_middle(&pace);
     return PRESTO_OK;
 }

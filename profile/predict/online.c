@@ -17,8 +17,10 @@
 #include <string.h>
 
 /* Records are as many as are compressed in this time, and loaded in that time, by one thread, but
- * at least so many. */
+ * at least so many. There is more time for compressing where there are few codecs and splits. */
 #define COMPRESS_S 0.2
+#define COMPRESS_MOST_S 0.8
+#define ALL_COMPRESS_S 15
 #define LOAD_S 0.4
 #define RECORDS_LEAST 8
 #define RECORD_BYTES ((double)(128 << 20))
@@ -28,7 +30,7 @@
 #define COLD_LOOK_S 0.05
 #define COLD_FEW 3
 #define COLD_FEW_S 0.15
-#define CACHED_LOOK_S 0.07
+#define CACHED_LOOK_S 0.14
 #define LOOKS_S 0.9
 #define ALL_LOOKS_S 50
 #define LOOKS_MOST 7
@@ -76,8 +78,13 @@ static bool makes_a_difference(const presto__online *what, const presto__model_c
            cold_s > (1 + STORAGE_LEAST) * cached_s;
 }
 
+static double places_of(const presto__online *what) {
+    return (double)(what->model->codec_count * what->model->split_count);
+}
+
 static uint64_t samples_to_load(const presto__online *what, const presto__model_codec *codec) {
-    double compressed = COMPRESS_S * what->model->cores / fmax(codec->compress_s.all, 1e-9);
+    double compress_s = fmin(fmax(ALL_COMPRESS_S / places_of(what), COMPRESS_S), COMPRESS_MOST_S);
+    double compressed = compress_s * what->model->cores / fmax(codec->compress_s.all, 1e-9);
     double loaded = LOAD_S / fmax(what->split->times.cached_s.one, 1e-9);
     double held = RECORD_BYTES / fmax(what->split->raw_bytes, 1);
     double wanted = fmax(fmin(fmin(compressed, loaded), held), RECORDS_LEAST);
@@ -130,13 +137,15 @@ static double cold_look_s(double epoch_s) {
 static size_t rounds_that_fit(const presto__online *what, const presto__model_trial *tried,
                               bool is_part) {
     double samples = (double)tried->samples, round_s = 0;
-    double places = (double)(what->model->codec_count * what->model->split_count);
     const presto_sweep_options *options = what->runner->options;
     double runs_s = 4 * options->runs * options->run_s; /* of both, cold and cached */
-    double all_s = fmin(fmax(ALL_LOOKS_S / places, LOOKS_S), runs_s);
-    for (unsigned threads = 1; threads <= 2; threads++)
-        round_s += cold_look_s(samples * what->split->times.cold_s.one / threads) +
-                   fmax(samples * what->split->times.cached_s.one / threads, CACHED_LOOK_S) * 1.25;
+    double all_s = fmin(fmax(ALL_LOOKS_S / places_of(what), LOOKS_S), runs_s);
+    for (unsigned threads = 1; threads <= 2; threads++) {
+        double cold_s = samples * what->split->times.cold_s.one / threads;
+        double cached_s = samples * what->split->times.cached_s.one / threads;
+        double epochs = (double)presto__look_epochs(CACHED_LOOK_S, fmax(cached_s, 1e-9));
+        round_s += cold_look_s(cold_s) + fmax(cached_s, CACHED_LOOK_S / 4) + cached_s * epochs;
+    }
     double rounds = all_s / (round_s * (is_part ? 1.5 : 1));
     return (size_t)fmin(fmax(rounds, 1), LOOKS_MOST);
 }

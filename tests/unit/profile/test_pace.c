@@ -24,6 +24,35 @@ START_TEST(one_slow_epoch_does_not_count) {
 }
 END_TEST
 
+START_TEST(the_first_ones_can_be_forgotten) {
+    presto__pace pace = {.count = 0};
+    presto__pace_forget(&pace, 0);
+    ck_assert_uint_eq(pace.count, 0);
+    static const double epochs_s[] = {0.001, 0.002, 0.009, 0.008, 0.007};
+    for (size_t i = 0; i < 5; i++)
+        presto__pace_add(&pace, epochs_s[i]);
+    presto__pace_forget(&pace, 2);
+    ck_assert_uint_eq(pace.count, 3);
+    ck_assert_double_eq(pace.epoch_s[0], 0.009);
+    ck_assert_double_eq(presto__pace_middle(&pace), 0.008);
+    presto__pace_forget(&pace, 3);
+    ck_assert(isnan(presto__pace_middle(&pace)));
+}
+END_TEST
+
+/* A look at 1 us an epoch would never end without a bound, and one of 10 s has one epoch. */
+START_TEST(a_look_has_a_few_epochs_unless_they_are_long) {
+    ck_assert_uint_eq(presto__look_epochs(0.14, 0.01), 14);
+    ck_assert_uint_eq(presto__look_epochs(0.14, 0.1), 3);
+    ck_assert_uint_eq(presto__look_epochs(0.14, 0.2), 1);
+    ck_assert_uint_eq(presto__look_epochs(0.14, 10), 1);
+    ck_assert_uint_eq(presto__look_epochs(0.5, 0.2), 3); /* 2.5, rounded */
+    uint64_t most = presto__look_epochs(1000, 1e-9);
+    ck_assert_uint_gt(most, 100);
+    ck_assert_uint_le(most, 10000);
+}
+END_TEST
+
 /* Epochs of 10 samples that take 2 ms, in batches of 4, 4 and 2. */
 START_TEST(epochs_of_a_loader_are_timed_one_by_one) {
     static const uint64_t batches[] = {4, 4, 2};
@@ -75,6 +104,8 @@ END_TEST
 int main(void) {
     const TTest *const tests[] = {
         one_slow_epoch_does_not_count,
+        the_first_ones_can_be_forgotten,
+        a_look_has_a_few_epochs_unless_they_are_long,
         epochs_of_a_loader_are_timed_one_by_one,
         many_short_epochs_are_timed_some_together,
         without_a_pace_the_mean_epoch_counts,
