@@ -7,6 +7,7 @@
 
 /**
  * pthread_create with all signals blocked in the new thread: the program's own threads handle them.
+ * A machine that has no room for another thread (EAGAIN) is asked again for a second.
  * Returns: 0, or an errno.
  */
 int presto__thread_start(pthread_t *thread_out, void *(*run)(void *), void *argument);

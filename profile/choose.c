@@ -29,6 +29,10 @@ presto_status presto__limits_check(const presto_sweep_limits *limits, presto_err
     return PRESTO_OK;
 }
 
+bool presto__has_limits(const presto_sweep_limits *limits) {
+    return limits->most_stored_bytes > 0 || limits->most_preparation_s > 0;
+}
+
 static bool keeps(const presto__merit *merit, const presto_sweep_limits *limits) {
     return (limits->most_stored_bytes == 0 ||
             merit->stored_bytes <= (double)limits->most_stored_bytes) &&
@@ -82,7 +86,7 @@ presto__choice presto__choose(presto__merit *merits, const presto__contest *cont
                               const presto_sweep_limits *limits, double *scores_out,
                               bool *is_equal_out) {
     double goal = presto__goal(limits);
-    bool has_limits = limits->most_stored_bytes > 0 || limits->most_preparation_s > 0;
+    bool has_limits = presto__has_limits(limits);
     presto_sweep_verdict verdict = has_limits || goal > 0 ? PRESTO_SWEEP_KEEPS : PRESTO_SWEEP_FREE;
     if (has_limits && !apply_limits(merits, contest->count, limits))
         verdict = PRESTO_SWEEP_EXCEEDS;

@@ -64,6 +64,27 @@ static presto_status add_operands(presto_buffer *text, char *const *operands, si
     return PRESTO_OK;
 }
 
+char *presto__on_error_format(const presto_sweep *sweep, char text_out[PRESTO__ON_ERROR_BYTES]) {
+    const presto_loader_errors *errors = &sweep->errors;
+    text_out[0] = '\0';
+    if (errors->policy != PRESTO_ON_ERROR_SKIP)
+        return text_out;
+    if (errors->skip_limit != UINT64_MAX)
+        snprintf(text_out, PRESTO__ON_ERROR_BYTES, "skip:%" PRIu64, errors->skip_limit);
+    else if (errors->skip_fraction < 1)
+        snprintf(text_out, PRESTO__ON_ERROR_BYTES, "skip:%.9g%%", 100 * errors->skip_fraction);
+    else
+        snprintf(text_out, PRESTO__ON_ERROR_BYTES, "skip");
+    return text_out;
+}
+
+static presto_status add_on_error(const presto_sweep *sweep, presto_buffer *text,
+                                  presto_error *err) {
+    char policy[PRESTO__ON_ERROR_BYTES];
+    presto__on_error_format(sweep, policy);
+    return policy[0] != '\0' ? add_option(text, "--on-error", policy, err) : PRESTO_OK;
+}
+
 presto_status presto__write_command(const presto_sweep *sweep, presto_buffer *text_out,
                                     presto_error *err) {
     const presto_strategy *best = best_of(sweep);
@@ -86,6 +107,8 @@ presto_status presto__write_command(const presto_sweep *sweep, presto_buffer *te
     if (status == PRESTO_OK && sweep->seed != 0)
         status = add_number(text_out, "--seed", sweep->seed, err);
     if (status == PRESTO_OK)
+        status = add_on_error(sweep, text_out, err);
+    if (status == PRESTO_OK)
         status = add_option(text_out, "-o", dir, err);
     if (status == PRESTO_OK)
         status = add_operands(text_out, sweep->paths, sweep->path_count, err);
@@ -99,6 +122,7 @@ static presto_status add_load_options(const presto_sweep *sweep, presto_buffer *
     PRESTO_TRY(add_number(text, "-b", sweep->facts.batch_samples, err));
     if (sweep->seed != 0)
         PRESTO_TRY(add_number(text, "--seed", sweep->seed, err));
+    PRESTO_TRY(add_on_error(sweep, text, err));
     return add_option(text, "--format", "null", err);
 }
 

@@ -70,9 +70,7 @@ static presto_status convert(presto__runner *runner, presto__trial *trial,
     options.on_progress_user = &job;
     options.pipeline = runner->pipeline;
     options.dir = trial->dir;
-    options.errors = runner->options->errors;
-    options.errors.on_skip = NULL;
-    options.errors.on_warning = NULL;
+    options.errors = presto__trial_errors(runner);
     presto_convert_result result;
     PRESTO_TRY(presto_source_drop_cache(runner->source, err));
     uint64_t start_ns = presto__clock_ns();

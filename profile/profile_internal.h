@@ -108,7 +108,10 @@ struct presto_sweep {
     size_t path_count;
     unsigned runs, preparation_runs, cold_epochs;
     double run_s;
-    uint64_t seed;
+    uint64_t seed, wanted_samples; /* of the sample; 0: all */
+    presto_sweep_mode mode;
+    unsigned confirm_runs;
+    presto_loader_errors errors;
     presto_weights weights;
     presto_sweep_limits limits;
     presto_sweep_prices prices;
@@ -150,6 +153,9 @@ presto_status presto__write_command(const presto_sweep *sweep, presto_buffer *te
                                     presto_error *err);
 presto_status presto__load_command(const presto_sweep *sweep, presto_buffer *text_out,
                                    presto_error *err);
+#define PRESTO__ON_ERROR_BYTES 48
+/** How samples that fail are handled, as --on-error takes it: "skip:3"; "": they end it. */
+char *presto__on_error_format(const presto_sweep *sweep, char text_out[PRESTO__ON_ERROR_BYTES]);
 /** The dataset folder that the commands name; NULL if memory ran out. Owner: caller. */
 char *presto__dataset_dir(const presto_sweep *sweep);
 

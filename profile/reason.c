@@ -119,7 +119,7 @@ static presto_status add_comparison(const presto_sweep *sweep, presto_buffer *te
     char factor[PRESTO_TEXT_BYTES];
     char name[PRESTO__STRATEGY_TEXT_BYTES];
     presto_format_number(ratio, factor);
-    if (raw == SIZE_MAX)
+    if (raw == SIZE_MAX && ratio >= 1)
         return presto__text_add(
             text, err, ", %s times as many as the slowest (%s)", factor,
             presto__strategy_format(&result_at(sweep, other)->strategy, name, sizeof name));
@@ -226,14 +226,16 @@ static presto_status add_equals(const presto_sweep *sweep, presto_buffer *text, 
     char rate[PRESTO_TEXT_BYTES];
     presto__strategy_format(&other->strategy, name, sizeof name);
     presto_format_number(other->cold.samples_per_s.median, rate);
+    const char *within = best->is_predicted || other->is_predicted
+                             ? "as far as predictions tell"
+                             : "within the spread of the runs";
     if (count == 1)
-        PRESTO_TRY(presto__text_add(
-            text, err, " %s (%s samples/s) equals it within the spread of the runs", name, rate));
+        PRESTO_TRY(
+            presto__text_add(text, err, " %s (%s samples/s) equals it %s", name, rate, within));
     else
         PRESTO_TRY(presto__text_add(text, err,
-                                    " %zu others equal it within the spread of the runs, first of "
-                                    "them %s (%s samples/s)",
-                                    count, name, rate));
+                                    " %zu others equal it %s, first of them %s (%s samples/s)",
+                                    count, within, name, rate));
     presto__merit mine = presto__merit_of(best);
     presto__merit others = presto__merit_of(other);
     switch (presto__merit_saving(&mine, &others)) {
@@ -356,7 +358,8 @@ static presto_status add_missed(const presto_sweep *sweep, presto_buffer *text, 
     char rate[PRESTO_TEXT_BYTES];
     presto_format_number(sweep->limits.target_samples_per_s, rate);
     PRESTO_TRY(presto__text_add(
-        text, err, " No strategy reaches the target of %s samples/s: this is the nearest", rate));
+        text, err, " No strategy%s reaches the target of %s samples/s: this is the nearest",
+        presto__has_limits(&sweep->limits) ? " within the limits" : "", rate));
     return add_bound(sweep, text, err);
 }
 

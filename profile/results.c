@@ -365,6 +365,13 @@ static json_t *options_value(json_builder *builder, const presto_sweep *sweep) {
     put(builder, object, "preparation_runs", whole(sweep->preparation_runs));
     put(builder, object, "batch_samples", whole(sweep->facts.batch_samples));
     put(builder, object, "seed", seed_value(sweep->seed));
+    put(builder, object, "mode",
+        text_value(sweep->mode == PRESTO_SWEEP_PREDICT ? "predict" : "measure"));
+    put(builder, object, "samples", whole(sweep->wanted_samples));
+    put(builder, object, "confirm", whole(sweep->confirm_runs));
+    char on_error[PRESTO__ON_ERROR_BYTES];
+    put(builder, object, "on_error",
+        text_value(presto__on_error_format(sweep, on_error)[0] != '\0' ? on_error : "fail"));
     put(builder, object, "work_dir", text_value(sweep->work_dir));
     json_t *weights = json_object();
     put(builder, weights, "preparation", number(sweep->weights.preparation));

@@ -133,6 +133,15 @@ static presto_status make_work_dir(presto__runner *runner, presto_error *err) {
     return PRESTO_OK;
 }
 
+presto_loader_errors presto__trial_errors(const presto__runner *runner) {
+    presto_loader_errors errors = runner->options->errors;
+    errors.skip_limit = UINT64_MAX;
+    errors.skip_fraction = 1;
+    errors.on_skip = NULL;
+    errors.on_warning = NULL;
+    return errors;
+}
+
 void presto__loader_options_of(const presto__runner *runner, unsigned threads, uint64_t epochs,
                                presto_loader_options *options_out) {
     presto_loader_options_defaults(options_out);
@@ -141,9 +150,7 @@ void presto__loader_options_of(const presto__runner *runner, unsigned threads, u
     options_out->batch_samples = runner->batch_samples;
     options_out->order.seed = runner->options->seed;
     options_out->range.epochs = epochs;
-    options_out->errors = runner->options->errors;
-    options_out->errors.on_skip = NULL;
-    options_out->errors.on_warning = NULL;
+    options_out->errors = presto__trial_errors(runner);
 }
 
 /* What is seen of a loader while it runs. */
@@ -188,8 +195,10 @@ static presto_status probe(presto__runner *runner, presto_error *err) {
     const presto_strategy strategy = {.split = PRESTO_UNPROCESSED, .threads = presto__cpu_count()};
     presto_loader_options options;
     presto__loader_options_of(runner, strategy.threads, 1, &options);
+    options.errors = runner->options->errors; /* with its limits */
     options.errors.on_skip = on_skip;
     options.errors.on_skip_user = runner;
+    options.errors.on_warning = NULL;
     presto_loader *loader = NULL;
     PRESTO_TRY(presto__runner_report(runner, &strategy, NULL, err));
     PRESTO_TRY(presto_loader_open(runner->source, runner->plan, &options, &loader, err));

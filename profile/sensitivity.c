@@ -65,6 +65,14 @@ static bool is_other(const asked *a, const presto__choice *choice) {
            presto__merit_saving(&other, &mine) != PRESTO__SAVES_NOTHING;
 }
 
+/* Limits that nothing keeps are put aside; only where they are asked about, that is an answer. */
+static bool is_missed(const asked *a, const presto__choice *choice) {
+    bool asks_limit = a->variant.limits.most_stored_bytes != a->sweep->limits.most_stored_bytes;
+    return choice->verdict == PRESTO_SWEEP_MISSES ||
+           (choice->verdict == PRESTO_SWEEP_EXCEEDS &&
+            (asks_limit || a->sweep->verdict != PRESTO_SWEEP_EXCEEDS));
+}
+
 static void PRESTO_PRINTF(2, 3) ask(asked *a, const char *format, ...) {
     presto_sweep *variant = &a->variant;
     presto_sweep *sweep = a->sweep;
@@ -87,8 +95,7 @@ static void PRESTO_PRINTF(2, 3) ask(asked *a, const char *format, ...) {
     at->what_if = (presto_sweep_what_if){.condition = at->text,
                                          .result = choice.best,
                                          .is_other = is_other(a, &choice),
-                                         .is_missed = choice.verdict == PRESTO_SWEEP_MISSES ||
-                                                      choice.verdict == PRESTO_SWEEP_EXCEEDS};
+                                         .is_missed = is_missed(a, &choice)};
 }
 
 /* ---- the questions ---- */
@@ -125,18 +132,18 @@ static void ask_about_less(asked *a) {
 }
 
 static void ask_about_storage(asked *a) {
-    double stored = a->sweep->trials[a->sweep->best].result.total_stored_bytes;
+    const presto_strategy_result *best = &a->sweep->trials[a->sweep->best].result;
+    double stored = best->total_stored_bytes, limit = (double)a->sweep->limits.most_stored_bytes;
     char size[PRESTO_TEXT_BYTES];
-    if (a->sweep->trials[a->sweep->best].result.strategy.codec == NULL)
-        return;
     start(a);
-    a->variant.limits.most_stored_bytes = (uint64_t)(stored / 2);
-    ask(a, "with half the storage, %s at most", presto_format_bytes(stored / 2, size));
-    if (a->sweep->limits.most_stored_bytes == 0)
-        return;
-    stored = (double)a->sweep->limits.most_stored_bytes * 2;
-    a->variant.limits.most_stored_bytes = (uint64_t)fmin(stored, 9e18);
-    ask(a, "with twice the limit of storage, %s", presto_format_bytes(stored, size));
+    if (best->strategy.codec != NULL) {
+        a->variant.limits.most_stored_bytes = (uint64_t)(stored / 2);
+        ask(a, "with half the storage, %s at most", presto_format_bytes(stored / 2, size));
+    }
+    if (limit > 0) {
+        a->variant.limits.most_stored_bytes = (uint64_t)fmin(limit * 2, 9e18);
+        ask(a, "with twice the limit of storage, %s", presto_format_bytes(limit * 2, size));
+    }
 }
 
 static void ask_about_prices(asked *a) {

@@ -88,22 +88,32 @@ static presto_status add_between(const presto_sweep *sweep, presto_buffer *text,
     char name[PRESTO__STRATEGY_TEXT_BYTES], range[TEXT_BYTES], rounds[PRESTO_TEXT_BYTES];
     name_of(sweep, other, name);
     presto_format_things(over.count, "round", rounds);
-    if (!isfinite(over.least))
-        return presto__text_add(text, err,
-                                " Undecided between it and %s: %s of runs in turn are too few",
-                                name, rounds);
+    if (!isfinite(over.least)) {
+        PRESTO_TRY(presto__text_add(text, err,
+                                    " Undecided between it and %s: %s of runs in turn %s too few; "
+                                    "it is recommended because ",
+                                    name, rounds, over.count == 1 ? "is" : "are"));
+        if (sweep->trials[other].result.is_equal)
+            return add_tie(sweep, other, text, err);
+        return presto__text_add(text, err, "it was %s in the runs so far", words_of(sweep).more);
+    }
     format_range(least, most, words_of(sweep), range);
     bool is_decided = sweep->confidence.is_decided;
     if (is_decided && least > 1 / (1 - PRESTO__SAME))
         return presto__text_add(text, err,
                                 " Decided: in %s of runs in turn it was %s than the next, %s",
                                 rounds, range, name);
-    PRESTO_TRY(presto__text_add(text, err,
-                                is_decided ? " Decided: %s is as good within 2 %% (in %s of runs "
-                                             "in turn this one was %s), and "
-                                           : " Undecided between it and %s: in %s of runs in turn "
-                                             "this one was %s; it is recommended because ",
-                                name, rounds, range));
+    if (is_decided)
+        PRESTO_TRY(presto__text_add(text, err,
+                                    " Decided: %s is %sas good within 2 %% (in %s of runs in turn "
+                                    "this one was %s), and ",
+                                    name, most > 1 / (1 - PRESTO__SAME) ? "at best " : "", rounds,
+                                    range));
+    else
+        PRESTO_TRY(presto__text_add(text, err,
+                                    " Undecided between it and %s: in %s of runs in turn this one "
+                                    "was %s; it is recommended because ",
+                                    name, rounds, range));
     return add_tie(sweep, other, text, err);
 }
 
@@ -115,10 +125,11 @@ static presto_status add_reach(const presto_sweep *sweep, const presto_sweep_riv
     presto_format_things(rival->rounds, "round", rounds);
     if (isnan(rival->ratio_least))
         return presto__text_add(text, err,
-                                " Undecided whether %s%s reaches it: %s of runs in turn are too "
+                                " Undecided whether %s%s reaches it: %s of runs in turn %s too "
                                 "few.",
                                 is_best ? "it" : name_of(sweep, rival->result, name),
-                                is_best ? "" : ", which needs less,", rounds);
+                                is_best ? "" : ", which needs less,", rounds,
+                                rival->rounds == 1 ? "is" : "are");
     format_range(rival->ratio_least, rival->ratio_most, words_of(sweep), range);
     if (rival->standing == PRESTO_SWEEP_UNKNOWN)
         return presto__text_add(text, err,

@@ -236,6 +236,10 @@ static presto_status keep_input(presto_sweep *sweep, const char *const *paths, s
     sweep->cold_epochs = options->cold_epochs;
     sweep->preparation_runs = options->preparation_runs;
     sweep->seed = options->seed;
+    sweep->wanted_samples = options->samples;
+    sweep->mode = options->mode;
+    sweep->confirm_runs = options->confirm_runs;
+    sweep->errors = options->errors;
     sweep->weights = options->weights;
     sweep->limits = options->limits;
     sweep->prices = options->prices;

@@ -190,6 +190,8 @@ presto_status presto__runner_open_source(const presto__runner *runner, presto_so
                                          presto_error *err);
 /** Removes the work folder. */
 void presto__runner_done(presto__runner *runner);
+/** Trials leave out what the try-out left out: whether that is too much was seen there. */
+presto_loader_errors presto__trial_errors(const presto__runner *runner);
 /** The options that trials are loaded with. */
 void presto__loader_options_of(const presto__runner *runner, unsigned threads, uint64_t epochs,
                                presto_loader_options *options_out);

@@ -229,6 +229,7 @@ typedef struct cli_progress_state {
     uint64_t total; /* 0: unknown */
     uint64_t bytes;
     const char *note; /* further text, may be NULL */
+    bool is_uneven;   /* some take a hundred times as long as others: time passed instead of ETA */
 } cli_progress_state;
 
 void cli_progress_start(cli_progress *progress, bool quiet);

@@ -5,8 +5,9 @@
 #include "cli.h"
 
 static bool on_progress(void *user, const presto_progress *progress) {
-    cli_progress_state state = {"records", progress->samples_done, progress->samples_total,
-                                progress->bytes_written, ""};
+    cli_progress_state state = {
+        "records", progress->samples_done, progress->samples_total, progress->bytes_written, "",
+        false};
     cli_catch_signals(); /* nothing to clean up until here */
     cli_progress_show(user, &state);
     return !cli_interrupted();

@@ -83,7 +83,7 @@ static const cli_option options[] = {
     {OPT_ON_ERROR, "on-error", "POLICY",
      "what to do about a sample that is damaged, does not fit a step or cannot be read: fail, "
      "skip, "
-     "skip:N (at most N samples) or skip:P% (of the samples) [default: fail]"},
+     "skip:N (at most N in an epoch) or skip:P% (of an epoch) [default: fail]"},
     {OPT_ERROR_REPORT, "error-report", "FILE",
      "append a line of JSON there for each sample skipped, as it happens, or for each run of them "
      "that are alike: file, record, byte, sample, samples, epoch, status, reason [default: a line "

@@ -56,7 +56,7 @@ static void show_progress(const load *l, cli_progress *progress, load_report *re
     bool is_consumer = verdict.stage == PRESTO_STAGE_CONSUMER;
     snprintf(note, sizeof note, "%s/s, queue %.0f %%, %s for %s", rate, stats.queue_fill * 100,
              is_consumer ? "workers wait" : "consumer waits", verdict.text);
-    cli_progress_state state = {"samples", stats.samples, report->total_samples, 0, note};
+    cli_progress_state state = {"samples", stats.samples, report->total_samples, 0, note, false};
     cli_progress_show(progress, &state);
 }
 

@@ -194,7 +194,7 @@ static void make_pictures(photo_job *j, bool talks) {
         if (write_photo(picture, o, number, &err) < 0)
             fail_job(j, &err);
         int done = atomic_fetch_add(&j->done, 1) + 1;
-        cli_progress_state state = {"photos", (uint64_t)done, (uint64_t)o->count, 0, NULL};
+        cli_progress_state state = {"photos", (uint64_t)done, (uint64_t)o->count, 0, NULL, false};
         if (talks)
             cli_progress_show(&j->progress, &state);
         if (cli_interrupted())

@@ -317,12 +317,19 @@ static void parse_command_line(sweep_job *s, int argc, char **argv) {
 static bool on_trial(void *user, const presto_strategy *strategy, size_t done, size_t total,
                      const presto_strategy_result *result) {
     sweep_job *s = user;
-    char note[128], threads[PRESTO_TEXT_BYTES];
+    char note[160], threads[PRESTO_TEXT_BYTES] = "";
     (void)result;
-    snprintf(note, sizeof note, "%s%s%s, %s", strategy->split, strategy->codec != NULL ? " " : "",
-             strategy->codec != NULL ? strategy->codec : "",
-             presto_format_things(strategy->threads, "thread", threads));
-    cli_progress_state state = {"trials", done, total, 0, note};
+    if (strategy->threads > 0)
+        presto_format_things(strategy->threads, "thread", threads);
+    snprintf(note, sizeof note, "%s%s%s%s%s%s",
+             total == 0     ? "looking at steps and storage: "
+             : done < total ? ""
+                            : "runs in turn, to decide: ",
+             strategy->split, strategy->codec != NULL ? " " : "",
+             strategy->codec != NULL ? strategy->codec : "", strategy->threads > 0 ? ", " : "",
+             threads);
+    const cli_progress_state state = {
+        .unit = "trials", .done = done, .total = total, .note = note, .is_uneven = true};
     cli_progress_show(&s->progress, &state);
     return !cli_interrupted();
 }

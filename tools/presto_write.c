@@ -296,8 +296,9 @@ static bool on_progress(void *user, const presto_progress *progress) {
     char note[64] = "";
     if (progress->skipped > 0)
         snprintf(note, sizeof note, "%ju skipped", (uintmax_t)progress->skipped);
-    cli_progress_state state = {"samples", progress->samples_done, progress->samples_total,
-                                progress->bytes_written, note};
+    cli_progress_state state = {
+        "samples", progress->samples_done, progress->samples_total, progress->bytes_written, note,
+        false};
     cli_progress_show(&w->progress, &state);
     return !cli_interrupted();
 }

@@ -79,36 +79,43 @@ bool cli_progress_is_due(const cli_progress *progress) {
     return progress->shown && cli_now_ns() - progress->drawn_ns >= REDRAW_NS;
 }
 
+static void format_line(const cli_progress_state *state, double rate, double elapsed_s,
+                        char line[LINE_BYTES]) {
+    char count[PRESTO_TEXT_BYTES], speed[PRESTO_TEXT_BYTES], bytes[PRESTO_TEXT_BYTES],
+        time[PRESTO_TEXT_BYTES], total[PRESTO_TEXT_BYTES], bar[BAR_CELLS + 16] = "";
+    presto_format_count(state->done, count);
+    presto_format_number(rate, speed);
+    presto_format_bytes((double)state->bytes, bytes);
+    if (state->bytes == 0)
+        bytes[0] = '\0'; /* work that has no bytes to speak of */
+    const char *gap = state->bytes == 0 ? "" : "  ";
+    const char *note = state->note != NULL ? state->note : "";
+    presto_format_count(state->total, total);
+    if (state->total > 0)
+        format_bar(state, bar);
+    double left = state->total > state->done ? (double)(state->total - state->done) : 0;
+    format_eta(state->total > 0 && !state->is_uneven ? left / rate : elapsed_s, time);
+    if (state->is_uneven && state->total == 0)
+        snprintf(line, LINE_BYTES, "%s  %s", time, note);
+    else if (state->is_uneven)
+        snprintf(line, LINE_BYTES, "%s%s/%s %s  %s  %s", bar, count, total, state->unit, time,
+                 note);
+    else if (state->total > 0)
+        snprintf(line, LINE_BYTES, "%s%s/%s %s  %s/s  ETA %s%s%s  %s", bar, count, total,
+                 state->unit, speed, time, gap, bytes, note);
+    else
+        snprintf(line, LINE_BYTES, "%s %s  %s/s%s%s  %s  %s", count, state->unit, speed, gap, bytes,
+                 time, note);
+}
+
 void cli_progress_show(cli_progress *progress, const cli_progress_state *state) {
     uint64_t now_ns = cli_now_ns();
     if (!cli_progress_is_due(progress))
         return;
     progress->drawn_ns = now_ns;
     update_rate(progress, state->done, now_ns);
-    char count[PRESTO_TEXT_BYTES], rate[PRESTO_TEXT_BYTES], bytes[PRESTO_TEXT_BYTES],
-        eta[PRESTO_TEXT_BYTES];
-    double elapsed_s = (double)(now_ns - progress->started_ns) / 1e9;
-    presto_format_count(state->done, count);
-    presto_format_number(progress->rate, rate);
-    presto_format_bytes((double)state->bytes, bytes);
-    if (state->bytes == 0)
-        bytes[0] = '\0'; /* work that has no bytes to speak of */
-    const char *gap = state->bytes == 0 ? "" : "  ";
-    char bar[BAR_CELLS + 16] = "";
     char line[LINE_BYTES];
-    if (state->total > 0) {
-        char total[PRESTO_TEXT_BYTES];
-        double left = state->total > state->done ? (double)(state->total - state->done) : 0;
-        format_bar(state, bar);
-        format_eta(left / progress->rate, eta);
-        snprintf(line, sizeof line, "%s%s/%s %s  %s/s  ETA %s%s%s  %s", bar, count,
-                 presto_format_count(state->total, total), state->unit, rate, eta, gap, bytes,
-                 state->note != NULL ? state->note : "");
-    } else {
-        format_eta(elapsed_s, eta);
-        snprintf(line, sizeof line, "%s %s  %s/s%s%s  %s  %s", count, state->unit, rate, gap, bytes,
-                 eta, state->note != NULL ? state->note : "");
-    }
+    format_line(state, progress->rate, (double)(now_ns - progress->started_ns) / 1e9, line);
     /* One column less than there are: a full last column wraps on some terminals. */
     presto_span shown = presto_span_of_text(line);
     size_t columns = cli_terminal_columns(stderr) - 1;

@@ -159,7 +159,7 @@ static int print_table(const presto_drift *drift, const char *dataset, double ma
         print_figure(&drift->figures[i]);
     printf("  time to load   %.2f times (%.2f to %.2f): %s\n\n", drift->time_ratio,
            drift->time_ratio_least, drift->time_ratio_most,
-           drift->time_differs ? "differs" : "alike");
+           drift->time_differs ? "differs" : "not shown to differ");
     if (drift->cost_count > 0)
         printf("  %-20s %10s %10s\n", "of a sample", "the sweep", "new");
     for (size_t i = 0; i < drift->cost_count; i++)

@@ -21,7 +21,9 @@ enum {
     FIXED_COLUMNS = 56,
     FILES_COLUMNS = 6,
     LEAST_SPLIT = 14,
-    LEAST_CODEC = 5
+    LEAST_SPLIT_BESIDE_FILES = 11, /* so that 7 are left for the codec */
+    LEAST_CODEC = 5,
+    NAME_BYTES = 256
 };
 /* Of predicted strategies that were not run, so many are shown. */
 enum { SHOWN_PREDICTED = 12 };
@@ -74,7 +76,9 @@ static bool has_own_files(const presto_sweep *sweep) {
 }
 
 static widths find_widths(const presto_sweep *sweep) {
-    widths w = {LEAST_SPLIT, LEAST_CODEC, false, has_own_files(sweep)};
+    bool has_files = has_own_files(sweep);
+    size_t least_split = has_files ? LEAST_SPLIT_BESIDE_FILES : LEAST_SPLIT;
+    widths w = {least_split, LEAST_CODEC, false, has_files};
     for (size_t i = 0; i < presto_sweep_result_count(sweep); i++) {
         const presto_strategy_result *result = presto_sweep_result(sweep, i);
         w.has_predictions = w.has_predictions || isfinite(result->prediction.cold_samples_per_s);
@@ -88,11 +92,23 @@ static widths find_widths(const presto_sweep *sweep) {
     size_t room = (columns > LEAST_COLUMNS ? columns : LEAST_COLUMNS) - FIXED_COLUMNS -
                   (w.has_files ? FILES_COLUMNS : 0);
     if (w.split + w.codec > room) {
-        size_t least = w.split < LEAST_SPLIT ? w.split : LEAST_SPLIT;
+        size_t least = w.split < least_split ? w.split : least_split;
         w.codec = w.codec < room - least ? w.codec : room - least;
         w.split = room - w.codec;
     }
     return w;
+}
+
+/* "resized, zstd:1, 16 files, 2 threads"; the files only where they are not as many as threads. */
+static char *format_strategy(const presto_strategy *strategy, bool has_files,
+                             char text[NAME_BYTES]) {
+    char files[PRESTO_TEXT_BYTES] = "", threads[PRESTO_TEXT_BYTES];
+    if (has_files && strategy->codec != NULL)
+        presto_format_things(strategy->shards, "file", files);
+    snprintf(text, NAME_BYTES, "%.140s, %.60s, %.16s%s%.16s", strategy->split, codec_of(strategy),
+             files, files[0] != '\0' ? ", " : "",
+             presto_format_things(strategy->threads, "thread", threads));
+    return text;
 }
 
 static void print_name(const char *name, size_t width) {
@@ -171,19 +187,17 @@ static int by_score(const void *left, const void *right) {
 }
 
 static void print_failures(const presto_sweep *sweep) {
-    bool first = true;
+    bool first = true, has_files = has_own_files(sweep);
     for (size_t i = 0; i < presto_sweep_result_count(sweep); i++) {
         const presto_strategy_result *result = presto_sweep_result(sweep, i);
-        char text[PRESTO_ERROR_FILE_BYTES + PRESTO_ERROR_MESSAGE_BYTES + 96];
-        char threads[PRESTO_TEXT_BYTES];
+        char text[PRESTO_ERROR_FILE_BYTES + PRESTO_ERROR_MESSAGE_BYTES + 96], name[NAME_BYTES];
         if (!result->failed)
             continue;
         if (first)
             puts("\nFailed:");
         first = false;
         presto_error_format(&result->failure, text, sizeof text);
-        cli_put("  %s, %s, %s:\n", result->strategy.split, codec_of(&result->strategy),
-                presto_format_things(result->strategy.threads, "thread", threads));
+        cli_put("  %s:\n", format_strategy(&result->strategy, has_files, name));
         fputs("    ", stdout);
         cli_print_wrapped(text, 4, 4);
     }
@@ -200,13 +214,33 @@ static const char *legend(const presto_sweep *sweep, unsigned runs) {
     return "; +- is half the spread of the runs; =: equal to the best as far as the runs tell.";
 }
 
-static size_t count_measured(const presto_sweep *sweep) {
-    size_t measured = 0;
+typedef struct tally {
+    size_t measured, predicted, failed;
+} tally;
+
+static tally count_results(const presto_sweep *sweep) {
+    tally counts = {0, 0, 0};
     for (size_t i = 0; i < presto_sweep_result_count(sweep); i++) {
         const presto_strategy_result *result = presto_sweep_result(sweep, i);
-        measured += !result->failed && !result->is_predicted;
+        counts.failed += result->failed;
+        counts.predicted += !result->failed && result->is_predicted;
+        counts.measured += !result->failed && !result->is_predicted;
     }
-    return measured;
+    return counts;
+}
+
+/* " (52 predicted, 2 failed)" */
+static char *format_others(const tally *counts, char text[96]) {
+    char predicted[40] = "", failed[40] = "";
+    text[0] = '\0';
+    if (counts->predicted > 0)
+        snprintf(predicted, sizeof predicted, "%zu predicted", counts->predicted);
+    if (counts->failed > 0)
+        snprintf(failed, sizeof failed, "%zu failed", counts->failed);
+    if (counts->predicted + counts->failed > 0)
+        snprintf(text, 96, " (%s%s%s)", predicted,
+                 counts->predicted > 0 && counts->failed > 0 ? ", " : "", failed);
+    return text;
 }
 
 static void print_heading(const presto_sweep *sweep, unsigned runs, const widths *w) {
@@ -214,17 +248,16 @@ static void print_heading(const presto_sweep *sweep, unsigned runs, const widths
     char text[512], samples[PRESTO_TEXT_BYTES], all[PRESTO_TEXT_BYTES], time[PRESTO_TEXT_BYTES];
     char each[PRESTO_TEXT_BYTES];
     size_t count = presto_sweep_result_count(sweep);
-    char predicted[64] = "";
-    if (count_measured(sweep) < count)
-        snprintf(predicted, sizeof predicted, ", the others predicted");
+    const tally counts = count_results(sweep);
+    char others[96];
     snprintf(text, sizeof text,
-             "%zu of %zu %s measured on %s of %s, up to %s each%s, in %s. Storage and offline time "
+             "%zu of %zu %s measured%s on %s of %s, up to %s each, in %s. Storage and offline time "
              "are for all samples%s",
-             count_measured(sweep), count, count == 1 ? "strategy" : "strategies",
-             presto_format_count(facts->samples, samples),
+             counts.measured, count, count == 1 ? "strategy" : "strategies",
+             format_others(&counts, others), presto_format_count(facts->samples, samples),
              presto_format_things(facts->source_samples, "sample", all),
-             presto_format_things(runs, "run", each), predicted,
-             presto_format_seconds(facts->elapsed_s, time), legend(sweep, runs));
+             presto_format_things(runs, "run", each), presto_format_seconds(facts->elapsed_s, time),
+             legend(sweep, runs));
     cli_print_wrapped(text, 0, 0);
     printf("\n%*s %s\n", (int)(w->split + w->codec + (w->has_files ? FILES_COLUMNS : 0) + 29), "",
            w->has_predictions ? "cold samples per second" : "samples per second");
@@ -294,24 +327,34 @@ static char *format_ratio(double ratio, phrases called, char text[PRESTO_TEXT_BY
     return text;
 }
 
+static const phrases sizes = {"more", "less", "as much"};
+
+/* ", costs 12 % more"; "" without prices. */
+static char *format_cost(double cost, double best, char text[64]) {
+    char ratio[PRESTO_TEXT_BYTES];
+    text[0] = '\0';
+    if (isfinite(cost) && best > 0)
+        snprintf(text, 64, ", costs %s", format_ratio(cost / best, sizes, ratio));
+    else if (isfinite(cost))
+        snprintf(text, 64, ", costs %s instead of nothing", presto_format_number(cost, ratio));
+    return text;
+}
+
 /* What else there is, and what would be gained and lost by it. */
 static void print_runners_up(const presto_sweep *sweep) {
     static const phrases rates = {"faster", "slower", "as fast"};
-    static const phrases sizes = {"more", "less", "as much"};
+    bool has_files = has_own_files(sweep);
     const presto_strategy_result *best = presto_sweep_result(sweep, presto_sweep_best(sweep));
     for (size_t i = 0, at; i < 3 && (at = presto_sweep_runner_up(sweep, i)) != SIZE_MAX; i++) {
         const presto_strategy_result *next = presto_sweep_result(sweep, at);
         double faster = next->cold.samples_per_s.median / best->cold.samples_per_s.median;
         double larger = next->total_stored_bytes / best->total_stored_bytes;
-        char line[512], threads[PRESTO_TEXT_BYTES], rate[PRESTO_TEXT_BYTES];
-        char size[PRESTO_TEXT_BYTES], cost[PRESTO_TEXT_BYTES];
-        bool has_cost = isfinite(next->cost);
-        snprintf(line, sizeof line, "%s, %s, %s: %s, stores %s%s%s", next->strategy.split,
-                 codec_of(&next->strategy),
-                 presto_format_things(next->strategy.threads, "thread", threads),
+        char line[512], name[NAME_BYTES], rate[PRESTO_TEXT_BYTES];
+        char size[PRESTO_TEXT_BYTES], cost[64];
+        snprintf(line, sizeof line, "%s: %s, stores %s%s",
+                 format_strategy(&next->strategy, has_files, name),
                  format_ratio(faster, rates, rate), format_ratio(larger, sizes, size),
-                 has_cost ? ", costs " : "",
-                 has_cost ? format_ratio(next->cost / best->cost, sizes, cost) : "");
+                 format_cost(next->cost, best->cost, cost));
         if (i == 0)
             puts("\nRunners-up:");
         fputs("  ", stdout);
@@ -322,18 +365,18 @@ static void print_runners_up(const presto_sweep *sweep) {
 /* What would change the answer; what changes nothing is in results.json. */
 static void print_what_ifs(const presto_sweep *sweep) {
     const presto_sweep_what_if *what_if;
-    bool first = true;
+    bool first = true, has_files = has_own_files(sweep);
     for (size_t i = 0; (what_if = presto_sweep_get_what_if(sweep, i)) != NULL; i++) {
         const presto_strategy *other = &presto_sweep_result(sweep, what_if->result)->strategy;
-        char line[512], threads[PRESTO_TEXT_BYTES];
+        char line[512], name[NAME_BYTES];
         if (!what_if->is_other && !what_if->is_missed)
             continue;
         if (what_if->is_missed && !what_if->is_other)
             snprintf(line, sizeof line, "%s: no strategy can", what_if->condition);
         else
-            snprintf(line, sizeof line, "%s: %s%s, %s, %s", what_if->condition,
-                     what_if->is_missed ? "no strategy can, the nearest is " : "", other->split,
-                     codec_of(other), presto_format_things(other->threads, "thread", threads));
+            snprintf(line, sizeof line, "%s: %s%s", what_if->condition,
+                     what_if->is_missed ? "no strategy can, the nearest is " : "",
+                     format_strategy(other, has_files, name));
         if (first)
             puts("\nWhat would change it:");
         first = false;

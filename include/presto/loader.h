@@ -127,8 +127,8 @@ typedef struct presto_loader_cache {
 /** How samples that fail are handled, and who hears of it. */
 typedef struct presto_loader_errors {
     presto_error_policy policy; /* default PRESTO_ON_ERROR_FAIL */
-    uint64_t skip_limit;        /* most samples skipped before it fails; UINT64_MAX = any number.
-                                     Default UINT64_MAX */
+    uint64_t skip_limit;        /* most samples skipped in an epoch before it fails; UINT64_MAX =
+                                     any number. Default UINT64_MAX */
     double skip_fraction;       /* most skipped as a part of those seen (checked at the end of
                                      each epoch); 1 = any. Default 1 */
     presto_skip_fn on_skip;     /* called from presto_loader_next, in sequence order. Default

@@ -155,14 +155,14 @@ static presto_status check_delivery(presto_loader *loader, const presto__packet 
 /* Too many skipped? Then the packet ends at this sample. */
 static bool exceeds_limit(presto_loader *loader, const presto__failed_sample *failed,
                           presto_error *err) {
-    if (loader->skipped_samples <= loader->options.errors.skip_limit)
+    if (loader->latest_skipped <= loader->options.errors.skip_limit)
         return false;
     *err = failed->error;
     char message[PRESTO_ERROR_MESSAGE_BYTES];
     snprintf(message, sizeof message,
-             "%" PRIu64 " sample%s had to be left out, which is more than the %" PRIu64
+             "%" PRIu64 " sample%s of an epoch had to be left out, which is more than the %" PRIu64
              " allowed; the last one: %.300s",
-             loader->skipped_samples, presto_plural(loader->skipped_samples),
+             loader->latest_skipped, presto_plural(loader->latest_skipped),
              loader->options.errors.skip_limit, failed->error.message);
     memcpy(err->message, message, sizeof message);
     return true;
@@ -179,6 +179,7 @@ static size_t report_failed(presto_loader *loader, presto__packet *packet) {
             if (failed->position >= packet->failed_at)
                 return reported;
             loader->skipped_samples++;
+            loader->latest_skipped++;
             if (exceeds_limit(loader, failed, &packet->own_error)) {
                 presto__packet_cut(packet, failed->position, &packet->own_error,
                                    loader->options.output);
@@ -194,6 +195,10 @@ static size_t report_failed(presto_loader *loader, presto__packet *packet) {
 }
 
 static void report_skipped(presto_loader *loader, presto__packet *packet) {
+    if (packet->epoch > loader->latest_epoch) {
+        loader->latest_epoch = packet->epoch;
+        loader->latest_skipped = 0;
+    }
     size_t failed = report_failed(loader, packet);
     /* The others were dropped by steps. */
     loader->dropped_samples += presto__packet_gaps(packet, 0, packet->failed_at) - failed;

@@ -142,10 +142,9 @@ struct presto_loader {
     bool consumer_waiting;                  /* and no worker is waking it */
     bool consumer_naps;                     /* and looks again by itself soon */
     presto__packet *done_first, *done_last; /* completion order: finished packets */
-    uint64_t next_out;                      /* strict order: the next to hand out */
-    uint64_t packets_out;
-    presto__packet *unstarted; /* a packet that could not be set up */
-    presto_error start_error;  /* why; reported after all packets that were started */
+    uint64_t next_out, packets_out;         /* the first: the next to hand out in strict order */
+    presto__packet *unstarted;              /* a packet that could not be set up */
+    presto_error start_error;               /* why; reported after all packets that were started */
     bool has_start_error;
     bool lacks_schema; /* there was no memory to merge a worker's schema */
     presto__tuner tuner;
@@ -158,14 +157,15 @@ struct presto_loader {
     /* The consumer's alone. */
     presto__packet *current;
     size_t current_batch;
-    uint64_t state_epoch, state_next;        /* the position after the last batch handed out */
-    uint64_t current_epoch, delivered_epoch; /* the latter: of the last batch, else the first */
+    uint64_t state_epoch, state_next;     /* the position after the last batch handed out */
+    uint64_t current_epoch, latest_epoch; /* of a packet */
+    uint64_t delivered_epoch;             /* of the last batch, else the first */
     uint64_t last_exit_ns;
     presto_status final_status; /* PRESTO_OK until the end or a failure was reported */
     presto_error final_error;
     uint64_t failed_at;    /* position of the sample that the stream failed at; UINT64_MAX: none */
     uint64_t seen_samples; /* positions consumed */
-    uint64_t skipped_samples, dropped_samples;
+    uint64_t skipped_samples, dropped_samples, latest_skipped; /* the last: of latest_epoch */
 };
 
 /** The number by which packets remember who filled them; 0 is nobody. */

@@ -344,44 +344,54 @@ static bool needs_runs(const presto_sweep *sweep, const presto__runner *runner, 
 
 /* ---- what is told ---- */
 
-/* How far the largest miss is, and whose; 0: none. */
-static double largest_miss(const presto_sweep *sweep, size_t *whose_out) {
-    double most = 0;
+/* The largest error of a prediction. */
+typedef struct miss {
+    double part; /* 0: there is none */
+    size_t whose;
+    bool is_cached;
+} miss;
+
+static miss largest_miss(const presto_sweep *sweep) {
+    miss most = {.part = 0};
     for (size_t i = 0; i < sweep->trial_count; i++) {
         const presto_sweep_prediction *said = &sweep->trials[i].result.prediction;
-        double miss = fmax(fabs(said->cold_error), fabs(said->cached_error));
-        if (!was_run(sweep, i) || !(miss > most))
+        if (!was_run(sweep, i))
             continue;
-        most = miss;
-        *whose_out = i;
+        if (fabs(said->cold_error) > most.part)
+            most = (miss){fabs(said->cold_error), i, false};
+        if (fabs(said->cached_error) > most.part)
+            most = (miss){fabs(said->cached_error), i, true};
     }
     return most;
 }
 
-static const char *why_missed(const presto_sweep *sweep, size_t i) {
-    const presto__trial *trial = &sweep->trials[i];
-    presto_spread cold = trial->result.cold.samples_per_s;
-    const presto_sweep_prediction *said = &trial->result.prediction;
-    if (cold.runs > 1 && cold.most - cold.least > 0.2 * cold.median)
+static const char *why_missed(const presto_sweep *sweep, const miss *most) {
+    const presto__trial *trial = &sweep->trials[most->whose];
+    const presto_epoch_result *result =
+        most->is_cached ? &trial->result.cached : &trial->result.cold;
+    const presto__epochs *runs = most->is_cached ? trial->cached : trial->cold;
+    presto_spread rate = result->samples_per_s;
+    if (rate.runs > 1 && rate.most - rate.least > 0.2 * rate.median)
         return "its own runs differ by more than a fifth: the machine was disturbed, or too few "
                "samples were measured";
-    if (trial->cold_count > 0 && presto__epochs_typical_s(&trial->cold[0]) < 5e-3)
+    if (trial->cold_count > 0 && presto__epochs_typical_s(&runs[0]) < 5e-3)
         return "an epoch takes only milliseconds: more --samples would tell more";
-    if (fabs(said->cold_error) > MISS_MOST && fabs(said->cached_error) <= MISS_MOST)
+    if (!most->is_cached && fabs(trial->result.prediction.cached_error) <= MISS_MOST)
         return "cached it was right: storage behaves otherwise than where it was probed";
     return "its codec or its threads behave otherwise in the loader than alone";
 }
 
 static presto_status note_miss(presto_sweep *sweep, presto_error *err) {
-    size_t whose = 0;
-    double miss = largest_miss(sweep, &whose);
+    const miss most = largest_miss(sweep);
     char name[PRESTO__STRATEGY_TEXT_BYTES];
-    if (miss <= MISS_MOST)
+    if (most.part <= MISS_MOST)
         return PRESTO_OK;
     return presto__add_note(
-        sweep, err, "the model missed %s by %.0f %% (%s), so more strategies were run",
-        presto__strategy_format(&sweep->trials[whose].result.strategy, name, sizeof name),
-        100 * miss, why_missed(sweep, whose));
+        sweep, err,
+        "the model missed the %s rate of %s by %.0f %% (%s), so more strategies were run",
+        most.is_cached ? "cached" : "cold",
+        presto__strategy_format(&sweep->trials[most.whose].result.strategy, name, sizeof name),
+        100 * most.part, why_missed(sweep, &most));
 }
 
 static presto_status note_elsewhere(presto_sweep *sweep, presto_error *err) {
@@ -398,6 +408,40 @@ static presto_status note_elsewhere(presto_sweep *sweep, presto_error *err) {
 
 /* ---- the whole ---- */
 
+/* What the confirming runs share. */
+typedef struct confirming {
+    presto_sweep *sweep;
+    presto__runner *runner;
+    size_t *list; /* room for all strategies */
+    ranked *open; /* likewise */
+} confirming;
+
+/* Strategies that were run to confirm before the sweep was resumed: they get their figures, and the
+ * runs that they lack. */
+static presto_status take_earlier_runs(const confirming *all, size_t *count_out,
+                                       presto_error *err) {
+    presto_sweep *sweep = all->sweep;
+    size_t count = 0;
+    for (size_t i = 0; i < sweep->trial_count; i++) {
+        if (!was_run(sweep, i) || !presto__trial_is_alive(&sweep->trials[i]))
+            continue;
+        (void)foretell(sweep, i);
+        if (!presto__is_anchor(sweep, i))
+            all->list[count++] = i;
+    }
+    *count_out = count;
+    return run_list(sweep, all->runner, all->list, count, err);
+}
+
+/* Runs strategies until `wanted` were run to confirm, of which `done` are. */
+static presto_status confirm_until(const confirming *all, size_t wanted, size_t done,
+                                   presto_error *err) {
+    if (done >= wanted)
+        return PRESTO_OK;
+    size_t count = choose_to_confirm(all->sweep, wanted - done, all->list, all->open);
+    return run_list(all->sweep, all->runner, all->list, count, err);
+}
+
 /* Until the best one has been run as often as wanted. */
 static presto_status run_the_best(presto_sweep *sweep, presto__runner *runner, presto_error *err) {
     size_t ran = 0;
@@ -409,17 +453,17 @@ static presto_status run_the_best(presto_sweep *sweep, presto__runner *runner, p
     return PRESTO_OK;
 }
 
-static presto_status confirm(presto_sweep *sweep, presto__runner *runner, size_t *list,
-                             ranked *open, presto_error *err) {
-    size_t wanted = runner->options->confirm_runs, whose = 0;
-    size_t count = choose_to_confirm(sweep, wanted, list, open);
-    PRESTO_TRY(run_list(sweep, runner, list, count, err));
-    if (largest_miss(sweep, &whose) > MISS_MOST) {
+static presto_status confirm(const confirming *all, presto_error *err) {
+    presto_sweep *sweep = all->sweep;
+    size_t wanted = all->runner->options->confirm_runs, earlier = 0;
+    PRESTO_TRY(take_earlier_runs(all, &earlier, err));
+    PRESTO_TRY(confirm_until(all, wanted, earlier, err));
+    bool misses = largest_miss(sweep).part > MISS_MOST;
+    if (misses)
+        PRESTO_TRY(confirm_until(all, 2 * wanted, earlier > wanted ? earlier : wanted, err));
+    PRESTO_TRY(run_the_best(sweep, all->runner, err));
+    if (misses)
         PRESTO_TRY(note_miss(sweep, err));
-        count = choose_to_confirm(sweep, wanted, list, open);
-        PRESTO_TRY(run_list(sweep, runner, list, count, err));
-    }
-    PRESTO_TRY(run_the_best(sweep, runner, err));
     PRESTO_TRY(presto__note_cache(sweep, err));
     return note_elsewhere(sweep, err);
 }
@@ -427,21 +471,14 @@ static presto_status confirm(presto_sweep *sweep, presto__runner *runner, size_t
 presto_status presto__predict_sweep(presto_sweep *sweep, presto__runner *runner,
                                     presto_error *err) {
     PRESTO_TRY(make_model(sweep, runner, err));
-    size_t count = sweep->trial_count;
-    size_t *list = calloc(count + runner->options->confirm_runs + 1, sizeof *list);
-    ranked *open = calloc(count, sizeof *open);
+    const confirming all = {sweep, runner, calloc(sweep->trial_count, sizeof *all.list),
+                            calloc(sweep->trial_count, sizeof *all.open)};
     presto_status status = PRESTO_OK;
-    if (list == NULL || open == NULL)
-        status = presto_fail_memory(err, count * sizeof *open);
-    for (size_t i = 0; i < count && status == PRESTO_OK; i++)
-        if (was_run(sweep, i))
-            (void)foretell(sweep, i);
-    predict_others(sweep, runner);
+    if (all.list == NULL || all.open == NULL)
+        status = presto_fail_memory(err, sweep->trial_count * sizeof *all.open);
     if (status == PRESTO_OK)
-        status = presto__decide(sweep, err);
-    if (status == PRESTO_OK)
-        status = confirm(sweep, runner, list, open, err);
-    free(open);
-    free(list);
+        status = confirm(&all, err);
+    free(all.open);
+    free(all.list);
     return status;
 }

@@ -42,11 +42,7 @@ presto_status presto__probe_start(const presto__runner *runner, const presto__tr
     loading.threads = trial->result.strategy.threads;
     loading.batch_samples = 1;
     loading.range.limit_samples = 1;
-    loading.errors = runner->options->errors;
-    loading.errors.skip_limit = UINT64_MAX; /* whether too many are left out, epochs tell */
-    loading.errors.skip_fraction = 1;
-    loading.errors.on_skip = NULL;
-    loading.errors.on_warning = NULL;
+    loading.errors = presto__trial_errors(runner);
     if (trial->result.strategy.codec == NULL)
         return time_start(runner->source, runner->plan, &loading, seconds_out, err);
     const char *dir = trial->dir;

@@ -145,9 +145,7 @@ static presto_status open_pass(pass *p, presto_error *err) {
     options.memory.block_samples = 1;
     options.order.shuffle = PRESTO_SHUFFLE_FULL;
     options.order.seed = runner->options->seed;
-    options.errors = runner->options->errors;
-    options.errors.on_skip = NULL;
-    options.errors.on_warning = NULL;
+    options.errors = presto__trial_errors(runner);
     presto_status status = presto_loader_open(runner->source, p->plan, &options, &p->loader, err);
     if (status == PRESTO_ERR_ARGUMENT) { /* it can only be read from its start */
         options.order.shuffle = PRESTO_SHUFFLE_NONE;

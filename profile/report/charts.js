@@ -152,11 +152,12 @@ function threadDataset(line, i) {
 const bounds = { cores: "its processors", storage: "the bandwidth of its storage", "storage reads": "the reads per second of its storage",
   memory: "the bandwidth of its memory", handover: "handing batches over", consumer: "the consumer" };
 
-/* The least number of threads that comes within 3 % of the most that the model expects. */
+/* The least number of threads that comes within 3 % of the most that the model expects, if a quarter of the curve is level;
+ * else it ends before it can be said where it is. */
 function levelOf(curve) {
   const most = Math.max(...curve.map(p => p.cold_samples_per_s));
-  const at = curve.findIndex(p => p.cold_samples_per_s >= most * .97);
-  return at < curve.length - 1 ? curve[at] : null;
+  const level = curve.find(p => p.cold_samples_per_s >= most * .97);
+  return level.threads <= curve[curve.length - 1].threads * .75 ? level : null;
 }
 
 function threadsText(curve) {

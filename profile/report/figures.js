@@ -25,6 +25,7 @@ const threadsOf = r => r.threads === 0 ? "inline" : `${r.threads} thread${plural
 const codecOf = r => r.codec === "none" ? "uncompressed" : r.codec || "as files";
 /* As the reason has it: "resized with lz4 on 2 threads". */
 const nameOf = r => `${r.split} ${!isStored(r) ? "files" : r.codec === "none" ? "uncompressed" : "with " + r.codec} ` +
+  (isStored(r) && r.shards !== Math.max(r.threads, 1) ? `in ${r.shards} file${plural(r.shards)} ` : "") +
   (r.threads === 0 ? "inline" : `on ${threadsOf(r)}`);
 
 /* The same, in lines that fit beside a mark or an axis. */

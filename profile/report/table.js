@@ -28,7 +28,7 @@ const columns = [
     show: r => r.cold.cpu_s_per_sample === null ? "" : number(r.cold.cpu_s_per_sample * 1e3) },
   { name: "peak memory", kind: "detail", key: r => r.cold.peak_rss_bytes, show: r => bytes(r.cold.peak_rss_bytes) },
   { name: "cost", key: r => r.cost, show: r => number(r.cost), if: hasCosts },
-  { name: "score", key: r => r.score, show: r => r.score.toFixed(3) },
+  { name: "score", key: r => r.score, show: r => typeof r.score === "number" ? r.score.toFixed(3) : "beyond the limits" },
 ].filter(c => c.if !== false);
 const FIXED = 3; /* columns that failed strategies have, too */
 

@@ -68,7 +68,7 @@ class Loader:
         features:  names of the features wanted. Default: those of the dataset.
         pad:       {"tokens": 0} pads rows with 0 to the longest of the batch; {"tokens": (0, 512)} to 512.
         cache:     "memory:8GiB" or "disk:FOLDER:200GiB" keeps what the steps before the first random one make.
-        on_error:  "fail", "skip", "skip:N" (at most N samples) or "skip:P%" (of an epoch).
+        on_error:  "fail", "skip", "skip:N" (at most N in an epoch) or "skip:P%" (of an epoch).
         on_skip:   called with (epoch, sample, error) for each sample left out.
         prefetch:  memory for data in flight.
         hold:      most bytes of batches held at a time; one more is a presto.HeldError.

@@ -293,7 +293,8 @@ def sweep(
     def show(done: int, total: int, split: str, codec: str | None, count: int, finished: bool) -> None:
         if report is not None:
             report(Trial(done, total, split, codec, count, finished))
-        line.show(f"trial {done} of {total}: {split}{f' {codec}' if codec else ''}, {count} threads")
+        phase = "looking at steps and storage" if total == 0 else f"trial {done} of {total}" if done < total else "runs in turn, to decide"
+        line.show(f"{phase}: {split}{f' {codec}' if codec else ''}{f', {count} threads' if count else ''}")
 
     options: dict[str, Any] = {
         "pipeline": name,

@@ -20,7 +20,7 @@ ALL = os.environ.get("PRESTO_CHAOS_ALL", "") not in ("", "0")
 # What each kind of call fails with.
 ERRNOS = {"malloc": errno.ENOMEM, "open": errno.EMFILE, "read": errno.EIO, "write": errno.ENOSPC, "sync": errno.EIO,
           "close": errno.EIO, "rename": errno.EIO, "unlink": errno.EIO, "mkdir": errno.ENOSPC, "map": errno.ENOMEM,
-          "stat": errno.EIO, "folder": errno.EMFILE, "thread": errno.EAGAIN, "lock": errno.EIO, "process": errno.EAGAIN}
+          "stat": errno.EIO, "folder": errno.EMFILE, "thread": errno.ENOMEM, "lock": errno.EIO, "process": errno.EAGAIN}
 
 
 class Faults(FaultCase):

@@ -46,6 +46,17 @@ class Machine(FaultCase):
                     if call in ("open", "read") and code in LASTING:
                         self.assertGreaterEqual(ends.count(None), self.photo_count)
 
+    def test_a_thread_that_cannot_start_at_first_starts_later(self):
+        arguments = [*self.arguments(), "-j", "3"]
+        for number in range(1, self.count("presto-load", *arguments)["thread"] + 1):
+            with self.subTest(thread=number):
+                done = self.run_with(f"thread:{number}:{errno.EAGAIN}", "presto-load", *arguments)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertEqual(json.loads(done.stdout)["samples"], 6)
+        done = self.run_with(f"thread:1:{errno.EAGAIN}+", "presto-load", *arguments)
+        self.assert_clean_failure(done.returncode, done.stderr, (1,))
+        self.assertIn(os.strerror(errno.EAGAIN), done.stderr)
+
     def test_a_failure_that_lasts_is_the_end(self):
         counts = self.count("presto-load", *self.arguments())
         for code in PASSING + LASTING:

@@ -136,6 +136,18 @@ def complete(results):
                   for n in range(1, 65)]}
 
 
+def limit(results):
+    """A limit of storage that some exceed: they have no score."""
+    best = results["recommendation"]["result"]
+    for i, result in enumerate(results["results"]):
+        if i != best and i % 2 and result["status"] == "ok":
+            result["score"] = None
+    results["options"]["most_stored_bytes"] = 1e6
+    results["recommendation"].update(limits="misses target")
+    for n, point in enumerate(results["model"]["curve"]):
+        point["cold_samples_per_s"] = 1000 * (n + 1)  # no end in sight
+
+
 def keep_one(results):
     best = results["results"][results["recommendation"]["result"]]
     for state in ("cold", "cached"):  # of one run nothing is known of the spread
@@ -177,7 +189,7 @@ def rename(results):
     results["recommendation"]["reason"] += " " + HOSTILE
 
 
-KINDS = {"real": [], "wide": [widen], "complete": [complete], "complete-wide": [complete, widen], "one": [keep_one], "many": [multiply],
+KINDS = {"real": [], "wide": [widen], "complete": [complete], "complete-wide": [complete, widen], "limited": [complete, limit], "one": [keep_one], "many": [multiply],
          "failed": [fail_some], "hostile": [complete, rename]}
 
 
@@ -215,6 +227,10 @@ def check_content(browser, kind, results):
     rows = browser.ask("find('rows').rows.length")
     assert rows == min(len(results["results"]), browser.ask("FIRST_ROWS")), rows
     advice, model = results["recommendation"], results.get("model") or {}
+    if kind == "limited":
+        texts = browser.ask("document.body.textContent")
+        assert "beyond the limits" in texts and "None within the limits reaches" in texts
+        assert "it still grows at 64 threads" in texts
     parts = {"sure-part": results.get("confidence"), "others-part": results.get("what_if") or advice.get("runners_up"),
              "steps-part": model.get("steps"), "errors-part": any(r.get("error") is not None for r in measured(results)),
              "hollow": any(r.get("measured") is False for r in measured(results))}

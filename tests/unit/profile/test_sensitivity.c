@@ -70,11 +70,42 @@ START_TEST(other_prices_and_epochs_may_cost_less_elsewhere) {
 }
 END_TEST
 
+static bool is_missed(const presto_sweep *sweep, const char *condition) {
+    return find(sweep, condition)->is_missed;
+}
+
+START_TEST(limits_are_asked_about_whatever_is_recommended) {
+    presto_sweep *sweep = made_sweep(false);
+    sweep->limits.target_samples_per_s = 1000;
+    sweep->limits.most_stored_bytes = 150000000; /* that leaves the unprocessed files */
+    score(sweep);
+    ck_assert_uint_eq(sweep->best, 0);
+    ck_assert_ptr_nonnull(
+        strstr(presto_sweep_reason(sweep), "No strategy within the limits reaches the target"));
+    expect(sweep, "with twice the limit of storage, 300 MB", 2, true);
+    ck_assert(!is_missed(sweep, "with twice the limit of storage, 300 MB"));
+    presto_sweep_free(sweep);
+}
+END_TEST
+
+START_TEST(limits_that_nothing_keeps_do_not_make_every_answer_a_miss) {
+    presto_sweep *sweep = made_sweep(false);
+    sweep->limits.most_stored_bytes = 1;
+    score(sweep);
+    ck_assert_int_eq(sweep->verdict, PRESTO_SWEEP_EXCEEDS);
+    ck_assert(!is_missed(sweep, "if half of its speed is enough, 2,000 samples/s"));
+    ck_assert(is_missed(sweep, "with twice the limit of storage, 2 B"));
+    presto_sweep_free(sweep);
+}
+END_TEST
+
 int main(void) {
     const TTest *const tests[] = {
         less_than_the_fastest_may_be_enough,
         other_targets_are_reached_by_others_or_missed,
         other_prices_and_epochs_may_cost_less_elsewhere,
+        limits_are_asked_about_whatever_is_recommended,
+        limits_that_nothing_keeps_do_not_make_every_answer_a_miss,
     };
     return presto_check_main("profile/sensitivity", tests, sizeof tests / sizeof *tests, 30);
 }

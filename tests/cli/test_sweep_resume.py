@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""presto-sweep: what is left of a sweep that was stopped, and how it goes on."""
+import json
+import signal
+import subprocess
+import time
+
+from cli import TOOLS, main, run
+from sweep_case import SweepCase
+
+
+class Resume(SweepCase):
+    def test_a_prediction_is_resumed_and_then_measured(self):
+        out = self.new("sweep")
+        _, before = self.predicted(out, "--confirm", "1")
+        journal = (out / "trials.jsonl").read_bytes()
+        _, after = self.predicted(out, "--confirm", "1", "--resume")
+        self.assertTrue((out / "trials.jsonl").read_bytes().startswith(journal))
+        for old, new in zip(before["results"], after["results"]):
+            self.assertGreaterEqual(new["measured"], old["measured"])
+        _, smaller = self.predicted(out, "--confirm", "1", "--resume", "--weights", "0,1,0")
+        for results in (after, smaller):
+            for old, new in zip(before["results"], results["results"]):
+                if old["measured"]:
+                    for figure in ("cold_samples_per_s", "cached_samples_per_s", "total_stored_bytes"):
+                        self.assertEqual(new[figure], old[figure])
+                self.assertGreater(new["total_stored_bytes"], 0)
+        _, measured = self.predicted(out, "--measure", "--resume")
+        self.assertTrue((out / "trials.jsonl").read_bytes().startswith(journal))
+        self.assertTrue(all(result["measured"] for result in measured["results"]))
+        self.assertIsNone(measured["model"])
+
+    def interrupted(self, out, *more):
+        """The finished process of a sweep that got Ctrl-C after a few runs, and what it printed."""
+        process = subprocess.Popen([TOOLS / "presto-sweep", "-q", "-p", self.pipeline, *self.SMALL, "--runs", "400",
+                                    *more, "-o", out, self.make_photos()], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        deadline = time.monotonic() + 100
+        journal = out / "trials.jsonl"
+        while process.poll() is None and time.monotonic() < deadline:
+            if journal.exists() and journal.read_bytes().count(b"\n") > 8:
+                break
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        printed = [text.decode() for text in process.communicate(timeout=100)]
+        self.assertEqual(process.returncode, -signal.SIGINT, printed)
+        return printed
+
+    def test_an_interrupted_sweep_shows_what_it_has_and_goes_on_from_there(self):
+        out = self.new("sweep")
+        table, said = self.interrupted(out)
+        self.assertIn("* Recommended:", table)
+        self.assertIn("stopped early: 3 of 3 strategies", table.replace("\n ", ""))
+        self.assertIn("--resume", said)
+        self.assertFalse((out / "trials").exists())
+        self.assertTrue(json.loads((out / "results.json").read_text())["is_stopped"])
+        before = (out / "trials.jsonl").read_bytes()
+        runs = max(before.count(b'{"strategy":%d,"cold"' % i) for i in range(3)) + 2
+        done = run("presto-sweep", "-q", "-p", self.pipeline, *self.SMALL, "--runs", runs, "--resume", "-o", out,
+                   self.make_photos())
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        after = (out / "trials.jsonl").read_bytes()
+        self.assertTrue(after.startswith(before))
+        self.assertEqual(after.count(b'"cold"'), 3 * runs)
+        self.assertEqual(after.count(b'"preparation_s"'), 2)
+        results = json.loads((out / "results.json").read_text())
+        self.assertFalse(results["is_stopped"])
+        self.assertEqual([len(result["cold"]["runs"]) for result in results["results"]], [runs] * 3)
+        walls = [json.loads(line)["cold"]["wall_s"] for line in after.decode().splitlines() if '"strategy":1,"cold"' in line]
+        again = [r["wall_s"] for r in results["results"][1]["cold"]["runs"]]
+        self.assertEqual(len(walls), len(again))
+        for wall, same in zip(walls, again):  # results.json has nine digits
+            self.assertAlmostEqual(wall, same, delta=1e-8 * wall)
+
+    def test_a_journal_of_another_sweep_or_with_damage_is_refused(self):
+        out = self.new("sweep")
+        self.interrupted(out)
+        journal = out / "trials.jsonl"
+        content = journal.read_bytes()
+        done = run("presto-sweep", "-q", "-p", self.pipeline, *self.SMALL, "--seed", "5", "--resume", "-o", out,
+                   self.make_photos())
+        self.assert_fails(done, 2, "trials.jsonl", "of a sweep with other options")
+        lines = content.splitlines(keepends=True)
+        for damage in (b"[]\n", b"{\n", b'{"strategy":99}\n', b'{"strategy":0,"cold":{}}\n',
+                       b'{"strategy":-1}\n', lines[1].replace(b'"samples":4', b'"samples":"4"')):
+            with self.subTest(damage=damage):
+                journal.write_bytes(lines[0] + damage + b"".join(lines[2:]))
+                done = run("presto-sweep", "-q", "-p", self.pipeline, *self.SMALL, "--runs", "400", "--resume", "-o", out,
+                           self.make_photos())
+                self.assert_fails(done, 1, "trials.jsonl", "line 2")
+        journal.write_bytes(content[:-7])  # a crash in the middle of a line
+        runs = content.count(b'"strategy":0,"cold"') + 1
+        done = run("presto-sweep", "-q", "-p", self.pipeline, *self.SMALL, "--runs", runs, "--resume", "-o", out,
+                   self.make_photos())
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_stopped_before_anything_was_measured_it_leaves_nothing(self):
+        out = self.new("sweep")
+        process = subprocess.Popen([TOOLS / "presto-sweep", "-p", self.pipeline, "--runs", "500", "-o", out,
+                                    self.make_photos()], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        deadline = time.monotonic() + 60
+        while not (out / "trials").exists() and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.001)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=100)
+        self.assertEqual(process.returncode, -signal.SIGINT)
+        self.assertFalse((out / "trials").exists())
+        if not (out / "trials.jsonl").exists():
+            self.assertEqual(list(out.iterdir()), [])
+
+    def test_results_are_not_replaced_unasked(self):
+        out = self.new("sweep")
+        command = ["presto-sweep", "-q", "-p", self.pipeline, *self.SMALL, "--runs", "1", "-o", out, self.make_photos()]
+        self.assertEqual(run(*command).returncode, 0)
+        before = (out / "results.json").read_bytes()
+        self.assert_fails(run(*command), 1, "--force", "--resume")
+        self.assertEqual((out / "results.json").read_bytes(), before)
+        self.assertEqual(run(*command, "--force").returncode, 0)
+        self.assertNotEqual((out / "results.json").read_bytes(), before)
+
+
+if __name__ == "__main__":
+    main()
