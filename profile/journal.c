@@ -53,6 +53,17 @@ static const number_field numbers[] = {
     {"consumer_wait_s", offsetof(presto__epochs, consumer_wait_s), false},
 };
 
+/* What was said of it before it was run; null: nothing was. */
+#define FORETOLD(name, member)                                                                     \
+    { name, offsetof(presto_sweep_prediction, member), true }
+static const number_field foretold[] = {
+    FORETOLD("foretold_samples_per_s", cold_samples_per_s),
+    FORETOLD("foretold_cached_samples_per_s", cached_samples_per_s),
+    FORETOLD("foretold_uncertainty", uncertainty),
+    FORETOLD("foretold_preparation_s", preparation_s),
+    FORETOLD("foretold_stored_bytes", stored_bytes),
+};
+
 typedef struct count_field {
     const char *name;
     size_t offset; /* of an uint64_t in presto__epochs */
@@ -158,7 +169,7 @@ presto_status presto__journal_add_preparation(presto__journal *journal, size_t i
     put(&failed, object, "records", count_value(trial->record_bytes.count));
     put(&failed, object, "record_bytes_mean", number_value(trial->record_bytes.mean));
     put(&failed, object, "record_bytes_squares", number_value(trial->record_bytes.squares));
-    put(&failed, object, "record_bytes_cubes", number_value(fmax(trial->record_bytes.cubes, 0)));
+    put(&failed, object, "record_bytes_cubes", number_value(trial->record_bytes.cubes));
     put(&failed, object, "record_half", count_value(trial->record_half));
     return write_line(journal, object, failed, err);
 }
@@ -172,6 +183,9 @@ presto_status presto__journal_add_run(presto__journal *journal, size_t i,
     put(&failed, object, "strategy", count_value(i));
     put(&failed, object, "cold", epochs_value(&failed, &trial->cold[trial->cold_count - 1]));
     put(&failed, object, "cached", epochs_value(&failed, &trial->cached[trial->cached_count - 1]));
+    for (size_t k = 0; k < COUNT_OF(foretold); k++)
+        put(&failed, object, foretold[k].name,
+            number_value(number_at(&trial->result.prediction, foretold[k].offset)));
     return write_line(journal, object, failed, err);
 }
 
@@ -186,6 +200,15 @@ presto_status presto__journal_add_lap(presto__journal *journal, size_t i,
     put(&failed, object, "round", count_value(last->round));
     put(&failed, object, "samples_per_s", number_value(last->samples_per_s));
     return write_line(journal, object, failed, err);
+}
+
+presto_status presto__journal_add_probe(presto__journal *journal, size_t number, json_t *found,
+                                        presto_error *err) {
+    bool failed = found == NULL;
+    json_t *object = journal != NULL ? json_object() : NULL;
+    put(&failed, object, "probe", count_value(number));
+    put(&failed, object, "found", found);
+    return journal != NULL ? write_line(journal, object, failed, err) : PRESTO_OK;
 }
 
 /* ---- reading: whoever wrote the file, nothing in it does more harm than wrong figures ---- */
@@ -210,7 +233,7 @@ static presto_status read_number(const reader *in, const json_t *object, const n
                                  double *value_out) {
     const json_t *value = json_object_get(object, field->name);
     *value_out = NAN;
-    if (field->may_lack && json_is_null(value))
+    if (field->may_lack && (value == NULL || json_is_null(value)))
         return PRESTO_OK;
     if (!json_is_number(value) || !(json_number_value(value) >= 0))
         return fail_line(in, field->name, "is no number of 0 or more");
@@ -287,6 +310,11 @@ static presto_status read_run(const reader *in, const json_t *object, presto__tr
     }
     trial->cold[trial->cold_count++] = cold;
     trial->cached[trial->cached_count++] = cached;
+    for (size_t k = 0; k < COUNT_OF(foretold); k++) {
+        double value;
+        PRESTO_TRY(read_number(in, object, &foretold[k], &value));
+        memcpy((char *)&trial->result.prediction + foretold[k].offset, &value, sizeof value);
+    }
     return PRESTO_OK;
 }
 
@@ -302,13 +330,16 @@ static presto_status read_preparation(const reader *in, const json_t *object,
         {{"error_s_per_sample", 0, true}, &made.error_s_per_sample},
         {{"record_bytes_mean", 0, false}, &trial->record_bytes.mean},
         {{"record_bytes_squares", 0, false}, &trial->record_bytes.squares},
-        {{"record_bytes_cubes", 0, false}, &trial->record_bytes.cubes},
     };
     if (trial->result.strategy.codec == NULL ||
         trial->preparation_count >= in->request->preparation_runs)
         return fail_line(in, "a strategy", "has more conversions than the sweep");
     for (size_t i = 0; i < COUNT_OF(values); i++)
         PRESTO_TRY(read_number(in, object, &values[i].field, values[i].at));
+    const json_t *cubes = json_object_get(object, "record_bytes_cubes"); /* of either sign */
+    if (!json_is_number(cubes))
+        return fail_line(in, "record_bytes_cubes", "is no number");
+    trial->record_bytes.cubes = json_number_value(cubes);
     PRESTO_TRY(read_count(in, object, "samples", &trial->result.samples));
     PRESTO_TRY(read_count(in, object, "stored_bytes", &trial->result.stored_bytes));
     PRESTO_TRY(read_count(in, object, "raw_bytes", &trial->result.raw_bytes));
@@ -328,15 +359,43 @@ static presto_status read_lap(const reader *in, const json_t *object, presto__tr
     return presto__trial_add_lap(trial, lap, in->err);
 }
 
+/* What it holds is checked when the model takes it over. */
+static presto_status read_probe(const reader *in, const json_t *object) {
+    uint64_t number;
+    json_t *found = json_object_get(object, "found");
+    PRESTO_TRY(read_count(in, object, "probe", &number));
+    if (number >= in->request->probe_count)
+        return fail_line(in, "probe", "is none of the sweep's");
+    if (!json_is_object(found))
+        return fail_line(in, "probe", "has found nothing");
+    json_decref(in->request->probes[number]);
+    in->request->probes[number] = json_incref(found);
+    return PRESTO_OK;
+}
+
+static presto_status read_of_strategy(const reader *in, const json_t *object) {
+    uint64_t i;
+    PRESTO_TRY(read_count(in, object, "strategy", &i));
+    if (i >= in->request->trial_count)
+        return fail_line(in, "strategy", "is none of the sweep's");
+    presto__trial *trial = &in->request->trials[i];
+    if (json_object_get(object, "cold") != NULL)
+        return read_run(in, object, trial);
+    if (json_object_get(object, "round") != NULL)
+        return read_lap(in, object, trial);
+    return read_preparation(in, object, trial);
+}
+
 static presto_status read_head(const reader *in, const json_t *object) {
     const char *sweep = json_string_value(json_object_get(object, "sweep"));
     uint64_t schema;
     PRESTO_TRY(read_count(in, object, "journal", &schema));
     if (schema == SCHEMA && sweep != NULL && strcmp(sweep, in->request->sweep) == 0)
         return PRESTO_OK;
-    presto_status status =
-        presto_fail(in->err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                    "is of a sweep with other options or another source, and cannot be resumed");
+    presto_status status = presto_fail(in->err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                                       "is of a sweep with other options, of another source or on "
+                                       "another number of processors, and "
+                                       "cannot be resumed");
     presto_error_set_file(in->err, in->request->path);
     return status;
 }
@@ -348,24 +407,15 @@ static presto_status read_line(const reader *in, presto_span line) {
         return fail_line(in, "too much:", why.message);
     json_t *object =
         json_loadb((const char *)line.data, line.bytes, JSON_REJECT_DUPLICATES, &where);
-    uint64_t i = 0;
-    presto_status status = PRESTO_OK;
+    presto_status status;
     if (object == NULL)
         status = fail_line(in, "no JSON:", where.text);
     else if (in->line == 1)
         status = read_head(in, object);
+    else if (json_object_get(object, "probe") != NULL)
+        status = read_probe(in, object);
     else
-        status = read_count(in, object, "strategy", &i);
-    if (status == PRESTO_OK && in->line > 1) {
-        if (i >= in->request->trial_count)
-            status = fail_line(in, "strategy", "is none of the sweep's");
-        else if (json_object_get(object, "cold") != NULL)
-            status = read_run(in, object, &in->request->trials[i]);
-        else if (json_object_get(object, "round") != NULL)
-            status = read_lap(in, object, &in->request->trials[i]);
-        else
-            status = read_preparation(in, object, &in->request->trials[i]);
-    }
+        status = read_of_strategy(in, object);
     json_decref(object);
     return status;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The journal of a sweep: one line of JSON a conversion or run, written as soon as it was measured,
+ * The journal of a sweep: one line of JSON a conversion, run or probe, written as soon as it was made,
  * so that a sweep that ended early is continued instead of repeated. Its first line says which
  * sweep it is of. docs/sweep.md describes the lines.
  */
 #ifndef PRESTO_PROFILE_JOURNAL_INTERNAL_H
 #define PRESTO_PROFILE_JOURNAL_INTERNAL_H
+
+#include <jansson.h>
 
 #include "trial_internal.h"
 
@@ -19,6 +21,9 @@ typedef struct presto__journal_request {
     char sweep[33]; /* text that only the same sweep of the same source has */
     presto__trial *trials;
     size_t trial_count;
+    json_t **probes; /* what probes have found: of the machine, then of each split. Owned by the
+                        caller; NULL where nothing is known */
+    size_t probe_count;
     unsigned runs, preparation_runs; /* the most a trial can hold */
 } presto__journal_request;
 
@@ -45,6 +50,9 @@ presto_status presto__journal_add_run(presto__journal *journal, size_t i,
 /** Note the last lap of trial i. */
 presto_status presto__journal_add_lap(presto__journal *journal, size_t i,
                                       const presto__trial *trial, presto_error *err);
+/** Note what probe `number` has found. Takes over `found`; NULL is a lack of memory. */
+presto_status presto__journal_add_probe(presto__journal *journal, size_t number, json_t *found,
+                                        presto_error *err);
 /** Removes the file if nothing was noted in it. */
 void presto__journal_close(presto__journal *journal);
 

@@ -59,7 +59,15 @@ static presto_status fail_trial(const wave *over, presto__trial *trial, const pr
     return presto__runner_report(over->runner, &trial->result.strategy, &trial->result, err);
 }
 
-/* A journal that cannot be written is given up: what is measured counts more. */
+presto_status presto__journal_give_up(presto_sweep *sweep, const presto_error *why,
+                                      presto_error *err) {
+    char text[PRESTO_ERROR_FILE_BYTES + PRESTO_ERROR_MESSAGE_BYTES + 96];
+    presto_error_format(why, text, sizeof text);
+    presto__journal_close(sweep->journal);
+    sweep->journal = NULL;
+    return presto__add_note(sweep, err, "the sweep cannot be resumed: %s", text);
+}
+
 static presto_status note_in_journal(presto_sweep *sweep, const presto__trial *trial,
                                      size_t preparations_before, presto_error *err) {
     size_t i = (size_t)(trial - sweep->trials);
@@ -67,13 +75,7 @@ static presto_status note_in_journal(presto_sweep *sweep, const presto__trial *t
     presto_status status = trial->preparation_count > preparations_before
                                ? presto__journal_add_preparation(sweep->journal, i, trial, &failure)
                                : presto__journal_add_run(sweep->journal, i, trial, &failure);
-    if (status == PRESTO_OK)
-        return PRESTO_OK;
-    char text[PRESTO_ERROR_FILE_BYTES + PRESTO_ERROR_MESSAGE_BYTES + 96];
-    presto_error_format(&failure, text, sizeof text);
-    presto__journal_close(sweep->journal);
-    sweep->journal = NULL;
-    return presto__add_note(sweep, err, "the sweep cannot be resumed: %s", text);
+    return status == PRESTO_OK ? PRESTO_OK : presto__journal_give_up(sweep, &failure, err);
 }
 
 typedef presto_status (*work_fn)(presto__runner *runner, presto__trial *trial, presto_error *err);

@@ -22,6 +22,9 @@ presto_status presto__measure_list(presto_sweep *sweep, presto__runner *runner,
 /** Conversions and runs that this takes. */
 size_t presto__measure_left(const presto_sweep *sweep, const presto__runner *runner,
                             const presto__measuring *what);
+/** A journal that cannot be written is given up, with a note: what is measured counts more. */
+presto_status presto__journal_give_up(presto_sweep *sweep, const presto_error *why,
+                                      presto_error *err);
 /** It has not failed. */
 bool presto__trial_is_alive(const presto__trial *trial);
 bool presto__trial_stores(const presto__trial *trial);

@@ -146,7 +146,7 @@ static presto_status note_tails(presto_sweep *sweep, presto_error *err) {
     const char *what = records ? "records" : "files";
     uint64_t half = records ? best->record_half : files_half;
     char text[160] = "";
-    if (half > 0)
+    if (presto__is_half_in_few(of, half))
         snprintf(text, sizeof text, "%ju of %ju %s make up half of the bytes", (uintmax_t)half,
                  (uintmax_t)of->count, what);
     else

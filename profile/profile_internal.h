@@ -91,6 +91,7 @@ struct presto_sweep {
     size_t trial_total;    /* all */
     presto__anchors *anchors; /* one per split */
     presto__model *model;     /* NULL: all is measured */
+    json_t **probes;          /* what the journal had of the machine, then of each split */
     presto_sweep_facts facts;
     bool is_spread;      /* the sample was taken from all over the source */
     presto__tail files;  /* sizes of the files that were measured, where a sample is a file */

@@ -132,7 +132,7 @@ static void identify(const presto_sweep *sweep, const presto__runner *runner,
     presto__digest_add(&digest, storage, strlen(storage));
     for (size_t i = 0; i < sweep->path_count; i++)
         presto__digest_add(&digest, sweep->paths[i], strlen(sweep->paths[i]));
-    for (size_t i = 0; i < sweep->trial_count; i++) {
+    for (size_t i = 0; i < sweep->trial_total; i++) { /* anchors tell the number of processors */
         char name[PRESTO__STRATEGY_TEXT_BYTES];
         const presto_strategy *strategy = &sweep->trials[i].result.strategy;
         presto__strategy_format(strategy, name, sizeof name);
@@ -150,13 +150,18 @@ static presto_status open_journal(presto_sweep *sweep, presto__runner *runner,
                                        .resume = options->resume,
                                        .trials = sweep->trials,
                                        .trial_count = sweep->trial_total,
+                                       .probes = sweep->probes,
+                                       .probe_count = sweep->space.split_count + 1,
                                        .runs = options->runs,
                                        .preparation_runs = options->preparation_runs};
     identify(sweep, runner, options, request.sweep);
     PRESTO_TRY(presto__journal_open(&request, &sweep->journal, err));
     for (size_t i = 0; i < sweep->trial_total; i++) {
-        const presto__trial *trial = &sweep->trials[i];
+        presto__trial *trial = &sweep->trials[i];
         runner->done += trial->preparation_count + trial->cold_count;
+        if (options->mode != PRESTO_SWEEP_PREDICT)
+            trial->result.prediction.cold_samples_per_s =
+                trial->result.prediction.cached_samples_per_s = NAN;
         if (trial->lap_count > 0 && trial->laps[trial->lap_count - 1].round > sweep->rounds)
             sweep->rounds = trial->laps[trial->lap_count - 1].round;
     }
@@ -271,7 +276,8 @@ static presto_status make_trials(presto_sweep *sweep, presto_error *err) {
     size_t count = space->strategy_count;
     sweep->anchors = calloc(space->split_count, sizeof *sweep->anchors);
     sweep->trials = calloc(count + 2 * space->split_count, sizeof *sweep->trials);
-    if (sweep->trials == NULL || sweep->anchors == NULL)
+    sweep->probes = calloc(space->split_count + 1, sizeof *sweep->probes);
+    if (sweep->trials == NULL || sweep->anchors == NULL || sweep->probes == NULL)
         return presto_fail_memory(err, count * sizeof *sweep->trials);
     for (size_t i = 0; i < count; i++, sweep->trial_count++)
         PRESTO_TRY(add_trial(sweep, &space->strategies[i], err));
@@ -384,6 +390,9 @@ void presto_sweep_free(presto_sweep *sweep) {
         presto__trial_done(&sweep->trials[i]);
     free(sweep->trials);
     free(sweep->anchors);
+    for (size_t i = 0; sweep->probes != NULL && i <= sweep->space.split_count; i++)
+        json_decref(sweep->probes[i]);
+    free(sweep->probes);
     presto__model_free(sweep->model);
     presto__journal_close(sweep->journal);
     free_texts(sweep->paths, sweep->path_count);

@@ -46,10 +46,14 @@ double presto__skewness(const presto__moments *moments) {
     return sqrt(count) * moments->cubes / pow(moments->squares, 1.5);
 }
 
+bool presto__is_half_in_few(const presto__moments *moments, uint64_t half) {
+    return half > 0 && (double)half <= HEAVY_PART * (double)moments->count;
+}
+
 bool presto__is_heavy(const presto__moments *moments, uint64_t half) {
     double skewness = presto__skewness(moments);
     double count = (double)moments->count;
-    return (half > 0 && (double)half <= HEAVY_PART * count) ||
+    return presto__is_half_in_few(moments, half) ||
            (count >= 3 && count < COCHRAN * skewness * skewness);
 }
 

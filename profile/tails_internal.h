@@ -19,6 +19,8 @@ void presto__tail_add(presto__tail *tail, double value);
 uint64_t presto__tail_half(const presto__tail *tail);
 /** Of the values that were seen; 0 if there are fewer than three, or all are the same. */
 double presto__skewness(const presto__moments *moments);
+/** Do the `half` largest, which make up half of the sum, count as few? */
+bool presto__is_half_in_few(const presto__moments *moments, uint64_t half);
 /** Should the reader be told that a few items make up much of the sum? */
 bool presto__is_heavy(const presto__moments *moments, uint64_t half);
 /**

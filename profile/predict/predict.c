@@ -12,142 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ANCHOR_RUNS 3
-#define ANCHOR_RUNS_MOST 64 /* that are looked at, of an anchor that is run more often */
-#define FIRST_UNCERTAINTY 0.15
 #define MISS_MOST 0.25
 /* Strategies that are run beyond the confirming ones, until the best has been run. */
 #define MORE_MOST 12
-
-/* ---- the model ---- */
-
-static presto_status new_model(presto_sweep *sweep, const presto__runner *runner,
-                               presto_error *err) {
-    const presto__space *space = &sweep->space;
-    presto__model *model = calloc(1, sizeof *model);
-    if (model == NULL)
-        return presto_fail_memory(err, sizeof *model);
-    sweep->model = model;
-    model->cores = presto__cpu_count();
-    model->shards = space->shards[0];
-    model->samples = runner->samples;
-    model->source_samples = runner->source_samples;
-    model->open_s = runner->open_s;
-    model->uncertainty = FIRST_UNCERTAINTY;
-    model->codecs = calloc(space->codec_count + 1, sizeof *model->codecs);
-    model->splits = calloc(space->split_count, sizeof *model->splits);
-    if (model->codecs == NULL || model->splits == NULL)
-        return presto_fail_memory(err, space->split_count * sizeof *model->splits);
-    bool has_none = false;
-    for (size_t c = 0; c < space->codec_count; c++) {
-        model->codecs[model->codec_count++] = space->codecs[c];
-        has_none = has_none || strcmp(space->codecs[c], "none") == 0;
-    }
-    if (!has_none) /* the anchors have it */
-        model->codecs[model->codec_count++] = "none";
-    for (; model->split_count < space->split_count; model->split_count++) {
-        presto__model_split *split = &model->splits[model->split_count];
-        split->name = space->splits[model->split_count];
-        split->is_raw = strcmp(split->name, PRESTO_UNPROCESSED) == 0;
-        split->codecs = calloc(model->codec_count, sizeof *split->codecs);
-        if (split->codecs == NULL)
-            return presto_fail_memory(err, model->codec_count * sizeof *split->codecs);
-    }
-    return PRESTO_OK;
-}
-
-typedef struct probing {
-    presto_sweep *sweep;
-    presto__runner *runner;
-} probing;
-
-/* Of the clock, for a sample: of the run in the middle. */
-static double seconds_each(const presto__epochs *runs, size_t count) {
-    double rates[ANCHOR_RUNS_MOST];
-    size_t known = count < ANCHOR_RUNS_MOST ? count : ANCHOR_RUNS_MOST;
-    for (size_t i = 0; i < known; i++)
-        rates[i] = presto__epochs_rate(&runs[i]);
-    return known > 0 ? 1 / presto__spread_of(rates, known).median : NAN;
-}
-
-/* The most of what is compared; 1: all have as many as threads. */
-static size_t most_files(const presto__space *space) {
-    size_t most = 1;
-    for (size_t i = 0; i < space->shard_count && space->shard_count > 1; i++)
-        most = space->shards[i] > most ? space->shards[i] : most;
-    return most;
-}
-
-/* An anchor has been run, and its dataset is still there. */
-static presto_status probe_anchor(void *user, size_t i, presto_error *err) {
-    probing *with = user;
-    presto_sweep *sweep = with->sweep;
-    presto__trial *trial = &sweep->trials[i];
-    bool stores = presto__trial_stores(trial);
-    if (stores && trial->dir == NULL) /* it was run before the sweep was resumed */
-        PRESTO_TRY(presto__trial_prepare(with->runner, trial, err));
-    for (size_t s = 0; s < sweep->space.split_count; s++) {
-        presto__model_split *split = &sweep->model->splits[s];
-        if (sweep->anchors[s].at[1] == i)
-            PRESTO_TRY(presto__probe_start(with->runner, trial, &split->start_s.all, err));
-        if (sweep->anchors[s].at[0] != i)
-            continue;
-        PRESTO_TRY(presto__probe_start(with->runner, trial, &split->start_s.one, err));
-        PRESTO_TRY(presto__runner_report(with->runner, &trial->result.strategy, NULL, err));
-        double samples = (double)trial->result.samples;
-        split->plain_bytes = (double)trial->result.stored_bytes / samples;
-        split->raw_bytes = (double)trial->result.raw_bytes / samples;
-        split->times.cold_s.one = seconds_each(trial->cold, trial->cold_count);
-        split->times.cached_s.one = seconds_each(trial->cached, trial->cached_count);
-        if (!stores)
-            continue;
-        const presto__online plain = {sweep->model, with->runner, split, "none", trial->dir};
-        PRESTO_TRY(presto__probe_files(&plain, most_files(&sweep->space), &split->files, err));
-        PRESTO_TRY(presto__probe_codecs(sweep->model, with->runner, s, trial->dir, err));
-    }
-    return PRESTO_OK;
-}
-
-static unsigned least_of(unsigned a, unsigned b) {
-    return a < b ? a : b;
-}
-
-static presto_status run_anchors(presto_sweep *sweep, presto__runner *runner, presto_error *err) {
-    size_t list[2 * 4096], count = 0;
-    for (size_t s = 0; s < sweep->space.split_count && count + 2 <= sizeof list / sizeof *list;
-         s++) {
-        list[count++] = sweep->anchors[s].at[0];
-        if (sweep->anchors[s].at[1] != sweep->anchors[s].at[0])
-            list[count++] = sweep->anchors[s].at[1];
-    }
-    probing with = {sweep, runner};
-    const presto__measuring anchors = {.list = list,
-                                       .count = count,
-                                       .runs = least_of(runner->options->runs, ANCHOR_RUNS),
-                                       .on_measured = probe_anchor,
-                                       .user = &with};
-    runner->total = runner->done + presto__measure_left(sweep, runner, &anchors) +
-                    (size_t)runner->options->confirm_runs * (runner->options->runs + 1);
-    return presto__measure_list(sweep, runner, &anchors, err);
-}
-
-static presto_status make_model(presto_sweep *sweep, presto__runner *runner, presto_error *err) {
-    PRESTO_TRY(new_model(sweep, runner, err));
-    presto__model *model = sweep->model;
-    PRESTO_TRY(presto__probe_memory(model->cores, &model->memory_bytes_per_s, err));
-    model->is_storage_given = presto_storage_is_set(&runner->options->storage);
-    model->storage = runner->options->storage;
-    if (!model->is_storage_given)
-        PRESTO_TRY(presto__probe_storage(runner->work_dir, model->cores, &model->storage, err));
-    PRESTO_TRY(presto__probe_steps(model, runner, err));
-    PRESTO_TRY(presto__probe_cache(model, runner, err));
-    PRESTO_TRY(run_anchors(sweep, runner, err));
-    for (size_t s = 0; s < model->split_count; s++)
-        PRESTO_TRY(presto__model_take_split(model, sweep, s, err));
-    presto__join_files(model);
-    presto__model_fit(model);
-    return PRESTO_OK;
-}
 
 /* ---- results ---- */
 
@@ -425,7 +292,16 @@ static presto_status take_earlier_runs(const confirming *all, size_t *count_out,
     for (size_t i = 0; i < sweep->trial_count; i++) {
         if (!was_run(sweep, i) || !presto__trial_is_alive(&sweep->trials[i]))
             continue;
+        presto_sweep_prediction *said = &sweep->trials[i].result.prediction;
+        const presto_sweep_prediction before = *said; /* as it was run */
         (void)foretell(sweep, i);
+        if (isfinite(before.cold_samples_per_s) && isfinite(before.cached_samples_per_s)) {
+            said->cold_samples_per_s = before.cold_samples_per_s;
+            said->cached_samples_per_s = before.cached_samples_per_s;
+            said->uncertainty = before.uncertainty;
+            said->preparation_s = before.preparation_s;
+            said->stored_bytes = before.stored_bytes;
+        }
         if (!presto__is_anchor(sweep, i))
             all->list[count++] = i;
     }
@@ -470,7 +346,7 @@ static presto_status confirm(const confirming *all, presto_error *err) {
 
 presto_status presto__predict_sweep(presto_sweep *sweep, presto__runner *runner,
                                     presto_error *err) {
-    PRESTO_TRY(make_model(sweep, runner, err));
+    PRESTO_TRY(presto__make_model(sweep, runner, err));
     const confirming all = {sweep, runner, calloc(sweep->trial_count, sizeof *all.list),
                             calloc(sweep->trial_count, sizeof *all.open)};
     presto_status status = PRESTO_OK;

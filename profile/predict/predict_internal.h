@@ -57,7 +57,7 @@ typedef struct presto__model_codec {
 
 /** What each file costs that a dataset has more. It is of the clock: threads share it. */
 typedef struct presto__model_files {
-    size_t tried;                  /* in so many files the split was stored to see; 0: it was not */
+    uint64_t tried;                /* in so many files the split was stored to see; 0: it was not */
     presto__pair cold_s, cached_s; /* of an epoch */
     double prepare_s;
 } presto__model_files;
@@ -66,6 +66,7 @@ typedef struct presto__model_files {
 typedef struct presto__model_split {
     const char *name;       /* the space's */
     bool is_known;          /* its anchors were measured */
+    bool is_recalled;       /* what probes tell of it is from the journal */
     bool is_raw;            /* unprocessed: there are no codecs; codecs[0] is the source itself */
     double raw_bytes;       /* serialized, before codec and framing */
     double plain_bytes;     /* as stored without a codec, with framing; of the source if raw */
@@ -216,6 +217,22 @@ presto_status presto__probe_start(const presto__runner *runner, const presto__tr
  * ended. PRESTO_ERR_MEMORY if a thread could not be started. */
 presto_status presto__run_together(unsigned count, void (*work)(void *user, unsigned number),
                                    void *user, presto_error *err);
+
+/* ---- recall.c: what probes have found, for the journal and from it ---- */
+
+/** Of the machine and the steps; of split s, before its anchors are taken over. NULL: no memory.
+ * Owner: caller. */
+json_t *presto__machine_probe_json(const presto__model *model);
+json_t *presto__split_probe_json(const presto__model *model, size_t s);
+/** The other way. PRESTO_ERR_SYNTAX: it was not written by these. */
+presto_status presto__machine_recall(presto__model *model, const json_t *probe, presto_error *err);
+presto_status presto__split_recall(presto__model *model, size_t s, const json_t *probe,
+                                   presto_error *err);
+
+/* ---- make.c: the sweep's model ---- */
+
+/** Probe, run the anchors and make sweep->model. */
+presto_status presto__make_model(presto_sweep *sweep, presto__runner *runner, presto_error *err);
 
 /* ---- predict.c: the sweep ---- */
 

@@ -16,7 +16,9 @@ class Resume(SweepCase):
         _, before = self.predicted(out, "--confirm", "1")
         journal = (out / "trials.jsonl").read_bytes()
         _, after = self.predicted(out, "--confirm", "1", "--resume")
-        self.assertTrue((out / "trials.jsonl").read_bytes().startswith(journal))
+        self.assertEqual((out / "trials.jsonl").read_bytes(), journal, "nothing is measured, and nothing probed again")
+        for name in ("results", "recommendation", "notes", "what_if"):
+            self.assertEqual(after[name], before[name])
         for old, new in zip(before["results"], after["results"]):
             self.assertGreaterEqual(new["measured"], old["measured"])
         _, smaller = self.predicted(out, "--confirm", "1", "--resume", "--weights", "0,1,0")
@@ -30,6 +32,21 @@ class Resume(SweepCase):
         self.assertTrue((out / "trials.jsonl").read_bytes().startswith(journal))
         self.assertTrue(all(result["measured"] for result in measured["results"]))
         self.assertIsNone(measured["model"])
+
+    def test_probes_that_were_changed_are_refused_or_believed(self):
+        out = self.new("sweep")
+        self.predicted(out, "--confirm", "1")
+        journal = out / "trials.jsonl"
+        lines = journal.read_text().splitlines(keepends=True)
+        for number, old, new in ((0, '"steps":[', '"steps":[7,'), (0, '"memory_bytes_per_s":[', '"memory_bytes_per_s":[-1,'),
+                                 (1, '"codecs":[', '"codecs":[null,'), (2, '"loaded":', '"loaded":-1,"x":'), (3, '"probe":3', '"probe":4'),
+                                 (2, '"found":{', '"found":1,"x":{'), (2, '"start_s"', '"start"')):
+            with self.subTest(number=number, new=new):
+                changed = [line.replace(old, new, 1) if line.startswith(f'{{"probe":{number},') else line for line in lines]
+                self.assertNotEqual(changed, lines)
+                journal.write_text("".join(changed))
+                done = run("presto-sweep", "-q", "-p", self.pipeline, *self.PREDICTED, "--confirm", "1", "--resume", "-o", out, self.make_photos())
+                self.assert_fails(done, 1, "trials.jsonl", "probe")
 
     def interrupted(self, out, *more):
         """The finished process of a sweep that got Ctrl-C after a few runs, and what it printed."""

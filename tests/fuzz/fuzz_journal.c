@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile_internal.h"
+#include "predict/predict_internal.h"
 
 #define TRIALS 3
 #define RUNS 2
@@ -33,13 +33,33 @@ static void check(const presto__trial *trial) {
     }
 }
 
+/* What they tell is taken over by a model, or refused. */
+static void check_probes(json_t *const probes[2]) {
+    presto__model_codec codecs[2] = {{.is_known = false}};
+    presto__model_split split = {.codecs = codecs};
+    presto__model model = {.splits = &split, .split_count = 1, .codec_count = 2};
+    presto_error err;
+    if (probes[0] != NULL && presto__machine_recall(&model, probes[0], &err) == PRESTO_OK)
+        FUZZ_HOLDS(!(model.memory_bytes_per_s.one < 0));
+    for (size_t i = 0; i < model.step_count; i++)
+        FUZZ_HOLDS(memchr(model.steps[i].name, '\0', sizeof model.steps[i].name) != NULL);
+    if (probes[1] != NULL && presto__split_recall(&model, 0, probes[1], &err) == PRESTO_OK)
+        FUZZ_HOLDS(!(codecs[0].stored_bytes < 0) && !(split.start_s.all < 0));
+    free(model.steps);
+    json_decref(probes[0]);
+    json_decref(probes[1]);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     presto__trial trials[TRIALS] = {{.dir = NULL}};
     const presto__runner runner = {.source_samples = 10, .samples = 5, .source_bytes = 1000};
+    json_t *probes[2] = {NULL, NULL};
     const presto__journal_request request = {.path = "trials.jsonl",
                                              .sweep = "s",
                                              .trials = trials,
                                              .trial_count = TRIALS,
+                                             .probes = probes,
+                                             .probe_count = 2,
                                              .runs = RUNS,
                                              .preparation_runs = RUNS};
     presto_error err;
@@ -56,5 +76,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
             (void)presto__trial_summarize(&runner, &trials[i], &err);
         presto__trial_done(&trials[i]);
     }
+    check_probes(probes);
     return 0;
 }

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The model of a sweep: probes of the machine and of the steps, and what the anchors of each split
+ * tell. What the journal has of earlier probes is taken instead of them.
+ */
+#include "predict_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ANCHOR_RUNS 3
+#define ANCHOR_RUNS_MOST 64 /* that are looked at, of an anchor that is run more often */
+#define FIRST_UNCERTAINTY 0.15
+/* A line of the journal has a limit. */
+#define CODECS_KEPT_MOST 128
+
+static presto_status new_model(presto_sweep *sweep, const presto__runner *runner,
+                               presto_error *err) {
+    const presto__space *space = &sweep->space;
+    presto__model *model = calloc(1, sizeof *model);
+    if (model == NULL)
+        return presto_fail_memory(err, sizeof *model);
+    sweep->model = model;
+    model->cores = presto__cpu_count();
+    model->shards = space->shards[0];
+    model->samples = runner->samples;
+    model->source_samples = runner->source_samples;
+    model->open_s = runner->open_s;
+    model->uncertainty = FIRST_UNCERTAINTY;
+    model->codecs = calloc(space->codec_count + 1, sizeof *model->codecs);
+    model->splits = calloc(space->split_count, sizeof *model->splits);
+    if (model->codecs == NULL || model->splits == NULL)
+        return presto_fail_memory(err, space->split_count * sizeof *model->splits);
+    bool has_none = false;
+    for (size_t c = 0; c < space->codec_count; c++) {
+        model->codecs[model->codec_count++] = space->codecs[c];
+        has_none = has_none || strcmp(space->codecs[c], "none") == 0;
+    }
+    if (!has_none) /* the anchors have it */
+        model->codecs[model->codec_count++] = "none";
+    for (; model->split_count < space->split_count; model->split_count++) {
+        presto__model_split *split = &model->splits[model->split_count];
+        split->name = space->splits[model->split_count];
+        split->is_raw = strcmp(split->name, PRESTO_UNPROCESSED) == 0;
+        split->codecs = calloc(model->codec_count, sizeof *split->codecs);
+        if (split->codecs == NULL)
+            return presto_fail_memory(err, model->codec_count * sizeof *split->codecs);
+    }
+    return PRESTO_OK;
+}
+
+typedef struct probing {
+    presto_sweep *sweep;
+    presto__runner *runner;
+} probing;
+
+/* Of the clock, for a sample: of the run in the middle. */
+static double seconds_each(const presto__epochs *runs, size_t count) {
+    double rates[ANCHOR_RUNS_MOST];
+    size_t known = count < ANCHOR_RUNS_MOST ? count : ANCHOR_RUNS_MOST;
+    for (size_t i = 0; i < known; i++)
+        rates[i] = presto__epochs_rate(&runs[i]);
+    return known > 0 ? 1 / presto__spread_of(rates, known).median : NAN;
+}
+
+/* The most of what is compared; 1: all have as many as threads. */
+static size_t most_files(const presto__space *space) {
+    size_t most = 1;
+    for (size_t i = 0; i < space->shard_count && space->shard_count > 1; i++)
+        most = space->shards[i] > most ? space->shards[i] : most;
+    return most;
+}
+
+/* What the anchor on one thread tells of its split. */
+static presto_status probe_split(const probing *with, size_t s, const presto__trial *trial,
+                                 presto_error *err) {
+    presto_sweep *sweep = with->sweep;
+    presto__model_split *split = &sweep->model->splits[s];
+    double samples = (double)trial->result.samples;
+    split->plain_bytes = (double)trial->result.stored_bytes / samples;
+    split->raw_bytes = (double)trial->result.raw_bytes / samples;
+    split->times.cold_s.one = seconds_each(trial->cold, trial->cold_count);
+    split->times.cached_s.one = seconds_each(trial->cached, trial->cached_count);
+    if (split->is_recalled)
+        return PRESTO_OK;
+    PRESTO_TRY(presto__probe_start(with->runner, trial, &split->start_s.one, err));
+    PRESTO_TRY(presto__runner_report(with->runner, &trial->result.strategy, NULL, err));
+    if (!presto__trial_stores(trial))
+        return PRESTO_OK;
+    const presto__online plain = {sweep->model, with->runner, split, "none", trial->dir};
+    PRESTO_TRY(presto__probe_files(&plain, most_files(&sweep->space), &split->files, err));
+    return presto__probe_codecs(sweep->model, with->runner, s, trial->dir, err);
+}
+
+/* For a sweep that is resumed. */
+static presto_status keep_probe(presto_sweep *sweep, size_t number, json_t *found,
+                                presto_error *err) {
+    presto_error failure;
+    if (presto__journal_add_probe(sweep->journal, number, found, &failure) == PRESTO_OK)
+        return PRESTO_OK;
+    return presto__journal_give_up(sweep, &failure, err);
+}
+
+/* An anchor has been run, and its dataset is still there, unless it was run before the sweep was
+ * resumed. */
+static presto_status probe_anchor(void *user, size_t i, presto_error *err) {
+    probing *with = user;
+    presto_sweep *sweep = with->sweep;
+    presto__trial *trial = &sweep->trials[i];
+    for (size_t s = 0; s < sweep->space.split_count; s++) {
+        const size_t *at = sweep->anchors[s].at;
+        presto__model_split *split = &sweep->model->splits[s];
+        if (at[0] != i && at[1] != i)
+            continue;
+        if (presto__trial_stores(trial) && trial->dir == NULL && !split->is_recalled)
+            PRESTO_TRY(presto__trial_prepare(with->runner, trial, err));
+        if (at[1] == i && !split->is_recalled)
+            PRESTO_TRY(presto__probe_start(with->runner, trial, &split->start_s.all, err));
+        if (at[0] == i)
+            PRESTO_TRY(probe_split(with, s, trial, err));
+        if (at[1] == i && !split->is_recalled && presto__trial_is_alive(&sweep->trials[at[0]]) &&
+            sweep->model->codec_count <= CODECS_KEPT_MOST)
+            PRESTO_TRY(keep_probe(sweep, 1 + s, presto__split_probe_json(sweep->model, s), err));
+    }
+    return PRESTO_OK;
+}
+
+static unsigned least_of(unsigned a, unsigned b) {
+    return a < b ? a : b;
+}
+
+static presto_status run_anchors(presto_sweep *sweep, presto__runner *runner, presto_error *err) {
+    size_t list[2 * 4096], count = 0;
+    for (size_t s = 0; s < sweep->space.split_count && count + 2 <= sizeof list / sizeof *list;
+         s++) {
+        list[count++] = sweep->anchors[s].at[0];
+        if (sweep->anchors[s].at[1] != sweep->anchors[s].at[0])
+            list[count++] = sweep->anchors[s].at[1];
+    }
+    probing with = {sweep, runner};
+    const presto__measuring anchors = {.list = list,
+                                       .count = count,
+                                       .runs = least_of(runner->options->runs, ANCHOR_RUNS),
+                                       .on_measured = probe_anchor,
+                                       .user = &with};
+    runner->total = runner->done + presto__measure_left(sweep, runner, &anchors) +
+                    (size_t)runner->options->confirm_runs * (runner->options->runs + 1);
+    return presto__measure_list(sweep, runner, &anchors, err);
+}
+
+static presto_status probe_machine(presto_sweep *sweep, presto__runner *runner, presto_error *err) {
+    presto__model *model = sweep->model;
+    PRESTO_TRY(presto__probe_memory(model->cores, &model->memory_bytes_per_s, err));
+    if (!model->is_storage_given)
+        PRESTO_TRY(presto__probe_storage(runner->work_dir, model->cores, &model->storage, err));
+    PRESTO_TRY(presto__probe_steps(model, runner, err));
+    PRESTO_TRY(presto__probe_cache(model, runner, err));
+    return keep_probe(sweep, 0, presto__machine_probe_json(model), err);
+}
+
+/* What the journal has of earlier probes. */
+static presto_status recall(presto_sweep *sweep, const presto__runner *runner, presto_error *err) {
+    presto__model *model = sweep->model;
+    presto_status status = PRESTO_OK;
+    if (sweep->probes[0] != NULL)
+        status = presto__machine_recall(model, sweep->probes[0], err);
+    for (size_t s = 0; s < model->split_count && status == PRESTO_OK; s++)
+        if (sweep->probes[1 + s] != NULL)
+            status = presto__split_recall(model, s, sweep->probes[1 + s], err);
+    if (status != PRESTO_OK)
+        presto_error_set_file(err, runner->options->journal);
+    return status;
+}
+
+presto_status presto__make_model(presto_sweep *sweep, presto__runner *runner, presto_error *err) {
+    PRESTO_TRY(new_model(sweep, runner, err));
+    presto__model *model = sweep->model;
+    model->is_storage_given = presto_storage_is_set(&runner->options->storage);
+    model->storage = runner->options->storage;
+    PRESTO_TRY(recall(sweep, runner, err));
+    if (sweep->probes[0] == NULL)
+        PRESTO_TRY(probe_machine(sweep, runner, err));
+    PRESTO_TRY(run_anchors(sweep, runner, err));
+    for (size_t s = 0; s < model->split_count; s++)
+        PRESTO_TRY(presto__model_take_split(model, sweep, s, err));
+    presto__join_files(model);
+    presto__model_fit(model);
+    return PRESTO_OK;
+}
