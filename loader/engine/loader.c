@@ -188,7 +188,7 @@ static presto_status open_order(presto_loader *loader, presto_error *err) {
     order.parts = presto_source_parts(loader->source, &order.part_count);
     order.count = presto__source_positions(loader->source);
     order.subset = loader->source->subset;
-    if (order.count <= 1)
+    if (order.count <= 1 && order.part_count == 0) /* samples of a part come in its own order */
         order.shuffle = PRESTO_SHUFFLE_NONE;
     if ((order.shuffle == PRESTO_SHUFFLE_FULL || order.shuffle == PRESTO_SHUFFLE_BLOCKS) &&
         loader->source->ops->check_random_access != NULL)

@@ -38,6 +38,8 @@ def is_owned(folder):
 
 def stop(process):
     """Returns when all its threads have stopped, or it has ended. A signal alone may take effect later."""
+    if process.poll() is not None:
+        return
     process.send_signal(signal.SIGSTOP)
     os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
@@ -88,19 +90,17 @@ class Owners(ChaosCase):
         self.assertEqual((process.returncode, err), (0, ""))
 
     def kill_while_it_writes(self, command, out):
-        """A writer that is killed while it writes a shard."""
+        """A writer that is killed between its first shard and its end."""
         for _ in range(5):  # on a busy machine it may have ended before it was seen
             process = start(*command)
-            if self.wait_until(process, lambda: list(out.glob(".*data-*.partial"))):
-                stop(process)
-                is_under_way = bool(list(out.glob(".*data-*.partial")))
-                process.kill()
-                self.finish(process)
-                if is_under_way:
-                    self.assertEqual(process.returncode, -signal.SIGKILL)
-                    return
-            else:
-                self.finish(process)
+            self.wait_until(process, lambda: list(out.glob("*data-*.tfrecord")))
+            stop(process)
+            is_under_way = not (out / "dataset.json").exists()
+            process.kill()
+            self.finish(process)
+            if is_under_way:
+                self.assertEqual(process.returncode, -signal.SIGKILL)
+                return
             shutil.rmtree(out)
         self.fail("the writer was never met under way")
 
@@ -324,7 +324,7 @@ class Planted(ChaosCase):
         whole = self.new()
         self.assertEqual(self.write_into(whole).returncode, 0)
         process = start("presto-write", "-q", "-p", self.pipeline, "-u", "resized", "-s", "4", "-j", "1", "-o", out,
-                        self.make_photos(), preexec_fn=lambda: os.nice(5))
+                        self.make_photos())
         while process.poll() is None and not (out / ".progress.json").exists():
             pass
         stop(process)

@@ -325,7 +325,7 @@ class Sweep(SweepCase):
             wanted = 0 if result["codec"] is None else result["total_stored_bytes"] / 1e9 * 1000 * 2
             self.assertAlmostEqual(result["cost"], wanted, delta=1e-6 * wanted)
         self.assertRegex(table, r"cached +cost")
-        self.assertRegex(table, r"costs \S+ instead\s+of\s+nothing")
+        self.assertRegex(table, r"costs \S+\s+instead\s+of\s+nothing")
         _, results = sweep("--price-cpu", "2/h", "--price-accelerator", "5")
         for result in results["results"]:
             hours = 10 * self.photo_count / result["cold"]["samples_per_s"]["median"] / 3600

@@ -137,6 +137,29 @@ START_TEST(each_input_comes_as_it_would_alone) {
 }
 END_TEST
 
+START_TEST(an_epoch_of_one_sample_is_shuffled_as_any_other) {
+    mixed m = start(PRESTO_MIX_WEIGHTS);
+    make_input(&m, &(made){.samples = 5, .shards = 1, .values = 1, .odd = UINT64_MAX}, 0.2);
+    ck_assert_ok(open_mix(&m, NULL), &err);
+    ck_assert_uint_eq(m.epoch_samples, 1);
+    presto_loader_options options, alone_options;
+    presto_loader_options_defaults(&options);
+    options.order.shuffle = PRESTO_SHUFFLE_FULL;
+    options.order.seed = 3;
+    alone_options = options;
+    options.range.epochs = 10;
+    alone_options.range.epochs = 2;
+    opened alone = open_made(m.dirs[0], false);
+    whole.count = other.count = 0;
+    take(m.stream.source, &options, SIZE_MAX, &whole, NULL);
+    take(alone.source, &alone_options, SIZE_MAX, &other, NULL);
+    ck_assert_uint_eq(whole.count, 10);
+    ck_assert_mem_eq(whole.numbers, other.numbers, 10 * sizeof *whole.numbers);
+    close_made(&alone);
+    finish(&m);
+}
+END_TEST
+
 /* A batch has what the inputs hold, whatever the codec of each. */
 START_TEST(batches_hold_the_samples_of_all_inputs) {
     mixed m = start(PRESTO_MIX_LONGEST);
@@ -422,6 +445,7 @@ int main(void) {
         every_epoch_has_the_same_share_of_each_input_evenly_spread,
         shares_are_spread_evenly_in_epochs_of_any_length,
         each_input_comes_as_it_would_alone,
+        an_epoch_of_one_sample_is_shuffled_as_any_other,
         batches_hold_the_samples_of_all_inputs,
         rows_of_tables_are_the_same_with_and_without_samples_between,
         samples_are_picked_from_all_inputs,
