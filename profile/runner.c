@@ -133,15 +133,6 @@ static presto_status make_work_dir(presto__runner *runner, presto_error *err) {
     return PRESTO_OK;
 }
 
-presto_loader_errors presto__trial_errors(const presto__runner *runner) {
-    presto_loader_errors errors = runner->options->errors;
-    errors.skip_limit = UINT64_MAX;
-    errors.skip_fraction = 1;
-    errors.on_skip = NULL;
-    errors.on_warning = NULL;
-    return errors;
-}
-
 void presto__loader_options_of(const presto__runner *runner, unsigned threads, uint64_t epochs,
                                presto_loader_options *options_out) {
     presto_loader_options_defaults(options_out);
@@ -151,6 +142,8 @@ void presto__loader_options_of(const presto__runner *runner, unsigned threads, u
     options_out->order.seed = runner->options->seed;
     options_out->range.epochs = epochs;
     options_out->errors = presto__trial_errors(runner);
+    options_out->should_stop = presto__runner_stops;
+    options_out->should_stop_user = (void *)(uintptr_t)runner;
 }
 
 /* What is seen of a loader while it runs. */

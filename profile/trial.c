@@ -5,7 +5,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "../base/clock_internal.h"
 #include "../base/folder_internal.h"
+
+#define ASK_EVERY_NS UINT64_C(100000000)
 
 double presto__epochs_typical_s(const presto__epochs *epochs) {
     double mean_s = epochs->measure.wall_s / (double)epochs->epochs;
@@ -37,6 +40,15 @@ void presto__epochs_add(presto__epochs *sum, presto__epochs *more) {
     presto__measure_add(&sum->measure, &more->measure);
     free(more->costs);
     *more = (presto__epochs){0};
+}
+
+presto_loader_errors presto__trial_errors(const presto__runner *runner) {
+    presto_loader_errors errors = runner->options->errors;
+    errors.skip_limit = UINT64_MAX;
+    errors.skip_fraction = 1;
+    errors.on_skip = NULL;
+    errors.on_warning = NULL;
+    return errors;
 }
 
 void presto__trial_remove(presto__trial *trial) {
@@ -71,8 +83,18 @@ presto_status presto__trial_add_lap(presto__trial *trial, presto__lap lap, prest
 presto_status presto__runner_report(presto__runner *runner, const presto_strategy *strategy,
                                     const presto_strategy_result *result, presto_error *err) {
     const presto_sweep_options *options = runner->options;
+    runner->reported = *strategy;
+    runner->asked_ns = presto__clock_ns();
     if (options->on_trial == NULL ||
         options->on_trial(options->on_trial_user, strategy, runner->done, runner->total, result))
         return PRESTO_OK;
     return presto_fail(err, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "the sweep was stopped");
+}
+
+bool presto__runner_stops(void *user) {
+    presto__runner *runner = user;
+    if (runner->options->on_trial == NULL || presto__clock_ns() - runner->asked_ns < ASK_EVERY_NS)
+        return false;
+    const presto_strategy strategy = runner->reported;
+    return presto__runner_report(runner, &strategy, NULL, NULL) != PRESTO_OK;
 }

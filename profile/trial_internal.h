@@ -176,6 +176,8 @@ typedef struct presto__runner {
     size_t next_dir;
     /* passed on to on_trial */
     size_t done, total;
+    presto_strategy reported; /* last */
+    uint64_t asked_ns;        /* when on_trial was called last */
 } presto__runner;
 
 /**
@@ -198,6 +200,9 @@ void presto__loader_options_of(const presto__runner *runner, unsigned threads, u
 /** Tell the user. PRESTO_ERR_STOPPED if the answer is to stop. */
 presto_status presto__runner_report(presto__runner *runner, const presto_strategy *strategy,
                                     const presto_strategy_result *result, presto_error *err);
+/** The same as a presto_stop_fn, of a runner, for what may wait long: it asks the user ten times a
+ * second, and costs a look at the clock otherwise. */
+bool presto__runner_stops(void *runner);
 /** Write the trial's dataset (again); nothing to do for "unprocessed". It is measured unless it has
  * been often enough. */
 presto_status presto__trial_prepare(presto__runner *runner, presto__trial *trial,

@@ -43,6 +43,8 @@ presto_status presto__probe_start(const presto__runner *runner, const presto__tr
     loading.batch_samples = 1;
     loading.range.limit_samples = 1;
     loading.errors = presto__trial_errors(runner);
+    loading.should_stop = presto__runner_stops;
+    loading.should_stop_user = (void *)(uintptr_t)runner;
     if (trial->result.strategy.codec == NULL)
         return time_start(runner->source, runner->plan, &loading, seconds_out, err);
     const char *dir = trial->dir;

@@ -146,6 +146,8 @@ static presto_status open_pass(pass *p, presto_error *err) {
     options.order.shuffle = PRESTO_SHUFFLE_FULL;
     options.order.seed = runner->options->seed;
     options.errors = presto__trial_errors(runner);
+    options.should_stop = presto__runner_stops;
+    options.should_stop_user = runner;
     presto_status status = presto_loader_open(runner->source, p->plan, &options, &p->loader, err);
     if (status == PRESTO_ERR_ARGUMENT) { /* it can only be read from its start */
         options.order.shuffle = PRESTO_SHUFFLE_NONE;

@@ -244,6 +244,25 @@ time.sleep(1000)
                     self.assertEqual(number, signal.SIGKILL)
                     time.sleep(0.01)
 
+    @a_sweep
+    def test_a_signal_ends_a_sweep_that_waits_for_a_sample(self):
+        mark = self.new("mark")
+        step = self.command("sleeps.py", "output: string, timeout: 1h", f"""
+import time
+open({str(mark)!r}, "w").close()
+time.sleep(1000)
+""")
+        process = subprocess.Popen([TOOLS / "presto-sweep", "-q", "-o", self.new("sweep"), "-p",
+                                    self.write_pipeline(step, head=HEAD.rsplit("\n", 2)[0] + "\n"), self.make_photos()],
+                                   stderr=subprocess.PIPE)
+        while not mark.exists():
+            self.assertIsNone(process.poll())
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, -signal.SIGINT, errors)
+        self.assertEqual(self.left_over("sleeps.py"), [])
+
     def test_the_cache_on_disk_knows_the_program_by_its_files(self):
         step = self.command("cached.py", 'output: "uint8[72,96,3]"',
                             "presto_worker.serve(lambda sample: sample['value'] // 2)\n")
