@@ -125,7 +125,8 @@ static void show_shapes(int64_t *shapes, size_t rows, presto_batch_feature *feat
 }
 
 static bool is_ragged_by_rule(const presto__packet_batch *batch, const presto__column *column) {
-    return column->rule != NULL && column->rule->is_ragged && batch->packet->batch_rows > 1;
+    return column->rule != NULL && column->rule->is_ragged &&
+           (column->is_bytes || batch->packet->batch_rows > 1);
 }
 
 /* Rows of one shape, back to back. */
@@ -423,5 +424,7 @@ presto_status presto__batch_assemble(presto__packet_batch *batch, presto_error *
                                                   : assemble_joined(batch, err));
         find_main(batch);
     }
+    if (batch->packet->rules->has_declared)
+        PRESTO_TRY(presto__batch_add_absent(batch, err));
     return batch->packet->rules->has_pads ? pad_features(batch, err) : PRESTO_OK;
 }

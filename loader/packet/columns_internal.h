@@ -57,8 +57,10 @@ static inline int presto__compare_names(presto_span a, presto_span b) {
 
 /** What is known of a feature before there is any row. */
 typedef struct presto__rule {
-    char *name;     /* owned */
-    bool is_ragged; /* its declared shape has unknown dims */
+    char *name;                          /* owned */
+    bool is_ragged;                      /* its declared shape has unknown dims */
+    const presto_feature_spec *declared; /* the source's, where every batch has it: also one all of
+                                            whose rows lack it. NULL: not */
     bool is_padded;
     double pad_value;
     uint64_t pad_length; /* 0: the longest row of the batch */
@@ -153,6 +155,8 @@ presto_status presto__fail_dtype(const presto__column *column, presto_dtype dtyp
 /** All rows of the batch are there: make its features. If a failure ends the batch early,
  * `shown.rows` says so. */
 presto_status presto__batch_assemble(presto__packet_batch *batch, presto_error *err);
+/** Features that every batch has, and that all of its rows lack. */
+presto_status presto__batch_add_absent(presto__packet_batch *batch, presto_error *err);
 /** The first row whose feature has another dtype than before in the batch: its position, or
  * SIZE_MAX; *column_out and *dtype_out say what it should have been. */
 size_t presto__batch_conflict(const presto__packet_batch *batch, const presto__column **column_out,

@@ -37,8 +37,8 @@ typedef struct presto__slab {
 typedef struct presto__rules {
     struct presto__rule *list; /* by name */
     size_t count;
-    bool has_pads;
-    const char *main_feature; /* the source's; NULL: none */
+    bool has_pads, has_declared; /* a rule has */
+    const char *main_feature;    /* the source's; NULL: none */
 } presto__rules;
 
 /** Declared shapes (of the main feature: what comes out of `plan`, if not NULL) and the pads. */

@@ -94,9 +94,17 @@ static presto_status add_pad(presto__rules *rules, const presto_pad *pad, presto
     return PRESTO_OK;
 }
 
+static bool is_wanted(const presto_loader_options *options, const char *name) {
+    bool is_found = options->feature_count == 0;
+    for (size_t i = 0; i < options->feature_count && !is_found; i++)
+        is_found = strcmp(options->features[i], name) == 0;
+    return is_found;
+}
+
 static presto_status fill(presto__rules *rules, const presto_source *source,
                           const presto_plan *plan, const presto_loader_options *options,
                           presto_error *err) {
+    bool is_whole = plan == NULL || presto_plan_step_count(plan) == 0; /* steps may take some out */
     for (size_t i = 0; i < source->feature_count; i++) {
         const presto_feature_spec *feature = &source->features[i];
         bool is_main = plan != NULL && rules->main_feature != NULL &&
@@ -106,6 +114,9 @@ static presto_status fill(presto__rules *rules, const presto_source *source,
         presto__rule *rule;
         PRESTO_TRY(get(rules, feature->name, &rule, err));
         rule->is_ragged = true;
+        if (is_whole && is_wanted(options, feature->name))
+            rule->declared = feature;
+        rules->has_declared = rules->has_declared || rule->declared != NULL;
     }
     if (plan != NULL && rules->main_feature != NULL && has_unknown_dims(presto_plan_output(plan))) {
         presto__rule *rule;

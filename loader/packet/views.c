@@ -227,6 +227,22 @@ static presto_status show_strings(const presto__place *place, const presto_tenso
     return PRESTO_OK;
 }
 
+/* Strings that are declared as a list are one also where it has a single string. */
+static presto_status show_list(const presto__place *place, const presto_tensor *tensor,
+                               presto_batch_feature *feature, presto_error *err) {
+    PRESTO_TRY(copy_strings(place, tensor, feature, err));
+    PRESTO_TRY(shape_strings(place, &tensor->spec, feature, err));
+    if (feature->row_offsets != NULL)
+        return PRESTO_OK;
+    int64_t *ends = presto__part_take(place->part, 2, sizeof *ends);
+    if (ends == NULL)
+        return presto_fail_memory(err, 2 * sizeof *ends);
+    ends[0] = 0;
+    ends[1] = 1;
+    feature->row_offsets = ends;
+    return PRESTO_OK;
+}
+
 static presto_status copy_numbers(const presto__place *place, size_t bytes,
                                   presto_batch_feature *feature, presto_error *err) {
     void *copy = take(place->batch, bytes);
@@ -246,7 +262,9 @@ static presto_status show(const presto__place *place, presto__view *view,
     presto_batch_feature *shown = &place->batch->features[view->at];
     *shown = view->shown;
     if (tensor->spec.dtype == PRESTO_STRING) {
-        PRESTO_TRY(show_strings(place, tensor, mode, shown, err));
+        bool is_list = view->rule != NULL && view->rule->is_ragged;
+        PRESTO_TRY(is_list ? show_list(place, tensor, shown, err)
+                           : show_strings(place, tensor, mode, shown, err));
         view->row_bytes = (size_t)shown->tensor.spec.dims[0];
         return PRESTO_OK;
     }

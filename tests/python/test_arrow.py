@@ -129,5 +129,43 @@ class Arrow(PythonCase):
             self.assertEqual((len(reader.schema), list(reader)), (0, []))
 
 
+class EmptyLists(PythonCase):
+    """A list without values is nothing in a record. Batches have it nevertheless."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.lists = [[] if i % 3 != 1 else [i] * (i // 3 + 1) for i in range(12)]
+        with presto.Writer(cls.folder / "lists") as writer:
+            for i, tokens in enumerate(cls.lists):
+                writer.add({"y": i, "tokens": tokens, "words": [f"w{t}" for t in tokens]})
+        cls.dataset = presto.open(cls.folder / "lists")
+
+    def test_a_batch_has_lists_that_all_of_its_rows_lack(self):
+        for batch, threads, shuffle in ((1, 0, None), (2, 0, None), (2, 2, None), (5, 2, "full"), (12, 1, None)):
+            for features in (None, ["tokens", "y"], ["tokens"]):
+                for found in presto.Loader(self.dataset, batch, threads=threads, shuffle=shuffle, seed=1, features=features):
+                    self.assertIn("tokens", found)
+                    tokens = [row.tolist() for row in found["tokens"]]
+                    self.assertEqual(tokens, [self.lists[n] for n in found.numbers.tolist()])
+                    self.assertEqual("words" in found, features is None)
+        for found in presto.Loader(self.dataset, 2, features=["tokens"], pad={"tokens": (7, 5)}):
+            self.assertEqual(found["tokens"].tolist(), [self.lists[n] + [7] * (5 - len(self.lists[n])) for n in found.numbers.tolist()])
+        self.assertEqual(self.dataset[0]["tokens"].tolist(), [])
+        self.assertEqual(self.dataset[0]["tokens"].dtype, np.int64)
+
+    def test_a_list_of_one_string_is_a_list(self):
+        for i in range(12):
+            wanted = [f"w{t}".encode() for t in self.lists[i]]
+            self.assertEqual(list(self.dataset[i]["words"]), wanted)
+            self.assertEqual([list(row) for found in presto.Loader(self.dataset, 1) for row in found["words"]][i], wanted)
+
+    def test_arrow_reads_all_of_it(self):
+        for batch in (2, 5):
+            table = pa.RecordBatchReader.from_stream(presto.Loader(self.dataset, batch)).read_all().to_pydict()
+            self.assertEqual(table["tokens"], self.lists)
+            self.assertEqual(table["words"], [[f"w{t}".encode() for t in tokens] for tokens in self.lists])
+
+
 if __name__ == "__main__":
     main()
