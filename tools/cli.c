@@ -133,7 +133,7 @@ static void print_help(void) {
     for (const cli_option *option = program->options; option->name != NULL; option++) {
         if (option->id == 0)
             printf("\n%s:\n", option->name);
-        else if (option->help != NULL)
+        else
             print_option(option);
     }
     if (find_option('p') != NULL && strcmp(find_option('p')->name, "pipeline") == 0)
@@ -164,9 +164,7 @@ static size_t make_getopt_tables(struct option longs[MAX_OPTIONS], char *letters
     for (const cli_option *option = program->options; option->name != NULL; option++) {
         if (option->id == 0 || count == MAX_OPTIONS - 1)
             continue;
-        int argument = option->help == NULL       ? optional_argument /* refused in any form */
-                       : option->argument != NULL ? required_argument
-                                                  : no_argument;
+        int argument = option->argument != NULL ? required_argument : no_argument;
         struct option entry = {option->name, argument, NULL, option->id};
         longs[count++] = entry;
         if (option->id < CLI_JSON) {
@@ -186,7 +184,7 @@ static _Noreturn void refuse_name(const char *word, size_t length) {
     char name[64];
     size_t count = 0;
     for (const cli_option *option = program->options; option->name != NULL; option++)
-        if (option->id != 0 && option->help != NULL && count < MAX_OPTIONS - 1)
+        if (option->id != 0 && count < MAX_OPTIONS - 1)
             names[count++] = option->name;
     names[count] = NULL;
     snprintf(name, sizeof name, "%.*s", (int)(length - 2), word + 2);
@@ -231,8 +229,6 @@ int cli_next(int argc, char **argv, const char **argument_out) {
         printf("%s (Presto) %s\n", program->name, presto_version());
         exit(cli_close_stdout(CLI_DONE));
     }
-    if (id != -1 && find_option(id)->help == NULL)
-        cli_usage("option '--%s' is not in this build", find_option(id)->name);
     *argument_out = optarg;
     return id;
 }

@@ -45,7 +45,7 @@ typedef struct cli_option {
     int id;               /* letter, or >= CLI_LONG; 0: `name` is a heading in --help */
     const char *name;     /* without the dashes; NULL ends the table */
     const char *argument; /* what --help calls it; NULL: takes none */
-    const char *help;     /* wrapped by --help; NULL: known, but not in this build */
+    const char *help;     /* wrapped by --help */
 } cli_option;
 
 enum { CLI_HELP = 'h', CLI_VERSION = 'V', CLI_QUIET = 'q', CLI_JSON = CLI_LONG - 1 };
@@ -74,8 +74,8 @@ void cli_start(const cli_program *program);
 
 /**
  * The next option's id with its argument, or -1 when only operands are left (from argv[optind] on).
- * Prints --help and --version; ends the program with a usage error where the option is unknown,
- * lacks its argument, or is not in this build.
+ * Prints --help and --version; ends the program with a usage error where the option is unknown or
+ * lacks its argument.
  */
 int cli_next(int argc, char **argv, const char **argument_out);
 

@@ -61,7 +61,6 @@ static const cli_option options[] = {
      "samples that fail: fail, skip, skip:N, skip:P% (at most so many) [default: fail]"},
     CLI_STORAGE_OPTION(OPT_STORAGE, "plan for this storage: cold epochs read no faster than from "
                                     "it"),
-    {OPT_CACHE, "cache", "LIST", NULL},
 
     {0, "Choosing", NULL, NULL},
     {OPT_WEIGHTS, "weights", "P,S,T",
@@ -272,7 +271,7 @@ static void parse_option(sweep_job *s, int id, const char *text) {
     case CLI_JSON:
         s->json = true;
         break;
-    default: /* known, but not in this build */
+    default:
         break;
     }
 }
@@ -293,9 +292,13 @@ static void parse_command_line(sweep_job *s, int argc, char **argv) {
     for (size_t i = 0; i < s->sweep.codec_count && s->sweep.tensorflow_readable; i++)
         cli_check_codec("--codecs", s->codecs[i], true);
     const presto_sweep_prices *prices = &s->sweep.prices;
-    if (prices->storage_gb_month + prices->cpu_h + prices->accelerator_h > 0 &&
-        !(prices->epochs > 0))
+    bool has_prices = prices->storage_gb_month + prices->cpu_h + prices->accelerator_h > 0;
+    if (has_prices && !(prices->epochs > 0))
         cli_usage("prices need --epochs, the length of the training");
+    if (!has_prices && prices->epochs > 0)
+        cli_usage("--epochs counts with prices only: give --price-accelerator, for example");
+    if (s->force && s->sweep.resume)
+        cli_usage("--force begins anew, --resume goes on: give one of them");
     if (s->sweep.preparation_runs > s->sweep.runs)
         s->sweep.preparation_runs = s->sweep.runs;
     if ((size_t)snprintf(s->work_dir, sizeof s->work_dir, "%s/trials", s->output) >=

@@ -13,8 +13,8 @@ static double parse_with_unit(const char *option, const char *text, const char *
     size_t unit_length = strlen(unit);
     if (length > unit_length && strcmp(text + length - unit_length, unit) == 0)
         length -= unit_length;
-    if (length >= sizeof number)
-        cli_usage("%s: '%s' is no number, with or without %s", option, text, unit);
+    if (length >= sizeof number || strspn(text, "0123456789.") != length)
+        cli_usage("%s: '%s' is no number, alone or with %s behind it", option, text, unit);
     memcpy(number, text, length);
     number[length] = '\0';
     double value = cli_fraction(option, number, 0, 1e15);
@@ -29,8 +29,8 @@ static void parse_target(presto_sweep_limits *limits, const char *text) {
     const char *plus = strrchr(text, '+');
     size_t length = plus != NULL && plus > text ? (size_t)(plus - text) : strlen(text);
     bool has_headroom = text[length] == '+' && text[strlen(text) - 1] == '%';
-    if (!has_headroom)
-        length = strlen(text);
+    if (text[length] == '+' && !has_headroom)
+        cli_usage("--target: '%s': what is to be delivered beyond it is a percentage: +10%%", text);
     if (length >= sizeof rate)
         cli_usage("--target: '%s' is no rate", text);
     memcpy(rate, text, length);
@@ -61,6 +61,8 @@ bool sweep_parse_choosing(presto_sweep_options *options, int id, const char *tex
         return true;
     case OPT_MAX_PREPARATION:
         options->limits.most_preparation_s = cli_fraction("--max-preparation", text, 0, 1e9);
+        if (!(options->limits.most_preparation_s > 0))
+            cli_usage("--max-preparation: '%s': must be above 0", text);
         return true;
     case OPT_PRICE_STORAGE:
         prices->storage_gb_month = parse_with_unit("--price-storage", text, "/GB-month");

@@ -143,6 +143,14 @@ class Sweep(SweepCase):
             with self.subTest(arguments=arguments):
                 self.assert_usage(run("presto-sweep", *base, *arguments, self.make_photos()), part)
 
+    def test_options_say_what_they_take(self):
+        for options, part in ((["--target", "500/min"], "alone or with /s"), (["--target", "1e3"], "alone or with /s"),
+                              (["--target", "500/s+10"], "+10%"), (["--price-cpu", "3/min"], "alone or with /h"),
+                              (["--max-preparation", "0"], "above 0"), (["--epochs", "3"], "--price-accelerator"),
+                              (["--force", "--resume"], "one of them")):
+            with self.subTest(options=options):
+                self.assert_usage(run("presto-sweep", "-p", self.pipeline, "-o", self.new(), *options, self.make_photos()), part)
+
     def test_a_pipeline_that_strategy_yaml_cannot_name_is_refused_first(self):
         odd = os.fsdecode(os.fsencode(self.new("odd")) + b"\xff.yaml")
         with open(odd, "w") as copy:
