@@ -18,16 +18,16 @@ const axis = (title, extra = {}) => {
 const rateAxis = (title, extra = {}) => axis(title, { beginAtZero: true, ...extra,
   ticks: { callback: v => number(v), maxTicksLimit: isNarrow() ? 5 : 8 } });
 
-/* Logarithmic with labels at 1, 2 and 5, unless the values are near each other. */
+/* Logarithmic with labels at 1, 2 and 5 (1 and 5 where it is narrow), unless the values are near each other. */
 function wideAxis(title, values, format) {
   const least = Math.min(...values);
   const most = Math.max(...values);
   if (!(least > 0) || most / least < 4)
     return axis(title, { beginAtZero: true, ticks: { callback: v => format(v), maxTicksLimit: isNarrow() ? 4 : 8 } });
-  const digits = most / least > 1000 ? "1" : "125";
+  const digits = most / least > (isNarrow() ? 100 : 1000) ? "1" : isNarrow() ? "15" : "125";
   const isLabelled = v => digits.includes(v.toExponential(9)[0]) && /^.\.0+e/.test(v.toExponential(9));
   return axis(title, { type: "logarithmic", min: least / 1.3, max: most * 1.3,
-    ticks: { callback: v => isLabelled(v) ? format(v) : "", autoSkip: false } });
+    ticks: { callback: v => isLabelled(v) ? format(v) : "", autoSkip: false, align: "inner" } });
 }
 
 /* Labels of bars: at most two lines, so that they fit on a phone. */
