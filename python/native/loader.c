@@ -237,6 +237,21 @@ static PyObject *loader_next(PyObject *object, PyObject *unused) {
     return leave(self, status, batch, &err);
 }
 
+/* Into the list by this call itself: what a signal handler raises in Python comes when it is there. */
+static PyObject *loader_take(PyObject *object, PyObject *list) {
+    if (!PyList_Check(list)) {
+        PyErr_SetString(PyExc_TypeError, "a batch is taken into a list");
+        return NULL;
+    }
+    PyObject *batch = loader_next(object, NULL);
+    if (batch == NULL)
+        return NULL;
+    bool has_come = batch != Py_None;
+    int failed = has_come ? PyList_Append(list, batch) : 0;
+    Py_DECREF(batch);
+    return failed < 0 ? NULL : PyBool_FromLong(has_come);
+}
+
 static PyObject *loader_pick(PyObject *object, PyObject *args) {
     native_loader *self = (native_loader *)object;
     const char *data;
@@ -310,6 +325,7 @@ static PyObject *get_warnings(PyObject *object, void *unused) {
 
 static PyMethodDef methods[] = {
     {"next", loader_next, METH_NOARGS, "The next Batch; None at the end."},
+    {"take", loader_take, METH_O, "Append the next Batch to a list; False at the end."},
     {"pick", loader_pick, METH_VARARGS, "The samples of these numbers (uint64, packed)."},
     {"stop", loader_stop, METH_NOARGS, "Make the call under way in another thread fail."},
     {"close", loader_close, METH_NOARGS, "Stop the workers; the call under way does it."},

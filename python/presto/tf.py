@@ -187,10 +187,15 @@ def dataset(
     def batches() -> Iterator[dict[str, Any]]:
         token = loader._start_for()
         while True:
+            found: list[_native.Batch] = []
             try:
-                found = loader._take(token)
+                loader._take(token, found)
+                element = _element(found[0], specs, shares)
             except StopIteration:
                 return
-            yield _element(found, specs, shares)
+            except BaseException:
+                loader._put_back(token, found)
+                raise
+            yield element
 
     return tf.data.Dataset.from_generator(batches, output_signature=specs)
