@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from ._arrays import Batch, Ragged
 from ._dataset import Dataset, Path, dataset_of
 from ._loader import Loader as _Loader
+from ._options import settled
 from ._process import generation
 
 
@@ -49,6 +50,8 @@ class Adapter:
     Subclasses say what batches are, which share is theirs, and how batches are moved.
     """
 
+    _has_samples = True
+
     def __init__(
         self,
         dataset: Dataset | Path | Iterable[Path],
@@ -65,7 +68,7 @@ class Adapter:
         self.dataset = dataset_of(dataset, strategy=options.get("strategy"), **part)
         self.batch = batch
         self._share = None if rank is None or world is None else (rank, world)
-        self._options = options
+        self._options = settled(options)
         self._inner: _Loader | None = None
         self._made_for: tuple[int, int, int] | None = None
         self._saved: Mapping[str, Any] | None = None

@@ -88,6 +88,8 @@ class Loader:
     Threads: any number may take batches of one loader; each batch goes to one of them.
     """
 
+    _has_samples = True
+
     def __init__(
         self,
         dataset: Dataset | Path | Iterable[Path],

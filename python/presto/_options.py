@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import operator
+import os
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from ._dataset import Feature, _encode
+from ._paths import absolute
 from ._process import size
+from ._strategy import strategy_of
 
 SHUFFLES = {"none": 0, "buffer": 1, "full": 2, "blocks": 3}
 
@@ -42,8 +45,19 @@ def cache_of(value: str | None) -> dict[str, Any]:
         return {"cache_bytes": size(rest, "cache")}
     if kind == "disk" and ":" in rest:
         folder, _, limit = rest.rpartition(":")
-        return {"cache_bytes": size(limit, "cache"), "cache_dir": folder.encode("utf-8", "surrogateescape")}
+        return {"cache_bytes": size(limit, "cache"), "cache_dir": os.fsencode(absolute(folder))}
     raise ValueError(f'cache is "memory:SIZE" or "disk:FOLDER:SIZE", not {value!r}')
+
+
+def settled(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a presto.Loader that is made later: paths are those of now."""
+    found = dict(options)
+    cache, strategy = found.get("cache"), found.get("strategy")
+    if isinstance(cache, str) and cache.startswith("disk:"):
+        found["cache"] = f"disk:{absolute(cache[len('disk:'):])}"
+    if strategy is not None:
+        found["strategy"] = strategy_of(strategy).settled()
+    return found
 
 
 def on_error_of(value: str) -> dict[str, Any]:

@@ -12,14 +12,13 @@ from ._dataset import _CODE_IF_NAMED, _CODE_NEVER, plugin_files
 from ._errors import ArgumentError
 from ._loader import OnSkip, Warning
 from ._options import on_error_of
+from ._paths import Path, paths_of
 from ._pipeline import PipelineLike, pipeline_name
 from ._process import cpu_count, size
 from ._progress import Line, number, size as shown_size
 from ._strategy import UNPROCESSED, Strategy, strategy_of
 from ._summary import Summary
 from ._writer import file_compression as compression_number
-
-Path = str | os.PathLike[str]
 
 
 class Progress(NamedTuple):
@@ -41,8 +40,7 @@ def changes(given: Mapping[str, object] | Iterable[str]) -> tuple[bytes, ...]:
 
 def encoded_paths(source: Path | Iterable[Path]) -> tuple[bytes, ...]:
     """A path or several, as the module takes them."""
-    several = (source,) if isinstance(source, (str, bytes, os.PathLike)) else tuple(source)
-    return tuple(os.fsencode(path) for path in several)
+    return tuple(os.fsencode(path) for path in paths_of(source))
 
 
 def thread_options(threads: int | str | None) -> dict[str, Any]:

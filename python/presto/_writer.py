@@ -10,10 +10,9 @@ from types import TracebackType
 from typing import Any
 
 from . import _native
+from ._paths import Path, absolute
 from ._process import cpu_count, size
 from ._summary import Summary
-
-Path = str | os.PathLike[str]
 
 FILE_COMPRESSIONS = {"none": 0, "gzip": 1, "zlib": 2}
 
@@ -108,7 +107,7 @@ class Writer:
         self.path = os.fspath(dir)
         self.summary: Summary | None = None
         options: dict[str, Any] = {
-            "dir": os.fsencode(self.path),
+            "dir": os.fsencode(absolute(self.path)),  # each shard is a new file
             "codec": codec,
             "shard_bytes": None if shard_bytes is None else size(shard_bytes, "shard_bytes"),
             "shards": shards,

@@ -18,6 +18,7 @@ from datasets.iterable_dataset import _BaseExamplesIterable
 from ._arrays import sample_of
 from ._dataset import Dataset, Feature, dataset_of
 from ._loader import Loader
+from ._options import settled
 
 __all__ = ["to_iterable_dataset"]
 
@@ -147,7 +148,7 @@ def to_iterable_dataset(
     chosen = options.get("features")
     chosen = dataset._arguments["features"] if chosen is None else tuple(chosen)
     words = frozenset(text)
-    options = {**options, "batch": batch, "features": chosen}
+    options = settled({**options, "batch": batch, "features": chosen})
     Loader(dataset, **options)  # wrong options are told here
     made = _features(dataset, chosen, words), words
     examples = _Examples(dataset, options, made, list(range(shards)), shards)
