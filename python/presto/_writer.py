@@ -51,9 +51,11 @@ class Writer:
         str; bytes, bytearray        UTF-8; the bytes                bytes
         list or tuple of int, float, int64, float32, strings,        one row; rows may differ in length
           str or bytes                 one dimension
+        list of other NumPy scalars  their dtype, one dimension      likewise
         None, an empty list          nothing                         an empty row
 
-    Arrays of other libraries are taken if numpy.asarray() takes them. The first sample fixes the names, and the first value
+    Arrays of other libraries are taken if numpy.asarray() takes them. What would be stored as another value is refused: a float
+    that is too large for float32, masked values, dates, lists of texts and numbers. The first sample fixes the names, and the first value
     of each its dtype and number of dimensions; sizes may differ. A sample that does not fit is refused with
     presto.InputError, which names it, and is not added; the writer goes on.
 
