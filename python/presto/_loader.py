@@ -17,6 +17,7 @@ from ._errors import ArgumentError, Error, HeldError, StoppedError
 from ._loop import Batches, Taking
 from ._options import SHUFFLES, cache_of, layout_of, natural, on_error_of, pads_of, shuffle_of
 from ._process import cpu_count, generation, size
+from ._step import forget_traces
 from ._state import Position, moved, read, saved
 from ._strategy import Strategy, strategy_of
 
@@ -457,6 +458,7 @@ class Loader:
         with self._enter():
             if self._native is not None and not self._is_closed:
                 self._park()
+                forget_traces()
             self._is_closed = True
 
     def __enter__(self) -> Loader:
