@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from ._arrays import Batch, Ragged
 from ._dataset import Dataset, Path, dataset_of
@@ -191,6 +191,12 @@ class Adapter:
         """As presto.Loader.close()."""
         if self._inner is not None:
             self._inner.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)

@@ -104,9 +104,13 @@ class Dataset:
         plugins: Path | Iterable[Path] = (),
     ) -> None:
         self._shown = paths_of(paths)
+        if isinstance(features, (str, bytes)):
+            raise TypeError(f"features is a list of names, not {features!r}: [{features!r}]")
+        if isinstance(set, (str, bytes)):
+            raise TypeError(f'set is a dict, or a list of "STEP.OPTION=VALUE", not {set!r}')
+        if not isinstance(split_seed, SupportsIndex) or not 0 <= operator.index(split_seed) < 1 << 64:
+            raise ValueError(f"split_seed is a whole number from 0 to 2^64 - 1, not {split_seed!r}")
         changes = [f"{k}={v}" for k, v in set.items()] if isinstance(set, Mapping) else list(set)
-        if isinstance(features, str):
-            raise TypeError("features is a list of names")
         from ._pipeline import pipeline_name
 
         if verify not in _CHECKS:

@@ -15,7 +15,7 @@ from ._arrays import Batch, head_of, wrap
 from ._dataset import Dataset, Path, _encode, dataset_of, once
 from ._errors import ArgumentError, Error, HeldError, StoppedError
 from ._loop import Batches, Taking
-from ._options import SHUFFLES, cache_of, layout_of, natural, on_error_of, pads_of, shuffle_of
+from ._options import SHUFFLES, cache_of, called, layout_of, names_of, natural, on_error_of, pads_of, shuffle_of
 from ._process import cpu_count, generation, size
 from ._step import forget_traces
 from ._state import Position, moved, read, saved
@@ -134,12 +134,12 @@ class Loader:
         if isinstance(threads, str) and threads != "auto":
             raise ValueError(f'threads is a number or "auto", not {threads!r}')
         workers = cpu_count() if isinstance(threads, str) else natural(threads, "threads")
-        if isinstance(features, str):
-            raise TypeError("features is a list of names")
+        if pad is not None and not isinstance(pad, Mapping):
+            raise TypeError(f'pad is a dict such as {{"tokens": 0}}, not {pad!r}')
         if order == "completion" and per_epoch:
             raise ValueError("in order of completion, epochs cannot be told apart")
         kind, window = shuffle_of(shuffle)
-        names = self.dataset._arguments["features"] if features is None else once(features)
+        names = self.dataset._arguments["features"] if features is None else once(names_of(features, "features"))
         self.dataset.check_names([*(names or ()), *(pad or ())])
         self.batch = batch
         self.rank, self.world = rank, world
@@ -161,7 +161,7 @@ class Loader:
             "pads": pads_of(pad or {}),
             "prefetch_bytes": size(prefetch, "prefetch"),
             "hold_bytes": size(hold, "hold"),
-            "on_skip": on_skip,
+            "on_skip": called(on_skip, "on_skip"),
             **cache_of(cache),
             **on_error_of(on_error),
         }

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, overload
 
 from ._errors import ArgumentError, Error, StorageError, on_make
+from ._options import names_of
 from ._worker import TRACES
 
 _TAKES = ("array", "bytes", "str")
@@ -410,6 +411,9 @@ def step(
             return step(given, **options)
 
         return decorate
+    features = names_of(features, "features")
+    if sets is not None and not isinstance(sets, Mapping):
+        raise TypeError(f'sets is a dict such as {{"boxes": "float32[?,4]"}}, not {sets!r}')
     code, called, paths = _program(function, name)
     hinted_takes, hinted_output = _annotated(function)
     takes, output = takes or hinted_takes or "array", output or hinted_output
@@ -423,7 +427,7 @@ def step(
         code=code,
         name=called,
         takes=takes,
-        features=tuple(features),
+        features=features,
         sets=bool(sets),
         draws=random,
     )

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from . import _native
+from ._options import natural, natural_or_none
 from ._paths import Path, absolute
 from ._process import cpu_count, size
 from ._summary import Summary
@@ -112,9 +113,9 @@ class Writer:
             "dir": os.fsencode(absolute(self.path)),  # each shard is a new file
             "codec": codec,
             "shard_bytes": None if shard_bytes is None else size(shard_bytes, "shard_bytes"),
-            "shards": shards,
-            "samples": samples,
-            "threads": cpu_count() if isinstance(threads, str) else threads,
+            "shards": natural_or_none(shards, "shards"),
+            "samples": natural_or_none(samples, "samples"),
+            "threads": cpu_count() if isinstance(threads, str) else natural(threads, "threads"),
             "main_feature": main,
             "label_names": tuple(labels),
             "file_compression": _compression(file_compression),

@@ -148,6 +148,12 @@ jax.distributed.shutdown()
         whole = numbers(presto.Loader(self.stored, shuffle="full", seed=4))
         self.assertEqual([whole[0::2], whole[1::2]], [first, second])
 
+    def test_with_closes_the_loader(self):
+        with presto.jax.Loader(self.stored, batch=5) as loader:
+            next(iter(loader))
+        with self.assertRaises(presto.StoppedError):
+            next(iter(loader))
+
     def test_wrong_arguments(self):
         with self.assertRaises(ValueError):
             presto.jax.Loader(self.stored, rank=1)
