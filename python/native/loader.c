@@ -55,7 +55,7 @@ static void tell_skip(void *user, uint64_t epoch, uint64_t sample, const presto_
     PyObject *type, *value, *trace, *done = NULL;
     PyErr_Fetch(&type, &value, &trace);
     PyErr_NormalizeException(&type, &value, &trace);
-    if (self->exception[0] == NULL && value != NULL)
+    if (self->exception[0] == NULL && value != NULL && self->on_skip != NULL)
         done = PyObject_CallFunction(self->on_skip, "KKO", epoch, sample, value);
     if (done == NULL && PyErr_Occurred())
         keep_exception(self);
@@ -143,6 +143,7 @@ static void loader_dealloc(PyObject *object) {
     native_loader *self = (native_loader *)object;
     PyTypeObject *type = Py_TYPE(object);
     PyObject *raised[3];
+    PyObject_GC_UnTrack(object);
     PyErr_Fetch(&raised[0], &raised[1], &raised[2]);
     free_loader(self);
     native_account_release(self->account);
@@ -152,8 +153,26 @@ static void loader_dealloc(PyObject *object) {
     Py_XDECREF(self->on_skip);
     Py_XDECREF((PyObject *)self->stream);
     PyErr_Restore(raised[0], raised[1], raised[2]);
-    PyObject_Free(self);
+    PyObject_GC_Del(self);
     Py_DECREF(type);
+}
+
+/* on_skip may be a method of what keeps the loader: the collector of garbage must see it. */
+static int loader_traverse(PyObject *object, visitproc visit, void *arg) {
+    native_loader *self = (native_loader *)object;
+    Py_VISIT(Py_TYPE(object));
+    for (size_t i = 0; i < 3; i++)
+        Py_VISIT(self->exception[i]);
+    Py_VISIT(self->warnings);
+    Py_VISIT(self->on_skip);
+    return 0;
+}
+
+/* The loader is garbage: no thread is inside, as that one would hold it. Workers never call on_skip. */
+static int loader_clear(PyObject *object) {
+    native_loader *self = (native_loader *)object;
+    Py_CLEAR(self->on_skip);
+    return 0;
 }
 
 static PyObject *loader_close(PyObject *object, PyObject *unused) {
@@ -237,6 +256,21 @@ static PyObject *loader_next(PyObject *object, PyObject *unused) {
     return leave(self, status, batch, &err);
 }
 
+/* Into the list by this call itself: what a signal handler raises in Python comes when it is there. */
+static PyObject *loader_take(PyObject *object, PyObject *list) {
+    if (!PyList_Check(list)) {
+        PyErr_SetString(PyExc_TypeError, "a batch is taken into a list");
+        return NULL;
+    }
+    PyObject *batch = loader_next(object, NULL);
+    if (batch == NULL)
+        return NULL;
+    bool has_come = batch != Py_None;
+    int failed = has_come ? PyList_Append(list, batch) : 0;
+    Py_DECREF(batch);
+    return failed < 0 ? NULL : PyBool_FromLong(has_come);
+}
+
 static PyObject *loader_pick(PyObject *object, PyObject *args) {
     native_loader *self = (native_loader *)object;
     const char *data;
@@ -310,6 +344,7 @@ static PyObject *get_warnings(PyObject *object, void *unused) {
 
 static PyMethodDef methods[] = {
     {"next", loader_next, METH_NOARGS, "The next Batch; None at the end."},
+    {"take", loader_take, METH_O, "Append the next Batch to a list; False at the end."},
     {"pick", loader_pick, METH_VARARGS, "The samples of these numbers (uint64, packed)."},
     {"stop", loader_stop, METH_NOARGS, "Make the call under way in another thread fail."},
     {"close", loader_close, METH_NOARGS, "Stop the workers; the call under way does it."},
@@ -330,6 +365,8 @@ static PyGetSetDef properties[] = {
 static PyType_Slot slots[] = {
     {Py_tp_new, NATIVE_SLOT(loader_new)},
     {Py_tp_dealloc, NATIVE_SLOT(loader_dealloc)},
+    {Py_tp_traverse, NATIVE_SLOT(loader_traverse)},
+    {Py_tp_clear, NATIVE_SLOT(loader_clear)},
     {Py_tp_methods, methods},
     {Py_tp_getset, properties},
     {Py_tp_doc, "The library's loader."},
@@ -339,6 +376,6 @@ static PyType_Slot slots[] = {
 PyType_Spec native_loader_spec = {
     .name = "presto._native.Loader",
     .basicsize = sizeof(native_loader),
-    .flags = Py_TPFLAGS_DEFAULT,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
     .slots = slots,
 };

@@ -107,6 +107,7 @@ static void read_order(PyObject *dict, presto_loader_order *order) {
 static void read_range(PyObject *dict, presto_loader_range *range) {
     read_u64(dict, "epochs", &range->epochs);
     read_u64(dict, "first_epoch", &range->first_epoch);
+    read_u64(dict, "first_sample", &range->first_sample);
     read_u64(dict, "rank", &range->rank);
     read_u64(dict, "world", &range->world);
     read_flag(dict, "drop_last", &range->drop_last);

@@ -6,6 +6,7 @@
  */
 #include "writing_internal.h"
 
+#include <math.h>
 #include <string.h>
 
 struct native_value {
@@ -57,6 +58,29 @@ static presto_encoding encoding_of(presto_dtype dtype, int rank) {
     return rank == 0 && dtype == PRESTO_FLOAT32 ? PRESTO_ENCODE_FLOAT : PRESTO_ENCODE_TENSOR;
 }
 
+/* numpy.ndarray, kept for good. NULL: an exception is set. */
+static PyObject *array_type(void) {
+    static PyObject *type;
+    if (type == NULL) {
+        PyObject *module = PyImport_ImportModule("numpy");
+        type = module == NULL ? NULL : PyObject_GetAttrString(module, "ndarray");
+        Py_XDECREF(module);
+    }
+    return type;
+}
+
+/* Whether the buffer of the object is not its value: that of a masked array has what is masked, that
+ * of a date only its bytes. -1: an exception is set. */
+static int hides_value(PyObject *object, int rank) {
+    PyObject *type = array_type();
+    if (type == NULL || (PyObject *)Py_TYPE(object) == type)
+        return type == NULL ? -1 : 0;
+    int is_array = PyObject_IsInstance(object, type);
+    if (is_array != 0)
+        return is_array < 0 ? -1 : PyObject_HasAttrString(object, "mask");
+    return rank > 0 && PyObject_HasAttrString(object, "dtype");
+}
+
 /* False without an exception: it is no array that can be taken as it is. */
 static bool take_array(PyObject *array, presto_dtype dtype, native_value *value,
                        presto_feature *feature) {
@@ -70,7 +94,7 @@ static bool take_array(PyObject *array, presto_dtype dtype, native_value *value,
         dtype = of_format(view->format, view->itemsize);
     bool fits = dtype != PRESTO_DTYPE_UNKNOWN &&
                 presto_dtype_bytes(dtype) == (size_t)view->itemsize &&
-                view->ndim <= PRESTO_MAX_RANK;
+                view->ndim <= PRESTO_MAX_RANK && hides_value(array, view->ndim) == 0;
     if (!fits) {
         PyBuffer_Release(&value->view);
         return false;
@@ -126,11 +150,24 @@ static bool is_float(PyObject *object) {
     return PyFloat_CheckExact(object);
 }
 
+/* A Python float as a float32. False: an exception is set. */
+static bool narrow(PyObject *number, float *out) {
+    double wide = PyFloat_AsDouble(number);
+    if (wide == -1 && PyErr_Occurred())
+        return false;
+    *out = (float)wide;
+    if (!isinf(*out) || isinf(wide))
+        return true;
+    PyErr_Format(PyExc_OverflowError,
+                 "%R is too large for float32, which Python's floats become: give a numpy.float64",
+                 number);
+    return false;
+}
+
 static bool take_number(PyObject *number, native_value *value, presto_feature *feature) {
-    value->number = (float)PyFloat_AsDouble(number);
     feature->encoding = PRESTO_ENCODE_FLOAT;
     feature->tensor = (presto_tensor){.spec = {.dtype = PRESTO_FLOAT32}, .data = &value->number};
-    return !PyErr_Occurred();
+    return narrow(number, &value->number);
 }
 
 /* bytearray and memoryview are bytes, too. */
@@ -177,8 +214,8 @@ static bool fill_list(PyObject *tuple, list_kind kind, void *list) {
             return false;
         if (kind == LIST_INTEGERS)
             ((int64_t *)list)[i] = PyLong_AsLongLong(item);
-        else if (kind == LIST_NUMBERS)
-            ((float *)list)[i] = (float)PyFloat_AsDouble(item);
+        else if (kind == LIST_NUMBERS && !narrow(item, (float *)list + i))
+            return false;
         if (PyErr_Occurred())
             return false;
     }
@@ -251,7 +288,7 @@ static void value_done(native_value *value) {
 static bool take_prepared(PyObject *object, native_value *value, presto_feature *feature) {
     value_done(value);
     PyObject *module = PyImport_ImportModule("presto._values");
-    PyObject *pair = module == NULL ? NULL : PyObject_CallMethod(module, "prepare", "O", object);
+    PyObject *pair = module == NULL ? NULL : PyObject_CallMethod(module, "prepare", "(O)", object);
     Py_XDECREF(module);
     const char *dtype = NULL;
     PyObject *prepared;

@@ -3,20 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple, Self
 
 from ._arrays import Batch, Ragged
 from ._dataset import Dataset, Path, dataset_of
 from ._loader import Loader as _Loader
+from ._options import settled
 from ._process import generation
 
 
-class _Ahead:
-    """The batch that was taken from the loader and not by the loop: None at the end. `state` is that before it."""
+class _Moving(NamedTuple):
+    """A batch on its way, and what its arrival waits for."""
 
-    def __init__(self, state: dict[str, Any] | None) -> None:
-        self.state = state
-        self.batch: tuple[Batch, Any] | None = None
+    batch: Batch
+    event: Any
+
+
+class _Ahead:
+    """Batches that were taken from the loader and not by the loop, the next one first."""
+
+    def __init__(self) -> None:
+        self.batches: list[Batch | _Moving] = []
+        self.states: list[dict[str, Any] | None] = []  # before each of them; at the end also that of the end
+        self.has_ended = False  # there are no more
+
+    def take(self, batches: Iterator[Batch], loader: _Loader, has_state: bool) -> None:
+        """One more. An exception, also Ctrl-C, leaves what is there."""
+        if self.has_ended:
+            return
+        del self.states[len(self.batches) :]
+        self.states.append(loader.state_dict() if has_state else None)
+        before = len(self.batches)
+        self.batches.extend(islice(batches, 1))  # one call: a batch that was taken is in the list
+        self.has_ended = len(self.batches) == before
+
+    def move(self, how: Callable[[Batch], tuple[Batch, Any]]) -> None:
+        for i, batch in enumerate(self.batches):
+            if isinstance(batch, Batch):
+                self.batches[i] = _Moving(*how(batch))
 
 
 class Adapter:
@@ -24,6 +49,8 @@ class Adapter:
 
     Subclasses say what batches are, which share is theirs, and how batches are moved.
     """
+
+    _has_samples = True
 
     def __init__(
         self,
@@ -41,7 +68,7 @@ class Adapter:
         self.dataset = dataset_of(dataset, strategy=options.get("strategy"), **part)
         self.batch = batch
         self._share = None if rank is None or world is None else (rank, world)
-        self._options = options
+        self._options = settled(options)
         self._inner: _Loader | None = None
         self._made_for: tuple[int, int, int] | None = None
         self._saved: Mapping[str, Any] | None = None
@@ -112,41 +139,36 @@ class Adapter:
         return self._transferred(loader) if self._moves() else iter(loader)
 
     def _transferred(self, loader: _Loader) -> Iterator[Batch]:
-        ahead, self._ahead = self._ahead, None
-        if ahead is not None and ahead.batch is None:  # the loop was left at its last batch
-            return
-        batches = iter(loader)
-        while True:
-            if ahead is None or ahead.batch is None:
-                try:
-                    now = self._transfer(next(batches))
-                except StopIteration:
-                    return
-            else:
-                now = ahead.batch
-            ahead = self._ahead = _Ahead(None if self._is_stateless() else loader.state_dict())
-            failure: BaseException | None = None
+        if self._ahead is None:
+            self._ahead = _Ahead()
+        ahead = self._ahead
+        # After the last batch is taken, the loader's next `for` is the next one of this loader, too.
+        batches: Iterator[Batch] = iter(()) if ahead.has_ended else iter(loader)
+        while ahead is self._ahead:
+            failure: Exception | None = None
             try:
-                ahead.batch = self._transfer(next(batches))
-            except StopIteration:
-                pass
+                while len(ahead.batches) < 2 and not ahead.has_ended:
+                    ahead.take(batches, loader, not self._is_stateless())
+                    ahead.move(self._transfer)
             except Exception as error:  # it belongs behind the batch that is ready
                 failure = error
-            yield self._arrived(*now)
-            self._ahead = None
+            first = ahead.batches[0] if ahead.batches else None
+            if isinstance(first, _Moving):
+                now = self._arrived(*first)
+                del ahead.batches[0], ahead.states[0]
+                yield now
             if failure is not None:
                 raise failure
-            if ahead.batch is None:
-                return
+            if first is None:
+                self._ahead = None
 
     # ---- the position ----
 
     def state_dict(self) -> dict[str, Any]:
         """Where the loop stands, as presto.Loader.state_dict()."""
         loader = self._loader()
-        if self._ahead is not None and self._ahead.state is not None:
-            return dict(self._ahead.state)
-        return loader.state_dict()
+        state = self._ahead.states[0] if self._ahead is not None and self._ahead.states else None
+        return loader.state_dict() if state is None else dict(state)
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Go on where state_dict() was called, as presto.Loader.load_state_dict()."""
@@ -169,6 +191,12 @@ class Adapter:
         """As presto.Loader.close()."""
         if self._inner is not None:
             self._inner.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)

@@ -2,6 +2,7 @@
 """What batches hold: arrays on the loader's memory, rows of differing length, bytes."""
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from typing import Any, overload
 
@@ -16,6 +17,17 @@ try:  # NumPy has no bfloat16 of its own
     from ml_dtypes import bfloat16 as _bfloat16
 except ImportError:
     _bfloat16 = None
+
+
+def _row(row: Any, rows: int) -> int:
+    """The number of a row, from 0."""
+    try:
+        number = operator.index(row)
+    except TypeError:
+        raise TypeError(f"rows are taken one by one, by a number, not by {row!r}: [rows[r] for r in range(2)]") from None
+    if not -rows <= number < rows:
+        raise IndexError(f"there are {rows} rows, and no row {number}")
+    return number % rows
 
 
 class Ragged:
@@ -41,7 +53,7 @@ class Ragged:
         return len(self.offsets) - 1
 
     def __getitem__(self, row: int) -> Any:
-        row = range(len(self))[row]
+        row = _row(row, len(self))
         found = self.values[self.offsets[row] : self.offsets[row + 1]]
         if self.shapes is None:
             return found
@@ -86,7 +98,7 @@ class Bytes:
         return found
 
     def __getitem__(self, row: int) -> Any:
-        row = range(len(self))[row]
+        row = _row(row, len(self))
         if self.rows is None:
             return self._string(row)
         return [self._string(i) for i in range(self.rows[row], self.rows[row + 1])]

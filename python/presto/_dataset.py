@@ -13,10 +13,9 @@ import numpy as np
 from . import _native
 from ._arrays import Batch, array_of, Bytes, Ragged, sample_of, wrap
 from ._errors import ArgumentError, Error, ForeignError, NotFoundError
+from ._paths import Path as Path, absolute, paths_of
 from ._process import generation
 from ._strategy import UNPROCESSED, Strategy, strategy_of
-
-Path = str | os.PathLike[str]
 
 _PICK_BYTES = 64 << 20  # what a picker keeps for its next call
 _LOOKED_AT = 16  # samples, where nothing declares their features
@@ -81,8 +80,11 @@ class Dataset:
     calling thread; any number of threads may call.
     A number below 0 counts from the end; one that there is not is an IndexError. For streams use presto.Loader.
 
-    A Dataset can be pickled: the other process opens the paths again. The same happens after a fork.
+    A Dataset can be pickled: the other process opens the paths again. The same happens after a fork. Relative paths are those
+    of the working folder in which the dataset was opened.
     """
+
+    _has_samples = True
 
     def __init__(
         self,
@@ -101,14 +103,16 @@ class Dataset:
         split_seed: int = 0,
         plugins: Path | Iterable[Path] = (),
     ) -> None:
-        several = (paths,) if isinstance(paths, (str, bytes, os.PathLike)) else tuple(paths)
+        self._shown = paths_of(paths)
+        if isinstance(features, (str, bytes)):
+            raise TypeError(f"features is a list of names, not {features!r}: [{features!r}]")
+        if isinstance(set, (str, bytes)):
+            raise TypeError(f'set is a dict, or a list of "STEP.OPTION=VALUE", not {set!r}')
+        if not isinstance(split_seed, SupportsIndex) or not 0 <= operator.index(split_seed) < 1 << 64:
+            raise ValueError(f"split_seed is a whole number from 0 to 2^64 - 1, not {split_seed!r}")
         changes = [f"{k}={v}" for k, v in set.items()] if isinstance(set, Mapping) else list(set)
-        if isinstance(features, str):
-            raise TypeError("features is a list of names")
-        if isinstance(pipeline, Mapping):
-            from ._pipeline import Pipeline
+        from ._pipeline import pipeline_name
 
-            pipeline = Pipeline(pipeline)
         if verify not in _CHECKS:
             raise ValueError(f"verify is full, header or none, not {verify!r}")
         if split is not None and not isinstance(split, str):
@@ -117,15 +121,16 @@ class Dataset:
             given, lacks = ("split", "part") if part is None else ("part", "split")
             raise ArgumentError(f'{given}= needs {lacks}=, as in split="90/10", part="train"')
         self._arguments: dict[str, Any] = {
-            "paths": tuple(os.fspath(path) for path in several),
-            "pipeline": None if pipeline is None else os.fspath(pipeline),
+            # They are opened again, perhaps when the working folder is another one.
+            "paths": tuple(absolute(path) for path in self._shown),
+            "pipeline": None if pipeline is None else pipeline_name(pipeline),
             "start": start,
             "to": to,
             "set": tuple(changes),
             "features": None if features is None else once(features),
             "verify": verify,
             "map": map,
-            "strategy": None if strategy is None else strategy_of(strategy),
+            "strategy": None if strategy is None else strategy_of(strategy).settled(),
             "split": split,
             "part": None if part is None else str(part),
             "split_seed": split_seed,
@@ -246,13 +251,18 @@ class Dataset:
     def _part(self, split: str | None, part: str | int | None, seed: int) -> Dataset:
         if self._arguments["split"] is not None:
             raise ArgumentError("the dataset is a part already: split what it is a part of")
-        return self._with({**self._arguments, "split": split, "part": part, "split_seed": seed})
+        made = self._with({**self._arguments, "split": split, "part": part, "split_seed": seed})
+        made._shown = self._shown
+        return made
 
     def _with(self, arguments: dict[str, Any]) -> Dataset:
         return Dataset(**arguments)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopen, (self._arguments,)
+        return _reopen, (self._arguments,), {"_shown": self._shown}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
 
     # ---- what it is ----
 
@@ -306,7 +316,7 @@ class Dataset:
 
     def __repr__(self) -> str:
         given = self._arguments
-        paths = ", ".join(repr(path) for path in given["paths"])
+        paths = ", ".join(repr(path) for path in self._shown)
         part = "" if given["split"] is None else f", {given['part']} of {given['split']}"
         return f"<presto.Dataset {paths}{part}: {len(self)} samples of {', '.join(map(printable, self.features)) or 'unknown features'}>"
 

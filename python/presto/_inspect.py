@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import _native
+from ._paths import Path, paths_of
 from ._progress import size
-
-Path = str | os.PathLike[str]
 
 _MOST_DAMAGE = 1000
 
@@ -128,8 +127,7 @@ def inspect(paths: Path | Iterable[Path], *, samples: int = 100, verify: bool = 
         presto.NotFoundError: a path that is not there.
         presto.ForeignError:  a file that holds no TFRecords.
     """
-    several = (paths,) if isinstance(paths, (str, os.PathLike)) else tuple(paths)
-    encoded = tuple(os.fsencode(path) for path in several)
+    encoded = tuple(os.fsencode(path) for path in paths_of(paths))
     found = _native.inspect(encoded, samples)
     files = [File(**file) for file in found.pop("files")]
     features = {feature["name"]: _feature(feature) for feature in found.pop("features")}

@@ -14,8 +14,11 @@ from . import _native
 from ._arrays import Batch, head_of, wrap
 from ._dataset import Dataset, Path, _encode, dataset_of, once
 from ._errors import ArgumentError, Error, HeldError, StoppedError
-from ._options import SHUFFLES, cache_of, layout_of, natural, on_error_of, pads_of, shuffle_of
+from ._loop import Batches, Taking
+from ._options import SHUFFLES, cache_of, called, layout_of, names_of, natural, on_error_of, pads_of, shuffle_of
 from ._process import cpu_count, generation, size
+from ._step import forget_traces
+from ._state import Position, moved, read, saved
 from ._strategy import Strategy, strategy_of
 
 OnSkip = Callable[[int, int, Error], object]
@@ -47,8 +50,9 @@ class Loader:
     Each batch is a presto.Batch: a dict of read-only arrays on the loader's memory, aligned to 64 bytes. The
     memory is used again when the batch and all its arrays are dropped.
 
-    A `for` delivers `epochs` epochs (one, with `per_epoch`). Left by break or an exception, the next `for` goes on
-    with the batch after the last one taken; nothing is lost. After the end, the next `for` begins the epochs
+    A `for` delivers `epochs` epochs (one, with `per_epoch`). Left by break, an exception or Ctrl-C, the next `for` goes on
+    with the batch after the last one that the loop's variable got. (With `batch = next(batches)` or enumerate(), Ctrl-C
+    between the return of a batch and its assignment loses that batch.) After the end, the next `for` begins the epochs
     behind it, in another order.
 
     Args:
@@ -84,6 +88,8 @@ class Loader:
 
     Threads: any number may take batches of one loader; each batch goes to one of them.
     """
+
+    _has_samples = True
 
     def __init__(
         self,
@@ -128,12 +134,12 @@ class Loader:
         if isinstance(threads, str) and threads != "auto":
             raise ValueError(f'threads is a number or "auto", not {threads!r}')
         workers = cpu_count() if isinstance(threads, str) else natural(threads, "threads")
-        if isinstance(features, str):
-            raise TypeError("features is a list of names")
+        if pad is not None and not isinstance(pad, Mapping):
+            raise TypeError(f'pad is a dict such as {{"tokens": 0}}, not {pad!r}')
         if order == "completion" and per_epoch:
             raise ValueError("in order of completion, epochs cannot be told apart")
         kind, window = shuffle_of(shuffle)
-        names = self.dataset._arguments["features"] if features is None else once(features)
+        names = self.dataset._arguments["features"] if features is None else once(names_of(features, "features"))
         self.dataset.check_names([*(names or ()), *(pad or ())])
         self.batch = batch
         self.rank, self.world = rank, world
@@ -155,7 +161,7 @@ class Loader:
             "pads": pads_of(pad or {}),
             "prefetch_bytes": size(prefetch, "prefetch"),
             "hold_bytes": size(hold, "hold"),
-            "on_skip": on_skip,
+            "on_skip": called(on_skip, "on_skip"),
             **cache_of(cache),
             **on_error_of(on_error),
         }
@@ -175,7 +181,7 @@ class Loader:
         self._lock = threading.RLock()
         self._native: _native.Loader | None = None
         self._walked: _native.Stream | None = None
-        self._pending: _native.Batch | None = None  # taken from the stream, but behind the end of this `for`
+        self._pending: list[_native.Batch] = []  # taken from the stream, and not by the loop; they come first
         self._figures: tuple[dict[str, Any], dict[str, Any]] | None = None
         self._is_inside = False
         _alive.add(self)
@@ -203,24 +209,40 @@ class Loader:
 
     def _input(self) -> _native.Stream:
         """In order or through a buffer, the first samples of files without an index come at once: the loader counts on the way."""
-        options = self._options
-        kind = {"tolerate": "skip" in options, "cached": "cache_bytes" in options}
-        begins = options["shuffle"] in (SHUFFLES["none"], SHUFFLES["buffer"])
-        is_counted = not begins or options["world"] != 1 or "cache_dir" in options
-        if is_counted or self.dataset.known().count is not None:
+        kind = {"tolerate": "skip" in self._options, "cached": "cache_bytes" in self._options}
+        if self._is_counted():
             return self.dataset.stream(**kind)
         if self._walked is None:
             self._walked = self.dataset.walked(**kind)
         return self._walked
 
+    def _is_counted(self) -> bool:
+        options = self._options
+        begins = options["shuffle"] in (SHUFFLES["none"], SHUFFLES["buffer"])
+        return not begins or options["world"] != 1 or "cache_dir" in options or self.dataset.known().count is not None
+
     def _native_state(self) -> bytes | None:
         """Where the loop stands, of an open stream. None: the order has no state."""
         if self._native is None or self._options["completion"]:
             return None
+        if not self._pending:
+            return self._native.state()
+        epoch, first, *_ = self._pending[0].place
         state = self._native.state()
-        if self._pending is not None:  # it was not taken
-            state = json.dumps({**json.loads(state), "epoch": self._until, "next": 0}).encode()
-        return state
+        return self._state_at(epoch, first) if b'"mix"' in state else moved(state, epoch, first * self.world)
+
+    def _state_at(self, epoch: int, sample: int) -> bytes:
+        """The library's state before this one of the share's samples."""
+        options = {"threads": 0, "first_epoch": epoch, "first_sample": sample, **self._order()}
+        looker = _native.Loader(self.dataset.stream() if self._is_counted() else self.dataset.walked(), options)
+        try:
+            return looker.state()
+        finally:
+            looker.close()
+
+    def _order(self) -> dict[str, Any]:
+        """What decides which sample is where."""
+        return {key: self._options[key] for key in ("batch", "shuffle", "window", "seed", "rank", "world")}
 
     def _park(self) -> None:
         """Close the stream, and keep its position and figures."""
@@ -230,20 +252,21 @@ class Loader:
         self._native = native
         self._state = self._native_state()
         self._native = None
-        self._pending = None
+        self._pending = []
         self._figures = native.stats(), native.verdict()
         native.close()
 
-    def _next(self, native: _native.Loader) -> _native.Batch | None:
+    def _next(self, native: _native.Loader, taken: list[_native.Batch]) -> None:
         if self._is_inside:  # a signal handler, called while this thread waits
             raise RuntimeError("the loader is in use")
         self._is_inside = True
         try:
-            return native.next()
+            native.take(taken)
         except HeldError:
             raise
         except BaseException:  # also what a signal handler raises: the stream has stopped, the position is kept
-            self._park()
+            if not taken:
+                self._park()
             raise
         finally:
             self._is_inside = False
@@ -266,29 +289,43 @@ class Loader:
             self._park()
         raise StopIteration
 
-    def _take(self, token: object) -> _native.Batch:
+    def _take(self, token: object, taken: list[_native.Batch]) -> None:
+        """Append the next batch. After an exception, the caller puts back what is in the list."""
         with self._enter():
             if token is not self._token or self._ended:
                 raise StopIteration
             native = self._opened()
             if self._is_last:
                 self._end_for()
-            found, self._pending = self._pending, None
-            if found is None:
-                found = self._next(native)
+            if self._pending:
+                taken.append(self._pending[0])
+                del self._pending[0]
+            else:
+                self._next(native, taken)
             for line in native.warnings:
                 warnings.warn(line, Warning, stacklevel=3)
-            if found is None:
+            if not taken:
                 self._end_for()
-                raise AssertionError
-            epoch, first, rows, skipped = found.place
+            epoch, first, rows, skipped = taken[0].place
             if epoch >= self._until and not self._options["completion"]:
-                self._pending = found
+                self._put_back(token, taken)
                 self._end_for()
             self._is_last = (
                 self._per_epoch and epoch + 1 >= self._until and first + rows + skipped >= native.epoch_samples
             )
-            return found
+
+    def _put_back(self, token: object, taken: list[_native.Batch]) -> None:
+        """The loop did not get this batch: it is the next one again."""
+        with self._enter():
+            if taken and token is self._token and self._generation == generation():
+                self._is_last = False
+                if not any(one is taken[0] for one in self._pending):
+                    self._pending.append(taken[0])
+                    self._pending.sort(key=lambda one: one.place[:2])  # of several threads
+                if self._native is None and not self._options["completion"]:  # another thread has come to the end
+                    self._state, self._ended = self._state_at(*self._pending[0].place[:2]), False
+                    self._pending = []
+            taken.clear()
 
     def _wrap(self, found: _native.Batch) -> Any:
         return wrap(found)
@@ -305,7 +342,7 @@ class Loader:
 
     def __iter__(self) -> Iterator[Batch]:
         """Batches up to the end of the epoch(s); a loop that was left goes on."""
-        return _Batches(self, self._start_for())
+        return Batches(self, self._start_for())
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
         """What a `for` would deliver as an Arrow C stream, for pyarrow, polars, DuckDB and pandas.
@@ -317,15 +354,7 @@ class Loader:
         uint16. All batches must have the schema of the first one; a stream without batches has that of dataset.features.
         A consumer that keeps all batches, such as read_all(), is bounded by `hold`.
         """
-        token = self._start_for()
-
-        def following() -> _native.Batch | None:
-            try:
-                return self._take(token)
-            except StopIteration:
-                return None
-
-        return _native.arrow_stream(following, self._declared())
+        return _native.arrow_stream(Taking(self, self._start_for()).native, self._declared())
 
     def _declared(self) -> tuple[tuple[bytes, int, bool, str, tuple[int, ...]], ...]:
         """Features as they are in batches, if that is known before there is one; else none."""
@@ -367,48 +396,28 @@ class Loader:
             if self._options["completion"]:
                 raise ArgumentError("a stream in order of completion has no position to come back to")
             state = self._native_state() or self._state
-            return {
-                "presto": 1,
-                "stream": None if state is None else json.loads(state),
-                "first_epoch": self._first,
-                "until_epoch": self._until,
-                "ended": self._ended,
-            }
+            if state is None:
+                state = self._state = self._state_at(self._first, 0)
+            return saved(Position(self._first, self._until, self._ended, state))
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Go on where state_dict() was called. Loops under way end.
 
+        `epochs` may differ: the loop under way ends where one of this loader would.
+
         Raises:
-            presto.ArgumentError: the state is of another dataset, seed or shuffle.
-            presto.CorruptError, KeyError: it is no state.
+            presto.ArgumentError: the state is of another dataset, seed or shuffle, or behind the last of `epochs`.
+            presto.CorruptError, ValueError, TypeError, KeyError: it is no state.
         """
         with self._enter():
-            if state_dict.get("presto") != 1:
-                raise ValueError("this is no state of a presto.Loader, or one of a later version")
-            stream = state_dict["stream"]
+            found = read(state_dict, self._epochs, self._per_epoch)
+            if found.stream is not None:  # a state that does not fit is refused here, not in the loop
+                options = {"threads": 0, "epochs": self._epochs, "first_epoch": found.first, "state": found.stream}
+                _native.Loader(self.dataset.stream(), {**options, **self._order()}).close()
             self._park()
-            before = self._first, self._until, self._ended, self._state
-            self._first, self._until = int(state_dict["first_epoch"]), int(state_dict["until_epoch"])
-            self._ended = bool(state_dict["ended"])
-            self._state = None if stream is None else json.dumps(stream).encode()
+            self._first, self._until, self._ended, self._state = found
             self._is_last = False
             self._token = object()
-            if stream is None:
-                return
-            try:  # a state that does not fit is refused here, not in the loop
-                _native.Loader(
-                    self.dataset.stream(),
-                    {
-                        **{key: self._options[key] for key in ("batch", "shuffle", "window", "seed", "rank", "world")},
-                        "threads": 0,
-                        "epochs": self._epochs,
-                        "first_epoch": self._first,
-                        "state": self._state,
-                    },
-                ).close()
-            except Error:
-                self._first, self._until, self._ended, self._state = before
-                raise
 
     # ---- figures ----
 
@@ -449,6 +458,7 @@ class Loader:
         with self._enter():
             if self._native is not None and not self._is_closed:
                 self._park()
+                forget_traces()
             self._is_closed = True
 
     def __enter__(self) -> Loader:
@@ -473,18 +483,3 @@ class Loader:
         self._token = object()  # changes with each `for`
         self._has_surplus = False
         self._begin()
-
-
-class _Batches(Iterator[Batch]):
-    """One `for` over a loader. Threads may share it."""
-
-    def __init__(self, loader: Loader, token: object) -> None:
-        self._loader = loader
-        self._token = token
-
-    def __next__(self) -> Batch:
-        loader = self._loader
-        while True:
-            batch: Batch | None = loader._wrap_taken(loader._take(self._token))
-            if batch is not None:
-                return batch

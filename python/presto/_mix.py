@@ -51,7 +51,7 @@ class Mix(Dataset):
     @property
     def inputs(self) -> list[MixInput]:
         """The inputs, in the order in which they were given."""
-        return [MixInput(*part) for part in self.stream().parts]
+        return [MixInput(os.fsdecode(shown), *part[1:]) for shown, part in zip(self._shown, self.stream().parts, strict=True)]
 
     @property
     def epoch_samples(self) -> int:
@@ -71,7 +71,7 @@ class Mix(Dataset):
         return Mix(arguments, self._weights, self._epoch)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Mix, (self._arguments, self._weights, self._epoch)
+        return Mix, (self._arguments, self._weights, self._epoch), {"_shown": self._shown}
 
 
 def mix(
@@ -119,7 +119,9 @@ def mix(
     arguments["paths"] = tuple(dataset._arguments["paths"][0] for dataset in datasets)
     if features is not None:
         arguments["features"] = features
-    return Mix(arguments, tuple(float(weight) for _, weight in pairs), epoch)
+    made = Mix(arguments, tuple(float(weight) for _, weight in pairs), epoch)
+    made._shown = tuple(dataset._shown[0] for dataset in datasets)
+    return made
 
 
 def _check(dataset: Dataset, first: Dataset, features_are_given: bool) -> None:
@@ -128,12 +130,12 @@ def _check(dataset: Dataset, first: Dataset, features_are_given: bool) -> None:
     if isinstance(dataset, Mix):
         raise ArgumentError("a mix cannot be mixed again: give all its inputs")
     if len(other["paths"]) != 1:
-        raise ArgumentError(f"each dataset of a mix has one path, and not {len(other['paths'])}: {', '.join(other['paths'])}")
+        raise ArgumentError(f"each dataset of a mix has one path, and not {len(other['paths'])}: {', '.join(dataset._shown)}")
     if other["strategy"] is not None:
-        raise ArgumentError(f"a strategy is of one dataset: open {other['paths'][0]} without it")
+        raise ArgumentError(f"a strategy is of one dataset: open {dataset._shown[0]} without it")
     for name in one:
         if name != "paths" and one[name] != other[name] and not (name == "features" and features_are_given):
             raise ArgumentError(
-                f"datasets of a mix are opened in the same way: {name} is {one[name]!r} of {one['paths'][0]} and "
-                f"{other[name]!r} of {other['paths'][0]}"
+                f"datasets of a mix are opened in the same way: {name} is {one[name]!r} of {first._shown[0]} and "
+                f"{other[name]!r} of {dataset._shown[0]}"
             )

@@ -14,6 +14,7 @@ import numpy as np
 
 from ._arrays import Array, Batch, Bytes, Ragged, array_of
 from ._errors import ArgumentError, Error, make
+from ._process import generation
 from ._program import BUFFER_BYTES, Program, close_at_exit, fail, words
 
 _MAGIC = b"\x93NUMPY\x01\x00"
@@ -119,6 +120,7 @@ class NpyStream(Iterator[Batch]):
         self._skip = skip
         self._name = name
         self._features: list[dict[str, Any]] | None = None
+        self._generation = generation()
         self._is_closed = False
         close_at_exit(self)
 
@@ -207,7 +209,7 @@ class NpyStream(Iterator[Batch]):
         try:
             batch = self._next()
         except Error as error:
-            failed = self._close()
+            failed = self._close(is_done=error.status == "PRESTO_ERR_TRUNCATED")
             if failed is not None and error.status in ("PRESTO_ERR_TRUNCATED", "PRESTO_ERR_CORRUPT"):
                 raise failed from error
             raise
@@ -215,7 +217,7 @@ class NpyStream(Iterator[Batch]):
             self._close()
             raise
         if batch is None:
-            failed = self._close()
+            failed = self._close(is_done=True)
             if failed is not None:
                 raise failed
             raise StopIteration
@@ -223,20 +225,19 @@ class NpyStream(Iterator[Batch]):
 
     # ---- the end ----
 
-    def _close(self) -> Error | None:
-        """Why the program failed, if it did."""
-        if self._is_closed:
+    def _close(self, *, is_done: bool = False) -> Error | None:
+        """Why the program failed, if it did. In a child process the program is the parent's, and so is its end."""
+        if self._is_closed or self._generation != generation():
             return None
         self._is_closed = True
         if self._program is None:
             if self._name is not None:
                 self._arrays.stream.close()
             return None
-        code = self._program.end()
-        return None if code == 0 else self._program.failure(code)
+        return self._program.end(is_done=is_done)
 
     def close(self) -> None:
-        """Stop reading. A program that was started ends."""
+        """Stop reading. A program that was started ends: if closing its pipe does not do it within a second, by a signal."""
         self._close()
 
     def __enter__(self) -> NpyStream:
@@ -253,15 +254,36 @@ class NpyStream(Iterator[Batch]):
             self._close()
 
 
+def _are_offsets(offsets: Array, count: int) -> bool:
+    """Do they cut `count` items into parts, one behind the other?"""
+    good = offsets.ndim == 1 and offsets.dtype == np.int64 and len(offsets) > 0
+    return bool(good and offsets[0] == 0 and offsets[-1] == count and (offsets[1:] >= offsets[:-1]).all())
+
+
+def _are_shapes(shapes: Array, offsets: Array) -> bool:
+    """Does each row have the shape that is said: dimensions, then -1?"""
+    if shapes.ndim != 2 or shapes.dtype != np.int64 or len(shapes) != len(offsets) - 1 or shapes.shape[1] > 32:
+        return False
+    known = shapes >= 0
+    if (shapes < -1).any() or (known[:, 1:] & ~known[:, :-1]).any():
+        return False
+    dims = np.where(known, shapes, 1)
+    sizes = np.prod(dims, axis=1)
+    fits = np.prod(dims.astype(np.float64), axis=1) < 1 << 62  # else the product of whole numbers is another one
+    return bool(fits.all() and (sizes == np.diff(offsets)).all())
+
+
 def _check_arrays(feature: dict[str, Any], arrays: dict[str, Array]) -> None:
-    """Dtypes and ranks, as far as the reader relies on them."""
-    values = arrays["values"]
+    """Dtypes, ranks and sizes, so that each row of a batch can be shown."""
+    values, layout = arrays["values"], feature["layout"]
     good = values.ndim >= 1 and (feature["dtype"] != "bfloat16" or values.itemsize == 2)
-    for name in ("offsets", "rows"):
-        if name in arrays:
-            good = good and arrays[name].ndim == 1 and arrays[name].dtype == np.int64 and len(arrays[name]) > 0
-    if "shapes" in arrays:
-        good = good and arrays["shapes"].ndim == 2
+    if layout != "dense":
+        good = good and values.ndim == 1 and _are_offsets(arrays["offsets"], len(values))
+    if layout == "bytes":
+        good = good and values.dtype == np.uint8
+        good = good and ("rows" not in arrays or _are_offsets(arrays["rows"], len(arrays["offsets"]) - 1))
+    elif "shapes" in arrays:
+        good = good and _are_shapes(arrays["shapes"], arrays["offsets"])
     if not good:
         raise _foreign(f"feature {feature['name']!r} has arrays that do not go together")
 
@@ -278,7 +300,10 @@ def _checked(features: Any) -> list[dict[str, Any]]:
             raise _foreign(f"a description has {str(feature)[:100]}")
         if arrays[: 1 if layout == "dense" else 2] != list(known[:2]) or not all(name in known for name in arrays):
             raise _foreign(f"feature {feature['name']!r} has the arrays {str(arrays)[:100]}")
-        feature.setdefault("dtype", "")
+        if len(set(arrays)) != len(arrays) or sum(one["name"] == feature["name"] for one in features if isinstance(one, dict) and "name" in one) != 1:
+            raise _foreign(f"a description has feature {feature['name']!r}, or one of its arrays, twice")
+        if not isinstance(feature.setdefault("dtype", ""), str):
+            raise _foreign(f"feature {feature['name']!r} has the dtype {str(feature['dtype'])[:100]}")
     return features
 
 

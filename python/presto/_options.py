@@ -3,14 +3,40 @@
 from __future__ import annotations
 
 import operator
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ._dataset import Feature, _encode
+from ._paths import absolute
 from ._process import size
+from ._strategy import strategy_of
 
+_LONGEST = (1 << 63) - 1
 SHUFFLES = {"none": 0, "buffer": 1, "full": 2, "blocks": 3}
+
+
+def names_of(value: Iterable[str], name: str) -> tuple[str, ...]:
+    """A list of names. A text by itself would be a list of its letters."""
+    if isinstance(value, (str, bytes)):
+        raise TypeError(f"{name} is a list of names, not {value!r}: [{value!r}]")
+    found = tuple(value)
+    for one in found:
+        if not isinstance(one, str):
+            raise TypeError(f"{name} is a list of names, and {one!r} is none")
+    return found
+
+
+def called(function: Any, name: str) -> Any:
+    """A function, or None."""
+    if function is not None and not callable(function):
+        raise TypeError(f"{name} is a function, not {function!r}")
+    return function
+
+
+def natural_or_none(value: Any, name: str, least: int = 0) -> int | None:
+    return None if value is None else natural(value, name, least)
 
 
 def natural(value: Any, name: str, least: int = 0, most: int = (1 << 64) - 1) -> int:
@@ -37,16 +63,31 @@ def shuffle_of(value: str | bool | None) -> tuple[int, int]:
 def cache_of(value: str | None) -> dict[str, Any]:
     if value is None:
         return {}
+    if not isinstance(value, str):
+        raise TypeError(f'cache is "memory:SIZE" or "disk:FOLDER:SIZE", not {value!r}')
     kind, _, rest = value.partition(":")
     if kind == "memory" and rest:
         return {"cache_bytes": size(rest, "cache")}
     if kind == "disk" and ":" in rest:
         folder, _, limit = rest.rpartition(":")
-        return {"cache_bytes": size(limit, "cache"), "cache_dir": folder.encode("utf-8", "surrogateescape")}
+        return {"cache_bytes": size(limit, "cache"), "cache_dir": os.fsencode(absolute(folder))}
     raise ValueError(f'cache is "memory:SIZE" or "disk:FOLDER:SIZE", not {value!r}')
 
 
+def settled(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a presto.Loader that is made later: paths are those of now."""
+    found = dict(options)
+    cache, strategy = found.get("cache"), found.get("strategy")
+    if isinstance(cache, str) and cache.startswith("disk:"):
+        found["cache"] = f"disk:{absolute(cache[len('disk:'):])}"
+    if strategy is not None:
+        found["strategy"] = strategy_of(strategy).settled()
+    return found
+
+
 def on_error_of(value: str) -> dict[str, Any]:
+    if not isinstance(value, str):
+        raise TypeError(f'on_error is "fail", "skip", "skip:N" or "skip:P%", not {value!r}')
     if value == "fail":
         return {}
     found = re.fullmatch(r"skip(?::(\d+)|:(\d+(?:\.\d+)?)%)?", value)
@@ -63,9 +104,13 @@ def on_error_of(value: str) -> dict[str, Any]:
 def pads_of(pad: Mapping[str, Any]) -> tuple[tuple[bytes, float, int], ...]:
     """{"tokens": 0} or {"tokens": (0, 512)}."""
     found = []
-    for name, value in pad.items():
-        value, length = value if isinstance(value, tuple) else (value, 0)
-        found.append((_encode(name), float(value), int(length)))
+    for name, given in pad.items():
+        value, length = given if isinstance(given, tuple) and len(given) == 2 else (given, 0)
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            raise TypeError(f"pad of {name!r} is a number, or a number and a length, not {given!r}") from None
+        found.append((_encode(name), number, natural(length, f"the length of pad {name!r}", 0, _LONGEST)))
     return tuple(found)
 
 

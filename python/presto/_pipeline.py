@@ -11,6 +11,7 @@ from . import _native
 from ._dataset import plugin_files
 from ._errors import ArgumentError
 from ._step import Step, keep
+from ._strategy import is_path
 
 PipelineLike: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any] | Pipeline"
 
@@ -112,6 +113,4 @@ def pipeline_name(given: Any) -> str:
     name = os.fspath(given)
     if not isinstance(name, str):
         name = os.fsdecode(name)
-    return os.path.abspath(name) if "/" in name or name.endswith((".yaml", ".yml")) else name
-
-
+    return os.path.abspath(name) if is_path(name) else name

@@ -52,10 +52,12 @@ _UNITS = {"": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
 
 def size(value: int | str, name: str) -> int:
     """Bytes: a number, or text such as "256MiB"."""
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 64:
         return value
     found = re.fullmatch(r"\s*(\d+)\s*([kmgt]i?b)?\s*", str(value), re.IGNORECASE)
     unit = (found[2] or "").lower() if found else "?"
     if found is None or unit not in _UNITS:
         raise ValueError(f'{name} is a number of bytes or a size such as "256MiB", not {value!r}')
-    return int(found[1]) * _UNITS[unit]
+    if (number := int(found[1]) * _UNITS[unit]) >= 1 << 64:
+        raise ValueError(f"{name} is too large: {value!r}")
+    return number

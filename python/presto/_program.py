@@ -6,6 +6,7 @@ import atexit
 import collections
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -14,13 +15,16 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from ._errors import ArgumentError, Error, make
+from ._process import generation
 
 BUFFER_BYTES = 1 << 16
+_PATIENCE_S = 1.0  # for a program to end when its pipe is closed; and as long again when it is told to
 _STATUS_OF_EXIT = {2: "PRESTO_ERR_ARGUMENT", 3: "PRESTO_ERR_CORRUPT"}
 
 
 class _Closing(Protocol):
     _program: Program | None
+    _generation: int
 
     def close(self) -> None: ...
 
@@ -36,6 +40,8 @@ def close_at_exit(stream: _Closing) -> None:
 @atexit.register
 def _close_all() -> None:
     for stream in list(_alive):
+        if stream._generation != generation():  # the program is that of the parent process
+            continue
         if stream._program is not None:
             stream._program.process.terminate()  # a thread may wait for what it writes
         stream.close()
@@ -60,6 +66,7 @@ class Program:
     def __init__(self, command: Sequence[str], stdout: int = subprocess.PIPE) -> None:
         self.name = os.path.basename(command[0])
         self.lines: collections.deque[str] = collections.deque(maxlen=20)
+        self.was_ended = False  # it did not end by itself
         try:
             self.process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE, bufsize=BUFFER_BYTES
@@ -77,17 +84,40 @@ class Program:
             with contextlib.suppress(OSError, ValueError, AttributeError):  # no stderr: the line is kept all the same
                 print(text, file=sys.stderr, flush=True)
 
-    def end(self) -> int:
-        """Close the pipe, which ends the program if it still writes; its exit code."""
+    def end(self, *, is_done: bool) -> Error | None:
+        """Close the pipe, and wait for the end of the program. If it is not done, it is told to end when closing the pipe does
+        not do it. Why it failed, if it did by itself."""
         if self.process.stdout is not None:
             self.process.stdout.close()
-        code = self.process.wait()
-        self._listener.join()
-        assert self.process.stderr is not None
-        self.process.stderr.close()
-        return code
+        code = self._wait(None if is_done else _PATIENCE_S)
+        self._listener.join(_PATIENCE_S)
+        if not self._listener.is_alive():  # else programs that it has started still have its stderr
+            assert self.process.stderr is not None
+            self.process.stderr.close()
+        is_ours = self.was_ended or (code == -signal.SIGPIPE and not is_done)
+        return None if code == 0 or is_ours else self._failure(code)
 
-    def failure(self, code: int) -> Error:
+    def _wait(self, patience_s: float | None) -> int:
+        try:
+            return self.process.wait(patience_s)
+        except subprocess.TimeoutExpired:
+            self.was_ended = True
+            self.process.terminate()
+        except BaseException:  # Ctrl-C
+            self.was_ended = True
+            self.process.kill()
+            self.process.wait()
+            raise
+        try:
+            return self.process.wait(_PATIENCE_S)
+        except BaseException as error:
+            self.process.kill()
+            code = self.process.wait()
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            return code
+
+    def _failure(self, code: int) -> Error:
         """What the exit code and the last messages say."""
         if code < 0:
             return fail("PRESTO_ERR_STOPPED", f"{self.name} was ended by signal {-code}")

@@ -58,14 +58,14 @@ class ShmStream(Iterator[Batch]):
                 self._close()
                 raise
             except Error as error:
-                failed = self._close()
+                failed = self._close(is_done=error.status == "PRESTO_ERR_TRUNCATED")
                 if failed is not None and error.status == "PRESTO_ERR_TRUNCATED":
                     raise failed from error
                 raise
             if batch is not None:
                 return batch
             self.ended = True
-            failed = self._close()
+            failed = self._close(is_done=True)
             if failed is not None:
                 raise failed
             raise StopIteration
@@ -75,7 +75,7 @@ class ShmStream(Iterator[Batch]):
         """(batches, bytes) in the ring that somebody holds."""
         return self._ring.held
 
-    def _close(self) -> Error | None:
+    def _close(self, *, is_done: bool = False) -> Error | None:
         """Why the program failed, if it did."""
         if self._is_closed or self._generation != generation():
             return None
@@ -83,11 +83,10 @@ class ShmStream(Iterator[Batch]):
         self._ring.close()
         if self._program is None:
             return None
-        code = self._program.end()
-        return None if code == 0 else self._program.failure(code)
+        return self._program.end(is_done=is_done)
 
     def close(self) -> None:
-        """Hang up; the program that writes ends. Arrays that are held stay valid."""
+        """Hang up; the program that writes ends, after a second by a signal. Arrays that are held stay valid."""
         self._ring.close()  # also ends the wait of another thread
         with self._lock:
             self._close()
@@ -115,11 +114,10 @@ def _started(command: list[str]) -> ShmStream:
             ring = _native.Ring(None, ours.fileno(), 0.0)
         except Error as error:
             ours.close()
-            code = program.end()
-            raise (program.failure(code) if code != 0 else error) from None
+            raise (program.end(is_done=error.status == "PRESTO_ERR_TRUNCATED") or error) from None
         except BaseException:
             ours.close()
-            program.end()
+            program.end(is_done=False)
             raise
     return ShmStream(ring, program)
 

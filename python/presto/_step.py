@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import ast
 import atexit
+import dis
 import hashlib
 import inspect
+import math
 import os
 import pathlib
 import shutil
 import sys
 import tempfile
-import textwrap
 import types
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, overload
 
 from ._errors import ArgumentError, Error, StorageError, on_make
+from ._options import names_of
 from ._worker import TRACES
 
 _TAKES = ("array", "bytes", "str")
@@ -83,8 +85,14 @@ def _expect_traces() -> None:
     os.environ[TRACES] = _traces
 
 
+def forget_traces() -> None:
+    """Those of failures that nobody heard of belong to no later one."""
+    for path in pathlib.Path(_traces).glob("*") if _traces is not None else ():
+        path.unlink(missing_ok=True)
+
+
 def _add_trace(error: Error) -> None:
-    if _traces is None or not isinstance(error, StorageError):
+    if _traces is None or not isinstance(error, StorageError) or "command: " not in error.message:
         return
     found = sorted(pathlib.Path(_traces).glob("*"))
     for path in found[:1]:  # the first one that failed
@@ -125,42 +133,63 @@ def _importable(function: types.FunctionType) -> types.ModuleType | None:
     return module if is_there or is_coming else None
 
 
+_LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
+
+
 def _names_of(code: types.CodeType) -> set[str]:
     """Global names that the code may use."""
-    names = set(code.co_names)
+    names = {str(one.argval) for one in dis.get_instructions(code) if one.opname in _LOADS}
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             names |= _names_of(constant)
     return names
 
 
+def _definition(source: str) -> ast.stmt:
+    """The statement that the source is; _source_of() may have put it into an `if`."""
+    (node,) = ast.parse(source).body
+    return node.body[0] if isinstance(node, ast.If) else node
+
+
 def _names_of_defaults(source: str) -> set[str]:
     """Names that are looked up when the function is defined."""
-    (node,) = ast.parse(source).body
+    node = _definition(source)
     assert isinstance(node, ast.FunctionDef)
     defaults = [*node.args.defaults, *(one for one in node.args.kw_defaults if one is not None)]
     return {one.id for default in defaults for one in ast.walk(default) if isinstance(one, ast.Name)}
 
 
-def _is_plain(value: Any) -> bool:
-    if isinstance(value, (tuple, list)):
-        return all(_is_plain(item) for item in value)
-    if isinstance(value, dict):
-        return all(_is_plain(item) for pair in value.items() for item in pair)
-    return value is None or type(value) in (bool, int, float, str, bytes)
+def _literal(value: Any) -> str | None:
+    """The constant as source; None: it is no number, text, or list, tuple or dict of them, or of a class of its own."""
+    if type(value) is float and not math.isfinite(value):
+        return f"float('{value}')"
+    if value is None or type(value) in (bool, int, float, str, bytes):
+        return repr(value)
+    items = [part for pair in value.items() for part in pair] if type(value) is dict else value
+    if type(value) not in (tuple, list, dict):
+        return None
+    parts = [_literal(item) for item in items]
+    if None in parts:
+        return None
+    if type(value) is dict:
+        return "{" + ", ".join(f"{key}: {item}" for key, item in zip(parts[::2], parts[1::2], strict=True)) + "}"
+    inside = ", ".join(str(part) for part in parts)
+    return f"[{inside}]" if type(value) is list else f"({inside},)" if parts else "()"
 
 
 def _source_of(function: types.FunctionType) -> str:
-    """The text of the function without decorators."""
+    """The text of the function without decorators. One that is indented stands in an `if`: its texts of several lines stay."""
     try:
-        text = textwrap.dedent(inspect.getsource(function))
-        (node,) = ast.parse(text).body
+        text = inspect.getsource(function)
+        is_indented = text[:1].isspace()
+        text = "if True:\n" + text if is_indented else text
+        node = _definition(text)
     except (OSError, TypeError, SyntaxError, ValueError):
         raise _refuse(function, "its source cannot be found") from None
     if not isinstance(node, ast.FunctionDef):
         raise _refuse(function, "it is no plain function")
     lines = text.splitlines()[node.lineno - 1 : node.end_lineno]
-    return "\n".join(lines)
+    return "\n".join(["if True:", *lines] if is_indented else lines)
 
 
 def _is_of_module(value: Any) -> bool:
@@ -203,8 +232,8 @@ class _Bundle:
         if isinstance(value, types.ModuleType):
             self._module(value)
             self._parts.append(f"import {value.__name__} as {name}")
-        elif _is_plain(value):
-            self._parts.append(f"{name} = {value!r}")
+        elif (literal := _literal(value)) is not None:
+            self._parts.append(f"{name} = {literal}")
         elif isinstance(value, Step) and value.function is not None:
             self._global(user, name, value.function)
         elif isinstance(value, types.FunctionType) and value.__module__ == "__main__":
@@ -382,6 +411,9 @@ def step(
             return step(given, **options)
 
         return decorate
+    features = names_of(features, "features")
+    if sets is not None and not isinstance(sets, Mapping):
+        raise TypeError(f'sets is a dict such as {{"boxes": "float32[?,4]"}}, not {sets!r}')
     code, called, paths = _program(function, name)
     hinted_takes, hinted_output = _annotated(function)
     takes, output = takes or hinted_takes or "array", output or hinted_output
@@ -395,7 +427,7 @@ def step(
         code=code,
         name=called,
         takes=takes,
-        features=tuple(features),
+        features=features,
         sets=bool(sets),
         draws=random,
     )

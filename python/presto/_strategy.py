@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from . import _native
-
-Path = str | os.PathLike[str]
+from ._paths import Path, absolute
 
 UNPROCESSED = "unprocessed"
+
+
+def is_path(pipeline: str) -> bool:
+    """Is it a path of a pipeline, and not the name of a built-in one?"""
+    return "/" in pipeline or pipeline.endswith((".yaml", ".yml"))
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,10 @@ class Strategy:
     plugins: tuple[str, ...] = ()
     figures: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     is_own: bool = field(default=False, repr=False, compare=False)  # made in this process: its pipeline may run programs
+
+    def settled(self) -> Strategy:
+        """With the path of the pipeline whatever the working folder will be (not public)."""
+        return replace(self, pipeline=absolute(self.pipeline) if is_path(self.pipeline) else self.pipeline)
 
     @property
     def failed(self) -> bool:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from . import _native
 from ._dataset import plugin_files, printable
 from ._errors import ArgumentError
-from ._options import on_error_of
+from ._options import names_of, natural, on_error_of
 from ._pipeline import PipelineLike, pipeline_name
 from ._progress import Line, number, size as shown_size
 from ._strategy import Strategy
@@ -38,7 +38,8 @@ _MODES = {"measure": 0, "predict": 1}  # presto_sweep_mode
 
 
 class Trial(NamedTuple):
-    """What a sweep is doing: `done` of `total` trials, and the strategy; `finished`: that was its last trial."""
+    """What a sweep is doing: `done` of `total` trials, and the strategy; `finished`: that was its last trial. `total` is 0 until
+    it is known: steps and storage are looked at first."""
 
     done: int
     total: int
@@ -184,6 +185,12 @@ def _read_results(folder: pathlib.Path) -> dict[str, bytes]:
     return {name: (folder / name).read_bytes() for name in names if (folder / name).exists()}
 
 
+def _counts(threads: Iterable[int]) -> tuple[int, ...]:
+    if isinstance(threads, (str, bytes)) or not isinstance(threads, Iterable):
+        raise TypeError(f"threads is a list of numbers, not {threads!r}: [1, 4]")
+    return tuple(natural(one, "threads") for one in threads)
+
+
 def _choosing(
     weights: Iterable[float] | None,
     target: float | None,
@@ -301,13 +308,13 @@ def sweep(
         "pipeline_name": name,
         "set": given,
         "plugins": tuple(os.fsencode(file) for file in files),
-        "splits": None if splits is None else tuple(splits),
-        "codecs": None if codecs is None else tuple(codecs),
-        "threads": None if threads is None else tuple(threads),
-        "samples": samples,
-        "runs": runs,
-        "batch_samples": batch,
-        "seed": seed,
+        "splits": None if splits is None else names_of(splits, "splits"),
+        "codecs": None if codecs is None else names_of(codecs, "codecs"),
+        "threads": None if threads is None else _counts(threads),
+        "samples": natural(samples, "samples"),
+        "runs": natural(runs, "runs"),
+        "batch_samples": natural(batch, "batch"),
+        "seed": natural(seed, "seed"),
         "mode": _MODES[mode],
         "resume": resume,
         **{f"storage_{key}": value for key, value in (storage or {}).items()},

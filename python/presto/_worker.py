@@ -85,14 +85,16 @@ def _answer(function: Callable[..., Any], request: dict[str, Any], takes: str, s
 def serve(
     function: Callable[..., Any], *, takes: str, features: tuple[str, ...], sets: bool, draws: bool
 ) -> None:
-    """Answer requests until stdin ends."""
+    """Answer requests until stdin ends. For the function, stdin is empty."""
     function = getattr(function, "function", None) or function  # a presto.Step of the module
-    replies = os.dup(1)
+    requests, replies = os.dup(0), os.dup(1)
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)  # programs that the function starts must not read requests
     os.dup2(2, 1)  # print() must not get between the frames
     sys.stdout = sys.stderr
-    while (head := _read(0, _HEAD.size)) is not None:
+    while (head := _read(requests, _HEAD.size)) is not None:
         size, number = _HEAD.unpack(head)
-        payload = _read(0, size)
+        payload = _read(requests, size)
         if payload is None:
             return
         try:

@@ -11,15 +11,14 @@ from . import _native
 from ._dataset import _CODE_IF_NAMED, _CODE_NEVER, plugin_files
 from ._errors import ArgumentError
 from ._loader import OnSkip, Warning
-from ._options import on_error_of
+from ._options import called, natural, natural_or_none, on_error_of
+from ._paths import Path, paths_of
 from ._pipeline import PipelineLike, pipeline_name
 from ._process import cpu_count, size
 from ._progress import Line, number, size as shown_size
 from ._strategy import UNPROCESSED, Strategy, strategy_of
 from ._summary import Summary
 from ._writer import file_compression as compression_number
-
-Path = str | os.PathLike[str]
 
 
 class Progress(NamedTuple):
@@ -35,14 +34,15 @@ class Progress(NamedTuple):
 
 def changes(given: Mapping[str, object] | Iterable[str]) -> tuple[bytes, ...]:
     """{"random-crop.height": 160} or ["random-crop.height=160"]."""
+    if isinstance(given, (str, bytes)):
+        raise TypeError(f'set is a dict, or a list of "STEP.OPTION=VALUE", not {given!r}')
     texts = [f"{k}={v}" for k, v in given.items()] if isinstance(given, Mapping) else list(given)
     return tuple(text.encode("utf-8", "surrogateescape") for text in texts)
 
 
 def encoded_paths(source: Path | Iterable[Path]) -> tuple[bytes, ...]:
     """A path or several, as the module takes them."""
-    several = (source,) if isinstance(source, (str, bytes, os.PathLike)) else tuple(source)
-    return tuple(os.fsencode(path) for path in several)
+    return tuple(os.fsencode(path) for path in paths_of(source))
 
 
 def thread_options(threads: int | str | None) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def thread_options(threads: int | str | None) -> dict[str, Any]:
     if isinstance(threads, str) and threads != "auto":
         raise ValueError(f'threads is a number or "auto", not {threads!r}')
     return {
-        "threads": cpu_count() if threads is None or isinstance(threads, str) else threads,
+        "threads": cpu_count() if threads is None or isinstance(threads, str) else natural(threads, "threads"),
         "auto_threads": threads == "auto",
     }
 
@@ -163,17 +163,17 @@ def write(
         "codec": codec if codec is not None or name is None else "none",
         "keeps_codec": codec is None and name is None,  # that of the source
         "file_compression": compression_number(file_compression),
-        "shards": shards,
+        "shards": natural_or_none(shards, "shards"),
         "shard_bytes": None if shard_bytes is None else size(shard_bytes, "shard_bytes"),
-        "limit_samples": limit,
-        "seed": seed,
+        "limit_samples": natural_or_none(limit, "limit"),
+        "seed": natural_or_none(seed, "seed"),
         "resume": resume,
         "prefetch_bytes": None if prefetch is None else size(prefetch, "prefetch"),
         "sync": sync,
         "parts": parts,
         "part": None if part is None else str(part),
-        "split_seed": split_seed,
-        "on_skip": on_skip,
+        "split_seed": natural(split_seed, "split_seed"),
+        "on_skip": called(on_skip, "on_skip"),
         "notes": notes,
         "warnings": told,
         "progress": _show(line) if report is None else lambda *figures: report(Progress(*figures)),

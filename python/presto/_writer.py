@@ -10,10 +10,10 @@ from types import TracebackType
 from typing import Any
 
 from . import _native
+from ._options import natural, natural_or_none
+from ._paths import Path, absolute
 from ._process import cpu_count, size
 from ._summary import Summary
-
-Path = str | os.PathLike[str]
 
 FILE_COMPRESSIONS = {"none": 0, "gzip": 1, "zlib": 2}
 
@@ -52,9 +52,11 @@ class Writer:
         str; bytes, bytearray        UTF-8; the bytes                bytes
         list or tuple of int, float, int64, float32, strings,        one row; rows may differ in length
           str or bytes                 one dimension
+        list of other NumPy scalars  their dtype, one dimension      likewise
         None, an empty list          nothing                         an empty row
 
-    Arrays of other libraries are taken if numpy.asarray() takes them. The first sample fixes the names, and the first value
+    Arrays of other libraries are taken if numpy.asarray() takes them. What would be stored as another value is refused: a float
+    that is too large for float32, masked values, dates, lists of texts and numbers. The first sample fixes the names, and the first value
     of each its dtype and number of dimensions; sizes may differ. A sample that does not fit is refused with
     presto.InputError, which names it, and is not added; the writer goes on.
 
@@ -108,12 +110,12 @@ class Writer:
         self.path = os.fspath(dir)
         self.summary: Summary | None = None
         options: dict[str, Any] = {
-            "dir": os.fsencode(self.path),
+            "dir": os.fsencode(absolute(self.path)),  # each shard is a new file
             "codec": codec,
             "shard_bytes": None if shard_bytes is None else size(shard_bytes, "shard_bytes"),
-            "shards": shards,
-            "samples": samples,
-            "threads": cpu_count() if isinstance(threads, str) else threads,
+            "shards": natural_or_none(shards, "shards"),
+            "samples": natural_or_none(samples, "samples"),
+            "threads": cpu_count() if isinstance(threads, str) else natural(threads, "threads"),
             "main_feature": main,
             "label_names": tuple(labels),
             "file_compression": _compression(file_compression),

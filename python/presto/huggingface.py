@@ -18,6 +18,7 @@ from datasets.iterable_dataset import _BaseExamplesIterable
 from ._arrays import sample_of
 from ._dataset import Dataset, Feature, dataset_of
 from ._loader import Loader
+from ._options import names_of, settled
 
 __all__ = ["to_iterable_dataset"]
 
@@ -145,9 +146,9 @@ def to_iterable_dataset(
     part = {name: options.pop(name) for name in ("split", "part", "split_seed") if name in options}
     dataset = dataset_of(dataset, **part)
     chosen = options.get("features")
-    chosen = dataset._arguments["features"] if chosen is None else tuple(chosen)
-    words = frozenset(text)
-    options = {**options, "batch": batch, "features": chosen}
+    chosen = dataset._arguments["features"] if chosen is None else names_of(chosen, "features")
+    words = frozenset(names_of(text, "text"))
+    options = settled({**options, "batch": batch, "features": chosen})
     Loader(dataset, **options)  # wrong options are told here
     made = _features(dataset, chosen, words), words
     examples = _Examples(dataset, options, made, list(range(shards)), shards)

@@ -19,6 +19,7 @@ from ._arrays import Array
 from ._dataset import Dataset, Feature, Path
 from ._errors import RaggedError
 from ._loader import Loader
+from ._options import names_of
 
 __all__ = ["dataset"]
 
@@ -177,7 +178,7 @@ def dataset(
         loader = Loader(source, batch, **options)
     taken = loader._options
     chosen = None if taken["features"] is None else {name.decode("utf-8", "surrogateescape") for name in taken["features"]}
-    names = frozenset(ragged)
+    names = frozenset(names_of(ragged, "ragged"))
     features = loader.dataset.features or _found(loader.dataset, loader.batch, names)
     pads = {name.decode("utf-8", "surrogateescape"): (value, length or None) for name, value, length in taken["pads"]}
     rows = loader.batch if taken["drop_last"] else None
@@ -187,10 +188,15 @@ def dataset(
     def batches() -> Iterator[dict[str, Any]]:
         token = loader._start_for()
         while True:
+            found: list[_native.Batch] = []
             try:
-                found = loader._take(token)
+                loader._take(token, found)
+                element = _element(found[0], specs, shares)
             except StopIteration:
                 return
-            yield _element(found, specs, shares)
+            except BaseException:
+                loader._put_back(token, found)
+                raise
+            yield element
 
     return tf.data.Dataset.from_generator(batches, output_signature=specs)

@@ -23,6 +23,7 @@ from ._adapter import Adapter, each_array, placed_as
 from ._arrays import Batch, Bytes, Ragged
 from ._dataset import Dataset, Path
 from ._loader import Loader as _Loader
+from ._options import names_of
 
 __all__ = ["Loader", "tensor_of"]
 
@@ -115,7 +116,7 @@ class Loader(Adapter, IterableDataset[Any]):
         channels_last: bool | Iterable[str] = False,
         **options: Any,
     ) -> None:
-        self._channels_last = channels_last if isinstance(channels_last, bool) else tuple(channels_last)
+        self._channels_last = channels_last if isinstance(channels_last, bool) else names_of(channels_last, "channels_last")
         self._device = None if device is None else torch.device(device)
         self._pins = self._device is not None and self._device.type == "cuda" if pin_memory is None else pin_memory
         if self._pins and not torch.cuda.is_available():

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 import tracemalloc
+import weakref
 
 from case import TIMEOUT_S, PythonCase, frozen, main, presto
 
@@ -84,6 +85,24 @@ class Abuse(PythonCase):
         self.assertLess(grown, 200_000)
         self.assertLess(rss_bytes() - memory, 64 << 20)
         self.assertEqual(threads_of_process(), threads)
+
+    def test_a_loader_whose_owner_is_told_of_skips_is_collected(self):
+        class Owner:
+            def __init__(self, stored):
+                self.loader = presto.Loader(stored, batch=2, epochs=None, threads=3, on_error="skip", on_skip=self.tell)
+
+            def tell(self, *_):
+                pass
+
+        before, owners = threads_of_process(), []
+        for _ in range(10):
+            owner = Owner(self.stored)
+            next(iter(owner.loader))
+            owners.append(weakref.ref(owner))
+            del owner
+            gc.collect()
+        self.assertEqual([owner() for owner in owners], [None] * 10)
+        self.assertEqual(threads_of_process(), before)
 
     def test_threads_share_a_loader(self):
         loader = presto.Loader(self.stored, batch=1, shuffle="full", epochs=5, threads=2)

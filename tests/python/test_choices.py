@@ -88,7 +88,7 @@ class Parts(PythonCase):
             presto.open(self.stored, split="1/1000000", part="train")
         with self.assertRaises(TypeError):
             presto.open(self.stored, split=0.9, part="train")
-        with self.assertRaises(OverflowError):
+        with self.assertRaisesRegex(ValueError, "split_seed"):
             presto.open(self.stored, split="1/1", part=1, split_seed=-1)
 
     def test_a_part_is_written(self):

@@ -7,7 +7,7 @@ import pickle
 import shutil
 import warnings
 
-from case import PythonCase, cli, frozen, main, presto
+from case import PythonCase, cli, frozen, main, np, presto
 
 
 class Errors(PythonCase):
@@ -143,6 +143,59 @@ class Errors(PythonCase):
             self.assertEqual(sum(b.rows for b in presto.Loader(folder, batch=5)), 24)
         self.assertEqual([w.category for w in caught], [presto.Warning])
         self.assertIn(str(index.name), str(caught[0].message))
+
+    def test_arguments_of_a_wrong_kind_are_named(self):
+        def loader(**options):
+            return lambda: presto.Loader(self.stored, **options)
+
+        def sweep(**options):
+            return lambda: presto.sweep(self.stored, "cv", **options)
+
+        def write(**options):
+            return lambda: presto.write(self.stored, self.new("written"), **options)
+
+        def writer(**options):
+            return lambda: presto.Writer(self.new("written"), **options)
+
+        def step(**options):
+            return lambda: presto.step("def f(x): return x", output="string", **options)
+
+        for call, says in (
+            (loader(on_skip=5), "on_skip is a function"), (write(on_skip="tell"), "on_skip is a function"),
+            (loader(on_error=None), "on_error is"), (write(on_error=None), "on_error is"), (loader(cache=5), "cache is"),
+            (loader(pad=["label"]), "pad is a dict"), (loader(pad={"label": "x"}), "pad of 'label'"),
+            (loader(pad={"label": (0, 1, 2)}), "pad of 'label'"), (loader(pad={"label": (0, 7.9)}), "the length of pad 'label'"),
+            (loader(features="label"), "features is a list of names"), (loader(features=[5]), "features is a list of names"),
+            (lambda: presto.open(self.stored, features="label"), "features is a list"),
+            (lambda: presto.open(self.stored, set="a.b=1"), "set is a dict"), (write(set="a.b=1"), "set is a dict"),
+            (step(features="label"), "features is a list of names"), (step(sets="a"), "sets is a dict"),
+            (sweep(splits="resized"), "splits is a list of names"), (sweep(codecs="none"), "codecs is a list of names"),
+            (sweep(threads=2), "threads is a list of numbers"), (sweep(threads="2"), "threads is a list of numbers"),
+        ):
+            with self.assertRaisesRegex(TypeError, says):
+                call()
+        for call, says in (
+            (loader(pad={"label": (0, -1)}), "the length of pad 'label'"), (loader(pad={"label": (0, 1 << 64)}), "the length of pad 'label'"),
+            (loader(seed=-1), "seed"), (loader(threads=-1), "threads"), (loader(prefetch=-1), "prefetch"), (loader(prefetch=1 << 64), "prefetch"),
+            (loader(hold="99999999999TiB"), "hold"), (write(seed=1 << 64), "seed"), (write(threads=-1), "threads"), (write(limit=-5), "limit"),
+            (write(prefetch=1 << 70), "prefetch"), (writer(threads=-1), "threads"), (writer(samples=1 << 64), "samples"),
+            (writer(prefetch=-1), "prefetch"), (sweep(seed=-1), "seed"), (sweep(threads=[-1]), "threads"), (sweep(samples=-1), "samples"),
+            (lambda: presto.open(self.stored, split="50/50", part="train", split_seed=-1), "split_seed"),
+        ):
+            with self.assertRaisesRegex(ValueError, says):
+                call()
+
+    def test_rows_are_taken_by_number(self):
+        batch = next(iter(presto.Loader(self.stored, batch=4)))
+        ragged = presto.Ragged(np.arange(4), np.array([0, 1, 4]))
+        for rows, count in ((batch["key"], 4), (ragged, 2)):
+            self.assertEqual(np.asarray(rows[np.int64(-1)]).tolist(), np.asarray(rows[count - 1]).tolist())
+            for wrong in (slice(0, 2), 1.5, "1", None):
+                with self.assertRaisesRegex(TypeError, "rows are taken one by one, by a number"):
+                    rows[wrong]
+            for wrong in (count, -count - 1, 1 << 70):
+                with self.assertRaisesRegex(IndexError, f"there are {count} rows, and no row"):
+                    rows[wrong]
 
 
 if __name__ == "__main__":

@@ -85,6 +85,31 @@ print(next(iter(presto.jax.Loader(sys.argv[1], batch=3)))["label"].dtype)
             for other in (again, loader):
                 self.assertEqual(taken + numbers(other), whole)
 
+    def test_a_transfer_that_fails_costs_no_batch(self):
+        """Nor does Ctrl-C in it."""
+        options = {"batch": 5, "shuffle": "full", "seed": 3}
+        whole = numbers(presto.Loader(self.stored, **options))
+        for failure in (ZeroDivisionError, KeyboardInterrupt):
+            for fails in range(1, 6):
+                loader, calls, taken = presto.jax.Loader(self.stored, **options, device=jax.devices()[0]), [], []
+                transfer = loader._transfer
+
+                def fail(batch, calls=calls, transfer=transfer, fails=fails, failure=failure):
+                    calls.append(batch)
+                    if len(calls) == fails:
+                        raise failure
+                    return transfer(batch)
+
+                loader._transfer = fail
+                with self.assertRaises(failure):
+                    for batch in loader:
+                        taken += numbers([batch])
+                again = presto.jax.Loader(self.stored, **options)
+                again.load_state_dict(loader.state_dict())
+                for other in (again, loader):
+                    self.assertEqual(taken + numbers(other), whole, (failure, fails))
+                self.assertEqual(len(numbers(loader)), 24)
+
     def test_arrays_of_all_devices(self):
         code = """
 import sys, jax, numpy as np
@@ -122,6 +147,12 @@ jax.distributed.shutdown()
         self.assertEqual(sorted(first + second), list(range(24)))
         whole = numbers(presto.Loader(self.stored, shuffle="full", seed=4))
         self.assertEqual([whole[0::2], whole[1::2]], [first, second])
+
+    def test_with_closes_the_loader(self):
+        with presto.jax.Loader(self.stored, batch=5) as loader:
+            next(iter(loader))
+        with self.assertRaises(presto.StoppedError):
+            next(iter(loader))
 
     def test_wrong_arguments(self):
         with self.assertRaises(ValueError):

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import test_reading
 from case import PythonCase, cli, main, np, plain, presto
@@ -137,6 +138,41 @@ class NpyStream(PythonCase):
         whole = begin + array.getvalue() + self.message(presto="npy", end=True, batches=1, samples=3)
         self.assertEqual([b["x"].tolist() for b in presto.npy_stream(io.BytesIO(whole))], [[0, 1, 2]])
 
+    def stream_of(self, features, arrays, samples):
+        out = io.BytesIO()
+        for array in arrays:
+            array = np.asarray(array)
+            dims = "".join(f"{dim}, " for dim in array.shape)
+            header = f"{{'descr': '{array.dtype.str}', 'fortran_order': False, 'shape': ({dims}), }}\n".encode()
+            out.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + array.tobytes())
+        return self.message(presto="npy", version=1, features=features) + out.getvalue() + self.message(presto="npy", end=True, batches=1, samples=samples)
+
+    def test_arrays_go_together(self):
+        """What is taken can be shown, row by row."""
+        x = np.arange(4, dtype=np.float32)
+        ragged = {"name": "x", "layout": "ragged", "dtype": "float32", "arrays": ["values", "offsets"]}
+        shaped, text = {**ragged, "arrays": ["values", "offsets", "shapes"]}, {**ragged, "layout": "bytes", "dtype": "string"}
+        lists, u = {**text, "arrays": ["values", "offsets", "rows"]}, x.astype(np.uint8)
+        dense = {"name": "x", "layout": "dense", "dtype": "float32", "arrays": ["values"]}
+        for feature, arrays in (
+            (ragged, [x, [0, 2, 4]]), (shaped, [x, [0, 4, 4], [[2, 2], [0, -1]]]), (text, [u, [0, 1, 4]]),
+            (lists, [u, [0, 1, 4], [0, 0, 2]]), (shaped, [x, [0, 3, 4], [[3, -1], [1, -1]]]),
+        ):
+            (batch,) = presto.npy_stream(io.BytesIO(self.stream_of([feature], arrays, 2)))
+            self.assertEqual(len(list(batch["x"])), 2)
+        for feature, arrays in (
+            (ragged, [x, [0, 100, 5]]), (ragged, [x, [-3, -1, 4]]), (ragged, [x, [0, 3, 2, 4]]), (ragged, [x, [0, 2, 3]]),
+            (ragged, [x, [1, 2, 4]]), (ragged, [x.reshape(2, 2), [0, 1, 2]]), (text, [x, [0, 2, 4]]), (text, [u, [0, 1 << 60, -5]]),
+            (lists, [u, [0, 1, 4], [0, 9]]), (lists, [u, [0, 1, 4], [0, 2, 1, 2]]), (shaped, [x, [0, 2, 4], [[7, 7], [1, 2]]]),
+            (shaped, [x, [0, 2, 4], [[1, 2]]]), (shaped, [x, [0, 2, 4], [[-1, 2], [1, 2]]]), (shaped, [x, [0, 4], [[1 << 33, 1 << 33]]]),
+            (shaped, [x, [0, 0, 4], [[1 << 32, 1 << 32], [2, 2]]]), (shaped, [x, [0, 2, 4], [[-2, -1], [1, 2]]]),
+        ):
+            with self.assertRaises(presto.CorruptError, msg=(feature, arrays)):
+                list(presto.npy_stream(io.BytesIO(self.stream_of([feature], arrays, len(arrays[1]) - 1))))
+        for features in ([dense, dense], [{**ragged, "arrays": ["values", "offsets", "offsets"]}], [{**dense, "dtype": 5}]):
+            with self.assertRaises(presto.CorruptError):
+                list(presto.npy_stream(io.BytesIO(self.stream_of(features, [x, x, x], 4))))
+
     # ---- programs ----
 
     def test_failures_are_told_by_kind(self):
@@ -198,6 +234,44 @@ class NpyStream(PythonCase):
             else:
                 del stream
             self.assertEqual(process.returncode, 0)
+
+    def test_a_program_that_does_not_end_is_ended(self):
+        deaf = [sys.executable, "-c", "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1, flush=True); time.sleep(60)"]
+        for command, most_s in ((["sleep", "60"], 8), (deaf, 12), (["sh", "-c", "sleep 60 & exec sleep 60"], 8)):
+            begin = time.monotonic()
+            stream = presto.npy_stream(command)
+            if command is deaf:
+                stream._program.process.stdout.readline()
+            stream.close()
+            self.assertLess(time.monotonic() - begin, most_s)
+            self.assertLess(stream._program.process.returncode, 0)
+        code = """
+import signal, sys, time, presto
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+for read in (presto.npy_stream, presto.shm_stream):
+    begin = time.monotonic()
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        next(read(["sleep", "60"]))
+    except KeyboardInterrupt:
+        print(time.monotonic() - begin < 10)
+"""
+        self.assertEqual(self.python(code), "True\nTrue\n")
+        with self.assertRaises(presto.CorruptError):  # not of the signal by which its pipe ended it
+            list(presto.npy_stream(["yes"]))
+
+    def test_a_child_process_leaves_the_program_alone(self):
+        code = """
+import os, sys, presto
+stream = presto.npy_stream(sys.argv[1:])
+next(stream)
+child = os.fork()
+if child == 0:
+    sys.exit(5)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), next(stream).rows)
+stream.close()
+"""
+        self.assertEqual(self.python(code, *self.command("-e", 100000, "-b", 4, self.stored), timeout=30), "5 4\n")
 
     def test_skip_is_passed_on_and_checked(self):
         whole = [key for b in presto.npy_stream(self.command("--shuffle", "full", "-b", 5, self.stored)) for key in b["key"]]

@@ -5,6 +5,7 @@ import copy
 import gc
 import io
 import json
+import os
 import pydoc
 import pickle
 import struct
@@ -323,6 +324,54 @@ class Reading(PythonCase):
             for name, member in vars(thing).items():
                 if not name.startswith("_") and callable(member):
                     self.assertTrue(member.__doc__, f"{thing.__name__}.{name}")
+
+    def test_relative_paths_are_those_of_the_folder_then(self):
+        code = """
+import os, pathlib, pickle, sys
+import presto
+base = pathlib.Path(sys.argv[1])
+for name, value in (("a", 0), ("b", 1000)):
+    (base / name).mkdir()
+    os.chdir(base / name)
+    with presto.Writer("set", shard_bytes=1000) as writer:
+        for i in range(10):
+            writer.add({"y": i + value, "name": bytes(500)})
+            os.chdir(base / name if i % 2 else base)
+os.chdir(base / "a")
+data, mix = presto.open("set"), presto.mix({"set": 1.0})
+loader = presto.Loader("set", on_error="skip", cache="disk:kept:64MiB")
+kept = pickle.dumps([data, mix, loader])
+os.chdir(base / "b")
+assert repr(data).startswith("<presto.Dataset 'set': 10 samples"), data
+assert mix.inputs[0].path == "set", mix.inputs
+for data, mix, loader in ((data, mix, loader), pickle.loads(kept)):
+    assert repr(data).startswith("<presto.Dataset 'set'"), data
+    found = [data[0]["y"], mix[0]["y"], *[next(iter(one))["y"][0] for one in
+             (loader, presto.Loader(data, on_error="skip"), presto.Loader(mix, cache="memory:1MiB"))]]
+    assert [int(y) for y in found] == [0] * 5, found
+    loader.close()
+    parts = data.split("50/50")
+    assert sum(map(len, parts)) == 10 and "'set'" in repr(parts[0])
+assert (base / "a" / "kept").exists() and not (base / "b" / "kept").exists()
+child = os.fork()
+if child == 0:
+    os._exit(int(data[0]["y"]))
+assert os.waitpid(child, 0)[1] == 0
+print("done")
+"""
+        folder = self.new("folders")
+        folder.mkdir()
+        self.assertEqual(self.python(code, folder), "done\n")
+
+    def test_datasets_are_no_paths(self):
+        dataset = presto.open(self.stored)
+        calls = (lambda: presto.open(dataset), lambda: presto.write(dataset, self.new("written")), lambda: presto.inspect(dataset),
+                 lambda: presto.sweep(dataset, "cv"), lambda: presto.Loader(presto.Loader(dataset)),
+                 lambda: presto.write(presto.Loader(dataset), self.new("written")))
+        for call in calls:
+            with self.assertRaisesRegex(TypeError, "not a presto.(Dataset|Loader): give the paths"):
+                call()
+        self.assertEqual(presto.inspect(os.fsencode(self.stored)).records, 24)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,11 @@
 """state_dict: after any number of batches, through JSON, the rest is byte-equal; loops that are left lose nothing."""
 import json
 import pickle
+import signal
+import threading
+import warnings
 
-from case import PythonCase, frozen, main, presto, rows_of
+from case import PythonCase, TIMEOUT_S, frozen, main, presto, rows_of
 
 SHUFFLES = ("none", "full", "buffer:7", "blocks:5")
 
@@ -77,6 +80,100 @@ class State(PythonCase):
                 except Stop:
                     pass
             self.assertTrue(taken == whole, (options, work))
+
+    def test_signals_cost_no_batch(self):
+        """Whatever line of the package they come in."""
+        loader = presto.Loader(self.stored, batch=1, epochs=None, threads=1, features=["label"])
+        position, batch, interrupted = 0, next(iter(loader)), 0
+
+        def interrupt(*_):
+            raise Stop
+
+        before = signal.signal(signal.SIGALRM, interrupt)
+        try:
+            for _ in range(200):
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, self.random.uniform(0.001, 0.004))
+                    for batch in loader:
+                        self.assertEqual(batch.epoch * 24 + batch.first, position := position + 1)
+                except Stop:
+                    interrupted += 1
+                position = batch.epoch * 24 + batch.first
+                stream = loader.state_dict()["stream"]
+                self.assertEqual(stream["epoch"] * 24 + stream["next"], position + 1)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+        self.assertEqual(interrupted, 200)
+
+    def test_a_batch_that_could_not_be_shown_comes_again(self):
+        mix = presto.mix({self.stored: 0.5, self.write("-u", "resized", "-s", "1"): 0.5})
+        for dataset in (self.stored, mix):
+            for work in ({}, {"order": "completion", "threads": 1}, {"per_epoch": True}):
+                loader = presto.Loader(dataset, batch=5, epochs=2, **work)
+                whole = self.drain(presto.Loader(dataset, batch=5, epochs=2))
+                taken = [frozen(next(iter(loader)))]
+                shown = loader._wrap
+                while len(taken) < len(whole):
+                    loader._wrap = lambda found: 1 / 0
+                    with self.assertRaises(ZeroDivisionError):
+                        list(loader)
+                    loader._wrap = shown
+                    if "order" not in work:
+                        again = presto.Loader(dataset, batch=5, epochs=2, **work)
+                        again.load_state_dict(loader.state_dict())
+                        self.assertEqual(len(taken) + len(self.drain(again)), len(whole))
+                    taken.append(frozen(next(iter(loader))))
+                    if work.get("per_epoch") and len(taken) == len(whole) // 2:
+                        self.assertEqual(list(loader), [])
+                self.assertTrue(taken == whole, work)
+
+    def test_threads_lose_no_batch_by_failures(self):
+        loader = presto.Loader(self.stored, batch=1, epochs=3, threads=2, features=["label"])
+        shown, found, lock = loader._wrap, [], threading.Lock()
+
+        def fail(native):
+            if self.random.random() < 0.2:
+                raise Stop
+            return shown(native)
+
+        loader._wrap = fail
+        batches = iter(loader)
+
+        def work():
+            while True:
+                try:
+                    batch = next(batches)
+                except Stop:
+                    continue
+                except StopIteration:
+                    return
+                with lock:
+                    found.append((batch.epoch, int(batch.numbers[0])))
+
+        workers = [threading.Thread(target=work) for _ in range(4)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join(TIMEOUT_S)
+        loader._wrap = shown
+        found += [(batch.epoch, int(batch.numbers[0])) for batch in loader] if len(found) < 72 else []
+        self.assertEqual(sorted(found), [(epoch, number) for epoch in range(3) for number in range(24)])
+
+    def test_a_warning_as_an_error_costs_no_batch(self):
+        folder = self.write("-u", "resized", "-s", "2")
+        path = sorted(folder.glob("*.index"))[0]
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 0xFF
+        path.write_bytes(data)
+        loader, found = presto.Loader(folder, batch=5), []
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with self.assertRaises(presto.Warning):
+                for batch in loader:
+                    found.append(batch.first)
+            found += [batch.first for batch in loader]
+        self.assertEqual(found, [0, 5, 10, 15, 20])
 
     def test_one_epoch_a_loop_is_the_same_stream(self):
         options = {"batch": 5, "shuffle": "full", "seed": 3, "threads": 2}
@@ -157,10 +254,72 @@ class State(PythonCase):
                 loader.load_state_dict(broken)
         loader.load_state_dict(state)
         self.assertTrue([frozen(b) for b in loader] == rest)
+        for broken in ({"until_epoch": -1}, {"until_epoch": 0}, {"first_epoch": 5, "stream": None}, {"first_epoch": -1},
+                       {"first_epoch": "0"}, {"ended": 1}, {"stream": []}, {"until_epoch": 1 << 70},
+                       {"stream": {**state["stream"], "epoch": 3}}):
+            before = loader.state_dict()
+            with self.assertRaises((ValueError, TypeError), msg=broken):
+                loader.load_state_dict({**state, **broken})
+            self.assertEqual(loader.state_dict(), before)
         any_order = presto.Loader(self.stored, order="completion")
         with self.assertRaises(presto.ArgumentError):
             any_order.state_dict()
         self.assertEqual(sorted(int(b.numbers[0]) for b in any_order), list(range(24)))
+
+    def test_a_state_before_the_first_batch_names_its_stream(self):
+        options = {"batch": 5, "shuffle": "full", "seed": 1}
+        other = self.write("-u", "resized", "-s", "1", "--limit", "9")
+        for begun in (False, True):
+            for work in ({}, {"cache": "memory:8MiB", "on_error": "skip"}):
+                loader = presto.Loader(self.stored, **options, **work)
+                if begun:
+                    iter(loader)
+                state = json.loads(json.dumps(loader.state_dict()))
+                whole = [frozen(b) for b in loader]
+                again = presto.Loader(self.stored, **options)
+                again.load_state_dict(state)
+                self.assertTrue([frozen(b) for b in again] == whole)
+                for wrong in ({"seed": 2}, {"shuffle": "none"}, {"dataset": other}):
+                    with self.assertRaises(presto.ArgumentError, msg=wrong):
+                        presto.Loader(**{"dataset": self.stored, **options, **wrong}).load_state_dict(state)
+        # One that says nothing of the stream is of its beginning.
+        loader.load_state_dict({"presto": 1, "stream": None, "first_epoch": 0, "until_epoch": 1, "ended": False})
+        self.assertTrue([frozen(b) for b in loader] == whole)
+        mix = presto.Loader(presto.mix({self.stored: 0.5, other: 0.5}), batch=5)
+        state = mix.state_dict()
+        whole = [frozen(b) for b in mix]
+        mix.load_state_dict(state)
+        self.assertTrue([frozen(b) for b in mix] == whole)
+
+    def test_a_state_goes_on_to_the_last_of_other_epochs(self):
+        options = {"batch": 12, "shuffle": "full", "seed": 1}
+        places = [(epoch, first) for epoch in range(9) for first in (0, 12)]
+        for left in range(1, 5):  # batches that a loader of two epochs took; with the end of its `for`, 5
+            for ended in (False, True):
+                if ended and left < 4:
+                    continue
+                loader = presto.Loader(self.stored, epochs=2, **options)
+                batches = iter(loader)
+                for _ in range(left):
+                    next(batches)
+                if ended:
+                    self.assertEqual(list(batches), [])
+                for epochs in (1, 2, 5, None):
+                    again = presto.Loader(self.stored, epochs=epochs, **options)
+                    end = 18 if epochs is None else 2 * epochs if not ended else 2 * epochs + left
+                    if epochs == 1 and left > 2 and not ended:
+                        with self.assertRaisesRegex(presto.ArgumentError, "epochs=2 or more"):
+                            again.load_state_dict(loader.state_dict())
+                        continue
+                    again.load_state_dict(loader.state_dict())
+                    found = [(b.epoch, b.first) for b, _ in zip(again, range(18 - left))]
+                    self.assertEqual(found, places[left:end], (left, ended, epochs))
+                    if epochs is not None:
+                        self.assertEqual(len([*again]), len(again))  # the next `for` is a whole one
+                again = presto.Loader(self.stored, epochs=5, per_epoch=True, **options)
+                again.load_state_dict(loader.state_dict())
+                found = [(b.epoch, b.first) for _ in range(6) for b in again]
+                self.assertEqual(found[: 10 - left], places[left:10], (left, ended))
 
 
 if __name__ == "__main__":

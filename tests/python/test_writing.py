@@ -395,6 +395,37 @@ class Writing(PythonCase):
         self.assertEqual(len(os.listdir("/proc/self/fd")), files)
         self.assertEqual(len(list(pathlib.Path("/proc/self/task").iterdir())), threading.active_count())
 
+    def one(self, value):
+        folder = self.new("one")
+        with presto.Writer(folder, threads=0, sync=False) as writer:
+            writer.add({"v": value})
+        return presto.open(folder)[0]["v"]
+
+    def test_no_value_is_stored_as_another_one(self):
+        masked = np.ma.array([1, 2, 3], mask=[0, 1, 0])
+        for value, says in (
+            (masked, "masked"), (np.ma.masked, "masked"), ([masked, masked], "masked|cannot be stored"),
+            (np.datetime64("2020-01-01"), "datetime64"), (np.timedelta64(5, "s"), "timedelta64"), (np.void(b"abc"), "void"),
+            (np.zeros(1, "i4,f4")[0], "void"), (np.datetime64("NaT"), "datetime64"), ([np.datetime64("2020-01-01")], "cannot be stored"),
+            (1e300, "too large for float32"), ([1.0, -1e39], "too large for float32"), ([np.int64(1), 1e300], "too large for float32"),
+            (["a", 1], "mixes texts"), (["a\0", 1], "mixes texts"), ([1, 2, "3"], "mixes texts"), ([b"a", 1.5], "mixes texts"),
+        ):
+            with self.assertRaisesRegex(presto.InputError, says, msg=repr(value)):
+                self.one(value)
+        for value, wanted in (
+            (np.ma.array([1, 2, 3]), np.array([1, 2, 3])), (float("inf"), np.float32("inf")), (3.4e38, np.float32(3.4e38)),
+            ([float("-inf"), 1.0], np.array(["-inf", 1], np.float32)), (np.float64(1e300), np.float64(1e300)),
+            ([np.float64(1.1), np.float64(1e300)], np.array([1.1, 1e300])), ([np.uint8(1), np.uint8(2)], np.array([1, 2], np.uint8)),
+            ([np.float64(1.1), 2], np.array([1.1, 2])), ([np.uint8(1), 300], np.array([1, 300])), ([np.float16(1), 1e30], np.array([1, 1e30], np.float32)),
+            ([np.float32(1), 2.0], np.array([1, 2], np.float32)),
+            ([np.int64(1), 2.5], np.array([1, 2.5], np.float32)), ((np.int64(1), 2), np.array([1, 2])),
+            (np.arange(4.0)[::2].view(np.recarray), np.array([0.0, 2.0])),
+        ):
+            found = self.one(value)
+            self.assertEqual((found.dtype, found.tolist()), (wanted.dtype, wanted.tolist()), repr(value))
+        self.assertEqual(self.one([bytearray(b"ab"), bytearray(b"c")]), [b"ab", b"c"])
+        self.assertEqual(self.one([np.str_("a"), "b"]), [b"a", b"b"])
+
 
 if __name__ == "__main__":
     main()

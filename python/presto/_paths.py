@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Paths as arguments: one or several; absolute where they are opened again later."""
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+Path = str | os.PathLike[str]
+
+
+def paths_of(given: Path | Iterable[Path]) -> tuple[Any, ...]:
+    """A path or several, each a str, or bytes."""
+    if isinstance(given, (str, bytes, os.PathLike)):
+        return (os.fspath(given),)
+    if getattr(given, "_has_samples", False):  # else it would be read as a whole, as a list of paths
+        kind = type(given)
+        name = f"presto.{kind.__name__}" if kind.__module__.startswith("presto._") else f"{kind.__module__}.{kind.__name__}"
+        raise TypeError(f"a path, or a list of paths, is expected here, not a {name}: give the paths that it was opened with")
+    return tuple(os.fspath(path) for path in given)
+
+
+def absolute(path: Any) -> Any:
+    """The path whatever the working folder will be. `..` stays: what it means behind a link is the system's to say."""
+    if isinstance(path, bytes):
+        return os.path.join(os.getcwdb(), path) if path and not os.path.isabs(path) else path
+    return os.path.join(os.getcwd(), path) if path and not os.path.isabs(path) else path
