@@ -231,6 +231,7 @@ function sizeChart() {
 
 function speedChart() {
   const rows = codecRows(codecState.split);
+  setText("codecs-rate-head", `Samples per second ${rows[0].threads === 0 ? "without threads" : `on ${threadsOf(rows[0])}`}`);
   return { type: "bar", data: { labels: rows.map(r => r.codec), datasets: rateBars(rows) }, options: { indexAxis: "y",
     scales: { x: rateAxis("", { suggestedMax: mostRate(rows) }), y: nameAxis(codecLabels(rows, r => perSecond(rate(r)))) },
     plugins: { legend: { display: true }, tooltip: tooltipOf(c => `${c.dataset.label}: ${perSecond(c.raw)}`) } } };
