@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The journal of a sweep: one line of JSON a conversion, run or probe, written as soon as it was made,
- * so that a sweep that ended early is continued instead of repeated. Its first line says which
- * sweep it is of. docs/sweep.md describes the lines.
+ * The journal of a sweep: one line of JSON a conversion, run or probe, written as soon as it was
+ * made, so that a sweep that ended early is continued instead of repeated. Its first line says
+ * which sweep it is of. docs/sweep.md describes the lines.
  */
 #ifndef PRESTO_PROFILE_JOURNAL_INTERNAL_H
 #define PRESTO_PROFILE_JOURNAL_INTERNAL_H

@@ -121,9 +121,9 @@ static presto_status run_all(presto_sweep *sweep, presto__runner *runner, presto
 static void identify(const presto_sweep *sweep, const presto__runner *runner,
                      const presto_sweep_options *options, char text_out[33]) {
     presto__digest digest = {{0}};
-    const uint64_t numbers[] = {options->samples,      options->cold_epochs,   options->seed,
-                                runner->batch_samples, runner->source_samples, runner->source_bytes,
-                                options->errors.policy};
+    const uint64_t numbers[] = {
+        options->samples,       options->cold_epochs, options->seed,          runner->batch_samples,
+        runner->source_samples, runner->source_bytes, options->errors.policy, presto__cpu_count()};
     presto__digest_add(&digest, sweep->pipeline_json, strlen(sweep->pipeline_json));
     presto__digest_add(&digest, numbers, sizeof numbers);
     presto__digest_add(&digest, &options->run_s, sizeof options->run_s);
@@ -132,7 +132,7 @@ static void identify(const presto_sweep *sweep, const presto__runner *runner,
     presto__digest_add(&digest, storage, strlen(storage));
     for (size_t i = 0; i < sweep->path_count; i++)
         presto__digest_add(&digest, sweep->paths[i], strlen(sweep->paths[i]));
-    for (size_t i = 0; i < sweep->trial_total; i++) { /* anchors tell the number of processors */
+    for (size_t i = 0; i < sweep->trial_count; i++) {
         char name[PRESTO__STRATEGY_TEXT_BYTES];
         const presto_strategy *strategy = &sweep->trials[i].result.strategy;
         presto__strategy_format(strategy, name, sizeof name);

@@ -245,7 +245,9 @@ typedef struct presto_batch {
     const uint64_t *sample_numbers; /* rows of them: which sample of the source each row is */
 
     /* PRESTO_OUTPUT_BATCHES */
-    const presto_batch_feature *features; /* by name, bytewise */
+    const presto_batch_feature *features; /* by name, bytewise. One that a dataset declares with
+                                             unknown dims is there also if no row has values of it,
+                                             unless steps run */
     size_t feature_count;
     size_t main_feature; /* position; SIZE_MAX if none is known */
 

@@ -160,9 +160,10 @@ static bool exceeds_limit(presto_loader *loader, const presto__failed_sample *fa
     *err = failed->error;
     char message[PRESTO_ERROR_MESSAGE_BYTES];
     snprintf(message, sizeof message,
-             "%" PRIu64 " sample%s of an epoch had to be left out, which is more than the %" PRIu64
+             "%" PRIu64 " sample%s%s had to be left out, which is more than the %" PRIu64
              " allowed; the last one: %.300s",
              loader->latest_skipped, presto_plural(loader->latest_skipped),
+             loader->options.range.epochs == 1 ? "" : " of an epoch",
              loader->options.errors.skip_limit, failed->error.message);
     memcpy(err->message, message, sizeof message);
     return true;

@@ -5,18 +5,29 @@
  */
 #include "columns_internal.h"
 
-static const presto_batch_feature *find(const presto__packet_batch *batch, const char *name) {
-    for (size_t i = 0; i < batch->feature_count; i++)
-        if (strcmp(batch->features[i].name, name) == 0)
-            return &batch->features[i];
+/* The next declared feature that the batch lacks, from rule *rule_io and feature *at_io on; both are
+ * by name. *at_io: before which feature it belongs. NULL: there is none. */
+static const presto_feature_spec *next_absent(const presto__packet_batch *batch, size_t *rule_io,
+                                              size_t *at_io) {
+    const presto__rules *rules = batch->packet->rules;
+    for (; *rule_io < rules->count; ++*rule_io) {
+        const presto__rule *rule = &rules->list[*rule_io];
+        int order = 1;
+        if (rule->declared == NULL)
+            continue;
+        while (*at_io < batch->feature_count &&
+               (order = strcmp(batch->features[*at_io].name, rule->name)) < 0)
+            ++*at_io;
+        if (*at_io == batch->feature_count || order != 0)
+            return rules->list[(*rule_io)++].declared;
+    }
     return NULL;
 }
 
 static size_t count_absent(const presto__packet_batch *batch) {
-    const presto__rules *rules = batch->packet->rules;
-    size_t absent = 0;
-    for (size_t i = 0; i < rules->count; i++)
-        absent += rules->list[i].declared != NULL && find(batch, rules->list[i].name) == NULL;
+    size_t rule = 0, at = 0, absent = 0;
+    while (next_absent(batch, &rule, &at) != NULL)
+        absent++;
     return absent;
 }
 
@@ -57,30 +68,23 @@ static presto_status describe(presto__packet_batch *batch, const presto_feature_
 }
 
 presto_status presto__batch_add_absent(presto__packet_batch *batch, presto_error *err) {
-    const presto__rules *rules = batch->packet->rules;
-    size_t absent = count_absent(batch), count = batch->feature_count, bytes;
+    size_t absent = count_absent(batch), bytes;
     if (absent == 0)
         return PRESTO_OK;
-    if (!presto__size_multiply(count + absent, sizeof *batch->features, &bytes))
+    if (!presto__size_multiply(batch->feature_count + absent, sizeof *batch->features, &bytes))
         return presto_fail_memory(err, UINT64_MAX);
     presto_batch_feature *features = take_zeros(batch, bytes);
     if (features == NULL)
         return presto_fail_memory(err, bytes);
-    if (count > 0)
-        memcpy(features, batch->features, count * sizeof *features);
-    for (size_t i = 0; i < rules->count; i++) {
-        const presto_feature_spec *declared = rules->list[i].declared;
-        if (declared == NULL || find(batch, declared->name) != NULL)
-            continue;
-        size_t at = 0; /* by name, bytewise */
-        while (at < count && strcmp(features[at].name, declared->name) < 0)
-            at++;
-        memmove(features + at + 1, features + at, (count - at) * sizeof *features);
-        PRESTO_TRY(describe(batch, declared, &features[at], err));
-        count++;
-        if (batch->shown.main_feature != SIZE_MAX && batch->shown.main_feature >= at)
-            batch->shown.main_feature++;
-    }
+    size_t rule = 0, at = 0, taken = 0, count = 0;
+    const presto_feature_spec *declared;
+    do {
+        declared = next_absent(batch, &rule, &at);
+        for (size_t end = declared != NULL ? at : batch->feature_count; taken < end; taken++)
+            features[count++] = batch->features[taken];
+        if (declared != NULL)
+            PRESTO_TRY(describe(batch, declared, &features[count++], err));
+    } while (declared != NULL);
     batch->features = features;
     batch->feature_count = count;
     return PRESTO_OK;

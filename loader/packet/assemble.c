@@ -424,7 +424,10 @@ presto_status presto__batch_assemble(presto__packet_batch *batch, presto_error *
                                                   : assemble_joined(batch, err));
         find_main(batch);
     }
+    size_t found = batch->feature_count;
     if (batch->packet->rules->has_declared)
         PRESTO_TRY(presto__batch_add_absent(batch, err));
+    if (batch->feature_count > found)
+        find_main(batch);
     return batch->packet->rules->has_pads ? pad_features(batch, err) : PRESTO_OK;
 }

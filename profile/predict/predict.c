@@ -329,6 +329,20 @@ static presto_status run_the_best(presto_sweep *sweep, presto__runner *runner, p
     return PRESTO_OK;
 }
 
+/* What limits strategies that were run, as the model tells it in the end: the same for a sweep that
+ * was resumed. */
+static void set_bounds(presto_sweep *sweep) {
+    for (size_t i = 0; i < sweep->trial_count; i++) {
+        presto_strategy_result *result = &sweep->trials[i].result;
+        presto__rates rates;
+        if (!was_run(sweep, i) ||
+            !presto__model_rates(sweep->model, &result->strategy, NULL, &rates))
+            continue;
+        result->prediction.cold_bound = rates.cold_bound;
+        result->prediction.cached_bound = rates.cached_bound;
+    }
+}
+
 static presto_status confirm(const confirming *all, presto_error *err) {
     presto_sweep *sweep = all->sweep;
     size_t wanted = all->runner->options->confirm_runs, earlier = 0;
@@ -338,6 +352,7 @@ static presto_status confirm(const confirming *all, presto_error *err) {
     if (misses)
         PRESTO_TRY(confirm_until(all, 2 * wanted, earlier > wanted ? earlier : wanted, err));
     PRESTO_TRY(run_the_best(sweep, all->runner, err));
+    set_bounds(sweep);
     if (misses)
         PRESTO_TRY(note_miss(sweep, err));
     PRESTO_TRY(presto__note_cache(sweep, err));

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """presto-sweep: what is left of a sweep that was stopped, and how it goes on."""
 import json
+import os
 import signal
 import subprocess
 import time
@@ -32,6 +33,18 @@ class Resume(SweepCase):
         self.assertTrue((out / "trials.jsonl").read_bytes().startswith(journal))
         self.assertTrue(all(result["measured"] for result in measured["results"]))
         self.assertIsNone(measured["model"])
+
+    def test_on_another_number_of_processors_it_is_another_sweep(self):
+        cpus = sorted(os.sched_getaffinity(0))
+        if len(cpus) < 2:
+            self.skipTest("needs two processors")
+        out = self.new("sweep")
+        self.predicted(out, "--confirm", "0")
+        before = (out / "trials.jsonl").read_bytes()
+        done = run("presto-sweep", "-q", "-p", self.pipeline, *self.PREDICTED, "--confirm", "0", "--resume", "-o", out,
+                   self.make_photos(), preexec_fn=lambda: os.sched_setaffinity(0, {cpus[0]}))
+        self.assert_fails(done, 2, "trials.jsonl", "another number of processors")
+        self.assertEqual((out / "trials.jsonl").read_bytes(), before)
 
     def test_probes_that_were_changed_are_refused_or_believed(self):
         out = self.new("sweep")

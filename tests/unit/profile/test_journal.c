@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The journal of a sweep: what no line of it may hold. */
+#include <math.h>
+#include <stdlib.h>
+
 #include "presto_check.h"
 #include "profile_internal.h"
 
@@ -28,7 +31,42 @@ START_TEST(values_of_a_line_have_a_limit_before_they_are_parsed) {
 }
 END_TEST
 
+START_TEST(a_preparation_comes_back_as_it_was) {
+    char *dir = presto_check_temp_dir(), path[512];
+    presto_error err;
+    snprintf(path, sizeof path, "%s/trials.jsonl", dir);
+    presto__preparation made = {.wall_s = 0.5, .cpu_s = 0.25, .error_s_per_sample = NAN}, found;
+    presto__trial written = {.result.strategy.codec = "none",
+                             .preparations = &made,
+                             .preparation_count = 1,
+                             .record_bytes = {.count = 4, .mean = 10, .squares = 9, .cubes = -7},
+                             .record_half = 2};
+    presto__trial read = {.result.strategy.codec = "none", .preparations = &found};
+    presto__journal_request request = {.path = path,
+                                       .sweep = "s",
+                                       .trials = &written,
+                                       .trial_count = 1,
+                                       .runs = 1,
+                                       .preparation_runs = 1};
+    presto__journal *journal = NULL;
+    ck_assert_ok(presto__journal_open(&request, &journal, &err), &err);
+    ck_assert_ok(presto__journal_add_preparation(journal, 0, &written, &err), &err);
+    presto__journal_close(journal);
+    request.trials = &read;
+    request.resume = true;
+    ck_assert_ok(presto__journal_open(&request, &journal, &err), &err);
+    presto__journal_close(journal);
+    ck_assert_uint_eq(read.preparation_count, 1);
+    ck_assert(found.wall_s == 0.5 && found.cpu_s == 0.25 && isnan(found.error_s_per_sample));
+    ck_assert_mem_eq(&read.record_bytes, &written.record_bytes, sizeof read.record_bytes);
+    ck_assert_uint_eq(read.record_half, 2);
+    presto_check_remove_tree(dir);
+    free(dir);
+}
+END_TEST
+
 int main(void) {
-    const TTest *const tests[] = {values_of_a_line_have_a_limit_before_they_are_parsed};
+    const TTest *const tests[] = {values_of_a_line_have_a_limit_before_they_are_parsed,
+                                  a_preparation_comes_back_as_it_was};
     return presto_check_main("journal", tests, sizeof tests / sizeof tests[0], 60);
 }
