@@ -161,6 +161,18 @@ class EmptyLists(PythonCase):
             self.assertEqual(list(self.dataset[i]["words"]), wanted)
             self.assertEqual([list(row) for found in presto.Loader(self.dataset, 1) for row in found["words"]][i], wanted)
 
+    def test_lists_beside_steps_are_lists(self):
+        pipeline = {"name": "cast", "source": {"type": "files", "match": ["*.jpg"]},
+                    "steps": [{"step": "read-file", "yields": "file"}, {"step": "decode-image", "yields": "pixels"}, {"step": "cast", "dtype": "float32"}]}
+        with presto.Writer(self.folder / "pixels", main="pixels") as writer:
+            for i, tokens in enumerate(self.lists):
+                writer.add({"pixels": np.full((40, 42, 3), i, np.uint8), "tokens": tokens, "words": [f"w{t}" for t in tokens]})
+        dataset = presto.open(self.folder / "pixels", pipeline=pipeline, start="pixels")
+        for batch in (1, 2, 5):
+            rows = [(float(p.flat[0]), t.tolist(), list(w)) for found in presto.Loader(dataset, batch)
+                    for p, t, w in zip(found["pixels"], found["tokens"], found["words"])]
+            self.assertEqual(rows, [(float(i), t, [f"w{k}".encode() for k in t]) for i, t in enumerate(self.lists)])
+
     def test_arrow_reads_all_of_it(self):
         for batch in (2, 5):
             table = pa.RecordBatchReader.from_stream(presto.Loader(self.dataset, batch)).read_all().to_pydict()
