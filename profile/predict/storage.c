@@ -122,11 +122,12 @@ static presto_status measure_all(int fd, uint64_t file_bytes, unsigned cores,
 
 presto_status presto__probe_storage(const char *dir, unsigned cores, presto_storage *storage_out,
                                     presto_error *err) {
-    uint64_t bytes = presto__disk_free_bytes(dir) / 4;
+    uint64_t free_bytes = presto__disk_free_bytes(dir), bytes = free_bytes / 4;
     bytes = bytes < FILE_BYTES ? bytes / LEAST_FILE_BYTES * LEAST_FILE_BYTES : FILE_BYTES;
     if (bytes == 0)
-        return presto_fail(err, PRESTO_ERR_IO, PRESTO_NO_OFFSET,
-                           "no room to measure the storage of the work folder");
+        return presto_fail_errno(err, ENOSPC, dir,
+                                 "%ju KiB are free; 4 MiB are needed to measure this storage",
+                                 (uintmax_t)(free_bytes >> 10));
     char *path = presto__join_path(dir, "storage-XXXXXX");
     if (path == NULL)
         return presto_fail_memory(err, strlen(dir) + 16);
