@@ -18,6 +18,9 @@
 #define STORED_MOST 4096
 /* Rounds of loading; 8 would be too few for 95 %. */
 #define ROUNDS 11
+/* A round that is over sooner is repeated until it has as many samples or took as long. */
+#define ROUND_SAMPLES 64
+#define ROUND_SECONDS 0.1
 #define TIME_ERROR 0.05
 /* Of a mean, a median or a 95th percentile: less is no difference, however sure it is. */
 #define LEAST_CHANGE 0.01
@@ -27,6 +30,7 @@ typedef struct drift_job {
     const presto_drift_options *options;
     presto_stream stored, fresh; /* the dataset, and the new samples as one */
     presto__runner runner;       /* of the new samples */
+    uint64_t repeats;            /* of the samples in a round */
     presto__trial trial;
     presto_drift found;
 } drift_job;
@@ -253,6 +257,11 @@ static presto_status compare_shapes(drift_job *job, presto_error *err) {
 
 /* ---- time ---- */
 
+typedef struct timing {
+    double seconds;
+    uint64_t samples;
+} timing;
+
 /* The processor's time says it where other programs run, too; but not of what a program does for a
  * step. */
 static uint64_t clock_of(const presto_stream *stream) {
@@ -261,9 +270,10 @@ static uint64_t clock_of(const presto_stream *stream) {
     return is_elsewhere ? presto__clock_ns() : presto__clock_process_cpu_ns();
 }
 
-/* Seconds a sample, with the steps that remain. */
-static presto_status time_epoch(const drift_job *job, const presto_stream *stream, uint64_t seed,
-                                double *seconds_out, presto_error *err) {
+/* Adds the seconds that the samples of a stream take, with the steps that remain, and how many they
+ * are. The seed: which records, and what random steps decide. */
+static presto_status time_stream(const drift_job *job, const presto_stream *stream, uint64_t seed,
+                                 timing *timing_io, presto_error *err) {
     presto_loader_options options;
     presto_loader *loader = NULL;
     presto_loader_options_defaults(&options);
@@ -273,35 +283,52 @@ static presto_status time_epoch(const drift_job *job, const presto_stream *strea
     options.order.seed = seed;
     options.order.shuffle = PRESTO_SHUFFLE_FULL;
     options.range.limit_samples = job->found.tried_samples;
-    uint64_t start_ns = clock_of(stream), samples = 0;
     PRESTO_TRY(presto_loader_open(stream->source, stream->plan, &options, &loader, err));
+    uint64_t start_ns = clock_of(stream);
     presto_batch *batch = NULL;
     presto_status status;
     while ((status = presto_loader_next(loader, &batch, err)) == PRESTO_OK) {
-        samples += batch->rows;
+        timing_io->samples += batch->rows;
         presto_batch_release(batch);
     }
+    timing_io->seconds += presto__seconds(clock_of(stream) - start_ns);
     presto_loader_free(loader);
-    if (status != PRESTO_END)
-        return status;
-    *seconds_out = presto__seconds(clock_of(stream) - start_ns) / (double)(samples + !samples);
+    return status == PRESTO_END ? PRESTO_OK : status;
+}
+
+/* How often a round reads the samples: what is over too soon says little. */
+static presto_status choose_repeats(drift_job *job, presto_error *err) {
+    timing once = {0, 0};
+    PRESTO_TRY(time_stream(job, &job->fresh, 0, &once, err));
+    double few = ROUND_SAMPLES / fmax((double)once.samples, 1);
+    double brief = ROUND_SECONDS / fmax(once.seconds, 1e-9);
+    job->repeats = (uint64_t)fmax(ceil(fmin(few, brief)), 1);
+    return PRESTO_OK;
+}
+
+/* Seconds a sample. */
+static presto_status time_round(const drift_job *job, const presto_stream *stream, uint64_t round,
+                                double *seconds_out, presto_error *err) {
+    timing sum = {0, 0};
+    for (uint64_t i = 0; i < job->repeats; i++)
+        PRESTO_TRY(time_stream(job, stream, round * job->repeats + i, &sum, err));
+    *seconds_out = sum.seconds / fmax((double)sum.samples, 1);
     return presto__runner_report((presto__runner *)(uintptr_t)&job->runner,
                                  &job->trial.result.strategy, NULL, err);
 }
 
 static presto_status compare_times(drift_job *job, presto_error *err) {
-    double ratios[ROUNDS], stored_s, fresh_s;
-    PRESTO_TRY(time_epoch(job, &job->fresh, 0, &fresh_s, err)); /* fills the page cache */
+    double ratios[ROUNDS], seconds[2];
+    const presto_stream *const streams[2] = {&job->stored, &job->fresh};
+    PRESTO_TRY(choose_repeats(job, err));
     for (size_t round = 0; round < ROUNDS; round++) {
-        bool backwards = round % 2 == 1;
-        /* Another seed: other records, and other decisions of random steps. */
-        PRESTO_TRY(time_epoch(job, &job->stored, round, &stored_s, err)); /* from storage */
-        if (backwards)
-            PRESTO_TRY(time_epoch(job, &job->fresh, round, &fresh_s, err));
-        PRESTO_TRY(time_epoch(job, &job->stored, round, &stored_s, err));
-        if (!backwards)
-            PRESTO_TRY(time_epoch(job, &job->fresh, round, &fresh_s, err));
-        ratios[round] = log(fresh_s / stored_s);
+        /* The first two fill the page cache. Each comes after the other one, so that the
+         * processor's caches help neither. */
+        for (size_t i = 0; i < 4; i++) {
+            size_t side = (i + round) % 2;
+            PRESTO_TRY(time_round(job, streams[side], round, &seconds[side], err));
+        }
+        ratios[round] = log(seconds[1] / seconds[0]);
     }
     presto__interval interval = presto__interval_of(ratios, ROUNDS, TIME_ERROR);
     job->found.time_ratio = exp(interval.middle);

@@ -13,7 +13,6 @@
 #include <string.h>
 
 /* A larger thread count is a typing error. */
-#define MAX_THREADS 4096
 
 static const char *const default_codecs[] = {"none", "zstd:1", "zstd:3", "lz4", "snappy", "gzip"};
 static const char *const tensorflow_codecs[] = {"none", "zlib:1", "gzip"};
@@ -133,9 +132,10 @@ static presto_status list_threads(const presto_sweep_options *options, presto__s
     if (space->threads == NULL)
         return presto_fail_memory(err, count * sizeof *space->threads);
     for (size_t i = 0; i < count; i++) {
-        if (threads[i] > MAX_THREADS)
+        if (threads[i] > PRESTO_MAX_THREADS)
             return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                               "%u threads, at most %d are possible", threads[i], MAX_THREADS);
+                               "%u threads, at most %d are possible", threads[i],
+                               PRESTO_MAX_THREADS);
         bool seen = false;
         for (size_t k = 0; k < space->thread_count; k++)
             seen = seen || space->threads[k] == threads[i];

@@ -52,7 +52,6 @@ enum {
     OPT_MIX,
     OPT_MIX_EPOCH,
     OPT_STORAGE,
-    MAX_THREADS = 1024,
     STATE_INTERVAL_S = 30,
 };
 
@@ -325,7 +324,7 @@ static void parse_output_option(load *l, int id, const char *text) {
         l->loader.auto_threads = strcmp(text, "auto") == 0;
         l->loader.threads = l->loader.auto_threads
                                 ? cli_cpu_count()
-                                : (unsigned)cli_number("--threads", text, 0, MAX_THREADS);
+                                : (unsigned)cli_number("--threads", text, 0, PRESTO_MAX_THREADS);
         l->has_threads = true;
     } else if (id == OPT_PREFETCH) {
         l->loader.memory.prefetch_bytes = (size_t)cli_size("--prefetch-bytes", text, 1);

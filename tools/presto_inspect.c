@@ -28,7 +28,6 @@ enum {
     OPT_FILE_COMPRESSION,
     OPT_SHARD_BYTES,
     OPT_RESUME,
-    MAX_THREADS = 1024,
 };
 
 static const cli_option options[] = {
@@ -158,7 +157,7 @@ static void parse_option(inspect *in, int id, const char *text) {
             compression_values[cli_choice("--file-compression", text, compressions)];
         break;
     case 'j':
-        in->recode.convert.threads = (unsigned)cli_number("--threads", text, 0, MAX_THREADS);
+        in->recode.convert.threads = (unsigned)cli_number("--threads", text, 0, PRESTO_MAX_THREADS);
         break;
     case OPT_RESUME:
         in->recode.convert.resume = true;

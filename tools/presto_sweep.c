@@ -131,7 +131,7 @@ static void parse_threads(sweep_job *s, const char *text) {
         exit(CLI_FAILED);
     }
     for (size_t i = 0; i < count; i++)
-        s->threads[i] = (unsigned)cli_number("--threads", list[i], 0, MAX_THREADS);
+        s->threads[i] = (unsigned)cli_number("--threads", list[i], 0, PRESTO_MAX_THREADS);
     free(list);
     s->sweep.threads = s->threads;
     s->sweep.thread_count = count;

@@ -38,7 +38,6 @@ enum {
     OPT_PART,
     OPT_SPLIT_SEED,
     OPT_SHARD_BYTES,
-    MAX_THREADS = 1024,
 };
 
 static const cli_option options[] = {
@@ -173,8 +172,9 @@ static void parse_option(write_job *w, int id, const char *text) {
         break;
     case 'j':
         o->auto_threads = strcmp(text, "auto") == 0;
-        o->threads = o->auto_threads ? cli_cpu_count()
-                                     : (unsigned)cli_number("--threads", text, 0, MAX_THREADS);
+        o->threads = o->auto_threads
+                         ? cli_cpu_count()
+                         : (unsigned)cli_number("--threads", text, 0, PRESTO_MAX_THREADS);
         w->has_threads = true;
         break;
     case OPT_RESUME:

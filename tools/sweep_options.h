@@ -38,7 +38,6 @@ enum {
     OPT_FORCE,
     OPT_RESUME,
     OPT_CHECK,
-    MAX_THREADS = 1024,
     MAX_SHARDS = 99999,
 };
 

@@ -149,9 +149,13 @@ typedef struct presto_loader_memory {
     uint64_t reserved[4];
 } presto_loader_memory;
 
+/** Of a loader, a conversion, a writer or a strategy. */
+#define PRESTO_MAX_THREADS 4096
+
 typedef struct presto_loader_options {
     size_t struct_bytes;       /* set by presto_loader_options_defaults */
-    unsigned threads;          /* worker threads; 0 = inline in presto_loader_next. Default 1 */
+    unsigned threads;          /* worker threads, PRESTO_MAX_THREADS at most; 0 = inline in
+                                  presto_loader_next. Default 1 */
     bool auto_threads;         /* `threads` is the most: find while running how many of them are
                                   worth it (more only if it delivers clearly more). The stream
                                   stays the same. Default false */

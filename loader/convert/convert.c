@@ -241,6 +241,7 @@ presto_status presto_convert_sized(const char *const *paths, size_t path_count,
     if (taken.dir == NULL || taken.dir[0] == '\0')
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "a conversion needs a folder to write to");
+    PRESTO_TRY(presto__check_threads(taken.threads, err));
     options = &taken;
     presto__conversion job = {.options = options,
                               .pipeline = options->pipeline,

@@ -69,7 +69,7 @@ static presto_status check_options(const presto_writer_options *options, presto_
     if (options->shards > PRESTO_MAX_SHARDS)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "%zu shards, more than %d",
                            options->shards, PRESTO_MAX_SHARDS);
-    return PRESTO_OK;
+    return presto__check_threads(options->threads, err);
 }
 
 /* A dictionary, and the distance of +delta, are found by looking at samples first. */

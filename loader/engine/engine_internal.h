@@ -17,6 +17,9 @@
 presto_status presto__loader_take_options(presto_loader_options *options,
                                           const presto_loader_options *given, presto_error *err);
 
+/** PRESTO_ERR_ARGUMENT if there are more than PRESTO_MAX_THREADS. */
+presto_status presto__check_threads(unsigned threads, presto_error *err);
+
 /** What a loader reads. */
 typedef struct presto__loader_input {
     presto_source *source;

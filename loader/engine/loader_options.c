@@ -34,10 +34,18 @@ presto_status presto__loader_take_options(presto_loader_options *options,
     return presto_storage_check(&options->storage, err);
 }
 
+presto_status presto__check_threads(unsigned threads, presto_error *err) {
+    if (threads > PRESTO_MAX_THREADS)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "%u threads, at most %d are possible", threads, PRESTO_MAX_THREADS);
+    return PRESTO_OK;
+}
+
 presto_status presto__loader_check_options(const presto_source *source, const presto_plan *plan,
                                            const presto_loader_options *options,
                                            presto_error *err) {
     const char *wrong = NULL;
+    PRESTO_TRY(presto__check_threads(options->threads, err));
     if (options->batch_samples == 0 && options->output == PRESTO_OUTPUT_BATCHES)
         wrong = "a batch needs at least one sample";
     else if (options->range.epochs == 0)

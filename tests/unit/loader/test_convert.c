@@ -113,6 +113,9 @@ START_TEST(a_dataset_can_be_processed_further) {
     options.split = "decoded";
     ck_assert_status(convert("second", "back", &options, &result, &err), PRESTO_ERR_ARGUMENT, &err);
     ck_assert_int_ne(access(at("back"), F_OK), 0);
+    options = defaults("resized", "none", 1, PRESTO_MAX_THREADS + 1);
+    ck_assert_status(convert("photos", "many", &options, &result, &err), PRESTO_ERR_ARGUMENT, &err);
+    ck_assert_ptr_nonnull(strstr(err.message, "4097 threads"));
     tear_down();
 }
 END_TEST

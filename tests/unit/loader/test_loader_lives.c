@@ -115,7 +115,7 @@ END_TEST
 
 START_TEST(options_that_contradict_each_other_are_refused) {
     opened data = set_up(&plain);
-    for (int i = 0; i < 7; i++) {
+    for (int i = 0; i < 8; i++) {
         presto_loader_options options = defaults(1, 1);
         if (i == 0)
             options.batch_samples = 0;
@@ -131,6 +131,8 @@ START_TEST(options_that_contradict_each_other_are_refused) {
             options.errors.skip_fraction = 1.5;
         if (i == 6)
             options.range.first_sample = 1001;
+        if (i == 7)
+            options.threads = PRESTO_MAX_THREADS + 1;
         presto_loader *loader;
         presto_error err;
         ck_assert_status(presto_loader_open(data.source, NULL, &options, &loader, &err),

@@ -292,6 +292,8 @@ START_TEST(options_and_folders_that_do_not_go_are_refused) {
         options.codec = codecs[i];
         ck_assert_status(presto_writer_open(&options, &writer, &err), PRESTO_ERR_ARGUMENT, &err);
     }
+    options = defaults("out", PRESTO_MAX_THREADS + 1);
+    ck_assert_status(presto_writer_open(&options, &writer, &err), PRESTO_ERR_ARGUMENT, &err);
     options = defaults("out", 1);
     options.main_feature = "nothing";
     ck_assert_status(write_all(&options, 1, NULL), PRESTO_ERR_ARGUMENT, &err);
