@@ -132,7 +132,7 @@ bool native_options_read(PyObject *dict, native_options *options_out) {
     uint64_t threads = loader->threads;
     size_t dir_bytes;
     read_u64(dict, "threads", &threads);
-    loader->threads = threads > UINT16_MAX ? UINT16_MAX : (unsigned)threads;
+    loader->threads = threads > UINT_MAX ? UINT_MAX : (unsigned)threads;
     read_flag(dict, "auto_threads", &loader->auto_threads);
     read_size(dict, "batch", &loader->batch_samples);
     read_order(dict, &loader->order);

@@ -181,6 +181,9 @@ class Errors(PythonCase):
             (write(prefetch=1 << 70), "prefetch"), (writer(threads=-1), "threads"), (writer(samples=1 << 64), "samples"),
             (writer(prefetch=-1), "prefetch"), (sweep(seed=-1), "seed"), (sweep(threads=[-1]), "threads"), (sweep(samples=-1), "samples"),
             (lambda: presto.open(self.stored, split="50/50", part="train", split_seed=-1), "split_seed"),
+            *((call(threads=10**9), "^1000000000 threads, at most 4096 are possible$") for call in (write, writer)),
+            (lambda: next(iter(loader(threads=10**9)())), "^1000000000 threads, at most 4096 are possible$"),
+            (sweep(threads=[10**9]), "^1000000000 threads, at most 4096 are possible$"),
         ):
             with self.assertRaisesRegex(ValueError, says):
                 call()
