@@ -37,6 +37,12 @@ def saved(position: Position) -> dict[str, Any]:
     }
 
 
+def is_behind(state: Mapping[str, Any]) -> bool:
+    """Whether all of its `for` is before the position of this dict."""
+    stream = state["stream"]
+    return stream is not None and bool(stream["epoch"] >= state["until_epoch"])
+
+
 def read(state: Mapping[str, Any], epochs: int, per_epoch: bool) -> Position:
     """The position of a dict, for a loader whose `for` delivers so many epochs, which may differ from the one that saved it."""
     if state.get("presto") != 1:

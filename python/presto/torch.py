@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,8 @@ from . import _native
 from ._adapter import Adapter, each_array, placed_as
 from ._arrays import Batch, Bytes, Ragged
 from ._dataset import Dataset, Path
-from ._loader import Loader as _Loader
 from ._options import names_of
+from ._workers import Epochs, WorkerLoader
 
 __all__ = ["Loader", "tensor_of"]
 
@@ -42,7 +42,7 @@ def tensor_of(values: _native.Buffer) -> torch.Tensor:
             raise
 
 
-class _TensorLoader(_Loader):
+class _TensorLoader(WorkerLoader):
     """As presto.Loader, with tensors. `layout` says which images are shown channels first."""
 
     _channels_last: bool | tuple[str, ...] = False
@@ -122,7 +122,36 @@ class Loader(Adapter, IterableDataset[Any]):
         if self._pins and not torch.cuda.is_available():
             warnings.warn("pin_memory: there is no CUDA device, so memory is not pinned", stacklevel=2)
             self._pins = False
+        self._epochs = Epochs()
+        self._iterator: int | None = None  # of the DataLoader, in its worker
         super().__init__(dataset, batch, rank, world, options)
+
+    def __iter__(self) -> Iterator[Batch]:
+        loader = self._loader()
+        if self._iterator is None and (begin := self._epochs.leave()) is not None:
+            self._ahead = None
+            loader._begin_with(begin)
+        batches = super().__iter__()
+        if self._iterator is not None:
+            self._epochs.reach(self._iterator, loader._end())
+        return batches
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on where state_dict() was called, as presto.Loader.load_state_dict()."""
+        super().load_state_dict(state_dict)
+        if self._iterator is None:
+            self._epochs.leave()
+
+    def _loader(self) -> WorkerLoader:
+        loader = super()._loader()
+        assert isinstance(loader, WorkerLoader)
+        worker = get_worker_info()
+        if worker is not None and self._iterator is None:
+            self._iterator = worker.seed - worker.id
+            begin = self._epochs.join(self._iterator, worker.id, loader._end(), loader._step())
+            if begin is not None:
+                loader._begin_with(begin)
+        return loader
 
     def _default_share(self) -> tuple[int, int]:
         return _distributed()
@@ -136,9 +165,14 @@ class Loader(Adapter, IterableDataset[Any]):
             "presto.torch.Loader has threads of its own: it is faster without a DataLoader's workers", stacklevel=4
         )
 
-    def _new(self, rank: int, world: int) -> _Loader:
+    def _new(self, rank: int, world: int) -> WorkerLoader:
         inner = _TensorLoader(self.dataset, self.batch, rank=rank, world=world, **self._options)
         inner._channels_last = self._channels_last
+        if (worker := self._worker()) is not None and not inner._drop_last:
+            # A rank's workers have its samples in turn. If the last turn is not full, the others would repeat a sample.
+            number, workers = worker
+            share = -(-self.dataset.epoch_samples * workers // world)
+            inner._has_surplus = 0 < share % workers <= number
         return inner
 
     # ---- transfer, one batch ahead ----

@@ -3,6 +3,8 @@
 """presto.torch: tensors on the loader's memory, shares of workers and ranks, positions. Skipped where torch is not installed."""
 import gc
 import json
+import multiprocessing
+import os
 import pickle
 import sys
 import unittest
@@ -107,6 +109,81 @@ class Torch(PythonCase):
                 found = key_numbers(DataLoader(loader, batch_size=None, num_workers=5))
                 self.assertEqual(sorted(found), ranks[rank])
 
+    def divided(self, loader, workers=2, **options):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return DataLoader(loader, batch_size=None, num_workers=workers, **options)
+
+    def loops(self, loader, count):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return [sorted(key_numbers([batch])[0] for batch in loader) for _ in range(count)]
+
+    def test_new_workers_go_on_with_the_next_epoch(self):
+        """The first sample of each batch tells epochs apart; the order of workers does not matter."""
+        for context, epochs, per_epoch, loops in (("fork", 1, False, 4), ("fork", 2, False, 3), ("fork", 3, True, 4),
+                                                  ("spawn", 1, False, 2), ("forkserver", 1, True, 2)):
+            options = {"batch": 3, "shuffle": "full", "seed": 5, "epochs": epochs, "per_epoch": per_epoch}
+            # Persistent workers always went on.
+            wanted = self.loops(self.divided(presto.torch.Loader(self.stored, **options), persistent_workers=True), loops)
+            self.assertEqual(len({tuple(loop) for loop in wanted}), loops)
+            loader = presto.torch.Loader(self.stored, **options)
+            found = self.loops(self.divided(loader, multiprocessing_context=context), loops)
+            self.assertEqual(found, wanted, (context, options))
+            self.assertEqual(numbers(loader), numbers(self.after(loops, options)), (context, options))  # one position
+
+    def after(self, loops, options):
+        loader = presto.torch.Loader(self.stored, **options)
+        for _ in range(loops):
+            numbers(loader)
+        return loader
+
+    def test_new_workers_begin_with_a_position_that_was_given(self):
+        options = {"batch": 3, "shuffle": "full", "seed": 5}
+        wanted = self.loops(self.divided(presto.torch.Loader(self.stored, **options), persistent_workers=True), 6)
+        loader = presto.torch.Loader(self.stored, **options)
+        divided, other = self.divided(loader), self.divided(loader)
+        self.assertEqual(self.loops(divided, 2) + self.loops(other, 1), wanted[:3])
+        loader.load_state_dict(self.after(1, options).state_dict())
+        self.assertEqual(self.loops(divided, 2), wanted[1:3])
+        self.assertEqual(numbers(loader), numbers(self.after(3, options)))
+        self.assertEqual(self.loops(divided, 1) + self.loops(other, 1), wanted[4:])
+        copied = pickle.loads(pickle.dumps(loader))
+        copied.load_state_dict(self.after(0, options).state_dict())
+        self.assertEqual(self.loops(self.divided(copied), 2), wanted[:2])
+
+    def test_iterators_with_the_same_seed_are_told_apart(self):
+        found = []
+        divided = self.divided(presto.torch.Loader(self.stored, batch=3, shuffle="full", seed=5))
+        for _ in range(3):
+            torch.manual_seed(0)
+            found += self.loops(divided, 1)
+        self.assertEqual(len({tuple(loop) for loop in found}), 3)
+
+    def test_an_iterator_that_was_left_is_followed_by_the_next_epoch(self):
+        for epochs in (1, None):
+            divided = self.divided(presto.torch.Loader(self.stored, batch=3, shuffle="full", seed=5, epochs=epochs))
+            found = []
+            for _ in range(3):
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    found.append(tuple(sorted(key_numbers(batch for _, batch in zip(range(2), divided)))))
+            self.assertEqual(len(set(found)), 3)
+
+    def test_processes_with_workers_of_their_own_count_for_themselves(self):
+        """As the processes of a node, which torch.multiprocessing starts with one loader."""
+        loader = presto.torch.Loader(self.stored, batch=3, shuffle="full", seed=5)
+        context = multiprocessing.get_context("fork")
+        results = context.SimpleQueue()
+        ranks = [context.Process(target=lambda: results.put(self.loops(self.divided(loader), 2))) for _ in range(2)]
+        for rank in ranks:
+            rank.start()
+        first, second = results.get(), results.get()
+        for rank in ranks:
+            rank.join()
+        self.assertEqual(first, second)
+        self.assertNotEqual(first[0], first[1])
+
     def test_torchdata_saves_and_restores_the_position(self):
         """torchdata's StatefulDataLoader, with and without workers, after any batch."""
         try:
@@ -131,6 +208,16 @@ class Torch(PythonCase):
                     again = make()
                     again.load_state_dict(pickle.loads(pickle.dumps(state)))
                     self.assertEqual(taken + key_numbers(again), whole, (workers, stop))
+            loops, states = [], []
+            loader = make()
+            for _ in range(4):
+                loops.append(key_numbers(loader))
+                states.append(loader.state_dict())
+            self.assertEqual(len({tuple(loop) for loop in loops}), 4)
+            for at in range(3):  # whatever loader goes on with a state, also in new workers
+                again = make()
+                again.load_state_dict(states[at])
+                self.assertEqual([key_numbers(again) for _ in range(at, 3)], loops[at + 1 :], at)
 
     def test_workers_are_said_not_to_be_needed(self):
         code = """
@@ -169,10 +256,73 @@ print(sum(len(b["label"]) for b in torch.utils.data.DataLoader(loader, batch_siz
             again.load_state_dict(state)
             copied = pickle.loads(pickle.dumps(loader))
             for other in (again, loader, copied):
-                rest = numbers(other)
+                rest = numbers(other) if len(taken) < len(whole) or other is again else []
                 while work["per_epoch"] and len(taken + rest) < len(whole):
                     rest += numbers(other)
                 self.assertEqual(taken + rest, whole, (options, work, len(taken)))
+
+    def test_a_loop_that_took_the_last_batch_and_not_the_end_is_done(self):
+        for device in (None, "cpu"):
+            for work in ({}, {"epochs": 3, "per_epoch": True}, {"epochs": 2}, {"drop_last": True}):
+                loader = presto.torch.Loader(self.stored, batch=5, shuffle="full", device=device, **work)
+                wanted = presto.torch.Loader(self.stored, batch=5, shuffle="full", **work)
+                for loop in range(4):
+                    taken = []
+                    for batch in loader:
+                        taken.append(batch)
+                        if len(taken) == len(loader):
+                            break
+                    self.assertEqual(numbers(taken), numbers(wanted), (device, work, loop))
+                    del taken, batch
+                    if loop == 1:
+                        loader = pickle.loads(pickle.dumps(loader))
+            empty = presto.torch.Loader(self.stored, batch=25, drop_last=True, device=device)
+            self.assertEqual([numbers(batch for _, batch in zip(range(3), empty)) for _ in range(2)], [[], []])
+
+    def test_a_transfer_that_failed_twice_is_tried_again(self):
+        """As where the memory of a device is full for a while."""
+        loader = presto.torch.Loader(self.stored, batch=5, device="cpu")
+        transfer, calls, taken = loader._transfer, [], []
+
+        def fail(batch):
+            calls.append(batch)
+            if len(calls) <= 2:
+                raise RuntimeError("out of memory")
+            return transfer(batch)
+
+        loader._transfer = fail
+        for _ in range(2):
+            with self.assertRaisesRegex(RuntimeError, "out of memory"):
+                taken += numbers(loader)
+        self.assertEqual(numbers(loader), list(range(24)))
+        self.assertEqual(taken, [])
+
+    def test_a_child_process_and_another_share_go_on_behind_what_the_loop_took(self):
+        """Also where a batch is on its way."""
+        whole = numbers(presto.torch.Loader(self.stored, batch=5, shuffle="full"))
+        for device in (None, "cpu"):
+            for stop in (1, 3, 5):
+                loader = presto.torch.Loader(self.stored, batch=5, shuffle="full", device=device)
+                taken = numbers(batch for _, batch in zip(range(stop), loader))
+                read, write = os.pipe()
+                child = os.fork()
+                if child == 0:
+                    try:
+                        os.write(write, json.dumps(numbers(loader)).encode())
+                    finally:
+                        os._exit(0)
+                os.close(write)
+                with open(read, encoding="ascii") as file:
+                    rest = json.loads(file.read())
+                os.waitpid(child, 0)
+                self.assertEqual(rest, numbers(loader), (device, stop))
+                self.assertEqual(taken + rest if stop < 5 else taken, whole, (device, stop))
+                loader, rest = presto.torch.Loader(self.stored, batch=4, shuffle="full", device=device), []
+                taken = numbers(batch for _, batch in zip(range(3), loader))
+                for rank, other in enumerate([pickle.loads(pickle.dumps(loader)), loader]):
+                    other._default_share = lambda rank=rank: (rank, 2)
+                    rest.append(numbers(other))
+                self.assertEqual(taken + [one for pair in zip(*rest, strict=True) for one in pair], whole)
 
     def test_damage_comes_behind_the_batches_before_it(self):
         shard = sorted(self.stored.glob("*.tfrecord"))[1]
