@@ -11,7 +11,7 @@ from ._arrays import Batch, Ragged
 from ._dataset import Dataset, Path, dataset_of
 from ._errors import StoppedError
 from ._loader import Loader as _Loader
-from ._options import settled
+from ._options import settled, share_of
 from ._process import generation
 from ._state import is_behind
 
@@ -120,11 +120,12 @@ class Adapter:
         super().__init__()
         if (rank is None) != (world is None):
             raise ValueError("rank and world go together")
+        share = None if rank is None else share_of(rank, world)
         options = dict(options)
         part = {name: options.pop(name) for name in ("split", "part", "split_seed") if name in options}
         self.dataset = dataset_of(dataset, strategy=options.get("strategy"), **part)
         self.batch = batch
-        self._share = None if rank is None or world is None else (rank, world)
+        self._share = share
         self._options = settled(options)
         self._inner: _Loader | None = None
         self._made_for: tuple[int, int, int] | None = None
@@ -163,9 +164,12 @@ class Adapter:
 
     # ---- the loader ----
 
+    def _job(self) -> tuple[int, int]:
+        return self._default_share() if self._share is None else self._share
+
     def _loader(self) -> _Loader:
         """The loader for this process and worker."""
-        rank, world = self._default_share() if self._share is None else self._share
+        rank, world = self._job()
         divided = self._worker()
         worker, workers = divided or (0, 1)
         wanted = (generation(), worker * world + rank, workers * world)
@@ -244,6 +248,38 @@ class Adapter:
     def limit(self) -> str:
         """As presto.Loader.limit."""
         return self._loader().limit
+
+    @property
+    def epoch(self) -> int:
+        """As presto.Loader.epoch."""
+        loader = self._loader()
+        with self._enter():
+            state = self._ahead.states[0] if self._ahead is not None and self._ahead.states else None
+            return loader.epoch if state is None or state["stream"] is None else int(state["stream"]["epoch"])
+
+    @property
+    def held(self) -> tuple[int, int]:
+        """As presto.Loader.held."""
+        return self._loader().held
+
+    @property
+    def rank(self) -> int:
+        """This process's share of each epoch, before workers divide it."""
+        return self._job()[0]
+
+    @property
+    def world(self) -> int:
+        """Of how many shares it is one."""
+        return self._job()[1]
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        """As presto.Loader.__arrow_c_stream__(): the loader's memory, not moved."""
+        if self._moves():
+            raise TypeError("batches that are copied to a device are no Arrow stream: take a presto.Loader")
+        return self._loader().__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__module__}.Loader of {self.dataset!r}, batch {self.batch}, epoch {self.epoch}>"
 
     def close(self) -> None:
         """As presto.Loader.close()."""

@@ -15,7 +15,7 @@ from ._arrays import Batch, wrap
 from ._dataset import Dataset, Path, _encode, dataset_of, once
 from ._errors import ArgumentError, Error, HeldError, StoppedError
 from ._loop import Batches, Place, Taking
-from ._options import SHUFFLES, cache_of, called, layout_of, names_of, natural, on_error_of, pads_of, shuffle_of
+from ._options import SHUFFLES, cache_of, called, layout_of, names_of, natural, on_error_of, pads_of, share_of, shuffle_of
 from ._process import cpu_count, generation, size
 from ._step import forget_traces
 from ._state import Position, moved, read, saved
@@ -126,9 +126,7 @@ class Loader:
         batch = natural(batch, "batch", 1)
         seed = natural(seed, "seed")
         epochs = None if epochs is None else natural(epochs, "epochs", 1, _ENDLESS)
-        rank, world = natural(rank, "rank"), natural(world, "world", 1)
-        if not 0 <= rank < world:
-            raise ValueError(f"rank {rank} of {world}: ranks are 0 to {world - 1}")
+        rank, world = share_of(rank, world)
         if order not in ("strict", "completion"):
             raise ValueError(f'order is "strict" or "completion", not {order!r}')
         if isinstance(threads, str) and threads != "auto":
@@ -201,7 +199,8 @@ class Loader:
             raise StoppedError("the loader is closed", status="PRESTO_ERR_STOPPED")
         if self._native is None:
             if self._epochs == _ENDLESS and self._epoch_batches() == 0:
-                raise ArgumentError(f"no batch would ever come: {self.batch} samples are more than an epoch has, with drop_last")
+                more = f"{self.batch} samples are more than an epoch has, with drop_last"
+                raise ArgumentError(f"no batch would ever come: {more if self._drop_last else 'an epoch has no samples'}")
             stream = self._input()
             options = {**self._options, "epochs": self._epochs, "first_epoch": self._first, "state": self._state}
             self._native = _native.Loader(stream, options)

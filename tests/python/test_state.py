@@ -296,6 +296,11 @@ class State(PythonCase):
             with self.assertRaises(presto.ArgumentError):
                 wrong.load_state_dict(state)
             self.assertEqual(len(taken + [frozen(b) for b in wrong]), 5)
+        for broken in (None, [], "{}", 7):
+            with self.assertRaisesRegex(TypeError, "a state is a dict"):
+                loader.load_state_dict(broken)
+        with self.assertRaisesRegex(ValueError, "lacks stream, first_epoch"):
+            loader.load_state_dict({"presto": 1})
         for broken in ({}, {"presto": 2}, {**state, "stream": {"presto_state": 1}}, {**state, "stream": {}}):
             with self.assertRaises((ValueError, KeyError)):
                 loader.load_state_dict(broken)

@@ -7,10 +7,11 @@ import multiprocessing
 import os
 import pickle
 import sys
+import threading
 import unittest
 import warnings
 
-from case import PythonCase, main, np, presto
+from case import TIMEOUT_S, PythonCase, main, np, presto
 
 try:
     import torch
@@ -71,6 +72,36 @@ class Torch(PythonCase):
             self.assertEqual(str(batch["image"].dtype), f"torch.{dtype}")
             bits = batch["image"].view(torch.uint8) if dtype != "bfloat16" else batch["image"].view(torch.int16)
             self.assertEqual(bits.numpy().tobytes(), arrays["image"].tobytes())
+
+    def written(self, samples):
+        folder = self.new("written")
+        with presto.Writer(folder) as writer:
+            for sample in samples:
+                writer.add(sample)
+        return folder
+
+    def test_every_dtype_of_a_writer(self):
+        """Dense, ragged and without any value; those that this version lacks are named."""
+        for dtype in ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64",
+                      "complex64", "complex128"):
+            array = np.arange(12).reshape(3, 4).astype(dtype)
+            stored = self.written({"dense": array, "ragged": array[: i % 2 * i], "none": array[:0, 0]} for i in range(4))
+            for batch in (1, 3):
+                for name in ("dense", "ragged", "none"):
+                    wanted = list(presto.Loader(stored, batch=batch, features=[name]))
+                    loader = presto.torch.Loader(stored, batch=batch, features=[name])
+                    if not hasattr(torch, dtype):
+                        with self.assertRaisesRegex(presto.UnsupportedError, f"^feature '{name}'.* no dtype {dtype} .2.3 and later"):
+                            list(loader)
+                        continue
+                    for found, arrays in zip(loader, wanted, strict=True):
+                        found, arrays = found[name], arrays[name]
+                        if isinstance(arrays, presto.Ragged):
+                            self.assertIsInstance(found.lengths, torch.Tensor)
+                            self.assertEqual(found.lengths.tolist(), arrays.lengths.tolist())
+                            found, arrays = found.values, arrays.values
+                        self.assertEqual((found.dtype, tuple(found.shape)), (getattr(torch, dtype), arrays.shape))
+                        self.assertEqual(found.numpy().tobytes(), arrays.tobytes())
 
     def test_channels_last_is_a_view(self):
         for chosen in (True, ["image"]):
@@ -183,6 +214,22 @@ class Torch(PythonCase):
             rank.join()
         self.assertEqual(first, second)
         self.assertNotEqual(first[0], first[1])
+
+    def test_a_sample_that_is_left_out_repeats_no_other_one(self):
+        folder = self.write("-u", "resized", "-s", "1")
+        path = next(folder.glob("*.tfrecord"))
+        whole, size = path.read_bytes(), path.stat().st_size // 24
+        for bad in (0, 12, 22, 23):
+            data = bytearray(whole)
+            data[bad * size + size // 2] ^= 1
+            path.write_bytes(data)
+            wanted = sorted(key_numbers(presto.torch.Loader(folder, on_error="skip")))
+            self.assertEqual(len(wanted), 23)
+            for workers in (5, 7):
+                for batch in (1, 2, 4):
+                    for shuffle in ("none", "full"):
+                        loader = presto.torch.Loader(folder, batch=batch, shuffle=shuffle, on_error="skip")
+                        self.assertEqual(sorted(key_numbers(self.divided(loader, workers))), wanted, (bad, workers, batch, shuffle))
 
     def test_torchdata_saves_and_restores_the_position(self):
         """torchdata's StatefulDataLoader, with and without workers, after any batch."""
@@ -337,6 +384,68 @@ print(sum(len(b["label"]) for b in torch.utils.data.DataLoader(loader, batch_siz
                 for batch in presto.torch.Loader(self.stored, batch=4, device=device):
                     taken += numbers([batch])
             self.assertEqual(taken, list(range(8)))
+
+    def test_threads_share_a_loop_with_a_device(self):
+        for device in (None, "cpu"):
+            batches, found = iter(presto.torch.Loader(self.stored, batch=1, device=device, epochs=3)), []
+            interval = sys.getswitchinterval()
+            sys.setswitchinterval(1e-5)
+            self.addCleanup(sys.setswitchinterval, interval)
+
+            def work(batches=batches, found=found):
+                for batch in batches:
+                    found += numbers([batch])
+
+            workers = [threading.Thread(target=work) for _ in range(4)]
+            for worker in workers:
+                worker.start()
+            for worker in workers:
+                worker.join(TIMEOUT_S)
+            self.assertEqual(sorted(found), sorted(list(range(24)) * 3))
+
+    def test_closing_ends_a_loop_with_a_device_at_once(self):
+        for device in (None, "cpu"):
+            loader = presto.torch.Loader(self.stored, batch=5, device=device)
+            batches = iter(loader)
+            next(batches)
+            loader.close()
+            for _ in range(2):
+                with self.assertRaises(presto.StoppedError):
+                    next(batches)
+
+    def test_a_device_that_is_not_there_is_told_at_once(self):
+        missing = ["cuda:99"] if torch.cuda.is_available() else ["cuda", "cuda:0", torch.device("cuda", 1)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for device in [*missing, *([] if getattr(torch.backends, "mps", None) and torch.backends.mps.is_available() else ["mps"])]:
+                with self.assertRaisesRegex(ValueError, f"device '{device}': there "):
+                    presto.torch.Loader(self.stored, device=device)
+
+    def test_wrong_options_are_told_at_once(self):
+        for error, options in ((ValueError, {"rank": 2, "world": 2}), (ValueError, {"rank": 0, "world": 0}),
+                               (TypeError, {"rank": "0", "world": 1}), (ValueError, {"rank": -1, "world": 2}),
+                               (presto.ArgumentError, {"channels_last": ["nope"]}), (TypeError, {"channels_last": "image"})):
+            with self.assertRaises(error, msg=options):
+                presto.torch.Loader(self.stored, **options)
+        with self.assertRaisesRegex(TypeError, "channels_last is a list of names, not None"):
+            presto.torch.Loader(self.stored, channels_last=None)
+
+    def test_it_has_what_a_loader_has(self):
+        for device in (None, "cpu"):
+            loader = presto.torch.Loader(self.stored, batch=12, rank=1, world=2, epochs=2, device=device)
+            plain = presto.Loader(self.stored, batch=12, rank=1, world=2, epochs=2)
+            self.assertEqual((loader.rank, loader.world, loader.epoch, loader.held), (1, 2, 0, (0, 0)))
+            for batch, _ in zip(loader, plain):
+                self.assertEqual(loader.epoch, plain.epoch)
+                self.assertTrue(loader.held[0] > 0 or batch.epoch == 1)  # behind the last batch, the stream is closed
+            self.assertRegex(repr(loader), "^<presto.torch.Loader of <presto.Dataset .*, batch 12, epoch 2>$")
+            for name in dir(presto.Loader):
+                self.assertTrue(name.startswith("_") or hasattr(loader, name), name)
+            if device is None:
+                self.assertTrue(hasattr(loader.__arrow_c_stream__(), "__class__"))
+            else:
+                with self.assertRaisesRegex(TypeError, "presto.Loader"):
+                    loader.__arrow_c_stream__()
 
     def test_ranks_are_given_or_those_of_the_job(self):
         found = [numbers(presto.torch.Loader(self.stored, batch=5, rank=r, world=2)) for r in range(2)]
