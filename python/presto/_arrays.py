@@ -63,9 +63,9 @@ class Ragged:
         return (self[row] for row in range(len(self)))
 
     @property
-    def lengths(self) -> Array:
-        """int64 [rows]: how many values each row has."""
-        return np.diff(self.offsets)
+    def lengths(self) -> Any:
+        """int64 [rows]: how many values each row has; an array as the offsets are one."""
+        return self.offsets[1:] - self.offsets[:-1]
 
     def __repr__(self) -> str:
         return f"presto.Ragged({len(self)} rows, {len(self.values)} values of {self.values.dtype})"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn
 
+from ._progress import size
+
 
 class Error(Exception):
     """Base of all exceptions of this package. str() is one line with everything that is known.
@@ -149,7 +151,7 @@ def make(
 def raise_held(batches: int, held_bytes: int) -> NoReturn:
     """Too many batches are held."""
     text = (
-        f"{batches} batches with {held_bytes / 1e9:.2f} GB are held, more than `hold` allows: "
+        f"{batches} batches with {size(held_bytes)} are held, more than `hold` allows: "
         "copy what is kept (numpy.array), drop the rest, or give the loader a larger `hold`"
     )
     raise make("held", text, text, None, None, None, 0)

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from . import _native
-from ._arrays import Batch, head_of, wrap
+from ._arrays import Batch, wrap
 from ._dataset import Dataset, Path, _encode, dataset_of, once
 from ._errors import ArgumentError, Error, HeldError, StoppedError
-from ._loop import Batches, Taking
-from ._options import SHUFFLES, cache_of, called, layout_of, names_of, natural, on_error_of, pads_of, shuffle_of
+from ._loop import Batches, Place, Taking
+from ._options import SHUFFLES, cache_of, called, layout_of, names_of, natural, on_error_of, pads_of, share_of, shuffle_of
 from ._process import cpu_count, generation, size
 from ._step import forget_traces
 from ._state import Position, moved, read, saved
@@ -53,7 +53,7 @@ class Loader:
     A `for` delivers `epochs` epochs (one, with `per_epoch`). Left by break, an exception or Ctrl-C, the next `for` goes on
     with the batch after the last one that the loop's variable got. (With `batch = next(batches)` or enumerate(), Ctrl-C
     between the return of a batch and its assignment loses that batch.) After the end, the next `for` begins the epochs
-    behind it, in another order.
+    behind it, in another order; also if the last batch was taken, and not the end.
 
     Args:
         dataset:   a presto.Dataset, or what presto.open() takes.
@@ -126,9 +126,7 @@ class Loader:
         batch = natural(batch, "batch", 1)
         seed = natural(seed, "seed")
         epochs = None if epochs is None else natural(epochs, "epochs", 1, _ENDLESS)
-        rank, world = natural(rank, "rank"), natural(world, "world", 1)
-        if not 0 <= rank < world:
-            raise ValueError(f"rank {rank} of {world}: ranks are 0 to {world - 1}")
+        rank, world = share_of(rank, world)
         if order not in ("strict", "completion"):
             raise ValueError(f'order is "strict" or "completion", not {order!r}')
         if isinstance(threads, str) and threads != "auto":
@@ -171,8 +169,8 @@ class Loader:
         self._state: bytes | None = None  # where a stream to be opened begins; None: at _first
         self._is_closed = False
         self._is_last = False  # the batch taken last ends this `for`
-        self._token = object()  # changes with each `for`
-        self._has_surplus = False  # the last sample of an epoch is another share's: it is left out
+        self._token = object()  # changes with each range of epochs that a `for` delivers
+        self._taken = 0  # batches of that range that this loader gave to loops
         self._begin()
 
     def _begin(self) -> None:
@@ -201,7 +199,8 @@ class Loader:
             raise StoppedError("the loader is closed", status="PRESTO_ERR_STOPPED")
         if self._native is None:
             if self._epochs == _ENDLESS and self._epoch_batches() == 0:
-                raise ArgumentError(f"no batch would ever come: {self.batch} samples are more than an epoch has, with drop_last")
+                more = f"{self.batch} samples are more than an epoch has, with drop_last"
+                raise ArgumentError(f"no batch would ever come: {more if self._drop_last else 'an epoch has no samples'}")
             stream = self._input()
             options = {**self._options, "epochs": self._epochs, "first_epoch": self._first, "state": self._state}
             self._native = _native.Loader(stream, options)
@@ -271,53 +270,65 @@ class Loader:
         finally:
             self._is_inside = False
 
-    def _start_for(self) -> object:
+    def _start_for(self) -> Place:
         with self._enter():
             if self._ended:
-                begin = self._until
-                if begin >= self._first + self._epochs:
-                    self._park()
-                    self._first, self._state = begin, None
-                self._until = begin + 1 if self._per_epoch else self._first + self._epochs
-                self._ended = self._is_last = False
-                self._token = object()
-            return self._token
+                self._begin_range()
+            return Place(self._token, self._taken)
 
-    def _end_for(self) -> None:
+    def _begin_range(self) -> None:
+        begin = self._until
+        if begin >= self._first + self._epochs:
+            self._park()
+            self._first, self._state = begin, None
+        self._until = begin + 1 if self._per_epoch else self._first + self._epochs
+        self._ended = self._is_last = False
+        self._token, self._taken = object(), 0
+
+    def _end_range(self, place: Place) -> None:
+        """All is delivered. If that was before this `for` began, it delivers the next range."""
         self._ended = True
         if self._until >= self._first + self._epochs:
             self._park()
-        raise StopIteration
+        if self._taken == 0 or self._taken != place.before:
+            raise StopIteration
+        self._begin_range()
+        place.token, place.before = self._token, 0
 
-    def _take(self, token: object, taken: list[_native.Batch]) -> None:
+    def _take(self, place: Place, taken: list[_native.Batch]) -> None:
         """Append the next batch. After an exception, the caller puts back what is in the list."""
         with self._enter():
-            if token is not self._token or self._ended:
+            if place.token is not self._token or self._ended:
                 raise StopIteration
-            native = self._opened()
-            if self._is_last:
-                self._end_for()
-            if self._pending:
-                taken.append(self._pending[0])
-                del self._pending[0]
-            else:
-                self._next(native, taken)
-            for line in native.warnings:
-                warnings.warn(line, Warning, stacklevel=3)
-            if not taken:
-                self._end_for()
-            epoch, first, rows, skipped = taken[0].place
-            if epoch >= self._until and not self._options["completion"]:
-                self._put_back(token, taken)
-                self._end_for()
-            self._is_last = (
-                self._per_epoch and epoch + 1 >= self._until and first + rows + skipped >= native.epoch_samples
-            )
+            while not self._find(place, taken):
+                self._end_range(place)
+            self._taken += 1
 
-    def _put_back(self, token: object, taken: list[_native.Batch]) -> None:
+    def _find(self, place: Place, taken: list[_native.Batch]) -> bool:
+        """Append the next batch of the range, if there is one."""
+        native = self._opened()
+        if self._is_last:
+            return False
+        if self._pending:
+            taken.append(self._pending[0])
+            del self._pending[0]
+        else:
+            self._next(native, taken)
+        for line in native.warnings:
+            warnings.warn(line, Warning, stacklevel=4)
+        if not taken:
+            return False
+        epoch, first, rows, skipped = taken[0].place
+        if epoch >= self._until and not self._options["completion"]:
+            self._put_back(place, taken)
+            return False
+        self._is_last = self._per_epoch and epoch + 1 >= self._until and first + rows + skipped >= native.epoch_samples
+        return True
+
+    def _put_back(self, place: Place, taken: list[_native.Batch]) -> None:
         """The loop did not get this batch: it is the next one again."""
         with self._enter():
-            if taken and token is self._token and self._generation == generation():
+            if taken and place.token is self._token and self._generation == generation():
                 self._is_last = False
                 if not any(one is taken[0] for one in self._pending):
                     self._pending.append(taken[0])
@@ -331,14 +342,8 @@ class Loader:
         return wrap(found)
 
     def _wrap_taken(self, found: _native.Batch) -> Any:
-        """The batch as this loader shows it; None if nothing of it is this share's."""
-        batch = self._wrap(found)
-        native = self._native
-        if not self._has_surplus or native is None or batch.skipped > 0:
-            return batch
-        if batch.first + batch.rows < native.epoch_samples:
-            return batch
-        return head_of(batch, batch.rows - 1) if batch.rows > 1 else None
+        """The batch as this loader shows it; None: nothing of it is for the loop."""
+        return self._wrap(found)
 
     def __iter__(self) -> Iterator[Batch]:
         """Batches up to the end of the epoch(s); a loop that was left goes on."""
@@ -417,7 +422,7 @@ class Loader:
             self._park()
             self._first, self._until, self._ended, self._state = found
             self._is_last = False
-            self._token = object()
+            self._token, self._taken = object(), 0
 
     # ---- figures ----
 
@@ -473,13 +478,12 @@ class Loader:
     def __getstate__(self) -> dict[str, Any]:
         with self._enter():
             kept = ("dataset", "batch", "rank", "world", "_epochs", "_per_epoch", "_drop_last", "_options",
-                    "_first", "_until", "_ended")  # fmt: skip
+                    "_first", "_until", "_ended", "_taken")  # fmt: skip
             return {**{name: getattr(self, name) for name in kept}, "_state": self._native_state() or self._state}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._is_closed = False
         self._is_last = False  # the batch taken last ends this `for`
-        self._token = object()  # changes with each `for`
-        self._has_surplus = False
+        self._token = object()
         self._begin()

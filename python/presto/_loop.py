@@ -12,23 +12,33 @@ if TYPE_CHECKING:
     from ._loader import Loader
 
 
+class Place:
+    """Where a `for` is."""
+
+    __slots__ = ("token", "before")
+
+    def __init__(self, token: object, before: int) -> None:
+        self.token = token  # of the range of epochs that it delivers
+        self.before = before  # batches of that range that were taken before it began
+
+
 class Taking:
     """One `for` over a loader. Threads may share it."""
 
-    def __init__(self, loader: Loader, token: object) -> None:
+    def __init__(self, loader: Loader, place: Place) -> None:
         self._loader = loader
-        self._token = token
+        self._place = place
 
     def native(self) -> _native.Batch | None:
         """The next batch of the library; None at the end."""
         taken: list[_native.Batch] = []
         try:
-            self._loader._take(self._token, taken)
+            self._loader._take(self._place, taken)
             return taken[0]
         except StopIteration:
             return None
         except BaseException:
-            self._loader._put_back(self._token, taken)
+            self._loader._put_back(self._place, taken)
             raise
 
 
@@ -40,11 +50,11 @@ class Batches(Taking, Iterator[Batch]):
         taken: list[_native.Batch] = []
         try:
             while True:
-                loader._take(self._token, taken)
+                loader._take(self._place, taken)
                 batch: Batch | None = loader._wrap_taken(taken[0])
                 if batch is not None:
                     return batch
                 taken.clear()
         except BaseException:  # also Ctrl-C, wherever it comes
-            loader._put_back(self._token, taken)
+            loader._put_back(self._place, taken)
             raise

@@ -21,7 +21,10 @@ def names_of(value: Iterable[str], name: str) -> tuple[str, ...]:
     """A list of names. A text by itself would be a list of its letters."""
     if isinstance(value, (str, bytes)):
         raise TypeError(f"{name} is a list of names, not {value!r}: [{value!r}]")
-    found = tuple(value)
+    try:
+        found = tuple(value)
+    except TypeError:
+        raise TypeError(f"{name} is a list of names, not {value!r}") from None
     for one in found:
         if not isinstance(one, str):
             raise TypeError(f"{name} is a list of names, and {one!r} is none")
@@ -48,6 +51,14 @@ def natural(value: Any, name: str, least: int = 0, most: int = (1 << 64) - 1) ->
     if not least <= number <= most:
         raise ValueError(f"{name} is {number}, and must be {least} or more" if number < least else f"{name} is too large: {number}")
     return number
+
+
+def share_of(rank: Any, world: Any) -> tuple[int, int]:
+    """Rank and world, which fit each other."""
+    rank, world = natural(rank, "rank"), natural(world, "world", 1)
+    if rank >= world:
+        raise ValueError(f"rank {rank} of {world}: ranks are 0 to {world - 1}")
+    return rank, world
 
 
 def shuffle_of(value: str | bool | None) -> tuple[int, int]:

@@ -17,7 +17,14 @@ def paths_of(given: Path | Iterable[Path]) -> tuple[Any, ...]:
         kind = type(given)
         name = f"presto.{kind.__name__}" if kind.__module__.startswith("presto._") else f"{kind.__module__}.{kind.__name__}"
         raise TypeError(f"a path, or a list of paths, is expected here, not a {name}: give the paths that it was opened with")
-    return tuple(os.fspath(path) for path in given)
+    if not isinstance(given, Iterable):
+        raise TypeError(f"a path, or a list of paths, is expected here, not {given!r}")
+    found = []
+    for path in given:
+        if not isinstance(path, (str, bytes, os.PathLike)):
+            raise TypeError(f"a path, or a list of paths, is expected here: a {type(given).__name__} has a {type(path).__name__}")
+        found.append(os.fspath(path))
+    return tuple(found)
 
 
 def absolute(path: Any) -> Any:

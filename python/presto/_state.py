@@ -37,10 +37,21 @@ def saved(position: Position) -> dict[str, Any]:
     }
 
 
+def is_behind(state: Mapping[str, Any]) -> bool:
+    """Whether all of its `for` is before the position of this dict."""
+    stream = state["stream"]
+    return stream is not None and bool(stream["epoch"] >= state["until_epoch"])
+
+
 def read(state: Mapping[str, Any], epochs: int, per_epoch: bool) -> Position:
     """The position of a dict, for a loader whose `for` delivers so many epochs, which may differ from the one that saved it."""
+    if not isinstance(state, Mapping):
+        raise TypeError(f"a state is a dict, as state_dict() gives it, not a {type(state).__name__}")
     if state.get("presto") != 1:
         raise ValueError("this is no state of a presto.Loader, or one of a later version")
+    lacks = [name for name in ("stream", "first_epoch", "until_epoch", "ended") if name not in state]
+    if lacks:
+        raise ValueError(f"the state lacks {', '.join(lacks)}")
     first = natural(state["first_epoch"], "first_epoch of the state", 0, _MOST_EPOCHS)
     until = natural(state["until_epoch"], "until_epoch of the state", first, _MOST_EPOCHS)
     stream, ended = state["stream"], state["ended"]

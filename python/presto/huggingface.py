@@ -19,6 +19,7 @@ from ._arrays import sample_of
 from ._dataset import Dataset, Feature, dataset_of
 from ._loader import Loader
 from ._options import names_of, settled
+from ._workers import WorkerLoader
 
 __all__ = ["to_iterable_dataset"]
 
@@ -81,8 +82,8 @@ class _Examples(_BaseExamplesIterable):
         self._state_dict = state
         return state
 
-    def _loader(self, shard: int) -> Loader:
-        loader = Loader(self._dataset, rank=shard, world=self._of, **self._options)
+    def _loader(self, shard: int) -> WorkerLoader:
+        loader = WorkerLoader(self._dataset, rank=shard, world=self._of, **self._options)
         # The shards that are a sample shorter would repeat one.
         loader._has_surplus = not loader._drop_last and 0 < len(self._dataset) % self._of <= shard
         return loader

@@ -186,16 +186,16 @@ def dataset(
     shares = "cache_bytes" not in taken and not loader.dataset._arguments["map"]
 
     def batches() -> Iterator[dict[str, Any]]:
-        token = loader._start_for()
+        place = loader._start_for()
         while True:
             found: list[_native.Batch] = []
             try:
-                loader._take(token, found)
+                loader._take(place, found)
                 element = _element(found[0], specs, shares)
             except StopIteration:
                 return
             except BaseException:
-                loader._put_back(token, found)
+                loader._put_back(place, found)
                 raise
             yield element
 

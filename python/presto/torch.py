@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,9 @@ from . import _native
 from ._adapter import Adapter, each_array, placed_as
 from ._arrays import Batch, Bytes, Ragged
 from ._dataset import Dataset, Path
-from ._loader import Loader as _Loader
+from ._errors import UnsupportedError
 from ._options import names_of
+from ._workers import Epochs, WorkerLoader
 
 __all__ = ["Loader", "tensor_of"]
 
@@ -34,15 +35,40 @@ def tensor_of(values: _native.Buffer) -> torch.Tensor:
         # A plain capsule: not every version of torch takes one that is marked as read-only.
         return torch.from_dlpack(values.__dlpack__())  # type: ignore[no-any-return, attr-defined]
     except (RuntimeError, TypeError, BufferError):  # a dtype that this version knows no DLPack of
+        dtype, host = getattr(torch, values.dtype, None), np.asarray(values)
+        if dtype is None:
+            since = " (2.3 and later have)" if values.dtype in ("uint16", "uint32", "uint64") else ""
+            raise UnsupportedError(
+                f"PyTorch {torch.__version__} has no dtype {values.dtype}{since}: choose other features, or cast it (step cast)",
+                status="PRESTO_ERR_UNSUPPORTED",
+            ) from None
+        if host.size == 0:
+            return torch.empty(host.shape, dtype=dtype)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # "not writable"
-            if values.dtype == "bool":
-                host = np.asarray(values)
-                return torch.frombuffer(host.data.cast("B"), dtype=torch.bool).reshape(host.shape)
-            raise
+            return torch.frombuffer(host.reshape(-1).view(np.uint8), dtype=dtype).reshape(host.shape)
 
 
-class _TensorLoader(_Loader):
+def _named(name: str, values: _native.Buffer) -> torch.Tensor:
+    """As tensor_of(). What fails says of which feature."""
+    try:
+        return tensor_of(values)
+    except UnsupportedError as error:
+        raise UnsupportedError(f"feature {name!r}: {error}", status=error.status) from None
+
+
+def _check_device(device: torch.device) -> None:
+    """Without its initialization, which a fork does not survive."""
+    mps = getattr(torch.backends, "mps", None)
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"device {str(device)!r}: there is no CUDA device that PyTorch {torch.__version__} can use")
+    if device.type == "cuda" and device.index is not None and device.index >= torch.cuda.device_count():
+        raise ValueError(f"device {str(device)!r}: there are {torch.cuda.device_count()} CUDA devices, numbered from 0")
+    if device.type == "mps" and not (mps is not None and mps.is_available()):
+        raise ValueError(f"device {str(device)!r}: there is no MPS device that PyTorch {torch.__version__} can use")
+
+
+class _TensorLoader(WorkerLoader):
     """As presto.Loader, with tensors. `layout` says which images are shown channels first."""
 
     _channels_last: bool | tuple[str, ...] = False
@@ -51,10 +77,10 @@ class _TensorLoader(_Loader):
         batch = Batch()
         for name, layout, values, offsets, rows, shapes in found.features:
             if layout == "dense" or offsets is None:
-                batch[name] = self._shaped(name, tensor_of(values))
+                batch[name] = self._shaped(name, _named(name, values))
             elif layout == "ragged":
                 batch[name] = Ragged(
-                    tensor_of(values), tensor_of(offsets), None if shapes is None else tensor_of(shapes)
+                    _named(name, values), tensor_of(offsets), None if shapes is None else tensor_of(shapes)
                 )
             else:  # strings are no tensors
                 batch[name] = Bytes(np.asarray(values), np.asarray(offsets), None if rows is None else np.asarray(rows))
@@ -91,12 +117,13 @@ class Loader(Adapter, IterableDataset[Any]):
     nothing comes twice; this is slower, and a warning says so.
 
     The tensors share memory that the loader uses again once they are dropped: do not write into them. Ragged
-    features are presto.Ragged of tensors, strings are presto.Bytes.
+    features are presto.Ragged of tensors, strings are presto.Bytes. bool, uint8, int8 to int64, float16 to float64, bfloat16
+    and complex numbers keep their dtype; uint16, uint32 and uint64 need PyTorch 2.3, else they are a presto.UnsupportedError.
 
     Args:
         dataset, batch, and all others: as presto.Loader.
         rank, world:   default: those of torch.distributed, if it is initialized when the loop begins; else 0 of 1.
-        device:        copy batches there, one batch ahead of the loop.
+        device:        copy batches there, one batch ahead of the loop. "cpu" copies nothing: batches are only taken one ahead.
         pin_memory:    copy batches into page-locked memory. With a CUDA device this is the default.
         channels_last: show dense images [N, H, W, C] as [N, C, H, W] in memory format channels_last, without a copy.
                        True: all with 1, 3 or 4 channels; or names of features.
@@ -118,11 +145,44 @@ class Loader(Adapter, IterableDataset[Any]):
     ) -> None:
         self._channels_last = channels_last if isinstance(channels_last, bool) else names_of(channels_last, "channels_last")
         self._device = None if device is None else torch.device(device)
+        if self._device is not None:
+            _check_device(self._device)
         self._pins = self._device is not None and self._device.type == "cuda" if pin_memory is None else pin_memory
         if self._pins and not torch.cuda.is_available():
             warnings.warn("pin_memory: there is no CUDA device, so memory is not pinned", stacklevel=2)
             self._pins = False
+        self._epochs = Epochs()
+        self._iterator: int | None = None  # of the DataLoader, in its worker
         super().__init__(dataset, batch, rank, world, options)
+        if not isinstance(self._channels_last, bool):
+            self.dataset.check_names(self._channels_last)
+
+    def __iter__(self) -> Iterator[Batch]:
+        loader = self._loader()
+        if self._iterator is None and (begin := self._epochs.leave()) is not None:
+            self._ahead = None
+            loader._begin_with(begin)
+        batches = super().__iter__()
+        if self._iterator is not None:
+            self._epochs.reach(self._iterator, loader._end())
+        return batches
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on where state_dict() was called, as presto.Loader.load_state_dict()."""
+        super().load_state_dict(state_dict)
+        if self._iterator is None:
+            self._epochs.leave()
+
+    def _loader(self) -> WorkerLoader:
+        loader = super()._loader()
+        assert isinstance(loader, WorkerLoader)
+        worker = get_worker_info()
+        if worker is not None and self._iterator is None:
+            self._iterator = worker.seed - worker.id
+            begin = self._epochs.join(self._iterator, worker.id, loader._end(), loader._step())
+            if begin is not None:
+                loader._begin_with(begin)
+        return loader
 
     def _default_share(self) -> tuple[int, int]:
         return _distributed()
@@ -136,9 +196,14 @@ class Loader(Adapter, IterableDataset[Any]):
             "presto.torch.Loader has threads of its own: it is faster without a DataLoader's workers", stacklevel=4
         )
 
-    def _new(self, rank: int, world: int) -> _Loader:
+    def _new(self, rank: int, world: int) -> WorkerLoader:
         inner = _TensorLoader(self.dataset, self.batch, rank=rank, world=world, **self._options)
         inner._channels_last = self._channels_last
+        if (worker := self._worker()) is not None and not inner._drop_last:
+            # A rank's workers have its samples in turn. If the last turn is not full, the others would repeat a sample.
+            number, workers = worker
+            share = -(-self.dataset.epoch_samples * workers // world)
+            inner._has_surplus = 0 < share % workers <= number
         return inner
 
     # ---- transfer, one batch ahead ----

@@ -110,6 +110,35 @@ print(next(iter(presto.jax.Loader(sys.argv[1], batch=3)))["label"].dtype)
                     self.assertEqual(taken + numbers(other), whole, (failure, fails))
                 self.assertEqual(len(numbers(loader)), 24)
 
+    def test_transfers_that_fail_again_and_again(self):
+        """Each loop ends with the failure, and none costs a batch."""
+        loader = presto.jax.Loader(self.stored, batch=5, device=jax.devices()[0])
+        transfer, failing, taken = loader._transfer, [], []
+
+        def fail(batch):
+            if self.random.random() < 0.7 and len(failing) < 20:
+                failing.append(batch)
+                raise ZeroDivisionError
+            return transfer(batch)
+
+        loader._transfer = fail
+        for _ in range(30):
+            before = len(failing)
+            try:
+                for batch in loader:
+                    taken += numbers([batch])
+            except ZeroDivisionError:
+                self.assertEqual(len(failing), before + 1)
+                continue
+            break
+        self.assertEqual(taken, list(range(24)))
+
+    def test_a_loop_that_took_the_last_batch_and_not_the_end_is_done(self):
+        for device in (None, jax.devices()[0]):
+            loader = presto.jax.Loader(self.stored, batch=5, device=device)
+            for _ in range(3):
+                self.assertEqual(len(numbers(batch for _, batch in zip(range(len(loader)), loader))), 24)
+
     def test_arrays_of_all_devices(self):
         code = """
 import sys, jax, numpy as np

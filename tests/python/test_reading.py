@@ -288,7 +288,7 @@ class Reading(PythonCase):
     def test_holding_too_much_is_an_error_and_holding_less_goes_on(self):
         loader = presto.Loader(self.stored, batch=1, epochs=3, hold=200_000)
         held, wanted = [], [frozen(b) for b in presto.Loader(self.stored, batch=1, epochs=3)]
-        with self.assertRaisesRegex(presto.HeldError, "batches with 0.00 GB are held"):
+        with self.assertRaisesRegex(presto.HeldError, "batches with [0-9.]+ [kM]B are held"):
             for batch in loader:
                 held.append(batch)
         self.assertGreater(len(held), 5)
@@ -362,6 +362,24 @@ print("done")
         folder = self.new("folders")
         folder.mkdir()
         self.assertEqual(self.python(code, folder), "done\n")
+
+    def test_what_is_no_path_is_said(self):
+        with self.assertRaisesRegex(TypeError, "list of paths, is expected here, not None"):
+            presto.Loader(None)
+        with self.assertRaisesRegex(TypeError, "list of paths, is expected here: a list has a dict"):
+            presto.open([self.stored, {}])
+        with self.assertRaisesRegex(TypeError, "features is a list of names, not 3"):
+            presto.Loader(self.stored, features=3)
+
+    def test_a_stream_without_samples_says_so(self):
+        empty = self.new("empty")
+        with presto.Writer(empty):
+            pass
+        self.assertEqual([list(presto.Loader(empty)) for _ in range(2)], [[], []])
+        with self.assertRaisesRegex(presto.ArgumentError, "no batch would ever come: an epoch has no samples"):
+            next(iter(presto.Loader(empty, epochs=None)))
+        with self.assertRaisesRegex(presto.ArgumentError, "25 samples are more than an epoch has, with drop_last"):
+            next(iter(presto.Loader(self.stored, batch=25, epochs=None, drop_last=True)))
 
     def test_datasets_are_no_paths(self):
         dataset = presto.open(self.stored)

@@ -124,8 +124,6 @@ class State(PythonCase):
                         again.load_state_dict(loader.state_dict())
                         self.assertEqual(len(taken) + len(self.drain(again)), len(whole))
                     taken.append(frozen(next(iter(loader))))
-                    if work.get("per_epoch") and len(taken) == len(whole) // 2:
-                        self.assertEqual(list(loader), [])
                 self.assertTrue(taken == whole, work)
 
     def test_threads_lose_no_batch_by_failures(self):
@@ -208,6 +206,55 @@ class State(PythonCase):
             self.assertEqual(list(again), [])
             self.assertTrue([frozen(b) for b in again] == second)
 
+    def test_a_loop_that_took_the_last_batch_and_not_the_end_is_done(self):
+        for _ in range(20):
+            options, work = self.options(), self.work()
+            if work["per_epoch"] and options["shuffle"] == "none" and self.random.random() < 0.5:
+                work = {"order": "completion"}
+            loader, loops = presto.Loader(self.stored, **options, **work), []
+            for loop in range(4):
+                batches = []
+                if loop % 2 == 0:
+                    batches = [frozen(batch) for _, batch in zip(range(len(loader)), loader)]
+                else:
+                    for batch in loader:
+                        batches.append(frozen(batch))
+                        if len(batches) == len(loader):
+                            break
+                self.assertEqual(len(batches), len(loader), (options, work, loop))
+                loops += batches
+                if loop == 1 and "order" not in work:
+                    loader = pickle.loads(pickle.dumps(loader))
+            whole = presto.Loader(self.stored, **options, threads=0)
+            rounds = 4 if "per_epoch" not in work or not work["per_epoch"] else -(-4 // options["epochs"])
+            wanted = [frozen(batch) for _ in range(rounds) for batch in whole][: len(loops)]
+            if "order" in work:
+                loops, wanted = sorted(row[0] for row in loops), sorted(row[0] for row in wanted)
+            self.assertTrue(loops == wanted, (options, work))
+
+    def test_a_loop_that_took_the_last_batch_is_done_also_if_samples_behind_it_are_left_out(self):
+        folder = self.write("-u", "resized", "-s", "1")
+        path = next(folder.glob("*.tfrecord"))
+        data = bytearray(path.read_bytes())
+        data[-100] ^= 1
+        path.write_bytes(data)
+        for work in ({}, {"per_epoch": True, "epochs": 2}, {"threads": 0}):
+            loader, loops = presto.Loader(folder, batch=1, on_error="skip", **work), []
+            for _ in range(3):
+                loops.append([int(batch.numbers[0]) for _, batch in zip(range(23), loader)])
+            self.assertEqual(loops, [list(range(23))] * 3, work)
+
+    def test_loops_of_nothing_end(self):
+        loader = presto.Loader(self.stored, batch=25, drop_last=True)
+        for _ in range(3):
+            self.assertEqual([batch.rows for _, batch in zip(range(2), loader)], [])
+        loader = presto.Loader(self.stored, batch=12)
+        state = [loader.state_dict() for _ in loader][-1]
+        for _ in range(2):
+            loader.load_state_dict(state)
+            self.assertEqual(list(loader), [])  # the loop that took the last batch ends, also in another program
+            self.assertEqual([batch.epoch for batch in loader], [1, 1])
+
     def test_batch_size_and_world_may_change(self):
         loader = presto.Loader(self.stored, batch=4, shuffle="full", seed=5)
         whole = [row for batch in loader for row in rows_of(batch)]
@@ -249,6 +296,11 @@ class State(PythonCase):
             with self.assertRaises(presto.ArgumentError):
                 wrong.load_state_dict(state)
             self.assertEqual(len(taken + [frozen(b) for b in wrong]), 5)
+        for broken in (None, [], "{}", 7):
+            with self.assertRaisesRegex(TypeError, "a state is a dict"):
+                loader.load_state_dict(broken)
+        with self.assertRaisesRegex(ValueError, "lacks stream, first_epoch"):
+            loader.load_state_dict({"presto": 1})
         for broken in ({}, {"presto": 2}, {**state, "stream": {"presto_state": 1}}, {**state, "stream": {}}):
             with self.assertRaises((ValueError, KeyError)):
                 loader.load_state_dict(broken)

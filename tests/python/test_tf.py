@@ -145,6 +145,11 @@ class TensorFlow(PythonCase):
         with self.assertRaises(TypeError):
             presto.tf.dataset(loader, shuffle="full")
 
+    def test_an_iteration_that_took_the_last_batch_is_done(self):
+        batches = presto.tf.dataset(self.stored, batch=5, features=["label"])
+        for _ in range(3):
+            self.assertEqual(sum(len(batch["label"]) for _, batch in zip(range(5), batches)), 24)
+
     def test_damage_is_an_error_of_the_iteration(self):
         shard = sorted(self.stored.glob("*.tfrecord"))[1]
         before = shard.read_bytes()

@@ -3,12 +3,15 @@
 """presto.torch: tensors on the loader's memory, shares of workers and ranks, positions. Skipped where torch is not installed."""
 import gc
 import json
+import multiprocessing
+import os
 import pickle
 import sys
+import threading
 import unittest
 import warnings
 
-from case import PythonCase, main, np, presto
+from case import TIMEOUT_S, PythonCase, main, np, presto
 
 try:
     import torch
@@ -70,6 +73,36 @@ class Torch(PythonCase):
             bits = batch["image"].view(torch.uint8) if dtype != "bfloat16" else batch["image"].view(torch.int16)
             self.assertEqual(bits.numpy().tobytes(), arrays["image"].tobytes())
 
+    def written(self, samples):
+        folder = self.new("written")
+        with presto.Writer(folder) as writer:
+            for sample in samples:
+                writer.add(sample)
+        return folder
+
+    def test_every_dtype_of_a_writer(self):
+        """Dense, ragged and without any value; those that this version lacks are named."""
+        for dtype in ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64",
+                      "complex64", "complex128"):
+            array = np.arange(12).reshape(3, 4).astype(dtype)
+            stored = self.written({"dense": array, "ragged": array[: i % 2 * i], "none": array[:0, 0]} for i in range(4))
+            for batch in (1, 3):
+                for name in ("dense", "ragged", "none"):
+                    wanted = list(presto.Loader(stored, batch=batch, features=[name]))
+                    loader = presto.torch.Loader(stored, batch=batch, features=[name])
+                    if not hasattr(torch, dtype):
+                        with self.assertRaisesRegex(presto.UnsupportedError, f"^feature '{name}'.* no dtype {dtype} .2.3 and later"):
+                            list(loader)
+                        continue
+                    for found, arrays in zip(loader, wanted, strict=True):
+                        found, arrays = found[name], arrays[name]
+                        if isinstance(arrays, presto.Ragged):
+                            self.assertIsInstance(found.lengths, torch.Tensor)
+                            self.assertEqual(found.lengths.tolist(), arrays.lengths.tolist())
+                            found, arrays = found.values, arrays.values
+                        self.assertEqual((found.dtype, tuple(found.shape)), (getattr(torch, dtype), arrays.shape))
+                        self.assertEqual(found.numpy().tobytes(), arrays.tobytes())
+
     def test_channels_last_is_a_view(self):
         for chosen in (True, ["image"]):
             batch = next(iter(presto.torch.Loader(self.stored, batch=7, channels_last=chosen)))
@@ -107,6 +140,97 @@ class Torch(PythonCase):
                 found = key_numbers(DataLoader(loader, batch_size=None, num_workers=5))
                 self.assertEqual(sorted(found), ranks[rank])
 
+    def divided(self, loader, workers=2, **options):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return DataLoader(loader, batch_size=None, num_workers=workers, **options)
+
+    def loops(self, loader, count):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return [sorted(key_numbers([batch])[0] for batch in loader) for _ in range(count)]
+
+    def test_new_workers_go_on_with_the_next_epoch(self):
+        """The first sample of each batch tells epochs apart; the order of workers does not matter."""
+        for context, epochs, per_epoch, loops in (("fork", 1, False, 4), ("fork", 2, False, 3), ("fork", 3, True, 4),
+                                                  ("spawn", 1, False, 2), ("forkserver", 1, True, 2)):
+            options = {"batch": 3, "shuffle": "full", "seed": 5, "epochs": epochs, "per_epoch": per_epoch}
+            # Persistent workers always went on.
+            wanted = self.loops(self.divided(presto.torch.Loader(self.stored, **options), persistent_workers=True), loops)
+            self.assertEqual(len({tuple(loop) for loop in wanted}), loops)
+            loader = presto.torch.Loader(self.stored, **options)
+            found = self.loops(self.divided(loader, multiprocessing_context=context), loops)
+            self.assertEqual(found, wanted, (context, options))
+            self.assertEqual(numbers(loader), numbers(self.after(loops, options)), (context, options))  # one position
+
+    def after(self, loops, options):
+        loader = presto.torch.Loader(self.stored, **options)
+        for _ in range(loops):
+            numbers(loader)
+        return loader
+
+    def test_new_workers_begin_with_a_position_that_was_given(self):
+        options = {"batch": 3, "shuffle": "full", "seed": 5}
+        wanted = self.loops(self.divided(presto.torch.Loader(self.stored, **options), persistent_workers=True), 6)
+        loader = presto.torch.Loader(self.stored, **options)
+        divided, other = self.divided(loader), self.divided(loader)
+        self.assertEqual(self.loops(divided, 2) + self.loops(other, 1), wanted[:3])
+        loader.load_state_dict(self.after(1, options).state_dict())
+        self.assertEqual(self.loops(divided, 2), wanted[1:3])
+        self.assertEqual(numbers(loader), numbers(self.after(3, options)))
+        self.assertEqual(self.loops(divided, 1) + self.loops(other, 1), wanted[4:])
+        copied = pickle.loads(pickle.dumps(loader))
+        copied.load_state_dict(self.after(0, options).state_dict())
+        self.assertEqual(self.loops(self.divided(copied), 2), wanted[:2])
+
+    def test_iterators_with_the_same_seed_are_told_apart(self):
+        found = []
+        divided = self.divided(presto.torch.Loader(self.stored, batch=3, shuffle="full", seed=5))
+        for _ in range(3):
+            torch.manual_seed(0)
+            found += self.loops(divided, 1)
+        self.assertEqual(len({tuple(loop) for loop in found}), 3)
+
+    def test_an_iterator_that_was_left_is_followed_by_the_next_epoch(self):
+        for epochs in (1, None):
+            divided = self.divided(presto.torch.Loader(self.stored, batch=3, shuffle="full", seed=5, epochs=epochs))
+            found = []
+            for _ in range(3):
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    found.append(tuple(sorted(key_numbers(batch for _, batch in zip(range(2), divided)))))
+            self.assertEqual(len(set(found)), 3)
+
+    def test_processes_with_workers_of_their_own_count_for_themselves(self):
+        """As the processes of a node, which torch.multiprocessing starts with one loader."""
+        loader = presto.torch.Loader(self.stored, batch=3, shuffle="full", seed=5)
+        context = multiprocessing.get_context("fork")
+        results = context.SimpleQueue()
+        ranks = [context.Process(target=lambda: results.put(self.loops(self.divided(loader), 2))) for _ in range(2)]
+        for rank in ranks:
+            rank.start()
+        first, second = results.get(), results.get()
+        for rank in ranks:
+            rank.join()
+        self.assertEqual(first, second)
+        self.assertNotEqual(first[0], first[1])
+
+    def test_a_sample_that_is_left_out_repeats_no_other_one(self):
+        folder = self.write("-u", "resized", "-s", "1")
+        path = next(folder.glob("*.tfrecord"))
+        whole, size = path.read_bytes(), path.stat().st_size // 24
+        for bad in (0, 12, 22, 23):
+            data = bytearray(whole)
+            data[bad * size + size // 2] ^= 1
+            path.write_bytes(data)
+            wanted = sorted(key_numbers(presto.torch.Loader(folder, on_error="skip")))
+            self.assertEqual(len(wanted), 23)
+            for workers in (5, 7):
+                for batch in (1, 2, 4):
+                    for shuffle in ("none", "full"):
+                        loader = presto.torch.Loader(folder, batch=batch, shuffle=shuffle, on_error="skip")
+                        self.assertEqual(sorted(key_numbers(self.divided(loader, workers))), wanted, (bad, workers, batch, shuffle))
+
     def test_torchdata_saves_and_restores_the_position(self):
         """torchdata's StatefulDataLoader, with and without workers, after any batch."""
         try:
@@ -131,6 +255,16 @@ class Torch(PythonCase):
                     again = make()
                     again.load_state_dict(pickle.loads(pickle.dumps(state)))
                     self.assertEqual(taken + key_numbers(again), whole, (workers, stop))
+            loops, states = [], []
+            loader = make()
+            for _ in range(4):
+                loops.append(key_numbers(loader))
+                states.append(loader.state_dict())
+            self.assertEqual(len({tuple(loop) for loop in loops}), 4)
+            for at in range(3):  # whatever loader goes on with a state, also in new workers
+                again = make()
+                again.load_state_dict(states[at])
+                self.assertEqual([key_numbers(again) for _ in range(at, 3)], loops[at + 1 :], at)
 
     def test_workers_are_said_not_to_be_needed(self):
         code = """
@@ -169,10 +303,73 @@ print(sum(len(b["label"]) for b in torch.utils.data.DataLoader(loader, batch_siz
             again.load_state_dict(state)
             copied = pickle.loads(pickle.dumps(loader))
             for other in (again, loader, copied):
-                rest = numbers(other)
+                rest = numbers(other) if len(taken) < len(whole) or other is again else []
                 while work["per_epoch"] and len(taken + rest) < len(whole):
                     rest += numbers(other)
                 self.assertEqual(taken + rest, whole, (options, work, len(taken)))
+
+    def test_a_loop_that_took_the_last_batch_and_not_the_end_is_done(self):
+        for device in (None, "cpu"):
+            for work in ({}, {"epochs": 3, "per_epoch": True}, {"epochs": 2}, {"drop_last": True}):
+                loader = presto.torch.Loader(self.stored, batch=5, shuffle="full", device=device, **work)
+                wanted = presto.torch.Loader(self.stored, batch=5, shuffle="full", **work)
+                for loop in range(4):
+                    taken = []
+                    for batch in loader:
+                        taken.append(batch)
+                        if len(taken) == len(loader):
+                            break
+                    self.assertEqual(numbers(taken), numbers(wanted), (device, work, loop))
+                    del taken, batch
+                    if loop == 1:
+                        loader = pickle.loads(pickle.dumps(loader))
+            empty = presto.torch.Loader(self.stored, batch=25, drop_last=True, device=device)
+            self.assertEqual([numbers(batch for _, batch in zip(range(3), empty)) for _ in range(2)], [[], []])
+
+    def test_a_transfer_that_failed_twice_is_tried_again(self):
+        """As where the memory of a device is full for a while."""
+        loader = presto.torch.Loader(self.stored, batch=5, device="cpu")
+        transfer, calls, taken = loader._transfer, [], []
+
+        def fail(batch):
+            calls.append(batch)
+            if len(calls) <= 2:
+                raise RuntimeError("out of memory")
+            return transfer(batch)
+
+        loader._transfer = fail
+        for _ in range(2):
+            with self.assertRaisesRegex(RuntimeError, "out of memory"):
+                taken += numbers(loader)
+        self.assertEqual(numbers(loader), list(range(24)))
+        self.assertEqual(taken, [])
+
+    def test_a_child_process_and_another_share_go_on_behind_what_the_loop_took(self):
+        """Also where a batch is on its way."""
+        whole = numbers(presto.torch.Loader(self.stored, batch=5, shuffle="full"))
+        for device in (None, "cpu"):
+            for stop in (1, 3, 5):
+                loader = presto.torch.Loader(self.stored, batch=5, shuffle="full", device=device)
+                taken = numbers(batch for _, batch in zip(range(stop), loader))
+                read, write = os.pipe()
+                child = os.fork()
+                if child == 0:
+                    try:
+                        os.write(write, json.dumps(numbers(loader)).encode())
+                    finally:
+                        os._exit(0)
+                os.close(write)
+                with open(read, encoding="ascii") as file:
+                    rest = json.loads(file.read())
+                os.waitpid(child, 0)
+                self.assertEqual(rest, numbers(loader), (device, stop))
+                self.assertEqual(taken + rest if stop < 5 else taken, whole, (device, stop))
+                loader, rest = presto.torch.Loader(self.stored, batch=4, shuffle="full", device=device), []
+                taken = numbers(batch for _, batch in zip(range(3), loader))
+                for rank, other in enumerate([pickle.loads(pickle.dumps(loader)), loader]):
+                    other._default_share = lambda rank=rank: (rank, 2)
+                    rest.append(numbers(other))
+                self.assertEqual(taken + [one for pair in zip(*rest, strict=True) for one in pair], whole)
 
     def test_damage_comes_behind_the_batches_before_it(self):
         shard = sorted(self.stored.glob("*.tfrecord"))[1]
@@ -187,6 +384,68 @@ print(sum(len(b["label"]) for b in torch.utils.data.DataLoader(loader, batch_siz
                 for batch in presto.torch.Loader(self.stored, batch=4, device=device):
                     taken += numbers([batch])
             self.assertEqual(taken, list(range(8)))
+
+    def test_threads_share_a_loop_with_a_device(self):
+        for device in (None, "cpu"):
+            batches, found = iter(presto.torch.Loader(self.stored, batch=1, device=device, epochs=3)), []
+            interval = sys.getswitchinterval()
+            sys.setswitchinterval(1e-5)
+            self.addCleanup(sys.setswitchinterval, interval)
+
+            def work(batches=batches, found=found):
+                for batch in batches:
+                    found += numbers([batch])
+
+            workers = [threading.Thread(target=work) for _ in range(4)]
+            for worker in workers:
+                worker.start()
+            for worker in workers:
+                worker.join(TIMEOUT_S)
+            self.assertEqual(sorted(found), sorted(list(range(24)) * 3))
+
+    def test_closing_ends_a_loop_with_a_device_at_once(self):
+        for device in (None, "cpu"):
+            loader = presto.torch.Loader(self.stored, batch=5, device=device)
+            batches = iter(loader)
+            next(batches)
+            loader.close()
+            for _ in range(2):
+                with self.assertRaises(presto.StoppedError):
+                    next(batches)
+
+    def test_a_device_that_is_not_there_is_told_at_once(self):
+        missing = ["cuda:99"] if torch.cuda.is_available() else ["cuda", "cuda:0", torch.device("cuda", 1)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for device in [*missing, *([] if getattr(torch.backends, "mps", None) and torch.backends.mps.is_available() else ["mps"])]:
+                with self.assertRaisesRegex(ValueError, f"device '{device}': there "):
+                    presto.torch.Loader(self.stored, device=device)
+
+    def test_wrong_options_are_told_at_once(self):
+        for error, options in ((ValueError, {"rank": 2, "world": 2}), (ValueError, {"rank": 0, "world": 0}),
+                               (TypeError, {"rank": "0", "world": 1}), (ValueError, {"rank": -1, "world": 2}),
+                               (presto.ArgumentError, {"channels_last": ["nope"]}), (TypeError, {"channels_last": "image"})):
+            with self.assertRaises(error, msg=options):
+                presto.torch.Loader(self.stored, **options)
+        with self.assertRaisesRegex(TypeError, "channels_last is a list of names, not None"):
+            presto.torch.Loader(self.stored, channels_last=None)
+
+    def test_it_has_what_a_loader_has(self):
+        for device in (None, "cpu"):
+            loader = presto.torch.Loader(self.stored, batch=12, rank=1, world=2, epochs=2, device=device)
+            plain = presto.Loader(self.stored, batch=12, rank=1, world=2, epochs=2)
+            self.assertEqual((loader.rank, loader.world, loader.epoch, loader.held), (1, 2, 0, (0, 0)))
+            for batch, _ in zip(loader, plain):
+                self.assertEqual(loader.epoch, plain.epoch)
+                self.assertTrue(loader.held[0] > 0 or batch.epoch == 1)  # behind the last batch, the stream is closed
+            self.assertRegex(repr(loader), "^<presto.torch.Loader of <presto.Dataset .*, batch 12, epoch 2>$")
+            for name in dir(presto.Loader):
+                self.assertTrue(name.startswith("_") or hasattr(loader, name), name)
+            if device is None:
+                self.assertTrue(hasattr(loader.__arrow_c_stream__(), "__class__"))
+            else:
+                with self.assertRaisesRegex(TypeError, "presto.Loader"):
+                    loader.__arrow_c_stream__()
 
     def test_ranks_are_given_or_those_of_the_job(self):
         found = [numbers(presto.torch.Loader(self.stored, batch=5, rank=r, world=2)) for r in range(2)]
