@@ -332,13 +332,33 @@ presto__packet *presto__pool_take_locked(presto__pool *pool) {
     return packet;
 }
 
+/* What its batches use of its memory. */
+static size_t packet_used_bytes(const presto__packet *packet) {
+    size_t bytes = packet->slab.used_bytes;
+    for (size_t i = 0; i < packet->part_count; i++)
+        for (size_t j = 0; j < 2 * packet->parts[i].slot_count; j++)
+            bytes += packet->parts[i].tails[j].bytes;
+    return bytes;
+}
+
+/*
+ * Will the next packet be as large, and is there no other one? It is made however large it is, and
+ * counts with the bytes of the largest so far. So keeping this memory for it takes no more, and
+ * spares the system from clearing new pages for each batch that is larger than the limit. A packet
+ * that is mostly empty is left over from a larger batch.
+ */
+static bool is_kept(const presto__pool *pool, const presto__packet *packet) {
+    bool is_alone = pool->refs == 2 && pool->free == NULL; /* the loader, and this packet */
+    return is_alone && packet_used_bytes(packet) >= packet->accounted_bytes / 2;
+}
+
 void presto__packet_release(presto__packet *packet, size_t count) {
     if (atomic_fetch_sub_explicit(&packet->refs, count, memory_order_acq_rel) != count)
         return;
     presto__pool *pool = packet->pool;
     pthread_mutex_lock(&pool->lock);
-    /* Memory over the limit goes back to the system now. */
-    if (pool->is_closed || pool->held_bytes > pool->limit_bytes) {
+    /* Memory over the limit goes back to the system now, unless the next batch takes it. */
+    if (pool->is_closed || (pool->held_bytes > pool->limit_bytes && !is_kept(pool, packet))) {
         /* It is freed before workers are told, or they would take new memory while it is still
          * there. */
         size_t accounted = packet->accounted_bytes;
