@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """How far presto-sweep's predictions are from what is measured: over the seven pipelines of the paper, each swept twice.
 
-    bench/predict.py                          # corpora of tests/corpora/make, small scale; some minutes on idle processors
+    bench/predict.py                          # corpora of tests/corpora/make; about half an hour on idle processors
     bench/predict.py -p cv,nlp --codecs none,zstd:1,gzip --runs 5
     bench/predict.py --json errors.json
 
 For each pipeline, one sweep predicts; it runs the anchors and a few strategies, as it does by default. Another sweep of the same
 samples measures all strategies. Compared are the predictions that the first one publishes with the figures of the second one: the
-rates of cold and cached epochs, storage, and time of preparation. The anchors, which a prediction rests on, are counted by
-themselves: their errors show how well the machine repeats a measurement. --rounds R makes R pairs of sweeps, in turns, and compares
-the medians of both sides, so that a slow phase of the machine does not count as an error of the model.
+rates of cold and cached epochs, storage, and time of preparation, of all strategies. The anchors, which a prediction rests on, are
+shown by themselves, too: their errors are how well the machine repeats a measurement. --rounds R makes R pairs of sweeps, the
+pipelines in turns, and compares the medians of both sides, so that a slow phase of the machine does not count as an error of the
+model. With --work DIR what was swept before is kept, and more rounds are added to it.
 """
 import argparse
 import json
@@ -24,7 +25,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "corpora"))
 from pipelines import PIPELINES  # noqa: E402
 
-SCALES = {"cv": 0.2, "cv2-jpg": 0.25, "cv2-png": 0.5, "nlp": 0.3, "nilm": 0.5, "mp3": 0.4, "flac": 0.6}
+# About as many samples as presto-sweep takes by default, or fewer where they are large.
+SCALES = {"cv": 0.34, "cv2-jpg": 1, "cv2-png": 1.5, "nlp": 0.34, "nilm": 0.85, "mp3": 0.67, "flac": 2}
 FIGURES = {
     "cold": (lambda r: r["predicted_cold_samples_per_s"], lambda r: r["cold_samples_per_s"]),
     "cached": (lambda r: r["predicted_cached_samples_per_s"], lambda r: r["cached_samples_per_s"]),
@@ -42,6 +44,7 @@ def parse_arguments():
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--runs", default="3", help="of each strategy")
     parser.add_argument("--rounds", type=int, default=1, help="pairs of sweeps")
+    parser.add_argument("--storage", help="play it, as presto-sweep does")
     parser.add_argument("--json", type=pathlib.Path, help="write all errors into this file")
     return parser.parse_args()
 
@@ -55,9 +58,12 @@ def make_corpus(name, folder):
 
 
 def sweep(options, name, corpus, out, *mode):
+    if (out / "results.json").exists():
+        return json.loads((out / "results.json").read_text())
     settings = [part for setting in PIPELINES[name][1] for part in ("--set", setting)]
+    storage = ["--storage", options.storage] if options.storage else []
     command = [options.tools / "presto-sweep", "-q", "-p", name, *settings, "--samples", "0", "--codecs", options.codecs,
-               "--threads", options.threads, "--runs", options.runs, "--decide-time", "0", *mode, "--force", "-o", out, corpus]
+               "--threads", options.threads, "--runs", options.runs, "--decide-time", "0", *mode, *storage, "--force", "-o", out, corpus]
     done = subprocess.run([str(c) for c in command], stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))}\nexit {done.returncode}: {done.stderr}")
@@ -99,11 +105,35 @@ def summary(errors):
 
 
 def print_line(name, errors):
-    parts = []
-    for figure in FIGURES:
-        parts.append(summary([e for k, e in errors[figure].items() if not is_anchor(k)]))
+    parts = [summary(list(errors[figure].values())) for figure in FIGURES]
     anchors = [e for figure in ("cold", "cached") for k, e in errors[figure].items() if is_anchor(k)]
     print(f"{name:9}", *parts, summary(anchors), sep="  ", flush=True)
+
+
+def title():
+    print(f"{'':9}", *(f"{title:14}" for title in (*FIGURES, "anchors")), sep="  ")
+
+
+def all_pairs(options, names, work):
+    """By pipeline, the sweeps that predict, and those that measure."""
+    pairs = {name: ([], []) for name in names}
+    for number in range(options.rounds):
+        title()
+        for name in names:
+            corpus = make_corpus(name, work)
+            predicted, measured = pairs[name]
+            predicted.append(sweep(options, name, corpus, work / f"{name}-predicted-{number}", "--predict"))
+            measured.append(sweep(options, name, corpus, work / f"{name}-measured-{number}", "--measure"))
+            print_line(name, compare(predicted, measured))
+    return pairs
+
+
+def print_worst(errors):
+    rates = [(abs(e), e, figure, k) for figure in ("cold", "cached") for k, e in errors[figure].items()]
+    print("worst:")
+    for _, error, figure, strategy in sorted(rates, key=lambda entry: -entry[0])[:12]:
+        anchor = "  (an anchor)" if is_anchor(strategy[1:]) else ""
+        print(f"  {error:+7.1%} {figure:6} {' '.join(str(part) for part in strategy)}{anchor}")
 
 
 def main():
@@ -112,29 +142,17 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         work = options.work or pathlib.Path(temporary)
         work.mkdir(parents=True, exist_ok=True)
-        everything = {figure: {} for figure in FIGURES}
         print("median and worst error of predictions; anchors: of the rates that they rest on, measured twice")
-        print(f"{'':9}", *(f"{title:14}" for title in (*FIGURES, "anchors")), sep="  ")
-        worst = []
-        for name in names:
-            corpus = make_corpus(name, work)
-            predicted, measured = [], []
-            for number in range(options.rounds):
-                predicted.append(sweep(options, name, corpus, work / f"{name}-predicted-{number}", "--predict"))
-                measured.append(sweep(options, name, corpus, work / f"{name}-measured-{number}", "--measure"))
-            errors = compare(predicted, measured)
-            print_line(name, errors)
-            for figure in FIGURES:
-                everything[figure].update({(name, *k): e for k, e in errors[figure].items()})
-            for figure in ("cold", "cached"):
-                worst += [(abs(e), e, figure, name, k) for k, e in errors[figure].items() if not is_anchor(k)]
-        print_line("all", {figure: {k[1:] + k[:1]: e for k, e in errors.items()} for figure, errors in everything.items()})
-        print("worst:")
-        for _, error, figure, name, strategy in sorted(worst, key=lambda entry: -entry[0])[:12]:
-            print(f"  {error:+7.1%} {figure:6} {name} {' '.join(str(part) for part in strategy)}")
-        if options.json:
-            options.json.write_text(json.dumps({figure: [[*map(str, k), e] for k, e in errors.items()]
-                                                for figure, errors in everything.items()}, indent=1))
+        pairs = all_pairs(options, names, work)
+    errors = {figure: {} for figure in FIGURES}
+    for name in names:
+        for figure, found in compare(*pairs[name]).items():
+            errors[figure].update({(name, *k): e for k, e in found.items()})
+    print_line("all", {figure: {k[1:] + k[:1]: e for k, e in found.items()} for figure, found in errors.items()})
+    print_worst(errors)
+    if options.json:
+        options.json.write_text(json.dumps({figure: [[*map(str, k), e] for k, e in found.items()]
+                                            for figure, found in errors.items()}, indent=1))
 
 
 if __name__ == "__main__":

@@ -202,6 +202,7 @@ static presto_status probe(presto__runner *runner, presto_error *err) {
     presto_loader_get_stats(loader, &stats);
     presto_loader_free(loader);
     runner->sample_bytes = stats.read_bytes;
+    runner->flight_bytes = stats.peak_queued_bytes;
     return status;
 }
 
@@ -340,7 +341,7 @@ static presto_status measure_cold(const load *what, presto__epochs *cold, presto
     played.plays = true;
     presto__pace pace = {.count = 0};
     PRESTO_TRY(presto_source_drop_cache(what->source, err));
-    presto__warm_memory(presto_source_bytes(what->source));
+    presto__warm_memory(presto_source_bytes(what->source) + what->runner->flight_bytes);
     do {
         presto__epochs one = {0};
         PRESTO_TRY(presto_source_drop_cache(what->source, err));

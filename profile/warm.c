@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Beyond the bytes that are read: batches under way. */
+/* Beyond the bytes that are asked for: what workers and steps need. */
 #define MORE_BYTES ((uint64_t)64 << 20)
 #define MOST_BYTES ((uint64_t)1 << 30)
 
