@@ -3,7 +3,9 @@
 """Make the pictures of docs/ anew: presto-sweep in a terminal, its report (the answer; more of it) on a wide screen and on a phone.
 
 Usage: build/venv/bin/python tests/house/pictures.py TOOLS_DIR [SWEEP_DIR]
-With SWEEP_DIR, the report's pictures show that sweep, and the terminal's is left as it is.
+       build/venv/bin/python tests/house/pictures.py --pipelines WORK_DIR
+With SWEEP_DIR, the report's pictures show that sweep, and the terminal's is left as it is. --pipelines: the answers of the
+reports of seven pipelines, of the sweeps that `bench/choice.py best --work WORK_DIR` has left.
 """
 import html
 import os
@@ -57,7 +59,18 @@ def shoot(browser, page, path, width, scheme, height=None):
     print(f"{path.relative_to(DOCS.parent)}: {path.stat().st_size / 1000:.0f} kB")
 
 
+def pipelines(work):
+    (DOCS / "reports").mkdir(exist_ok=True)
+    with Browser(find_chromium()) as browser:
+        for report in sorted(work.glob("*-default/report.html")):
+            name = report.parent.name.removesuffix("-default")
+            shoot(browser, report, DOCS / "reports" / f"{name}.png", 1000, "light", 800)
+
+
 def main():
+    if sys.argv[1] == "--pipelines":
+        pipelines(pathlib.Path(sys.argv[2]).resolve())
+        return
     tools = pathlib.Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory() as name, Browser(find_chromium()) as browser:
         folder = pathlib.Path(name)
