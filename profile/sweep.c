@@ -36,6 +36,7 @@ void presto_sweep_options_init(presto_sweep_options *options, size_t struct_byte
         .prices = {.months = 1},
         .errors = {.skip_limit = UINT64_MAX, .skip_fraction = 1},
         .decide_s = 30,
+        .mode = PRESTO_SWEEP_PREDICT,
         .confirm_runs = 6,
     };
     presto__options_give(options, struct_bytes, &defaults, sizeof defaults);

@@ -279,7 +279,6 @@ static void parse_option(sweep_job *s, int id, const char *text) {
 static void parse_command_line(sweep_job *s, int argc, char **argv) {
     const char *text = NULL;
     presto_sweep_options_defaults(&s->sweep);
-    s->sweep.mode = PRESTO_SWEEP_PREDICT;
     for (int id; (id = cli_next(argc, argv, &text)) != -1;)
         parse_option(s, id, text);
     cli_check_operands(argc, argv, 0, INT32_MAX, "SOURCE");

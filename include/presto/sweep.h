@@ -221,7 +221,7 @@ typedef struct presto_sweep_options {
     /* At most so long are strategies that are near the best measured again, in rounds, until it is
      * decided which one is recommended. 0: not at all. Default 30 */
     double decide_s;
-    presto_sweep_mode mode; /* default PRESTO_SWEEP_MEASURE */
+    presto_sweep_mode mode; /* default PRESTO_SWEEP_PREDICT */
     unsigned confirm_runs;  /* when predicting, about so many strategies are run to confirm what was
                                predicted, beside those that the model rests on. Default 6 */
     /* Plan for this storage: cold epochs read as if from it (presto_loader_options.storage). Cached

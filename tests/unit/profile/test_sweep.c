@@ -71,6 +71,8 @@ static const unsigned two_threads[] = {1, 2};
 static presto_sweep_options small_options(const place *at) {
     presto_sweep_options options;
     presto_sweep_options_defaults(&options);
+    ck_assert_int_eq(options.mode, PRESTO_SWEEP_PREDICT); /* as in the program */
+    options.mode = PRESTO_SWEEP_MEASURE;
     options.splits = three_splits;
     options.split_count = 3;
     options.codecs = two_codecs;
