@@ -15,10 +15,15 @@ typedef struct presto__merit {
     double preparation_s, stored_bytes;
     presto_spread samples_per_s;
     unsigned threads;
-    presto_spread cost; /* by prices: with the fastest run, the median and the slowest */
+    presto_spread cost; /* by prices: with the fastest run (with a target: if it reaches that), the
+                           median and the slowest */
+    bool is_aside;      /* it counts for the scores, but is not chosen */
 } presto__merit;
 
 presto__merit presto__merit_of(const presto_strategy_result *result);
+static inline bool presto__may_win(const presto__merit *merit) {
+    return merit->counts && !merit->is_aside;
+}
 
 /** What is compared, and by which weights. */
 typedef struct presto__contest {
@@ -55,6 +60,11 @@ typedef enum presto__saving {
     PRESTO__SAVES_PREPARATION,
 } presto__saving;
 presto__saving presto__merit_saving(const presto__merit *a, const presto__merit *b);
+/** Is `a` what presto__score_cheapest finds of the two, and not only as it is listed first? */
+bool presto__needs_less(const presto__merit *a, const presto__merit *b);
+/** With a target: of those that reach it (at least one), the position of the one to recommend. By
+ * cost that is what costs least; of equal costs, and without prices, what needs least. */
+size_t presto__least_of(const presto__contest *contest, const bool *reaches);
 
 /** The rate that all of its runs reach, without regard to one run in a slow phase of the
  * machine. */
@@ -72,8 +82,8 @@ typedef struct presto__bill {
 
 presto__bill presto__bill_at(const presto_sweep *sweep, const presto_strategy_result *result,
                              double samples_per_s);
-/** The sums for the fastest run, the median and the slowest one, as presto__merit_slowest_rate sees
- * it. */
+/** The sums for the fastest run (with a target: if it reaches that), the median and the slowest
+ * one, as presto__merit_slowest_rate sees it. */
 presto_spread presto__cost_of(const presto_sweep *sweep, const presto_strategy_result *result);
 
 /* ---- choose.c ---- */
@@ -88,8 +98,9 @@ typedef struct presto__choice {
 /**
  * Choose by weights and limits. Those that exceed the limits of storage or preparation no longer
  * count (merits are changed), unless all of them do. With a target, is_equal_out tells which reach
- * it, and the one of them that needs least is the best; if none does, the fastest. By cost, the one
- * that costs least is the best, and is_equal_out tells whose range of costs overlaps with its.
+ * it, and the one of them that needs or costs least is the best; if none does, the fastest. By cost
+ * without a target, the one that costs least is the best, and is_equal_out tells whose range of
+ * costs overlaps with its.
  */
 presto__choice presto__choose(presto__merit *merits, const presto__contest *contest,
                               const presto_sweep_limits *limits, double *scores_out,

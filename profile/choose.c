@@ -43,7 +43,7 @@ static bool keeps(const presto__merit *merit, const presto_sweep_limits *limits)
 static bool apply_limits(presto__merit *merits, size_t count, const presto_sweep_limits *limits) {
     size_t left = 0;
     for (size_t i = 0; i < count; i++)
-        left += merits[i].counts && keeps(&merits[i], limits);
+        left += presto__may_win(&merits[i]) && keeps(&merits[i], limits);
     for (size_t i = 0; i < count && left > 0; i++)
         merits[i].counts = merits[i].counts && keeps(&merits[i], limits);
     return left > 0;
@@ -53,7 +53,7 @@ static size_t mark_reaching(const presto__contest *contest, double target, bool 
     size_t count = 0;
     for (size_t i = 0; i < contest->count; i++) {
         const presto__merit *merit = &contest->merits[i];
-        reaches_out[i] = merit->counts && presto__merit_slowest_rate(merit) >= target;
+        reaches_out[i] = presto__may_win(merit) && presto__merit_slowest_rate(merit) >= target;
         count += reaches_out[i];
     }
     return count;
@@ -64,12 +64,28 @@ static size_t choose_by_cost(const presto__contest *contest, bool *is_equal_out)
     const presto__merit *merits = contest->merits;
     size_t best = SIZE_MAX;
     for (size_t i = 0; i < contest->count; i++)
-        if (merits[i].counts &&
+        if (presto__may_win(&merits[i]) &&
             (best == SIZE_MAX || merits[i].cost.median < merits[best].cost.median))
             best = i;
     for (size_t i = 0; i < contest->count; i++)
-        is_equal_out[i] = merits[i].counts && merits[i].cost.least <= merits[best].cost.most;
+        is_equal_out[i] =
+            presto__may_win(&merits[i]) && merits[i].cost.least <= merits[best].cost.most;
     return best;
+}
+
+size_t presto__least_of(const presto__contest *contest, const bool *reaches) {
+    const presto__merit *merits = contest->merits;
+    size_t least = SIZE_MAX;
+    if (!contest->by_cost)
+        return presto__score_cheapest(contest, reaches);
+    for (size_t i = 0; i < contest->count; i++) {
+        if (!reaches[i])
+            continue;
+        double over = least == SIZE_MAX ? -1 : merits[i].cost.least - merits[least].cost.least;
+        if (over < 0 || (over <= 0 && presto__needs_less(&merits[i], &merits[least])))
+            least = i;
+    }
+    return least;
 }
 
 presto__choice presto__choose_fastest(const presto__contest *contest, double *scores_out,
@@ -91,20 +107,17 @@ presto__choice presto__choose(presto__merit *merits, const presto__contest *cont
     if (has_limits && !apply_limits(merits, contest->count, limits))
         verdict = PRESTO_SWEEP_EXCEEDS;
     presto__choice choice = {.verdict = verdict, .first = presto__score(contest, scores_out)};
-    bool may_miss = goal > 0 && verdict == PRESTO_SWEEP_KEEPS;
-    if (contest->by_cost) {
+    if (contest->by_cost && !(goal > 0)) {
         choice.first = choice.best = choose_by_cost(contest, is_equal_out);
-        if (may_miss && presto__merit_slowest_rate(&contest->merits[choice.best]) < goal)
-            choice.verdict = PRESTO_SWEEP_MISSES;
         return choice;
     }
     if (goal > 0 && mark_reaching(contest, goal, is_equal_out) > 0) {
-        choice.best = presto__score_cheapest(contest, is_equal_out);
+        choice.best = presto__least_of(contest, is_equal_out);
         return choice;
     }
     if (goal > 0) {
         choice = presto__choose_fastest(contest, scores_out, is_equal_out);
-        choice.verdict = may_miss ? PRESTO_SWEEP_MISSES : verdict;
+        choice.verdict = verdict == PRESTO_SWEEP_KEEPS ? PRESTO_SWEEP_MISSES : verdict;
         return choice;
     }
     presto__score_equals(contest, scores_out, choice.first, is_equal_out);

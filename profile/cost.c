@@ -52,6 +52,8 @@ presto_spread presto__cost_of(const presto_sweep *sweep, const presto_strategy_r
         return (presto_spread){NAN, NAN, NAN, 0};
     presto_spread rate = result->cold.samples_per_s;
     presto__merit merit = {.samples_per_s = rate};
-    return (presto_spread){sum_at(sweep, result, rate.most), sum_at(sweep, result, rate.median),
+    double target = sweep->limits.target_samples_per_s;
+    double fastest = target > 0 ? target : rate.most;
+    return (presto_spread){sum_at(sweep, result, fastest), sum_at(sweep, result, rate.median),
                            sum_at(sweep, result, presto__merit_slowest_rate(&merit)), rate.runs};
 }

@@ -4,11 +4,13 @@
  *
  * A rival is shown to be worse if it is worse by more than PRESTO__SAME for sure, and equal if the
  * two differ by less for sure. Of those that are not worse, the one that needs least is
- * recommended. The choice is decided if nothing that is not known yet could change it. So two
- * sweeps that both call it decided recommend the same, but with the probability PRESTO__ERROR.
+ * recommended. The choice is decided if nothing that is not known yet could change it: neither more
+ * rounds, nor a run of what is only predicted. So two sweeps that both call it decided recommend
+ * the same, but with the probability PRESTO__ERROR.
  */
 #include "sure_internal.h"
 
+#include <limits.h>
 #include <math.h>
 
 /* Strategies may be the best if their fastest run is at most this much slower than the leader's
@@ -115,6 +117,7 @@ static void begin(presto_sweep *sweep, size_t leader) {
     sweep->confidence = (presto_sweep_confidence){.same = PRESTO__SAME,
                                                   .error = PRESTO__ERROR,
                                                   .leader = leader,
+                                                  .not_run = SIZE_MAX,
                                                   .rivals = sweep->rivals,
                                                   .rounds = sweep->rounds,
                                                   .spent_s = sweep->race_s};
@@ -136,13 +139,22 @@ static size_t take_next(const presto_sweep *sweep, size_t count, bool *is_open) 
     return next;
 }
 
+/* The best of those that were run, if the best of all was not. SIZE_MAX: none was. */
+static size_t find_lead(const presto_sweep *sweep, const presto__contest *contest, size_t first) {
+    size_t lead = SIZE_MAX;
+    if (was_run(&contest->merits[first]))
+        return first;
+    for (size_t i = 0; i < contest->count; i++)
+        if (presto__may_win(&contest->merits[i]) && was_run(&contest->merits[i]) &&
+            (lead == SIZE_MAX || median_worth(sweep, i) > median_worth(sweep, lead)))
+            lead = i;
+    return lead;
+}
+
 /* Of those whose fastest run comes near the leader's slowest, the ones with the best medians. */
 static void find_rivals(presto_sweep *sweep, const presto__contest *contest, size_t leader,
                         bool *is_open) {
     presto_sweep_confidence *confidence = &sweep->confidence;
-    begin(sweep, leader);
-    if (!was_run(&contest->merits[leader]))
-        return;
     double lead = median_worth(sweep, leader);
     double slowest = worth(sweep, leader, contest->merits[leader].samples_per_s.least);
     for (size_t i = 0; i < contest->count; i++) {
@@ -171,7 +183,7 @@ static void find_reaching(presto_sweep *sweep, const presto__contest *contest, b
         left += is_open[i];
     }
     for (; left > 0; left--) {
-        size_t next = presto__score_cheapest(contest, is_open);
+        size_t next = presto__least_of(contest, is_open);
         const presto__merit *merit = &contest->merits[next];
         if (worth(sweep, next, presto__merit_slowest_rate(merit)) > -near_to(merit))
             return;
@@ -224,23 +236,94 @@ static void find_leader(presto_sweep *sweep) {
     ahead->result = first;
 }
 
-/* Nothing that is not known yet could change the choice. */
-static bool is_decided(const presto_sweep *sweep, size_t best) {
+/* No more rounds could change the choice. */
+static bool is_settled(const presto_sweep *sweep, size_t best) {
     const presto_sweep_confidence *confidence = &sweep->confidence;
-    bool decided = confidence->left_out == 0;
+    bool settled = confidence->left_out == 0;
+    bool contends = best == confidence->leader || confidence->rival_count == 0;
     for (size_t r = 0; r < confidence->rival_count; r++) {
         const presto_sweep_rival *rival = &sweep->rivals[r];
-        decided = decided && (rival->result == best ? rival->standing == PRESTO_SWEEP_EQUAL
+        contends = contends || rival->result == best;
+        settled = settled && (rival->result == best ? rival->standing == PRESTO_SWEEP_EQUAL
                                                     : log(rival->ratio_most) <= same());
     }
-    return decided;
+    return settled && contends;
 }
+
+/* ---- what was not run ---- */
+
+/* Would strategy i be the best if it reached the target? */
+static bool would_win(const presto__contest *contest, presto__ballot *ballot, size_t i) {
+    bool before = ballot->is_equal[i];
+    ballot->is_equal[i] = true;
+    bool wins = presto__least_of(contest, ballot->is_equal) == i;
+    ballot->is_equal[i] = before;
+    return wins;
+}
+
+/* Would a run of strategy i change the choice, if it were as fast as the prediction allows? */
+static bool may_change(const presto_sweep *sweep, const presto__contest *contest,
+                       presto__ballot *ballot, size_t i) {
+    size_t best = ballot->choice.best;
+    const presto__merit *merit = &contest->merits[i];
+    double most = merit->samples_per_s.most, goal = presto__goal(&sweep->limits);
+    if (!merit->counts || was_run(merit))
+        return false;
+    if (i == best)
+        return true;
+    if (sweep->matter == PRESTO__BY_TARGET)
+        return most >= goal && would_win(contest, ballot, i);
+    if (sweep->matter == PRESTO__BY_RATE && most >= goal)
+        return true;
+    if (sweep->matter == PRESTO__BY_SCORE && !(contest->weights.throughput > 0))
+        return false; /* its rate does not matter */
+    double ahead = worth(sweep, i, most) - median_worth(sweep, sweep->confidence.leader);
+    bool needs_less = presto__needs_less(merit, &contest->merits[best]);
+    return ahead > same() || (needs_less && ahead > -same());
+}
+
+double presto__most_ahead(const presto_sweep *sweep, size_t i) {
+    return worth(sweep, i, sweep->trials[i].result.cold.samples_per_s.most) -
+           median_worth(sweep, sweep->best);
+}
+
+size_t presto__next_not_run(const presto_sweep *sweep, unsigned most_threads) {
+    size_t next = SIZE_MAX;
+    for (size_t i = 0; i < sweep->trial_count; i++) {
+        const presto__trial *trial = &sweep->trials[i];
+        if (trial->may_change && trial->result.strategy.threads <= most_threads &&
+            (next == SIZE_MAX || presto__most_ahead(sweep, i) > presto__most_ahead(sweep, next)))
+            next = i;
+    }
+    return next;
+}
+
+/* Decided is what neither more rounds could change nor runs of others. */
+static void conclude(presto_sweep *sweep, const presto__contest *contest, presto__ballot *ballot,
+                     bool settled) {
+    presto_sweep_confidence *confidence = &sweep->confidence;
+    sweep->best = ballot->choice.best;
+    for (size_t i = 0; i < contest->count; i++) {
+        sweep->trials[i].may_change = may_change(sweep, contest, ballot, i);
+        confidence->not_run_count += sweep->trials[i].may_change;
+    }
+    confidence->not_run =
+        sweep->trials[sweep->best].may_change ? sweep->best : presto__next_not_run(sweep, UINT_MAX);
+    sweep->is_settled = settled;
+    confidence->is_decided = settled && confidence->not_run_count == 0;
+}
+
+/* ---- the choice ---- */
 
 /* Before the rounds, ranges of the runs tell what is equal; then the rounds do. */
 static void settle_by_worth(presto_sweep *sweep, const presto__contest *contest,
                             presto__ballot *ballot) {
     presto__choice *choice = &ballot->choice;
-    find_rivals(sweep, contest, choice->first, ballot->scratch);
+    size_t lead = find_lead(sweep, contest, choice->first);
+    bool has_run = was_run(&contest->merits[choice->best]);
+    begin(sweep, has_run ? lead : choice->first);
+    if (has_run) /* else rounds of others tell nothing of the best */
+        find_rivals(sweep, contest, lead, ballot->scratch);
     find_leader(sweep);
     bool has_rounds = false;
     for (size_t r = 0; r < sweep->confidence.rival_count; r++) {
@@ -262,21 +345,14 @@ static void settle_by_worth(presto_sweep *sweep, const presto__contest *contest,
             ballot->is_equal[i] = ballot->scratch[i];
         choice->best = presto__score_cheapest(contest, ballot->is_equal);
     }
-    sweep->confidence.is_decided =
-        was_run(&contest->merits[choice->best]) && is_decided(sweep, choice->best);
+    conclude(sweep, contest, ballot, is_settled(sweep, choice->best));
 }
 
 /* A contender of which it is not known whether it reaches the target, and that would be the best if
  * it did. */
 static bool may_still_win(const presto__contest *contest, const presto_sweep_rival *rival,
                           presto__ballot *ballot) {
-    if (rival->standing != PRESTO_SWEEP_UNKNOWN)
-        return false;
-    bool before = ballot->is_equal[rival->result];
-    ballot->is_equal[rival->result] = true;
-    bool wins = presto__score_cheapest(contest, ballot->is_equal) == rival->result;
-    ballot->is_equal[rival->result] = before;
-    return wins;
+    return rival->standing == PRESTO_SWEEP_UNKNOWN && would_win(contest, ballot, rival->result);
 }
 
 /* True: that is all to say. False: no strategy reaches it, and the fastest is to be found. */
@@ -285,7 +361,7 @@ static bool settle_by_target(presto_sweep *sweep, const presto__contest *contest
     size_t reaching = 0, unknown = 0;
     for (size_t i = 0; i < contest->count; i++)
         ballot->is_equal[i] =
-            contest->merits[i].counts &&
+            presto__may_win(&contest->merits[i]) &&
             presto__merit_slowest_rate(&contest->merits[i]) >= presto__goal(&sweep->limits);
     find_reaching(sweep, contest, ballot->scratch);
     for (size_t r = 0; r < sweep->confidence.rival_count; r++) {
@@ -300,22 +376,25 @@ static bool settle_by_target(presto_sweep *sweep, const presto__contest *contest
     if (reaching > 0) {
         if (ballot->choice.verdict == PRESTO_SWEEP_MISSES)
             ballot->choice.verdict = PRESTO_SWEEP_KEEPS;
-        ballot->choice.best = presto__score_cheapest(contest, ballot->is_equal);
-        bool decided = sweep->confidence.left_out == 0;
+        ballot->choice.best = presto__least_of(contest, ballot->is_equal);
+        bool settled = sweep->confidence.left_out == 0;
         for (size_t r = 0; r < sweep->confidence.rival_count; r++)
-            decided = decided && !may_still_win(contest, &sweep->rivals[r], ballot);
-        sweep->confidence.is_decided = decided;
+            settled = settled && !may_still_win(contest, &sweep->rivals[r], ballot);
+        conclude(sweep, contest, ballot, settled);
         return true;
     }
     presto_sweep_verdict verdict = ballot->choice.verdict;
-    ballot->choice = presto__choose_fastest(contest, ballot->scores, ballot->is_equal);
+    ballot->choice = presto__choose_fastest(contest, ballot->scores, ballot->scratch);
     ballot->choice.verdict = verdict == PRESTO_SWEEP_KEEPS ? PRESTO_SWEEP_MISSES : verdict;
+    conclude(sweep, contest, ballot, false);
+    for (size_t i = 0; i < contest->count; i++)
+        ballot->is_equal[i] = ballot->scratch[i];
     return unknown > 0;
 }
 
 void presto__judge(presto_sweep *sweep, const presto__contest *contest, presto__ballot *ballot) {
-    bool by_cost = contest->by_cost;
-    bool has_target = sweep->limits.target_samples_per_s > 0 && !by_cost;
+    bool has_target = sweep->limits.target_samples_per_s > 0;
+    bool by_cost = contest->by_cost && !has_target;
     if (has_target) {
         find_worth(sweep, contest, ballot->scores, PRESTO__BY_TARGET);
         if (settle_by_target(sweep, contest, ballot))
@@ -328,7 +407,7 @@ void presto__judge(presto_sweep *sweep, const presto__contest *contest, presto__
                           : PRESTO__BY_RATE);
     if (by_score && !(contest->weights.throughput > 0)) {
         begin(sweep, ballot->choice.first); /* nothing that rounds could tell */
-        sweep->confidence.is_decided = !(contest->weights.preparation > 0);
+        conclude(sweep, contest, ballot, !(contest->weights.preparation > 0));
         return;
     }
     settle_by_worth(sweep, contest, ballot);

@@ -59,11 +59,16 @@ const presto_sweep_what_if *presto_sweep_get_what_if(const presto_sweep *sweep, 
     return i < sweep->what_if_count ? &sweep->what_ifs[i].what_if : NULL;
 }
 
-/* Is a before b in the order of scores, or of costs? */
+/* Is a before b in the order of scores, or of costs? What reaches the target is before what does
+ * not; if nothing does, what is fast is near. */
 static bool precedes(const presto_sweep *sweep, size_t a, size_t b) {
     const presto_strategy_result *one = &sweep->trials[a].result;
     const presto_strategy_result *other = &sweep->trials[b].result;
-    if (isfinite(one->cost) && one->cost != other->cost)
+    bool has_target = sweep->limits.target_samples_per_s > 0;
+    if (has_target && one->is_equal != other->is_equal)
+        return one->is_equal;
+    bool by_cost = isfinite(one->cost) && sweep->verdict != PRESTO_SWEEP_MISSES;
+    if (by_cost && one->cost != other->cost)
         return one->cost < other->cost;
     if (one->score != other->score)
         return one->score > other->score;
@@ -100,11 +105,23 @@ static void take_choice(presto_sweep *sweep, const presto__ballot *ballot) {
     }
 }
 
-/* Does a strategy take part in the choice? Not without a figure, nor with a prediction where only
- * what was run may be recommended. */
-static bool takes_part(const presto_sweep *sweep, const presto_strategy_result *result) {
-    bool is_guess = result->is_predicted && !result->prediction.is_elsewhere;
-    return !result->failed && !(is_guess && sweep->only_measured);
+/* Where only what was run may be recommended, predictions of the others are put aside, unless there
+ * is nothing else. Returns how many are left to choose from. */
+static size_t take_merits(presto_sweep *sweep, presto__merit *merits) {
+    size_t left = 0, aside = 0;
+    for (size_t i = 0; i < sweep->trial_count; i++) {
+        presto_strategy_result *result = &sweep->trials[i].result;
+        merits[i] = presto__merit_of(result);
+        merits[i].cost = presto__cost_of(sweep, result);
+        result->cost = merits[i].cost.median;
+        merits[i].is_aside = sweep->only_measured && merits[i].counts && result->is_predicted &&
+                             !result->prediction.is_elsewhere;
+        left += presto__may_win(&merits[i]);
+        aside += merits[i].is_aside;
+    }
+    for (size_t i = 0; i < sweep->trial_count && left == 0; i++)
+        merits[i].is_aside = false;
+    return left > 0 ? left : aside;
 }
 
 presto_status presto__decide(presto_sweep *sweep, presto_error *err) {
@@ -118,12 +135,8 @@ presto_status presto__decide(presto_sweep *sweep, presto_error *err) {
         goto out;
     }
     ballot.scratch = ballot.is_equal + count;
-    for (size_t i = 0; i < count; i++) {
-        merits[i] = presto__merit_of(&sweep->trials[i].result);
-        merits[i].counts = takes_part(sweep, &sweep->trials[i].result);
-        merits[i].cost = presto__cost_of(sweep, &sweep->trials[i].result);
-        sweep->trials[i].result.cost = merits[i].cost.median;
-    }
+    if (take_merits(sweep, merits) == 0)
+        goto out; /* all have failed */
     const presto__contest contest = {merits, count, sweep->weights,
                                      presto__prices_given(&sweep->prices)};
     ballot.choice =

@@ -124,7 +124,8 @@ struct presto_sweep {
     size_t best;              /* the recommended one */
     size_t first;             /* the one with the best score */
     double decide_s;
-    double race_s;   /* that rounds have taken */
+    double race_s;   /* that rounds have taken, and runs of what could change the choice */
+    bool is_settled; /* more rounds could not change the choice */
     uint64_t rounds; /* so many, the last of which has this number */
     presto__matter matter;
     presto_sweep_confidence confidence;

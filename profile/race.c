@@ -2,7 +2,8 @@
 /*
  * The rounds: the contenders take turns with cold runs, forwards and backwards, until the choice is
  * decided. Those that are shown to be worse leave. It ends when the time is over, too, and when a
- * run fails: what is measured then counts more than the doubt that remains.
+ * run fails: what is measured then counts more than the doubt that remains. What has been run to
+ * decide before the rounds is part of that time.
  */
 #include "../base/clock_internal.h"
 #include "sure_internal.h"
@@ -88,14 +89,14 @@ static presto_status note_failure(presto_sweep *sweep, const presto_error *why, 
 }
 
 presto_status presto__race(presto_sweep *sweep, presto__runner *runner, presto_error *err) {
-    uint64_t start_ns = presto__clock_ns();
+    uint64_t start_ns = presto__clock_ns() - (uint64_t)(sweep->race_s * 1e9);
     presto_status status = PRESTO_OK;
     presto_error why;
     while (status == PRESTO_OK) {
         PRESTO_TRY(presto__decide(sweep, err));
         lineup line = line_up(sweep);
         remove_others(sweep, &line);
-        if (sweep->confidence.is_decided || line.count == 0 || sweep->confidence.rival_count == 0 ||
+        if (sweep->is_settled || line.count == 0 || sweep->confidence.rival_count == 0 ||
             fewest_rounds(sweep, &line) >= PRESTO__ROUNDS_MOST ||
             seconds_since(start_ns) >= sweep->decide_s)
             break;

@@ -273,12 +273,17 @@ static presto_status add_payoff(const presto_sweep *sweep, presto_buffer *text, 
                             presto_format_things((uint64_t)count, "epoch", epochs));
 }
 
-/* The next after the best by cost; SIZE_MAX: none. */
+static bool has_target(const presto_sweep *sweep) {
+    return sweep->limits.target_samples_per_s > 0;
+}
+
+/* The next after the best by cost, of those that reach the target; SIZE_MAX: none. */
 static size_t find_next_cost(const presto_sweep *sweep) {
     size_t found = SIZE_MAX;
     for (size_t i = 0; i < sweep->trial_count; i++) {
         double cost = result_at(sweep, i)->cost;
         if (i != sweep->best && isfinite(cost) &&
+            (result_at(sweep, i)->is_equal || !has_target(sweep)) &&
             (found == SIZE_MAX || cost < result_at(sweep, found)->cost))
             found = i;
     }
@@ -291,16 +296,20 @@ static presto_status add_costs(const presto_sweep *sweep, presto_buffer *text, p
     char epochs[PRESTO_TEXT_BYTES], name[PRESTO__STRATEGY_TEXT_BYTES];
     PRESTO_TRY(presto__text_add(
         text, err,
-        " It costs least: %.4g for %s, of it %.3g to store, %.3g to prepare and %.3g to train",
-        best->cost, presto_format_things((uint64_t)sweep->prices.epochs, "epoch", epochs),
-        bill.storage, bill.preparation, bill.training));
+        " It costs %s%.4g for %s, of it %.3g to store, %.3g to prepare and %.3g to train",
+        has_target(sweep) ? "" : "least: ", best->cost,
+        presto_format_things((uint64_t)sweep->prices.epochs, "epoch", epochs), bill.storage,
+        bill.preparation, bill.training));
     size_t next = find_next_cost(sweep);
-    if (next == SIZE_MAX)
+    if (next == SIZE_MAX || sweep->verdict == PRESTO_SWEEP_MISSES)
         return presto__text_add(text, err, ".");
+    presto__strategy_format(&result_at(sweep, next)->strategy, name, sizeof name);
+    double cost = result_at(sweep, next)->cost;
+    if (has_target(sweep))
+        return presto__text_add(text, err, "; next of those that reach the target is %s with %.4g.",
+                                name, cost);
     return presto__text_add(
-        text, err, "; next is %s with %.4g%s.",
-        presto__strategy_format(&result_at(sweep, next)->strategy, name, sizeof name),
-        result_at(sweep, next)->cost,
+        text, err, "; next is %s with %.4g%s.", name, cost,
         result_at(sweep, next)->is_equal ? ", which is equal as far as the runs tell" : "");
 }
 
@@ -316,28 +325,62 @@ static size_t count_equal(const presto_sweep *sweep) {
 static presto_status add_reached(const presto_sweep *sweep, presto_buffer *text,
                                  presto_error *err) {
     double target = sweep->limits.target_samples_per_s;
-    presto__merit merit = presto__merit_of(result_at(sweep, sweep->best));
+    const presto_strategy_result *best = result_at(sweep, sweep->best);
+    presto__merit merit = presto__merit_of(best);
     char rate[PRESTO_TEXT_BYTES];
     presto_format_number(target, rate);
     double counted = presto__merit_slowest_rate(&merit), ratio = counted / target;
-    PRESTO_TRY(presto__text_add(text, err, " Its slowest run%s is ",
-                                counted > merit.samples_per_s.least
-                                    ? ", counted as a tenth below the median at most,"
-                                    : ""));
+    if (best->is_predicted)
+        PRESTO_TRY(presto__text_add(text, err, " Its prediction, counted as %.0f %% less, is ",
+                                    100 * (1 - counted / merit.samples_per_s.median)));
+    else
+        PRESTO_TRY(presto__text_add(text, err, " Its slowest run%s is ",
+                                    counted > merit.samples_per_s.least
+                                        ? ", counted as a tenth below the median at most,"
+                                        : ""));
     if (ratio < 3)
         PRESTO_TRY(presto__text_add(text, err, "%.0f %% above the target of %s samples/s",
                                     100 * (ratio - 1), rate));
     else
         PRESTO_TRY(
             presto__text_add(text, err, "%.0f times the target of %s samples/s", ratio, rate));
+    if (best->prediction.cold_bound == PRESTO_BOUND_CONSUMER)
+        PRESTO_TRY(presto__text_add(text, err, ", so that the training itself is the limit"));
     size_t reaching = count_equal(sweep);
     if (reaching == 1)
         return presto__text_add(text, err, "; no other strategy reaches it.");
-    return presto__text_add(text, err, "; of %zu strategies that reach it, it needs least.",
-                            reaching);
+    return presto__text_add(text, err, "; of %zu strategies that reach it, it %s least.", reaching,
+                            presto__prices_given(&sweep->prices) ? "costs" : "needs");
 }
 
-/* What most of the workers' time goes into. */
+/* As the model tells it; "": it does not. */
+static const char *bound_text(presto_sweep_bound bound) {
+    switch (bound) {
+    case PRESTO_BOUND_CORES:
+        return "its processors";
+    case PRESTO_BOUND_STORAGE:
+        return "the bandwidth of storage";
+    case PRESTO_BOUND_STORAGE_READS:
+        return "the reads per second of storage";
+    case PRESTO_BOUND_MEMORY:
+        return "the bandwidth of memory";
+    case PRESTO_BOUND_HANDOVER:
+        return "handing batches over";
+    case PRESTO_BOUND_UNKNOWN:
+    case PRESTO_BOUND_CONSUMER:
+        break;
+    }
+    return "";
+}
+
+static presto_status add_predicted_bound(const presto_sweep *sweep, presto_buffer *text,
+                                         presto_error *err) {
+    const char *bound = bound_text(result_at(sweep, sweep->best)->prediction.cold_bound);
+    return bound[0] != '\0' ? presto__text_add(text, err, ", limited by %s (predicted).", bound)
+                            : presto__text_add(text, err, ".");
+}
+
+/* What most of the workers' time goes into; of what was not run, what the model says. */
 static presto_status add_bound(const presto_sweep *sweep, presto_buffer *text, presto_error *err) {
     const presto__epochs *run = typical_cold(&sweep->trials[sweep->best]);
     const presto__cost *largest = NULL;
@@ -348,7 +391,7 @@ static presto_status add_bound(const presto_sweep *sweep, presto_buffer *text, p
             largest = &run->costs[i];
     }
     if (largest == NULL || total_s <= 0)
-        return presto__text_add(text, err, ".");
+        return add_predicted_bound(sweep, text, err);
     return presto__text_add(text, err, ", limited by %s%s (%.0f %% of the work).",
                             largest->is_step ? "step " : "", largest->name,
                             100 * largest->busy_s_per_sample / total_s);
@@ -365,14 +408,11 @@ static presto_status add_missed(const presto_sweep *sweep, presto_buffer *text, 
 
 static presto_status add_verdict(const presto_sweep *sweep, presto_buffer *text,
                                  presto_error *err) {
-    bool has_target = sweep->limits.target_samples_per_s > 0;
     switch (sweep->verdict) {
     case PRESTO_SWEEP_FREE:
         break;
     case PRESTO_SWEEP_KEEPS:
-        if (has_target && presto__prices_given(&sweep->prices))
-            return PRESTO_OK;
-        if (has_target)
+        if (has_target(sweep))
             return add_reached(sweep, text, err);
         return presto__text_add(text, err, " It keeps the limits of storage and preparation.");
     case PRESTO_SWEEP_MISSES:
@@ -398,15 +438,17 @@ presto_status presto__reason(const presto_sweep *sweep, presto_buffer *text_out,
         PRESTO_TRY(add_costs(sweep, text_out, err));
     PRESTO_TRY(add_verdict(sweep, text_out, err));
     const presto_weights *weights = &sweep->weights;
-    bool has_target = sweep->limits.target_samples_per_s > 0;
-    if (!has_target && !by_cost && (weights->preparation > 0 || weights->storage > 0))
+    bool by_score = !has_target(sweep) && !by_cost;
+    if (by_score && (weights->preparation > 0 || weights->storage > 0))
         PRESTO_TRY(presto__text_add(
             text_out, err,
             " It scores %.3f of %g with the weights %g for preparation, %g for "
             "storage and %g for throughput.",
             best->score, weights->preparation + weights->storage + weights->throughput,
             weights->preparation, weights->storage, weights->throughput));
-    if (!has_target && !by_cost && !presto__has_rounds(sweep))
+    /* What was not run, and may be as good, is told with how sure that is. */
+    size_t not_run = sweep->confidence.not_run;
+    if (by_score && !presto__has_rounds(sweep) && (not_run == SIZE_MAX || not_run == sweep->best))
         PRESTO_TRY(add_equals(sweep, text_out, err));
     PRESTO_TRY(presto__reason_sure(sweep, text_out, err));
     return add_tensorflow(&best->strategy, text_out, err);

@@ -32,6 +32,17 @@ static json_t *rival_value(json_builder *builder, const presto_sweep *sweep,
     return object;
 }
 
+/* The one that may be most ahead, then the others. */
+static json_t *not_run_value(json_builder *builder, const presto_sweep *sweep) {
+    json_t *array = json_array();
+    if (sweep->confidence.not_run_count > 0)
+        append(builder, array, whole(sweep->confidence.not_run));
+    for (size_t i = 0; i < sweep->trial_count; i++)
+        if (sweep->trials[i].may_change && i != sweep->confidence.not_run)
+            append(builder, array, whole(i));
+    return array;
+}
+
 json_t *presto__confidence_value(json_builder *builder, const presto_sweep *sweep) {
     static const char *const matters[] = {"score", "rate", "cost", "target"};
     const presto_sweep_confidence *confidence = &sweep->confidence;
@@ -50,6 +61,7 @@ json_t *presto__confidence_value(json_builder *builder, const presto_sweep *swee
     for (size_t r = 0; r < confidence->rival_count; r++)
         append(builder, rivals, rival_value(builder, sweep, &confidence->rivals[r]));
     put(builder, object, "rivals", rivals);
+    put(builder, object, "not_run", not_run_value(builder, sweep));
     return object;
 }
 

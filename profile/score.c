@@ -72,7 +72,8 @@ presto__merit presto__merit_of(const presto_strategy_result *result) {
                            result->total_stored_bytes,
                            result->cold.samples_per_s,
                            result->strategy.threads,
-                           {NAN, NAN, NAN, 0}};
+                           {NAN, NAN, NAN, 0},
+                           false};
 }
 
 static range throughput_of(const presto__merit *merits, size_t count) {
@@ -105,7 +106,9 @@ size_t presto__score(const presto__contest *contest, double *scores_out) {
             weights->preparation * normalize_inverted(merits[i].preparation_s, preparation) +
             weights->storage * normalize_inverted(merits[i].stored_bytes, storage) +
             weights->throughput * normalize(merits[i].samples_per_s.median, throughput);
-        if (best == SIZE_MAX || better(&merits[i], scores_out[i], &merits[best], scores_out[best]))
+        if (presto__may_win(&merits[i]) &&
+            (best == SIZE_MAX ||
+             better(&merits[i], scores_out[i], &merits[best], scores_out[best])))
             best = i;
     }
     return best;
@@ -136,6 +139,11 @@ presto__saving presto__merit_saving(const presto__merit *a, const presto__merit 
     return PRESTO__SAVES_NOTHING;
 }
 
+bool presto__needs_less(const presto__merit *a, const presto__merit *b) {
+    presto__saving mine = presto__merit_saving(a, b), others = presto__merit_saving(b, a);
+    return mine != PRESTO__SAVES_NOTHING && (others == PRESTO__SAVES_NOTHING || mine < others);
+}
+
 void presto__score_equals(const presto__contest *contest, const double *scores, size_t first,
                           bool *is_equal_out) {
     const presto__merit *merits = contest->merits;
@@ -147,7 +155,7 @@ void presto__score_equals(const presto__contest *contest, const double *scores, 
     double least = score_range(&merits[first], scores[first], score_per_rate).least;
     for (size_t i = 0; i < count; i++)
         is_equal_out[i] =
-            i == first || (merits[i].counts && weights->throughput > 0 &&
+            i == first || (presto__may_win(&merits[i]) && weights->throughput > 0 &&
                            score_range(&merits[i], scores[i], score_per_rate).most >= least);
 }
 

@@ -64,6 +64,12 @@ void presto__judge(presto_sweep *sweep, const presto__contest *contest, presto__
 /** The logarithm of the ratio of what `a` and `b` are worth, by the rounds that both took part in;
  * b SIZE_MAX: of the rate of `a` and the target. */
 presto__interval presto__compare(const presto_sweep *sweep, size_t a, size_t b);
+/** Of the strategies that were not run and could change the choice, and have at most so many
+ * threads, the one that may be most ahead; SIZE_MAX: there is none. */
+size_t presto__next_not_run(const presto_sweep *sweep, unsigned most_threads);
+/** The logarithm of what strategy i may be worth, if its prediction is as far off as it may be, over
+ * what the recommended one is worth. */
+double presto__most_ahead(const presto_sweep *sweep, size_t i);
 
 /* ---- race.c: the rounds ---- */
 

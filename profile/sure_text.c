@@ -80,6 +80,11 @@ static size_t find_nearest(const presto_sweep *sweep) {
     return nearest->result;
 }
 
+/* Rounds tell all about what was run. */
+static const char *head_of(const presto_sweep *sweep) {
+    return sweep->confidence.is_decided ? " Decided:" : " Of those that were run:";
+}
+
 static presto_status add_between(const presto_sweep *sweep, presto_buffer *text,
                                  presto_error *err) {
     size_t other = find_nearest(sweep);
@@ -98,17 +103,15 @@ static presto_status add_between(const presto_sweep *sweep, presto_buffer *text,
         return presto__text_add(text, err, "it was %s in the runs so far", words_of(sweep).more);
     }
     format_range(least, most, words_of(sweep), range);
-    bool is_decided = sweep->confidence.is_decided;
-    if (is_decided && least > 1 / (1 - PRESTO__SAME))
-        return presto__text_add(text, err,
-                                " Decided: in %s of runs in turn it was %s than the next, %s",
-                                rounds, range, name);
-    if (is_decided)
-        PRESTO_TRY(presto__text_add(text, err,
-                                    " Decided: %s is %sas good within 2 %% (in %s of runs in turn "
-                                    "this one was %s), and ",
-                                    name, most > 1 / (1 - PRESTO__SAME) ? "at best " : "", rounds,
-                                    range));
+    if (sweep->is_settled && least > 1 / (1 - PRESTO__SAME))
+        return presto__text_add(text, err, "%s in %s of runs in turn it was %s than the next, %s",
+                                head_of(sweep), rounds, range, name);
+    if (sweep->is_settled)
+        PRESTO_TRY(presto__text_add(
+            text, err,
+            "%s %s is %sas good within 2 %% (in %s of runs in turn this "
+            "one was %s), and ",
+            head_of(sweep), name, most > 1 / (1 - PRESTO__SAME) ? "at best " : "", rounds, range));
     else
         PRESTO_TRY(presto__text_add(text, err,
                                     " Undecided between it and %s: in %s of runs in turn this one "
@@ -117,29 +120,32 @@ static presto_status add_between(const presto_sweep *sweep, presto_buffer *text,
     return add_tie(sweep, other, text, err);
 }
 
+static const char *need_of(const presto_sweep *sweep) {
+    return presto__prices_given(&sweep->prices) ? "costs" : "needs";
+}
+
 static presto_status add_reach(const presto_sweep *sweep, const presto_sweep_rival *rival,
                                presto_buffer *text, presto_error *err) {
     char name[PRESTO__STRATEGY_TEXT_BYTES], range[TEXT_BYTES], rounds[PRESTO_TEXT_BYTES];
-    bool is_best = rival->result == sweep->best;
+    char whose[PRESTO__STRATEGY_TEXT_BYTES + 32] = "it";
+    if (rival->result != sweep->best)
+        snprintf(whose, sizeof whose, "%s, which %s less,", name_of(sweep, rival->result, name),
+                 need_of(sweep));
     double headroom = 100 * sweep->limits.headroom;
     presto_format_things(rival->rounds, "round", rounds);
     if (isnan(rival->ratio_least))
         return presto__text_add(text, err,
-                                " Undecided whether %s%s reaches it: %s of runs in turn %s too "
-                                "few.",
-                                is_best ? "it" : name_of(sweep, rival->result, name),
-                                is_best ? "" : ", which needs less,", rounds,
-                                rival->rounds == 1 ? "is" : "are");
+                                " Undecided whether %s reaches it: %s of runs in turn %s too few.",
+                                whose, rounds, rival->rounds == 1 ? "is" : "are");
     format_range(rival->ratio_least, rival->ratio_most, words_of(sweep), range);
     if (rival->standing == PRESTO_SWEEP_UNKNOWN)
         return presto__text_add(text, err,
-                                " Undecided whether %s%s reaches it: in %s of runs in turn it was "
-                                "%s the target with %.0f %% headroom.",
-                                is_best ? "it" : name_of(sweep, rival->result, name),
-                                is_best ? "" : ", which needs less,", rounds, range, headroom);
-    return presto__text_add(
-        text, err, " Decided: in %s of runs in turn it was %s the target with %.0f %% headroom.",
-        rounds, range, headroom);
+                                " Undecided whether %s reaches it: in %s of runs in turn it was %s "
+                                "the target with %.0f %% headroom.",
+                                whose, rounds, range, headroom);
+    return presto__text_add(text, err,
+                            "%s in %s of runs in turn it was %s the target with %.0f %% headroom.",
+                            head_of(sweep), rounds, range, headroom);
 }
 
 /* Of the contenders: the best itself, or one that needs less and may reach the target. */
@@ -148,11 +154,12 @@ static presto_status add_target(const presto_sweep *sweep, presto_buffer *text, 
     for (size_t r = 0; r < confidence->rival_count; r++) {
         const presto_sweep_rival *rival = &confidence->rivals[r];
         bool is_open = rival->standing == PRESTO_SWEEP_UNKNOWN;
-        if (rival->rounds > 0 && confidence->is_decided ? rival->result == sweep->best : is_open)
+        if (rival->rounds > 0 && sweep->is_settled ? rival->result == sweep->best : is_open)
             return add_reach(sweep, rival, text, err);
     }
     return confidence->is_decided
-               ? presto__text_add(text, err, " Decided: nothing that needs less reaches it.")
+               ? presto__text_add(text, err, " Decided: nothing that %s less reaches it.",
+                                  need_of(sweep))
                : PRESTO_OK;
 }
 
@@ -169,13 +176,76 @@ static presto_status add_left(size_t left, presto_buffer *text, presto_error *er
                             presto_plural(left), left == 1 ? "was" : "were");
 }
 
-presto_status presto__reason_sure(const presto_sweep *sweep, presto_buffer *text_out,
-                                  presto_error *err) {
+/* ---- what was not run ---- */
+
+static presto_status add_best_not_run(const presto_sweep *sweep, presto_buffer *text,
+                                      presto_error *err) {
+    const presto_strategy_result *best = &sweep->trials[sweep->best].result;
+    char threads[PRESTO_TEXT_BYTES], cpus[PRESTO_TEXT_BYTES], why[128] = "";
+    if (best->prediction.is_elsewhere)
+        snprintf(why, sizeof why, ", as it has %s and this machine has %s",
+                 presto_format_things(best->strategy.threads, "thread", threads),
+                 presto_format_things(sweep->facts.cpus, "processor", cpus));
+    return presto__text_add(
+        text, err, "%s it was not run%s; its speed is predicted, to about +-%.0f %%.",
+        sweep->is_settled ? " Undecided:" : " Besides,", why, 100 * best->prediction.uncertainty);
+}
+
+/* "may be up to 6 % faster" */
+static presto_status add_chance(const presto_sweep *sweep, size_t i, presto_buffer *text,
+                                presto_error *err) {
+    double goal = presto__goal(&sweep->limits);
+    if (sweep->verdict == PRESTO_SWEEP_KEEPS && goal > 0)
+        return presto__text_add(text, err, "%s less and may reach the target", need_of(sweep));
+    if (goal > 0 && sweep->trials[i].result.cold.samples_per_s.most >= goal)
+        return presto__text_add(text, err, "may reach the target");
+    double ahead = presto__most_ahead(sweep, i);
+    if (ahead <= -log(1 - PRESTO__SAME))
+        return presto__text_add(text, err, "may be as good and needs less");
+    return presto__text_add(text, err, "may be up to %.0f %% %s", 100 * (exp(ahead) - 1),
+                            words_of(sweep).more);
+}
+
+static presto_status add_why_not(const presto_sweep *sweep, size_t i, presto_buffer *text,
+                                 presto_error *err) {
+    presto__merit mine = presto__merit_of(&sweep->trials[sweep->best].result);
+    presto__merit other = presto__merit_of(&sweep->trials[i].result);
+    PRESTO_TRY(presto__text_add(text, err, "; this one is recommended because "));
+    if (presto__needs_less(&mine, &other))
+        return add_tie(sweep, i, text, err);
+    return presto__text_add(text, err, "it was run");
+}
+
+/* Strategies that could change the choice if they were run. */
+static presto_status add_not_run(const presto_sweep *sweep, presto_buffer *text,
+                                 presto_error *err) {
+    size_t i = sweep->confidence.not_run, others = sweep->confidence.not_run_count - 1;
+    char name[PRESTO__STRATEGY_TEXT_BYTES];
+    if (i == sweep->best)
+        return add_best_not_run(sweep, text, err);
+    bool is_elsewhere = sweep->trials[i].result.prediction.is_elsewhere;
+    PRESTO_TRY(presto__text_add(
+        text, err, "%s %s, which was not run%s and ",
+        sweep->is_settled ? " Undecided between it and" : " Nor is anything known for sure of",
+        name_of(sweep, i, name), is_elsewhere ? ", for lack of processors," : ""));
+    PRESTO_TRY(add_chance(sweep, i, text, err));
+    if (others > 0)
+        PRESTO_TRY(
+            presto__text_add(text, err, " (as may %zu other%s)", others, presto_plural(others)));
+    if (sweep->is_settled)
+        PRESTO_TRY(add_why_not(sweep, i, text, err));
+    return presto__text_add(text, err, ".");
+}
+
+/* ---- what was run ---- */
+
+static presto_status add_run(const presto_sweep *sweep, presto_buffer *text_out,
+                             presto_error *err) {
     const presto_sweep_confidence *confidence = &sweep->confidence;
     if (confidence->rival_count == 0)
         return PRESTO_OK;
     if (!presto__has_rounds(sweep)) {
-        if (confidence->is_decided)
+        if (sweep->is_settled)
             return PRESTO_OK;
         PRESTO_TRY(presto__text_add(text_out, err, " Undecided: "));
         PRESTO_TRY(add_left(confidence->rival_count + confidence->left_out, text_out, err));
@@ -189,4 +259,15 @@ presto_status presto__reason_sure(const presto_sweep *sweep, presto_buffer *text
         PRESTO_TRY(add_left(confidence->left_out, text_out, err));
     }
     return presto__text_add(text_out, err, ".");
+}
+
+presto_status presto__reason_sure(const presto_sweep *sweep, presto_buffer *text_out,
+                                  presto_error *err) {
+    bool by_rate = sweep->matter != PRESTO__BY_SCORE || sweep->weights.throughput > 0;
+    PRESTO_TRY(add_run(sweep, text_out, err));
+    if (!by_rate && !sweep->is_settled)
+        PRESTO_TRY(presto__text_add(text_out, err,
+                                    " Undecided: times of preparation vary, and rounds do not "
+                                    "measure them."));
+    return sweep->confidence.not_run_count > 0 ? add_not_run(sweep, text_out, err) : PRESTO_OK;
 }

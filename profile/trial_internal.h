@@ -138,6 +138,7 @@ typedef struct presto__trial {
     presto__lap *laps;            /* by round */
     size_t lap_count;
     double rate_added; /* what other weights than that of throughput are worth (judge.c) */
+    bool may_change;   /* it was not run, and a run of it could change the choice (judge.c) */
 } presto__trial;
 
 /** Conversions of a strategy that has so many runs. */

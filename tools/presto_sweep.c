@@ -48,8 +48,9 @@ static const cli_option options[] = {
      "a run's cold epochs are repeated, 40 at most, until they last so long together, and so are "
      "its cached ones [default: 0.25]"},
     {OPT_DECIDE_TIME, "decide-time", "SECONDS",
-     "the strategies near the best take turns with more runs until it is decided which one is "
-     "recommended, at most so long [default: 30]"},
+     "strategies that may be better by their predictions are run, and those near the best take "
+     "turns with more runs, until it is decided which one is recommended, at most so long "
+     "[default: 30]"},
     {'b', "batch", "N", "samples per batch [default: 32]"},
     {OPT_PREDICT, "predict", NULL,
      "run each split without a codec, try the codecs on its records, and predict the other "
@@ -66,14 +67,16 @@ static const cli_option options[] = {
     {OPT_WEIGHTS, "weights", "P,S,T",
      "what preparation time, storage and throughput count [default: 0,0,1]"},
     {OPT_TARGET, "target", "RATE[+P%]",
-     "samples per second that the training takes: recommend what needs least of the strategies "
-     "that deliver so many and P % more in each cold run; instead of --weights [default: +10%]"},
+     "samples per second that the training takes: recommend what needs least (with prices: costs "
+     "least) of the strategies that deliver so many and P % more in each cold run; instead of "
+     "--weights [default: +10%]"},
     {OPT_MAX_STORAGE, "max-storage", "BYTES",
      "recommend only what stores at most so much: 500MiB, 2TiB"},
     {OPT_MAX_PREPARATION, "max-preparation", "SECONDS",
      "recommend only what is prepared in so long"},
     {OPT_PRICE_ACCELERATOR, "price-accelerator", "PRICE/h",
-     "what trains, for an hour; with prices, what costs least is recommended"},
+     "what trains, for an hour; with prices, what costs least is recommended (with --target: of "
+     "what reaches it)"},
     {OPT_PRICE_CPU, "price-cpu", "PRICE/h", "a thread for an hour, preparing and loading"},
     {OPT_PRICE_STORAGE, "price-storage", "PRICE/GB-month", "what the dataset takes"},
     {OPT_EPOCHS, "epochs", "N", "of the training; needed with prices"},

@@ -103,7 +103,7 @@ typedef enum presto_sweep_bound {
     PRESTO_BOUND_STORAGE_READS = 3, /* reads per second of storage, or their latency */
     PRESTO_BOUND_MEMORY = 4,        /* bytes per second of memory */
     PRESTO_BOUND_HANDOVER = 5,      /* the one thread that hands out batches */
-    PRESTO_BOUND_CONSUMER = 6       /* what takes them */
+    PRESTO_BOUND_CONSUMER = 6       /* the training: it delivers more than the target and headroom */
 } presto_sweep_bound;
 
 /** "cores", "storage", "storage reads", "memory", "handover", "consumer"; "unknown". */
@@ -204,8 +204,8 @@ typedef struct presto_sweep_options {
     presto_trial_fn on_trial; /* may be NULL */
     void *on_trial_user;
     presto_sweep_limits limits;
-    /* The strategy that costs least is the best, whatever the weights. With a target, the training
-     * takes no more samples a second than that. */
+    /* The strategy that costs least is the best, whatever the weights; with a target, of those that
+     * reach it. The training then takes no more samples a second than that. */
     presto_sweep_prices prices;
     /* Samples that fail are left out of the sweep, as policy, skip_limit and skip_fraction allow;
      * the callbacks are not called. Default: the first one ends the sweep. */
@@ -218,8 +218,9 @@ typedef struct presto_sweep_options {
     const char *const *plugins; /* that it was read with (presto_pipeline_options.plugins), for the
                                    command lines */
     size_t plugin_count;
-    /* At most so long are strategies that are near the best measured again, in rounds, until it is
-     * decided which one is recommended. 0: not at all. Default 30 */
+    /* At most so long are strategies run that are only predicted and may be better than the best,
+     * and those near the best measured again, in rounds, until it is decided which one is
+     * recommended. 0: not at all. Default 30 */
     double decide_s;
     presto_sweep_mode mode; /* default PRESTO_SWEEP_PREDICT */
     unsigned confirm_runs;  /* when predicting, about so many strategies are run to confirm what was
@@ -317,7 +318,11 @@ typedef struct presto_sweep_confidence {
     size_t left_out; /* strategies about as near that were not measured again */
     uint64_t rounds; /* in which they took turns */
     double spent_s;
-    uint64_t reserved[4];
+    /* Strategies that are only predicted, and could change the choice if they were run: how many,
+     * and the position of the one that may be most ahead (of the recommended one itself, if it was
+     * not run); SIZE_MAX: none. */
+    size_t not_run_count, not_run;
+    uint64_t reserved[2];
 } presto_sweep_confidence;
 /** Owned by the sweep until presto_sweep_score. */
 PRESTO_API const presto_sweep_confidence *presto_sweep_get_confidence(const presto_sweep *sweep);

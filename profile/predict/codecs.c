@@ -274,6 +274,22 @@ typedef struct rating {
     double *sizes; /* of all codecs, one after the other */
 } rating;
 
+/* These records cannot have the codec, or there was no room to try it: its strategies fail, and the
+ * others go on. */
+static presto_status keep_failure(presto__model_codec *codec, const presto_error *failure,
+                                  presto_error *err) {
+    if (failure->status == PRESTO_ERR_STOPPED || failure->status == PRESTO_ERR_MEMORY) {
+        if (err != NULL)
+            *err = *failure;
+        return failure->status;
+    }
+    codec->failure = malloc(sizeof *failure);
+    if (codec->failure == NULL)
+        return presto_fail_memory(err, sizeof *failure);
+    *codec->failure = *failure;
+    return PRESTO_OK;
+}
+
 static presto_status rate_codec(const rating *all, size_t c, presto_error *err) {
     trying job = {.of = all->of, .sizes = all->sizes + c * all->of->count};
     presto__model_codec *codec = &all->split->codecs[c];
@@ -296,19 +312,16 @@ static presto_status rate_codec(const rating *all, size_t c, presto_error *err) 
                                        .dir = all->dir};
         status = presto__probe_online(&online, codec, &failure);
     }
-    if (status == PRESTO_ERR_STOPPED && err != NULL)
-        *err = failure;
-    if (status == PRESTO_ERR_STOPPED)
-        return status;
-    /* A codec that these records cannot have fails in its trials, which say why. */
-    codec->is_known = status == PRESTO_OK && !atomic_load(&job.has_failed);
+    if (status == PRESTO_OK && atomic_load(&job.has_failed)) {
+        failure = job.failure;
+        status = failure.status;
+    }
+    codec->is_known = status == PRESTO_OK;
     codec->records = count_tried(job.sizes, all->of->count);
-    if (status == PRESTO_ERR_MEMORY && err != NULL)
-        *err = failure;
-    return status == PRESTO_ERR_MEMORY ? status : PRESTO_OK;
+    return codec->is_known ? PRESTO_OK : keep_failure(codec, &failure, err);
 }
 
-/* The codec that was tried on most records, the first of equal ones. */
+/* The codec that was tried on most records, the first of equal ones. SIZE_MAX: none is known. */
 static size_t find_reference(const rating *all) {
     size_t found = SIZE_MAX;
     for (size_t c = 0; c < all->model->codec_count; c++)
@@ -333,6 +346,8 @@ static void set_sizes(const rating *all) {
             codec->compress_s = codec->decompress_s = (presto__pair){0, 0};
             continue;
         }
+        if (!codec->is_known)
+            continue;
         const double *sizes = all->sizes + c * all->of->count;
         const double *known = all->sizes + reference * all->of->count;
         bool has_all = all->split->codecs[reference].records == all->of->count;

@@ -102,6 +102,17 @@ static presto_status keep_probe(presto_sweep *sweep, size_t number, json_t *foun
     return presto__journal_give_up(sweep, &failure, err);
 }
 
+/* Is what was found of split s as good as it would be another time? A full disk may have room
+ * then. */
+static bool is_lasting(const presto__model *model, size_t s) {
+    bool lasting = model->codec_count <= CODECS_KEPT_MOST;
+    for (size_t c = 0; c < model->codec_count; c++) {
+        const presto_error *failure = model->splits[s].codecs[c].failure;
+        lasting = lasting && (failure == NULL || failure->sys_errno == 0);
+    }
+    return lasting;
+}
+
 /* An anchor has been run, and its dataset is still there, unless it was run before the sweep was
  * resumed. */
 static presto_status probe_anchor(void *user, size_t i, presto_error *err) {
@@ -120,7 +131,7 @@ static presto_status probe_anchor(void *user, size_t i, presto_error *err) {
         if (at[0] == i)
             PRESTO_TRY(probe_split(with, s, trial, err));
         if (at[1] == i && !split->is_recalled && presto__trial_is_alive(&sweep->trials[at[0]]) &&
-            sweep->model->codec_count <= CODECS_KEPT_MOST)
+            is_lasting(sweep->model, s))
             PRESTO_TRY(keep_probe(sweep, 1 + s, presto__split_probe_json(sweep->model, s), err));
     }
     return PRESTO_OK;

@@ -272,6 +272,9 @@ void presto__model_free(presto__model *model) {
     if (model == NULL)
         return;
     for (size_t i = 0; i < model->split_count; i++) {
+        const presto__model_split *split = &model->splits[i];
+        for (size_t c = 0; split->codecs != NULL && c < model->codec_count; c++)
+            free(split->codecs[c].failure);
         free(model->splits[i].parts);
         free(model->splits[i].codecs);
     }

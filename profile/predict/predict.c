@@ -2,9 +2,11 @@
 /*
  * The sweep that predicts: probes and anchors make the model; then the strategies that it takes for
  * the best are run, and some from all over the ranking. What they show calibrates the model, and
- * the ranking is made again, until the best one is one that was run. If the model misses by more
- * than MISS_MOST, more strategies are run.
+ * the ranking is made again, until the best one is one that was run, and nothing that was not run
+ * may be better, as far as there is time. If the model misses by more than MISS_MOST, more
+ * strategies are run.
  */
+#include "../../base/clock_internal.h"
 #include "predict_internal.h"
 
 #include <math.h>
@@ -13,10 +15,25 @@
 #include <string.h>
 
 #define MISS_MOST 0.25
-/* Strategies that are run beyond the confirming ones, until the best has been run. */
+/* Strategies that are run beyond the confirming ones, until the best has been run and no other may
+ * be better. */
 #define MORE_MOST 12
+/* Those that may be better are run in this part of the time to decide; the rest is for rounds. */
+#define DOUBT_PART 0.5
 
 /* ---- results ---- */
+
+/* What limits a strategy. With a target that it more than reaches, that is the training. */
+static void set_bounds_of(presto_sweep *sweep, size_t i) {
+    presto_strategy_result *result = &sweep->trials[i].result;
+    presto__conditions training = presto__model_conditions(sweep->model);
+    training.consumer_samples_per_s = presto__goal(&sweep->limits);
+    presto__rates rates;
+    if (!presto__model_rates(sweep->model, &result->strategy, &training, &rates))
+        return;
+    result->prediction.cold_bound = rates.cold_bound;
+    result->prediction.cached_bound = rates.cached_bound;
+}
 
 /* Keeps what the model says of a strategy before it is run. */
 static bool foretell(presto_sweep *sweep, size_t i) {
@@ -38,10 +55,9 @@ static bool foretell(presto_sweep *sweep, size_t i) {
         .memory_samples_per_s = rates.memory_samples_per_s,
         .memory_bytes =
             model->cache.samples > 0 ? model->cache.bytes * (double)model->source_samples : NAN,
-        .cold_bound = rates.cold_bound,
-        .cached_bound = rates.cached_bound,
         .is_elsewhere = result->strategy.threads > model->cores,
     };
+    set_bounds_of(sweep, i);
     return true;
 }
 
@@ -92,22 +108,30 @@ bool presto__predict_result(presto_sweep *sweep, const presto__runner *runner, s
     return true;
 }
 
-/* A strategy of a split whose anchors failed. */
-static void fail_like_anchor(presto_sweep *sweep, size_t i) {
+/* Why the model knows nothing of a strategy: an anchor of its split failed, or its codec cannot be
+ * used there. */
+static presto_error why_unknown(const presto_sweep *sweep, const presto_strategy *strategy) {
+    const presto__model *model = sweep->model;
+    const presto__model_split *split = split_of(sweep, strategy->split);
+    const presto__anchors *anchors = &sweep->anchors[split - model->splits];
+    presto_error why;
+    for (size_t k = 0; k < 2; k++)
+        if (!presto__trial_is_alive(&sweep->trials[anchors->at[k]]))
+            return sweep->trials[anchors->at[k]].result.failure;
+    for (size_t c = 0; c < model->codec_count && !split->is_raw; c++)
+        if (strcmp(model->codecs[c], strategy->codec) == 0 && split->codecs[c].failure != NULL)
+            return *split->codecs[c].failure;
+    (void)presto_fail(&why, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
+                      "it was not possible to try this codec on this split");
+    return why;
+}
+
+/* It has no figures, and takes no part. */
+static void fail_unknown(presto_sweep *sweep, size_t i) {
     presto_strategy_result *result = &sweep->trials[i].result;
-    for (size_t s = 0; s < sweep->space.split_count; s++) {
-        if (strcmp(sweep->space.splits[s], result->strategy.split) != 0)
-            continue;
-        for (size_t k = 0; k < 2; k++) {
-            const presto__trial *anchor = &sweep->trials[sweep->anchors[s].at[k]];
-            if (presto__trial_is_alive(anchor))
-                continue;
-            result->failed = true;
-            result->failure = anchor->result.failure;
-            result->score = NAN;
-            return;
-        }
-    }
+    result->failed = true;
+    result->failure = why_unknown(sweep, &result->strategy);
+    result->score = NAN;
 }
 
 /* ---- which are run ---- */
@@ -127,7 +151,7 @@ static void predict_others(presto_sweep *sweep, const presto__runner *runner) {
         if (was_run(sweep, i) || !presto__trial_is_alive(&sweep->trials[i]))
             continue;
         if (!presto__predict_result(sweep, runner, i))
-            fail_like_anchor(sweep, i);
+            fail_unknown(sweep, i);
     }
 }
 
@@ -245,7 +269,7 @@ static const char *why_missed(const presto_sweep *sweep, const miss *most) {
         return "an epoch takes only milliseconds: more --samples would tell more";
     if (!most->is_cached && fabs(trial->result.prediction.cached_error) <= MISS_MOST)
         return "cached it was right: storage behaves otherwise than where it was probed";
-    return "its codec or its threads behave otherwise in the loader than alone";
+    return "why is not known";
 }
 
 static presto_status note_miss(presto_sweep *sweep, presto_error *err) {
@@ -318,13 +342,24 @@ static presto_status confirm_until(const confirming *all, size_t wanted, size_t 
     return run_list(all->sweep, all->runner, all->list, count, err);
 }
 
-/* Until the best one has been run as often as wanted. */
+/* The best one, until it has been run as often as wanted; then one that may be better. SIZE_MAX: no
+ * more, or no more time. */
+static size_t next_to_run(const presto_sweep *sweep, const presto__runner *runner, size_t ran) {
+    if (needs_runs(sweep, runner, sweep->best))
+        return sweep->best;
+    bool has_time = ran < MORE_MOST && sweep->race_s < DOUBT_PART * sweep->decide_s;
+    return has_time ? presto__next_not_run(sweep, sweep->model->cores) : SIZE_MAX;
+}
+
 static presto_status run_the_best(presto_sweep *sweep, presto__runner *runner, presto_error *err) {
     size_t ran = 0;
-    while (needs_runs(sweep, runner, sweep->best)) {
-        size_t best = sweep->best;
+    for (size_t next; (next = next_to_run(sweep, runner, ran)) != SIZE_MAX;) {
+        bool is_best = next == sweep->best;
+        uint64_t start_ns = presto__clock_ns();
         sweep->only_measured = ++ran >= MORE_MOST;
-        PRESTO_TRY(run_list(sweep, runner, &best, 1, err));
+        PRESTO_TRY(run_list(sweep, runner, &next, 1, err));
+        if (!is_best)
+            sweep->race_s += presto__seconds(presto__clock_ns() - start_ns);
     }
     return PRESTO_OK;
 }
@@ -332,15 +367,9 @@ static presto_status run_the_best(presto_sweep *sweep, presto__runner *runner, p
 /* What limits strategies that were run, as the model tells it in the end: the same for a sweep that
  * was resumed. */
 static void set_bounds(presto_sweep *sweep) {
-    for (size_t i = 0; i < sweep->trial_count; i++) {
-        presto_strategy_result *result = &sweep->trials[i].result;
-        presto__rates rates;
-        if (!was_run(sweep, i) ||
-            !presto__model_rates(sweep->model, &result->strategy, NULL, &rates))
-            continue;
-        result->prediction.cold_bound = rates.cold_bound;
-        result->prediction.cached_bound = rates.cached_bound;
-    }
+    for (size_t i = 0; i < sweep->trial_count; i++)
+        if (was_run(sweep, i))
+            set_bounds_of(sweep, i);
 }
 
 static presto_status confirm(const confirming *all, presto_error *err) {

@@ -43,11 +43,11 @@ typedef struct presto__model_trial {
 
 /** A codec on the records of a split. */
 typedef struct presto__model_codec {
-    bool is_known;             /* false: it cannot be used there, and nothing below counts */
-    double stored_bytes;       /* with framing */
-    presto__pair compress_s;   /* of a thread */
-    presto__pair decompress_s; /* of a thread */
-    presto__model_trial tried; /* in the loader */
+    bool is_known;         /* false: it cannot be used there, and nothing below counts */
+    presto_error *failure; /* why not; NULL: not known. Owned */
+    double stored_bytes;   /* with framing */
+    presto__pair compress_s, decompress_s; /* of a thread */
+    presto__model_trial tried;             /* in the loader */
     presto__worker_times times;
     presto__pair wait_s;                                   /* of the cold time: for storage */
     presto__pair cold_anchor, cached_anchor;               /* measured rate / that of the formula */
@@ -135,7 +135,7 @@ void presto__model_free(presto__model *model);
 typedef struct presto__conditions {
     presto_storage storage;
     unsigned cores;                /* 0: those here, or as many as threads if that is more */
-    double consumer_samples_per_s; /* what takes the batches takes no more; 0: any number */
+    double consumer_samples_per_s; /* the training takes no more; 0: any number */
 } presto__conditions;
 
 /** Those that the model was made under. */

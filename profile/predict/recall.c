@@ -6,7 +6,9 @@
 #include "../json_internal.h"
 #include "predict_internal.h"
 
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define STEPS_MOST 1024
@@ -133,16 +135,27 @@ json_t *presto__machine_probe_json(const presto__model *model) {
     return finish(&to, object);
 }
 
+static void put_failure(json_builder *to, json_t *object, const presto_error *failure) {
+    char text[PRESTO_ERROR_FILE_BYTES + PRESTO_ERROR_MESSAGE_BYTES + 96];
+    presto_error_format(failure, text, sizeof text);
+    put(to, object, "failure", text_value(text));
+    put(to, object, "status", json_integer(failure->status));
+}
+
 json_t *presto__split_probe_json(const presto__model *model, size_t s) {
     const presto__model_split *split = &model->splits[s];
     json_builder to = {false};
     json_t *object = json_object(), *codecs = json_array();
     put_fields(&to, object, split_fields, COUNT_OF(split_fields), split);
     for (size_t c = 0; c < model->codec_count; c++) {
-        json_t *codec = split->codecs[c].is_known ? json_object() : json_null();
-        if (split->codecs[c].is_known)
-            put_fields(&to, codec, codec_fields, COUNT_OF(codec_fields), &split->codecs[c]);
-        append(&to, codecs, codec);
+        const presto__model_codec *codec = &split->codecs[c];
+        bool is_tried = codec->is_known || codec->failure != NULL;
+        json_t *found = is_tried ? json_object() : json_null();
+        if (codec->is_known)
+            put_fields(&to, found, codec_fields, COUNT_OF(codec_fields), codec);
+        else if (is_tried)
+            put_failure(&to, found, codec->failure);
+        append(&to, codecs, found);
     }
     put(&to, object, "codecs", codecs);
     return finish(&to, object);
@@ -221,24 +234,38 @@ presto_status presto__machine_recall(presto__model *model, const json_t *probe, 
     return read_fields(probe, model_fields, COUNT_OF(model_fields), model, err);
 }
 
+/* Why the codec cannot be used. */
+static presto_status read_failure(const json_t *object, presto__model_codec *codec,
+                                  presto_error *err) {
+    const char *text = json_string_value(json_object_get(object, "failure"));
+    json_int_t status = json_integer_value(json_object_get(object, "status"));
+    if (text == NULL || status >= 0 || status < INT_MIN)
+        return refuse("failure", err);
+    codec->failure = malloc(sizeof *codec->failure);
+    if (codec->failure == NULL)
+        return presto_fail_memory(err, sizeof *codec->failure);
+    (void)presto_fail(codec->failure, (presto_status)status, PRESTO_NO_OFFSET, "%s", text);
+    return PRESTO_OK;
+}
+
+static presto_status read_codec(const json_t *object, presto__model_codec *codec,
+                                presto_error *err) {
+    *codec = (presto__model_codec){.cold_factor = 1, .cached_factor = 1, .preparation_factor = 1};
+    if (json_is_null(object))
+        return PRESTO_OK; /* not tried */
+    codec->is_known = json_object_get(object, "failure") == NULL;
+    return codec->is_known ? read_fields(object, codec_fields, COUNT_OF(codec_fields), codec, err)
+                           : read_failure(object, codec, err);
+}
+
 presto_status presto__split_recall(presto__model *model, size_t s, const json_t *probe,
                                    presto_error *err) {
     presto__model_split *split = &model->splits[s];
     const json_t *codecs = json_object_get(probe, "codecs");
     if (json_array_size(codecs) != model->codec_count)
         return refuse("codecs", err);
-    for (size_t c = 0; c < model->codec_count; c++) {
-        const json_t *codec = json_array_get(codecs, c);
-        presto__model_codec *known = &split->codecs[c];
-        *known = (presto__model_codec){
-            .is_known = !json_is_null(codec),
-            .cold_factor = 1,
-            .cached_factor = 1,
-            .preparation_factor = 1,
-        };
-        if (known->is_known)
-            PRESTO_TRY(read_fields(codec, codec_fields, COUNT_OF(codec_fields), known, err));
-    }
+    for (size_t c = 0; c < model->codec_count; c++)
+        PRESTO_TRY(read_codec(json_array_get(codecs, c), &split->codecs[c], err));
     split->is_recalled = true;
     return read_fields(probe, split_fields, COUNT_OF(split_fields), split, err);
 }

@@ -95,21 +95,46 @@ function fillTiles() {
 }
 
 /* ---- how sure ---- */
-/* The rival that the recommended strategy could not be told apart from. */
+/* Could more rounds with it change the choice? */
+function isOpen(rival, confidence) {
+  if (confidence.by === "target") return rival.standing === "unknown";
+  if (rival.result === sweep.recommendation.result) return rival.standing !== "equal";
+  return typeof rival.ratio_max !== "number" || rival.ratio_max > 1 / (1 - confidence.same);
+}
+
+/* The position of what the recommended strategy could not be told apart from: by runs, or as it was not run. */
 function rivalOf(confidence) {
-  if (confidence.leader && confidence.leader.result !== sweep.recommendation.result) return confidence.leader;
-  return confidence.rivals.find(r => r.standing === "unknown" && r.result !== sweep.recommendation.result);
+  const recommended = sweep.recommendation.result;
+  const notRun = confidence.not_run || [];
+  if (notRun.includes(recommended)) return undefined;
+  if (notRun.length > 0 && !confidence.rivals.some(r => isOpen(r, confidence))) return notRun[0];
+  if (confidence.leader && confidence.leader.result !== recommended) return confidence.leader.result;
+  const unknown = confidence.rivals.find(r => r.standing === "unknown" && r.result !== recommended);
+  return unknown ? unknown.result : notRun[0];
 }
 
 function fillSure() {
   const confidence = sweep.confidence;
   if (!confidence) return;
-  const rival = confidence.is_decided ? null : rivalOf(confidence);
-  setText("sure", confidence.is_decided ? "Decided" : rival
-    ? `Undecided between ${nameOf(best)} and ${nameOf(all[rival.result])}` : "Undecided");
+  const rival = confidence.is_decided ? undefined : rivalOf(confidence);
+  setText("sure", confidence.is_decided ? "Decided" : rival !== undefined
+    ? `Undecided between ${nameOf(best)} and ${nameOf(all[rival])}` : "Undecided");
   document.querySelector(".answer").classList.toggle("undecided", !confidence.is_decided);
   setText("sure-text", sureText(confidence, rival));
   show("sure-part");
+}
+
+/* Why it is undecided. */
+function doubt(confidence, rival, same) {
+  const notRun = confidence.not_run || [];
+  if (notRun.includes(sweep.recommendation.result))
+    return "The recommended strategy was not run: its figures are predictions.";
+  if (notRun.includes(rival))
+    return `${nameOf(all[rival])} was not run, and by its prediction it may be the better choice` +
+      (notRun.length > 1 ? `, as may ${number(notRun.length - 1)} more. ` : ". ") + `Differences of up to ${same} do not count.`;
+  return `A repeated sweep may recommend ${rival !== undefined ? nameOf(all[rival]) : "another one"}: the runs do not tell ` +
+    `them apart. Differences of up to ${same} do not count.` +
+    (confidence.rivals.some(r => typeof r.ratio_min === "number") ? "" : " More rounds would (--decide-time).");
 }
 
 function sureText(confidence, rival) {
@@ -117,13 +142,11 @@ function sureText(confidence, rival) {
     ? `Those near the best were run in turn, in ${confidence.rounds} round${plural(confidence.rounds)}. ` : "";
   const same = percent(confidence.same);
   if (!confidence.is_decided)
-    return `${rounds}A repeated sweep may recommend ${rival ? nameOf(all[rival.result]) : "another one"}: the runs do not tell ` +
-      `them apart. Differences of up to ${same} do not count.` +
-      (confidence.rivals.some(r => typeof r.ratio_min === "number") ? "" : " More rounds would (--decide-time).");
+    return rounds + doubt(confidence, rival, same);
   const error = percent(confidence.error);
   if (confidence.rivals.length === 0)
-    return rounds + (confidence.by === "target" ? "No strategy that needs less comes near the target."
-      : "No other strategy comes near it.");
+    return rounds + (confidence.by === "target" ? "No strategy that would be chosen instead comes near the target."
+      : `No other strategy comes near it in its runs, or may be better by more than ${same} by its prediction.`);
   return `${rounds}A repeated sweep would recommend the same, with an error of ${error} at most; differences of up to ` +
     `${same} do not count.`;
 }

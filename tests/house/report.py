@@ -136,6 +136,13 @@ def complete(results):
                   for n in range(1, 65)]}
 
 
+def leave_out(results):
+    """The runs tell all, and one that was not run may be better."""
+    sure = results["confidence"]
+    sure["rivals"] = [{**rival, "standing": "worse", "ratio_max": 0.95} for rival in sure["rivals"]]
+    sure["not_run"] = [i for i, r in enumerate(results["results"]) if r.get("measured") is False]
+
+
 def limit(results):
     """A limit of storage that some exceed: they have no score."""
     best = results["recommendation"]["result"]
@@ -189,7 +196,8 @@ def rename(results):
     results["recommendation"]["reason"] += " " + HOSTILE
 
 
-KINDS = {"real": [], "wide": [widen], "complete": [complete], "complete-wide": [complete, widen], "limited": [complete, limit], "one": [keep_one], "many": [multiply],
+KINDS = {"real": [], "wide": [widen], "complete": [complete], "complete-wide": [complete, widen], "limited": [complete, limit],
+         "not-run": [complete, leave_out], "one": [keep_one], "many": [multiply],
          "failed": [fail_some], "hostile": [complete, rename]}
 
 
@@ -231,6 +239,9 @@ def check_content(browser, kind, results):
         texts = browser.ask("document.body.textContent")
         assert "beyond the limits" in texts and "None within the limits reaches" in texts
         assert "it still grows at 64 threads" in texts
+    if kind == "not-run":
+        texts = [browser.ask(f"find('{part}').textContent") for part in ("sure", "sure-text")]
+        assert texts[0].startswith("Undecided between ") and "was not run" in texts[1], texts
     parts = {"sure-part": results.get("confidence"), "others-part": results.get("what_if") or advice.get("runners_up"),
              "steps-part": model.get("steps"), "errors-part": any(r.get("error") is not None for r in measured(results)),
              "hollow": any(r.get("measured") is False for r in measured(results))}

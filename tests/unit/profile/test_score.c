@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "made_sweep.h"
 
-#define NO_COST                                                                                    \
-    { NAN, NAN, NAN, 0 }
+/* Without prices, and not put aside. */
+#define NO_COST {NAN, NAN, NAN, 0}, false
 
 /* A strategy on two threads whose runs were all alike. */
 #define MERIT(counts, preparation_s, bytes, rate)                                                  \
@@ -383,6 +383,65 @@ START_TEST(the_reason_tells_how_the_best_stands_to_the_target) {
 }
 END_TEST
 
+START_TEST(with_a_target_and_prices_the_cheapest_that_reaches_it_is_chosen) {
+    presto_sweep *sweep = made_sweep(false);
+    presto_error err;
+    /* Only storage has a price: reading the files as they are costs nothing, at 800 samples/s. */
+    sweep->prices = (presto_sweep_prices){.storage_gb_month = 10, .epochs = 5, .months = 1};
+    sweep->limits.target_samples_per_s = 1000;
+    ck_assert_ok(presto_sweep_score(sweep, &sweep->weights, &err), &err);
+    ck_assert_uint_eq(presto_sweep_best(sweep), 2);
+    ck_assert_int_eq(sweep->verdict, PRESTO_SWEEP_KEEPS);
+    const char *reason = presto_sweep_reason(sweep);
+    ck_assert_ptr_nonnull(strstr(reason, " It costs 2.2 for 5 epochs, of it 2.2 to store, 0 to "
+                                         "prepare and 0 to train. Its slowest run is "));
+    ck_assert_ptr_nonnull(strstr(reason, "; no other strategy reaches it."));
+    ck_assert_ptr_null(strstr(reason, "least"));
+    ck_assert(presto_sweep_get_confidence(sweep)->is_decided);
+    /* Two reach it. */
+    sweep->trials[1].result.cold.samples_per_s = (presto_spread){1990, 2000, 2010, 3};
+    ck_assert_ok(presto_sweep_score(sweep, &sweep->weights, &err), &err);
+    reason = presto_sweep_reason(sweep);
+    ck_assert_uint_eq(presto_sweep_best(sweep), 2);
+    ck_assert_ptr_nonnull(strstr(reason, "; next of those that reach the target is decoded with "
+                                         "gzip on 2 threads with 4.4."));
+    ck_assert_ptr_nonnull(strstr(reason, "; of 2 strategies that reach it, it costs least."));
+    ck_assert_uint_eq(presto_sweep_runner_up(sweep, 0), 1); /* what misses it is behind */
+    ck_assert_uint_eq(presto_sweep_runner_up(sweep, 1), 0);
+    /* None does. */
+    sweep->limits.target_samples_per_s = 9000;
+    ck_assert_ok(presto_sweep_score(sweep, &sweep->weights, &err), &err);
+    ck_assert_uint_eq(presto_sweep_best(sweep), 2);
+    ck_assert_int_eq(sweep->verdict, PRESTO_SWEEP_MISSES);
+    reason = presto_sweep_reason(sweep);
+    ck_assert_ptr_nonnull(strstr(reason, "and 0 to train. No strategy reaches the target of 9,000 "
+                                         "samples/s: this is the nearest"));
+    ck_assert_uint_eq(presto_sweep_runner_up(sweep, 0), 1); /* the next in speed */
+    presto_sweep_free(sweep);
+}
+END_TEST
+
+/* What costs less may reach the target or not: that is asked, not what it costs. */
+START_TEST(with_prices_it_is_undecided_whether_the_cheaper_reaches_the_target) {
+    presto_sweep *sweep = made_sweep(false);
+    presto_error err;
+    sweep->prices = (presto_sweep_prices){.storage_gb_month = 10, .epochs = 5, .months = 1};
+    sweep->limits.target_samples_per_s = 810;
+    ck_assert_ok(presto_sweep_score(sweep, &sweep->weights, &err), &err);
+    const presto_sweep_confidence *sure = presto_sweep_get_confidence(sweep);
+    ck_assert_uint_eq(presto_sweep_best(sweep), 2);
+    ck_assert(!sure->is_decided && sure->rival_count == 1 && sure->rivals[0].result == 0);
+    for (uint64_t round = 1; round <= 13; round++)
+        ck_assert_ok(presto__trial_add_lap(&sweep->trials[0], (presto__lap){round, 700}, &err),
+                     &err);
+    ck_assert_ok(presto_sweep_score(sweep, &sweep->weights, &err), &err);
+    ck_assert(sure->is_decided);
+    ck_assert_ptr_nonnull(
+        strstr(presto_sweep_reason(sweep), " Decided: nothing that costs less reaches it."));
+    presto_sweep_free(sweep);
+}
+END_TEST
+
 int main(void) {
     const TTest *const tests[] = {
         figures_of_the_paper_score_as_its_formula_says,
@@ -395,6 +454,8 @@ int main(void) {
         weights_that_say_nothing_are_refused,
         the_reason_tells_how_the_best_stands_to_the_target,
         the_reason_gives_rate_gain_storage_time_and_what_is_saved,
+        with_a_target_and_prices_the_cheapest_that_reaches_it_is_chosen,
+        with_prices_it_is_undecided_whether_the_cheaper_reaches_the_target,
         of_scores_equal_within_the_spread_the_cheapest_is_recommended,
         a_run_gone_astray_makes_nothing_equal_to_much_slower_strategies,
         scores_vary_with_the_weight_that_throughput_has,

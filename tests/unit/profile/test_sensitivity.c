@@ -70,6 +70,23 @@ START_TEST(other_prices_and_epochs_may_cost_less_elsewhere) {
 }
 END_TEST
 
+START_TEST(with_a_target_another_price_may_make_another_one_cheaper) {
+    presto_sweep *sweep = made_sweep(false);
+    /* At 500 samples/s, 100 epochs of 2 s. The stored one takes half of the threads: 100 for them,
+     * 10 to prepare it and 110 to store it, or 200. */
+    sweep->trials[2].result.strategy.threads = 1;
+    sweep->limits.target_samples_per_s = 500;
+    sweep->prices = (presto_sweep_prices){
+        .cpu_h = 0.5 * 3600, .storage_gb_month = 500, .epochs = 100, .months = 1};
+    score(sweep);
+    ck_assert_uint_eq(sweep->best, 0);
+    expect(sweep, "if storage cost a tenth", 2, true);
+    expect(sweep, "if storage cost ten times as much", 0, false);
+    ck_assert_int_eq(sweep->verdict, PRESTO_SWEEP_KEEPS);
+    presto_sweep_free(sweep);
+}
+END_TEST
+
 static bool is_missed(const presto_sweep *sweep, const char *condition) {
     return find(sweep, condition)->is_missed;
 }
@@ -104,6 +121,7 @@ int main(void) {
         less_than_the_fastest_may_be_enough,
         other_targets_are_reached_by_others_or_missed,
         other_prices_and_epochs_may_cost_less_elsewhere,
+        with_a_target_another_price_may_make_another_one_cheaper,
         limits_are_asked_about_whatever_is_recommended,
         limits_that_nothing_keeps_do_not_make_every_answer_a_miss,
     };
