@@ -418,6 +418,8 @@ static json_t *recommendation_value(json_builder *builder, const presto_sweep *s
     put_strategy(builder, object, &sweep->trials[sweep->best].result.strategy);
     static const char *const verdicts[] = {"no limits", "keeps", "misses target", "exceeds limits"};
     put(builder, object, "limits", text_value(verdicts[sweep->verdict]));
+    presto__merit merit = presto__merit_of(&sweep->trials[sweep->best].result);
+    put(builder, object, "slowest_samples_per_s", number(presto__merit_slowest_rate(&merit)));
     json_t *next = json_array();
     for (size_t i = 0, at; (at = presto_sweep_runner_up(sweep, i)) != SIZE_MAX; i++)
         append(builder, next, whole(at));

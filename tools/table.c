@@ -275,6 +275,47 @@ static void print_heading(const presto_sweep *sweep, unsigned runs, const widths
     printf("%5s\n", by_cost ? "cost" : "score");
 }
 
+/* ---- errors of predictions ---- */
+
+static int by_value(const void *left, const void *right) {
+    const double *a = left, *b = right;
+    return (*a > *b) - (*a < *b);
+}
+
+/* "half are off by 3 % or less, the worst by 9 %"; sorts the errors. */
+static char *format_errors(double *errors, size_t count, char text[96]) {
+    qsort(errors, count, sizeof *errors, by_value);
+    double median = (errors[(count - 1) / 2] + errors[count / 2]) / 2;
+    snprintf(text, 96, "half are off by %.0f %% or less, the worst by %.0f %%",
+             fmin(100 * median, 999), fmin(100 * errors[count - 1], 999));
+    return text;
+}
+
+/* What was predicted before it was run. */
+static void print_errors(const presto_sweep *sweep) {
+    size_t count = presto_sweep_result_count(sweep), cold = 0, cached = 0;
+    double *errors = calloc(count + 1, 2 * sizeof *errors);
+    if (errors == NULL)
+        return; /* the table has the errors */
+    double *others = errors + count;
+    for (size_t i = 0; i < count; i++) {
+        const presto_strategy_result *result = presto_sweep_result(sweep, i);
+        if (result->failed || result->is_predicted)
+            continue;
+        if (isfinite(result->prediction.cold_error))
+            errors[cold++] = fabs(result->prediction.cold_error);
+        if (isfinite(result->prediction.cached_error))
+            others[cached++] = fabs(result->prediction.cached_error);
+    }
+    char line[256], text[2][96];
+    if (cold > 0 && cached > 0) {
+        snprintf(line, sizeof line, "%zu predicted, then run. Cold, %s; cached, %s.", cold,
+                 format_errors(errors, cold, text[0]), format_errors(others, cached, text[1]));
+        cli_print_wrapped(line, 0, 0);
+    }
+    free(errors);
+}
+
 void table_print(const presto_sweep *sweep, unsigned runs) {
     size_t count = presto_sweep_result_count(sweep);
     size_t best = presto_sweep_best(sweep);
@@ -304,6 +345,7 @@ void table_print(const presto_sweep *sweep, unsigned runs) {
     free(order);
     if (guesses > SHOWN_PREDICTED)
         printf("  ... and %zu more that were only predicted\n", guesses - SHOWN_PREDICTED);
+    print_errors(sweep);
     print_failures(sweep);
 }
 

@@ -15,19 +15,43 @@ const axis = (title, extra = {}) => {
     ticks: { color: colour.soft, maxRotation: 0, ...ticks },
     grid: { color: colour.line, borderColor: colour.soft, ...grid } };
 };
-const rateAxis = (title, extra = {}) => axis(title, { beginAtZero: true, ...extra,
-  ticks: { callback: v => number(v), maxTicksLimit: isNarrow() ? 5 : 8 } });
+/* Figures beside an axis are short: "1.5 M". */
+const short = v => Math.abs(v) >= 1e6 ? number(v / 1e6) + NBSP + "M" : number(v);
+/* Chart.js leaves out labels of horizontal axes by their width, unless it is told how many there may be. */
+const rateAxis = (title, extra = {}) => axis(title, { beginAtZero: true, ...extra, ticks: { callback: v => short(v) } });
+const tallRateAxis = (title, extra) => {
+  const made = rateAxis(title, extra);
+  made.ticks.maxTicksLimit = isNarrow() ? 5 : 8;
+  return made;
+};
 
-/* Logarithmic with labels at 1, 2 and 5 (1 and 5 where it is narrow), unless the values are near each other. */
-function wideAxis(title, values, format) {
+/* Do the labels of a logarithmic axis have room beside one another? */
+function haveRoom(scale, values, format) {
+  const lies = scale.isHorizontal();
+  const length = .9 * (lies ? scale.width : scale.height); /* other axes take some */
+  const at = v => Math.log(v / scale.min) / Math.log(scale.max / scale.min) * length;
+  scale.ctx.font = `${Chart.defaults.font.size}px ${Chart.defaults.font.family}`;
+  const room = v => lies ? scale.ctx.measureText(format(v)).width + 8 : Chart.defaults.font.size * 1.4;
+  return values.every((v, i) => i === 0 || at(v) - at(values[i - 1]) >= (room(v) + room(values[i - 1])) / 2);
+}
+
+/* Of the ticks that Chart.js has made, those at 1, 2 and 5, or as many of them as have room; `first` is there in any case. */
+function thinTicks(scale, format, first) {
+  const begins = (v, digits) => digits.includes(v.toExponential(9)[0]) && /^.\.0+e/.test(v.toExponential(9));
+  const of = digits => [...(first ? [first] : []), ...scale.ticks.map(tick => tick.value)
+    .filter(v => begins(v, digits) && (!first || v >= first * 1.7))];
+  const values = ["125", "15"].map(of).find(list => haveRoom(scale, list, format)) || of("1");
+  scale.ticks = values.map(value => ({ value }));
+}
+
+/* Logarithmic, unless the values are near each other. `first`: a tick at the left end. */
+function wideAxis(title, values, format, first) {
   const least = Math.min(...values);
   const most = Math.max(...values);
   if (!(least > 0) || most / least < 4)
-    return axis(title, { beginAtZero: true, ticks: { callback: v => format(v), maxTicksLimit: isNarrow() ? 4 : 8 } });
-  const digits = most / least > (isNarrow() ? 100 : 1000) ? "1" : isNarrow() ? "15" : "125";
-  const isLabelled = v => digits.includes(v.toExponential(9)[0]) && /^.\.0+e/.test(v.toExponential(9));
-  return axis(title, { type: "logarithmic", min: least / 1.3, max: most * 1.3,
-    ticks: { callback: v => isLabelled(v) ? format(v) : "", autoSkip: false, align: "inner" } });
+    return axis(title, { beginAtZero: true, ticks: { callback: v => format(v) } });
+  return axis(title, { type: "logarithmic", min: least / 1.3, max: most * 1.3, ticks: { autoSkip: false, callback: v => format(v) },
+    afterBuildTicks: scale => thinTicks(scale, format, first) });
 }
 
 /* Labels of bars: at most two lines, so that they fit on a phone. */
@@ -51,14 +75,16 @@ function marksOf(chart) {
   return marks.sort((a, b) => (b.raw.weight || 0) - (a.raw.weight || 0));
 }
 
-/* Places around a mark, the best first: { x, y, w, h } of the text. */
+/* Places around a mark, the near ones and the best first: { x, y, w, h } of the text. Only the recommended mark's text may be farther off:
+ * it stands out, and must be somewhere. */
 function placesAround(mark, w, h) {
-  const gap = 10;
   const { x, y } = mark;
-  const beside = [[x + gap, y - h / 2], [x - gap - w, y - h / 2]];
-  const around = [[x - w / 2, y - gap - h], [x - w / 2, y + gap], [x + gap / 2, y - gap - h], [x - gap / 2 - w, y - gap - h],
-    [x + gap / 2, y + gap], [x - gap / 2 - w, y + gap]];
-  return (mark.raw.isOnLine ? [...around, ...beside] : [...beside, ...around]).map(([left, top]) => ({ x: left, y: top, w, h }));
+  return (mark.raw.isStrong ? [10, 22, 40] : [10]).flatMap(gap => {
+    const beside = [[x + gap, y - h / 2], [x - gap - w, y - h / 2]];
+    const around = [[x - w / 2, y - gap - h], [x - w / 2, y + gap], [x + gap / 2, y - gap - h], [x - gap / 2 - w, y - gap - h],
+      [x + gap / 2, y + gap], [x - gap / 2 - w, y + gap]];
+    return mark.raw.isOnLine ? [...around, ...beside] : [...beside, ...around];
+  }).map(([left, top]) => ({ x: left, y: top, w, h }));
 }
 
 /* The first place that is free of texts and marks, or else of texts and labelled marks. */
@@ -68,13 +94,15 @@ function freePlace(places, taken, area) {
   return inside.find(isFree([...taken.marks, ...taken.texts])) || inside.find(isFree(taken.texts));
 }
 
-function placeText(ctx, mark, lines, taken, area) {
-  ctx.font = `${mark.raw.isStrong ? "600 " : ""}${isNarrow() ? 11 : 12}px system-ui, sans-serif`;
+/* A text of lines: { lines, tint, isStrong, places: what gives the places for a width and a height }. */
+function placeText(ctx, text, taken, area) {
+  const { lines } = text;
+  ctx.font = `${text.isStrong ? "600 " : ""}${isNarrow() ? 11 : 12}px system-ui, sans-serif`;
   const w = Math.max(...lines.map(line => ctx.measureText(line).width));
-  const box = freePlace(placesAround(mark, w, lines.length * 14), taken, area);
+  const box = freePlace(text.places(w, lines.length * 14), taken, area);
   if (!box) return false;
   taken.texts.push(box);
-  ctx.fillStyle = mark.raw.isStrong ? colour.best : colour.ink;
+  ctx.fillStyle = text.tint;
   ctx.strokeStyle = colour.paper; /* a rim, so that lines do not cross letters */
   ctx.lineWidth = 4;
   lines.forEach((line, i) => {
@@ -84,21 +112,43 @@ function placeText(ctx, mark, lines, taken, area) {
   return true;
 }
 
-/* Writes beside marks; where there is no room, the last line alone: the number in the list below. */
+const textOfMark = (mark, lines) => ({ lines, isStrong: mark.raw.isStrong, tint: mark.raw.isStrong ? colour.best : colour.ink,
+  places: (w, h) => placesAround(mark, w, h) });
+
+/* data.references: lines at a value of an axis, with a text. Those within the chart: where they are, in pixels. */
+function referencesOf(chart) {
+  const { chartArea: area } = chart;
+  return (chart.data.references || []).map(line => ({ ...line, stands: line.axis === "x",
+    at: chart.scales[line.axis].getPixelForValue(line.value) }))
+    .filter(({ stands, at }) => stands ? at >= area.left && at <= area.right : at >= area.top && at <= area.bottom);
+}
+
+/* Places along a line of reference: at its ends first, then every few pixels. */
+function placesAlong(line, area, w, h) {
+  const [from, to] = line.stands ? [area.top + 2, area.bottom - h - 2] : [area.right - w - 4, area.left + 4];
+  const steps = Array.from({ length: 11 }, (_, i) => from + (to - from) * (i <= 1 ? i : (i - 1) / 10));
+  return steps.flatMap(v => line.stands ? [{ x: line.at + 4, y: v, w, h }, { x: line.at - 4 - w, y: v, w, h }]
+    : [{ x: v, y: line.at - h - 1, w, h }, { x: v, y: line.at + 2, w, h }]);
+}
+
+/* Writes beside lines of reference, the recommended mark, and the others; where there is no room beside a mark, its number in the list
+ * below. */
 const besideMarks = { id: "besideMarks", afterDatasetsDraw(chart) {
   const all = marksOf(chart);
   const marks = all.filter(m => m.raw.lines);
-  if (marks.length === 0) return;
   const { ctx } = chart;
   const area = { left: chart.chartArea.left + 2, right: chart.width, top: 0, bottom: chart.chartArea.bottom };
   const boxes = list => list.map(m => ({ x: m.x - 6, y: m.y - 6, w: 12, h: 12 }));
   const taken = { marks: boxes(all), texts: boxes(marks) };
+  const place = text => placeText(ctx, text, taken, area);
+  const write = mark => place(textOfMark(mark, mark.raw.lines)) || (mark.raw.brief && place(textOfMark(mark, [mark.raw.brief])));
   ctx.save();
   ctx.textAlign = "left";
+  ctx.textBaseline = "alphabetic";
   ctx.lineJoin = "round";
-  for (const mark of marks)
-    if (!placeText(ctx, mark, mark.raw.lines, taken, area) && mark.raw.brief)
-      placeText(ctx, mark, [mark.raw.brief], taken, area);
+  for (const line of referencesOf(chart))
+    place({ lines: [line.text], isStrong: true, tint: line.colour, places: (w, h) => placesAlong(line, chart.chartArea, w, h) });
+  marks.forEach(write);
   ctx.restore();
 } };
 
@@ -128,24 +178,16 @@ const runRanges = { id: "runRanges", afterDatasetsDraw(chart) {
   ctx.restore();
 } };
 
-/* data.references: lines at a value of an axis, with a text. */
 const references = { id: "references", afterDatasetsDraw(chart) {
   const { ctx, chartArea: area } = chart;
-  for (const line of chart.data.references || []) {
-    const at = chart.scales[line.axis].getPixelForValue(line.value);
-    const stands = line.axis === "x";
-    if (!(stands ? at >= area.left && at <= area.right : at >= area.top && at <= area.bottom)) continue;
+  for (const { stands, at, colour: tint } of referencesOf(chart)) {
     ctx.save();
-    ctx.strokeStyle = ctx.fillStyle = line.colour;
+    ctx.strokeStyle = tint;
     ctx.setLineDash([6, 4]);
     ctx.beginPath();
     ctx.moveTo(stands ? at : area.left, stands ? area.top : at);
     ctx.lineTo(stands ? at : area.right, stands ? area.bottom : at);
     ctx.stroke();
-    ctx.font = "600 12px system-ui, sans-serif";
-    const w = ctx.measureText(line.text).width;
-    ctx.textAlign = "left";
-    ctx.fillText(line.text, stands ? Math.min(at + 5, area.right - w) : area.left + 5, stands ? area.top + 12 : at - 4);
     ctx.restore();
   }
 } };
@@ -170,12 +212,15 @@ const inBars = { id: "inBars", afterDatasetsDraw(chart) {
 /* ---- charts ---- */
 const drawn = [];
 
-/* `build` makes the configuration, again whenever colours or paper change. `text` says in words what the chart shows. */
+/* `build` makes the configuration, again whenever colours, paper or what is chosen change. `text` says in words what the chart
+ * shows: a text, or a function if that changes. */
 function addChart(id, text, build, height) {
-  const canvas = find(id);
+  drawn.push({ canvas: find(id), text: typeof text === "function" ? text : () => text, build, height });
+}
+
+function describe(canvas, text) {
   canvas.setAttribute("aria-label", text);
   canvas.textContent = text;
-  drawn.push({ canvas, build, height });
 }
 
 function configure(config) {
@@ -191,6 +236,7 @@ function drawCharts() {
   colour = colours();
   for (const one of drawn) {
     if (one.chart) one.chart.destroy();
+    describe(one.canvas, one.text());
     if (one.height) one.canvas.parentNode.style.height = `${one.height()}px`;
     one.chart = new Chart(one.canvas, configure(one.build()));
   }

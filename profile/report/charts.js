@@ -45,7 +45,7 @@ function frontChart(shown, front, need, xAxis, format) {
     borderWidth: 1.5, pointRadius: 0, pointHitRadius: 0, stepped: "before" };
   const most = Math.max(target || 0, ...shown.map(r => r.cold.samples_per_s.max || rate(r)));
   return { type: "scatter", data: { datasets: [marks, line], references: targetLine("y") }, options: {
-    scales: { x: xAxis(), y: rateAxis("samples/s, cold", { suggestedMax: most * 1.15 }) },
+    scales: { x: xAxis(), y: tallRateAxis("samples/s, cold", { suggestedMax: most * 1.15 }) },
     plugins: { tooltip: tooltipOf(c => c.raw.r ? `${nameOf(c.raw.r)}: ${perSecond(c.raw.y)}, ${format(c.raw.x)}` : "") } } };
 }
 
@@ -57,13 +57,7 @@ function addFront(kind, need, xAxis, format) {
     () => frontChart(shown, front, need, () => xAxis(shown.map(need)), format));
 }
 
-function timeAxis(values, none) {
-  const made = wideAxis("preparation, whole source", values, seconds);
-  const label = made.ticks.callback;
-  made.ticks.callback = v => v === none ? "none" : v < none * 1.7 ? "" : label(v);
-  made.afterBuildTicks = scale => { if (scale.type === "logarithmic") scale.ticks.push({ value: none }); };
-  return made;
-}
+const timeAxis = (values, none) => wideAxis("preparation, whole source", values, v => v === none ? "none" : seconds(v), none);
 
 function addFronts() {
   if (good.some(r => !isMeasured(r))) show("hollow");
@@ -170,6 +164,8 @@ function threadsText(curve) {
       `faster${wall}.` : `: it still grows at ${curve[curve.length - 1].threads} threads.`);
 }
 
+const powersOfTwo = (least, most) => Array.from({ length: 32 }, (_, i) => 2 ** i).filter(v => v >= least && v <= most);
+
 function addThreads() {
   const lines = threadLines();
   const curve = (model && model.curve || []).filter(p => typeof p.cold_samples_per_s === "number");
@@ -178,6 +174,7 @@ function addThreads() {
   show("threads-part");
   setText("threads-text", threadsText(curve));
   const most = Math.max(...counts, ...curve.map(p => p.threads));
+  const least = Math.min(Math.max(1, Math.min(...counts)), most / 2);
   const cores = sweep.machine.cpus;
   addChart("threads", threadsText(curve), () => {
     const datasets = lines.map(threadDataset);
@@ -187,11 +184,10 @@ function addThreads() {
     const here = { axis: "x", value: cores, text: `this machine: ${cores}`, colour: colour.soft };
     return { type: "scatter", data: { datasets, references: [...targetLine("y"), ...(most > cores ? [here] : [])] },
       options: { scales: { x: most > 16
-        ? axis("threads", { type: "logarithmic", min: Math.max(1, Math.min(...counts)), max: most,
-          ticks: { autoSkip: false, callback: v => Number.isInteger(Math.log2(v)) ? v : "" },
-          afterBuildTicks: scale => { scale.ticks = [1, 2, 4, 8, 16, 32, 64, 128, 256].filter(v => v <= most).map(value => ({ value })); } })
+        ? axis("threads", { type: "logarithmic", min: least, max: most, ticks: { callback: v => v },
+          afterBuildTicks: scale => { scale.ticks = powersOfTwo(least, most).map(value => ({ value })); } })
         : axis("threads", { min: Math.min(...counts), max: most + (curve.length ? 0 : .35), ticks: { stepSize: 1, callback: v => Number.isInteger(v) ? v : "" } }),
-      y: rateAxis("samples/s, cold", target ? { suggestedMax: target * 1.1 } : {}) },
+      y: tallRateAxis("samples/s, cold", target ? { suggestedMax: target * 1.1 } : {}) },
       plugins: { tooltip: tooltipOf(c => c.raw.r ? `${nameOf(c.raw.r)}: ${perSecond(c.raw.y)}`
         : `${c.raw.p.threads} threads: ${perSecond(c.raw.y)} expected`) } } };
   });
@@ -211,8 +207,11 @@ function codecRows(split) {
 
 /* The codec and its figure. */
 const codecLabels = (rows, figure) => rows.map(r => [(r === best ? "\u2714 " : "") + cut(r.codec), guess(r, figure(r))]);
-const barsOf = (label, rows, value, tint, spread) => ({ label, data: rows.map(value), backgroundColor: tint, barPercentage: .8,
-  categoryPercentage: .8, ranges: spread ? rows.map(r => rangePair(spread(r))) : undefined });
+/* Bars of predictions are hollow; the legend has the colour alone. */
+const barsOf = (label, rows, value, tint, spread, isHollow = r => !isMeasured(r)) => ({ label, data: rows.map(value),
+  backgroundColor: bar => bar.dataIndex !== undefined && isHollow(rows[bar.dataIndex]) ? colour.paper : tint,
+  borderColor: tint, borderWidth: 1.5, barPercentage: .8, categoryPercentage: .8,
+  ranges: spread ? rows.map(r => rangePair(spread(r))) : undefined });
 /* Ranges of runs are inside the axis. */
 const mostRate = rows => Math.max(...rows.flatMap(r => [r.cold, r.cached].map(e => e.samples_per_s.max || e.samples_per_s.median)));
 const rateBars = rows => [barsOf("cold", rows, rate, colour.parts[0], r => r.cold.samples_per_s),
@@ -224,7 +223,7 @@ function sizeChart() {
   const saved = r => plain && r !== plain ? `, ${compared(r.total_stored_bytes / plain.total_stored_bytes, "more", "less", "as much")}` : "";
   return { type: "bar", data: { labels: rows.map(r => r.codec),
     datasets: [barsOf("stored", rows, r => r.total_stored_bytes, colour.parts[2])] }, options: { indexAxis: "y",
-    scales: { x: axis("", { beginAtZero: true, ticks: { callback: v => bytes(v), maxTicksLimit: 5 } }),
+    scales: { x: axis("", { beginAtZero: true, ticks: { callback: v => bytes(v) } }),
       y: nameAxis(codecLabels(rows, r => bytes(r.total_stored_bytes))) },
     plugins: { legend: { display: true }, tooltip: tooltipOf(c => `${bytes(c.raw)}${saved(rows[c.dataIndex])}`) } } };
 }
@@ -246,48 +245,110 @@ function addCodecs() {
   for (const split of shown) select.append(new Option(split, split, false, split === codecState.split));
   select.addEventListener("change", () => { codecState.split = select.value; drawCharts(); });
   const height = () => barHeight(codecRows(codecState.split).length, 36, 80);
-  addChart("codecs-size", "Bytes stored by codec; the table has the figures.", sizeChart, height);
-  addChart("codecs-rate", "Samples per second by codec; the table has the figures.", speedChart, height);
+  const said = (title, figures) => () => `${title} of ${codecState.split} by codec: ` +
+    codecRows(codecState.split).map(r => `${r.codec} ${figures(r)}`).join("; ");
+  addChart("codecs-size", said("Storage", r => bytes(r.total_stored_bytes)), sizeChart, height);
+  addChart("codecs-rate", said("Samples per second, cold and from the page cache,",
+    r => `${perSecond(rate(r))} and ${perSecond(cachedRate(r))}`), speedChart, height);
 }
 
 /* ---- caches ---- */
+const memoryRate = r => r.predicted_memory_samples_per_s;
+const MEMORY_PART = .75; /* of this machine's memory, as in the notes */
+
+function memoryText(rows) {
+  const needed = best.predicted_memory_bytes;
+  const what = "A cache in memory (presto-load --cache memory:SIZE) keeps samples as they are before the first random step. From the second " +
+    "epoch on, nothing is read, so the speed depends on the threads alone, not on what is stored; it is predicted (hollow bars). ";
+  const fits = needed <= MEMORY_PART * sweep.machine.memory_bytes ? "which fits into" : "too much for";
+  return rows.some(memoryRate) && needed
+    ? `${what}For the whole source it takes ${bytes(needed)}, ${fits} this machine's ${bytes(sweep.machine.memory_bytes)}.` : "";
+}
+
+function cachedText() {
+  const fits = best.total_stored_bytes <= sweep.machine.memory_bytes;
+  return "The fastest strategy of each split, and the recommended one. Cold: everything comes from storage, as in the first epoch. From the page " +
+    "cache: the files are in memory already, as in later epochs if the dataset fits. The recommended one, " +
+    `${bytes(best.total_stored_bytes)}, ${fits ? "fits" : "does not fit"} into this machine's memory of ${bytes(sweep.machine.memory_bytes)}.`;
+}
+
+function cachedChart(rows, hasMemory) {
+  const bars = rateBars(rows);
+  if (hasMemory)
+    bars.push({ ...barsOf("from a cache in memory, predicted", rows, memoryRate, colour.parts[2], null, () => true),
+      backgroundColor: colour.paper });
+  const most = Math.max(mostRate(rows), ...(hasMemory ? rows.map(r => memoryRate(r) || 0) : []));
+  return { type: "bar", data: { labels: rows.map(nameOf), datasets: bars }, options: { indexAxis: "y",
+    scales: { x: rateAxis("samples/s", { suggestedMax: most }),
+      y: nameAxis(rows.map(r => [(r === best ? "\u2714 " : "") + linesOf(r)[0], linesOf(r)[1]])) },
+    plugins: { legend: { display: true }, tooltip: tooltipOf(c => `${c.dataset.label}: ${perSecond(c.raw)}`) } } };
+}
+
 function addCached() {
   const rows = splits.map(split => split === best.split ? best : fastestRun(good.filter(r => r.split === split))).filter(Boolean);
-  const fits = best.total_stored_bytes <= sweep.machine.memory_bytes;
-  setText("cached-text", "Cold: everything comes from storage, as in the first epoch. From the page cache: the files are in memory " +
-    `already, as in later epochs if the dataset fits. The recommended one, ${bytes(best.total_stored_bytes)}, ` +
-    `${fits ? "fits" : "does not fit"} into this machine's memory of ${bytes(sweep.machine.memory_bytes)}. ` +
-    "The fastest strategy of each split.");
-  addChart("cached", "Samples per second, cold and from the page cache: " + rows.map(r =>
-    `${nameOf(r)} ${perSecond(rate(r))} and ${perSecond(cachedRate(r))}`).join("; "), () => ({ type: "bar",
-    data: { labels: rows.map(nameOf), datasets: rateBars(rows) }, options: { indexAxis: "y", scales: { x: rateAxis("samples/s", { suggestedMax: mostRate(rows) }),
-      y: nameAxis(rows.map(r => [(r === best ? "\u2714 " : "") + linesOf(r)[0], linesOf(r)[1]])) },
-    plugins: { legend: { display: true }, tooltip: tooltipOf(c => `${c.dataset.label}: ${perSecond(c.raw)}`) } } }),
-    () => barHeight(rows.length, 50));
+  const memory = memoryText(rows);
+  setText("cached-text", cachedText());
+  if (memory) {
+    setText("memory-text", memory);
+    show("memory-text");
+  }
+  const said = r => `${nameOf(r)} ${perSecond(rate(r))}, ${perSecond(cachedRate(r))}` + (memory && memoryRate(r) ? `, ${perSecond(memoryRate(r))}` : "");
+  addChart("cached", `Samples per second, cold, from the page cache${memory ? ", and predicted for a cache in memory" : ""}: ` +
+    rows.map(said).join("; "), () => cachedChart(rows, memory !== ""), () => barHeight(rows.length, memory ? 62 : 50));
 }
 
 /* ---- predicted against measured ---- */
-function addErrors() {
-  const shown = good.filter(r => isMeasured(r) && typeof r.error === "number");
-  if (shown.length === 0) return;
-  const errors = shown.map(r => Math.abs(r.error)).sort((a, b) => a - b);
-  const worst = shown.reduce((a, b) => Math.abs(b.error) > Math.abs(a.error) ? b : a);
-  const text = `${shown.length} strateg${shown.length === 1 ? "y was" : "ies were"} predicted before they were run. Half of the ` +
-    `predictions are off by ${percent(errors[Math.floor(errors.length / 2)])} or less, the worst by ${percent(errors[errors.length - 1])} ` +
-    `(${nameOf(worst)}). On the line, prediction and measurement agree; the thin lines are 25 % off.`;
-  show("errors-part");
-  setText("errors-text", text);
-  const values = shown.flatMap(r => [rate(r), r.predicted_samples_per_s]);
-  const ends = [Math.min(...values) / 1.3, Math.max(...values) * 1.3];
+const states = [
+  { name: "cold", error: r => r.error, measured: rate, predicted: r => r.predicted_samples_per_s, mark: "circle", part: 0 },
+  { name: "cached", error: r => r.cached_error, measured: cachedRate, predicted: r => r.predicted_cached_samples_per_s, mark: "triangle", part: 1 },
+];
+
+/* What was predicted in that state before it was run, with the median and the worst error; null: nothing. */
+function errorsOf(state) {
+  const shown = good.filter(r => isMeasured(r) && typeof state.error(r) === "number");
+  if (shown.length === 0) return null;
+  const size = r => Math.abs(state.error(r));
+  const sizes = shown.map(size).sort((a, b) => a - b);
+  const middle = (sizes[(sizes.length - 1) >> 1] + sizes[sizes.length >> 1]) / 2;
+  return { ...state, shown, middle, worst: shown.reduce((a, b) => size(b) > size(a) ? b : a) };
+}
+
+const signed = v => `${v < 0 ? "\u2212" : "+"}${percent(Math.abs(v))}`;
+
+function errorMarks(state) {
+  const tint = colour.parts[state.part];
+  return { label: state.name, data: state.shown.map(r => ({ x: state.measured(r), y: state.predicted(r), r,
+    ...(r === state.worst ? { lines: [`${state.name}: ${linesOf(r)[0]}`, linesOf(r)[1]], weight: 1 } : {}) })),
+  pointStyle: state.mark, pointRadius: state.mark === "circle" ? 4.5 : 5.5, pointBackgroundColor: tint, pointBorderColor: colour.paper,
+  backgroundColor: tint };
+}
+
+function errorsChart(kinds, ends) {
   const straight = (factor, width) => ({ type: "line", data: ends.map(v => ({ x: v, y: v * factor })), borderColor: colour.soft,
     borderWidth: width, pointRadius: 0, pointHitRadius: 0 });
-  addChart("errors", text, () => ({ type: "scatter", data: { datasets: [{ data: shown.map(r => ({ x: rate(r), y: r.predicted_samples_per_s, r,
-    ...(r === best || r === worst ? { lines: linesOf(r), isStrong: r === best, weight: r === best ? 2 : 1 } : {}) })),
-    pointRadius: 5, pointBackgroundColor: shown.map(r => r === best ? colour.best : colour.accent) },
-  straight(1, 1.5), straight(1.25, .6), straight(.75, .6)] }, options: {
-    scales: { x: { ...wideAxis("measured samples/s, cold", values, number), min: ends[0], max: ends[1] },
-      y: { ...wideAxis("predicted samples/s", values, number), min: ends[0], max: ends[1] } },
-    plugins: { tooltip: tooltipOf(c => c.raw.r ? `${nameOf(c.raw.r)}: measured ${perSecond(c.raw.x)}, predicted ${perSecond(c.raw.y)}` : "") } } }));
+  const state = item => kinds[item.datasetIndex];
+  return { type: "scatter", data: { datasets: [...kinds.map(errorMarks), straight(1, 1.5), straight(1.25, .6), straight(.75, .6)] },
+    options: { scales: { x: { ...wideAxis("measured samples/s", ends, short), min: ends[0], max: ends[1] },
+      y: { ...wideAxis("predicted samples/s", ends, short), min: ends[0], max: ends[1] } },
+    plugins: { legend: { display: true, labels: { usePointStyle: true, boxWidth: 9, filter: item => item.datasetIndex < kinds.length } },
+      tooltip: tooltipOf(c => c.raw.r ? `${nameOf(c.raw.r)}, ${state(c).name}: measured ${perSecond(c.raw.x)}, predicted ` +
+        `${perSecond(c.raw.y)}` : "") } } };
+}
+
+function addErrors() {
+  const kinds = states.map(errorsOf).filter(Boolean);
+  if (kinds.length === 0) return;
+  const count = Math.max(...kinds.map(k => k.shown.length));
+  setText("errors-text", `${count} strateg${count === 1 ? "y was" : "ies were"} predicted before they were run. On the thick line, prediction and ` +
+    "measurement agree; the thin lines are 25 % off. Half of the errors are below the median.");
+  fillTable("errors-table", ["Epochs", "Median error", "Worst error", "The worst"], kinds.map(k => [k.name, percent(k.middle),
+    signed(k.error(k.worst)), nameOf(k.worst)]), () => false);
+  show("errors-part");
+  const values = kinds.flatMap(k => k.shown.flatMap(r => [k.measured(r), k.predicted(r)]));
+  const ends = [Math.min(...values) / 1.3, Math.max(...values) * 1.3];
+  addChart("errors", `Predicted against measured samples per second of ${count} strateg${count === 1 ? "y" : "ies"}. ` + kinds.map(k =>
+    `${k.name}: median error ${percent(k.middle)}, worst ${signed(k.error(k.worst))} (${nameOf(k.worst)})`).join("; "),
+  () => errorsChart(kinds, ends));
 }
 
 /* ---- how sure ---- */

@@ -1,6 +1,7 @@
 /* The table of all strategies: filters, sorting, and how many rows are shown. */
 const FIRST_ROWS = isNarrow() ? 15 : 30;
-const hasErrors = good.some(r => typeof r.error === "number");
+/* Predicted, and then run. */
+const isForetold = r => typeof r.error === "number";
 const hasCosts = good.some(r => typeof r.cost === "number");
 
 /* A cell is a text, or a text and what stands below it in smaller letters. */
@@ -17,9 +18,9 @@ const columns = [
   { name: "preparation", key: r => r.total_preparation_s,
     show: r => plusMinus(r.total_preparation_s, r.total_preparation_error_s, seconds) },
   { name: "cold samples/s", key: rate, show: r => ratesOf(r, r.cold.samples_per_s) },
-  { name: "predicted", key: r => r.predicted_samples_per_s, if: hasErrors,
-    show: r => [number(r.predicted_samples_per_s), typeof r.error === "number"
-      ? `${r.error < 0 ? "\u2212" : "+"}${number(Math.abs(r.error) * 100, 2)} %` : ""] },
+  { name: "predicted", key: r => isForetold(r) ? r.predicted_samples_per_s : null, if: good.some(isForetold),
+    show: r => isForetold(r) ? [number(r.predicted_samples_per_s),
+      `${r.error < 0 ? "\u2212" : "+"}${number(Math.abs(r.error) * 100, 2)} %`] : "" },
   { name: "limited by", key: r => r.cold_bound || "", show: r => r.cold_bound || "", kind: "words",
     if: good.some(r => r.cold_bound && r.cold_bound !== "unknown") },
   { name: "cached samples/s", key: cachedRate, show: r => ratesOf(r, r.cached.samples_per_s) },

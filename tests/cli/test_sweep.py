@@ -9,6 +9,7 @@ import pty
 import re
 import shlex
 import shutil
+import statistics
 import struct
 import subprocess
 import termios
@@ -232,6 +233,12 @@ class Sweep(SweepCase):
         self.assertEqual([c["threads"] for c in model["curve"]], list(range(1, 65)))
         self.assertEqual([c["codec"] for c in model["splits"][2]["codecs"]], ["none", "zlib:1", "lz4"])
         self.assertGreaterEqual(len(rows), sum(r["measured"] for r in results["results"]))
+        texts = []
+        for name in ("error", "cached_error"):
+            errors = [abs(r[name]) for r in results["results"] if r["measured"] and r[name] is not None]
+            texts.append(f"half are off by {min(100 * statistics.median(errors), 999):.0f} % or less, the worst by "
+                         f"{min(100 * max(errors), 999):.0f} %")
+        self.assertIn(f"{len(errors)} predicted, then run. Cold, {texts[0]}; cached, {texts[1]}.", " ".join(table.split()))
 
     def test_without_room_to_measure_storage_it_says_how_much_there_is(self):
         mount = self.new("mount")

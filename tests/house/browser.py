@@ -119,6 +119,10 @@ class Browser:
             pass
         self.settle()
 
+    def before_scripts(self, script):
+        """Runs in each page that is opened from now on, before the page's own scripts."""
+        self.call("Page.addScriptToEvaluateOnNewDocument", source=script)
+
     def settle(self):
         self.ask("new Promise(done => requestAnimationFrame(() => setTimeout(() => requestAnimationFrame(() => setTimeout(done)))))")
 

@@ -11,6 +11,7 @@ Exit: 0 right, 1 wrong, 77 not measured, for there is no Chromium or no report i
 """
 import copy
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 
+import charts
 from browser import Browser, find_chromium
 
 RESULTS = re.compile(r'(<script type="application/json" id="results">)(.*?)(</script>)', re.DOTALL)
@@ -106,6 +108,13 @@ def only_predict(result):
         result[state].update(runs=[], cpu_s_per_sample=None, peak_rss_bytes=None, samples_per_s={**spread, "min": None, "max": None})
 
 
+def run_once(result):
+    """Of one run nothing is known of the spread."""
+    for state in ("cold", "cached"):
+        result[state]["samples_per_s"].update(min=None, max=None)
+        del result[state]["runs"][1:]
+
+
 def complete(results):
     """All that a sweep may say: a target, prices, predictions, a model, an undecided choice, what would change it."""
     best = results["recommendation"]["result"]
@@ -113,7 +122,9 @@ def complete(results):
     for i, result in enumerate(measured(results)):
         rate = result["cold"]["samples_per_s"]["median"]
         result.update(predicted_samples_per_s=rate * 1.1, error=0.1 if i % 2 else None, cold_bound="storage reads", cost=12.5 + i,
-                      measured=True)
+                      measured=True, cached_error=-.01 * i if i % 2 else None)
+        if result["split"] == "unprocessed":
+            run_once(result)
     for i in others[2::3]:
         only_predict(results["results"][i])
     rates = [r["cold"]["samples_per_s"]["median"] for r in measured(results)]
@@ -157,9 +168,8 @@ def limit(results):
 
 def keep_one(results):
     best = results["results"][results["recommendation"]["result"]]
-    for state in ("cold", "cached"):  # of one run nothing is known of the spread
-        best[state]["samples_per_s"].update(min=None, max=None)
-        del best[state]["runs"][1:]
+    run_once(best)
+    best["predicted_memory_samples_per_s"] = best["predicted_memory_bytes"] = None
     results["results"] = [best]
     results["recommendation"].update(result=0, runners_up=[])
     results.update(confidence=None, what_if=[])
@@ -212,6 +222,45 @@ def make_pages(report, folder):
         yield kind, path, results
 
 
+# ---- the tile of the target and the reason ----
+DISTANCE = re.compile(r"\b(?:is|it is) ([\d,]+ % (?:above|below)|[\d,]+ times) (?:it|the target)")
+
+
+def aim(tools, folder, threads, *target):
+    """One strategy, which has been run if it has one thread, and else is predicted. Then again with a target, without running it again."""
+    out = folder / f"aimed-{threads}"
+    run(tools / "presto-sweep", "-q", "-p", "cv", "--splits", "resized", "--codecs", "none", "--threads", threads, "--samples", "4", "--runs", "2",
+        "--run-time", "0", "--decide-time", "0", "-o", out, *target, *(["--resume"] if target else []), folder / "photos")
+    return out / "report.html", json.loads((out / "results.json").read_text())
+
+
+def check_aim(browser, tools, folder, threads, *target):
+    """Tile and reason tell the same distance. Returns the tile."""
+    page, results = aim(tools, folder, threads, "--target", *target)
+    browser.open(page)
+    tile = browser.ask("[...find('tiles').children].find(tile => tile.textContent.startsWith('Target')).textContent")
+    reason, limits = results["recommendation"]["reason"], results["recommendation"]["limits"]
+    told, written = DISTANCE.search(tile), DISTANCE.search(reason)
+    assert told and ("missed" in tile) == (limits != "keeps"), (tile, limits)
+    if limits == "exceeds limits":  # the reason has no word of the target
+        return tile
+    assert written and told.group(1) == written.group(1), (tile, reason)
+    for part in ("counted as a tenth below the median at most", "less than its headroom", "prediction less the uncertainty"):
+        assert (part in tile) == (part in reason), (tile, reason)
+    return tile
+
+
+def check_targets(browser, tools, folder):
+    for threads in (1, 32 * os.cpu_count()):
+        result, = aim(tools, folder, threads)[1]["results"]
+        assert result["measured"] == (threads == 1)
+        rate = result["cold"]["samples_per_s"]["median"]
+        for target, part in ((.01, r" times the target$"), (rate / 2.27, r" 1[0-2]\d % above it$"), (1e9, r" % below it$")):
+            assert re.search(part, check_aim(browser, tools, folder, threads, f"{target:f}/s")), (target, part)
+        assert " % above it, less than its headroom" in check_aim(browser, tools, folder, threads, f"{rate * .85:f}/s+40%")
+    check_aim(browser, tools, folder, 1, "1000000000/s", "--max-storage", "1")
+
+
 # ---- what is checked ----
 def check_opening(browser, path):
     assert browser.complaints == [], browser.complaints
@@ -225,6 +274,7 @@ def check_width(browser, width):
     page = browser.ask("document.documentElement.scrollWidth")
     beyond = browser.ask(BEYOND)
     assert page <= width and not beyond, (width, page, beyond)
+    charts.check_texts(browser)
 
 
 def check_content(browser, kind, results):
@@ -249,6 +299,52 @@ def check_content(browser, kind, results):
         assert browser.ask(f"find('{part}').hidden") is not bool(has_figures), f"{kind}: {part} is shown only with its figures"
     ranges = browser.ask("drawn.flatMap(one => one.chart.data.datasets).flatMap(set => set.ranges || []).filter(Boolean).length")
     assert (ranges == 0) == (kind == "one"), f"{kind}: {ranges} error bars"
+    check_charts(browser, kind, results)
+
+
+def check_charts(browser, kind, results):
+    charts.check_fronts(browser, results)
+    charts.check_caches(browser, results)
+    several = charts.check_error_bars(browser, results)
+    if kind in ("complete", "one"):
+        assert several == ({True, False} if kind == "complete" else {False}), several
+    for part, check in (("errors-part", charts.check_errors), ("threads-part", charts.check_curve), ("codecs-part", charts.check_codecs)):
+        if not browser.ask(f"find('{part}').hidden"):
+            check(browser, results)
+    said = browser.ask("drawn.map(one => one.canvas.closest('[hidden]') ? [] : [one.canvas.getAttribute('role'), one.canvas.getAttribute('aria-label'), "
+                       "one.canvas.textContent]).filter(said => said.length)")
+    assert all(role == "img" and len(label) > 30 and label == text for role, label, text in said), said
+    assert len({label for _, label, _ in said}) == len(said), "each chart says in words what it shows"
+
+
+def rows_shown(browser):
+    """Split, codec and threads of the rows, once all are shown."""
+    browser.ask("find('more').hidden || find('more').click()")
+    return sorted(map(tuple, browser.ask("[...find('rows').rows].map(row => [0, 1, 2].map(i => row.cells[i].textContent))")))
+
+
+def check_filters(browser, results):
+    """Each choice of each filter shows the strategies of results.json that match, and those alone."""
+    def name(result):
+        return result["split"], result["codec"] or "", str(result["threads"])
+
+    every = results["results"]
+    values = {"split": lambda r: r["split"], "codec": lambda r: r["codec"] or "as files", "threads": lambda r: str(r["threads"])}
+    for key, value in values.items():
+        find = f"document.querySelector('#filters [name={key}]')"
+        offered = browser.ask(f"[...{find}.options].map(option => option.value)")
+        assert sorted(offered) == sorted({"", *map(value, every)}), (key, offered)
+        for wanted in offered:
+            browser.ask(f"{find}.value = {json.dumps(wanted)}, {find}.dispatchEvent(new Event('change'))")
+            expected = sorted(name(r) for r in every if wanted in ("", value(r)))
+            assert rows_shown(browser) == expected, (key, wanted)
+            assert browser.ask("find('shown').textContent").startswith(f"{len(expected)} of {len(every)} ")
+        browser.ask(f"{find}.value = '', {find}.dispatchEvent(new Event('change'))")
+    target = results["options"]["target_samples_per_s"]
+    browser.ask("document.querySelector('#filters [name=target]').click()")
+    expected = sorted(name(r) for r in every if r["status"] == "ok" and r["cold"]["samples_per_s"]["median"] >= target)
+    assert 0 < len(expected) < len(every) and rows_shown(browser) == expected, expected
+    browser.ask("document.querySelector('#filters [name=target]').click()")
 
 
 def tab_to(browser, what, limit=80):
@@ -259,6 +355,22 @@ def tab_to(browser, what, limit=80):
             assert outline not in ("none", ""), f"focus on {what} is not visible"
             return
     raise AssertionError(f"Tab does not reach {what}")
+
+
+def check_reach(browser):
+    """Tab comes to all that can be pressed or chosen, and shows where it is."""
+    wanted = browser.ask("[...document.querySelectorAll('a, button, select, input')].filter(part => part.getClientRects().length).length")
+    browser.ask("window.reached = new Set(), scrollTo(0, 0)")
+    for _ in range(wanted + 1):
+        browser.press("Tab")
+        browser.ask("reached.add(document.activeElement).size")
+        outline = browser.ask("document.activeElement === document.body || getComputedStyle(document.activeElement).outlineStyle")
+        assert outline not in ("none", ""), "focus is not visible"
+        if browser.ask("document.activeElement === document.body"):
+            break
+    missed = browser.ask("[...document.querySelectorAll('a, button, select, input')].filter(part => part.getClientRects().length && "
+                         "!reached.has(part)).map(part => part.outerHTML)")
+    assert not missed and wanted > 10, missed
 
 
 def check_keyboard(browser, results):
@@ -287,7 +399,6 @@ def check_keyboard(browser, results):
         assert found == sorted(found, reverse=order == "descending") and len(set(found)) > 1, found
         assert browser.ask(f"find('head').rows[0].cells[{column}].getAttribute('aria-sort')") == order
     assert browser.ask("document.activeElement.closest('#head') !== null"), "sorting loses the focus"
-    assert browser.ask("[...document.querySelectorAll('canvas')].every(c => c.closest('[hidden]') || c.getAttribute('aria-label'))")
 
 
 def check_paper(browser, folder, kind, results):
@@ -331,6 +442,9 @@ def main():
             print("no Chromium here: the report was made, but not looked at")
             return 77
         with Browser(program) as browser:
+            browser.before_scripts(charts.WATCH)
+            check_targets(browser, tools, folder)
+            print("targets: right")
             for kind, path, results in make_pages(report, folder):
                 for width in WIDTHS:
                     browser.resize(width)
@@ -349,6 +463,10 @@ def main():
                     browser.resize(1280)
                     browser.open(path)
                     check_keyboard(browser, results)
+                    browser.open(path)
+                    check_filters(browser, results)
+                    browser.open(path)
+                    check_reach(browser)
                 print(f"{kind}: right")
     return 0
 

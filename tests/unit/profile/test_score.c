@@ -379,6 +379,23 @@ START_TEST(the_reason_tells_how_the_best_stands_to_the_target) {
     ck_assert_ptr_nonnull(strstr(presto_sweep_reason(sweep),
                                  "No strategy reaches the target of 9,000 samples/s: this is the "
                                  "nearest, limited by "));
+    sweep->limits.target_samples_per_s = 4000;
+    sweep->trials[2].result.cold.samples_per_s = (presto_spread){3800, 4000, 4100, 3};
+    ck_assert_ok(presto_sweep_score(sweep, &sweep->weights, &err), &err);
+    ck_assert_ptr_nonnull(strstr(presto_sweep_reason(sweep),
+                                 "work). Its slowest run is 5 % below the target of 4,000 "
+                                 "samples/s."));
+    sweep->limits.headroom = 0.1;
+    sweep->trials[2].result.cold.samples_per_s = (presto_spread){4080, 4100, 4200, 3};
+    ck_assert_ok(presto_sweep_score(sweep, &sweep->weights, &err), &err);
+    ck_assert_ptr_nonnull(strstr(presto_sweep_reason(sweep),
+                                 "work). Its slowest run is 2 % above the target of 4,000 "
+                                 "samples/s, less than its headroom of 10 %."));
+    sweep->trials[2].result.is_predicted = true;
+    ck_assert_ok(presto_sweep_score(sweep, &sweep->weights, &err), &err);
+    ck_assert_ptr_nonnull(strstr(presto_sweep_reason(sweep),
+                                 "By its prediction less the uncertainty, it is 2 % above the "
+                                 "target of 4,000 samples/s"));
     presto_sweep_free(sweep);
 }
 END_TEST
