@@ -155,7 +155,7 @@ START_TEST(beyond_this_machine_nothing_is_decided) {
     sweep->limits.target_samples_per_s = 5000;
     assert_says(reason_for(sweep), not_run);
     assert_says(reason_for(sweep),
-                " Its prediction, counted as 8 % less, is 66 % above the target");
+                " By its prediction less the uncertainty, it is 66 % above the target");
     ck_assert(!sure->is_decided && sweep->best == 2);
     sweep->limits.target_samples_per_s = 0;
     sweep->weights = (presto_weights){0, 0, 1};
@@ -189,7 +189,9 @@ START_TEST(the_nearest_to_the_target_is_limited_by_what_the_model_says) {
     assert_says(reason_for(sweep), "No strategy reaches the target of 9,000 samples/s: this is the "
                                    "nearest, limited by the bandwidth of storage (predicted).");
     best->result.prediction.cold_bound = PRESTO_BOUND_UNKNOWN;
-    assert_says(reason_for(sweep), "this is the nearest. Undecided: it was not run");
+    assert_says(
+        reason_for(sweep),
+        "this is the nearest. By its prediction less the uncertainty, it is 59 % below the target");
     sweep->limits.target_samples_per_s = 2000;
     best->result.prediction.cold_bound = PRESTO_BOUND_CONSUMER;
     assert_says(reason_for(sweep), " above the target of 2,000 samples/s, so that the training "
