@@ -393,8 +393,9 @@ static presto_status read_head(const reader *in, const json_t *object) {
     if (schema == SCHEMA && sweep != NULL && strcmp(sweep, in->request->sweep) == 0)
         return PRESTO_OK;
     presto_status status = presto_fail(in->err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                                       "is of a sweep with other options, of another source or on "
-                                       "another number of processors, and cannot be resumed");
+                                       "is of a sweep with other options, of another source, of "
+                                       "files that have changed since, or on another number of "
+                                       "processors, and cannot be resumed");
     presto_error_set_file(in->err, in->request->path);
     return status;
 }

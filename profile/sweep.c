@@ -124,6 +124,7 @@ static void identify(const presto_sweep *sweep, const presto__runner *runner,
     const uint64_t numbers[] = {
         options->samples,       options->cold_epochs, options->seed,          runner->batch_samples,
         runner->source_samples, runner->source_bytes, options->errors.policy, presto__cpu_count()};
+    presto__digest_add(&digest, runner->source_identity, sizeof runner->source_identity);
     presto__digest_add(&digest, sweep->pipeline_json, strlen(sweep->pipeline_json));
     presto__digest_add(&digest, numbers, sizeof numbers);
     presto__digest_add(&digest, &options->run_s, sizeof options->run_s);

@@ -173,6 +173,7 @@ typedef struct presto__runner {
     double open_s;           /* time of opening the raw source: it does not grow with the sample */
     size_t batch_samples;
     uint64_t source_samples, source_bytes, samples, sample_bytes;
+    char source_identity[PRESTO_SOURCE_IDENTITY_BYTES];
     size_t next_dir;
     /* passed on to on_trial */
     size_t done, total;

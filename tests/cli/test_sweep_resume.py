@@ -3,6 +3,7 @@
 """presto-sweep: what is left of a sweep that was stopped, and how it goes on."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -45,6 +46,36 @@ class Resume(SweepCase):
                    self.make_photos(), preexec_fn=lambda: os.sched_setaffinity(0, {cpus[0]}))
         self.assert_fails(done, 2, "trials.jsonl", "another number of processors")
         self.assertEqual((out / "trials.jsonl").read_bytes(), before)
+
+    def refused_after(self, change, *more):
+        """Of a sweep that had ended, the journal stays as it is. Returns how it is resumed, as `change` left the source."""
+        photos, out = self.new("photos"), self.new("sweep")
+        shutil.copytree(self.make_photos(), photos)
+
+        def sweep(*options):
+            return run("presto-sweep", "-q", "-p", self.pipeline, *self.SMALL, "--runs", "1", *options, "-o", out, photos)
+
+        self.assertEqual(sweep().returncode, 0)
+        journal = (out / "trials.jsonl").read_bytes()
+        change(sorted(photos.rglob("*.jpg")))
+        self.assert_fails(sweep("--resume", *more), 2, "trials.jsonl", "files that have changed since")
+        self.assertEqual((out / "trials.jsonl").read_bytes(), journal)
+        return sweep
+
+    def test_another_sample_or_a_changed_source_is_another_sweep(self):
+        self.refused_after(lambda files: None, "--samples", "5")
+        self.refused_after(lambda files: files[0].rename(files[0].with_name("x.jpg")))
+        self.refused_after(lambda files: files[0].write_bytes(files[0].read_bytes()[:-1] + b"\0"))  # of the same size
+        added = []
+
+        def add(files):
+            added.append(files[0].with_name("more.jpg"))
+            added[0].write_bytes(files[0].read_bytes())
+
+        sweep = self.refused_after(add)
+        added[0].unlink()
+        done = sweep("--resume")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_probes_that_were_changed_are_refused_or_believed(self):
         out = self.new("sweep")
