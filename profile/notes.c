@@ -179,8 +179,12 @@ static presto_status note_stop(presto_sweep *sweep, presto_error *err) {
         measured += sweep->trials[i].cold_count > 0;
     return presto__add_note(sweep, err,
                             "stopped early: %zu of %zu strategies have been measured, some in "
-                            "fewer runs than wanted",
-                            measured, sweep->trial_count);
+                            "fewer runs than wanted%s",
+                            measured, sweep->trial_count,
+                            sweep->trials[sweep->best].result.is_predicted
+                                ? "; the recommended one is not among them, its figures are "
+                                  "predictions"
+                                : "");
 }
 
 presto_status presto__write_notes(presto_sweep *sweep, presto_error *err) {

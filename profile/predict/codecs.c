@@ -296,6 +296,11 @@ static presto_status rate_codec(const rating *all, size_t c, presto_error *err) 
                                        .dir = all->dir};
         status = presto__probe_online(&online, codec, &failure);
     }
+    if (status != PRESTO_OK &&
+        presto__is_disk_full(&failure)) { /* it is known from trying it alone */
+        all->split->lack = failure;
+        status = PRESTO_OK;
+    }
     if (status == PRESTO_ERR_STOPPED && err != NULL)
         *err = failure;
     if (status == PRESTO_ERR_STOPPED)

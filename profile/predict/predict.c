@@ -92,12 +92,19 @@ bool presto__predict_result(presto_sweep *sweep, const presto__runner *runner, s
     return true;
 }
 
-/* A strategy of a split whose anchors failed. */
+/* A strategy of a split whose anchors failed, or could not be looked at. */
 static void fail_like_anchor(presto_sweep *sweep, size_t i) {
     presto_strategy_result *result = &sweep->trials[i].result;
     for (size_t s = 0; s < sweep->space.split_count; s++) {
         if (strcmp(sweep->space.splits[s], result->strategy.split) != 0)
             continue;
+        const presto_error *failure = &sweep->model->splits[s].failure;
+        if (failure->status < 0) {
+            result->failed = true;
+            result->failure = *failure;
+            result->score = NAN;
+            return;
+        }
         for (size_t k = 0; k < 2; k++) {
             const presto__trial *anchor = &sweep->trials[sweep->anchors[s].at[k]];
             if (presto__trial_is_alive(anchor))
@@ -118,7 +125,8 @@ static bool was_run(const presto_sweep *sweep, size_t i) {
 
 static bool can_run(const presto_sweep *sweep, size_t i) {
     const presto__trial *trial = &sweep->trials[i];
-    return presto__trial_is_alive(trial) && trial->result.strategy.threads <= sweep->model->cores;
+    return presto__trial_is_alive(trial) && !trial->gave_up &&
+           trial->result.strategy.threads <= sweep->model->cores;
 }
 
 /* Of all that have not been run. */
@@ -341,6 +349,12 @@ static void set_bounds(presto_sweep *sweep) {
         result->prediction.cold_bound = rates.cold_bound;
         result->prediction.cached_bound = rates.cached_bound;
     }
+}
+
+void presto__predict_compare(presto_sweep *sweep) {
+    for (size_t i = 0; i < sweep->trial_count; i++)
+        set_error(sweep, i);
+    set_bounds(sweep);
 }
 
 static presto_status confirm(const confirming *all, presto_error *err) {

@@ -236,17 +236,6 @@ class Sweep(SweepCase):
         self.assertEqual([c["codec"] for c in model["splits"][2]["codecs"]], ["none", "zlib:1", "lz4"])
         self.assertGreaterEqual(len(rows), sum(r["measured"] for r in results["results"]))
 
-    def test_without_room_to_measure_storage_it_says_how_much_there_is(self):
-        mount = self.new("mount")
-        mount.mkdir()
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", mount], stderr=subprocess.DEVNULL).returncode:
-            self.skipTest("needs the right to mount")
-        self.addCleanup(subprocess.run, ["umount", mount])
-        done = run("presto-sweep", "-p", self.pipeline, *self.PREDICTED, "-o", mount / "out", self.make_photos())
-        self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertRegex(done.stderr, rf"^presto-sweep: {mount}/out/[^:]*: [23]\d\d\d KiB are free; 4 MiB are needed to measure this "
-                                      r"storage: No space left on device\n$")
-
     def test_a_target_is_reached_by_the_cheapest_or_missed_by_the_nearest(self):
         for target, limits, part in (("0.001/s", "keeps", "times the target of"),
                                      ("1000000000000", "misses target", "No strategy reaches the target")):
