@@ -185,7 +185,7 @@ typedef struct presto__runner {
 } presto__runner;
 
 /**
- * Open source and plan, make the work folder, find the batch size. `runner` is zero but for
+ * Open source and plan, make the work folder, try the sample out. `runner` is zero but for
  * `total`, the number of trials. The caller calls presto__runner_done in any case.
  */
 presto_status presto__runner_init(presto__runner *runner, const char *const *paths,
