@@ -108,6 +108,7 @@ presto__choice presto__choose(presto__merit *merits, const presto__contest *cont
 presto_status presto__limits_check(const presto_sweep_limits *limits, presto_error *err);
 /** Is there a limit of storage or of preparation? */
 bool presto__has_limits(const presto_sweep_limits *limits);
+bool presto__keeps_limits(const presto__merit *merit, const presto_sweep_limits *limits);
 /** The rate that reaches the target: with its headroom. */
 double presto__goal(const presto_sweep_limits *limits);
 /** As presto__choose does if no strategy reaches the target. */

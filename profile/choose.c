@@ -33,7 +33,7 @@ bool presto__has_limits(const presto_sweep_limits *limits) {
     return limits->most_stored_bytes > 0 || limits->most_preparation_s > 0;
 }
 
-static bool keeps(const presto__merit *merit, const presto_sweep_limits *limits) {
+bool presto__keeps_limits(const presto__merit *merit, const presto_sweep_limits *limits) {
     return (limits->most_stored_bytes == 0 ||
             merit->stored_bytes <= (double)limits->most_stored_bytes) &&
            (limits->most_preparation_s <= 0 || merit->preparation_s <= limits->most_preparation_s);
@@ -43,9 +43,9 @@ static bool keeps(const presto__merit *merit, const presto_sweep_limits *limits)
 static bool apply_limits(presto__merit *merits, size_t count, const presto_sweep_limits *limits) {
     size_t left = 0;
     for (size_t i = 0; i < count; i++)
-        left += presto__may_win(&merits[i]) && keeps(&merits[i], limits);
+        left += presto__may_win(&merits[i]) && presto__keeps_limits(&merits[i], limits);
     for (size_t i = 0; i < count && left > 0; i++)
-        merits[i].counts = merits[i].counts && keeps(&merits[i], limits);
+        merits[i].counts = merits[i].counts && presto__keeps_limits(&merits[i], limits);
     return left > 0;
 }
 

@@ -393,8 +393,9 @@ static presto_status read_head(const reader *in, const json_t *object) {
     if (schema == SCHEMA && sweep != NULL && strcmp(sweep, in->request->sweep) == 0)
         return PRESTO_OK;
     presto_status status = presto_fail(in->err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                                       "is of a sweep with other options, of another source or on "
-                                       "another number of processors, and cannot be resumed");
+                                       "is of a sweep with other options, of another source, of "
+                                       "files that have changed since, or on another number of "
+                                       "processors, and cannot be resumed");
     presto_error_set_file(in->err, in->request->path);
     return status;
 }
@@ -436,45 +437,49 @@ presto_status presto__journal_read(const presto__journal_request *request, prest
 
 /* ---- opening ---- */
 
-/* The content that the journal starts with: its whole lines, or a new head. */
-static presto_status first_content(const presto__journal_request *request, presto_buffer *text,
-                                   presto_error *err) {
-    if (request->resume) {
-        presto_status status = presto_file_read(request->path, MOST_BYTES, text, err);
-        if (status != PRESTO_OK && status != PRESTO_ERR_NOT_FOUND)
-            return status;
-        size_t whole = 0;
-        PRESTO_TRY(presto__journal_read(request, presto_buffer_span(text), &whole, err));
-        text->bytes = whole;
-        if (whole > 0)
-            return PRESTO_OK;
-    }
-    char head[96];
-    snprintf(head, sizeof head, "{\"journal\":%d,\"sweep\":\"%s\"}\n", SCHEMA, request->sweep);
-    return presto_buffer_append(text, presto_span_of_text(head), err);
+/* Bytes of the whole lines of an earlier sweep; 0: there are none. */
+static presto_status read_earlier(const presto__journal_request *request, size_t *whole_out,
+                                  presto_error *err) {
+    presto_buffer text = {0};
+    presto_status status = presto_file_read(request->path, MOST_BYTES, &text, err);
+    if (status == PRESTO_ERR_NOT_FOUND)
+        return PRESTO_OK;
+    if (status == PRESTO_OK)
+        status = presto__journal_read(request, presto_buffer_span(&text), whole_out, err);
+    presto_buffer_done(&text);
+    return status;
+}
+
+/* To go on behind the whole lines. Cutting off what is behind them needs no room on the disk. */
+static presto_status open_file(presto__journal *journal, const char *path, size_t whole,
+                               presto_error *err) {
+    journal->path = strdup(path);
+    if (journal->path == NULL)
+        return presto_fail_memory(err, strlen(path) + 1);
+    journal->fd = open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+    if (journal->fd < 0)
+        return presto_fail_errno(err, errno, path, "cannot open");
+    if (whole > 0 && ftruncate(journal->fd, (off_t)whole) != 0)
+        return presto_fail_errno(err, errno, path, "cannot cut off a line without its end");
+    return PRESTO_OK;
 }
 
 presto_status presto__journal_open(const presto__journal_request *request,
                                    presto__journal **journal_out, presto_error *err) {
-    presto_buffer text = {0};
-    presto_status status = first_content(request, &text, err);
-    presto_span content = presto_buffer_span(&text);
-    bool has_trials = status == PRESTO_OK && content.data != NULL &&
-                      memchr(content.data, '\n', content.bytes - 1) != NULL;
-    if (status == PRESTO_OK)
-        status = presto_file_replace(request->path, &content, 1, true, err);
-    presto_buffer_done(&text);
-    PRESTO_TRY(status);
+    size_t whole = 0;
+    char head[96];
+    snprintf(head, sizeof head, "{\"journal\":%d,\"sweep\":\"%s\"}\n", SCHEMA, request->sweep);
+    const presto_span first = presto_span_of_text(head);
+    if (request->resume)
+        PRESTO_TRY(read_earlier(request, &whole, err));
+    if (whole == 0)
+        PRESTO_TRY(presto_file_replace(request->path, &first, 1, true, err));
     presto__journal *journal = calloc(1, sizeof *journal);
     if (journal == NULL)
         return presto_fail_memory(err, sizeof *journal);
-    journal->has_trials = has_trials;
-    journal->path = strdup(request->path);
-    journal->fd = open(request->path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
-    if (journal->path == NULL)
-        status = presto_fail_memory(err, strlen(request->path) + 1);
-    else if (journal->fd < 0)
-        status = presto_fail_errno(err, errno, request->path, "cannot open");
+    journal->has_trials = whole > first.bytes;
+    journal->fd = -1;
+    presto_status status = open_file(journal, request->path, whole, err);
     if (status != PRESTO_OK) {
         presto__journal_close(journal);
         return status;

@@ -26,6 +26,14 @@ bool presto__trial_stores(const presto__trial *trial) {
     return trial->result.strategy.codec != NULL;
 }
 
+static bool may_run(const presto__trial *trial) {
+    return presto__trial_is_alive(trial) && !trial->gave_up;
+}
+
+bool presto__trial_is_measured(const presto__trial *trial) {
+    return trial->cold_count > 0 && (!presto__trial_stores(trial) || trial->preparation_count > 0);
+}
+
 static size_t trials_done(const presto__trial *trial) {
     return trial->preparation_count + trial->cold_count;
 }
@@ -37,7 +45,7 @@ static size_t trials_left(const presto__runner *runner, const presto__trial *tri
     size_t left = trial->cold_count < runs ? runs - trial->cold_count : 0;
     if (trial->preparation_count < preparations)
         left += preparations - trial->preparation_count;
-    return presto__trial_is_alive(trial) ? left : 0;
+    return may_run(trial) ? left : 0;
 }
 
 size_t presto__measure_left(const presto_sweep *sweep, const presto__runner *runner,
@@ -48,14 +56,28 @@ size_t presto__measure_left(const presto_sweep *sweep, const presto__runner *run
     return left;
 }
 
-/* Records a failure as the strategy's own. Its remaining trials count as done. */
+static presto_status note_fewer_runs(const wave *over, const presto__trial *trial,
+                                     presto_error *err) {
+    char name[PRESTO__STRATEGY_TEXT_BYTES];
+    char why[PRESTO_ERROR_FILE_BYTES + PRESTO_ERROR_MESSAGE_BYTES + 96];
+    presto_error_format(&trial->result.failure, why, sizeof why);
+    return presto__add_note(over->sweep, err, "%s has %zu of %u runs: %s",
+                            presto__strategy_format(&trial->result.strategy, name, sizeof name),
+                            trial->cold_count, over->what->runs, why);
+}
+
+/* Records a failure as the strategy's own. Its remaining trials count as done. That the disk is
+ * full says nothing against a strategy: it keeps the runs that it has had. */
 static presto_status fail_trial(const wave *over, presto__trial *trial, const presto_error *failure,
                                 presto_error *err) {
     over->runner->done += trials_left(over->runner, trial, over->what->runs);
-    trial->result.failed = true;
     trial->result.failure = *failure;
-    trial->result.score = NAN;
     presto__trial_remove(trial);
+    trial->gave_up = presto__is_disk_full(failure) && presto__trial_is_measured(trial);
+    if (trial->gave_up)
+        return note_fewer_runs(over, trial, err);
+    trial->result.failed = true;
+    trial->result.score = NAN;
     return presto__runner_report(over->runner, &trial->result.strategy, &trial->result, err);
 }
 
@@ -65,7 +87,10 @@ presto_status presto__journal_give_up(presto_sweep *sweep, const presto_error *w
     presto_error_format(why, text, sizeof text);
     presto__journal_close(sweep->journal);
     sweep->journal = NULL;
-    return presto__add_note(sweep, err, "the sweep cannot be resumed: %s", text);
+    return presto__add_note(sweep, err,
+                            "what was measured from here on is not in the journal, and --resume "
+                            "measures it again: %s",
+                            text);
 }
 
 static presto_status note_in_journal(presto_sweep *sweep, const presto__trial *trial,
@@ -127,10 +152,10 @@ static presto_status measure_wave(const wave *over, presto_error *err) {
             presto__trial *trial = &over->sweep->trials[over->what->list[i]];
             unsigned preparations =
                 presto__preparations_of(over->runner->options, over->what->runs);
-            if (presto__trial_is_alive(trial) && presto__trial_stores(trial) &&
-                round < preparations && trial->preparation_count <= round)
+            if (may_run(trial) && presto__trial_stores(trial) && round < preparations &&
+                trial->preparation_count <= round)
                 PRESTO_TRY(run_trial(over, trial, presto__trial_prepare, err));
-            if (presto__trial_is_alive(trial) && trial->cold_count <= round)
+            if (may_run(trial) && trial->cold_count <= round)
                 PRESTO_TRY(run_trial(over, trial, presto__trial_load, err));
         }
     }

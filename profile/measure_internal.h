@@ -28,5 +28,7 @@ presto_status presto__journal_give_up(presto_sweep *sweep, const presto_error *w
 /** It has not failed. */
 bool presto__trial_is_alive(const presto__trial *trial);
 bool presto__trial_stores(const presto__trial *trial);
+/** It has a run, and a conversion if it needs one. */
+bool presto__trial_is_measured(const presto__trial *trial);
 
 #endif

@@ -8,6 +8,7 @@
 #include "../base/clock_internal.h"
 #include "trial_internal.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <sched.h>
@@ -227,6 +228,10 @@ uint64_t presto__disk_free_bytes(const char *dir) {
     if (statvfs(dir, &info) != 0)
         return UINT64_MAX;
     return (uint64_t)info.f_bavail * (uint64_t)info.f_frsize;
+}
+
+bool presto__is_disk_full(const presto_error *failure) {
+    return failure->sys_errno == ENOSPC || failure->sys_errno == EDQUOT;
 }
 
 void presto__machine_facts(const char *dir, presto_sweep_facts *facts) {

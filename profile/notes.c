@@ -158,14 +158,33 @@ static presto_status note_tails(presto_sweep *sweep, presto_error *err) {
                             text, 100 * farthest_part(of, all));
 }
 
+static presto_status note_limits(presto_sweep *sweep, presto_error *err) {
+    size_t beyond = 0;
+    for (size_t i = 0; i < sweep->trial_count; i++) {
+        const presto_strategy_result *result = &sweep->trials[i].result;
+        const presto__merit merit = presto__merit_of(result);
+        beyond += !result->failed && !presto__keeps_limits(&merit, &sweep->limits);
+    }
+    if (beyond == 0 || sweep->verdict == PRESTO_SWEEP_EXCEEDS) /* then the reason tells it */
+        return PRESTO_OK;
+    return presto__add_note(sweep, err,
+                            "%zu of %zu strategies would store more than the limit, or take longer "
+                            "to prepare: they have no score",
+                            beyond, sweep->trial_count);
+}
+
 static presto_status note_stop(presto_sweep *sweep, presto_error *err) {
     size_t measured = 0;
     for (size_t i = 0; i < sweep->trial_count; i++)
         measured += sweep->trials[i].cold_count > 0;
     return presto__add_note(sweep, err,
                             "stopped early: %zu of %zu strategies have been measured, some in "
-                            "fewer runs than wanted",
-                            measured, sweep->trial_count);
+                            "fewer runs than wanted%s",
+                            measured, sweep->trial_count,
+                            sweep->trials[sweep->best].result.is_predicted
+                                ? "; the recommended one is not among them, its figures are "
+                                  "predictions"
+                                : "");
 }
 
 presto_status presto__write_notes(presto_sweep *sweep, presto_error *err) {
@@ -179,6 +198,7 @@ presto_status presto__write_notes(presto_sweep *sweep, presto_error *err) {
                                     presto_format_things(facts->source_samples, "sample", all)));
     if (sweep->is_stopped)
         PRESTO_TRY(note_stop(sweep, err));
+    PRESTO_TRY(note_limits(sweep, err));
     PRESTO_TRY(note_tails(sweep, err));
     bool plays = presto_storage_is_set(&sweep->storage);
     PRESTO_TRY(plays ? note_storage(sweep, err) : note_warm_cold_epochs(sweep, err));

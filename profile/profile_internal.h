@@ -120,6 +120,7 @@ struct presto_sweep {
     presto_sweep_verdict verdict;
     presto__journal *journal; /* NULL: none, or it could not be written any more */
     bool is_stopped;          /* before all was measured */
+    presto_error stop;        /* why; only then */
     bool only_measured;       /* predictions of what could be run are not recommended */
     size_t best;              /* the recommended one */
     size_t first;             /* the one with the best score */

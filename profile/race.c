@@ -44,7 +44,10 @@ static presto_status run_lap(presto_sweep *sweep, presto__runner *runner, size_t
     if (trial->result.strategy.codec != NULL && trial->dir == NULL)
         PRESTO_TRY(presto__trial_prepare(runner, trial, err));
     PRESTO_TRY(presto__trial_lap(runner, trial, sweep->rounds, err));
-    return presto__journal_add_lap(sweep->journal, i, trial, err);
+    presto_error failure;
+    if (presto__journal_add_lap(sweep->journal, i, trial, &failure) == PRESTO_OK)
+        return PRESTO_OK;
+    return presto__journal_give_up(sweep, &failure, err);
 }
 
 static presto_status run_round(presto_sweep *sweep, presto__runner *runner, const lineup *line,

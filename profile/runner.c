@@ -102,6 +102,7 @@ static presto_status open_source(presto__runner *runner, presto_error *err) {
     runner->open_s = presto__seconds(presto__clock_ns() - start_ns);
     runner->source_samples = presto_source_count(runner->source);
     runner->source_bytes = presto_source_bytes(runner->source);
+    PRESTO_TRY(presto_source_identify(runner->source, runner->source_identity, err));
     PRESTO_TRY(keep_notes(runner, err));
     if (runner->options->samples > 0 && runner->options->samples < runner->source_samples)
         PRESTO_TRY(take_sample(runner, err));

@@ -62,13 +62,15 @@ presto_status presto_sweep_write(const presto_sweep *sweep, const char *dir, pre
                  {"report.html", presto__report_html}};
     PRESTO_TRY(presto__folder_make(dir, err));
     size_t count = sizeof files / sizeof *files - (presto__report_is_built() ? 0 : 1);
-    for (size_t i = 0; i < count; i++) {
+    presto_status first = PRESTO_OK;
+    for (size_t i = 0; i < count; i++) { /* where one has no room, a smaller one may have it */
         presto_buffer text = {0};
-        presto_status status = files[i].make(sweep, &text, err);
+        presto_error *why = first == PRESTO_OK ? err : NULL;
+        presto_status status = files[i].make(sweep, &text, why);
         if (status == PRESTO_OK)
-            status = write_file(dir, files[i].name, presto_buffer_span(&text), err);
+            status = write_file(dir, files[i].name, presto_buffer_span(&text), why);
         presto_buffer_done(&text);
-        PRESTO_TRY(status);
+        first = first == PRESTO_OK ? status : first;
     }
-    return presto__sync_folder(dir, err);
+    return first == PRESTO_OK ? presto__sync_folder(dir, err) : first;
 }

@@ -201,10 +201,12 @@ static void ask_about_machine(asked *a) {
     char count[PRESTO_TEXT_BYTES];
     start(a);
     a->conditions = &conditions;
-    scale_storage(&conditions.storage, 0.5);
-    ask(a, "if storage were half as fast");
-    scale_storage(&conditions.storage, 4);
-    ask(a, "if storage were twice as fast");
+    if (presto_storage_is_set(&conditions.storage)) {
+        scale_storage(&conditions.storage, 0.5);
+        ask(a, "if storage were half as fast");
+        scale_storage(&conditions.storage, 4);
+        ask(a, "if storage were twice as fast");
+    }
     conditions = presto__model_conditions(a->sweep->model);
     conditions.cores = more;
     ask(a, "with twice the processors, %s", presto_format_count(more, count));

@@ -125,6 +125,7 @@ static void identify(const presto_sweep *sweep, const presto__runner *runner,
     const uint64_t numbers[] = {
         options->samples,       options->cold_epochs, options->seed,          runner->batch_samples,
         runner->source_samples, runner->source_bytes, options->errors.policy, presto__cpu_count()};
+    presto__digest_add(&digest, runner->source_identity, sizeof runner->source_identity);
     presto__digest_add(&digest, sweep->pipeline_json, strlen(sweep->pipeline_json));
     presto__digest_add(&digest, numbers, sizeof numbers);
     presto__digest_add(&digest, &options->run_s, sizeof options->run_s);
@@ -169,28 +170,49 @@ static presto_status open_journal(presto_sweep *sweep, presto__runner *runner,
     return PRESTO_OK;
 }
 
-/* Sums up what there is. False if no strategy has had a run. */
+static void fail_unmeasured(presto__trial *trial, const presto_error *why) {
+    char text[PRESTO_ERROR_FILE_BYTES + PRESTO_ERROR_MESSAGE_BYTES + 96];
+    presto_error_format(why, text, sizeof text);
+    trial->result.failed = true;
+    trial->result.score = NAN;
+    (void)presto_fail(&trial->result.failure, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET,
+                      "not measured: %s", text);
+}
+
+/* Sums up what there is of a sweep that ended early, and why it did. False if that is nothing. */
 static presto_status keep_measured(presto_sweep *sweep, const presto__runner *runner,
-                                   bool *has_any_out, presto_error *err) {
+                                   const presto_error *why, bool *has_any_out, presto_error *err) {
     *has_any_out = false;
     for (size_t i = 0; i < sweep->trial_count; i++) {
         presto__trial *trial = &sweep->trials[i];
         if (!presto__trial_is_alive(trial))
             continue;
-        if (trial->cold_count == 0 ||
-            (presto__trial_stores(trial) && trial->preparation_count == 0)) {
-            if (sweep->model != NULL && presto__predict_result(sweep, runner, i))
-                continue;
-            trial->result.failed = true;
-            trial->result.score = NAN;
-            (void)presto_fail(&trial->result.failure, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET,
-                              "not measured: the sweep was stopped");
-            continue;
-        }
-        *has_any_out = true;
-        PRESTO_TRY(presto__trial_summarize(runner, trial, err));
+        bool is_measured = presto__trial_is_measured(trial);
+        if (is_measured)
+            PRESTO_TRY(presto__trial_summarize(runner, trial, err));
+        if (is_measured || (sweep->model != NULL && presto__predict_result(sweep, runner, i)))
+            *has_any_out = true;
+        else
+            fail_unmeasured(trial, why);
     }
+    if (sweep->model != NULL)
+        presto__predict_compare(sweep);
     return PRESTO_OK;
+}
+
+/* What was measured until it ended is a sweep's result, too. */
+static presto_status end_early(presto_sweep *sweep, const presto__runner *runner, presto_error *why,
+                               presto_error *err) {
+    if (why->status == PRESTO_ERR_STOPPED) /* whatever was at work then */
+        (void)presto_fail(why, why->status, PRESTO_NO_OFFSET, "the sweep was stopped");
+    PRESTO_TRY(keep_measured(sweep, runner, why, &sweep->is_stopped, err));
+    if (sweep->is_stopped) {
+        sweep->stop = *why;
+        return PRESTO_OK;
+    }
+    if (err != NULL)
+        *err = *why;
+    return why->status;
 }
 
 /* ---- life ---- */
@@ -327,13 +349,9 @@ static presto_status run(presto_sweep *sweep, const char *const *paths, size_t p
         keep_facts(sweep, &runner);
         status = open_journal(sweep, &runner, options, err);
     }
-    if (status == PRESTO_OK)
-        status = run_all(sweep, &runner, err);
-    if (status == PRESTO_ERR_STOPPED && runner.samples > 0) {
-        presto_error why;
-        presto_status kept = keep_measured(sweep, &runner, &sweep->is_stopped, &why);
-        status = kept == PRESTO_OK && sweep->is_stopped ? PRESTO_OK : status;
-    }
+    presto_error why;
+    if (status == PRESTO_OK && run_all(sweep, &runner, &why) != PRESTO_OK)
+        status = end_early(sweep, &runner, &why, err);
     for (size_t i = 0; i < runner.note_count && status == PRESTO_OK; i++)
         status = presto__add_note(sweep, err, "%s", runner.notes[i]);
     if (runner.skipped > 0 && status == PRESTO_OK)
@@ -373,9 +391,9 @@ presto_status presto_sweep_run(const char *const *paths, size_t path_count,
         return status;
     }
     *sweep_out = sweep;
-    return sweep->is_stopped
-               ? presto_fail(err, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "the sweep was stopped")
-               : PRESTO_OK;
+    if (sweep->is_stopped && err != NULL)
+        *err = sweep->stop;
+    return sweep->is_stopped ? sweep->stop.status : PRESTO_OK;
 }
 
 static void free_texts(char **texts, size_t count) {

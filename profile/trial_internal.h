@@ -57,6 +57,8 @@ void presto__measure_add(presto__measure *sum, const presto__measure *more);
 void presto__machine_facts(const char *dir, presto_sweep_facts *facts);
 /** Bytes that may still be written to the file system of `dir`; UINT64_MAX if unknown. */
 uint64_t presto__disk_free_bytes(const char *dir);
+/** Did it fail for want of space? With room, it may succeed. */
+bool presto__is_disk_full(const presto_error *failure);
 /** CPUs that this process may run on, at least 1. */
 unsigned presto__cpu_count(void);
 
@@ -127,7 +129,8 @@ typedef struct presto__lap {
 /** All that is known of one strategy. */
 typedef struct presto__trial {
     presto_strategy_result result;
-    char *dir; /* its dataset while that exists; NULL otherwise */
+    bool gave_up; /* the disk was full: it keeps the runs that it has had, and has no more */
+    char *dir;    /* its dataset while that exists; NULL otherwise */
     uint64_t dir_bytes;
     presto__preparation *preparations;
     size_t preparation_count;
@@ -175,6 +178,7 @@ typedef struct presto__runner {
     size_t batch_samples;
     uint64_t source_samples, source_bytes, samples, sample_bytes;
     uint64_t flight_bytes; /* of a loader's batches and reads; trials deliver the same batches */
+    char source_identity[PRESTO_SOURCE_IDENTITY_BYTES];
     size_t next_dir;
     /* passed on to on_trial */
     size_t done, total;
@@ -183,7 +187,7 @@ typedef struct presto__runner {
 } presto__runner;
 
 /**
- * Open source and plan, make the work folder, find the batch size. `runner` is zero but for
+ * Open source and plan, make the work folder, try the sample out. `runner` is zero but for
  * `total`, the number of trials. The caller calls presto__runner_done in any case.
  */
 presto_status presto__runner_init(presto__runner *runner, const char *const *paths,

@@ -6,7 +6,7 @@ if(PRESTO_SANITIZE)
   set(chaos_light 1)
 else()
   set(chaos_light 0)
-  list(APPEND chaos_tests faults machine)
+  list(APPEND chaos_tests faults machine sweeps)
 endif()
 foreach(name ${chaos_tests})
   add_test(NAME chaos.${name}
@@ -18,6 +18,7 @@ endforeach()
 if(NOT PRESTO_SANITIZE)
   # Hundreds of short programs: busy processors make it some times as long.
   set_tests_properties(chaos.faults PROPERTIES COST 200 TIMEOUT 900)
+  set_tests_properties(chaos.sweeps PROPERTIES COST 100 TIMEOUT 900)
 endif()
 set_tests_properties(chaos.kill chaos.consumer chaos.signals chaos.owners PROPERTIES COST 50)
 

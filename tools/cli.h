@@ -94,6 +94,8 @@ void cli_check_sources(int argc, char **argv, const presto_pipeline *pipeline, c
 uint64_t cli_number(const char *option, const char *text, uint64_t least, uint64_t most);
 /** Bytes; KiB, MiB, GiB, TiB. */
 uint64_t cli_size(const char *option, const char *text, uint64_t least);
+/** A time above 0, in seconds; s, min, h. */
+double cli_seconds(const char *option, const char *text);
 /** Position of `text` in the NULL-terminated `choices`. */
 size_t cli_choice(const char *option, const char *text, const char *const *choices);
 /** A decimal fraction. */

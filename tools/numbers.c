@@ -80,6 +80,26 @@ double cli_fraction(const char *option, const char *text, double least, double m
     cli_usage("%s: '%s' is not a number from %g to %g", option, text, least, most);
 }
 
+double cli_seconds(const char *option, const char *text) {
+    static const struct {
+        const char *name;
+        double seconds;
+    } units[] = {{"", 1}, {"s", 1}, {"min", 60}, {"h", 3600}};
+    char number[32];
+    size_t length = strspn(text, "0123456789.");
+    for (size_t i = 0; i < sizeof units / sizeof *units && length > 0; i++) {
+        if (length >= sizeof number || strcmp(text + length, units[i].name) != 0)
+            continue;
+        memcpy(number, text, length);
+        number[length] = '\0';
+        double seconds = cli_fraction(option, number, 0, 1e9) * units[i].seconds;
+        if (!(seconds > 0))
+            cli_usage("%s: '%s': must be above 0", option, text);
+        return seconds;
+    }
+    cli_usage("%s: '%s' is not a time such as 90s, 15min or 2h", option, text);
+}
+
 const char *cli_path(const char *option, const char *text) {
     if (text[0] == '\0')
         cli_usage("%s: the name is empty", option);

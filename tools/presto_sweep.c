@@ -19,6 +19,7 @@
 #include "cli.h"
 #include "record_options.h"
 #include "sweep_check.h"
+#include "sweep_end.h"
 #include "sweep_options.h"
 #include "table.h"
 
@@ -72,8 +73,8 @@ static const cli_option options[] = {
      "--weights [default: +10%]"},
     {OPT_MAX_STORAGE, "max-storage", "BYTES",
      "recommend only what stores at most so much: 500MiB, 2TiB"},
-    {OPT_MAX_PREPARATION, "max-preparation", "SECONDS",
-     "recommend only what is prepared in so long"},
+    {OPT_MAX_PREPARE, "max-prepare", "TIME",
+     "recommend only what is prepared in so long: 3600, 90s, 15min, 2h"},
     {OPT_PRICE_ACCELERATOR, "price-accelerator", "PRICE/h",
      "what trains, for an hour; with prices, what costs least is recommended (with --target: of "
      "what reaches it)"},
@@ -345,7 +346,7 @@ static int make_output(sweep_job *s) {
     presto_status status =
         presto_sweep_claim(s->output, s->force || s->sweep.resume, &s->lock, &err);
     if (status != PRESTO_ERR_ARGUMENT)
-        return status < 0 ? cli_error(&err) : CLI_DONE;
+        return status < 0 ? sweep_end_failed(&err, s->output) : CLI_DONE;
     cli_message("%s: %s; --force replaces them, --resume goes on with a sweep that was stopped",
                 s->output, err.message);
     return CLI_FAILED;
@@ -362,19 +363,20 @@ static int print_results_json(const sweep_job *s) {
     return CLI_FAILED;
 }
 
-static int print_table(const sweep_job *s, const presto_sweep *sweep) {
+static int print_table(const sweep_job *s, const presto_sweep *sweep, bool is_written) {
     table_print(sweep, s->sweep.runs);
-    table_print_recommendation(sweep, s->output);
+    table_print_recommendation(sweep, is_written ? s->output : NULL);
     return cli_close_stdout(CLI_DONE);
 }
 
-static int fail(const sweep_job *s, presto_status status, const presto_error *err) {
-    int code = cli_error(err);
-    bool is_sample = status == PRESTO_ERR_CORRUPT || status == PRESTO_ERR_TRUNCATED ||
-                     status == PRESTO_ERR_TYPE || status == PRESTO_ERR_UNSUPPORTED;
-    if (is_sample && s->sweep.errors.policy == PRESTO_ON_ERROR_FAIL && err->file[0] != '\0')
-        cli_message("--on-error skip leaves out samples that cannot be processed");
-    return code;
+/* Writes and shows what there is. A full disk: the table still tells. */
+static int show(const sweep_job *s, const presto_sweep *sweep) {
+    presto_error err;
+    int code = CLI_DONE;
+    bool is_written = presto_sweep_write(sweep, s->output, &err) >= 0;
+    if (is_written || !s->json)
+        code = is_written && s->json ? print_results_json(s) : print_table(s, sweep, is_written);
+    return is_written ? code : sweep_end_failed(&err, s->output);
 }
 
 static int run(sweep_job *s, const presto_pipeline *pipeline, const char *const *paths,
@@ -392,20 +394,13 @@ static int run(sweep_job *s, const presto_pipeline *pipeline, const char *const 
     presto_status status = presto_sweep_run(paths, path_count, &s->sweep, &sweep, &err);
     cli_progress_end(&s->progress);
     (void)rmdir(s->work_dir); /* the sweep has removed its own files; others stay */
-    bool is_stopped = status == PRESTO_ERR_STOPPED && sweep != NULL;
-    bool is_written = false;
-    if (status >= 0 || is_stopped) {
-        status = presto_sweep_write(sweep, s->output, &err);
-        is_written = status >= 0;
-    }
-    if (sweep != NULL && (is_written || !s->json)) /* a full disk: the table still tells */
-        code = is_written && s->json ? print_results_json(s) : print_table(s, sweep);
+    if (sweep != NULL)
+        code = show(s, sweep);
+    const sweep_end end = {sweep, s->output, s->journal, s->sweep.errors.policy};
     if (status < 0)
-        code = fail(s, status, &err);
-    if (is_stopped) {
-        cli_message("%s: stopped; the same command with --resume goes on from here", s->output);
-        code = CLI_FAILED;
-    }
+        code = sweep_end_early(&end, &err);
+    else if (code == CLI_DONE)
+        code = sweep_end_whole(&end);
     presto_sweep_free(sweep);
     presto_folder_lock_release(s->lock);
     return code;

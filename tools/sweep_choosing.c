@@ -59,10 +59,8 @@ bool sweep_parse_choosing(presto_sweep_options *options, int id, const char *tex
     case OPT_MAX_STORAGE:
         options->limits.most_stored_bytes = cli_size("--max-storage", text, 1);
         return true;
-    case OPT_MAX_PREPARATION:
-        options->limits.most_preparation_s = cli_fraction("--max-preparation", text, 0, 1e9);
-        if (!(options->limits.most_preparation_s > 0))
-            cli_usage("--max-preparation: '%s': must be above 0", text);
+    case OPT_MAX_PREPARE:
+        options->limits.most_preparation_s = cli_seconds("--max-prepare", text);
         return true;
     case OPT_PRICE_STORAGE:
         prices->storage_gb_month = parse_with_unit("--price-storage", text, "/GB-month");

@@ -23,10 +23,11 @@ enum {
     LEAST_SPLIT = 14,
     LEAST_SPLIT_BESIDE_FILES = 11, /* so that 7 are left for the codec */
     LEAST_CODEC = 5,
-    NAME_BYTES = 256
+    NAME_BYTES = 256,
+    FAILURE_BYTES = PRESTO_ERROR_FILE_BYTES + PRESTO_ERROR_MESSAGE_BYTES + 96
 };
-/* Of predicted strategies that were not run, so many are shown. */
-enum { SHOWN_PREDICTED = 12 };
+/* Of predicted strategies that were not run, and of those that failed alike, so many are shown. */
+enum { SHOWN_PREDICTED = 12, SHOWN_FAILED = 6 };
 
 /* At most 12 characters. */
 static char *format_rate(const presto_spread *rate, char text[PRESTO_TEXT_BYTES]) {
@@ -186,20 +187,48 @@ static int by_score(const void *left, const void *right) {
     return a->i < b->i ? -1 : 1;
 }
 
+/* A sweep that ended early has strategies that it did not come to. */
+static bool has_failed(const presto_strategy_result *result) {
+    return result->failed && result->failure.status != PRESTO_ERR_STOPPED;
+}
+
+/* The next failed strategy from `i` on; the number of results if there is none. */
+static size_t next_failed(const presto_sweep *sweep, size_t i) {
+    while (i < presto_sweep_result_count(sweep) && !has_failed(presto_sweep_result(sweep, i)))
+        i++;
+    return i;
+}
+
+/* Prints the names of strategies that failed alike, one after the other. Returns the next one. */
+static size_t print_failed_alike(const presto_sweep *sweep, size_t i, const char *why) {
+    bool has_files = has_own_files(sweep);
+    for (size_t shown = 0, count = presto_sweep_result_count(sweep);;) {
+        char text[FAILURE_BYTES] = "", name[NAME_BYTES];
+        size_t next = next_failed(sweep, i + 1);
+        if (next < count)
+            presto_error_format(&presto_sweep_result(sweep, next)->failure, text, sizeof text);
+        bool is_last = strcmp(text, why) != 0;
+        const presto_strategy *strategy = &presto_sweep_result(sweep, i)->strategy;
+        if (shown++ < SHOWN_FAILED)
+            cli_put("  %s%s\n", format_strategy(strategy, has_files, name), is_last ? ":" : ",");
+        else if (is_last)
+            printf("  and %zu more:\n", shown - SHOWN_FAILED);
+        if (is_last)
+            return next;
+        i = next;
+    }
+}
+
 static void print_failures(const presto_sweep *sweep) {
-    bool first = true, has_files = has_own_files(sweep);
-    for (size_t i = 0; i < presto_sweep_result_count(sweep); i++) {
-        const presto_strategy_result *result = presto_sweep_result(sweep, i);
-        char text[PRESTO_ERROR_FILE_BYTES + PRESTO_ERROR_MESSAGE_BYTES + 96], name[NAME_BYTES];
-        if (!result->failed)
-            continue;
-        if (first)
-            puts("\nFailed:");
-        first = false;
-        presto_error_format(&result->failure, text, sizeof text);
-        cli_put("  %s:\n", format_strategy(&result->strategy, has_files, name));
+    size_t count = presto_sweep_result_count(sweep), i = next_failed(sweep, 0);
+    if (i < count)
+        puts("\nFailed:");
+    while (i < count) {
+        char why[FAILURE_BYTES];
+        presto_error_format(&presto_sweep_result(sweep, i)->failure, why, sizeof why);
+        i = print_failed_alike(sweep, i, why);
         fputs("    ", stdout);
-        cli_print_wrapped(text, 4, 4);
+        cli_print_wrapped(why, 4, 4);
     }
 }
 
@@ -215,14 +244,15 @@ static const char *legend(const presto_sweep *sweep, unsigned runs) {
 }
 
 typedef struct tally {
-    size_t measured, predicted, failed;
+    size_t measured, predicted, failed, open;
 } tally;
 
 static tally count_results(const presto_sweep *sweep) {
-    tally counts = {0, 0, 0};
+    tally counts = {0, 0, 0, 0};
     for (size_t i = 0; i < presto_sweep_result_count(sweep); i++) {
         const presto_strategy_result *result = presto_sweep_result(sweep, i);
-        counts.failed += result->failed;
+        counts.failed += has_failed(result);
+        counts.open += result->failed && !has_failed(result);
         counts.predicted += !result->failed && result->is_predicted;
         counts.measured += !result->failed && !result->is_predicted;
     }
@@ -231,15 +261,23 @@ static tally count_results(const presto_sweep *sweep) {
 
 /* " (52 predicted, 2 failed)" */
 static char *format_others(const tally *counts, char text[96]) {
-    char predicted[40] = "", failed[40] = "";
+    const struct {
+        size_t count;
+        const char *what;
+    } others[] = {{counts->predicted, "predicted"},
+                  {counts->failed, "failed"},
+                  {counts->open, "not looked at"}};
+    size_t used = 0;
     text[0] = '\0';
-    if (counts->predicted > 0)
-        snprintf(predicted, sizeof predicted, "%zu predicted", counts->predicted);
-    if (counts->failed > 0)
-        snprintf(failed, sizeof failed, "%zu failed", counts->failed);
-    if (counts->predicted + counts->failed > 0)
-        snprintf(text, 96, " (%s%s%s)", predicted,
-                 counts->predicted > 0 && counts->failed > 0 ? ", " : "", failed);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (others[i].count == 0)
+            continue;
+        int more = snprintf(text + used, 96 - used, "%s%zu %s", used > 0 ? ", " : " (",
+                            others[i].count, others[i].what);
+        used += more > 0 ? (size_t)more : 0;
+    }
+    if (used > 0)
+        snprintf(text + used, 96 - used, ")");
     return text;
 }
 
@@ -450,6 +488,8 @@ void table_print_recommendation(const presto_sweep *sweep, const char *results_d
         cli_put("  %s\n", presto_sweep_write_command(sweep));
     cli_put("  %s\n", presto_sweep_load_command(sweep));
     puts("\nTo train on it, --format npy instead, on a pipe into the trainer.");
+    if (results_dir == NULL)
+        return;
     char report[PATH_MAX]; /* not every build makes one */
     snprintf(report, sizeof report, "%s/report.html", results_dir);
     putchar('\n');

@@ -10,7 +10,8 @@
  */
 void table_print(const presto_sweep *sweep, unsigned runs);
 
-/** Print the recommendation, its reason, and the commands to run next, on stdout. */
+/** Print the recommendation, its reason, and the commands to run next, on stdout; and what stands in
+ * `results_dir`, unless that is NULL. */
 void table_print_recommendation(const presto_sweep *sweep, const char *results_dir);
 
 #endif

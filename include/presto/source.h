@@ -69,6 +69,16 @@ PRESTO_API void presto_source_free(presto_source *source);
 PRESTO_API uint64_t presto_source_count(const presto_source *source);
 /** Bytes on disk over all samples. */
 PRESTO_API uint64_t presto_source_bytes(const presto_source *source);
+#define PRESTO_SOURCE_IDENTITY_BYTES 33
+/**
+ * A text that changes if a file of the source is added, removed, renamed or written: 32 hex digits,
+ * a digest of their paths, sizes and times. Nothing is read from the files. Of all samples, whatever
+ * part of them was chosen; they must be counted.
+ * Returns: PRESTO_OK; PRESTO_ERR_MEMORY.
+ */
+PRESTO_API presto_status presto_source_identify(const presto_source *source,
+                                                char text_out[PRESTO_SOURCE_IDENTITY_BYTES],
+                                                presto_error *err);
 /**
  * Keep only the first `count` samples (a smaller count for a sample sweep); count >=
  * presto_source_count changes nothing. Samples that are not counted yet are counted now. Not for a

@@ -132,6 +132,7 @@ typedef struct presto_sweep_prediction {
 typedef struct presto_strategy_result {
     presto_strategy strategy;
     bool failed; /* then only `strategy` and `failure` count */
+    /* Why. Else its status is 0; or the disk was full, and it has had fewer runs than wanted. */
     presto_error failure;
     /* Offline, on the measured samples. With "unprocessed" the time is 0 and the bytes are the
      * source's own. */
@@ -250,8 +251,8 @@ typedef struct presto_sweep presto_sweep;
  *          that cannot be stored, a codec that not every TensorFlow reads, weights, counts, a
  *          journal of another sweep),
  *          PRESTO_ERR_STOPPED, or what the source, the pipeline or the first failed strategy gave.
- *          With PRESTO_ERR_STOPPED *sweep_out holds what was measured until then, if that is a
- *          run of at least one strategy; else NULL. What was not measured counts as failed.
+ *          On failure *sweep_out holds what was known until then, if a strategy had been run or
+ *          predicted; else NULL. What was neither counts as failed.
  *
  * Threads: one sweep at a time in a process, and nothing else running in it: CPU, disk and memory
  *          are the process's.

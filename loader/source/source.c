@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What all sources have in common: counts, declared features, label names, truncation. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "source_internal.h"
@@ -146,6 +148,17 @@ presto_status presto__source_set_main(presto_source *source, const char *name,
 uint64_t presto__source_digest(const presto_source *source) {
     uint64_t digest = source->ops->digest(source);
     return source->subset == NULL ? digest : presto__fnv_mix(digest, source->subset_digest);
+}
+
+presto_status presto_source_identify(const presto_source *source,
+                                     char text_out[PRESTO_SOURCE_IDENTITY_BYTES],
+                                     presto_error *err) {
+    presto__digest digest = {{0}};
+    presto__digest_add(&digest, &source->full_count, sizeof source->full_count);
+    PRESTO_TRY(source->ops->identify(source, false, &digest, err));
+    snprintf(text_out, PRESTO_SOURCE_IDENTITY_BYTES, "%016" PRIx64 "%016" PRIx64, digest.state[0],
+             digest.state[1]);
+    return PRESTO_OK;
 }
 
 void presto__blocks_done(presto__blocks *blocks) {

@@ -312,6 +312,10 @@ static presto_status rate_codec(const rating *all, size_t c, presto_error *err) 
                                        .dir = all->dir};
         status = presto__probe_online(&online, codec, &failure);
     }
+    if (status != PRESTO_OK && presto__is_disk_full(&failure)) {
+        all->split->lack = failure; /* the codec is known from trying it alone */
+        status = PRESTO_OK;
+    }
     if (status == PRESTO_OK && atomic_load(&job.has_failed)) {
         failure = job.failure;
         status = failure.status;

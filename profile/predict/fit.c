@@ -122,8 +122,8 @@ presto_status presto__model_take_split(presto__model *model, const presto_sweep 
     presto__model_split *split = &model->splits[s];
     const presto__trial *one = &sweep->trials[sweep->anchors[s].at[0]];
     const presto__trial *all = &sweep->trials[sweep->anchors[s].at[1]];
-    split->is_known = presto__trial_is_alive(one) && presto__trial_is_alive(all) &&
-                      one->cached_count > 0 && all->cached_count > 0;
+    split->is_known = split->is_probed && presto__trial_is_alive(one) &&
+                      presto__trial_is_alive(all) && one->cached_count > 0 && all->cached_count > 0;
     if (!split->is_known)
         return PRESTO_OK;
     take_sizes(split, one);

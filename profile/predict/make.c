@@ -6,6 +6,7 @@
 #include "predict_internal.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,6 +73,22 @@ static size_t most_files(const presto__space *space) {
     return most;
 }
 
+/* Without room for many files, it is not known what a file costs. */
+static presto_status probe_files(const presto__online *what, size_t most,
+                                 presto__model_split *split, presto_error *err) {
+    presto_error failure;
+    presto_status status = presto__probe_files(what, most, &split->files, &failure);
+    if (status == PRESTO_OK)
+        return PRESTO_OK;
+    if (presto__is_disk_full(&failure)) {
+        split->lack = failure;
+        return PRESTO_OK;
+    }
+    if (err != NULL)
+        *err = failure;
+    return status;
+}
+
 /* What the anchor on one thread tells of its split. */
 static presto_status probe_split(const probing *with, size_t s, const presto__trial *trial,
                                  presto_error *err) {
@@ -89,7 +106,7 @@ static presto_status probe_split(const probing *with, size_t s, const presto__tr
     if (!presto__trial_stores(trial))
         return PRESTO_OK;
     const presto__online plain = {sweep->model, with->runner, split, "none", trial->dir};
-    PRESTO_TRY(presto__probe_files(&plain, most_files(&sweep->space), &split->files, err));
+    PRESTO_TRY(probe_files(&plain, most_files(&sweep->space), split, err));
     return presto__probe_codecs(sweep->model, with->runner, s, trial->dir, err);
 }
 
@@ -113,26 +130,68 @@ static bool is_lasting(const presto__model *model, size_t s) {
     return lasting;
 }
 
+static presto_status note_lack(presto_sweep *sweep, const char *what, const presto_error *why,
+                               presto_error *err) {
+    char text[PRESTO_ERROR_FILE_BYTES + PRESTO_ERROR_MESSAGE_BYTES + 96];
+    presto_error_format(why, text, sizeof text);
+    return presto__add_note(sweep, err,
+                            "the disk was too full to look at %s, so that predictions "
+                            "are less sure; with room, --resume looks again: %s",
+                            what, text);
+}
+
+/* Both anchors of split s have been looked at. What lacks something is looked at again if the sweep
+ * is resumed. */
+static presto_status keep_split(presto_sweep *sweep, size_t s, presto_error *err) {
+    presto__model_split *split = &sweep->model->splits[s];
+    split->is_probed = presto__trial_is_alive(&sweep->trials[sweep->anchors[s].at[0]]);
+    if (split->is_recalled || !split->is_probed)
+        return PRESTO_OK;
+    if (split->lack.status < 0) {
+        char what[128];
+        snprintf(what, sizeof what, "the records of %.100s", split->name);
+        return note_lack(sweep, what, &split->lack, err);
+    }
+    if (!is_lasting(sweep->model, s))
+        return PRESTO_OK;
+    return keep_probe(sweep, 1 + s, presto__split_probe_json(sweep->model, s), err);
+}
+
+static presto_status probe_anchor_of(const probing *with, size_t s, size_t i, presto_error *err) {
+    presto_sweep *sweep = with->sweep;
+    presto__trial *trial = &sweep->trials[i];
+    const size_t *at = sweep->anchors[s].at;
+    presto__model_split *split = &sweep->model->splits[s];
+    if (presto__trial_stores(trial) && trial->dir == NULL && !split->is_recalled)
+        PRESTO_TRY(presto__trial_prepare(with->runner, trial, err));
+    if (at[1] == i && !split->is_recalled)
+        PRESTO_TRY(presto__probe_start(with->runner, trial, &split->start_s.all, err));
+    if (at[0] == i)
+        PRESTO_TRY(probe_split(with, s, trial, err));
+    return at[1] == i ? keep_split(sweep, s, err) : PRESTO_OK;
+}
+
 /* An anchor has been run, and its dataset is still there, unless it was run before the sweep was
- * resumed. */
+ * resumed. If it cannot be looked at, nothing is predicted for its split; the others go on. */
 static presto_status probe_anchor(void *user, size_t i, presto_error *err) {
     probing *with = user;
     presto_sweep *sweep = with->sweep;
-    presto__trial *trial = &sweep->trials[i];
     for (size_t s = 0; s < sweep->space.split_count; s++) {
         const size_t *at = sweep->anchors[s].at;
-        presto__model_split *split = &sweep->model->splits[s];
-        if (at[0] != i && at[1] != i)
+        presto_error *failure = &sweep->model->splits[s].failure;
+        if ((at[0] != i && at[1] != i) || failure->status < 0)
             continue;
-        if (presto__trial_stores(trial) && trial->dir == NULL && !split->is_recalled)
-            PRESTO_TRY(presto__trial_prepare(with->runner, trial, err));
-        if (at[1] == i && !split->is_recalled)
-            PRESTO_TRY(presto__probe_start(with->runner, trial, &split->start_s.all, err));
-        if (at[0] == i)
-            PRESTO_TRY(probe_split(with, s, trial, err));
-        if (at[1] == i && !split->is_recalled && presto__trial_is_alive(&sweep->trials[at[0]]) &&
-            is_lasting(sweep->model, s))
-            PRESTO_TRY(keep_probe(sweep, 1 + s, presto__split_probe_json(sweep->model, s), err));
+        presto_error why;
+        presto_status status = probe_anchor_of(with, s, i, &why);
+        if (status == PRESTO_OK)
+            continue;
+        if (status != PRESTO_ERR_STOPPED && status != PRESTO_ERR_MEMORY) {
+            *failure = why;
+            continue;
+        }
+        if (err != NULL)
+            *err = why;
+        return status;
     }
     return PRESTO_OK;
 }
@@ -160,13 +219,29 @@ static presto_status run_anchors(presto_sweep *sweep, presto__runner *runner, pr
     return presto__measure_list(sweep, runner, &anchors, err);
 }
 
+/* What storage would change is not known where it cannot be measured. */
+static presto_status probe_storage(presto_sweep *sweep, const presto__runner *runner,
+                                   presto_error *err) {
+    presto__model *model = sweep->model;
+    presto_error failure;
+    presto_status status =
+        presto__probe_storage(runner->work_dir, model->cores, &model->storage, &failure);
+    if (status != PRESTO_OK && presto__is_disk_full(&failure))
+        return note_lack(sweep, "the speed of its storage", &failure, err);
+    if (status != PRESTO_OK && err != NULL)
+        *err = failure;
+    return status;
+}
+
 static presto_status probe_machine(presto_sweep *sweep, presto__runner *runner, presto_error *err) {
     presto__model *model = sweep->model;
     PRESTO_TRY(presto__probe_memory(model->cores, &model->memory_bytes_per_s, err));
     if (!model->is_storage_given)
-        PRESTO_TRY(presto__probe_storage(runner->work_dir, model->cores, &model->storage, err));
+        PRESTO_TRY(probe_storage(sweep, runner, err));
     PRESTO_TRY(presto__probe_steps(model, runner, err));
     PRESTO_TRY(presto__probe_cache(model, runner, err));
+    if (!presto_storage_is_set(&model->storage)) /* a sweep that is resumed looks again */
+        return PRESTO_OK;
     return keep_probe(sweep, 0, presto__machine_probe_json(model), err);
 }
 
@@ -184,6 +259,16 @@ static presto_status recall(presto_sweep *sweep, const presto__runner *runner, p
     return status;
 }
 
+/* Of the splits that are known by then, also if the sweep ends here. */
+static presto_status fit(presto_sweep *sweep, presto_error *err) {
+    presto__model *model = sweep->model;
+    for (size_t s = 0; s < model->split_count; s++)
+        PRESTO_TRY(presto__model_take_split(model, sweep, s, err));
+    presto__join_files(model);
+    presto__model_fit(model);
+    return PRESTO_OK;
+}
+
 presto_status presto__make_model(presto_sweep *sweep, presto__runner *runner, presto_error *err) {
     PRESTO_TRY(new_model(sweep, runner, err));
     presto__model *model = sweep->model;
@@ -192,10 +277,7 @@ presto_status presto__make_model(presto_sweep *sweep, presto__runner *runner, pr
     PRESTO_TRY(recall(sweep, runner, err));
     if (sweep->probes[0] == NULL)
         PRESTO_TRY(probe_machine(sweep, runner, err));
-    PRESTO_TRY(run_anchors(sweep, runner, err));
-    for (size_t s = 0; s < model->split_count; s++)
-        PRESTO_TRY(presto__model_take_split(model, sweep, s, err));
-    presto__join_files(model);
-    presto__model_fit(model);
-    return PRESTO_OK;
+    presto_status status = run_anchors(sweep, runner, err);
+    presto_status fitted = fit(sweep, status == PRESTO_OK ? err : NULL);
+    return status != PRESTO_OK ? status : fitted;
 }

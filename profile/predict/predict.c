@@ -108,13 +108,15 @@ bool presto__predict_result(presto_sweep *sweep, const presto__runner *runner, s
     return true;
 }
 
-/* Why the model knows nothing of a strategy: an anchor of its split failed, or its codec cannot be
- * used there. */
+/* Why the model knows nothing of a strategy: an anchor of its split failed, or could not be looked
+ * at, or its codec cannot be used there. */
 static presto_error why_unknown(const presto_sweep *sweep, const presto_strategy *strategy) {
     const presto__model *model = sweep->model;
     const presto__model_split *split = split_of(sweep, strategy->split);
     const presto__anchors *anchors = &sweep->anchors[split - model->splits];
     presto_error why;
+    if (split->failure.status < 0)
+        return split->failure;
     for (size_t k = 0; k < 2; k++)
         if (!presto__trial_is_alive(&sweep->trials[anchors->at[k]]))
             return sweep->trials[anchors->at[k]].result.failure;
@@ -142,7 +144,8 @@ static bool was_run(const presto_sweep *sweep, size_t i) {
 
 static bool can_run(const presto_sweep *sweep, size_t i) {
     const presto__trial *trial = &sweep->trials[i];
-    return presto__trial_is_alive(trial) && trial->result.strategy.threads <= sweep->model->cores;
+    return presto__trial_is_alive(trial) && !trial->gave_up &&
+           trial->result.strategy.threads <= sweep->model->cores;
 }
 
 /* Of all that have not been run. */
@@ -370,6 +373,12 @@ static void set_bounds(presto_sweep *sweep) {
     for (size_t i = 0; i < sweep->trial_count; i++)
         if (was_run(sweep, i))
             set_bounds_of(sweep, i);
+}
+
+void presto__predict_compare(presto_sweep *sweep) {
+    for (size_t i = 0; i < sweep->trial_count; i++)
+        set_error(sweep, i);
+    set_bounds(sweep);
 }
 
 static presto_status confirm(const confirming *all, presto_error *err) {

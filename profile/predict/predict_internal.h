@@ -66,6 +66,9 @@ typedef struct presto__model_files {
 typedef struct presto__model_split {
     const char *name;       /* the space's */
     bool is_known;          /* its anchors were measured */
+    bool is_probed;         /* what they stored was looked at, too */
+    presto_error failure;   /* why that cannot be; status 0: it can */
+    presto_error lack;      /* the disk was full: looks at codecs or files are missing. As above */
     bool is_recalled;       /* what probes tell of it is from the journal */
     bool is_raw;            /* unprocessed: there are no codecs; codecs[0] is the source itself */
     double raw_bytes;       /* serialized, before codec and framing */
@@ -203,12 +206,10 @@ presto_status presto__probe_memory(unsigned cores, presto__pair *bytes_per_s_out
                                    presto_error *err);
 /** steps.c: one pass over the sample, sample by sample, with all steps. */
 presto_status presto__probe_steps(presto__model *model, presto__runner *runner, presto_error *err);
-
 /** cache.c: epochs from the loader's cache in memory. */
 presto_status presto__probe_cache(presto__model *model, presto__runner *runner, presto_error *err);
 /** Tell what it would bring. */
 presto_status presto__note_cache(presto_sweep *sweep, presto_error *err);
-
 /** start.c: how long an epoch of the trial's dataset, or of the source, takes to get under way. */
 presto_status presto__probe_start(const presto__runner *runner, const presto__trial *trial,
                                   double *seconds_out, presto_error *err);
@@ -238,13 +239,12 @@ presto_status presto__make_model(presto_sweep *sweep, presto__runner *runner, pr
 
 /** Run the anchors, make the model, run what confirms it, predict the others. */
 presto_status presto__predict_sweep(presto_sweep *sweep, presto__runner *runner, presto_error *err);
-/** Give trial i, which has not been run, the figures of the model. False: it knows nothing of
- * it. */
+/** Give trial i, which has not been run, the figures of the model. False: it knows none. */
 bool presto__predict_result(presto_sweep *sweep, const presto__runner *runner, size_t i);
+/** Compare all that was run with what was predicted: for a sweep that ends early. */
+void presto__predict_compare(presto_sweep *sweep);
 
-/* ---- json.c ---- */
-
-/** The object `model` of results.json; NULL: no memory. Owner: caller. */
+/** json.c: the object `model` of results.json; NULL: no memory. Owner: caller. */
 json_t *presto__model_json(const presto_sweep *sweep);
 
 #endif

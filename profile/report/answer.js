@@ -228,6 +228,7 @@ function storageFact(storage) {
   if (storage.bytes_per_s_per_thread) parts.push(`${bytes(storage.bytes_per_s_per_thread)}/s a thread`);
   if (storage.reads_per_s) parts.push(`${number(storage.reads_per_s)} reads/s`);
   if (storage.latency_s) parts.push(`${seconds(storage.latency_s)} latency`);
+  if (!parts.length) return "not known";
   return parts.join(", ") + (storage.is_given ? ", as given" : ", as probed");
 }
 

@@ -465,32 +465,6 @@ class Faults(FaultCase):
             self.assert_same_dataset(copy, whole, f"{size_kib} KiB")
             shutil.rmtree(copy)
 
-    def test_a_sweep_on_a_full_disk_ends_with_what_was_measured(self):
-        def command(out):
-            return ["-q", "--measure", "-p", self.pipeline, "--splits", "unprocessed,concatenated,resized", "--codecs", "none", "--threads",
-                    "1", "--samples", "4", "--runs", "2", "--run-time", "0", "--decide-time", "0", "-o", out, self.make_photos()]
-        out = self.new("sweep")
-        counts = self.count("presto-sweep", *command(out))
-        whole = len(list(out.iterdir()))
-        for number in range(1, counts["write"] + 1):
-            out = self.new("sweep")
-            done = self.run_with(f"write:{number}:{errno.ENOSPC}+", "presto-sweep", *command(out))
-            self.assertEqual(done.returncode, 1, (number, done.stderr))
-            self.assert_clean_failure(done.returncode, done.stderr, message=number)
-            self.assertIn("No space left on device", done.stderr)
-            if not (out / "trials.jsonl").exists():  # not even that could be begun: nothing is measured
-                self.assertEqual(done.stdout, b"")
-                continue
-            table = done.stdout.decode()
-            self.assertIn("* Recommended:", table, number)
-            self.assertRegex(table, r"\n[*=]? +(\* )?unprocessed ")
-            self.assertLess(len(list(out.iterdir())), whole)
-            self.assertFalse((out / "trials").exists())
-            # With room again, it goes on.
-            if number % 5 == 0:
-                done = run("presto-sweep", "--resume", *command(out))
-                self.assertEqual((done.returncode, done.stderr), (0, ""), number)
-
 
 if __name__ == "__main__":
     main()

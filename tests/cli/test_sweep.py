@@ -147,7 +147,10 @@ class Sweep(SweepCase):
     def test_options_say_what_they_take(self):
         for options, part in ((["--target", "500/min"], "alone or with /s"), (["--target", "1e3"], "alone or with /s"),
                               (["--target", "500/s+10"], "+10%"), (["--price-cpu", "3/min"], "alone or with /h"),
-                              (["--max-preparation", "0"], "above 0"), (["--epochs", "3"], "--price-accelerator"),
+                              (["--max-prepare", "0h"], "above 0"), (["--max-prepare", "15m"], "15min"),
+                              (["--max-prepare", "min"], "15min"), (["--max-prepare", "1e3"], "15min"), (["--max-prepare", "-5s"], "15min"),
+                              (["--max-prepare", "5 s"], "15min"), (["--max-prepare", "1.2.3s"], "'1.2.3'"), (["--max-prepare", ""], "15min"),
+                              (["--max-prepare", "1" * 40 + "h"], "15min"), (["--max-preparation", "5"], "max-preparation"), (["--epochs", "3"], "--price-accelerator"),
                               (["--force", "--resume"], "one of them")):
             with self.subTest(options=options):
                 self.assert_usage(run("presto-sweep", "-p", self.pipeline, "-o", self.new(), *options, self.make_photos()), part)
@@ -239,17 +242,6 @@ class Sweep(SweepCase):
             texts.append(f"half are off by {min(100 * statistics.median(errors), 999):.0f} % or less, the worst by "
                          f"{min(100 * max(errors), 999):.0f} %")
         self.assertIn(f"{len(errors)} predicted, then run. Cold, {texts[0]}; cached, {texts[1]}.", " ".join(table.split()))
-
-    def test_without_room_to_measure_storage_it_says_how_much_there_is(self):
-        mount = self.new("mount")
-        mount.mkdir()
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", mount], stderr=subprocess.DEVNULL).returncode:
-            self.skipTest("needs the right to mount")
-        self.addCleanup(subprocess.run, ["umount", mount])
-        done = run("presto-sweep", "-p", self.pipeline, *self.PREDICTED, "-o", mount / "out", self.make_photos())
-        self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertRegex(done.stderr, rf"^presto-sweep: {mount}/out/[^:]*: [23]\d\d\d KiB are free; 4 MiB are needed to measure this "
-                                      r"storage: No space left on device\n$")
 
     def test_a_target_is_reached_by_the_cheapest_or_missed_by_the_nearest(self):
         for target, limits, part in (("0.001/s", "keeps", "times the target of"),
@@ -376,6 +368,29 @@ class Sweep(SweepCase):
         self.assertIn("resized", done.stdout.decode())
         done = run("presto-sweep", "-q", "-p", self.pipeline, *self.SMALL, "--runs", "1", "--force", "--max-storage", "1",
                    "-o", out, self.make_photos())
+        self.assertIn("No strategy keeps the limits", json.loads((out / "results.json").read_text())["recommendation"]["reason"])
+
+    def test_limits_of_preparation_leave_strategies_out(self):
+        out = self.new("sweep")
+        command = ["presto-sweep", "-q", "-p", self.pipeline, *self.SMALL, "--runs", "1", "-o", out, self.make_photos()]
+        self.assertEqual(run(*command).returncode, 0)
+        times = {r["split"]: r["total_preparation_s"] for r in json.loads((out / "results.json").read_text())["results"]}
+        self.assertEqual(times["unprocessed"], 0)
+        shorter, longer = sorted((times[split], split) for split in ("concatenated", "resized"))
+        limit = (shorter[0] + longer[0]) / 2
+        for text in (f"{limit:.9f}", f"{limit:.9f}s", f"{limit / 60:.12f}min", f"{limit / 3600:.14f}h"):
+            with self.subTest(text=text):
+                done = run(*command, "--resume", "--max-prepare", text)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                results = json.loads((out / "results.json").read_text())
+                self.assertEqual([r["split"] for r in results["results"] if r["score"] is None], [longer[1]])
+                self.assertNotEqual(results["recommendation"]["split"], longer[1])
+                self.assertIn("It keeps the limits", results["recommendation"]["reason"])
+                self.assertIn("1 of 3 strategies would store more than the limit, or take longer to prepare",
+                              done.stdout.decode().replace("\n  ", " "))
+        done = run(*command, "--resume", "--max-prepare", "2h")
+        self.assertNotIn("longer to prepare", done.stdout.decode().replace("\n  ", " "))
+        self.assertEqual(run(*command, "--force", "--splits", "resized", "--max-prepare", "0.000001s").returncode, 0)
         self.assertIn("No strategy keeps the limits", json.loads((out / "results.json").read_text())["recommendation"]["reason"])
 
     def test_broken_files_end_it_or_are_left_out(self):

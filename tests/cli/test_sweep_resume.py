@@ -3,6 +3,7 @@
 """presto-sweep: what is left of a sweep that was stopped, and how it goes on."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -45,6 +46,36 @@ class Resume(SweepCase):
                    self.make_photos(), preexec_fn=lambda: os.sched_setaffinity(0, {cpus[0]}))
         self.assert_fails(done, 2, "trials.jsonl", "another number of processors")
         self.assertEqual((out / "trials.jsonl").read_bytes(), before)
+
+    def refused_after(self, change, *more):
+        """Of a sweep that had ended, the journal stays as it is. Returns how it is resumed, as `change` left the source."""
+        photos, out = self.new("photos"), self.new("sweep")
+        shutil.copytree(self.make_photos(), photos)
+
+        def sweep(*options):
+            return run("presto-sweep", "-q", "-p", self.pipeline, *self.SMALL, "--runs", "1", *options, "-o", out, photos)
+
+        self.assertEqual(sweep().returncode, 0)
+        journal = (out / "trials.jsonl").read_bytes()
+        change(sorted(photos.rglob("*.jpg")))
+        self.assert_fails(sweep("--resume", *more), 2, "trials.jsonl", "files that have changed since")
+        self.assertEqual((out / "trials.jsonl").read_bytes(), journal)
+        return sweep
+
+    def test_another_sample_or_a_changed_source_is_another_sweep(self):
+        self.refused_after(lambda files: None, "--samples", "5")
+        self.refused_after(lambda files: files[0].rename(files[0].with_name("x.jpg")))
+        self.refused_after(lambda files: files[0].write_bytes(files[0].read_bytes()[:-1] + b"\0"))  # of the same size
+        added = []
+
+        def add(files):
+            added.append(files[0].with_name("more.jpg"))
+            added[0].write_bytes(files[0].read_bytes())
+
+        sweep = self.refused_after(add)
+        added[0].unlink()
+        done = sweep("--resume")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_probes_that_were_changed_are_refused_or_believed(self):
         out = self.new("sweep")
@@ -101,6 +132,80 @@ class Resume(SweepCase):
         self.assertEqual(len(walls), len(again))
         for wall, same in zip(walls, again):  # results.json has nine digits
             self.assertAlmostEqual(wall, same, delta=1e-8 * wall)
+
+    LONGER = ("--splits", "unprocessed,concatenated,resized", "--codecs", "none,zlib:1", "--threads", "1,2", "--samples", "6",
+              "--run-time", "0.02", "--decide-time", "0")
+    # When a sweep is in this phase, by the last lines of its journal.
+    PHASES = {"anchors": lambda lines: sum("cold" in line for line in lines) >= 4,
+              "codecs": lambda lines: lines[-1].get("probe") == 2,  # those of the first split that stores something are known
+              "confirming": lambda lines: lines[-1].get("probe") == 3 or lines[-1].get("strategy", 0) in (4, 5)}
+
+    def ended_while(self, phase, number):
+        """The folder of a sweep with predictions that got this signal then, its returncode, what it printed and said."""
+        out = self.new("sweep")
+        process = subprocess.Popen([TOOLS / "presto-sweep", "-q", "-p", self.pipeline, *self.LONGER, "--runs", "10", "-o", out,
+                                    self.make_photos()], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        deadline = time.monotonic() + 100
+        journal = out / "trials.jsonl"
+        while process.poll() is None and time.monotonic() < deadline:
+            lines = [json.loads(line) for line in journal.read_bytes().split(b"\n")[1:-1]] if journal.exists() else []
+            if lines and self.PHASES[phase](lines):
+                break
+            time.sleep(0.002)
+        process.send_signal(number)
+        table, said = process.communicate(timeout=100)
+        self.assertEqual(process.returncode, -number, said)
+        return out, table.decode(), said.decode()
+
+    def assert_goes_on(self, out, before):
+        """As of a sweep that was never stopped, and nothing is measured twice."""
+        done = run("presto-sweep", "-q", "-p", self.pipeline, *self.LONGER, "--runs", "10", "--resume", "-o", out, self.make_photos(),
+                   timeout=300)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        after = (out / "trials.jsonl").read_bytes()
+        self.assertTrue(after.startswith(before))
+        lines = [json.loads(line) for line in after.splitlines()]
+        for what, most in (("probe", 1), ("preparation_s", 1), ("cold", 10)):
+            of = [line["probe" if what == "probe" else "strategy"] for line in lines if what in line]
+            self.assertLessEqual(max(map(of.count, of)), most)
+        results = json.loads((out / "results.json").read_text())
+        self.assertFalse(results["is_stopped"])
+        self.assertEqual({r["status"] for r in results["results"]}, {"ok"})
+        self.assertEqual(len(results["results"][results["recommendation"]["result"]]["cold"]["runs"]), 10)
+
+    def test_a_prediction_that_is_interrupted_shows_what_is_known_and_goes_on_from_there(self):
+        for phase, predicted in (("anchors", set()), ("codecs", {"concatenated"}), ("confirming", {"concatenated", "resized"})):
+            with self.subTest(phase=phase):
+                out, table, said = self.ended_while(phase, signal.SIGINT)
+                self.assertRegex(said, rf"^presto-sweep: {out}: stopped; [^\n]*--resume[^\n]*\n$")
+                self.assertIn("* Recommended:", table)
+                self.assertFalse((out / "trials").exists())
+                results = json.loads((out / "results.json").read_text())
+                self.assertTrue(results["is_stopped"])
+                journal = (out / "trials.jsonl").read_bytes()
+                ran = {line["strategy"] for line in map(json.loads, journal.splitlines()) if "cold" in line}
+                shown = {i for i, r in enumerate(results["results"]) if r.get("measured")}
+                self.assertEqual(shown, {i for i in ran if i < len(results["results"])})
+                self.assertEqual({r["split"] for i, r in enumerate(results["results"]) if r["status"] == "ok" and i not in shown},
+                                 predicted if len(shown) < len(results["results"]) else set())
+                self.assertIn(f"{len(shown)} of {len(results['results'])} strategies measured", table.replace("\n", " "))
+                for i, result in enumerate(results["results"]):
+                    if result["status"] == "ok":
+                        self.assertGreater(result["cold"]["samples_per_s"]["median"], 0)
+                    else:
+                        self.assertEqual(result["failure"], "not measured: the sweep was stopped")
+                        self.assertIn(" not looked at)", table.replace("\n", " "))
+                    if result["codec"] == "zlib:1" and i in shown:
+                        self.assertIsNotNone(result["error"])
+                self.assert_goes_on(out, journal)
+
+    def test_a_prediction_that_is_killed_goes_on_from_there(self):
+        for phase in self.PHASES:
+            with self.subTest(phase=phase):
+                out, table, _ = self.ended_while(phase, signal.SIGKILL)
+                self.assertEqual(table, "")
+                before = (out / "trials.jsonl").read_bytes()
+                self.assert_goes_on(out, before[:before.rindex(b"\n") + 1])
 
     def test_a_journal_of_another_sweep_or_with_damage_is_refused(self):
         out = self.new("sweep")

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The source of files: what is found, in which order, with which labels; and what is refused. */
 #define _XOPEN_SOURCE 700
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -248,6 +249,44 @@ START_TEST(a_truncated_source_ends_early) {
 }
 END_TEST
 
+static void identify(const char *const *paths, char text_out[PRESTO_SOURCE_IDENTITY_BYTES]) {
+    presto_source *source;
+    presto_error err;
+    ck_assert_ok(open_at("none", paths, 1, &source, &err), &err);
+    ck_assert_ok(presto_source_identify(source, text_out, &err), &err);
+    char shorter[PRESTO_SOURCE_IDENTITY_BYTES];
+    presto_source_truncate(source, 1);
+    ck_assert_ok(presto_source_identify(source, shorter, &err), &err);
+    ck_assert_str_eq(shorter, text_out);
+    presto_source_free(source);
+}
+
+START_TEST(a_source_whose_files_change_is_another_one) {
+    set_up();
+    make_file("a/1.a");
+    make_file("a/2.a");
+    const char *paths[] = {dir};
+    char before[PRESTO_SOURCE_IDENTITY_BYTES], after[PRESTO_SOURCE_IDENTITY_BYTES], path[512];
+    identify(paths, before);
+    ck_assert_uint_eq(strlen(before), PRESTO_SOURCE_IDENTITY_BYTES - 1);
+    identify(paths, after);
+    ck_assert_str_eq(before, after);
+    make_file("a/3.a");
+    identify(paths, after);
+    ck_assert_str_ne(before, after);
+    snprintf(path, sizeof path, "%s/a/3.a", dir);
+    ck_assert_int_eq(unlink(path), 0);
+    identify(paths, after);
+    ck_assert_str_eq(before, after);
+    snprintf(path, sizeof path, "%s/a/2.a", dir);
+    const struct timespec times[2] = {{.tv_sec = 5}, {.tv_sec = 5}};
+    ck_assert_int_eq(utimensat(AT_FDCWD, path, times, 0), 0);
+    identify(paths, after);
+    ck_assert_str_ne(before, after);
+    tear_down();
+}
+END_TEST
+
 START_TEST(pipes_and_sockets_are_no_files) {
     set_up();
     make_file("file.a");
@@ -279,6 +318,7 @@ int main(void) {
         nothing_to_read_is_an_error_that_says_what_was_looked_for,
         a_truncated_source_ends_early,
         pipes_and_sockets_are_no_files,
+        a_source_whose_files_change_is_another_one,
     };
     return presto_check_main("source_files", tests, sizeof tests / sizeof tests[0], 60);
 }
