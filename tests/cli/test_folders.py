@@ -64,6 +64,23 @@ class NotRegular(Case):
 
         self.each_kind(path, check)
 
+    def test_an_index_beside_a_source_of_a_sweep_is_done_without(self):
+        source = self.new()
+        source.mkdir()
+        shutil.copy(next(self.write("-u", "concatenated", "-s", "1").glob("*.tfrecord")), source / "a.tfrecord")
+        pipeline = self.folder / "records.yaml"
+        pipeline.write_text("name: records\nsource: {type: tfrecord, feature: image}\nsteps:\n"
+                            "  - {step: decode-image, yields: decoded}\n"
+                            "  - {step: resize-image, yields: resized, height: 20, width: 20}\n")
+
+        def check(kind):
+            done = run("presto-sweep", "-q", "--measure", "-p", pipeline, "--splits", "unprocessed,resized", "--codecs",
+                       "none", "--threads", "1", "--samples", "4", "--runs", "1", "--run-time", "0", "-o", self.new(), source,
+                       timeout=60)
+            self.assertEqual(done.returncode, 0, (kind, done.stderr))
+
+        self.each_kind(source / "a.tfrecord.index", check)
+
     def test_the_dictionary(self):
         dataset = self.write("-s", "1", "-c", "zstd:3+dict", "-u", "resized")
         path = dataset / "dictionary"
