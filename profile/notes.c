@@ -163,9 +163,10 @@ static presto_status note_stop(presto_sweep *sweep, presto_error *err) {
     for (size_t i = 0; i < sweep->trial_count; i++)
         measured += sweep->trials[i].cold_count > 0;
     return presto__add_note(sweep, err,
-                            "stopped early: %zu of %zu strategies have been measured, some in "
-                            "fewer runs than wanted",
-                            measured, sweep->trial_count);
+                            "stopped early: %zu of %zu strateg%s been measured, some in fewer runs "
+                            "than wanted",
+                            measured, sweep->trial_count,
+                            sweep->trial_count == 1 ? "y has" : "ies have");
 }
 
 presto_status presto__write_notes(presto_sweep *sweep, presto_error *err) {

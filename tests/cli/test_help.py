@@ -106,6 +106,16 @@ class Help(Case):
             with self.subTest(option=option, text=text):
                 self.assert_usage(run("presto-load", option, text, "x"), f"'{text.split(':')[-1].rstrip('%')}")
 
+    def test_a_number_that_is_too_large_is_told_the_most(self):
+        most, more = 2**64 - 1, 2**64
+        for option, text, part in [("--seed", more, f"'{more}' is too large: the most is {most}"),
+                                   ("--split-seed", more, f"the most is {most}"),
+                                   ("--on-error", f"skip:{more}", f"the most is {most - 1}"), ("-j", more, "the most is 4096"),
+                                   ("--prefetch-bytes", more, f"'{more}' is too large: the most is {most}"),
+                                   ("--prefetch-bytes", "16777216TiB", "is too large: the most is 16777215TiB")]:
+            with self.subTest(option=option, text=text):
+                self.assert_usage(run("presto-load", option, text, "x"), part)
+
     def test_empty_names_are_refused(self):
         for program in ("presto-write", "presto-sweep"):
             self.assert_usage(run(program, "-p", "cv", "-o", "", "x"), "--output: the name is empty")

@@ -194,6 +194,11 @@ class Mix(cli.Case):
         self.assert_fails(load("--mix", f"{self.a}=1", "--mix", f"{self.folder}/none=1"), 1, "none")
         decoded = self.write("-u", "decoded")
         self.assert_fails(load("--mix", f"{self.a}=1", "--mix", f"{decoded}=1"), 2, "cannot be mixed", self.a, decoded)
+        label, photos = min(self.make_photos().iterdir()), self.folder / "one-label"
+        shutil.copytree(label, photos / label.name)
+        one = self.write("-u", "decoded", source=photos)
+        self.assert_fails(load("--mix", f"{one}=1", "--mix", f"{decoded}=1"), 2,
+                          f"cannot be mixed: {one} has 1 label and {decoded} has 4")
 
 
 if __name__ == "__main__":
