@@ -372,7 +372,41 @@ class Planted(ChaosCase):
         self.assertEqual(run("presto-inspect", "repair", out / "x.tfrecord", "-o", out / "new.tfrecord").returncode, 0)
         self.assert_untouched()
 
-    def test_links_beside_results_and_states(self):
+    def test_links_by_names_that_the_user_gives(self):
+        out, dataset = self.shared(), self.write("-u", "resized", "-s", "1")
+        load = ["presto-load", "-q", "--format", "null"]
+        pipe = self.new("pipe")
+        os.mkfifo(pipe)
+        pipe.chmod(0o666)
+        inlet = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, inlet)
+        for to in (self.precious, pipe):
+            for name in ("report", "stats", "state"):
+                subprocess.run([*as_nobody(), "ln", "-sfT", to, out / name], check=True)
+            done = run(*load, "--on-error", "skip", "--error-report", out / "report", dataset)
+            self.assert_fails(done, 1, f"{out}/report: is a link that another user has made, which is not followed")
+            self.assertNotEqual(run(*load, "--state", out / "state", dataset).returncode, 0)
+            self.assertTrue((out / "state").is_symlink())
+            self.assertEqual(run(*load, "--stats", out / "stats", dataset).returncode, 0)
+            self.assertFalse((out / "stats").is_symlink())
+            self.assertEqual(json.loads((out / "stats").read_text())["samples"], self.photo_count)
+            self.assert_untouched()
+            self.assertEqual(os.read(inlet, 1), b"")
+
+    def test_links_that_take_the_place_of_states_under_way(self):
+        out, dataset = self.shared(), self.write("-u", "resized", "-s", "1")
+        pipe, state = self.new("pipe"), out / "state"
+        os.mkfifo(pipe)
+        process = start("presto-load", "-q", "-e", "50", "--format", "raw", "--state", state, dataset)
+        os.read(process.stdout.fileno(), 1)  # nobody reads on, so it waits
+        self.assertTrue(state.exists())
+        subprocess.run([*as_nobody(), "ln", "-sfT", pipe, state], check=True)
+        _, err = self.finish(process)
+        self.assertEqual((process.returncode, err), (0, ""))
+        self.assertFalse(state.is_symlink())
+        self.assertEqual(json.loads(state.read_text())["epoch"], 50)
+
+    def test_links_beside_results(self):
         out = self.shared()
         self.plant(out, *(f".{name}.partial" for name in ("results.json", "results.csv", "strategy.yaml", "report.html",
                                                           "trials.jsonl")))
