@@ -9,7 +9,7 @@ import json
 import os
 import resource
 
-from chaos import FaultCase, main, run
+from chaos import FaultCase, main, run, snapshot
 
 PASSING = (errno.EMFILE, errno.ENFILE, errno.EINTR, errno.EAGAIN, errno.ESTALE)
 LASTING = (errno.ENOMEM, errno.EIO, errno.ENOSPC, errno.ENODEV)
@@ -90,6 +90,40 @@ class Machine(FaultCase):
                     else:
                         self.assert_clean_failure(done.returncode, done.stderr, (1, 3), fault)
                         self.assertNotIn("skipped", done.stderr, fault)
+
+    def test_a_lack_of_memory_is_no_bad_sample(self):
+        """The last requests of a run are those for its samples."""
+        stored = [self.write("-u", "resized", "-s", "2", *codec) for codec in ([], ["-c", "zstd:1"])]
+        for source in (["-p", self.pipeline, self.make_photos()], ["-p", self.pipeline, stored[0]], [stored[1]]):
+            arguments = ["-q", "-j", "1", "--format", "null", "--json", "--on-error", "skip", *source]
+            count, failed = self.count("presto-load", *arguments)["malloc"], 0
+            for number in range(count - 120, count + 1):
+                fault = f"malloc:{number}:{errno.ENOMEM}"
+                done = self.run_with(fault, "presto-load", *arguments)
+                self.assertNotIn("skipped", done.stderr, fault)
+                if done.returncode == 0:
+                    figures = json.loads(done.stdout)
+                    self.assertEqual((figures["samples"], figures["skipped"]), (6, 0), fault)
+                else:
+                    self.assert_clean_failure(done.returncode, done.stderr, (1,), fault)
+                    failed += 1
+            self.assertGreater(failed, 0)
+
+    def test_a_lack_of_memory_stores_all_or_fails(self):
+        def command(out):
+            return ["-q", "-j", "1", "-s", "2", "--on-error", "skip", "-p", self.pipeline, "-u", "resized", "-o", out,
+                    self.make_photos()]
+        whole = self.new()
+        count = self.count("presto-write", *command(whole))["malloc"]
+        for number in range(1, count + 1, 4):
+            out, fault = self.new(), f"malloc:{number}:{errno.ENOMEM}"
+            done = self.run_with(fault, "presto-write", *command(out))
+            self.assertNotIn("skipped", done.stderr, fault)
+            if done.returncode == 0:
+                self.assert_same_dataset(out, snapshot(whole), fault)
+            else:
+                self.assert_clean_failure(done.returncode, done.stderr, (1,), fault)
+                self.assert_no_dataset(out)
 
     def test_many_threads_and_few_descriptors_store_all_or_fail(self):
         for threads in (4, 64):
