@@ -55,6 +55,21 @@ class Help(Case):
                 self.assertGreater(len(known), 5)
                 self.assertEqual(listed, known)
 
+    def test_which_codecs_tensorflow_reads_is_said_where_one_is_chosen(self):
+        done = run("presto-write", "--tensorflow-readable", "-c", "zstd", "-p", "cv", "-o", self.new(), self.make_photos())
+        codecs = re.search(r"that every TensorFlow reads: ([a-z]+(?:, [a-z]+)*)", done.stderr)[1].split(", ")
+        self.assertEqual(codecs, ["none", "zlib", "gzip"])
+        for program, option, words in (("presto-write", "codec", "TensorFlow reads none, zlib and gzip"),
+                                       ("presto-write", "tensorflow-readable", "all but none, zlib and gzip"),
+                                       ("presto-inspect", "codec", "TensorFlow reads none, zlib and gzip"),
+                                       ("presto-sweep", "tensorflow-readable", "every TensorFlow reads: none, zlib, gzip")):
+            with self.subTest(program=program, option=option):
+                text = run(program, "--help").stdout.decode()
+                (said,) = re.findall(rf"--{option}\b(.*?)(?=\n +-|\n\n)", text, re.DOTALL)
+                self.assertIn(words, " ".join(said.split()))
+        readme = " ".join((ROOT / "README.md").read_text().split())
+        self.assertIn("TensorFlow reads shards of the codecs `none`, `zlib` and `gzip`", readme)
+
     def test_unknown_options_are_refused(self):
         for program in PROGRAMS:
             for word, named in [("--no-such-option", "--no-such-option"), ("--no-such=1", "--no-such"), ("-Z", "-Z")]:
