@@ -146,7 +146,11 @@ presto_status presto__drop_from_cache(const char *path, presto_error *err) {
     int fd;
     struct stat info;
     presto_error why;
-    presto_status status = presto__open_regular(path, &fd, &info, &why);
+    presto_status status;
+    unsigned tries = 0;
+    do
+        status = presto__open_regular(path, &fd, &info, &why);
+    while (status < 0 && presto__retry_pause(why.sys_errno, &tries));
     if (status < 0 && !presto__errno_is_machine(why.sys_errno))
         return PRESTO_OK;
     if (status < 0) {
