@@ -142,6 +142,31 @@ presto_status presto__open_regular(const char *path, int *fd_out, struct stat *i
     return status;
 }
 
+presto_status presto__drop_from_cache(const char *path, presto_error *err) {
+    int fd;
+    struct stat info;
+    presto_error why;
+    presto_status status;
+    unsigned tries = 0;
+    do
+        status = presto__open_regular(path, &fd, &info, &why);
+    while (status < 0 && presto__retry_pause(why.sys_errno, &tries));
+    if (status < 0 && !presto__errno_is_machine(why.sys_errno))
+        return PRESTO_OK;
+    if (status < 0) {
+        if (err != NULL)
+            *err = why;
+        return status;
+    }
+    /* Dirty pages stay in the cache, so they are written first. A read-only file system has
+     * none. */
+    (void)fdatasync(fd);
+    int failed = posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    close(fd);
+    return failed == 0 ? PRESTO_OK
+                       : presto_fail_errno(err, failed, path, "cannot drop it from the page cache");
+}
+
 static presto_status fail_large(uint64_t most_bytes, presto_error *err) {
     return presto_fail(err, PRESTO_ERR_LIMIT, most_bytes,
                        "is larger than the %ju byte%s that such a file may have",

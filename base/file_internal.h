@@ -42,6 +42,12 @@ presto_status presto__fail_open(presto_error *err, int sys_errno, const char *pa
 presto_status presto__open_regular(const char *path, int *fd_out, struct stat *info_out,
                                    presto_error *err);
 
+/**
+ * Drop a regular file from the page cache. What is missing, is no regular file or may not be read
+ * is passed over: whoever reads it says so. PRESTO_ERR_IO: the machine failed.
+ */
+presto_status presto__drop_from_cache(const char *path, presto_error *err);
+
 /** "FOLDER/NAME", without a second '/' where FOLDER ends with one; malloc'd, NULL: no memory. */
 char *presto__join_path(const char *folder, const char *name);
 

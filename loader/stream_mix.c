@@ -10,6 +10,7 @@
 #include <presto/numbers.h>
 
 #include "../base/options_internal.h"
+#include "../records/dataset/dataset_internal.h"
 #include "engine/engine_internal.h"
 #include "source/mix_internal.h"
 #include "stream_internal.h"
@@ -44,9 +45,13 @@ static presto_status open_inputs(const presto_mix_options *options, streams *inp
     inputs->items = calloc(count, sizeof *inputs->items);
     if (inputs->items == NULL)
         return presto_fail_memory(err, count * sizeof *inputs->items);
-    for (; inputs->count < count; inputs->count++)
+    for (; inputs->count < count; inputs->count++) {
+        presto_stream *input = &inputs->items[inputs->count];
         PRESTO_TRY(presto_stream_open(&options->inputs[inputs->count].path, 1, options->stream,
-                                      &inputs->items[inputs->count], err));
+                                      input, err));
+        if (input->dataset != NULL)
+            presto__dataset_share(input->dataset, count);
+    }
     return PRESTO_OK;
 }
 

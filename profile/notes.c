@@ -178,9 +178,10 @@ static presto_status note_stop(presto_sweep *sweep, presto_error *err) {
     for (size_t i = 0; i < sweep->trial_count; i++)
         measured += sweep->trials[i].cold_count > 0;
     return presto__add_note(sweep, err,
-                            "stopped early: %zu of %zu strategies have been measured, some in "
-                            "fewer runs than wanted%s",
+                            "stopped early: %zu of %zu strateg%s been measured, some in fewer runs "
+                            "than wanted%s",
                             measured, sweep->trial_count,
+                            sweep->trial_count == 1 ? "y has" : "ies have",
                             sweep->trials[sweep->best].result.is_predicted
                                 ? "; the recommended one is not among them, its figures are "
                                   "predictions"

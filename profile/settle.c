@@ -4,11 +4,10 @@
  * with it, or does not have it in caches of its own. A training reads a dataset in many epochs,
  * long after it was written. So trial datasets are read before anything is measured.
  */
-#define _XOPEN_SOURCE 700 /* posix_fadvise */
 #include "../base/clock_internal.h"
+#include "../base/file_internal.h"
 #include "trial_internal.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -18,11 +17,11 @@
 #define READ_BYTES ((size_t)1 << 20)
 
 static void read_file(const char *path, char *room, uint64_t until_ns) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    int fd;
+    struct stat info;
+    (void)presto__drop_from_cache(path, NULL);
+    if (presto__open_regular(path, &fd, &info, NULL) < 0)
         return;
-    (void)fdatasync(fd); /* dirty pages stay in the cache */
-    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
     while (presto__clock_ns() < until_ns && read(fd, room, READ_BYTES) > 0)
         continue;
     close(fd);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Kills, signals, faults and damage while the programs run. What takes long is left out under sanitizers;
 # PRESTO_CHAOS_MOMENTS=200 tries more random moments, PRESTO_CHAOS_ALL=1 every call instead of some of many.
-set(chaos_tests kill signals consumer damage owners)
+set(chaos_tests kill signals consumer damage owners links)
 if(PRESTO_SANITIZE)
   set(chaos_light 1)
 else()

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "named_output.h"
 
 enum {
     MOST_TOLD = 20,    /* lines on the terminal */
@@ -28,11 +29,8 @@ int error_report_open(error_report *report, const char *path) {
     *report = (error_report){.path = path, .fd = -1};
     if (path == NULL)
         return CLI_DONE;
-    report->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (report->fd >= 0)
-        return CLI_DONE;
-    cli_message("%s: cannot open: %s", path, strerror(errno));
-    return CLI_FAILED;
+    report->fd = output_open(path, O_CREAT | O_APPEND);
+    return report->fd >= 0 ? CLI_DONE : CLI_FAILED;
 }
 
 static json_t *number_json(uint64_t number, uint64_t none) {
@@ -82,18 +80,9 @@ static void tell_people(error_report *report) {
 }
 
 static void write_line(error_report *report, char *line, size_t bytes) {
-    if (line == NULL && report->reason == 0)
-        report->reason = ENOMEM;
-    for (size_t done = 0; line != NULL && done < bytes;) {
-        ssize_t wrote = write(report->fd, line + done, bytes - done);
-        if (wrote < 0 && errno == EINTR)
-            continue;
-        if (wrote < 0) {
-            report->reason = report->reason == 0 ? errno : report->reason;
-            break;
-        }
-        done += (size_t)wrote;
-    }
+    int reason = line == NULL ? ENOMEM : output_write(report->fd, presto_span_of(line, bytes));
+    if (report->reason == 0)
+        report->reason = reason;
     free(line);
 }
 

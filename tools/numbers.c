@@ -8,26 +8,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Digits only, no sign, no blanks; false on anything else or overflow. *rest_out: what follows. */
-static bool parse_digits(const char *text, uint64_t *value_out, const char **rest_out) {
-    uint64_t value = 0;
-    const char *at = text;
-    for (; *at >= '0' && *at <= '9'; at++) {
-        uint64_t digit = (uint64_t)(*at - '0');
-        if (value > (UINT64_MAX - digit) / 10)
-            return false;
-        value = value * 10 + digit;
+/* Digits, without a sign or blanks, and what follows them. */
+typedef struct digits {
+    uint64_t value;
+    bool fits; /* in 64 bits */
+    const char *rest;
+} digits;
+
+/* False: there are none. */
+static bool parse_digits(const char *text, digits *out) {
+    *out = (digits){.fits = true, .rest = text};
+    for (; *out->rest >= '0' && *out->rest <= '9'; out->rest++) {
+        uint64_t digit = (uint64_t)(*out->rest - '0');
+        out->fits = out->fits && out->value <= (UINT64_MAX - digit) / 10;
+        out->value = out->fits ? out->value * 10 + digit : out->value;
     }
-    *value_out = value;
-    *rest_out = at;
-    return at != text;
+    return out->rest != text;
 }
 
 uint64_t cli_number(const char *option, const char *text, uint64_t least, uint64_t most) {
-    uint64_t value = 0;
-    const char *rest = NULL;
-    if (parse_digits(text, &value, &rest) && *rest == '\0' && value >= least && value <= most)
-        return value;
+    digits number;
+    bool is_number = parse_digits(text, &number) && *number.rest == '\0';
+    if (is_number && number.fits && number.value >= least && number.value <= most)
+        return number.value;
+    if (is_number && !number.fits)
+        cli_usage("%s: '%s' is too large: the most is %ju", option, text, (uintmax_t)most);
     if (most == UINT64_MAX)
         cli_usage("%s: '%s' is not a number from %ju up", option, text, (uintmax_t)least);
     cli_usage("%s: '%s' is not a number from %ju to %ju", option, text, (uintmax_t)least,
@@ -36,23 +41,25 @@ uint64_t cli_number(const char *option, const char *text, uint64_t least, uint64
 
 uint64_t cli_size(const char *option, const char *text, uint64_t least) {
     static const char *const units[] = {"", "KiB", "MiB", "GiB", "TiB"};
-    uint64_t value = 0;
-    const char *rest = NULL;
-    if (!parse_digits(text, &value, &rest))
+    digits number;
+    if (!parse_digits(text, &number))
         cli_usage("%s: '%s' is not a size such as 64MiB", option, text);
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (strcmp(rest, units[i]) != 0)
+        if (strcmp(number.rest, units[i]) != 0)
             continue;
         unsigned shift = (unsigned)i * 10;
-        if (value > UINT64_MAX >> shift || value << shift < least)
+        if (!number.fits || number.value > UINT64_MAX >> shift)
+            cli_usage("%s: '%s' is too large: the most is %ju%s", option, text,
+                      (uintmax_t)(UINT64_MAX >> shift), units[i]);
+        if (number.value << shift < least)
             cli_usage("%s: '%s' is out of range, from %ju byte%s up", option, text,
                       (uintmax_t)least, presto_plural(least));
-        return value << shift;
+        return number.value << shift;
     }
-    const char *letter = strchr("KkMmGgTt", rest[0]);
-    if (rest[0] != '\0' && letter != NULL)
-        cli_usage("%s: '%s' is ambiguous; write %.*s%ciB", option, text, (int)(rest - text), text,
-                  toupper((unsigned char)rest[0]));
+    const char *letter = strchr("KkMmGgTt", number.rest[0]);
+    if (number.rest[0] != '\0' && letter != NULL)
+        cli_usage("%s: '%s' is ambiguous; write %.*s%ciB", option, text, (int)(number.rest - text),
+                  text, toupper((unsigned char)number.rest[0]));
     cli_usage("%s: '%s' is not a size such as 64MiB", option, text);
 }
 

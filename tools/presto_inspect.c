@@ -301,14 +301,17 @@ static int run_verify(const inspect *in, const char *const *paths, size_t path_c
         json_decref(v.list);
         return status == PRESTO_ERR_STOPPED ? CLI_FAILED : cli_error(&err);
     }
+    uint64_t unread = result.faults_of[PRESTO_FAULT_IO] + result.faults_of[PRESTO_FAULT_FOREIGN];
+    /* How many whole records are in files that cannot be read is not known. */
+    bool is_known = result.records > 0 || result.faults == 0 ||
+                    result.faults > result.faults_of[PRESTO_FAULT_IO];
     int code = CLI_DONE;
     if (in->json)
         code = print_verify_json(&result, v.list);
-    else if (!in->quiet)
+    else if (!in->quiet && is_known)
         print_verify(&result);
     if (result.faults == 0)
         return code;
-    uint64_t unread = result.faults_of[PRESTO_FAULT_IO] + result.faults_of[PRESTO_FAULT_FOREIGN];
     return result.faults > unread ? CLI_CORRUPT : CLI_FAILED;
 }
 

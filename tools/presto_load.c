@@ -12,6 +12,8 @@
 
 #include <getopt.h>
 
+#include <presto/file.h>
+
 #include "declared.h"
 #include "load.h"
 #include "report.h"
@@ -143,11 +145,13 @@ static presto_status find_start(load *l, const presto_source *source, presto_err
 /* Check that the files written at the end of the run can be written: better now than after
  * hours. */
 static int check_outputs(const load *l) {
-    int code = CLI_DONE;
-    if (l->stats_file != NULL && !l->explain)
-        code = report_check(l->stats_file);
-    if (l->state_file != NULL && !l->explain && code == CLI_DONE)
-        code = report_check(l->state_file);
+    presto_error err;
+    if (l->explain)
+        return CLI_DONE;
+    int code = l->stats_file == NULL ? CLI_DONE : report_check(l->stats_file);
+    if (code == CLI_DONE && l->state_file != NULL &&
+        presto_file_check_replace(l->state_file, &err) < 0)
+        code = cli_error(&err);
     return code;
 }
 
@@ -279,9 +283,10 @@ int main(int argc, char **argv) {
     load_parse(&l, argc, argv);
     const char *const *paths = (const char *const *)argv + optind;
     size_t path_count = (size_t)(argc - optind);
-    int code = error_report_open(&l.errors, l.error_file);
+    /* While no file of the program's own can be taken for a descriptor that the user names. */
+    int code = check_outputs(&l);
     if (code == CLI_DONE)
-        code = check_outputs(&l);
+        code = error_report_open(&l.errors, l.error_file);
     if (code == CLI_DONE)
         code = error_report_close(&l.errors, open_and_run(&l, paths, path_count));
     feature_options_done(&l.features);

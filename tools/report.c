@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <presto/file.h>
 
 #include "cli.h"
+#include "named_output.h"
 
 static double per_second(uint64_t count, uint64_t ns) {
     return ns > 0 ? (double)count * 1e9 / (double)ns : 0;
@@ -247,13 +247,27 @@ json_t *report_json(const load_report *report) {
 
 /* ---- the file ---- */
 
-/* Write directly into a file that is not regular: a pipe, /dev/null. */
+/* With its newline, on the heap; NULL after a message. Takes the object. */
+static char *format(json_t *object, presto_span *text_out) {
+    char *text =
+        object == NULL ? NULL : json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    json_decref(object);
+    if (text == NULL) {
+        cli_message("out of memory");
+        return NULL;
+    }
+    size_t bytes = strlen(text) + 1;
+    text[bytes - 1] = '\n'; /* in place of the end */
+    *text_out = presto_span_of(text, bytes);
+    return text;
+}
+
 static int write_through(const char *path, presto_span text) {
-    FILE *file = fopen(path, "we");
-    int reason = file == NULL ? errno : 0;
-    if (file != NULL && fwrite(text.data, 1, text.bytes, file) != text.bytes)
-        reason = errno;
-    if (file != NULL && fclose(file) != 0 && reason == 0)
+    int fd = output_open(path, 0);
+    if (fd < 0)
+        return CLI_FAILED;
+    int reason = output_write(fd, text);
+    if (close(fd) != 0 && reason == 0)
         reason = errno;
     if (reason == 0)
         return CLI_DONE;
@@ -261,35 +275,34 @@ static int write_through(const char *path, presto_span text) {
     return CLI_FAILED;
 }
 
-static int replace(const char *path, presto_span text) {
-    presto_error err;
-    const presto_span pieces[] = {text, presto_span_of_text("\n")};
-    return presto_file_replace(path, pieces, 2, true, &err) < 0 ? cli_error(&err) : CLI_DONE;
-}
-
 int report_check(const char *path) {
-    struct stat status;
     presto_error err;
-    if (stat(path, &status) != 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode))
+    if (!output_is_direct(path))
         return presto_file_check_replace(path, &err) < 0 ? cli_error(&err) : CLI_DONE;
-    if (access(path, W_OK) == 0)
+    int reason = output_check(path);
+    if (reason == 0)
         return CLI_DONE;
-    cli_message("%s: cannot write: %s", path, strerror(errno));
+    cli_message("%s: cannot write: %s", path, strerror(reason));
     return CLI_FAILED;
 }
 
 int report_write(json_t *object, const char *path) {
-    struct stat status;
-    char *text =
-        object == NULL ? NULL : json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-    int code = CLI_FAILED;
-    if (text == NULL)
-        cli_message("out of memory");
-    else if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
-        code = write_through(path, presto_span_of_text(text));
-    else
-        code = replace(path, presto_span_of_text(text));
-    free(text);
-    json_decref(object);
+    presto_span text;
+    if (!output_is_direct(path))
+        return report_replace(object, path);
+    char *room = format(object, &text);
+    int code = room == NULL ? CLI_FAILED : write_through(path, text);
+    free(room);
     return code;
+}
+
+int report_replace(json_t *object, const char *path) {
+    presto_error err;
+    presto_span text;
+    char *room = format(object, &text);
+    if (room == NULL)
+        return CLI_FAILED;
+    presto_status status = presto_file_replace(path, &text, 1, true, &err);
+    free(room);
+    return status < 0 ? cli_error(&err) : CLI_DONE;
 }

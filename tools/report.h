@@ -39,10 +39,13 @@ json_t *report_json(const load_report *report);
 int report_check(const char *path);
 
 /**
- * Write the object into `path` (temporary name and rename; directly if it is not a regular file).
- * Takes ownership of the object.
+ * Write the object to `path`: directly to a pipe, a device or an open descriptor, otherwise as
+ * report_replace does. Takes ownership of the object.
  * Returns: the exit code.
  */
 int report_write(json_t *object, const char *path);
+
+/** Make it the file `path`, whatever stands there. Takes ownership; returns the exit code. */
+int report_replace(json_t *object, const char *path);
 
 #endif

@@ -54,7 +54,7 @@ int state_file_write(const presto_loader *loader, const char *path) {
     if (presto_loader_save_state(loader, &text, &err) < 0)
         code = cli_error(&err);
     else
-        code = report_write(json_loadb((const char *)text.data, text.bytes, 0, NULL), path);
+        code = report_replace(json_loadb((const char *)text.data, text.bytes, 0, NULL), path);
     presto_buffer_done(&text);
     return code;
 }

@@ -70,8 +70,9 @@ static presto_status begin_shard(regroup_loop *loop, presto_error *err) {
         loop->shard.end = presto__conversion_end(job, number);
     else if (number >= PRESTO_MAX_SHARDS)
         return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
-                           "more than %d shards of %ju bytes", PRESTO_MAX_SHARDS,
-                           (uintmax_t)job->options->shard_bytes);
+                           "more than %d shards of %ju byte%s", PRESTO_MAX_SHARDS,
+                           (uintmax_t)job->options->shard_bytes,
+                           presto_plural(job->options->shard_bytes));
     return PRESTO_OK;
 }
 

@@ -7,6 +7,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include <presto/numbers.h>
+
 #include "../../base/checked_internal.h"
 #include "state_internal.h"
 
@@ -91,9 +93,10 @@ static presto_status check_part(const saved_part *saved, const presto_source *so
                            part->name);
     if (saved->share != (json_int_t)part->epoch_samples)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                           "the state belongs to a mix with other weights: it has %jd samples of "
+                           "the state belongs to a mix with other weights: it has %jd sample%s of "
                            "%s in an epoch, not %" PRIu64,
-                           (intmax_t)saved->share, part->name, part->epoch_samples);
+                           (intmax_t)saved->share, presto_plural((uint64_t)saved->share),
+                           part->name, part->epoch_samples);
     return PRESTO_OK;
 }
 

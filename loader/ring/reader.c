@@ -220,9 +220,9 @@ static presto_status check_full(const presto_ring_reader *self, presto_span body
     if (!is_stuck)
         return PRESTO_OK;
     return presto_fail(err, PRESTO_ERR_BUSY, PRESTO_NO_OFFSET,
-                       "%zu batches are held, and the ring has no room for the next one of %ju "
+                       "%zu batch%s held, and the ring has no room for the next one of %ju "
                        "bytes: release some, copy what is kept, or make the ring larger",
-                       held, (uintmax_t)full.bytes);
+                       held, held == 1 ? " is" : "es are", (uintmax_t)full.bytes);
 }
 
 static presto_status check_end(const presto_ring_reader *self, presto_span body,
@@ -253,8 +253,8 @@ static presto_status next(presto_ring_reader *self, presto_batch **batch_out, pr
         presto_status status = presto__ring_take(&self->link, true, &head, &body, err);
         if (status == PRESTO_END)
             status = presto_fail(err, PRESTO_ERR_TRUNCATED, PRESTO_NO_OFFSET,
-                                 "the writer of the ring is gone after %ju batches, without an end",
-                                 (uintmax_t)self->batches);
+                                 "the writer of the ring is gone after %ju batch%s, without an end",
+                                 (uintmax_t)self->batches, self->batches == 1 ? "" : "es");
         if (status == PRESTO_ERR_STOPPED)
             return status;
         if (status < 0)

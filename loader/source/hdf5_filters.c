@@ -7,6 +7,8 @@
  */
 #include <inttypes.h>
 
+#include <presto/numbers.h>
+
 #include "../../base/bytes_internal.h"
 #include "hdf5_internal.h"
 
@@ -153,7 +155,8 @@ presto_status presto__hdf5_unfilter(presto__hdf5_cursor *cursor, const presto__h
                             wanted + CHECKSUM_BYTES * PRESTO__HDF5_MAX_FILTERS, &bytes, err));
     if (bytes.bytes != wanted)
         return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
-                           "a chunk has %zu bytes of values, not %zu", bytes.bytes, wanted);
+                           "a chunk has %zu byte%s of values, not %zu", bytes.bytes,
+                           presto_plural(bytes.bytes), wanted);
     *values_out = bytes;
     return PRESTO_OK;
 }

@@ -229,9 +229,9 @@ static presto_status find_chunk(const open_dataset *d, uint64_t i, presto_error 
         return PRESTO_OK;
     if (view->seen_bytes > raw + raw / 8 + STORED_SLACK)
         return presto_fail(err, PRESTO_ERR_CORRUPT, view->seen_offset,
-                           "dataset '%.64s': chunk %" PRIu64 " has %" PRIu64 " bytes for %" PRIu64
+                           "dataset '%.64s': chunk %" PRIu64 " has %" PRIu64 " byte%s for %" PRIu64
                            " of values",
-                           d->name, i, view->seen_bytes, raw);
+                           d->name, i, view->seen_bytes, presto_plural(view->seen_bytes), raw);
     chunk->offset = view->seen_offset;
     chunk->bytes = (uint32_t)view->seen_bytes;
     return PRESTO_OK;
@@ -244,9 +244,10 @@ static presto_status make_chunks(const open_dataset *d, uint64_t chunk_values, p
     uint64_t count = out->values / chunk_values + (out->values % chunk_values != 0);
     if (count > file_bytes / LEAST_BYTES_PER_CHUNK)
         return fail_dataset(d, err, PRESTO_ERR_LIMIT,
-                            "has %" PRIu64 " values in %" PRIu64 " chunks, more than its file of "
+                            "has %" PRIu64 " value%s in %" PRIu64 " chunk%s, more than its file of "
                             "%" PRIu64 " bytes can name",
-                            out->values, count, file_bytes);
+                            out->values, presto_plural(out->values), count, presto_plural(count),
+                            file_bytes);
     out->chunks = calloc((size_t)count + 1, sizeof *out->chunks);
     if (out->chunks == NULL)
         return presto_fail_memory(err, (count + 1) * sizeof *out->chunks);
@@ -267,9 +268,9 @@ static presto_status find_chunks(const open_dataset *d, presto_error *err) {
     uint64_t most = d->s->request->max_chunk_bytes;
     if (dims[0] > most / presto_dtype_bytes(out->number.dtype))
         return fail_dataset(d, err, PRESTO_ERR_LIMIT,
-                            "has chunks of %" PRIu64 " values, more than the source's "
+                            "has chunks of %" PRIu64 " value%s, more than the source's "
                             "max-chunk-bytes (%" PRIu64 ")",
-                            (uint64_t)dims[0], most);
+                            (uint64_t)dims[0], presto_plural(dims[0]), most);
     PRESTO_TRY(find_filters(d, err));
     PRESTO_TRY(make_chunks(d, dims[0], err));
     hsize_t written = 0;
@@ -284,8 +285,8 @@ static presto_status find_chunks(const open_dataset *d, presto_error *err) {
     }
     if (found != written)
         return fail_dataset(d, err, PRESTO_ERR_CORRUPT,
-                            "has %" PRIu64 " chunks, of which only %" PRIu64 " can be found",
-                            (uint64_t)written, found);
+                            "has %" PRIu64 " chunk%s, of which only %" PRIu64 " can be found",
+                            (uint64_t)written, presto_plural(written), found);
     return found < out->chunk_count ? find_fill(d, err) : PRESTO_OK;
 }
 
@@ -303,9 +304,10 @@ static presto_status find_contiguous(const open_dataset *d, presto_error *err) {
         return fail_dataset(d, err, PRESTO_ERR_CORRUPT, "%s", "was never written");
     if (offset > file_bytes || out->values > (file_bytes - offset) / value_bytes)
         return fail_dataset(d, err, PRESTO_ERR_TRUNCATED,
-                            "has %" PRIu64 " values from byte %" PRIu64 " on, but the file ends at "
+                            "has %" PRIu64 " value%s from byte %" PRIu64
+                            " on, but the file ends at "
                             "%" PRIu64,
-                            out->values, (uint64_t)offset, file_bytes);
+                            out->values, presto_plural(out->values), (uint64_t)offset, file_bytes);
     out->offset = offset;
     return PRESTO_OK;
 }

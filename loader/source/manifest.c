@@ -8,6 +8,8 @@
 
 #include <jansson.h>
 
+#include <presto/numbers.h>
+
 #include "../../base/json_limit_internal.h"
 
 #define MOST_COLUMNS 1000
@@ -131,8 +133,8 @@ static presto_status read_row(presto__csv *csv, presto__manifest *table, presto_
     }
     if (count != table->column_count)
         return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
-                           "line %" PRIu64 " has %zu fields, line 1 has %zu", line, count,
-                           table->column_count);
+                           "line %" PRIu64 " has %zu field%s, line 1 has %zu", line, count,
+                           presto_plural(count), table->column_count);
     return PRESTO_OK;
 }
 

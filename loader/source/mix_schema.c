@@ -6,6 +6,8 @@
  */
 #include <stdlib.h>
 
+#include <presto/numbers.h>
+
 #include "mix_internal.h"
 
 /* Two inputs that are compared. */
@@ -152,8 +154,9 @@ static presto_status merge_labels(presto_source *mix, const presto__mix_input *f
     if (mix->label_count == source->label_count)
         return PRESTO_OK;
     return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                       "cannot be mixed: %s has %zu labels and %s has %zu", first->name,
-                       mix->label_count, input->name, source->label_count);
+                       "cannot be mixed: %s has %zu label%s and %s has %zu", first->name,
+                       mix->label_count, presto_plural(mix->label_count), input->name,
+                       source->label_count);
 }
 
 static presto_status merge_main(presto_source *mix, const presto__mix_input *first,

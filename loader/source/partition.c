@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <presto/numbers.h>
+
 #include "../../base/philox_internal.h"
 #include "source_internal.h"
 
@@ -129,9 +131,9 @@ static presto_status fill(presto_source *source, const presto_partition *partiti
 static presto_status tell(presto_source *source, const presto_partition *partition,
                           presto_error *err) {
     char text[256];
-    snprintf(text, sizeof text, "%s of %s, seed %" PRIu64 ": %" PRIu64 " of %" PRIu64 " samples",
+    snprintf(text, sizeof text, "%s of %s, seed %" PRIu64 ": %" PRIu64 " of %" PRIu64 " sample%s",
              partition->part, partition->ratio, partition->seed, presto_source_count(source),
-             presto__source_all(source));
+             presto__source_all(source), presto_plural(presto__source_all(source)));
     return presto__source_note(source, text, err);
 }
 
@@ -207,8 +209,9 @@ presto_status presto_source_choose(presto_source *source, const presto_partition
     PRESTO_TRY(fill(source, partition, &shares, part, err));
     if (presto__subset_count(source->subset) == 0)
         return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
-                           "no sample is in part %zu of %s, of %" PRIu64 " samples in all",
-                           part + 1, partition->ratio, presto__source_all(source));
+                           "no sample is in part %zu of %s, of %" PRIu64 " sample%s in all",
+                           part + 1, partition->ratio, presto__source_all(source),
+                           presto_plural(presto__source_all(source)));
     uint64_t digest =
         presto__fnv_add(PRESTO__FNV_START, partition->ratio, strlen(partition->ratio));
     digest = presto__fnv_mix(digest, part);

@@ -174,12 +174,12 @@ static presto_status read_table(voice_table *table, const presto_option *columns
 
 static presto_status fail_none(const voice_table *table, presto_error *err) {
     presto_status status =
-        table->rows == 0
-            ? presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET, "has no rows")
-            : presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
-                          "none of its %" PRIu64 " clips is in %.200s" CLIPS
-                          ", the first, of line %" PRIu64 ", is %s",
-                          table->rows, table->folder, table->first_missing, table->missing_name);
+        table->rows == 0 ? presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET, "has no rows")
+                         : presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
+                                       "of its %" PRIu64 " clip%s, none is in %.200s" CLIPS
+                                       ", the first, of line %" PRIu64 ", is %s",
+                                       table->rows, presto_plural(table->rows), table->folder,
+                                       table->first_missing, table->missing_name);
     presto_error_set_file(err, table->file);
     return status;
 }

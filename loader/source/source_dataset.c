@@ -4,13 +4,11 @@
  * source_dataset_read.c reads them.
  */
 #define _XOPEN_SOURCE 700 /* realpath */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "../../base/file_internal.h"
 #include "../../base/retry_internal.h"
 #include "source_dataset_internal.h"
 
@@ -19,29 +17,19 @@ static void dataset_free(presto_source *base) {
     free(base);
 }
 
-static presto_status drop_file(const char *path, presto_error *err) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return presto_fail_errno(err, errno, path, "cannot open");
-    (void)fdatasync(fd);
-    int failed = posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-    close(fd);
-    return failed == 0 ? PRESTO_OK
-                       : presto_fail_errno(err, failed, path, "cannot drop it from the page cache");
-}
-
 static presto_status dataset_drop_cache(presto_source *base, presto_error *err) {
     const presto_dataset *dataset = ((const presto__dataset_source *)base)->dataset;
     for (size_t i = 0; i < presto_dataset_shard_count(dataset); i++) {
         const char *path = presto_dataset_shard_path(dataset, i);
-        PRESTO_TRY(drop_file(path, err));
+        PRESTO_TRY(presto__drop_from_cache(path, err));
         size_t bytes = strlen(path) + sizeof ".index";
         char *index = malloc(bytes);
         if (index == NULL)
             return presto_fail_memory(err, bytes);
         snprintf(index, bytes, "%s.index", path);
-        (void)drop_file(index, NULL); /* foreign files have none */
+        presto_status status = presto__drop_from_cache(index, err);
         free(index);
+        PRESTO_TRY(status);
     }
     return PRESTO_OK;
 }

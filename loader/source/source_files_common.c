@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What sources of files share, with one or many samples per file. */
 #define _XOPEN_SOURCE 700 /* realpath */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -121,19 +119,8 @@ presto_status presto__files_declare(presto__files *source, presto_error *err) {
 
 presto_status presto__files_drop_cache(const presto__files *source, size_t count,
                                        presto_error *err) {
-    for (size_t i = 0; i < count; i++) {
-        const char *path = source->entries[i].path;
-        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-        if (fd < 0)
-            continue; /* the failure is reported when it is read */
-        /* Dirty pages stay in the cache, so they are written first. A read-only file system has
-         * none. */
-        (void)fdatasync(fd);
-        int failed = posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-        close(fd);
-        if (failed != 0 && failed != ESPIPE) /* a pipe that has taken the file's place */
-            return presto_fail_errno(err, failed, path, "cannot drop it from the page cache");
-    }
+    for (size_t i = 0; i < count; i++)
+        PRESTO_TRY(presto__drop_from_cache(source->entries[i].path, err));
     return PRESTO_OK;
 }
 

@@ -337,9 +337,9 @@ static presto_status look_at_all(hdf5_source *source, presto_error *err) {
     base->full_count = base->count;
     if (base->count > 0)
         return tell_rest(source, err);
-    presto_status status =
-        presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
-                    "no file has a whole window of %" PRIu64 " values", source->window_values);
+    presto_status status = presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
+                                       "no file has a whole window of %" PRIu64 " value%s",
+                                       source->window_values, presto_plural(source->window_values));
     if (count == 1)
         presto_error_set_file(err, source->files.entries[0].path);
     return status;

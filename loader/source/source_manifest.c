@@ -376,13 +376,14 @@ static presto_status tell(taking *t, char **paths, presto_error *err) {
 
 static presto_status fail_none(const taking *t, presto_error *err) {
     presto_status status =
-        t->chosen == 0 ? presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
-                                     "none of its %zu row%s is as source.where says",
-                                     t->table.row_count, presto_plural(t->table.row_count))
-                       : presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
-                                     "none of its %" PRIu64
-                                     " files is there, the first, of line %" PRIu64 ", is %.150s",
-                                     t->chosen, t->first_missing, t->missing_name);
+        t->chosen == 0
+            ? presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
+                          "none of its %zu row%s is as source.where says", t->table.row_count,
+                          presto_plural(t->table.row_count))
+            : presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
+                          "of its %" PRIu64 " file%s, none is there, the first, of line %" PRIu64
+                          ", is %.150s",
+                          t->chosen, presto_plural(t->chosen), t->first_missing, t->missing_name);
     return fail_manifest(t, status, err);
 }
 

@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include <presto/numbers.h>
+
 #include "source_tables_internal.h"
 
 typedef struct lines {
@@ -111,8 +113,8 @@ static presto_status read_row(const presto__tsv *tsv, tsv_reading *reading, pres
                 reading->fields[i] = field;
     if (count != reading->columns)
         return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
-                           "line %" PRIu64 " has %zu fields, line 1 has %zu", reading->all.number,
-                           count, reading->columns);
+                           "line %" PRIu64 " has %zu field%s, line 1 has %zu", reading->all.number,
+                           count, presto_plural(count), reading->columns);
     return tsv->row(tsv->user, reading->fields, reading->all.number, err);
 }
 

@@ -98,6 +98,10 @@ presto_status presto_dataset_shard_at(presto_dataset *dataset, size_t i, presto_
     return PRESTO_OK;
 }
 
+void presto__dataset_share(presto_dataset *dataset, size_t datasets) {
+    presto__fd_pool_share(&dataset->pool, datasets);
+}
+
 /* ---- open ---- */
 
 static presto_status prepare(presto_dataset *dataset, size_t shard_count, presto_error *err) {

@@ -67,6 +67,9 @@ presto_status presto__dataset_find_ours(const char *const *paths, size_t path_co
                                         presto_dataset_info *info, char **dir_out,
                                         presto_error *err);
 
+/** So many datasets are read together: of the files that one may open, this one takes its part. */
+void presto__dataset_share(presto_dataset *dataset, size_t datasets);
+
 /** As presto_dataset_open, but PRESTO_END if the paths are no dataset of ours. Opens no shard. */
 presto_status presto__dataset_open_ours(const char *const *paths, size_t path_count,
                                         presto_dataset **dataset_out, presto_error *err);

@@ -190,9 +190,9 @@ char *presto__index_name(const char *data_path);
 #define PRESTO__ENDED_STREAMS 4
 
 typedef struct presto__fd_pool {
-    size_t limit; /* set by init, then read-only */
     pthread_mutex_t lock;
     /* Guarded by lock. */
+    size_t limit;                  /* open files */
     presto_shard *newest, *oldest; /* ends of the list of shards whose file is open */
     size_t open_count;
     presto_shard *ended[PRESTO__ENDED_STREAMS];
@@ -203,6 +203,8 @@ typedef struct presto__fd_pool {
 
 presto_status presto__fd_pool_init(presto__fd_pool *pool, presto_error *err);
 void presto__fd_pool_done(presto__fd_pool *pool);
+/** So many datasets are read together: each may have its part of the open files. */
+void presto__fd_pool_share(presto__fd_pool *pool, size_t datasets);
 
 /** As presto_shard_open; `pool` (may be NULL) must outlive the shard. */
 presto_status presto__shard_open(const char *path, const presto_shard_options *options,

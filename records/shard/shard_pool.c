@@ -9,12 +9,18 @@
 
 #include "shard_parts_internal.h"
 
+#define FILES_IF_UNLIMITED 128
+#define SHARE_OF_FILES 2 /* the other half is for all else that is open */
+#define LEAST_FILES 4
+
 presto_status presto__fd_pool_init(presto__fd_pool *pool, presto_error *err) {
     struct rlimit limit;
     *pool = (presto__fd_pool){0};
-    pool->limit = 128;
+    pool->limit = FILES_IF_UNLIMITED;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-        pool->limit = limit.rlim_cur / 2 > 4 ? (size_t)limit.rlim_cur / 2 : 4;
+        pool->limit = (size_t)(limit.rlim_cur / SHARE_OF_FILES);
+    if (pool->limit < LEAST_FILES)
+        pool->limit = LEAST_FILES;
     int result = pthread_mutex_init(&pool->lock, NULL);
     return result == 0 ? PRESTO_OK : presto_fail_errno(err, result, NULL, "cannot make a lock");
 }
@@ -80,6 +86,13 @@ static bool pool_close_one(presto__fd_pool *pool, const presto_shard *self) {
  * reads at most. The next call closes those, too. */
 static void pool_make_room(presto__fd_pool *pool, const presto_shard *self) {
     while (pool->open_count >= pool->limit && pool_close_one(pool, self)) {}
+}
+
+void presto__fd_pool_share(presto__fd_pool *pool, size_t datasets) {
+    pthread_mutex_lock(&pool->lock);
+    pool->limit = pool->limit > datasets ? pool->limit / datasets : 1;
+    pool_make_room(pool, NULL);
+    pthread_mutex_unlock(&pool->lock);
 }
 
 void presto__fd_pool_enter(presto__fd_pool *pool, presto_shard *shard) {

@@ -3,6 +3,8 @@
  * Which format an audio file has, and is it whole? Walks the containers of WAV, Ogg and MP3 from
  * header to header. No sample is decoded here.
  */
+#include <presto/numbers.h>
+
 #include "audio_internal.h"
 
 /* An MP3 may have so many bytes of something else before its first frame, tags not counted. */
@@ -54,8 +56,8 @@ static presto_status check_wav(presto_span in, presto_span *mp3_out, presto_erro
         uint64_t wanted = is_data ? wav_data_bytes(in, size) : size;
         if (wanted > left)
             return presto_fail(err, PRESTO_ERR_TRUNCATED, in.bytes,
-                               "truncated WAV: the chunk at byte %zu has %ju bytes, %zu are there",
-                               at, (uintmax_t)wanted, left);
+                               "truncated WAV: the chunk at byte %zu has %zu of %ju byte%s", at,
+                               left, (uintmax_t)wanted, presto_plural(wanted));
         if (is_data) {
             size_t bytes = size == WAV_UNKNOWN_SIZE ? left : (size_t)wanted;
             if (is_mp3)
@@ -210,8 +212,8 @@ static presto_status check_mp3(presto_span in, size_t at, presto__sound *sound_o
     PRESTO_TRY(check_mp3_tail(in, at, err));
     if (count - 1 < promised)
         return presto_fail(err, PRESTO_ERR_TRUNCATED, in.bytes,
-                           "truncated MP3: %ju of %u frames are there", (uintmax_t)count - 1,
-                           promised);
+                           "truncated MP3: it has %ju of %u frame%s", (uintmax_t)count - 1,
+                           promised, presto_plural(promised));
     *sound_out = (presto__sound){.bytes = presto_span_of(in.data + start, at - start),
                                  .kind = PRESTO__SOUND_MP3,
                                  .is_counted = promised > 0};

@@ -6,6 +6,8 @@
  */
 #include <stdlib.h>
 
+#include <presto/numbers.h>
+
 #include "audio_internal.h"
 
 #if PRESTO_HAVE_SOXR
@@ -129,8 +131,8 @@ static presto_status read_samples(decoding *d, int16_t *out, size_t wanted, size
 
 static presto_status fail_long(const decoding *d, presto_error *err) {
     return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
-                       "sound of more than %ju samples (max-bytes)",
-                       (uintmax_t)d->state->max_samples);
+                       "sound of more than %ju sample%s (max-bytes)",
+                       (uintmax_t)d->state->max_samples, presto_plural(d->state->max_samples));
 }
 
 /* As many as the header says, into the output itself. */
@@ -233,8 +235,9 @@ static presto_status decode(decoding *d, presto_tensor *out, presto_error *err) 
     PRESTO_TRY(is_known && !resamples ? read_known(d, out, err) : read_all(d, out, err));
     if (sound->frames != UINT64_MAX && presto_spec_elements(&out->spec) < sound->frames)
         return presto_fail(err, PRESTO_ERR_TRUNCATED, sound->bytes.bytes,
-                           "truncated: %ju of %ju samples are there",
-                           (uintmax_t)presto_spec_elements(&out->spec), (uintmax_t)sound->frames);
+                           "truncated: it has %ju of %ju sample%s",
+                           (uintmax_t)presto_spec_elements(&out->spec), (uintmax_t)sound->frames,
+                           presto_plural(sound->frames));
     if (resamples)
         PRESTO_TRY(resample(d, out, err));
     return set_rate(d, resamples ? d->state->rate : sound->rate, err);

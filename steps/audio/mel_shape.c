@@ -8,6 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include <presto/numbers.h>
+
 #include "mel_internal.h"
 
 static float mel_of(float hertz) {
@@ -31,9 +33,9 @@ static presto_status check_fit(const presto__mel_shape *shape, const presto__mel
                            shape->window == 0 ? "window" : "stride", rate);
     if (shape->window > shape->fft_length)
         return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
-                           "the window has %zu samples at a sampling rate of %ld Hz, fft-length "
+                           "the window has %zu sample%s at a sampling rate of %ld Hz, fft-length "
                            "is %zu",
-                           shape->window, rate, shape->fft_length);
+                           shape->window, presto_plural(shape->window), rate, shape->fft_length);
     return PRESTO_OK;
 }
 

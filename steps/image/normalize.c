@@ -48,9 +48,10 @@ static presto_status create(const presto_option *values, void **state_out, prest
     const presto_option *std = &values[OPTION_STD];
     if (mean->number_count != std->number_count || mean->number_count > MOST_CHANNELS)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                           "mean has %zu numbers and std %zu: one each, or one each for every "
+                           "mean has %zu number%s and std %zu: one each, or one each for every "
                            "channel (at most %d)",
-                           mean->number_count, std->number_count, MOST_CHANNELS);
+                           mean->number_count, presto_plural(mean->number_count), std->number_count,
+                           MOST_CHANNELS);
     normalize_state *state = calloc(1, sizeof *state);
     if (state == NULL)
         return presto_fail_memory(err, sizeof *state);

@@ -46,8 +46,8 @@ presto_status presto__head_check(const uint8_t *head, uint64_t number, uint64_t 
                                 "its reply has the number %" PRIu64 ", the request had %" PRIu64,
                                 repeated, number);
     if (bytes > most)
-        return presto__own_fail(err, "its reply has %" PRIu64 " bytes, max-reply is %s", bytes,
-                                presto_format_size(most, text));
+        return presto__own_fail(err, "its reply has %" PRIu64 " byte%s, max-reply is %s", bytes,
+                                presto_plural(bytes), presto_format_size(most, text));
     *bytes_out = bytes;
     return PRESTO_OK;
 }

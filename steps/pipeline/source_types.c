@@ -2,6 +2,8 @@
 /*
  * Declares the kinds of source that a pipeline may name. The loader implements them.
  */
+#include <presto/numbers.h>
+
 #include "pipeline_internal.h"
 
 enum { FILES_MATCH, FILES_LABEL, FILES_FEATURE, FILES_MAX_BYTES, FILES_COUNT };
@@ -116,10 +118,12 @@ static presto_status check_hdf5(const presto_option *options, presto_error *err)
     size_t rows = options[HDF5_DATASETS].text_count;
     uint64_t row_bytes = (uint64_t)options[HDF5_SAMPLES].integer * sizeof(double);
     if (rows == 0 || rows > MOST_WINDOW_BYTES / row_bytes)
-        return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
-                           "%zu datasets with windows of %ju values: at least one dataset, and at "
-                           "most 4 GiB a window",
-                           rows, (uintmax_t)options[HDF5_SAMPLES].integer);
+        return presto_fail(
+            err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
+            "%zu dataset%s with windows of %jd value%s: at least one dataset, and at "
+            "most 4 GiB a window",
+            rows, presto_plural(rows), (intmax_t)options[HDF5_SAMPLES].integer,
+            presto_plural((uint64_t)options[HDF5_SAMPLES].integer));
     return PRESTO_OK;
 }
 
@@ -180,8 +184,9 @@ static presto_status check_synthetic(const presto_option *options, presto_error 
     size_t value_bytes = presto_dtype_bytes(synthetic_dtype(options));
     if (options[SYNTHETIC_SIZE].integer % (int64_t)value_bytes != 0)
         return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
-                           "option 'size' is %ju bytes, which is no whole number of %zu",
-                           (uintmax_t)options[SYNTHETIC_SIZE].integer, value_bytes);
+                           "option 'size' is %jd byte%s, which is no whole number of %zu",
+                           (intmax_t)options[SYNTHETIC_SIZE].integer,
+                           presto_plural((uint64_t)options[SYNTHETIC_SIZE].integer), value_bytes);
     return presto__source_check_feature(options[SYNTHETIC_FEATURE].text, err);
 }
 

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include <presto/numbers.h>
+
 #include "sentencepiece_internal.h"
 #include "unicode_internal.h"
 
@@ -77,8 +79,9 @@ presto_status presto__byte_bpe_start(presto__byte_bpe *bpe, const presto__bpe_to
     *bpe = (presto__byte_bpe){.key = presto__hash_process_key(), .unknown_id = -1};
     if (token_count > PRESTO__MODEL_MAX_TOKENS || merge_count > PRESTO__BPE_MAX_MERGES)
         return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
-                           "a model of %zu tokens and %zu merges, limits %d and %d", token_count,
-                           merge_count, PRESTO__MODEL_MAX_TOKENS, PRESTO__BPE_MAX_MERGES);
+                           "a model of %zu token%s and %zu merge%s, limits %d and %d", token_count,
+                           presto_plural(token_count), merge_count, presto_plural(merge_count),
+                           PRESTO__MODEL_MAX_TOKENS, PRESTO__BPE_MAX_MERGES);
     bpe->token_mask = slots_for(token_count) - 1;
     bpe->pair_mask = slots_for(merge_count) - 1;
     bpe->tokens = calloc(token_count + 1, sizeof *bpe->tokens);

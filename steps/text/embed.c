@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <presto/numbers.h>
+
 #include "../../base/bytes_internal.h"
 #include "../../base/file_internal.h"
 #include "../../base/memory_internal.h"
@@ -95,8 +97,9 @@ static presto_status create(const presto_option *values, void **state_out, prest
     uint64_t columns = (uint64_t)values[OPTION_COLUMNS].integer;
     if (!values[OPTION_TABLE].is_set && rows * columns * sizeof(float) > MAX_MADE_BYTES)
         return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
-                           "a table of %ju rows and %ju columns takes more than 4 GiB",
-                           (uintmax_t)rows, (uintmax_t)columns);
+                           "a table of %ju row%s and %ju column%s takes more than 4 GiB",
+                           (uintmax_t)rows, presto_plural(rows), (uintmax_t)columns,
+                           presto_plural(columns));
     embed_state *state = calloc(1, sizeof *state);
     if (state == NULL)
         return presto_fail_memory(err, sizeof *state);
@@ -309,8 +312,8 @@ static presto_status run(const void *state, presto_step_context *context, const 
         int64_t id = id_at(in, i);
         if (id < 0 || (uint64_t)id >= model->table.rows)
             return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
-                               "id %jd at position %zu, but the table has %ju rows", (intmax_t)id,
-                               i, (uintmax_t)model->table.rows);
+                               "id %jd at position %zu, but the table has %ju row%s", (intmax_t)id,
+                               i, (uintmax_t)model->table.rows, presto_plural(model->table.rows));
     }
     PRESTO_TRY(presto_step_output(context, &spec, &data, err));
     for (size_t i = 0; i < count; i++)

@@ -2,6 +2,8 @@
 /* What .npy and .safetensors have in common. */
 #include "table_internal.h"
 
+#include <presto/numbers.h>
+
 #include "../../base/bytes_internal.h"
 
 /* A number of eight bytes, then JSON. */
@@ -36,12 +38,12 @@ presto_status presto__table_shape(const int64_t *dims, size_t rank, presto__tabl
                                   presto_error *err) {
     if (rank != 2)
         return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
-                           "an array of %zu dimensions; a table has 2", rank);
+                           "an array of %zu dimension%s; a table has 2", rank, presto_plural(rank));
     if (dims[0] < 1 || dims[0] > INT32_MAX || dims[1] < 1 || dims[1] > PRESTO__TABLE_MAX_COLUMNS)
         return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
-                           "a table of %jd rows and %jd columns; it may have 1 to %d and 1 to %d",
-                           (intmax_t)dims[0], (intmax_t)dims[1], INT32_MAX,
-                           PRESTO__TABLE_MAX_COLUMNS);
+                           "a table of %jd row%s and %jd column%s; it may have 1 to %d and 1 to %d",
+                           (intmax_t)dims[0], presto_plural((uint64_t)dims[0]), (intmax_t)dims[1],
+                           presto_plural((uint64_t)dims[1]), INT32_MAX, PRESTO__TABLE_MAX_COLUMNS);
     table_out->rows = (uint64_t)dims[0];
     table_out->columns = (uint64_t)dims[1];
     return PRESTO_OK;

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 
@@ -46,6 +47,14 @@ def start(program, *arguments, **options):
     options.setdefault("stdout", subprocess.PIPE)
     options.setdefault("stderr", subprocess.PIPE)
     return subprocess.Popen([TOOLS / program, *map(str, arguments)], **options)
+
+
+def stop(process):
+    """Returns when all its threads have stopped, or it has ended. A signal alone may take effect later."""
+    if process.poll() is not None:
+        return
+    process.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
 
 def shards(folder):
@@ -90,6 +99,13 @@ def status_bytes(pid, key):
     except OSError:
         pass
     return None
+
+
+def as_nobody():
+    """What runs a command as another user; the test is skipped, visibly, where that cannot be."""
+    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+        raise unittest.SkipTest("needs root and setpriv: another user cannot be had")
+    return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 
 
 class ChaosCase(Case):

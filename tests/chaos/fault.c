@@ -8,6 +8,7 @@
  *   short           the K-th moves one byte (read, write and similar calls)
  *   kill, term, int the signal arrives just before the K-th call
  *   stuck           SIGINT arrives just before the K-th call, which then never returns
+ *   late            the K-th call begins after half a second
  * PRESTO_FAULT_COUNTS=FILE: at exit, the number of calls of each kind, one "CALL N" a line.
  * Programs that the program starts see neither.
  *
@@ -35,6 +36,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 enum call {
@@ -53,11 +55,12 @@ enum call {
     THREAD,
     LOCK,
     PROCESS,
+    SEEK,
     CALLS
 };
-static const char *const names[CALLS] = {"malloc", "open",   "read",   "write", "sync",
-                                         "close",  "rename", "unlink", "mkdir", "map",
-                                         "stat",   "folder", "thread", "lock",  "process"};
+static const char *const names[CALLS] = {"malloc", "open",   "read",    "write", "sync", "close",
+                                         "rename", "unlink", "mkdir",   "map",   "stat", "folder",
+                                         "thread", "lock",   "process", "seek"};
 
 enum what { NOTHING, FAIL, SHORT, SIGNAL };
 
@@ -66,7 +69,7 @@ static int chosen = -1;
 static long chosen_number;
 static bool from_then_on;
 static int fault_errno, fault_signal;
-static bool one_byte, is_stuck;
+static bool one_byte, is_stuck, is_late;
 static char counts_file[4096];
 
 /* The address range of jansson's code; set before there are threads. */
@@ -99,6 +102,8 @@ __attribute__((constructor)) static void start(void) {
     unsetenv("PRESTO_FAULT");
     if (strcmp(what, "short") == 0)
         one_byte = true;
+    else if (strcmp(what, "late") == 0)
+        is_late = true;
     else if (strcmp(what, "kill") == 0)
         fault_signal = SIGKILL;
     else if (strcmp(what, "term") == 0)
@@ -140,6 +145,10 @@ static enum what next(enum call call) {
     }
     if (one_byte)
         return SHORT;
+    if (is_late) {
+        nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL);
+        return NOTHING;
+    }
     errno = fault_errno;
     return FAIL;
 }
@@ -250,6 +259,11 @@ ssize_t writev(int fd, const struct iovec *pieces, int count) {
         if (pieces[i].iov_len > 0)
             return write(fd, pieces[i].iov_base, 1);
     return REAL(writev)(fd, pieces, count);
+}
+
+DECLARE(lseek64);
+off64_t lseek64(int fd, off64_t offset, int whence) {
+    return next(SEEK) == FAIL ? -1 : REAL(lseek64)(fd, offset, whence);
 }
 
 DECLARE(fsync);

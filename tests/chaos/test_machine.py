@@ -7,9 +7,13 @@ fault.c is preloaded and lets one call fail, once or from then on.
 import errno
 import json
 import os
+import pathlib
+import re
 import resource
+import signal
+import time
 
-from chaos import FaultCase, main, run
+from chaos import WATCHDOG_S, FaultCase, frames, main, run, snapshot, start
 
 PASSING = (errno.EMFILE, errno.ENFILE, errno.EINTR, errno.EAGAIN, errno.ESTALE)
 LASTING = (errno.ENOMEM, errno.EIO, errno.ENOSPC, errno.ENODEV)
@@ -91,6 +95,40 @@ class Machine(FaultCase):
                         self.assert_clean_failure(done.returncode, done.stderr, (1, 3), fault)
                         self.assertNotIn("skipped", done.stderr, fault)
 
+    def test_a_lack_of_memory_is_no_bad_sample(self):
+        """The last requests of a run are those for its samples."""
+        stored = [self.write("-u", "resized", "-s", "2", *codec) for codec in ([], ["-c", "zstd:1"])]
+        for source in (["-p", self.pipeline, self.make_photos()], ["-p", self.pipeline, stored[0]], [stored[1]]):
+            arguments = ["-q", "-j", "1", "--format", "null", "--json", "--on-error", "skip", *source]
+            count, failed = self.count("presto-load", *arguments)["malloc"], 0
+            for number in range(count - 120, count + 1):
+                fault = f"malloc:{number}:{errno.ENOMEM}"
+                done = self.run_with(fault, "presto-load", *arguments)
+                self.assertNotIn("skipped", done.stderr, fault)
+                if done.returncode == 0:
+                    figures = json.loads(done.stdout)
+                    self.assertEqual((figures["samples"], figures["skipped"]), (6, 0), fault)
+                else:
+                    self.assert_clean_failure(done.returncode, done.stderr, (1,), fault)
+                    failed += 1
+            self.assertGreater(failed, 0)
+
+    def test_a_lack_of_memory_stores_all_or_fails(self):
+        def command(out):
+            return ["-q", "-j", "1", "-s", "2", "--on-error", "skip", "-p", self.pipeline, "-u", "resized", "-o", out,
+                    self.make_photos()]
+        whole = self.new()
+        count = self.count("presto-write", *command(whole))["malloc"]
+        for number in range(1, count + 1, 4):
+            out, fault = self.new(), f"malloc:{number}:{errno.ENOMEM}"
+            done = self.run_with(fault, "presto-write", *command(out))
+            self.assertNotIn("skipped", done.stderr, fault)
+            if done.returncode == 0:
+                self.assert_same_dataset(out, snapshot(whole), fault)
+            else:
+                self.assert_clean_failure(done.returncode, done.stderr, (1,), fault)
+                self.assert_no_dataset(out)
+
     def test_many_threads_and_few_descriptors_store_all_or_fail(self):
         for threads in (4, 64):
             out = self.new()
@@ -104,6 +142,46 @@ class Machine(FaultCase):
                 self.assertEqual(done.returncode, 1, done.stderr)
                 self.assertIn("Too many open files", done.stderr)
                 self.assert_no_dataset(out)
+
+
+class Slow(FaultCase):
+    photo_count = 6
+    classes = 2
+
+    def test_the_time_of_a_run_is_that_of_the_whole_program(self):
+        """Half a second before the first name in a folder, or before dataset.json."""
+        for fault, source in (("folder:1:late", ["-p", self.pipeline, self.make_photos()]),
+                              ("open:1:late", [self.write("-u", "resized")])):
+            with self.subTest(fault=fault):
+                done = self.run_with(fault, "presto-load", "--format", "null", "--json", *source)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                figures = json.loads(done.stdout)
+                self.assertGreaterEqual(figures["first_sample_s"], 0.5)
+                self.assertGreaterEqual(figures["wall_s"], figures["first_sample_s"])
+                self.assertLessEqual(figures["samples_per_s"], self.photo_count / 0.5)
+                self.assertLessEqual(figures["read_bytes_per_s"], figures["read_bytes"] / 0.5)
+
+    def test_zeros_without_end_are_left_at_a_signal(self):
+        """Where the file system cannot tell what is a hole, all of it is read."""
+        hollow = self.new("hollow.tfrecord")
+        data = next(self.write("-u", "resized").glob("*.tfrecord")).read_bytes()
+        hollow.write_bytes(data[: 16 + len(frames(data)[0])])
+        os.truncate(hollow, 8 << 40)
+        environment = {**os.environ, "LD_PRELOAD": str(self.shim), "PRESTO_FAULT": f"seek:1:{errno.EINVAL}+"}
+        for words in (["verify"], ["repair", "-o", self.new("repaired")]):
+            for number in (signal.SIGINT, signal.SIGTERM):
+                with self.subTest(command=words[0], signal=number.name):
+                    process = start("presto-inspect", *words, hollow, env=environment)
+                    until = time.monotonic() + WATCHDOG_S  # it is among the zeros
+                    while self.read_bytes(process) < 64 << 20 and process.poll() is None and time.monotonic() < until:
+                        time.sleep(0.01)
+                    process.send_signal(number)
+                    self.finish(process)
+                    self.assertEqual(process.returncode, -number)
+        self.assertEqual([p.name for p in self.folder.iterdir() if "repaired" in p.name], [])
+
+    def read_bytes(self, process):
+        return int(re.search(r"rchar: (\d+)", pathlib.Path(f"/proc/{process.pid}/io").read_text())[1])
 
 
 if __name__ == "__main__":

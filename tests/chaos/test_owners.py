@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A folder under work has one owner, whatever happens to the others, and what strangers plant in it is not followed."""
+"""A folder under work has one owner, whatever happens to the others; what strangers put into a cache is not believed."""
 import contextlib
 import errno
 import json
@@ -13,7 +13,7 @@ import subprocess
 import time
 import unittest
 
-from chaos import SANITIZED, ChaosCase, main, moments, run, shards, snapshot, start
+from chaos import SANITIZED, ChaosCase, as_nobody, main, moments, run, shards, snapshot, start, stop
 
 LOCK = ".presto.lock"
 IN_USE = "is being written to by"
@@ -34,14 +34,6 @@ def is_owned(folder):
         return (folder / LOCK).read_text().endswith("\n")
     except FileNotFoundError:
         return False
-
-
-def stop(process):
-    """Returns when all its threads have stopped, or it has ended. A signal alone may take effect later."""
-    if process.poll() is not None:
-        return
-    process.send_signal(signal.SIGSTOP)
-    os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
 
 class Owners(ChaosCase):
@@ -273,113 +265,6 @@ class Unfinished(ChaosCase):
             for shard in shards(out):
                 self.assertEqual(run("presto-load", "--format", "null", shard).returncode, 0)
                 self.assertEqual(run("presto-inspect", "verify", shard).returncode, 0)
-
-
-def as_nobody():
-    """What runs a command as another user; the test is skipped, visibly, where that cannot be."""
-    if os.geteuid() != 0 or shutil.which("setpriv") is None:
-        raise unittest.SkipTest("needs root and setpriv: another user cannot be had")
-    return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-
-
-class Planted(ChaosCase):
-    """Another user may write to the folder: what he plants there is neither followed nor written to."""
-    photo_count = 8
-
-    def setUp(self):
-        self.folder.chmod(0o755)
-        self.precious = self.new("precious")
-        self.precious.write_text("precious\n")
-
-    def shared(self):
-        out = self.new("shared")
-        out.mkdir()
-        out.chmod(0o777)
-        return out
-
-    def plant(self, out, *names):
-        for name in names:
-            subprocess.run([*as_nobody(), "ln", "-s", self.precious, out / name], check=True)
-
-    def assert_untouched(self):
-        self.assertEqual(self.precious.read_text(), "precious\n")
-
-    def write_into(self, out, *more):
-        return run("presto-write", "-q", "-p", self.pipeline, "-u", "resized", "-s", "4", "-j", "1", *more, "-o", out,
-                   self.make_photos())
-
-    def test_links_by_names_of_temporary_files(self):
-        out = self.shared()
-        self.plant(out, "..progress.json.partial")
-        self.write_into(out)
-        self.assert_untouched()
-        out = self.shared()
-        self.plant(out, "..progress.json.0123456789abcdef.partial")
-        done = self.write_into(out)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assert_untouched()
-
-    def test_links_by_names_of_shards_in_a_folder_under_work(self):
-        out = self.shared()
-        whole = self.new()
-        self.assertEqual(self.write_into(whole).returncode, 0)
-        process = start("presto-write", "-q", "-p", self.pipeline, "-u", "resized", "-s", "4", "-j", "1", "-o", out,
-                        self.make_photos())
-        while process.poll() is None and not (out / ".progress.json").exists():
-            pass
-        stop(process)
-        names = [f".data-{i:05}-of-00004.tfrecord{index}.partial" for i in range(4) for index in ("", ".index")]
-        names += [f"data-{i:05}-of-00004.tfrecord.index" for i in range(4) if
-                  not (out / f"data-{i:05}-of-00004.tfrecord.index").exists()]
-        if not (out / "dataset.json").exists():
-            names += [".dataset.json.partial"]
-        self.plant(out, *names)
-        process.send_signal(signal.SIGCONT)
-        _, err = self.finish(process)
-        self.assertEqual((process.returncode, err), (0, ""))
-        self.assert_untouched()
-        for name, content in snapshot(whole).items():
-            self.assertFalse((out / name).is_symlink(), name)
-            if not name.endswith(".index"):
-                self.assertEqual((out / name).read_bytes(), content, name)
-
-    def test_a_link_by_the_name_of_a_whole_shard_is_not_taken_for_it(self):
-        out, whole = self.shared(), self.new()
-        self.assertEqual(self.write_into(whole, *[self.make_photos()] * 99).returncode, 0)
-        process = start("presto-write", "-q", "-p", self.pipeline, "-u", "resized", "-s", "4", "-j", "1", "-o", out,
-                        *[self.make_photos()] * 100)
-        while process.poll() is None and not shards(out):
-            pass
-        process.kill()
-        self.finish(process)
-        self.assertFalse((out / "dataset.json").exists(), "the run was over before it could be killed")
-        shard = shards(out)[0]
-        self.precious.write_bytes(bytes(shard.stat().st_size))
-        shard.unlink()
-        self.plant(out, shard.name)
-        done = self.write_into(out, "--resume", *[self.make_photos()] * 99)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertEqual(set(self.precious.read_bytes()), {0})
-        self.assert_same_dataset(out, snapshot(whole))
-
-    def test_links_beside_files_that_are_indexed_and_repaired(self):
-        out = self.shared()
-        dataset = self.write("-s", "1")
-        shutil.copy(shards(dataset)[0], out / "x.tfrecord")
-        self.plant(out, ".x.tfrecord.index.partial", "x.tfrecord.index", ".new.tfrecord.partial", "x.idx", ".x.idx.partial",
-                   ".new.tfrecord.index.partial", "new.tfrecord.index")
-        self.assertEqual(run("presto-inspect", "index", out / "x.tfrecord").returncode, 0)
-        self.assertEqual(run("presto-inspect", "repair", out / "x.tfrecord", "-o", out / "new.tfrecord").returncode, 0)
-        self.assert_untouched()
-
-    def test_links_beside_results_and_states(self):
-        out = self.shared()
-        self.plant(out, *(f".{name}.partial" for name in ("results.json", "results.csv", "strategy.yaml", "report.html",
-                                                          "trials.jsonl")))
-        done = run("presto-sweep", "-q", "-p", self.pipeline, "--codecs", "none", "--threads", "1", "--splits", "resized",
-                   "--samples", "3", "--runs", "1", "--run-time", "0.01", "-o", out, self.make_photos())
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assert_untouched()
 
 
 class SharedCache(ChaosCase):

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Folders that somebody else may write to, or has written to: what stands where a file is expected."""
+import json
 import os
 import shutil
 import socket
+import subprocess
 
 from cli import Case, main, run
 
@@ -64,6 +66,23 @@ class NotRegular(Case):
 
         self.each_kind(path, check)
 
+    def test_an_index_beside_a_source_of_a_sweep_is_done_without(self):
+        source = self.new()
+        source.mkdir()
+        shutil.copy(next(self.write("-u", "concatenated", "-s", "1").glob("*.tfrecord")), source / "a.tfrecord")
+        pipeline = self.folder / "records.yaml"
+        pipeline.write_text("name: records\nsource: {type: tfrecord, feature: image}\nsteps:\n"
+                            "  - {step: decode-image, yields: decoded}\n"
+                            "  - {step: resize-image, yields: resized, height: 20, width: 20}\n")
+
+        def check(kind):
+            done = run("presto-sweep", "-q", "--measure", "-p", pipeline, "--splits", "unprocessed,resized", "--codecs",
+                       "none", "--threads", "1", "--samples", "4", "--runs", "1", "--run-time", "0", "-o", self.new(), source,
+                       timeout=60)
+            self.assertEqual(done.returncode, 0, (kind, done.stderr))
+
+        self.each_kind(source / "a.tfrecord.index", check)
+
     def test_the_dictionary(self):
         dataset = self.write("-s", "1", "-c", "zstd:3+dict", "-u", "resized")
         path = dataset / "dictionary"
@@ -114,6 +133,77 @@ class NotRegular(Case):
         shutil.copytree(self.write("-s", "1"), dataset)
         os.truncate(dataset / "dataset.json", 20 << 30)
         self.assert_fails(run("presto-load", "--format", "null", dataset), 1, "dataset.json: is larger than")
+
+
+class Named(Case):
+    """Outputs that the user names: what is no regular file is written to as it stands."""
+    photo_count = 4
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.dataset = cls.write("-u", "resized", "-s", "1")
+        cls.bad = cls.new("bad")
+        shutil.copytree(cls.dataset, cls.bad)
+        shard = next(cls.bad.glob("*.tfrecord"))
+        shard.write_bytes(shard.read_bytes()[:-9])
+
+    def stats(self, path, **options):
+        done = run("presto-load", "-q", "--format", "null", "--stats", path, self.dataset, **options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def report(self, path, **options):
+        done = run("presto-load", "-q", "--format", "null", "--on-error", "skip", "--error-report", path, self.bad, **options)
+        self.assertEqual((done.returncode, done.stderr if path != "/dev/stderr" else ""), (0, ""))
+        return done
+
+    def assert_stats(self, text):
+        self.assertEqual(json.loads(text)["samples"], self.photo_count)
+
+    def assert_report(self, text):
+        self.assertEqual(json.loads(text)["sample"], self.photo_count - 1)
+
+    def test_open_descriptors(self):
+        self.assert_stats(self.stats("/dev/stderr").stderr)
+        self.assert_stats(self.stats("/dev/stdout").stdout)
+        self.assert_report(self.report("/dev/stderr").stderr)
+        for write, check in ((self.stats, self.assert_stats), (self.report, self.assert_report)):
+            for folder in ("/dev/fd", "/proc/self/fd"):
+                path = self.new("log")
+                path.write_text("before\n")
+                with open(path, "a") as file:
+                    write(f"{folder}/{file.fileno()}", pass_fds=[file.fileno()])
+                before, rest = path.read_text().split("\n", 1)
+                self.assertEqual(before, "before")
+                check(rest)
+
+    def test_a_descriptor_that_is_not_open_to_write_is_told_at_once(self):
+        with open(self.dataset / "dataset.json") as file:
+            for number, fds in ((file.fileno(), [file.fileno()]), (99, [])):
+                done = run("presto-load", "--format", "null", "--stats", f"/dev/fd/{number}", self.dataset, pass_fds=fds)
+                self.assert_fails(done, 1, f"/dev/fd/{number}: cannot write: Bad file descriptor")
+                self.assertNotIn("samples", done.stderr)
+
+    def test_pipes_and_links_of_ones_own(self):
+        for write, check in ((self.stats, self.assert_stats), (self.report, self.assert_report)):
+            pipe, link = self.new("pipe"), self.new("link")
+            os.mkfifo(pipe)
+            link.symlink_to(pipe)
+            for path in (pipe, link):
+                reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE)
+                write(path)
+                check(reader.communicate(timeout=60)[0])
+            self.assertTrue(pipe.is_fifo() and link.is_symlink())
+            file = self.new("file")
+            file.write_text("")
+            link.unlink()
+            link.symlink_to(file)
+            write(link)
+            check(link.read_text())
+            # Figures take the link's place; lines are added to what the link names.
+            self.assertEqual(link.is_symlink(), write == self.report)
+            self.assertEqual(file.read_text() == "", write == self.stats)
 
 
 if __name__ == "__main__":

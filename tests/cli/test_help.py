@@ -55,6 +55,21 @@ class Help(Case):
                 self.assertGreater(len(known), 5)
                 self.assertEqual(listed, known)
 
+    def test_which_codecs_tensorflow_reads_is_said_where_one_is_chosen(self):
+        done = run("presto-write", "--tensorflow-readable", "-c", "zstd", "-p", "cv", "-o", self.new(), self.make_photos())
+        codecs = re.search(r"that every TensorFlow reads: ([a-z]+(?:, [a-z]+)*)", done.stderr)[1].split(", ")
+        self.assertEqual(codecs, ["none", "zlib", "gzip"])
+        for program, option, words in (("presto-write", "codec", "TensorFlow reads none, zlib and gzip"),
+                                       ("presto-write", "tensorflow-readable", "all but none, zlib and gzip"),
+                                       ("presto-inspect", "codec", "TensorFlow reads none, zlib and gzip"),
+                                       ("presto-sweep", "tensorflow-readable", "every TensorFlow reads: none, zlib, gzip")):
+            with self.subTest(program=program, option=option):
+                text = run(program, "--help").stdout.decode()
+                (said,) = re.findall(rf"--{option}\b(.*?)(?=\n +-|\n\n)", text, re.DOTALL)
+                self.assertIn(words, " ".join(said.split()))
+        readme = " ".join((ROOT / "README.md").read_text().split())
+        self.assertIn("TensorFlow reads shards of the codecs `none`, `zlib` and `gzip`", readme)
+
     def test_unknown_options_are_refused(self):
         for program in PROGRAMS:
             for word, named in [("--no-such-option", "--no-such-option"), ("--no-such=1", "--no-such"), ("-Z", "-Z")]:
@@ -105,6 +120,16 @@ class Help(Case):
                              ("--on-error", "skip:101%"), ("--on-error", "skip:"), ("--order", "random")]:
             with self.subTest(option=option, text=text):
                 self.assert_usage(run("presto-load", option, text, "x"), f"'{text.split(':')[-1].rstrip('%')}")
+
+    def test_a_number_that_is_too_large_is_told_the_most(self):
+        most, more = 2**64 - 1, 2**64
+        for option, text, part in [("--seed", more, f"'{more}' is too large: the most is {most}"),
+                                   ("--split-seed", more, f"the most is {most}"),
+                                   ("--on-error", f"skip:{more}", f"the most is {most - 1}"), ("-j", more, "the most is 4096"),
+                                   ("--prefetch-bytes", more, f"'{more}' is too large: the most is {most}"),
+                                   ("--prefetch-bytes", "16777216TiB", "is too large: the most is 16777215TiB")]:
+            with self.subTest(option=option, text=text):
+                self.assert_usage(run("presto-load", option, text, "x"), part)
 
     def test_empty_names_are_refused(self):
         for program in ("presto-write", "presto-sweep"):

@@ -114,6 +114,10 @@ class Inspect(Case):
         self.assertEqual(self.inspect("verify", "-q", TFRECORDS / "bad-data-bit.tfrecord", code=3), "")
 
     def test_what_cannot_be_read_is_a_failure_not_corrupt(self):
+        self.assertEqual(self.inspect("verify", "/dev/null", code=1),
+                         "/dev/null: unreadable: is a device, not a regular file\n")
+        whole = self.inspect("verify", "/dev/null", TFRECORDS / "good-plain.tfrecord", code=1)
+        self.assertRegex(whole, r"\n2 files, [1-9]\d* whole records, .*: 1 fault, 0 bytes lost\n$")
         done = run("presto-inspect", "verify", self.folder / "nowhere.tfrecord")
         self.assertEqual(done.returncode, 1)
         self.assertIn("nowhere.tfrecord", done.stderr + done.stdout.decode())

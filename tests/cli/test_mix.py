@@ -3,6 +3,7 @@
 """presto-load --mix: several datasets in one stream, as a user runs it."""
 import io
 import json
+import resource
 import shutil
 import sys
 
@@ -46,6 +47,21 @@ class Mix(cli.Case):
 
     def mixed(self, *arguments):
         return self.keys("--mix", f"{self.a}=0.7", "--mix", f"{self.b}=0.3", *arguments)
+
+    def test_many_shards_and_few_descriptors(self):
+        """A dataset may have half as many files open as the process may; the inputs of a mix share that half."""
+        inputs = []
+        for name in ("x", "y", "z"):
+            foreign = self.folder / f"foreign-{name}"
+            foreign.mkdir()
+            for i in range(20):
+                for shard in self.a.glob("*.tfrecord"):
+                    shutil.copy(shard, foreign / f"{i}-{shard.name}")
+            inputs += ["--mix", f"{foreign}=1"]
+        done = cli.run("presto-load", "-j", "2", "--shuffle", "full", "--format", "null", *inputs,
+                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (48, 48)))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("6,000 samples in", done.stderr)
 
     def test_an_epoch_ends_as_asked_for(self):
         for end, epoch in (("longest", (100, 43)), ("shortest", (70, 30)), ("weights", (70, 9))):
@@ -194,6 +210,11 @@ class Mix(cli.Case):
         self.assert_fails(load("--mix", f"{self.a}=1", "--mix", f"{self.folder}/none=1"), 1, "none")
         decoded = self.write("-u", "decoded")
         self.assert_fails(load("--mix", f"{self.a}=1", "--mix", f"{decoded}=1"), 2, "cannot be mixed", self.a, decoded)
+        label, photos = min(self.make_photos().iterdir()), self.folder / "one-label"
+        shutil.copytree(label, photos / label.name)
+        one = self.write("-u", "decoded", source=photos)
+        self.assert_fails(load("--mix", f"{one}=1", "--mix", f"{decoded}=1"), 2,
+                          f"cannot be mixed: {one} has 1 label and {decoded} has 4")
 
 
 if __name__ == "__main__":

@@ -142,7 +142,7 @@ class Speech(Case):
         for pipeline, folder, *parts in (
                 (voice, empty, "train.tsv"), (speech, empty, "no sound with a transcript"),
                 (voice, self.voices([]), "train.tsv: has no rows"),
-                (voice, self.voices(["a\tx.mp3\tone\t"], clips=0), "none of its 1 clips", "of line 2, is x.mp3"),
+                (voice, self.voices(["a\tx.mp3\tone\t"], clips=0), "of its 1 clip, none is in", "of line 2, is x.mp3"),
                 (speech, self.all_voices(), "0 files *.trans.txt")):
             self.assert_fails(run("presto-load", "-p", pipeline, folder), 1, *parts)
 

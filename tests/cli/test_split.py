@@ -80,6 +80,17 @@ class Split(Case):
         others = {tuple(self.part("eval", "--split-seed", s)) for s in ("0", "1", str(2**64 - 1))}
         self.assertEqual(len(others), 3)
 
+    def test_one_sample_is_in_one_part(self):
+        one = self.new("one")
+        one.mkdir()
+        (one / "a.tfrecord").write_bytes(framed(serialized({"n": 1})))
+        ends = {part: run("presto-load", "--explain", "--split", "50/50", "--part", part, one) for part in ("train", "eval")}
+        self.assertEqual(sorted(done.returncode for done in ends.values()), [0, 1])
+        for part, done in ends.items():
+            said = done.stdout.decode() + done.stderr
+            self.assertRegex(said, rf"{part} of 50/50, seed 0: 1 of 1 sample\n" if done.returncode == 0 else
+                             r"no sample is in part \d of 50/50, of 1 sample in all")
+
     def test_files_that_are_added_move_no_sample(self):
         data = self.new("data")
         shutil.copytree(self.theirs, data)

@@ -2,6 +2,7 @@
 /* Files are read and replaced as a whole, whatever exists under their names. */
 #define _DEFAULT_SOURCE /* symlink, mkfifo, S_IFSOCK */
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -114,6 +115,62 @@ START_TEST(temporary_names_are_of_their_file_and_never_the_same) {
 }
 END_TEST
 
+/* The next draws of getentropy, when a test sets them. */
+static uint64_t draws[4];
+static size_t draw_count, drawn;
+
+int __real_getentropy(void *buffer, size_t bytes);
+int __wrap_getentropy(void *buffer, size_t bytes);
+int __wrap_getentropy(void *buffer, size_t bytes) {
+    if (draw_count == 0)
+        return __real_getentropy(buffer, bytes);
+    ck_assert_uint_eq(bytes, sizeof draws[0]);
+    const uint64_t draw = draws[drawn < draw_count ? drawn : draw_count - 1];
+    drawn++;
+    memcpy(buffer, &draw, sizeof draw);
+    return 0;
+}
+
+START_TEST(what_stands_by_a_temporary_name_is_neither_followed_nor_written_to) {
+    set_up();
+    char link[600], file[600];
+    snprintf(link, sizeof link, "%s/.file.0000000000000001.partial", dir);
+    snprintf(file, sizeof file, "%s/.file.00000000000000ff.partial", dir);
+    presto_check_write_file(other, presto_span_of_text("precious"));
+    presto_check_write_file(file, presto_span_of_text("theirs"));
+    ck_assert_int_eq(symlink(other, link), 0);
+    const uint64_t planted_then_free[] = {1, 0xff, 2};
+    memcpy(draws, planted_then_free, sizeof planted_then_free);
+    draw_count = 3;
+    replace("new");
+    ck_assert_uint_eq(drawn, 3);
+    check_content(path, "new!");
+    draw_count = 2; /* now each name is taken */
+    const presto_span text = presto_span_of_text("x");
+    ck_assert_status(presto_file_replace(path, &text, 1, false, &err), PRESTO_ERR_IO, &err);
+    ck_assert_int_eq(err.sys_errno, EEXIST);
+    check_content(path, "new!");
+    check_content(other, "precious");
+    check_content(file, "theirs");
+    ck_assert_uint_eq(count_entries(), 4);
+    tear_down();
+}
+END_TEST
+
+START_TEST(a_link_by_a_temporary_name_that_leads_nowhere_makes_no_file) {
+    set_up();
+    char link[600];
+    snprintf(link, sizeof link, "%s/.file.0000000000000001.partial", dir);
+    ck_assert_int_eq(symlink(other, link), 0);
+    draws[0] = 1;
+    draw_count = 1;
+    const presto_span text = presto_span_of_text("x");
+    ck_assert_status(presto_file_replace(path, &text, 1, false, &err), PRESTO_ERR_IO, &err);
+    ck_assert_int_ne(access(other, F_OK), 0);
+    tear_down();
+}
+END_TEST
+
 START_TEST(a_name_as_long_as_names_may_be_can_be_replaced) {
     set_up();
     char name[256];
@@ -188,6 +245,8 @@ int main(void) {
         a_link_in_the_place_of_a_file_is_replaced_and_not_followed,
         the_mode_of_a_new_file_is_what_umask_leaves,
         temporary_names_are_of_their_file_and_never_the_same,
+        what_stands_by_a_temporary_name_is_neither_followed_nor_written_to,
+        a_link_by_a_temporary_name_that_leads_nowhere_makes_no_file,
         a_name_as_long_as_names_may_be_can_be_replaced,
         what_is_no_regular_file_is_refused_at_once,
         a_file_beyond_the_limit_is_refused_and_the_buffer_left_as_it_was,

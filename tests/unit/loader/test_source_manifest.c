@@ -233,7 +233,7 @@ START_TEST(what_does_not_fit_is_refused_with_its_line) {
     refuse("m.csv", "path\n", "", PRESTO_ERR_SYNTAX, "has no rows");
     refuse("m.csv", "path,path\na,b\n", "", PRESTO_ERR_SYNTAX,
            "column 2 has the name of another one");
-    refuse("m.csv", "path,n\na.jpg\n", "", PRESTO_ERR_SYNTAX, "line 2 has 1 fields, line 1 has 2");
+    refuse("m.csv", "path,n\na.jpg\n", "", PRESTO_ERR_SYNTAX, "line 2 has 1 field, line 1 has 2");
     refuse("m.csv", "path,n\na.jpg,1,2\n", "", PRESTO_ERR_SYNTAX, "line 2 has 3 fields");
     refuse("m.csv", "path\n\"a.jpg\n", "", PRESTO_ERR_SYNTAX,
            "line 2: a quoted field does not end");
@@ -248,7 +248,7 @@ START_TEST(what_does_not_fit_is_refused_with_its_line) {
     refuse("m.csv", "path,key\na.jpg,1\n", "", PRESTO_ERR_TYPE, "'key' has the name of a feature");
     refuse("m.csv", "path\n../a.jpg\n", "", PRESTO_ERR_SYNTAX, "line 2: the path '../a.jpg'");
     refuse("m.csv", "path\n/etc/passwd\n", "", PRESTO_ERR_SYNTAX, "line 2: the path '/etc/passwd'");
-    refuse("m.csv", "path\nnone.jpg\n", "", PRESTO_ERR_NOT_FOUND, "none of its 1 files is there");
+    refuse("m.csv", "path\nnone.jpg\n", "", PRESTO_ERR_NOT_FOUND, "of its 1 file, none is there");
     refuse("m.csv", "path,n\na.jpg,99999999999999999999\n", "", PRESTO_ERR_SYNTAX,
            "does not fit int64");
     refuse("m.csv", "path,n\na.jpg,1e99\n", "", PRESTO_ERR_SYNTAX, "does not fit float32");

@@ -115,6 +115,9 @@ START_TEST(slips_are_named_with_their_line) {
     check_bad(HEAD "codec: none\nthreads: two\n", PRESTO_ERR_SYNTAX, "line 5: threads: 'two'");
     check_bad(HEAD "codec: none\nthreads: -1\n", PRESTO_ERR_SYNTAX, "line 5: threads: '-1'");
     check_bad(HEAD "codec: none\nthreads: 99999999999999999999\n", PRESTO_ERR_SYNTAX, "line 5");
+    check_bad(HEAD "codec: none\nthreads: 1\nseed: 18446744073709551616\n", PRESTO_ERR_SYNTAX,
+              "line 6: seed: '18446744073709551616' is not a whole number of at most "
+              "18446744073709551615");
     check_bad(HEAD "codec: none\nthreads: [1]\n", PRESTO_ERR_SYNTAX, "line 5: threads takes");
     check_bad(HEAD "codec: none\nthreads: 1\nthreads: 1\n", PRESTO_ERR_SYNTAX,
               "line 6: threads stands there twice");

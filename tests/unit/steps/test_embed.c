@@ -182,7 +182,7 @@ START_TEST(npy_files_that_are_no_tables_are_told) {
     refuse_npy("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3)}", PRESTO_ERR_TYPE,
                "Fortran");
     refuse_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (6,)}", PRESTO_ERR_TYPE,
-               "1 dimensions");
+               "1 dimension;");
     refuse_npy("{'descr': '<f4', 'fortran_order': False, 'shape': ()}", PRESTO_ERR_TYPE,
                "0 dimensions");
     refuse_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2, 3)}", PRESTO_ERR_TYPE,
@@ -236,7 +236,7 @@ START_TEST(safetensors_that_are_no_tables_are_told) {
            PRESTO_ERR_TYPE, "type F16");
     refuse(put_safetensors("{\"t\":{\"dtype\":\"F32\",\"shape\":[6],\"data_offsets\":[0,24]}}",
                            TWO_ROWS),
-           PRESTO_ERR_TYPE, "1 dimensions");
+           PRESTO_ERR_TYPE, "1 dimension;");
     refuse(put_safetensors("{\"t\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,28]}}",
                            TWO_ROWS),
            PRESTO_ERR_CORRUPT, "do not fit");
