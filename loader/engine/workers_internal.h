@@ -85,12 +85,12 @@ struct presto_loader {
     /* Set by open, then read-only. */
     /* Borrowed until free has joined the workers; kept alive by whoever opened the loader: */
     presto_source *source;
+    const presto_plan *cache_plan; /* steps before the cache; NULL: none */
+    const presto_plan *plan;       /* steps behind it, or all; NULL: none */
+    presto_loader_options options; /* what they point to for callbacks; all else is copied */
     /* What the loader owns of these, freed last: */
     void *owned;
     void (*free_owned)(void *owned);
-    const presto_plan *cache_plan; /* steps before the cache; NULL: none */
-    const presto_plan *plan;       /* steps behind it, or all; NULL: none */
-    presto_loader_options options;
     presto_codec_spec codec; /* and its dictionary, which workers' codecs borrow */
     presto__blocking blocking;
     size_t worker_bytes;         /* what a worker is expected to hold */
@@ -109,6 +109,7 @@ struct presto_loader {
     bool last_step_drops;    /* it may leave samples out */
     bool has_walk;           /* the source was not counted: `walked` is set up */
     uint64_t opened_ns;
+    /* Owned; freed after the join. The pool and its cache stay until the last batch is released. */
     presto__worker *workers;
     size_t worker_count;
     size_t capacity;
@@ -211,16 +212,8 @@ presto_status presto__packet_prepare_frames(presto__packet *packet, presto_error
 presto_status presto__worker_put_frame(presto__worker *worker, const presto__stored_record *record,
                                        presto_error *err);
 
-/* ---- what workers hold: allowance.c ---- */
+/* ---- read_ahead.c ---- */
 
-/** A presto_arena_grow_fn: waits for memory; false once the loader is being freed. */
-bool presto__worker_may_grow(void *worker, size_t bytes);
-/** All fetched samples are done: give back memory beyond the allowance. */
-void presto__worker_give_back(presto__worker *worker);
-/** With the pool's lock held, at the end of a part: set what the worker holds. */
-void presto__worker_settle_locked(presto__worker *worker, size_t held_bytes);
-
-size_t presto__worker_memory(const presto__worker *worker);
 /** The order is known. */
 void presto__read_ahead_init(presto__read_ahead *ahead, const presto_loader *loader);
 /** Before a part is read: tell storage what comes after it. */
