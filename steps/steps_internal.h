@@ -70,6 +70,13 @@ presto_status presto__image_expect(const presto_tensor_spec *in, presto_error *e
 presto_status presto__pixels_expect(const presto_tensor_spec *in, presto_tensor_spec *spec_out,
                                     presto_error *err);
 
+/**
+ * A library that the step calls is about to allocate `bytes`: wait until they may be had.
+ * PRESTO_ERR_MEMORY: they may not. Once they are freed, presto__step_return() gives them back.
+ */
+presto_status presto__step_borrow(presto_step_context *context, size_t bytes, presto_error *err);
+void presto__step_return(presto_step_context *context, size_t bytes);
+
 /** Is everything known, dtype and all dims? */
 bool presto__spec_complete(const presto_tensor_spec *spec);
 

@@ -278,6 +278,8 @@ typedef struct presto_plan_worker_options {
     presto_stop_fn should_stop; /* asked by steps that wait, beside presto_plan_worker_cancel(), by
                                    the worker's thread. Default NULL */
     void *should_stop_user;
+    void (*on_return)(void *user, size_t bytes); /* a step has freed what it had asked the arena's
+                                                    on_grow for; user is on_grow_user. Default NULL */
 } presto_plan_worker_options;
 
 PRESTO_API void presto_plan_worker_options_init(presto_plan_worker_options *options,

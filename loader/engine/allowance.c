@@ -8,7 +8,7 @@
  * No worker waits forever: the one that continues waits only for storage until it gives its memory
  * back.
  */
-#include "workers_internal.h"
+#include "allowance_internal.h"
 
 /* A worker takes this much without asking, so small samples ask only once. */
 #define FREE_BYTES ((size_t)1 << 20)
@@ -35,7 +35,8 @@ size_t presto__worker_memory(const presto__worker *worker) {
            presto__disk_worker_memory(worker->disk);
 }
 
-bool presto__worker_may_grow(void *user, size_t bytes) {
+/* A presto_arena_grow_fn. */
+static bool may_grow(void *user, size_t bytes) {
     presto__worker *worker = user;
     presto_loader *loader = worker->loader;
     presto__pool *pool = loader->pool;
@@ -57,6 +58,17 @@ bool presto__worker_may_grow(void *user, size_t bytes) {
         account_locked(worker, worker->held_bytes + bytes);
     pthread_mutex_unlock(&pool->lock);
     return may;
+}
+
+void presto__worker_open_arena(presto__worker *worker) {
+    presto_arena_init(&worker->arena, 0);
+    worker->arena.on_grow = may_grow;
+    worker->arena.on_grow_user = worker;
+}
+
+void presto__worker_return(void *user, size_t bytes) {
+    presto__worker *worker = user;
+    worker->free_bytes += bytes;
 }
 
 void presto__worker_give_back(presto__worker *worker) {

@@ -11,6 +11,7 @@
 #include "../../base/memory_internal.h"
 #include "../../base/options_internal.h"
 #include "../../base/thread_internal.h"
+#include "allowance_internal.h"
 #include "played_internal.h"
 #include "walk_internal.h"
 

@@ -13,6 +13,7 @@
  */
 
 #include "../../base/clock_internal.h"
+#include "allowance_internal.h"
 #include "walk_internal.h"
 
 #define AHEAD_BYTES ((size_t)32 << 20) /* enough while the consumer naps, or has not come yet */

@@ -13,6 +13,7 @@
 #include "../../base/clock_internal.h"
 #include "../../base/memory_internal.h"
 #include "../../base/retry_internal.h"
+#include "allowance_internal.h"
 #include "played_internal.h"
 #include "walk_internal.h"
 
@@ -27,9 +28,7 @@ static bool stops_inline(void *loader) {
 presto_status presto__worker_init(presto__worker *worker, presto_loader *loader,
                                   presto_error *err) {
     worker->loader = loader;
-    presto_arena_init(&worker->arena, 0);
-    worker->arena.on_grow = presto__worker_may_grow;
-    worker->arena.on_grow_user = worker;
+    presto__worker_open_arena(worker);
     const presto__source_ops *ops = loader->source->ops;
     presto__reader_options options = {
         .max_record_bytes = loader->options.memory.max_record_bytes,
@@ -52,7 +51,8 @@ presto_status presto__worker_init(presto__worker *worker, presto_loader *loader,
         .read_file_user = plays ? (void *)worker : worker->reader,
         /* Without threads, nobody else asks while a step waits. */
         .should_stop = loader->options.threads == 0 ? stops_inline : NULL,
-        .should_stop_user = loader};
+        .should_stop_user = loader,
+        .on_return = presto__worker_return};
     if (loader->cache_plan != NULL)
         PRESTO_TRY(presto_plan_worker_new(loader->cache_plan, &steps, &worker->cache_worker, err));
     if (loader->disk != NULL)

@@ -211,16 +211,8 @@ presto_status presto__packet_prepare_frames(presto__packet *packet, presto_error
 presto_status presto__worker_put_frame(presto__worker *worker, const presto__stored_record *record,
                                        presto_error *err);
 
-/* ---- what workers hold: allowance.c ---- */
+/* ---- read_ahead.c ---- */
 
-/** A presto_arena_grow_fn: waits for memory; false once the loader is being freed. */
-bool presto__worker_may_grow(void *worker, size_t bytes);
-/** All fetched samples are done: give back memory beyond the allowance. */
-void presto__worker_give_back(presto__worker *worker);
-/** With the pool's lock held, at the end of a part: set what the worker holds. */
-void presto__worker_settle_locked(presto__worker *worker, size_t held_bytes);
-
-size_t presto__worker_memory(const presto__worker *worker);
 /** The order is known. */
 void presto__read_ahead_init(presto__read_ahead *ahead, const presto_loader *loader);
 /** Before a part is read: tell storage what comes after it. */

@@ -199,8 +199,9 @@ static presto_status take_pixels(const decode_worker *worker, presto_step_contex
 }
 
 /* *part is the window of the stored image that has been decoded: `wanted`, or a larger one. */
-static presto_status read_jpeg(decode_worker *worker, presto_step_context *context,
-                               const presto_window *wanted, presto_part *part, presto_error *err) {
+static presto_status read_window(decode_worker *worker, presto_step_context *context,
+                                 const presto_window *wanted, presto_part *part,
+                                 presto_error *err) {
     PRESTO_TRY(presto__jpeg_aim(worker->jpeg, wanted, &part->window, err));
     part->tensor.spec = presto__window_spec(&worker->spec, &part->window);
     void *data, *scratch;
@@ -208,6 +209,16 @@ static presto_status read_jpeg(decode_worker *worker, presto_step_context *conte
     PRESTO_TRY(take_scratch(context, presto__jpeg_scratch_bytes(worker->jpeg), &scratch, err));
     part->tensor.data = data;
     return presto__jpeg_read(worker->jpeg, data, scratch, err);
+}
+
+static presto_status read_jpeg(decode_worker *worker, presto_step_context *context,
+                               const presto_window *wanted, presto_part *part, presto_error *err) {
+    size_t coefficients = presto__jpeg_coefficient_bytes(worker->jpeg);
+    PRESTO_TRY(presto__step_borrow(context, coefficients, err));
+    presto_status status = read_window(worker, context, wanted, part, err);
+    presto__jpeg_close(worker->jpeg);
+    presto__step_return(context, coefficients);
+    return status;
 }
 
 /* Rows of a PNG depend on the rows before them, and its checksum covers all: it is always

@@ -27,6 +27,8 @@ bool presto__jpeg_probe(presto_span in) {
 
 #include <jerror.h>
 
+#include "jpeg_coefficients_internal.h"
+
 /*
  * A progressive file may have any number of scans. Each is a pass over all pixels, however few
  * bytes it has. Encoders write 10 to 30. More are read only if all passes together are short.
@@ -41,6 +43,7 @@ bool presto__jpeg_probe(presto_span in) {
 #define CUT_MARGIN 8
 
 struct presto__jpeg {
+    presto__coefficients coefficients; /* the first member */
     struct jpeg_decompress_struct cinfo;
     struct jpeg_error_mgr errors;
     struct jpeg_source_mgr source;
@@ -195,6 +198,7 @@ void presto__jpeg_free(presto__jpeg *jpeg) {
 void presto__jpeg_close(presto__jpeg *jpeg) {
     if (jpeg->is_open)
         jpeg_destroy_decompress(&jpeg->cinfo);
+    presto__coefficients_free(&jpeg->coefficients);
     jpeg->is_open = false;
 }
 
@@ -210,6 +214,7 @@ static void start_decompressor(presto__jpeg *jpeg, presto_span in) {
     jpeg->cinfo.client_data = jpeg;
     jpeg->is_open = true; /* destroying a zeroed struct is fine */
     jpeg_create_decompress(&jpeg->cinfo);
+    presto__coefficients_hook(&jpeg->cinfo);
     jpeg->cinfo.src = &jpeg->source;
     jpeg->cinfo.progress = &jpeg->progress;
 }
@@ -277,6 +282,10 @@ presto_status presto__jpeg_open(presto__jpeg *jpeg, const presto__encoded_image 
     *spec_out = (presto_tensor_spec){
         PRESTO_UINT8, 3, {jpeg->cinfo.output_height, jpeg->cinfo.output_width, jpeg->channels}};
     return PRESTO_OK;
+}
+
+size_t presto__jpeg_coefficient_bytes(presto__jpeg *jpeg) {
+    return presto__coefficients_bytes(&jpeg->cinfo);
 }
 
 /* ---- pixels ---- */
@@ -423,6 +432,11 @@ presto_status presto__jpeg_read(presto__jpeg *jpeg, uint8_t *out, uint8_t *scrat
                                 presto_error *err) {
     (void)jpeg, (void)out, (void)scratch;
     return presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET, "JPEG");
+}
+
+size_t presto__jpeg_coefficient_bytes(presto__jpeg *jpeg) {
+    (void)jpeg;
+    return 0;
 }
 
 size_t presto__jpeg_scratch_bytes(const presto__jpeg *jpeg) {

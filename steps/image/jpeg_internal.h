@@ -23,6 +23,12 @@ presto_status presto__jpeg_open(presto__jpeg *jpeg, const presto__encoded_image 
                                 presto_tensor_spec *spec_out, presto_error *err);
 
 /**
+ * Memory that libjpeg takes from presto__jpeg_aim to the end of presto__jpeg_read, beside some rows:
+ * the coefficients of all blocks, if the image comes in several scans; else 0.
+ */
+size_t presto__jpeg_coefficient_bytes(presto__jpeg *jpeg);
+
+/**
  * The window that presto__jpeg_read delivers if `wanted` is asked for. It is at least as wide,
  * because columns come in whole blocks. Call it once, between open and read.
  */

@@ -41,6 +41,18 @@ void *presto_step_scratch(presto_step_context *context, size_t bytes) {
     return presto_arena_alloc(context->worker->options.arena, bytes, 64);
 }
 
+presto_status presto__step_borrow(presto_step_context *context, size_t bytes, presto_error *err) {
+    if (bytes > 0 && !presto_arena_may_grow(context->worker->options.arena, bytes))
+        return presto_fail_memory(err, bytes);
+    return PRESTO_OK;
+}
+
+void presto__step_return(presto_step_context *context, size_t bytes) {
+    const presto_plan_worker_options *options = &context->worker->options;
+    if (bytes > 0 && options->on_return != NULL)
+        options->on_return(options->arena->on_grow_user, bytes);
+}
+
 presto_rng *presto_step_rng(presto_step_context *context) {
     if (!context->rng_ready) {
         const presto_plan_worker *worker = context->worker;

@@ -63,6 +63,14 @@ def field(number, data):
     return bytes([number << 3 | 2]) + bytes(length) + bytes([size]) + data
 
 
+def progressive_jpeg(side):
+    """A grey image of one colour. Each Huffman table has one code, a zero bit; the one scan has all DC values."""
+    edge = side.to_bytes(2, "big")
+    return b"".join([b"\xff\xd8\xff\xdb\0\x43\0", b"\x10" * 64, b"\xff\xc2\0\x0b\x08", edge, edge, b"\x01\x01\x11\0",
+                     b"\xff\xc4\0\x14\0\x01", bytes(16), b"\xff\xda\0\x08\x01\x01\0\0\0\0", bytes((side // 8) ** 2 // 8),
+                     b"\xff\xd9"])
+
+
 class Consumer(ChaosCase):
     @classmethod
     def setUpClass(cls):
@@ -173,6 +181,22 @@ class Consumer(ChaosCase):
                                  *[source] * 24)
                 print(f"{threads} threads, photos of 26 MiB: VmHWM {peak / MIB:.0f} MiB", flush=True)
                 self.assertLess(peak, (16 + 64 + 2 * 26) * MIB)
+
+    @unittest.skipIf(SANITIZED, "sanitizers need memory of their own")
+    def test_progressive_photos_are_decoded_by_as_many_workers_as_fit(self):
+        """libjpeg keeps two bytes for each pixel until the last scan: 18 or 72 MiB beside 9 or 36 MiB of pixels."""
+        pipeline = self.new("grey.yaml")
+        pipeline.write_text("name: grey\nsource: {type: files, match: ['*.jpg']}\nsteps:\n"
+                            "  - {step: read-file}\n  - {step: decode-image, channels: 1}\n")
+        for side, count in ((3072, 100), (6144, 20)):
+            source = self.new("source")
+            source.mkdir()
+            (source / "a.jpg").write_bytes(progressive_jpeg(side))
+            for threads in (1, 16):
+                with self.subTest(threads=threads, side=side):
+                    peak = self.peak("-j", threads, "--prefetch-bytes", "16MiB", "-p", pipeline, *[source] * count)
+                    print(f"{threads} threads, progressive photos of {side} x {side}: VmHWM {peak / MIB:.0f} MiB", flush=True)
+                    self.assertLess(peak, (16 + 64) * MIB + 3 * side * side)
 
     def test_a_record_larger_than_its_whole_shard_is_corrupt(self):
         dataset = self.inflating(4 * MIB, 3, raw_bytes=1000)

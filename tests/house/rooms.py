@@ -48,6 +48,7 @@ MOST_PARAMETERS = 5
 MORE_PARAMETERS = {
     "loader/source/hdf5_driver.c driver_read": 6,
     "loader/source/hdf5_driver.c driver_write": 6,
+    "steps/image/jpeg_coefficients.c request": 6,
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 

@@ -93,6 +93,72 @@ START_TEST(a_scan_bomb_is_refused_after_a_few_of_its_scans) {
 }
 END_TEST
 
+/* ---- memory that libjpeg takes ---- */
+
+typedef struct ledger {
+    size_t asked_bytes, most_bytes, returned_bytes;
+} ledger;
+
+static bool on_grow(void *user, size_t bytes) {
+    ledger *l = user;
+    l->asked_bytes += bytes;
+    l->most_bytes = bytes > l->most_bytes ? bytes : l->most_bytes;
+    return true;
+}
+
+static void on_return(void *user, size_t bytes) {
+    ledger *l = user;
+    l->returned_bytes += bytes;
+}
+
+/* What decoding `jpeg` asks for. */
+static presto_status decode_with(ledger *l, presto_span jpeg, presto_error *err) {
+    rig r;
+    presto_tensor tensor;
+    rig_options options = {0};
+    ck_assert_ok(rig_open(&r, "{step: decode-image, channels: 1}", &string_spec, false, err), err);
+    presto_plan_worker_free(r.worker);
+    r.arena.on_grow = on_grow;
+    r.arena.on_grow_user = l;
+    const presto_plan_worker_options worker = {
+        .struct_bytes = sizeof worker, .arena = &r.arena, .on_return = on_return};
+    ck_assert_ok(presto_plan_worker_new(r.plan, &worker, &r.worker, err), err);
+    *l = (ledger){0};
+    presto_status status = rig_run_bytes(&r, &options, jpeg, &tensor, err);
+    rig_close(&r);
+    return status;
+}
+
+START_TEST(coefficients_are_asked_for_and_returned) {
+    const size_t coefficients = (size_t)2048 * 2048 * 2;
+    presto_error err;
+    presto_buffer jpeg = {0};
+    ledger l;
+    make_jpeg(&jpeg, 2048, 2);
+    ck_assert_ok(decode_with(&l, presto_buffer_span(&jpeg), &err), &err);
+    ck_assert_uint_eq(l.most_bytes, coefficients);
+    ck_assert_uint_eq(l.returned_bytes, coefficients);
+    ck_assert_uint_gt(l.asked_bytes, coefficients + coefficients / 2);
+    /* Also if decoding fails. */
+    ck_assert_status(decode_with(&l, presto_span_of(jpeg.data, jpeg.bytes - 100), &err),
+                     PRESTO_ERR_TRUNCATED, &err);
+    ck_assert_uint_eq(l.asked_bytes, coefficients);
+    ck_assert_uint_eq(l.returned_bytes, coefficients);
+    presto_buffer_done(&jpeg);
+}
+END_TEST
+
+START_TEST(an_image_of_one_scan_has_no_coefficients) {
+    presto_error err;
+    ledger l;
+    size_t bytes;
+    uint8_t *jpeg = presto_check_read_file(PRESTO_GOLDEN_DIR "/images/jpeg-2x3.jpg", &bytes);
+    ck_assert_ok(decode_with(&l, presto_span_of(jpeg, bytes), &err), &err);
+    ck_assert_uint_eq(l.returned_bytes, 0);
+    free(jpeg);
+}
+END_TEST
+
 /* ---- chunks of a PNG that blow up ---- */
 
 static void append_u32(presto_buffer *out, uint32_t value) {
@@ -160,6 +226,8 @@ int main(void) {
         as_many_scans_as_encoders_write_are_read_whatever_the_size,
         more_scans_are_read_of_a_small_image_only,
         a_scan_bomb_is_refused_after_a_few_of_its_scans,
+        coefficients_are_asked_for_and_returned,
+        an_image_of_one_scan_has_no_coefficients,
         texts_and_profiles_of_a_png_are_bounded,
     };
     return presto_check_main("image_limits", tests, sizeof tests / sizeof tests[0], 240);
