@@ -5,11 +5,11 @@
 The programs are installed into a prefix that is first on the PATH. Each command runs in a pseudo-terminal of 80 columns,
 in a scratch folder with the photos that README's first command makes.
 
-A fenced block marked `console` is a session: lines that start with "$ " are commands (a trailing backslash goes on), the lines after a
-command are its output. In them a number stands for any number, " ... " for anything within the line and a line "..." for any
-lines. All blocks of a document run in one folder, in order. Commands stand in such blocks, or in `code spans`: a span may also
-name a command that still lacks its operands. Each row of the table of docs/data.md has one whole command, which runs on the data that
-samples.py makes; those of presto-write run as presto-load, too.
+pages.py says where commands stand in a document, and lists those that are not run, with the reason: what they name must be there,
+scripts, options, presets. In the output of a session a number stands for any number, " ... " for anything within the line and a line
+"..." for any lines. All blocks of a document run in one folder, in order. `Code spans` may also name a command that still lacks
+its operands. Each row of the table of docs/data.md has one whole command, which runs on the data that samples.py makes; those of
+presto-write run as presto-load, too.
 
 Usage: commands.py ROOT BUILD_DIR
 """
@@ -26,6 +26,7 @@ import fcntl
 import termios
 import threading
 
+import pages
 import samples
 
 NUMBER = r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?"
@@ -36,39 +37,6 @@ SOURCES = ["base", "records", "steps", "loader", "profile", "tools"]
 # What a command that is only named may lack.
 INCOMPLETE = re.compile(r"is missing|needs an argument|go together")
 LIMIT_S = 600
-
-
-def sessions(text):
-    """Yield (line number, command, expected output lines)."""
-    block = None
-    command, expected, start = None, [], 0
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.startswith("```"):
-            if command is not None:
-                yield start, command, expected
-                command = None
-            block = line[3:].strip() if block is None else None
-            continue
-        if block != "console":
-            continue
-        if command is not None and command.endswith("\\"):
-            command = command[:-1] + line.strip()
-        elif line.startswith("$ "):
-            if command is not None:
-                yield start, command, expected
-            command, expected, start = line[2:], [], number
-        elif command is not None:
-            expected.append(line)
-
-
-def stray_commands(text):
-    """Line numbers of commands in blocks that no session runs."""
-    block = None
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.startswith("```"):
-            block = line[3:].strip() if block is None else None
-        elif block != "console" and re.match(rf"(?:    |\$ )\s*(?:\$ )?{PROGRAM}(?!:)", line):
-            yield number
 
 
 def line_pattern(line):
@@ -106,7 +74,8 @@ class Desk:
 
     def __init__(self, root, build, scratch):
         self.root, self.scratch = root, scratch
-        self.ran = self.failed = 0
+        self.ran = self.checked = self.failed = 0
+        self.checkout = pages.Checkout(root, build)
         prefix, shims = scratch / "prefix", scratch / "shims"
         subprocess.run(["cmake", "--install", build, "--prefix", prefix], check=True, stdout=subprocess.DEVNULL)
         shims.mkdir()
@@ -116,7 +85,7 @@ class Desk:
                                             '--run-time 0 --codecs none,zstd:1 "$@"\n')
         (shims / "presto-sweep").chmod(0o755)
         self.environment = dict(os.environ, PATH=f"{shims}:{prefix}/bin:{os.environ['PATH']}", TERM="xterm",
-                                CMAKE_PREFIX_PATH=str(prefix))
+                                CMAKE_PREFIX_PATH=str(prefix), PKG_CONFIG_PATH=f"{prefix}/lib/pkgconfig")
         self.environment.pop("COLUMNS", None)
         self.photos = None
 
@@ -126,6 +95,7 @@ class Desk:
         folder.mkdir()
         for part in ("examples", "tools", "tests", "pipelines"):
             (folder / part).symlink_to(self.root / part)
+        (folder / "stream.c").symlink_to(self.root / "examples" / "stream.c")  # docs/c-api.md compiles it
         if self.photos:
             shutil.copytree(self.photos, folder / "photos", copy_function=os.link)
         return folder
@@ -155,6 +125,20 @@ class Desk:
         self.failed += 1
         print(f"{where}: {command}\n-- exit {code}, shown:\n{shown}" + (f"-- promised:\n{wanted}\n" if wanted else ""))
 
+    def look_at(self, where, command):
+        """Is there what the command names?"""
+        self.checked += 1
+        faults = list(self.checkout.faults(command))
+        if faults:
+            self.fail(where, command, "none", "".join(f"{fault}\n" for fault in faults))
+
+    def try_out(self, where, command, folder):
+        """Run a command of a block, unless it is one of those that are not run."""
+        if pages.reason(command) is None:
+            self.expect(where, command, folder)
+        else:
+            self.look_at(where, command)
+
     def expect(self, where, command, folder):
         code, shown = self.paste(command, folder)
         if code != 0:
@@ -166,9 +150,13 @@ def run_document(desk, path):
     name = path.relative_to(desk.root)
     text = path.read_text()
     folder = desk.folder(path.stem)
-    for number in stray_commands(text):
-        desk.fail(f"{name}:{number}", text.splitlines()[number - 1].strip(), "none", "a command outside of a console block\n")
-    for number, command, expected in sessions(text):
+    for number, command in pages.strays(text):
+        desk.fail(f"{name}:{number}", command, "none", "a command in a block of something else\n")
+    for number, command in pages.commands(text):
+        desk.try_out(f"{name}:{number}", command, folder)
+    for command in pages.named(text):
+        desk.try_out(name, command, folder)
+    for number, command, expected in pages.sessions(text):
         code, shown = desk.paste(command, folder)
         if code != 0 or (expected and not matches(expected, shown)):
             desk.fail(f"{name}:{number}", command, code, shown, "\n".join(expected))
@@ -255,7 +243,7 @@ def check_dataset_listing(desk):
     folder = desk.folder("listing")
     desk.expect("docs/format.md", "presto-write -p cv -u concatenated -c zstd:3+dict -s 8 -o dataset photos", folder)
     text = (desk.root / "docs" / "format.md").read_text()
-    listing = text.partition("A dataset is a folder:\n\n")[2].partition("\n\n")[0]
+    listing = text.partition("A dataset is a folder:\n\n```text\n")[2].partition("\n```")[0]
     listed = {line.split()[0] for line in listing.splitlines()} - {"..."}
     there = {path.name for path in (folder / "dataset").iterdir()}
     kinds = {re.sub(r"data-\d{5}", "data-00000", name) for name in there}
@@ -272,8 +260,8 @@ def main():
         run_examples(desk)
         run_advice(desk)
         check_dataset_listing(desk)
-    print(f"{desk.ran} commands, {desk.failed} failures")
-    return 1 if desk.failed or desk.ran < 40 else 0
+    print(f"{desk.ran} commands, {desk.checked} more only looked at, {desk.failed} failures")
+    return 1 if desk.failed or desk.ran < 40 or desk.checked < 20 else 0
 
 
 if __name__ == "__main__":
