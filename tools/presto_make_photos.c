@@ -158,6 +158,7 @@ static bool prepare_folder(const photo_options *o, int class_number) {
 
 /* ---- Workers ---- */
 
+/* On the stack of make_photos, which joins the threads before it returns; main has the options. */
 typedef struct photo_job {
     const photo_options *options;
     atomic_int next_number;

@@ -89,6 +89,11 @@ presto_status presto__replace_file(const char *dir, const char *name, presto_spa
 #define PRESTO__SHARD_NAME_BYTES 96
 #define PRESTO__INPUT_TEXT_BYTES 17
 
+/**
+ * On the stack of presto_convert, or in a presto_writer. The loader's, the writers' and the blocks'
+ * threads use it, and what it points to. Whoever has it ends them before any of that goes: it owns
+ * what is opened here, and the caller of presto_convert or presto_writer_open keeps the rest.
+ */
 typedef struct presto__conversion {
     const presto_convert_options *options;
     const presto_pipeline *pipeline; /* NULL: records are stored as they are */
@@ -194,7 +199,8 @@ typedef struct presto__shard_range {
 
 /** Consecutive rows of a batch. */
 typedef struct presto__rows {
-    presto_batch *batch; /* one reference, which goes along */
+    presto_batch *batch; /* one reference, which goes along. NULL: writers without threads */
+    /* The batch's; without one the caller's, until the call ends: */
     presto_span frames;
     const uint32_t *frame_bytes;
     size_t count;

@@ -49,7 +49,7 @@ typedef struct task {
 } task;
 
 typedef struct shard_writer {
-    presto__writers *writers;
+    presto__writers *writers; /* that it is part of; they join the thread before they are freed */
     pthread_t thread;
     bool is_started;
     /* Guarded by the lock. */
@@ -63,8 +63,8 @@ typedef struct shard_writer {
 } shard_writer;
 
 struct presto__writers {
-    /* On the stack of presto_convert, which stops the writers before it returns; read-only while
-     * they work, but for its progress. */
+    /* On the stack of presto_convert, or in a presto_writer. Both stop the writers before it goes.
+     * Read-only while they work, but for its progress. */
     const presto__conversion *job;
     size_t count;
     bool has_threads;

@@ -16,6 +16,8 @@
 
 struct presto__row_blocks {
     /* Set when it is made, then read-only. */
+    /* The conversion's, and so is its dictionary. presto__conversion_run_regroup frees the blocks,
+     * which joins the threads, before the conversion goes. */
     const presto_codec_spec *codec;
     presto__row_block *blocks; /* block i stands in blocks[i % block_count] */
     size_t block_count;

@@ -55,7 +55,7 @@ typedef struct presto__sample_block {
 
 /** Where the next sample goes. Of one thread at a time. */
 typedef struct presto__sample_store {
-    presto__conversion *job;
+    presto__conversion *job; /* of the same presto_writer, which closes the store first */
     presto__writers *writers;
     presto__shard_range shard; /* that is open, or will be */
     uint64_t shard_records, shard_frame_bytes;
@@ -74,13 +74,14 @@ void presto__sample_store_close(presto__sample_store *store);
 /* ---- the writer ---- */
 
 struct presto_writer {
+    /* Its threads use all of it; finish and free join them first. */
     /* Set by open, then read-only. */
     presto_convert_options convert; /* of the conversion */
-    presto_stop_fn should_stop;
-    void *should_stop_user;
-    uint64_t announced;    /* samples; 0: any number */
-    size_t most_bytes;     /* that wait */
-    unsigned thread_count; /* that were started */
+    presto_stop_fn should_stop;     /* asked by threads that call, never by its own */
+    void *should_stop_user;         /* kept alive by the caller until free */
+    uint64_t announced;             /* samples; 0: any number */
+    size_t most_bytes;              /* that wait */
+    unsigned thread_count;          /* that were started */
     pthread_t *threads;
     presto__sample_block *blocks; /* block i stands in blocks[i % block_count] */
     size_t block_count;

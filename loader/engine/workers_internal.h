@@ -85,12 +85,12 @@ struct presto_loader {
     /* Set by open, then read-only. */
     /* Borrowed until free has joined the workers; kept alive by whoever opened the loader: */
     presto_source *source;
+    const presto_plan *cache_plan; /* steps before the cache; NULL: none */
+    const presto_plan *plan;       /* steps behind it, or all; NULL: none */
+    presto_loader_options options; /* what they point to for callbacks; all else is copied */
     /* What the loader owns of these, freed last: */
     void *owned;
     void (*free_owned)(void *owned);
-    const presto_plan *cache_plan; /* steps before the cache; NULL: none */
-    const presto_plan *plan;       /* steps behind it, or all; NULL: none */
-    presto_loader_options options;
     presto_codec_spec codec; /* and its dictionary, which workers' codecs borrow */
     presto__blocking blocking;
     size_t worker_bytes;         /* what a worker is expected to hold */
@@ -109,6 +109,7 @@ struct presto_loader {
     bool last_step_drops;    /* it may leave samples out */
     bool has_walk;           /* the source was not counted: `walked` is set up */
     uint64_t opened_ns;
+    /* Owned; freed after the join. The pool and its cache stay until the last batch is released. */
     presto__worker *workers;
     size_t worker_count;
     size_t capacity;

@@ -131,7 +131,9 @@ typedef struct presto__range {
  * most_open and the stretches asked for.
  */
 typedef struct presto__ranges {
-    const presto__range *list; /* borrowed; NULL: there are none, not even an empty list */
+    /* Kept alive by whoever has the ranges: those of a loader have its copy of the list, which it
+     * frees after its workers. NULL: there are none, not even an empty list. */
+    const presto__range *list;
     size_t count;
     size_t next; /* in the list: the first not begun */
     size_t most_open;

@@ -12,7 +12,8 @@
 #define PRESTO__MIX_MOST_SAMPLES ((uint64_t)1 << 56)
 
 typedef struct presto__mix_input {
-    presto_source *source; /* borrowed until the mix is freed */
+    presto_source *source; /* of what the mix owns (presto__source_mix_own), or kept by the caller
+                            * until the mix is freed */
     const char *name;
     double weight; /* more than 0 */
 } presto__mix_input;

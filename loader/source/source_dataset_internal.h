@@ -8,7 +8,7 @@
 
 typedef struct presto__dataset_source {
     presto_source base;
-    presto_dataset *dataset; /* borrowed */
+    presto_dataset *dataset; /* kept alive by whoever opened the source, until it is freed */
     presto_codec_spec plain; /* "none": the codec of raw records */
 } presto__dataset_source;
 

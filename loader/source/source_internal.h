@@ -45,7 +45,7 @@ typedef struct presto__reader_options {
 
 /** One thread's reading state; kinds of source embed it as their first member. */
 typedef struct presto__reader {
-    const presto_source *source;
+    const presto_source *source; /* the loader's, which frees its readers first */
     presto__read_stats stats;
     uint64_t time_scale; /* 0: do not time this sample; else: multiply its times by this */
     bool lost_shard;     /* set by the kind: the failure is not only of this sample */

@@ -8,7 +8,7 @@
 typedef struct worker {
     pthread_t thread;
     void (*work)(void *user, unsigned number);
-    void *user;
+    void *user; /* the caller's: presto__run_together joins the threads before it returns */
     unsigned number;
 } worker;
 

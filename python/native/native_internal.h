@@ -74,7 +74,7 @@ typedef struct native_account {
 } native_account;
 
 typedef struct native_batch {
-    PyObject_HEAD presto_batch *batch;
+    PyObject_HEAD presto_batch *batch; /* keeps its memory, also when its loader is gone */
     void (*release)(presto_batch *batch);
     native_account *account;
     uint64_t bytes;
@@ -121,8 +121,8 @@ extern PyTypeObject *native_ring_type;
 /* ---- loader.c, figures.c ---- */
 
 typedef struct native_loader {
-    PyObject_HEAD native_stream *stream; /* kept open */
-    presto_loader *loader;               /* NULL: closed */
+    PyObject_HEAD native_stream *stream; /* a reference: its source and plan outlive the loader */
+    presto_loader *loader; /* NULL: closed. Calls back this object, which frees it before it goes */
     native_account *account;
     uint64_t hold_bytes;
     unsigned generation;

@@ -8,7 +8,7 @@
 #include <fcntl.h>
 
 typedef struct native_ring {
-    PyObject_HEAD presto_ring_reader *reader; /* NULL: closed */
+    PyObject_HEAD presto_ring_reader *reader; /* NULL: closed. It is freed before this object */
     native_account *account;
     unsigned generation;
     bool is_inside, closes; /* as in native_loader */

@@ -6,7 +6,7 @@
 #include "writing_internal.h"
 
 typedef struct native_writer {
-    PyObject_HEAD presto_writer *writer; /* NULL: closed */
+    PyObject_HEAD presto_writer *writer; /* NULL: closed. Asks this object, which frees it first */
     unsigned generation;
     size_t inside; /* calls under way */
     bool closes;

@@ -108,7 +108,8 @@ PyObject *native_mix_parts(const presto_source *source);
 
 /* ---- long calls ---- */
 
-/** What a call without the GIL calls back. */
+/** What a call without the GIL calls back. On the stack of that call; the call's dict, which its
+ * arguments keep and nobody else has, keeps the objects. */
 typedef struct native_watch {
     PyObject *progress; /* called with what happens; NULL: none */
     PyObject *on_skip;  /* called with (epoch, sample, error); NULL: none */
