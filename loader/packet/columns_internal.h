@@ -48,13 +48,6 @@ static inline void *presto__part_take(presto__packet_part *part, size_t count, s
 
 /* ---- rules ---- */
 
-/** Bytewise: < 0, 0 or > 0, as strcmp. Names may hold anything. */
-static inline int presto__compare_names(presto_span a, presto_span b) {
-    size_t common = a.bytes < b.bytes ? a.bytes : b.bytes;
-    int order = common == 0 ? 0 : memcmp(a.data, b.data, common);
-    return order != 0 ? order : (a.bytes > b.bytes) - (a.bytes < b.bytes);
-}
-
 /** What is known of a feature before there is any row. */
 typedef struct presto__rule {
     char *name;                          /* owned */

@@ -128,13 +128,16 @@ static seen seen_at(const seen_list *list, size_t i) {
     return (seen){presto_span_of_text(spec->name), spec->encoding, &spec->spec};
 }
 
-/* Widen the schema by the features that it has, and count the others. */
+/* Widen the schema by the features that it has, and count the others. Mostly the list is in the
+ * order of the schema. */
 static size_t widen_known(presto__schema *schema, const seen_list *list) {
-    size_t lacking = 0, at;
+    size_t lacking = 0, at = 0;
     for (size_t i = 0; i < list->count; i++) {
         const seen feature = seen_at(list, i);
-        if (presto__schema_find(schema, feature.name, &at))
-            widen(&schema->features[at], &feature);
+        bool is_next =
+            at < schema->count && presto_span_is(feature.name, schema->features[at].name);
+        if (is_next || presto__schema_find(schema, feature.name, &at))
+            widen(&schema->features[at++], &feature);
         else
             lacking++;
     }
