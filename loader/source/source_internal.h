@@ -206,15 +206,6 @@ uint64_t presto__source_part_digest(const presto_source *mix, size_t part);
 /** Positions of one epoch, over all ranks: for a mix, the shares of all its inputs. */
 uint64_t presto__source_positions(const presto_source *source);
 
-/* ---- names of features ---- */
-
-/** Bytewise: < 0, 0 or > 0, as strcmp. Names may hold anything. */
-static inline int presto__compare_names(presto_span a, presto_span b) {
-    size_t common = a.bytes < b.bytes ? a.bytes : b.bytes;
-    int order = common == 0 ? 0 : memcmp(a.data, b.data, common);
-    return order != 0 ? order : (a.bytes > b.bytes) - (a.bytes < b.bytes);
-}
-
 /* ---- which features of a sample are wanted ---- */
 
 /** Which features are wanted. `features` are owned, by name. */
@@ -246,6 +237,7 @@ static inline bool presto__feature_has_value(const presto_feature *feature) {
 }
 
 #include "labels_internal.h"
+#include "names_internal.h"
 
 /** Sort by strcmp and free duplicates, in place. Returns the new count. */
 size_t presto__names_distinct(char **names, size_t count);
