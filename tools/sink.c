@@ -22,6 +22,12 @@ typedef struct column {
     const presto_batch_feature *feature; /* of the batch being written */
 } column;
 
+/* Where a column stands. */
+typedef struct place {
+    const char *name; /* the column's */
+    size_t column;
+} place;
+
 struct sink {
     sink_format format;
     pieces out;
@@ -29,6 +35,7 @@ struct sink {
     size_t wanted_count;
     uint64_t skip;
     column *columns; /* in the order of writing; npy, arrow: those of later batches are added */
+    place *sorted;   /* of the columns, by name */
     const presto_batch_feature **features; /* arrow: of all columns */
     size_t count, capacity;
     presto_buffer message;        /* npy: the description, or the end */
@@ -68,6 +75,7 @@ void sink_free(sink *self) {
     for (size_t i = 0; i < self->count; i++)
         free(self->columns[i].name);
     free(self->columns);
+    free(self->sorted);
     free((void *)self->features);
     presto_buffer_done(&self->message);
     presto_buffer_done(&self->zeros);
@@ -89,43 +97,55 @@ void sink_fail(sink *self, const presto_error *why) {
 
 /* ---- which features, in which order ---- */
 
+/* The features of a batch are by name. */
 static const presto_batch_feature *find_feature(const presto_batch *batch, const char *name) {
-    for (size_t i = 0; i < batch->feature_count; i++)
-        if (strcmp(batch->features[i].name, name) == 0)
-            return &batch->features[i];
-    return NULL;
-}
-
-static bool is_listed(const sink *self, const char *name) {
-    for (size_t i = 0; i < self->count; i++)
-        if (strcmp(self->columns[i].name, name) == 0)
-            return true;
-    return false;
-}
-
-static presto_status add_name(sink *self, const presto_batch_feature *feature, presto_error *err) {
-    if (is_listed(self, feature->name) || feature->encoding == PRESTO_ENCODE_NONE)
-        return PRESTO_OK;
-    if (self->count == self->capacity) {
-        size_t capacity = self->capacity * 2 + 8;
-        column *columns = realloc(self->columns, capacity * sizeof *columns);
-        if (columns == NULL)
-            return presto_fail_memory(err, capacity * sizeof *columns);
-        self->columns = columns;
-        void *features = realloc((void *)self->features, capacity * sizeof *self->features);
-        if (features == NULL)
-            return presto_fail_memory(err, capacity * sizeof *self->features);
-        self->features = features;
-        presto_batch_feature *ringed = realloc(self->ringed, capacity * sizeof *ringed);
-        if (ringed == NULL)
-            return presto_fail_memory(err, capacity * sizeof *ringed);
-        self->ringed = ringed;
-        self->capacity = capacity;
+    size_t low = 0, high = batch->feature_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(batch->features[middle].name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
     }
+    bool is_found = low < batch->feature_count && strcmp(batch->features[low].name, name) == 0;
+    return is_found ? &batch->features[low] : NULL;
+}
+
+static presto_status grow(sink *self, presto_error *err) {
+    size_t capacity = self->capacity * 2 + 8;
+    column *columns = realloc(self->columns, capacity * sizeof *columns);
+    if (columns == NULL)
+        return presto_fail_memory(err, capacity * sizeof *columns);
+    self->columns = columns;
+    place *sorted = realloc(self->sorted, capacity * sizeof *sorted);
+    if (sorted == NULL)
+        return presto_fail_memory(err, capacity * sizeof *sorted);
+    self->sorted = sorted;
+    void *features = realloc((void *)self->features, capacity * sizeof *self->features);
+    if (features == NULL)
+        return presto_fail_memory(err, capacity * sizeof *self->features);
+    self->features = features;
+    presto_batch_feature *ringed = realloc(self->ringed, capacity * sizeof *ringed);
+    if (ringed == NULL)
+        return presto_fail_memory(err, capacity * sizeof *ringed);
+    self->ringed = ringed;
+    self->capacity = capacity;
+    return PRESTO_OK;
+}
+
+/* Add a column for a feature that has none. */
+static presto_status add_column(sink *self, const presto_batch_feature *feature,
+                                presto_error *err) {
+    if (feature->encoding == PRESTO_ENCODE_NONE)
+        return PRESTO_OK;
+    if (self->count == self->capacity)
+        PRESTO_TRY(grow(self, err));
     char *name = strdup(feature->name);
     if (name == NULL)
         return presto_fail_memory(err, strlen(feature->name) + 1);
-    self->columns[self->count++] = (column){.name = name};
+    self->columns[self->count] = (column){.name = name, .feature = feature};
+    self->sorted[self->count] = (place){name, self->count};
+    self->count++;
     return PRESTO_OK;
 }
 
@@ -135,27 +155,76 @@ static presto_status fail_missing(const presto_batch *batch, const char *name, p
                        name, (uintmax_t)batch->first, (uintmax_t)(batch->first + batch->rows - 1));
 }
 
-static presto_status choose_names(sink *self, const presto_batch *batch, presto_error *err) {
+static presto_status choose_wanted(sink *self, const presto_batch *batch, presto_error *err) {
     for (size_t i = 0; i < self->wanted_count; i++) {
         const presto_batch_feature *feature = find_feature(batch, self->wanted[i]);
         if (feature == NULL || feature->encoding == PRESTO_ENCODE_NONE)
             return fail_missing(batch, self->wanted[i], err);
-        PRESTO_TRY(add_name(self, feature, err));
+        PRESTO_TRY(add_column(self, feature, err));
     }
-    if (self->wanted_count > 0)
-        return PRESTO_OK;
-    bool has_main = batch->main_feature < batch->feature_count;
-    if (has_main)
-        PRESTO_TRY(add_name(self, &batch->features[batch->main_feature], err));
+    return PRESTO_OK;
+}
+
+/* The columns that come first. */
+static presto_status choose_first(sink *self, const presto_batch *batch, presto_error *err) {
+    const presto_batch_feature *main = NULL;
+    if (batch->main_feature < batch->feature_count)
+        main = &batch->features[batch->main_feature];
+    if (main != NULL)
+        PRESTO_TRY(add_column(self, main, err));
     if (self->format == SINK_RAW)
-        return has_main ? PRESTO_OK
-                        : presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                                      "no main feature is known: say which with --features");
+        return main != NULL ? PRESTO_OK
+                            : presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                                          "no main feature is known: say which with --features");
     const presto_batch_feature *label = find_feature(batch, "label");
-    if (label != NULL)
-        PRESTO_TRY(add_name(self, label, err));
-    for (size_t i = 0; i < batch->feature_count; i++)
-        PRESTO_TRY(add_name(self, &batch->features[i], err));
+    return label == NULL || label == main ? PRESTO_OK : add_column(self, label, err);
+}
+
+static int compare_places(const void *a, const void *b) {
+    return strcmp(((const place *)a)->name, ((const place *)b)->name);
+}
+
+static void sort_columns(sink *self) {
+    if (self->count > 1)
+        qsort(self->sorted, self->count, sizeof *self->sorted, compare_places);
+}
+
+/* Is the feature before it called alike? A zero byte ends a name here. */
+static bool is_again(const presto_batch *batch, size_t i) {
+    return i > 0 && strcmp(batch->features[i - 1].name, batch->features[i].name) == 0;
+}
+
+/* Find the feature of each column, and add columns for new features. Both are by name. */
+static presto_status match_columns(sink *self, const presto_batch *batch, presto_error *err) {
+    bool takes_new = self->wanted_count == 0 && self->format != SINK_RAW;
+    size_t known = self->count, at = 0;
+    for (size_t i = 0; i < batch->feature_count; i++) {
+        const presto_batch_feature *feature = &batch->features[i];
+        int order = 1;
+        while (at < known && (order = strcmp(self->sorted[at].name, feature->name)) < 0)
+            self->columns[self->sorted[at++].column].feature = NULL;
+        if (at < known && order == 0)
+            self->columns[self->sorted[at++].column].feature = feature;
+        else if (takes_new && !is_again(batch, i))
+            PRESTO_TRY(add_column(self, feature, err));
+    }
+    while (at < known)
+        self->columns[self->sorted[at++].column].feature = NULL;
+    if (self->count > known)
+        sort_columns(self);
+    return PRESTO_OK;
+}
+
+/* Find the features of the batch; new ones are appended. */
+static presto_status find_features(sink *self, const presto_batch *batch, presto_error *err) {
+    if (self->batches == 0) {
+        PRESTO_TRY(self->wanted_count > 0 ? choose_wanted(self, batch, err)
+                                          : choose_first(self, batch, err));
+        sort_columns(self);
+    }
+    PRESTO_TRY(match_columns(self, batch, err));
+    for (size_t i = 0; i < self->count; i++)
+        self->features[i] = self->columns[i].feature;
     return PRESTO_OK;
 }
 
@@ -248,25 +317,11 @@ static presto_status add_feature(sink *self, column *one, size_t rows, presto_er
     return status;
 }
 
-/* Find the features of the batch; new ones are appended. */
-static presto_status find_features(sink *self, const presto_batch *batch, presto_error *err) {
-    if (self->batches == 0)
-        PRESTO_TRY(choose_names(self, batch, err));
-    for (size_t i = 0; self->wanted_count == 0 && i < batch->feature_count; i++)
-        if (i >= self->count || batch->feature_count != self->count || self->batches == 0)
-            PRESTO_TRY(add_name(self, &batch->features[i], err));
-    for (size_t i = 0; i < self->count; i++) {
-        column *one = &self->columns[i];
-        one->feature = find_feature(batch, one->name);
-        self->features[i] = one->feature;
-        if (one->feature == NULL && self->format == SINK_NPY)
-            PRESTO_TRY(show_lacking(self, one, batch, err));
-    }
-    return PRESTO_OK;
-}
-
 static presto_status write_npy(sink *self, const presto_batch *batch, presto_error *err) {
     PRESTO_TRY(find_features(self, batch, err));
+    for (size_t i = 0; i < self->count; i++)
+        if (self->columns[i].feature == NULL)
+            PRESTO_TRY(show_lacking(self, &self->columns[i], batch, err));
     presto_status status = describe(self, err);
     for (size_t i = 0; i < self->count && status == PRESTO_OK; i++)
         status = add_feature(self, &self->columns[i], batch->rows, err);
@@ -380,10 +435,8 @@ static presto_status check_raw(column *one, const presto_batch *batch, presto_er
 }
 
 static presto_status write_raw(sink *self, const presto_batch *batch, presto_error *err) {
-    if (self->batches == 0)
-        PRESTO_TRY(choose_names(self, batch, err));
+    PRESTO_TRY(find_features(self, batch, err));
     for (size_t i = 0; i < self->count; i++) {
-        self->columns[i].feature = find_feature(batch, self->columns[i].name);
         if (self->columns[i].feature == NULL)
             return fail_missing(batch, self->columns[i].name, err);
         PRESTO_TRY(check_raw(&self->columns[i], batch, err));

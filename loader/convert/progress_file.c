@@ -231,7 +231,8 @@ static bool is_spec(int encoding, int dtype, int rank, const json_t *dims) {
     return holds;
 }
 
-static presto_status read_feature(json_t *item, size_t number, presto__schema *schema,
+/* The name is the caller's to free. */
+static presto_status read_feature(json_t *item, size_t number, presto_feature *feature_out,
                                   presto_error *err) {
     const char *name;
     int encoding, dtype, rank;
@@ -241,30 +242,39 @@ static presto_status read_feature(json_t *item, size_t number, presto__schema *s
         !is_spec(encoding, dtype, rank, dims))
         return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
                            "feature %zu is no feature" REMEDY, number);
-    char *decoded = strdup(name);
-    if (decoded == NULL)
-        return presto_fail_memory(err, strlen(name) + 1);
-    presto_feature feature = {.name = presto_span_of(decoded, presto_text_decode(decoded)),
-                              .encoding = (presto_encoding)encoding};
+    presto_feature feature = {.encoding = (presto_encoding)encoding};
     feature.tensor.spec = (presto_tensor_spec){.dtype = (presto_dtype)dtype, .rank = rank};
     for (int j = 0; j < rank; j++)
         feature.tensor.spec.dims[j] = json_integer_value(json_array_get(dims, (size_t)j));
-    presto_sample sample = {.features = &feature, .feature_count = 1};
-    presto_status status = presto__schema_merge_sample(schema, &sample, err);
-    free(decoded);
-    return status;
+    char *decoded = strdup(name);
+    if (decoded == NULL)
+        return presto_fail_memory(err, strlen(name) + 1);
+    feature.name = presto_span_of(decoded, presto_text_decode(decoded));
+    *feature_out = feature;
+    return PRESTO_OK;
 }
 
 static presto_status read_features(const json_t *list, presto__progress_file *progress,
                                    presto_error *err) {
-    size_t i;
-    json_t *item;
-    if (json_array_size(list) > PRESTO_MAX_FEATURES)
+    size_t count = json_array_size(list);
+    if (count > PRESTO_MAX_FEATURES)
         return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
-                           "%zu features, more than %d" REMEDY, json_array_size(list),
-                           PRESTO_MAX_FEATURES);
-    json_array_foreach(list, i, item) PRESTO_TRY(read_feature(item, i, &progress->schema, err));
-    return PRESTO_OK;
+                           "%zu features, more than %d" REMEDY, count, PRESTO_MAX_FEATURES);
+    presto_feature *features = calloc(count + 1, sizeof *features);
+    presto_sample sample = {.features = features};
+    presto_status status = PRESTO_OK;
+    if (features == NULL)
+        return presto_fail_memory(err, (count + 1) * sizeof *features);
+    for (size_t i = 0; i < count && status == PRESTO_OK; i++) {
+        status = read_feature(json_array_get(list, i), i, &features[i], err);
+        sample.feature_count += status == PRESTO_OK;
+    }
+    if (status == PRESTO_OK)
+        status = presto__schema_merge_sample(&progress->schema, &sample, err);
+    for (size_t i = 0; i < sample.feature_count; i++)
+        free((void *)(uintptr_t)features[i].name.data);
+    free(features);
+    return status;
 }
 
 static presto_status read_root(json_t *root, presto__progress_file *progress, presto_error *err) {

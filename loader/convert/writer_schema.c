@@ -102,6 +102,21 @@ static presto_status fail_lacking(const presto__alike *alike, uint64_t number, p
                         "is missing: all samples have the same features", "");
 }
 
+/* The first feature whose name another one has had. */
+static presto_status fail_twice(const presto__schema *names, const presto_sample *sample,
+                                uint64_t number, presto_error *err) {
+    size_t i = 0, at;
+    bool *found = calloc(names->count, sizeof *found);
+    if (found == NULL)
+        return presto_fail_memory(err, names->count * sizeof *found);
+    while (presto__schema_find(names, sample->features[i].name, &at) && !found[at]) {
+        found[at] = true;
+        i++;
+    }
+    free(found);
+    return fail_feature(err, number, sample->features[i].name, "is there twice", "");
+}
+
 /* The first sample: nothing is known, and its names differ. */
 static presto_status check_first(const presto_sample *sample, uint64_t number, presto_error *err) {
     presto__schema names = {0};
@@ -112,15 +127,11 @@ static presto_status check_first(const presto_sample *sample, uint64_t number, p
         return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
                            "sample %" PRIu64 ": %zu features, more than %d", number,
                            sample->feature_count, PRESTO_MAX_FEATURES);
-    presto_status status = PRESTO_OK;
-    for (size_t i = 0; i < sample->feature_count && status == PRESTO_OK; i++) {
-        presto_sample one = {.features = &sample->features[i], .feature_count = 1};
-        status = check_spec(&sample->features[i], number, err);
-        if (status == PRESTO_OK)
-            status = presto__schema_merge_sample(&names, &one, err);
-        if (status == PRESTO_OK && names.count != i + 1)
-            status = fail_feature(err, number, sample->features[i].name, "is there twice", "");
-    }
+    for (size_t i = 0; i < sample->feature_count; i++)
+        PRESTO_TRY(check_spec(&sample->features[i], number, err));
+    presto_status status = presto__schema_merge_sample(&names, sample, err);
+    if (status == PRESTO_OK && names.count < sample->feature_count)
+        status = fail_twice(&names, sample, number, err);
     presto__schema_done(&names);
     return status;
 }

@@ -332,24 +332,48 @@ static presto_status show_joined(presto__packet_batch *batch, const presto__colu
 
 /* ---- all features ---- */
 
+/* How many columns of the fill are not in the list. Both are by name. */
+static size_t count_missing(const presto__column *const *list, size_t count,
+                            const presto__fill *fill) {
+    size_t at = 0, missing = 0;
+    for (size_t i = 0; i < fill->count; i++) {
+        int order = 1;
+        while (at < count && (order = presto__column_compare(list[at], &fill->columns[i])) < 0)
+            at++;
+        missing += at == count || order != 0;
+        at += at < count && order == 0;
+    }
+    return missing;
+}
+
+/* Merge `missing` columns of the fill into the list, from its end, so that each entry moves once. */
+static void merge(const presto__column **list, size_t count, const presto__fill *fill,
+                  size_t missing) {
+    size_t left = fill->count;
+    while (missing > 0) {
+        const presto__column *column = &fill->columns[left - 1];
+        int order = count == 0 ? -1 : presto__column_compare(list[count - 1], column);
+        if (order > 0) {
+            list[count + missing - 1] = list[count - 1];
+            count--;
+            continue;
+        }
+        left--;
+        if (order < 0)
+            list[count + --missing] = column;
+    }
+}
+
 /* The columns of all shares, each name once, by name. */
 static size_t list_columns(presto__packet_batch *batch, const presto__column **list) {
     size_t count = 0;
     share next;
-    for (shares walk = begin_shares(batch); next_share(&walk, &next);)
-        for (size_t i = 0; i < next.fill->count; i++) {
-            const presto__column *column = &next.fill->columns[i];
-            size_t at = i < count ? i : count; /* mostly all parts have the same columns */
-            while (at < count && presto__column_compare(list[at], column) < 0)
-                at++;
-            while (at > 0 && presto__column_compare(list[at - 1], column) >= 0)
-                at--;
-            if (at < count && presto__column_compare(list[at], column) == 0)
-                continue;
-            memmove(list + at + 1, list + at, (count - at) * sizeof *list);
-            list[at] = column;
-            count++;
-        }
+    for (shares walk = begin_shares(batch); next_share(&walk, &next);) {
+        /* Mostly all parts have the same columns. */
+        size_t missing = count_missing(list, count, next.fill);
+        merge(list, count, next.fill, missing);
+        count += missing;
+    }
     return count;
 }
 

@@ -142,21 +142,25 @@ presto_status presto__column_leave_array(const presto__place *place, presto__col
 
 /* ---- making columns ---- */
 
-/* The column of this name in the fill before: its name and tails are used again. */
-static const presto__column *find_model(const presto__packet_part *part, size_t at,
-                                        presto_span name) {
+/* The column of this name in the fill before, mostly *at_io; then *at_io is behind it. Its name and
+ * tails are used again. */
+static const presto__column *find_model(const presto__packet_part *part, presto_span name,
+                                        size_t *at_io) {
     const presto__fill *model = part->model;
-    for (size_t i = 0; model != NULL && i < model->count; i++) {
-        const presto__column *column = &model->columns[(at + i) % model->count];
-        if (presto__column_is(column, name))
-            return column;
-    }
-    return NULL;
+    if (model == NULL)
+        return NULL;
+    size_t at = *at_io;
+    if (at >= model->count || !presto__column_is(&model->columns[at], name))
+        at = search(model, name);
+    if (at == SIZE_MAX)
+        return NULL;
+    *at_io = at + 1;
+    return &model->columns[at];
 }
 
-/* Fill in what does not depend on where its rows will be. */
-static presto_status describe(const presto__place *place, size_t at, const presto_feature *feature,
-                              presto__column *column, presto_error *err) {
+/* Fill in what does not depend on where its rows will be. *model_at_io is for find_model. */
+static presto_status describe(const presto__place *place, const presto_feature *feature,
+                              size_t *model_at_io, presto__column *column, presto_error *err) {
     const presto_tensor_spec *row = &feature->tensor.spec;
     *column = (presto__column){.name_bytes = feature->name.bytes,
                                .encoding = feature->encoding,
@@ -166,7 +170,7 @@ static presto_status describe(const presto__place *place, size_t at, const prest
                                .slot = SIZE_MAX};
     if (!column->is_bytes)
         PRESTO_TRY(presto_spec_bytes(row, &column->row_bytes, err));
-    const presto__column *before = find_model(place->part, at, feature->name);
+    const presto__column *before = find_model(place->part, feature->name, model_at_io);
     if (before != NULL) {
         column->name = before->name;
         column->rule = before->rule;
@@ -189,11 +193,12 @@ static presto_status describe_all(const presto__place *place, const presto_sampl
                                   presto__fill *fill, presto_error *err) {
     fill->count = 0;
     bool is_sorted = true;
+    size_t model_at = 0;
     for (size_t i = 0; i < sample->feature_count; i++) {
         presto__column *column = &fill->columns[fill->count];
         if (!presto__feature_has_value(&sample->features[i]))
             continue;
-        PRESTO_TRY(describe(place, fill->count, &sample->features[i], column, err));
+        PRESTO_TRY(describe(place, &sample->features[i], &model_at, column, err));
         is_sorted =
             is_sorted && (fill->count == 0 || presto__column_compare(column - 1, column) < 0);
         fill->count++;
@@ -266,17 +271,21 @@ static bool begins_dense(const presto__column *column, const presto__packet_batc
     return !column->is_bytes && !(is_declared_ragged && batch->packet->batch_rows > 1);
 }
 
-/* Several parts: use the batch's array, if rows of this column fit there. */
-static void share_array(const presto__place *place, presto__column *column) {
+/* Several parts: use the batch's arrays for columns whose rows fit there. Both are by name. */
+static void share_arrays(const presto__place *place, presto__fill *fill) {
     const presto__packet_batch *batch = place->batch;
-    for (size_t i = 0; i < batch->array_count; i++) {
-        const presto__column *array = &batch->arrays[i];
-        if (array->name_bytes != column->name_bytes ||
-            memcmp(array->name, column->name, column->name_bytes) != 0)
+    size_t at = 0;
+    for (size_t i = 0; i < fill->count; i++) {
+        presto__column *column = &fill->columns[i];
+        int order = 1;
+        while (at < batch->array_count &&
+               (order = presto__column_compare(&batch->arrays[at], column)) < 0)
+            at++;
+        if (at == batch->array_count || order != 0)
             continue;
+        const presto__column *array = &batch->arrays[at++];
         column->is_dense = array->is_dense && presto_spec_equal(&array->row, &column->row);
         column->array = array->array + place->part->first * array->row_bytes;
-        return;
     }
 }
 
@@ -367,8 +376,7 @@ presto_status presto__fill_begin(const presto__place *place, const presto_sample
         return PRESTO_OK;
     PRESTO_TRY(make_columns(place, sample, &fill, err));
     if (place->batch->packet->part_count > 1) {
-        for (size_t i = 0; i < fill.count; i++)
-            share_array(place, &fill.columns[i]);
+        share_arrays(place, &fill);
     } else {
         PRESTO_TRY(make_arrays(place->batch, fill.columns, fill.count, err));
     }
@@ -379,33 +387,88 @@ presto_status presto__fill_begin(const presto__place *place, const presto_sample
     return PRESTO_OK;
 }
 
-presto_status presto__column_add(const presto__place *place, const presto_feature *feature,
-                                 presto__column **column_out, presto_error *err) {
+/* ---- columns of later rows ---- */
+
+static presto_status reserve(const presto__place *place, size_t more, presto_error *err) {
     presto__fill *fill = presto__place_fill(place);
-    if (fill->count == fill->capacity) {
-        size_t capacity = fill->capacity * 2 + 4;
-        presto__column *columns = presto__part_take(place->part, capacity, sizeof *columns);
-        if (columns == NULL)
-            return presto_fail_memory(err, capacity * sizeof *columns);
-        for (size_t i = 0; i < fill->count; i++)
-            columns[i] = fill->columns[i];
-        fill->columns = columns;
-        fill->capacity = capacity;
+    size_t capacity = fill->capacity * 2 + 4;
+    if (fill->capacity - fill->count >= more)
+        return PRESTO_OK;
+    if (capacity < fill->count + more)
+        capacity = fill->count + more;
+    presto__column *columns = presto__part_take(place->part, capacity, sizeof *columns);
+    if (columns == NULL)
+        return presto_fail_memory(err, capacity * sizeof *columns);
+    if (fill->count > 0)
+        memcpy(columns, fill->columns, fill->count * sizeof *columns);
+    fill->columns = columns;
+    fill->capacity = capacity;
+    return PRESTO_OK;
+}
+
+/* How many of the first `count` columns come before the name of `column`. */
+static size_t count_before(const presto__column *columns, size_t count,
+                           const presto__column *column) {
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (presto__column_compare(&columns[middle], column) < 0)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    presto__column added;
-    PRESTO_TRY(describe(place, fill->count, feature, &added, err));
-    added.rows = fill->rows;
-    added.varies = fill->rows > 0;
-    PRESTO_TRY(begin_tail(place, &added, err));
-    fill->lane_generation = 0;
-    size_t at = fill->count;
-    while (at > 0 && presto__column_compare(&fill->columns[at - 1], &added) > 0)
-        at--;
-    memmove(fill->columns + at + 1, fill->columns + at, (fill->count - at) * sizeof added);
-    fill->columns[at] = added;
-    fill->count++;
+    return low;
+}
+
+/* Insert columns that are by name. Each of the others moves once: *moved_out says where to. */
+static void insert(presto__fill *fill, const presto__column *added, size_t count,
+                   uint32_t *moved_out) {
+    size_t end = fill->count;
+    for (size_t k = count; k > 0; k--) {
+        size_t at = count_before(fill->columns, end, &added[k - 1]);
+        memmove(fill->columns + at + k, fill->columns + at, (end - at) * sizeof *added);
+        for (size_t i = at; i < end; i++)
+            moved_out[i] = (uint32_t)(i + k);
+        fill->columns[at + k - 1] = added[k - 1];
+        end = at;
+    }
+    for (size_t i = 0; i < end; i++)
+        moved_out[i] = (uint32_t)i;
+    fill->count += count;
+}
+
+/* The columns for features that have none, in the order of the sample. */
+static presto_status describe_late(const presto__place *place, const presto_sample *sample,
+                                   presto__column *added, size_t count, presto_error *err) {
+    const presto__fill *fill = presto__place_fill(place);
+    size_t found = 0, model_at = 0;
+    for (size_t i = 0; found < count; i++) {
+        const presto_feature *feature = &sample->features[i];
+        presto__column *column = &added[found];
+        if (!presto__feature_has_value(feature) || search(fill, feature->name) != SIZE_MAX)
+            continue;
+        PRESTO_TRY(describe(place, feature, &model_at, column, err));
+        column->rows = fill->rows;
+        column->varies = fill->rows > 0;
+        PRESTO_TRY(begin_tail(place, column, err));
+        found++;
+    }
+    return PRESTO_OK;
+}
+
+presto_status presto__columns_add(const presto__place *place, const presto_sample *sample,
+                                  size_t count, presto_error *err) {
+    presto__fill *fill = presto__place_fill(place);
+    presto__column *added = presto__part_take(place->part, count, sizeof *added);
+    uint32_t *moved = presto__part_take(place->part, fill->count, sizeof *moved);
+    if (added == NULL || moved == NULL)
+        return presto_fail_memory(err, count * sizeof *added + fill->count * sizeof *moved);
+    PRESTO_TRY(reserve(place, count, err));
+    PRESTO_TRY(describe_late(place, sample, added, count, err));
+    qsort(added, count, sizeof *added, presto__column_compare);
+    insert(fill, added, count, moved);
     for (size_t i = 0; i < fill->guess_count; i++)
-        fill->guesses[i] += fill->guesses[i] >= at;
-    *column_out = &fill->columns[at];
+        fill->guesses[i] = moved[fill->guesses[i]];
+    fill->lane_generation = 0;
     return PRESTO_OK;
 }

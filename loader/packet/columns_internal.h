@@ -48,13 +48,6 @@ static inline void *presto__part_take(presto__packet_part *part, size_t count, s
 
 /* ---- rules ---- */
 
-/** Bytewise: < 0, 0 or > 0, as strcmp. Names may hold anything. */
-static inline int presto__compare_names(presto_span a, presto_span b) {
-    size_t common = a.bytes < b.bytes ? a.bytes : b.bytes;
-    int order = common == 0 ? 0 : memcmp(a.data, b.data, common);
-    return order != 0 ? order : (a.bytes > b.bytes) - (a.bytes < b.bytes);
-}
-
 /** What is known of a feature before there is any row. */
 typedef struct presto__rule {
     char *name;                          /* owned */
@@ -108,9 +101,9 @@ static inline bool presto__column_is(const presto__column *column, presto_span n
 int presto__column_compare(const void *a, const void *b);
 /** The column for the feature of this name, `at` of its sample; NULL: there is none. */
 presto__column *presto__column_find(presto__fill *fill, presto_span name, size_t at);
-/** Add a column, for a feature that the earlier rows do not have. */
-presto_status presto__column_add(const presto__place *place, const presto_feature *feature,
-                                 presto__column **column_out, presto_error *err);
+/** Add columns for the `count` features of the sample that have a value and no column. */
+presto_status presto__columns_add(const presto__place *place, const presto_sample *sample,
+                                  size_t count, presto_error *err);
 /** Move rows of one shape out of the batch's array into a tail. */
 presto_status presto__column_leave_array(const presto__place *place, presto__column *column,
                                          presto_error *err);

@@ -43,16 +43,21 @@ presto_status presto__fail_dtype(const presto__column *column, presto_dtype dtyp
                        presto_dtype_name(dtype));
 }
 
-/*
- * A sample is refused before any of it is put. *is_alike_out: it has exactly the columns of the
- * fill, its values are like the first ones, and the guesses are right.
- */
+/* What a sample is like. */
+typedef struct likeness {
+    bool
+        is_alike; /* it has exactly the columns of the fill, its values are like the first ones, and
+                      the guesses are right */
+    size_t new_count; /* of its features that have a value, so many have no column */
+} likeness;
+
+/* A sample is refused before any of it is put. */
 static presto_status check(const presto__place *place, const presto_sample *sample,
-                           bool *is_alike_out, presto_error *err) {
+                           likeness *is_out, presto_error *err) {
     presto__fill *fill = presto__place_fill(place);
     const presto__rules *rules = place->batch->packet->rules;
     bool is_alike = fill->guess_count == sample->feature_count;
-    size_t found = 0;
+    size_t found = 0, new_count = 0;
     for (size_t i = 0; i < sample->feature_count; i++) {
         const presto_feature *feature = &sample->features[i];
         if (!presto__feature_has_value(feature))
@@ -69,9 +74,10 @@ static presto_status check(const presto__place *place, const presto_sample *samp
         }
         is_alike =
             is_alike && column != NULL && presto_spec_equal(&column->row, &feature->tensor.spec);
+        new_count += column == NULL;
         found++;
     }
-    *is_alike_out = is_alike && found == fill->count;
+    *is_out = (likeness){is_alike && found == fill->count, new_count};
     return PRESTO_OK;
 }
 
@@ -161,16 +167,16 @@ static presto_status put_alike(const presto__place *place, const presto_sample *
 }
 
 static presto_status put_any(const presto__place *place, const presto_sample *sample,
-                             presto_error *err) {
+                             size_t new_count, presto_error *err) {
     presto__fill *fill = presto__place_fill(place);
     size_t found = 0;
+    if (new_count > 0)
+        PRESTO_TRY(presto__columns_add(place, sample, new_count, err));
     for (size_t i = 0; i < sample->feature_count; i++) {
         const presto_feature *feature = &sample->features[i];
         if (!presto__feature_has_value(feature))
             continue;
         presto__column *column = presto__column_find(fill, feature->name, i);
-        if (column == NULL)
-            PRESTO_TRY(presto__column_add(place, feature, &column, err));
         PRESTO_TRY(presto__column_put(place, column, &feature->tensor, err));
         found++;
     }
@@ -183,11 +189,12 @@ static presto_status put_any(const presto__place *place, const presto_sample *sa
 presto_status presto__fill_put(const presto__place *place, const presto_sample *sample,
                                presto_error *err) {
     presto__fill *fill = presto__place_fill(place);
-    bool is_alike = false;
+    likeness is;
     if (fill->dense_is_late)
         count_late_rows(fill);
-    PRESTO_TRY(check(place, sample, &is_alike, err));
-    PRESTO_TRY(is_alike ? put_alike(place, sample, err) : put_any(place, sample, err));
+    PRESTO_TRY(check(place, sample, &is, err));
+    PRESTO_TRY(is.is_alike ? put_alike(place, sample, err)
+                           : put_any(place, sample, is.new_count, err));
     if (fill->rows++ == 0)
         place->part->model = fill;
     return PRESTO_OK;

@@ -58,14 +58,9 @@ presto_status presto__rule_check(const presto__rule *rule, const presto_feature 
                        rule->name, length, rule->pad_length);
 }
 
-/* Find or add the rule of this name. There is room. */
-static presto_status get(presto__rules *rules, const char *name, presto__rule **rule_out,
+/* Add a rule. There is room. */
+static presto_status add(presto__rules *rules, const char *name, presto__rule **rule_out,
                          presto_error *err) {
-    for (size_t i = 0; i < rules->count; i++)
-        if (strcmp(rules->list[i].name, name) == 0) {
-            *rule_out = &rules->list[i];
-            return PRESTO_OK;
-        }
     char *copy = strdup(name);
     if (copy == NULL)
         return presto_fail_memory(err, strlen(name) + 1);
@@ -81,19 +76,6 @@ static bool has_unknown_dims(const presto_tensor_spec *spec) {
     return spec->rank < 0;
 }
 
-static presto_status add_pad(presto__rules *rules, const presto_pad *pad, presto_error *err) {
-    presto__rule *rule;
-    if (!isfinite(pad->value))
-        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                           "feature \"%s\" cannot be padded with %g", pad->feature, pad->value);
-    PRESTO_TRY(get(rules, pad->feature, &rule, err));
-    rule->is_padded = true;
-    rule->pad_value = pad->value;
-    rule->pad_length = pad->length;
-    rules->has_pads = true;
-    return PRESTO_OK;
-}
-
 static bool is_wanted(const presto_loader_options *options, const char *name) {
     bool is_found = options->feature_count == 0;
     for (size_t i = 0; i < options->feature_count && !is_found; i++)
@@ -101,9 +83,10 @@ static bool is_wanted(const presto_loader_options *options, const char *name) {
     return is_found;
 }
 
-static presto_status fill(presto__rules *rules, const presto_source *source,
-                          const presto_plan *plan, const presto_loader_options *options,
-                          presto_error *err) {
+/* Rules for what the source declares with unknown dims. Its names differ. */
+static presto_status add_declared(presto__rules *rules, const presto_source *source,
+                                  const presto_plan *plan, const presto_loader_options *options,
+                                  presto_error *err) {
     bool is_whole = plan == NULL || presto_plan_step_count(plan) == 0; /* steps may take some out */
     for (size_t i = 0; i < source->feature_count; i++) {
         const presto_feature_spec *feature = &source->features[i];
@@ -112,20 +95,63 @@ static presto_status fill(presto__rules *rules, const presto_source *source,
         if (is_main || !has_unknown_dims(&feature->spec))
             continue;
         presto__rule *rule;
-        PRESTO_TRY(get(rules, feature->name, &rule, err));
+        PRESTO_TRY(add(rules, feature->name, &rule, err));
         rule->is_ragged = true;
         if (is_whole && is_wanted(options, feature->name))
             rule->declared = feature;
         rules->has_declared = rules->has_declared || rule->declared != NULL;
     }
+    return PRESTO_OK;
+}
+
+static void sort(presto__rules *rules) {
+    if (rules->count > 1)
+        qsort(rules->list, rules->count, sizeof *rules->list, compare);
+}
+
+/* The rule of this name: one of the first `known`, which are by name, or of those added since, of
+ * which there are few. */
+static presto_status get(presto__rules *rules, size_t known, const char *name,
+                         presto__rule **rule_out, presto_error *err) {
+    const presto__rules first = {.list = rules->list, .count = known};
+    const presto__rule *found = presto__rules_find(&first, presto_span_of_text(name));
+    for (size_t i = known; found == NULL && i < rules->count; i++)
+        if (strcmp(rules->list[i].name, name) == 0)
+            found = &rules->list[i];
+    if (found == NULL)
+        return add(rules, name, rule_out, err);
+    *rule_out = &rules->list[found - rules->list];
+    return PRESTO_OK;
+}
+
+static presto_status add_pad(presto__rules *rules, size_t known, const presto_pad *pad,
+                             presto_error *err) {
+    presto__rule *rule;
+    if (!isfinite(pad->value))
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "feature \"%s\" cannot be padded with %g", pad->feature, pad->value);
+    PRESTO_TRY(get(rules, known, pad->feature, &rule, err));
+    rule->is_padded = true;
+    rule->pad_value = pad->value;
+    rule->pad_length = pad->length;
+    rules->has_pads = true;
+    return PRESTO_OK;
+}
+
+static presto_status fill(presto__rules *rules, const presto_source *source,
+                          const presto_plan *plan, const presto_loader_options *options,
+                          presto_error *err) {
+    PRESTO_TRY(add_declared(rules, source, plan, options, err));
+    sort(rules);
+    size_t known = rules->count;
     if (plan != NULL && rules->main_feature != NULL && has_unknown_dims(presto_plan_output(plan))) {
         presto__rule *rule;
-        PRESTO_TRY(get(rules, rules->main_feature, &rule, err));
+        PRESTO_TRY(get(rules, known, rules->main_feature, &rule, err));
         rule->is_ragged = true;
     }
     for (size_t i = 0; i < options->pad_count; i++)
-        PRESTO_TRY(add_pad(rules, &options->pads[i], err));
-    qsort(rules->list, rules->count, sizeof *rules->list, compare);
+        PRESTO_TRY(add_pad(rules, known, &options->pads[i], err));
+    sort(rules);
     return PRESTO_OK;
 }
 

@@ -38,29 +38,62 @@ typedef struct seen {
     const presto_tensor_spec *spec;
 } seen;
 
-static presto_status insert(presto__schema *schema, size_t at, const seen *feature,
-                            presto_error *err) {
+static int compare_seen(const void *a, const void *b) {
+    return presto__compare_names(((const seen *)a)->name, ((const seen *)b)->name);
+}
+
+static presto_status reserve(presto__schema *schema, size_t more, presto_error *err) {
+    size_t capacity = schema->capacity * 2;
+    if (schema->capacity - schema->count >= more)
+        return PRESTO_OK;
+    if (capacity < schema->count + more)
+        capacity = schema->count + more;
+    presto_feature_spec *features = realloc(schema->features, capacity * sizeof *features);
+    if (features == NULL)
+        return presto_fail_memory(err, capacity * sizeof *features);
+    schema->features = features;
+    schema->capacity = capacity;
+    return PRESTO_OK;
+}
+
+static presto_status copy_name(const seen *feature, char **copy_out, presto_error *err) {
     presto_span name = feature->name;
     if (name.bytes > 0 && memchr(name.data, '\0', name.bytes) != NULL)
         return presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
                            "a feature's name holds a zero byte");
-    if (schema->count == schema->capacity) {
-        size_t capacity = schema->capacity == 0 ? 4 : schema->capacity * 2;
-        presto_feature_spec *features = realloc(schema->features, capacity * sizeof *features);
-        if (features == NULL)
-            return presto_fail_memory(err, capacity * sizeof *features);
-        schema->features = features;
-        schema->capacity = capacity;
+    *copy_out = presto_span_to_text(name);
+    return *copy_out != NULL ? PRESTO_OK : presto_fail_memory(err, name.bytes + 1);
+}
+
+/* Make specs of the features, which are by name. Of equal names the first one counts. */
+static presto_status make_specs(const seen *list, size_t count, presto_feature_spec *specs_out,
+                                size_t *count_out, presto_error *err) {
+    *count_out = 0;
+    for (size_t i = 0; i < count; i++) {
+        presto_feature_spec spec = {.encoding = list[i].encoding, .spec = *list[i].spec};
+        if (i > 0 && presto_span_equal(list[i - 1].name, list[i].name))
+            continue;
+        PRESTO_TRY(copy_name(&list[i], &spec.name, err));
+        specs_out[(*count_out)++] = spec;
     }
-    char *copy = presto_span_to_text(name);
-    if (copy == NULL)
-        return presto_fail_memory(err, name.bytes + 1);
-    memmove(schema->features + at + 1, schema->features + at,
-            (schema->count - at) * sizeof *schema->features);
-    schema->features[at] =
-        (presto_feature_spec){.name = copy, .encoding = feature->encoding, .spec = *feature->spec};
-    schema->count++;
     return PRESTO_OK;
+}
+
+/* Insert specs that are by name and not there, from the last one on: each of the others moves once.
+ * There is room. */
+static void insert(presto__schema *schema, const presto_feature_spec *specs, size_t count) {
+    presto_feature_spec *features = schema->features;
+    size_t end = schema->count;
+    presto__schema rest = *schema;
+    for (size_t k = count; k > 0; k--) {
+        size_t at;
+        rest.count = end;
+        (void)presto__schema_find(&rest, presto_span_of_text(specs[k - 1].name), &at);
+        memmove(features + at + k, features + at, (end - at) * sizeof *features);
+        features[at + k - 1] = specs[k - 1];
+        end = at;
+    }
+    schema->count += count;
 }
 
 static void widen(presto_feature_spec *feature, const seen *other) {
@@ -81,32 +114,79 @@ static void widen(presto_feature_spec *feature, const seen *other) {
             feature->spec.dims[i] = -1;
 }
 
-static presto_status merge(presto__schema *schema, const seen *feature, presto_error *err) {
-    size_t at;
-    if (!presto__schema_find(schema, feature->name, &at))
-        return insert(schema, at, feature, err);
-    widen(&schema->features[at], feature);
+/* Features of a sample, or of a schema. */
+typedef struct seen_list {
+    const presto_feature *values;
+    const presto_feature_spec *specs; /* NULL: `values` counts */
+    size_t count;
+} seen_list;
+
+static seen seen_at(const seen_list *list, size_t i) {
+    if (list->specs == NULL)
+        return (seen){list->values[i].name, list->values[i].encoding, &list->values[i].tensor.spec};
+    const presto_feature_spec *spec = &list->specs[i];
+    return (seen){presto_span_of_text(spec->name), spec->encoding, &spec->spec};
+}
+
+/* Widen the schema by the features that it has, and count the others. Mostly the list is in the
+ * order of the schema. */
+static size_t widen_known(presto__schema *schema, const seen_list *list) {
+    size_t lacking = 0, at = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        const seen feature = seen_at(list, i);
+        bool is_next =
+            at < schema->count && presto_span_is(feature.name, schema->features[at].name);
+        if (is_next || presto__schema_find(schema, feature.name, &at))
+            widen(&schema->features[at++], &feature);
+        else
+            lacking++;
+    }
+    return lacking;
+}
+
+/* Add the `count` features that the schema lacks. */
+static presto_status add_lacking(presto__schema *schema, const seen_list *list, size_t count,
+                                 presto_error *err) {
+    size_t found = 0, made = 0, at;
+    presto_status status = reserve(schema, count, err);
+    seen *lacking = malloc(count * sizeof *lacking);
+    presto_feature_spec *specs = malloc(count * sizeof *specs);
+    if (status == PRESTO_OK && (lacking == NULL || specs == NULL))
+        status = presto_fail_memory(err, count * sizeof *specs);
+    for (size_t i = 0; status == PRESTO_OK && found < count; i++) {
+        lacking[found] = seen_at(list, i);
+        found += !presto__schema_find(schema, lacking[found].name, &at);
+    }
+    if (status == PRESTO_OK) {
+        qsort(lacking, count, sizeof *lacking, compare_seen);
+        status = make_specs(lacking, count, specs, &made, err);
+    }
+    if (status == PRESTO_OK)
+        insert(schema, specs, made);
+    for (size_t i = 0; status < 0 && i < made; i++)
+        free(specs[i].name);
+    free(specs);
+    free(lacking);
+    return status;
+}
+
+static presto_status merge(presto__schema *schema, const seen_list *list, presto_error *err) {
+    size_t lacking = widen_known(schema, list);
+    if (lacking == 0)
+        return PRESTO_OK;
+    PRESTO_TRY(add_lacking(schema, list, lacking, err));
+    (void)widen_known(schema, list); /* where a name is there twice, the second one counts too */
     return PRESTO_OK;
 }
 
 presto_status presto__schema_merge_sample(presto__schema *schema, const presto_sample *sample,
                                           presto_error *err) {
-    for (size_t i = 0; i < sample->feature_count; i++) {
-        const presto_feature *feature = &sample->features[i];
-        PRESTO_TRY(
-            merge(schema, &(seen){feature->name, feature->encoding, &feature->tensor.spec}, err));
-    }
-    return PRESTO_OK;
+    return merge(schema, &(seen_list){sample->features, NULL, sample->feature_count}, err);
 }
 
 presto_status presto__schema_merge(presto__schema *schema, const presto__schema *other,
                                    presto_error *err) {
-    for (size_t i = 0; i < other->count; i++) {
-        const presto_feature_spec *feature = &other->features[i];
-        presto_span name = presto_span_of_text(feature->name);
-        PRESTO_TRY(merge(schema, &(seen){name, feature->encoding, &feature->spec}, err));
-    }
-    return PRESTO_OK;
+    return merge(schema, &(seen_list){NULL, other->features, other->count}, err);
 }
 
 bool presto__schema_equal(const presto__schema *a, const presto__schema *b) {

@@ -82,12 +82,15 @@ static presto_status set_places(presto__packet_part *part, presto__view *views, 
     return PRESTO_OK;
 }
 
-/* The name as text. Taken from the last batch, if it is there, `at` or near it. */
-static const char *name_of(presto__packet_part *part, size_t at, presto_span name) {
-    for (size_t i = 0; i < part->view_count; i++) {
-        const presto__view *view = &part->views[(at + i) % part->view_count];
-        if (is_named(view, name))
+/* The name as text. Taken from the last batch, if it is there at *at_io, or one further because this
+ * sample lacks a feature; then *at_io is behind it. */
+static const char *name_of(presto__packet_part *part, presto_span name, size_t *at_io) {
+    for (size_t at = *at_io; at < part->view_count && at < *at_io + 2; at++) {
+        const presto__view *view = &part->views[at];
+        if (is_named(view, name)) {
+            *at_io = at + 1;
             return view->shown.name;
+        }
     }
     char *copy = presto_arena_alloc(&part->memory, name.bytes + 1, 1);
     if (copy == NULL)
@@ -106,12 +109,12 @@ static presto_status make_views(const presto__place *place, const presto_sample 
     presto__view *views = presto__part_take(part, sample->feature_count, sizeof *views);
     if (views == NULL)
         return presto_fail_memory(err, sample->feature_count * sizeof *views);
-    size_t count = 0;
+    size_t count = 0, at = 0;
     for (size_t i = 0; i < sample->feature_count; i++) {
         presto_span name = sample->features[i].name;
         if (!presto__feature_has_value(&sample->features[i]))
             continue;
-        const char *text = name_of(part, count, name);
+        const char *text = name_of(part, name, &at);
         if (text == NULL)
             return presto_fail_memory(err, name.bytes + 1);
         views[count++] = (presto__view){.shown.name = text,

@@ -23,11 +23,45 @@ static bool is_wanted(const presto__mix_request *request, const char *name) {
     return request->feature_count == 0 || (main != NULL && strcmp(main, name) == 0);
 }
 
-static presto_feature_spec *find(const presto_source *source, const char *name) {
-    for (size_t i = 0; i < source->feature_count; i++)
-        if (strcmp(source->features[i].name, name) == 0)
-            return &source->features[i];
-    return NULL;
+/* The features of an input, by name. */
+typedef struct feature_index {
+    const presto_feature_spec **list;
+    bool *are_in_mix; /* by their number in the input */
+} feature_index;
+
+static int compare(const void *a, const void *b) {
+    const presto_feature_spec *const *left = a, *const *right = b;
+    return strcmp((*left)->name, (*right)->name);
+}
+
+static presto_status make_index(const presto_source *source, feature_index *index_out,
+                                presto_error *err) {
+    size_t count = source->feature_count;
+    feature_index index = {.list = calloc(count + 1, sizeof *index.list),
+                           .are_in_mix = calloc(count + 1, sizeof *index.are_in_mix)};
+    *index_out = index;
+    if (index.list == NULL || index.are_in_mix == NULL)
+        return presto_fail_memory(err, (count + 1) * sizeof *index.list);
+    for (size_t i = 0; i < count; i++)
+        index.list[i] = &source->features[i];
+    if (count > 1)
+        qsort((void *)index.list, count, sizeof *index.list, compare);
+    return PRESTO_OK;
+}
+
+static void index_done(feature_index *index) {
+    free((void *)index->list);
+    free(index->are_in_mix);
+}
+
+/* NULL: the input lacks it. */
+static const presto_feature_spec *find(const feature_index *index, const presto_source *source,
+                                       const presto_feature_spec *wanted) {
+    const presto_feature_spec **at = NULL;
+    if (source->feature_count > 0)
+        at = bsearch((const void *)&wanted, (const void *)index->list, source->feature_count,
+                     sizeof *index->list, compare);
+    return at != NULL ? *at : NULL;
 }
 
 static bool ranks_agree(const presto_tensor_spec *a, const presto_tensor_spec *b) {
@@ -73,25 +107,17 @@ static void merge_spec(presto_tensor_spec *into, const presto_tensor_spec *other
             into->dims[i] = -1;
 }
 
-/* Nobody has asked for it, and its inputs do not agree. */
-static void forget(presto_source *mix, size_t i) {
-    free(mix->features[i].name);
-    mix->feature_count--;
-    memmove(mix->features + i, mix->features + i + 1,
-            (mix->feature_count - i) * sizeof *mix->features);
-    mix->declares_all = false;
-}
-
 /* Feature i of the mix, which is that of all inputs before this one, becomes that of this one as
  * well. */
 static presto_status merge_feature(presto_source *mix, size_t i, const input_pair *pair,
-                                   presto_error *err) {
+                                   const feature_index *index, presto_error *err) {
     presto_feature_spec *feature = &mix->features[i];
     const presto_source *source = pair->second->source;
-    const presto_feature_spec *other = find(source, feature->name);
+    const presto_feature_spec *other = find(index, source, feature);
     if (other == NULL)
         return source->declares_all ? fail_absent(feature->name, pair->first, pair->second, err)
                                     : PRESTO_OK;
+    index->are_in_mix[other - source->features] = true;
     if (feature->encoding != other->encoding || !ranks_agree(&feature->spec, &other->spec) ||
         !dtypes_agree(&feature->spec, &other->spec))
         return fail_feature(feature, other, pair, err);
@@ -99,29 +125,49 @@ static presto_status merge_feature(presto_source *mix, size_t i, const input_pai
     return PRESTO_OK;
 }
 
+/* What nobody has asked for is forgotten if the inputs do not agree. */
+static presto_status merge_features(presto_source *mix, const presto__mix_request *request,
+                                    const input_pair *pair, const feature_index *index,
+                                    presto_error *err) {
+    size_t count = mix->feature_count, kept = 0, i = 0;
+    presto_status status = PRESTO_OK;
+    for (; i < count; i++) {
+        status = merge_feature(mix, i, pair, index, err);
+        if (status < 0 && is_wanted(request, mix->features[i].name))
+            break;
+        if (status == PRESTO_OK) {
+            mix->features[kept++] = mix->features[i];
+            continue;
+        }
+        free(mix->features[i].name);
+        mix->declares_all = false;
+        status = PRESTO_OK;
+    }
+    for (; i < count; i++) /* it has failed: they are freed with the mix */
+        mix->features[kept++] = mix->features[i];
+    mix->feature_count = kept;
+    return status;
+}
+
 static presto_status merge_input(presto_source *mix, const presto__mix_request *request,
                                  const presto__mix_input *input, presto_error *err) {
     const input_pair pair = {&request->inputs[0], input};
     const presto_source *source = input->source;
     bool declared_all = mix->declares_all; /* until this input */
-    for (size_t i = 0; i < mix->feature_count;) {
-        presto_status status = merge_feature(mix, i, &pair, err);
-        if (status < 0 && is_wanted(request, mix->features[i].name))
-            return status;
-        if (status < 0)
-            forget(mix, i);
-        else
-            i++;
-    }
-    for (size_t i = 0; i < source->feature_count; i++) {
+    feature_index index;
+    presto_status status = make_index(source, &index, err);
+    if (status == PRESTO_OK)
+        status = merge_features(mix, request, &pair, &index, err);
+    for (size_t i = 0; i < source->feature_count && status == PRESTO_OK; i++) {
         const presto_feature_spec *other = &source->features[i];
-        if (find(mix, other->name) != NULL || !is_wanted(request, other->name))
+        if (index.are_in_mix[i] || !is_wanted(request, other->name))
             continue;
-        if (declared_all)
-            return fail_absent(other->name, input, pair.first, err);
-        PRESTO_TRY(presto__source_declare(mix, other->name, other->encoding, &other->spec, err));
+        status = declared_all
+                     ? fail_absent(other->name, input, pair.first, err)
+                     : presto__source_declare(mix, other->name, other->encoding, &other->spec, err);
     }
-    return PRESTO_OK;
+    index_done(&index);
+    return status;
 }
 
 static presto_status copy_labels(presto_source *mix, const presto_source *source,

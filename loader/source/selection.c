@@ -11,34 +11,66 @@ void presto__selection_done(presto__selection *selection) {
     *selection = (presto__selection){0};
 }
 
-/* A name is added once, however often it was asked for. */
-static presto_status add(presto__selection *selection, const presto_source *source,
-                         const char *name, presto_error *err) {
-    presto_feature_spec *feature = &selection->features[selection->count];
-    *feature = (presto_feature_spec){.encoding = PRESTO_ENCODE_NONE, .spec = {.rank = -1}};
-    for (size_t i = 0; i < selection->count; i++)
-        if (strcmp(selection->features[i].name, name) == 0)
-            return PRESTO_OK;
-    for (size_t i = 0; i < source->feature_count; i++)
-        if (strcmp(source->features[i].name, name) == 0)
-            *feature = source->features[i];
-    feature->name = strdup(name);
-    if (feature->name == NULL)
-        return presto_fail_memory(err, strlen(name) + 1);
-    selection->count++;
-    return PRESTO_OK;
-}
-
 static int compare(const void *a, const void *b) {
     const presto_feature_spec *left = a, *right = b;
     return strcmp(left->name, right->name);
 }
 
-static bool includes_all(const presto__selection *selection, const presto_source *source) {
+/* SIZE_MAX: it is not there. */
+static size_t find(const presto__selection *selection, presto_span name) {
+    size_t low = 0, high = selection->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        presto_span text = presto_span_of_text(selection->features[middle].name);
+        int order = presto__compare_names(name, text);
+        if (order == 0)
+            return middle;
+        if (order > 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return SIZE_MAX;
+}
+
+static presto_status copy_names(presto__selection *selection, const char *const *names,
+                                size_t count, presto_error *err) {
+    for (size_t i = 0; i < count; i++) {
+        presto_feature_spec feature = {.encoding = PRESTO_ENCODE_NONE, .spec = {.rank = -1}};
+        feature.name = strdup(names[i]);
+        if (feature.name == NULL)
+            return presto_fail_memory(err, strlen(names[i]) + 1);
+        selection->features[selection->count++] = feature;
+    }
+    return PRESTO_OK;
+}
+
+/* By name; a name stays once, however often it was asked for. */
+static void sort(presto__selection *selection) {
+    presto_feature_spec *features = selection->features;
+    size_t kept = 0;
+    qsort(features, selection->count, sizeof *features, compare);
+    for (size_t i = 0; i < selection->count; i++) {
+        if (kept > 0 && strcmp(features[kept - 1].name, features[i].name) == 0)
+            free(features[i].name);
+        else
+            features[kept++] = features[i];
+    }
+    selection->count = kept;
+}
+
+/* Take over what the source declares. True: its features are all among them. */
+static bool take_specs(presto__selection *selection, const presto_source *source) {
     size_t found = 0;
-    for (size_t i = 0; i < source->feature_count; i++)
-        for (size_t j = 0; j < selection->count; j++)
-            found += strcmp(source->features[i].name, selection->features[j].name) == 0;
+    for (size_t i = 0; i < source->feature_count; i++) {
+        const presto_feature_spec *declared = &source->features[i];
+        size_t at = find(selection, presto_span_of_text(declared->name));
+        if (at == SIZE_MAX)
+            continue;
+        selection->features[at].encoding = declared->encoding;
+        selection->features[at].spec = declared->spec;
+        found++;
+    }
     return found >= source->feature_count;
 }
 
@@ -52,34 +84,35 @@ presto_status presto__selection_make(presto__selection *selection_out, const pre
     presto__selection selection = {.features = calloc(name_count, sizeof *selection.features)};
     if (selection.features == NULL)
         return presto_fail_memory(err, name_count * sizeof *selection.features);
-    presto_status status = PRESTO_OK;
-    for (size_t i = 0; i < name_count && status == PRESTO_OK; i++)
-        status = add(&selection, source, names[i], err);
+    presto_status status = copy_names(&selection, names, name_count, err);
     if (status < 0) {
         presto__selection_done(&selection);
         return status;
     }
-    if (source->declares_all && includes_all(&selection, source)) {
+    sort(&selection);
+    if (take_specs(&selection, source) && source->declares_all) {
         presto__selection_done(&selection);
         selection.is_all = true; /* all features: the key of a disk cache stays the same */
     }
-    if (selection.count > 0)
-        qsort(selection.features, selection.count, sizeof *selection.features, compare);
     *selection_out = selection;
     return PRESTO_OK;
 }
 
 bool presto__selection_has(const presto__selection *selection, presto_span name) {
-    for (size_t i = 0; i < selection->count; i++)
-        if (presto_span_is(name, selection->features[i].name))
-            return true;
-    return selection->is_all;
+    return selection->is_all || find(selection, name) != SIZE_MAX;
 }
 
 void presto__selection_pick(const presto__selection *selection, presto_sample *sample) {
-    size_t kept = 0;
-    for (size_t i = 0; i < sample->feature_count; i++)
-        if (presto__selection_has(selection, sample->features[i].name))
-            sample->features[kept++] = sample->features[i];
+    size_t kept = 0, next = 0;
+    for (size_t i = 0; i < sample->feature_count; i++) {
+        presto_span name = sample->features[i].name;
+        size_t at = next; /* mostly these, too, are by name */
+        if (at >= selection->count || !presto_span_is(name, selection->features[at].name))
+            at = find(selection, name);
+        if (at == SIZE_MAX)
+            continue;
+        sample->features[kept++] = sample->features[i];
+        next = at + 1;
+    }
     sample->feature_count = kept;
 }

@@ -120,14 +120,18 @@ presto_status presto__source_declare(presto_source *source, const char *name,
                                      presto_encoding encoding, const presto_tensor_spec *spec,
                                      presto_error *err) {
     size_t count = source->feature_count;
-    presto_feature_spec *features = realloc(source->features, (count + 1) * sizeof *features);
-    if (features == NULL)
-        return presto_fail_memory(err, (count + 1) * sizeof *features);
-    source->features = features;
+    if ((count & (count - 1)) == 0) { /* there is room up to the next power of two */
+        size_t room = count == 0 ? 1 : 2 * count;
+        presto_feature_spec *grown = realloc(source->features, room * sizeof *grown);
+        if (grown == NULL)
+            return presto_fail_memory(err, room * sizeof *grown);
+        source->features = grown;
+    }
     char *copy = strdup(name);
     if (copy == NULL)
         return presto_fail_memory(err, strlen(name) + 1);
-    features[count] = (presto_feature_spec){.name = copy, .encoding = encoding, .spec = *spec};
+    source->features[count] =
+        (presto_feature_spec){.name = copy, .encoding = encoding, .spec = *spec};
     source->feature_count++;
     return PRESTO_OK;
 }

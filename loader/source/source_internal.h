@@ -237,6 +237,7 @@ static inline bool presto__feature_has_value(const presto_feature *feature) {
 }
 
 #include "labels_internal.h"
+#include "names_internal.h"
 
 /** Sort by strcmp and free duplicates, in place. Returns the new count. */
 size_t presto__names_distinct(char **names, size_t count);

@@ -9,9 +9,19 @@
 
 #include "source_tfrecord_internal.h"
 
+/* A feature with a list of any length. */
+typedef struct list_feature {
+    const presto_feature_spec *spec;
+    uint64_t record; /* that it was found in last */
+    size_t at;       /* where */
+} list_feature;
+
 /* What one reader delivers. */
 typedef struct record_view {
-    const char *label; /* as in the source; NULL: not renamed, or not wanted */
+    const char *label;   /* as in the source; NULL: not renamed, or not wanted */
+    list_feature *lists; /* by name; behind the specs */
+    size_t list_count;
+    uint64_t records; /* so far */
     size_t spec_count;
     presto_feature_spec specs[]; /* by the names in the records, which are borrowed */
 } record_view;
@@ -44,49 +54,82 @@ static presto_status name_label(const record_view *view, presto_sample *sample, 
                        view->label);
 }
 
-/* Lists of any length: where a record has none, the list is empty. A label must be there. */
-static bool is_list(const record_view *view, const presto_feature_spec *spec) {
-    return spec->spec.rank == 1 && spec->spec.dims[0] == -1 && spec->name != view->label &&
-           spec->encoding != PRESTO_ENCODE_TENSOR && spec->encoding != PRESTO_ENCODE_NONE;
+static list_feature *find_list(const record_view *view, presto_span name) {
+    size_t low = 0, high = view->list_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        list_feature *list = &view->lists[middle];
+        int order = presto__compare_names(name, presto_span_of_text(list->spec->name));
+        if (order == 0)
+            return list;
+        if (order > 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
 }
 
-static presto_status add_empty_lists(const record_view *view, presto_arena *arena,
-                                     presto_sample *sample, presto_error *err) {
-    presto_feature *features = NULL;
-    size_t count = sample->feature_count;
-    for (size_t i = 0; i < view->spec_count; i++) {
-        const presto_feature_spec *spec = &view->specs[i];
-        if (!is_list(view, spec))
+static presto_feature empty_list(const presto_feature_spec *spec) {
+    return (presto_feature){.name = presto_span_of_text(spec->name),
+                            .encoding = spec->encoding,
+                            .tensor = {.spec = {.dtype = spec->spec.dtype, .rank = 1}}};
+}
+
+/* Where it has no value, the list is empty. */
+static void take_list(const record_view *view, list_feature *list, presto_feature *feature) {
+    list->record = view->records;
+    if (!presto__feature_has_value(feature))
+        *feature = empty_list(list->spec);
+}
+
+/* Returns how many lists the sample has. They are mostly where they were in the record before. */
+static size_t find_lists(record_view *view, presto_sample *sample) {
+    size_t found = 0;
+    view->records++;
+    for (size_t i = 0; i < view->list_count; i++) {
+        list_feature *list = &view->lists[i];
+        if (list->at >= sample->feature_count ||
+            !presto_span_is(sample->features[list->at].name, list->spec->name))
             continue;
-        size_t at = presto_sample_find(sample, presto_span_of_text(spec->name));
-        presto_feature empty = {.name = presto_span_of_text(spec->name),
-                                .encoding = spec->encoding,
-                                .tensor = {.spec = {.dtype = spec->spec.dtype, .rank = 1}}};
-        if (at != SIZE_MAX && presto__feature_has_value(&sample->features[at]))
-            continue;
-        if (at != SIZE_MAX) {
-            sample->features[at] = empty;
-            continue;
-        }
-        if (features == NULL) {
-            size_t bytes = (count + view->spec_count) * sizeof *features;
-            features = presto_arena_alloc(arena, bytes, _Alignof(presto_feature));
-            if (features == NULL)
-                return presto_fail_memory(err, bytes);
-            if (count > 0)
-                memcpy(features, sample->features, count * sizeof *features);
-        }
-        features[count++] = empty;
+        take_list(view, list, &sample->features[list->at]);
+        found++;
     }
-    if (features != NULL)
-        sample->features = features;
+    for (size_t i = 0; found < view->list_count && i < sample->feature_count; i++) {
+        list_feature *list = find_list(view, sample->features[i].name);
+        if (list == NULL || list->record == view->records)
+            continue;
+        list->at = i;
+        take_list(view, list, &sample->features[i]);
+        found++;
+    }
+    return found;
+}
+
+/* Lists of any length: where a record has none, the list is empty. */
+static presto_status add_empty_lists(record_view *view, presto_arena *arena, presto_sample *sample,
+                                     presto_error *err) {
+    size_t count = sample->feature_count;
+    size_t lacking = view->list_count - find_lists(view, sample);
+    if (lacking == 0)
+        return PRESTO_OK;
+    size_t bytes = (count + lacking) * sizeof *sample->features;
+    presto_feature *features = presto_arena_alloc(arena, bytes, _Alignof(presto_feature));
+    if (features == NULL)
+        return presto_fail_memory(err, bytes);
+    if (count > 0)
+        memcpy(features, sample->features, count * sizeof *features);
+    for (size_t i = 0; i < view->list_count; i++)
+        if (view->lists[i].record != view->records)
+            features[count++] = empty_list(view->lists[i].spec);
+    sample->features = features;
     sample->feature_count = count;
     return PRESTO_OK;
 }
 
 static presto_status tfrecord_sample(presto__reader *reader, size_t i, presto_arena *arena,
                                      presto_sample *sample_out, presto_error *err) {
-    const record_view *view = reader->own;
+    record_view *view = reader->own;
     PRESTO_TRY(source_of(reader)->inner->sample(reader, i, arena, sample_out, err));
     PRESTO_TRY(add_empty_lists(view, arena, sample_out, err));
     return view->label == NULL ? PRESTO_OK : name_label(view, sample_out, err);
@@ -101,14 +144,35 @@ static bool declares(const presto_source *source, const char *name) {
     return false;
 }
 
+/* A label must be there. */
+static bool is_list(const record_view *view, const presto_feature_spec *spec) {
+    return spec->spec.rank == 1 && spec->spec.dims[0] == -1 && spec->name != view->label &&
+           spec->encoding != PRESTO_ENCODE_TENSOR && spec->encoding != PRESTO_ENCODE_NONE;
+}
+
+static int compare_lists(const void *a, const void *b) {
+    const list_feature *left = a, *right = b;
+    return strcmp(left->spec->name, right->spec->name);
+}
+
+static void sort_lists(record_view *view) {
+    for (size_t i = 0; i < view->spec_count; i++)
+        if (is_list(view, &view->specs[i]))
+            view->lists[view->list_count++] = (list_feature){&view->specs[i], 0, 0};
+    if (view->list_count > 1)
+        qsort(view->lists, view->list_count, sizeof *view->lists, compare_lists);
+}
+
 /* The specs of the features that are wanted, as the records call them. */
 static presto_status make_view(const presto__tfrecord_source *source,
                                const presto__reader_options *options, record_view **view_out,
                                presto_error *err) {
-    size_t bytes = sizeof(record_view) + options->feature_count * sizeof(presto_feature_spec);
+    size_t each = sizeof(presto_feature_spec) + sizeof(list_feature);
+    size_t bytes = sizeof(record_view) + options->feature_count * each;
     record_view *view = calloc(1, bytes);
     if (view == NULL)
         return presto_fail_memory(err, bytes);
+    view->lists = (list_feature *)(void *)(view->specs + options->feature_count);
     view->label = options->only ? NULL : source->label;
     for (size_t i = 0; i < options->feature_count; i++) {
         presto_feature_spec spec = options->features[i];
@@ -120,6 +184,7 @@ static presto_status make_view(const presto__tfrecord_source *source,
         }
         view->specs[view->spec_count++] = spec;
     }
+    sort_lists(view);
     *view_out = view;
     return PRESTO_OK;
 }

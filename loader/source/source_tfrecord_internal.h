@@ -29,6 +29,7 @@ typedef struct presto__seen_feature {
 /** Zero-initialise. */
 typedef struct presto__seen {
     presto__seen_feature *features; /* in the order of their appearance */
+    size_t *sorted;                 /* their numbers, by name */
     size_t count;
     size_t capacity;
     size_t records;      /* that were looked at and are whole */

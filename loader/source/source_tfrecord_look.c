@@ -9,21 +9,40 @@
 
 #define MOST_RECORDS 64
 #define ENOUGH_BYTES ((uint64_t)4 << 20)
-/* Of so many features, names are compared with each other. */
+/* Of more features, those that come first count. */
 #define MOST_FEATURES 1024
 
 void presto__seen_done(presto__seen *seen) {
     for (size_t i = 0; i < seen->count; i++)
         free(seen->features[i].name);
     free(seen->features);
+    free(seen->sorted);
     *seen = (presto__seen){0};
 }
 
-const presto__seen_feature *presto__seen_find(const presto__seen *seen, const char *name) {
-    for (size_t i = 0; i < seen->count; i++)
-        if (strcmp(seen->features[i].name, name) == 0)
-            return &seen->features[i];
+/* The feature of this name; NULL: there is none. *place_out: its place in `sorted`, or where it
+ * belongs. */
+static presto__seen_feature *find(const presto__seen *seen, presto_span name, size_t *place_out) {
+    size_t low = 0, high = seen->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        presto__seen_feature *feature = &seen->features[seen->sorted[middle]];
+        int order = presto__compare_names(name, presto_span_of_text(feature->name));
+        *place_out = middle;
+        if (order == 0)
+            return feature;
+        if (order > 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *place_out = low;
     return NULL;
+}
+
+const presto__seen_feature *presto__seen_find(const presto__seen *seen, const char *name) {
+    size_t place;
+    return find(seen, presto_span_of_text(name), &place);
 }
 
 const char *presto__seen_list(const presto__seen *seen, char *text_out, size_t bytes) {
@@ -40,21 +59,32 @@ const char *presto__seen_list(const presto__seen *seen, char *text_out, size_t b
     return text_out;
 }
 
-static presto_status add_feature(presto__seen *seen, const presto_feature *feature,
+static presto_status grow(presto__seen *seen, presto_error *err) {
+    size_t capacity = seen->capacity * 2 + 16;
+    presto__seen_feature *features = realloc(seen->features, capacity * sizeof *features);
+    if (features == NULL)
+        return presto_fail_memory(err, capacity * sizeof *features);
+    seen->features = features;
+    size_t *sorted = realloc(seen->sorted, capacity * sizeof *sorted);
+    if (sorted == NULL)
+        return presto_fail_memory(err, capacity * sizeof *sorted);
+    seen->sorted = sorted;
+    seen->capacity = capacity;
+    return PRESTO_OK;
+}
+
+static presto_status add_feature(presto__seen *seen, presto_span name, size_t place,
                                  presto__seen_feature **at_out, presto_error *err) {
-    if (seen->count == seen->capacity) {
-        size_t capacity = seen->capacity * 2 + 16;
-        presto__seen_feature *features = realloc(seen->features, capacity * sizeof *features);
-        if (features == NULL)
-            return presto_fail_memory(err, capacity * sizeof *features);
-        seen->features = features;
-        seen->capacity = capacity;
-    }
-    char *name = presto_span_to_text(feature->name);
-    if (name == NULL)
-        return presto_fail_memory(err, feature->name.bytes + 1);
+    if (seen->count == seen->capacity)
+        PRESTO_TRY(grow(seen, err));
+    char *copy = presto_span_to_text(name);
+    if (copy == NULL)
+        return presto_fail_memory(err, name.bytes + 1);
     seen->features[seen->count] = (presto__seen_feature){
-        .name = name, .encoding = PRESTO_ENCODE_NONE, .is_tensor = true, .is_single = true};
+        .name = copy, .encoding = PRESTO_ENCODE_NONE, .is_tensor = true, .is_single = true};
+    memmove(seen->sorted + place + 1, seen->sorted + place,
+            (seen->count - place) * sizeof *seen->sorted);
+    seen->sorted[place] = seen->count;
     *at_out = &seen->features[seen->count++];
     return PRESTO_OK;
 }
@@ -75,16 +105,14 @@ static void look_at_bytes(presto__seen_feature *seen, const presto_tensor *tenso
 
 static presto_status look_at(presto__seen *seen, const presto_feature *feature, presto_arena *arena,
                              presto_error *err) {
-    presto__seen_feature *at = NULL;
+    size_t place;
     if (feature->name.bytes > 0 && memchr(feature->name.data, '\0', feature->name.bytes) != NULL)
         return PRESTO_OK; /* nobody can ask for it */
-    for (size_t i = 0; i < seen->count && at == NULL; i++)
-        if (presto_span_is(feature->name, seen->features[i].name))
-            at = &seen->features[i];
+    presto__seen_feature *at = find(seen, feature->name, &place);
     if (at == NULL && seen->count == MOST_FEATURES)
         return PRESTO_OK;
     if (at == NULL)
-        PRESTO_TRY(add_feature(seen, feature, &at, err));
+        PRESTO_TRY(add_feature(seen, feature->name, place, &at, err));
     if (!presto__feature_has_value(feature)) {
         at->is_single = false;
         return PRESTO_OK;

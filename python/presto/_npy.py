@@ -292,6 +292,7 @@ def _checked(features: Any) -> list[dict[str, Any]]:
     """The features of a description, as far as the reader relies on them."""
     if not isinstance(features, list):
         raise _foreign("a description lacks its features")
+    names: set[str] = set()
     for feature in features:
         layout = feature.get("layout") if isinstance(feature, dict) else None
         known = _ARRAYS.get(layout) if isinstance(layout, str) else None
@@ -300,8 +301,9 @@ def _checked(features: Any) -> list[dict[str, Any]]:
             raise _foreign(f"a description has {str(feature)[:100]}")
         if arrays[: 1 if layout == "dense" else 2] != list(known[:2]) or not all(name in known for name in arrays):
             raise _foreign(f"feature {feature['name']!r} has the arrays {str(arrays)[:100]}")
-        if len(set(arrays)) != len(arrays) or sum(one["name"] == feature["name"] for one in features if isinstance(one, dict) and "name" in one) != 1:
+        if len(set(arrays)) != len(arrays) or feature["name"] in names:
             raise _foreign(f"a description has feature {feature['name']!r}, or one of its arrays, twice")
+        names.add(feature["name"])
         if not isinstance(feature.setdefault("dtype", ""), str):
             raise _foreign(f"feature {feature['name']!r} has the dtype {str(feature['dtype'])[:100]}")
     return features
