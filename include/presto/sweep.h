@@ -103,7 +103,7 @@ typedef enum presto_sweep_bound {
     PRESTO_BOUND_STORAGE_READS = 3, /* reads per second of storage, or their latency */
     PRESTO_BOUND_MEMORY = 4,        /* bytes per second of memory */
     PRESTO_BOUND_HANDOVER = 5,      /* the one thread that hands out batches */
-    PRESTO_BOUND_CONSUMER = 6       /* the training: it delivers more than the target and headroom */
+    PRESTO_BOUND_CONSUMER = 6 /* the training: it delivers more than the target and headroom */
 } presto_sweep_bound;
 
 /** "cores", "storage", "storage reads", "memory", "handover", "consumer"; "unknown". */

@@ -18,7 +18,7 @@ bool presto__png_probe(presto_span in) {
 
 /* Ancillary chunks (texts, profiles) are not needed for pixels. Up to this size they are
  * skipped. */
-#define MAX_CHUNK_BYTES ((size_t)64 << 20)
+#define MAX_CHUNK_BYTES ((size_t)8 << 20)
 
 static presto_status fail_spng(int code, presto_error *err) {
     presto_status status = PRESTO_ERR_CORRUPT;

@@ -29,7 +29,8 @@ enum {
     ALIGN = 64,
     PIECE_BYTES = 1 << 17, /* of compressed data, and of raw rows if one is not longer */
     MAX_ROW_BYTES = 1 << 26,
-    /* libspng keeps texts and profiles, within limits. Far below them none can be reached. */
+    /* Texts and profiles, which libspng keeps, within limits. Usual files have so many, and here
+     * they are passed over. */
     MAX_KEPT_CHUNKS = 500,
     MAX_KEPT_BYTES = 1 << 20,
     MAX_PACKED_BYTES = 1 << 15
