@@ -4,7 +4,7 @@
 
     bench/choice.py cost                      # 5 splits x 12 codecs x 8 numbers of threads on 2,000 photos
     bench/choice.py best -p cv,mp3            # is the recommended strategy as fast as the best one?
-    bench/choice.py best --work DIR           # keeps corpora and sweeps there
+    bench/choice.py best --work DIR           # keeps corpora and sweeps there; takes those that bench/predict.py --work DIR measured
 
 best: one sweep recommends, as presto-sweep does by default; another one measures all strategies. The best of many that were measured
 once is partly luck. So the recommended one and the best three of the exhaustive sweep are measured again, by turns in one more
@@ -20,9 +20,9 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
-from predict import PIPELINES, SCALES, make_corpus  # noqa: E402
+from predict import CODECS, PIPELINES, SCALES, THREADS, make_corpus, sweep  # noqa: E402
 
-CODECS = "none,zstd:1,zstd:3,zstd:9,lz4,snappy,gzip,zlib:1,zlib:6,blosc-lz4,blosc-zstd:1,blosc-lz4+bitshuffle"
+COST_CODECS = "none,zstd:1,zstd:3,zstd:9,lz4,snappy,gzip,zlib:1,zlib:6,blosc-lz4,blosc-zstd:1,blosc-lz4+bitshuffle"
 RIVALS = 3
 
 
@@ -40,7 +40,7 @@ def cost(options, work):
     if not photos.exists():
         subprocess.run([options.tools / "presto-make-photos", "-n", "2000", "-o", photos], check=True, stdout=subprocess.DEVNULL)
     start = time.monotonic()
-    results = presto_sweep(options, "cv", work / "cost", "--codecs", CODECS, "--threads", "1,2,3,4,5,6,7,8", photos)
+    results = presto_sweep(options, "cv", work / "cost", "--codecs", COST_CODECS, "--threads", "1,2,3,4,5,6,7,8", photos)
     measured = sum(result["measured"] for result in results["results"])
     print(f"{len(results['results'])} strategies of {results['source']['samples']} photos in {time.monotonic() - start:.0f} s, "
           f"{measured} of them measured")
@@ -60,7 +60,7 @@ def again(options, name, corpus, work, strategies):
     splits, codecs, threads = (sorted({s[i] for s in strategies if s[i] is not None}) for i in range(3))
     results = presto_sweep(options, name, work / f"{name}-again", "--measure", "--splits", ",".join(splits), "--codecs",
                            ",".join(codecs) or "none", "--threads", ",".join(map(str, threads)), "--runs", "9", "--decide-time", "0",
-                           corpus)
+                           "--samples", "0", corpus)
     return {key(r): r["cold_samples_per_s"] for r in results["results"] if r["status"] == "ok"}
 
 
@@ -68,9 +68,9 @@ def best(options, work):
     print(f"{'':9}  {'recommended':34}  {'best of the exhaustive sweep':34}  ratio")
     for name in options.pipelines.split(","):
         corpus = make_corpus(name, work)
-        default = presto_sweep(options, name, work / f"{name}-default", "--threads", options.threads, corpus)
-        exhaustive = presto_sweep(options, name, work / f"{name}-all", "--threads", options.threads, "--measure", "--runs", "3",
-                                  "--decide-time", "0", corpus)
+        default = presto_sweep(options, name, work / f"{name}-default", "--codecs", CODECS, "--threads", THREADS, "--samples", "0",
+                               corpus)
+        exhaustive = sweep(options, name, corpus, work / f"{name}-measured-0", "--measure")
         chosen = key(default["recommendation"])
         ok = [r for r in exhaustive["results"] if r["status"] == "ok"]
         first = [key(r) for r in sorted(ok, key=lambda r: -r["cold_samples_per_s"])[:RIVALS]]
@@ -83,7 +83,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("cost", "best"))
     parser.add_argument("-p", "--pipelines", default=",".join(SCALES), help="for best")
-    parser.add_argument("--threads", default="1,2", help="for best")
+    parser.set_defaults(codecs=CODECS, threads=THREADS, runs="3", storage=None)  # for sweep of predict.py
     parser.add_argument("--tools", type=pathlib.Path, default=ROOT / "build" / "release" / "tools", help="folder of the programs")
     parser.add_argument("--work", type=pathlib.Path, help="folder for corpora and sweeps, kept [default: a temporary one]")
     options = parser.parse_args()

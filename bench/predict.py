@@ -27,6 +27,7 @@ from pipelines import PIPELINES  # noqa: E402
 
 # About as many samples as presto-sweep takes by default, or fewer where they are large.
 SCALES = {"cv": 0.34, "cv2-jpg": 1, "cv2-png": 1.5, "nlp": 0.34, "nilm": 0.85, "mp3": 0.67, "flac": 2}
+CODECS, THREADS = "none,zstd:1,lz4,snappy,gzip", "1,2"
 FIGURES = {
     "cold": (lambda r: r["predicted_cold_samples_per_s"], lambda r: r["cold_samples_per_s"]),
     "cached": (lambda r: r["predicted_cached_samples_per_s"], lambda r: r["cached_samples_per_s"]),
@@ -40,8 +41,8 @@ def parse_arguments():
     parser.add_argument("-p", "--pipelines", default=",".join(SCALES), help="which of them")
     parser.add_argument("--tools", type=pathlib.Path, default=ROOT / "build" / "release" / "tools", help="folder of the programs")
     parser.add_argument("--work", type=pathlib.Path, help="folder for corpora and sweeps, kept [default: a temporary one]")
-    parser.add_argument("--codecs", default="none,zstd:1,lz4,snappy,gzip")
-    parser.add_argument("--threads", default="1,2")
+    parser.add_argument("--codecs", default=CODECS)
+    parser.add_argument("--threads", default=THREADS)
     parser.add_argument("--runs", default="3", help="of each strategy")
     parser.add_argument("--rounds", type=int, default=1, help="pairs of sweeps")
     parser.add_argument("--storage", help="play it, as presto-sweep does")

@@ -38,8 +38,11 @@ typedef struct seen {
     const presto_tensor_spec *spec;
 } seen;
 
+/* By name; of equal ones in the order of the sample, whose specs are in one array. */
 static int compare_seen(const void *a, const void *b) {
-    return presto__compare_names(((const seen *)a)->name, ((const seen *)b)->name);
+    const seen *left = a, *right = b;
+    int order = presto__compare_names(left->name, right->name);
+    return order != 0 ? order : (left->spec > right->spec) - (left->spec < right->spec);
 }
 
 static presto_status reserve(presto__schema *schema, size_t more, presto_error *err) {
