@@ -167,17 +167,17 @@ static presto_status choose_wanted(sink *self, const presto_batch *batch, presto
 
 /* The columns that come first. */
 static presto_status choose_first(sink *self, const presto_batch *batch, presto_error *err) {
-    const presto_batch_feature *main = NULL;
-    if (batch->main_feature < batch->feature_count)
-        main = &batch->features[batch->main_feature];
-    if (main != NULL)
-        PRESTO_TRY(add_column(self, main, err));
+    bool has_main = batch->main_feature < batch->feature_count;
+    if (has_main)
+        PRESTO_TRY(add_column(self, &batch->features[batch->main_feature], err));
     if (self->format == SINK_RAW)
-        return main != NULL ? PRESTO_OK
-                            : presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                                          "no main feature is known: say which with --features");
+        return has_main ? PRESTO_OK
+                        : presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                                      "no main feature is known: say which with --features");
     const presto_batch_feature *label = find_feature(batch, "label");
-    return label == NULL || label == main ? PRESTO_OK : add_column(self, label, err);
+    if (label == NULL || (has_main && label == &batch->features[batch->main_feature]))
+        return PRESTO_OK;
+    return add_column(self, label, err);
 }
 
 static int compare_places(const void *a, const void *b) {

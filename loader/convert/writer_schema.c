@@ -106,9 +106,9 @@ static presto_status fail_lacking(const presto__alike *alike, uint64_t number, p
 static presto_status fail_twice(const presto__schema *names, const presto_sample *sample,
                                 uint64_t number, presto_error *err) {
     size_t i = 0, at;
-    bool *found = calloc(names->count, sizeof *found);
+    bool *found = calloc(names->count + 1, sizeof *found);
     if (found == NULL)
-        return presto_fail_memory(err, names->count * sizeof *found);
+        return presto_fail_memory(err, names->count + 1);
     while (presto__schema_find(names, sample->features[i].name, &at) && !found[at]) {
         found[at] = true;
         i++;

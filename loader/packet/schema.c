@@ -119,13 +119,14 @@ static void widen(presto_feature_spec *feature, const seen *other) {
 
 /* Features of a sample, or of a schema. */
 typedef struct seen_list {
-    const presto_feature *values;
-    const presto_feature_spec *specs; /* NULL: `values` counts */
+    bool is_sample;
+    const presto_feature *values;     /* of a sample */
+    const presto_feature_spec *specs; /* of a schema */
     size_t count;
 } seen_list;
 
 static seen seen_at(const seen_list *list, size_t i) {
-    if (list->specs == NULL)
+    if (list->is_sample)
         return (seen){list->values[i].name, list->values[i].encoding, &list->values[i].tensor.spec};
     const presto_feature_spec *spec = &list->specs[i];
     return (seen){presto_span_of_text(spec->name), spec->encoding, &spec->spec};
@@ -184,12 +185,12 @@ static presto_status merge(presto__schema *schema, const seen_list *list, presto
 
 presto_status presto__schema_merge_sample(presto__schema *schema, const presto_sample *sample,
                                           presto_error *err) {
-    return merge(schema, &(seen_list){sample->features, NULL, sample->feature_count}, err);
+    return merge(schema, &(seen_list){true, sample->features, NULL, sample->feature_count}, err);
 }
 
 presto_status presto__schema_merge(presto__schema *schema, const presto__schema *other,
                                    presto_error *err) {
-    return merge(schema, &(seen_list){NULL, other->features, other->count}, err);
+    return merge(schema, &(seen_list){false, NULL, other->features, other->count}, err);
 }
 
 bool presto__schema_equal(const presto__schema *a, const presto__schema *b) {
