@@ -6,6 +6,8 @@
  */
 #include <stdlib.h>
 
+#include <presto/dataset.h>
+
 #include "columns_internal.h"
 
 void presto__schema_done(presto__schema *schema) {
@@ -165,6 +167,11 @@ static presto_status add_lacking(presto__schema *schema, const seen_list *list, 
         qsort(lacking, count, sizeof *lacking, compare_seen);
         status = make_specs(lacking, count, specs, &made, err);
     }
+    if (status == PRESTO_OK && made > PRESTO_MAX_FEATURES - schema->count)
+        status = presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
+                             "the samples have more than %d different features, which is the most "
+                             "that a dataset may have",
+                             PRESTO_MAX_FEATURES);
     if (status == PRESTO_OK)
         insert(schema, specs, made);
     for (size_t i = 0; status < 0 && i < made; i++)

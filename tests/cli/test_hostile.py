@@ -278,6 +278,16 @@ class ManyFeatures(Hostile):
         self.assert_linear(lambda count: ["presto-write", "-q", "-p", pipeline, "-o", self.new(),
                                           self.records([b"000000", *reversed(self.called(count))][:-1])])
 
+    def test_a_dataset_has_no_more_than_can_be_read(self):
+        pipeline = self.new("any.yaml")
+        pipeline.write_text("name: t\nsource: {type: tfrecord, feature: '000000'}\nsteps: []\n")
+        for count, code in ((self.MANY, 0), (self.MANY + 1, 1)):
+            out = self.new()
+            done = run("presto-write", "-q", "-p", pipeline, "-o", out, self.records(self.called(count)))
+            self.assertEqual((done.returncode, (out / "dataset.json").exists()), (code, code == 0), done.stderr)
+        self.assertIn("more than 65536 different features", done.stderr)
+        self.assertEqual(run("presto-load", "-q", "--format", "null", "--limit", "1", self.lists(self.MANY)).returncode, 0)
+
     def test_of_a_progress_file(self):
         def resume(count):
             folder = self.new("progress")

@@ -139,7 +139,7 @@ START_TEST(batches_beyond_the_limit_share_their_memory) {
             presto_batch_release(batch);
         }
         /* New memory has a fault for each page: 16 large ones for a batch of 32 MiB, or more. */
-        ck_assert_int_lt(page_faults() - before, (BATCHES - WARM) * 8);
+        ck_assert_int_lt(page_faults() - before, (long)(BATCHES - WARM) * 8);
         presto_loader_free(loader);
     }
     tear_down(&data);
