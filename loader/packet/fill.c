@@ -189,7 +189,7 @@ static presto_status put_any(const presto__place *place, const presto_sample *sa
 presto_status presto__fill_put(const presto__place *place, const presto_sample *sample,
                                presto_error *err) {
     presto__fill *fill = presto__place_fill(place);
-    likeness is;
+    likeness is = {0};
     if (fill->dense_is_late)
         count_late_rows(fill);
     PRESTO_TRY(check(place, sample, &is, err));

@@ -2,7 +2,6 @@
 /* How long a loader and its batches live, what they may keep, and options that are refused. */
 #define _XOPEN_SOURCE 700
 #include <pthread.h>
-#include <sys/resource.h>
 
 #include "dataset_check.h"
 
@@ -114,38 +113,6 @@ START_TEST(what_is_in_flight_stays_below_the_limit) {
 }
 END_TEST
 
-static long page_faults(void) {
-    struct rusage usage;
-    ck_assert_int_eq(getrusage(RUSAGE_SELF, &usage), 0);
-    return usage.ru_minflt;
-}
-
-START_TEST(batches_beyond_the_limit_share_their_memory) {
-    enum { VALUES = 1 << 18, ROWS = 32, WARM = 2, BATCHES = 10 };
-    made how = {.samples = 64, .shards = 1, .values = VALUES, .odd = UINT64_MAX};
-    opened data = set_up(&how);
-    for (size_t t = 0; t < THREAD_COUNTS; t++) {
-        presto_loader_options options = defaults(thread_counts[t], ROWS);
-        options.memory.prefetch_bytes = (size_t)1 << 20;
-        options.range.epochs = BATCHES / 2;
-        presto_loader *loader;
-        presto_error err;
-        presto_batch *batch;
-        long before = 0;
-        ck_assert_ok(presto_loader_open(data.source, NULL, &options, &loader, &err), &err);
-        for (size_t i = 0; i < BATCHES; i++) {
-            before = i == WARM ? page_faults() : before;
-            ck_assert_ok(presto_loader_next(loader, &batch, &err), &err);
-            presto_batch_release(batch);
-        }
-        /* New memory has a fault for each page: 16 large ones for a batch of 32 MiB, or more. */
-        ck_assert_int_lt(page_faults() - before, (long)(BATCHES - WARM) * 8);
-        presto_loader_free(loader);
-    }
-    tear_down(&data);
-}
-END_TEST
-
 START_TEST(options_that_contradict_each_other_are_refused) {
     opened data = set_up(&plain);
     for (int i = 0; i < 8; i++) {
@@ -182,7 +149,6 @@ int main(void) {
         batches_outlive_loader_source_and_dataset,
         a_consumer_that_keeps_everything_is_not_left_waiting,
         what_is_in_flight_stays_below_the_limit,
-        batches_beyond_the_limit_share_their_memory,
         options_that_contradict_each_other_are_refused,
     };
     return presto_check_main("loader_lives", tests, sizeof tests / sizeof tests[0], 240);

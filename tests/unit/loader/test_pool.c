@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the pool of packets does with memory beyond its limit. */
+#include "presto_check.h"
+
+#include "../../../loader/packet/columns_internal.h"
+
+#define LIMIT_BYTES ((size_t)1 << 20)
+#define LARGE_BYTES ((size_t)8 << 20)
+
+static presto__pool *new_pool(void) {
+    presto__pool *pool;
+    presto_error err;
+    ck_assert_ok(presto__pool_new(LIMIT_BYTES, &pool, &err), &err);
+    return pool;
+}
+
+/* A packet whose batches use so many bytes; the pool counts what it holds. */
+static presto__packet *fill_packet(presto__pool *pool, size_t bytes) {
+    pthread_mutex_lock(&pool->lock);
+    presto__packet *packet = presto__pool_take_locked(pool);
+    ck_assert_ptr_nonnull(packet);
+    presto__packet_clear(packet);
+    ck_assert_ptr_nonnull(presto__slab_alloc(&packet->slab, bytes, 0));
+    size_t held = presto__packet_memory(packet);
+    presto__pool_account_locked(pool, packet->accounted_bytes, held);
+    packet->accounted_bytes = held;
+    pthread_mutex_unlock(&pool->lock);
+    return packet;
+}
+
+START_TEST(the_only_packet_beyond_the_limit_keeps_its_memory) {
+    presto__pool *pool = new_pool();
+    presto__packet *packet = fill_packet(pool, LARGE_BYTES);
+    size_t held = pool->held_bytes;
+    for (int i = 0; i < 3; i++) {
+        presto__packet_release(packet, 1);
+        ck_assert_ptr_eq(pool->free, packet);
+        ck_assert_uint_eq(pool->held_bytes, held);
+        ck_assert_ptr_eq(fill_packet(pool, LARGE_BYTES), packet);
+        ck_assert_uint_eq(pool->held_bytes, held); /* it is filled again, and has not grown */
+    }
+    presto__packet_release(packet, 1);
+    presto__pool_close(pool);
+}
+END_TEST
+
+START_TEST(beside_another_packet_memory_beyond_the_limit_is_freed) {
+    presto__pool *pool = new_pool();
+    presto__packet *first = fill_packet(pool, LARGE_BYTES);
+    presto__packet *second = fill_packet(pool, LARGE_BYTES);
+    presto__packet_release(first, 1);
+    ck_assert_ptr_null(pool->free);
+    ck_assert_uint_eq(pool->held_bytes, second->accounted_bytes);
+    presto__packet_release(second, 1); /* now it is the only one */
+    ck_assert_ptr_eq(pool->free, second);
+    presto__pool_close(pool);
+}
+END_TEST
+
+START_TEST(what_a_smaller_batch_leaves_empty_is_freed) {
+    presto__pool *pool = new_pool();
+    presto__packet_release(fill_packet(pool, LARGE_BYTES), 1);
+    presto__packet *packet = fill_packet(pool, LARGE_BYTES / 4);
+    ck_assert_uint_gt(pool->held_bytes, LARGE_BYTES); /* still that of the large one */
+    presto__packet_release(packet, 1);
+    ck_assert_ptr_null(pool->free);
+    ck_assert_uint_eq(pool->held_bytes, 0);
+    presto__pool_close(pool);
+}
+END_TEST
+
+int main(void) {
+    const TTest *const tests[] = {
+        the_only_packet_beyond_the_limit_keeps_its_memory,
+        beside_another_packet_memory_beyond_the_limit_is_freed,
+        what_a_smaller_batch_leaves_empty_is_freed,
+    };
+    return presto_check_main("pool", tests, sizeof tests / sizeof tests[0], 60);
+}
