@@ -292,6 +292,7 @@ def write(figures, output):
     def fill(match):
         place = match.group(1)
         is_known = place in figures if place in PLACES else place in OF_ANY or swept(figures)
+        is_known = is_known and (place != "moved" or "storage" in figures)  # which it is explained by
         return TABLES[place](figures) if is_known else "Not measured yet."
 
     output.write_text(re.sub(r"^\{\{(\w+)\}\}$", fill, template, flags=re.MULTILINE))
