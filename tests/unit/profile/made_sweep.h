@@ -103,4 +103,15 @@ static inline presto_sweep *made_sweep(bool with_failure) {
     return sweep;
 }
 
+/** Scores the sweep anew. The reason lives until the next score. */
+static inline const char *reason_for(presto_sweep *sweep) {
+    presto_error err;
+    ck_assert_ok(presto_sweep_score(sweep, &sweep->weights, &err), &err);
+    return presto_sweep_reason(sweep);
+}
+
+static inline void assert_says(const char *reason, const char *part) {
+    ck_assert_msg(strstr(reason, part) != NULL, "'%s' lacks '%s'", reason, part);
+}
+
 #endif

@@ -36,16 +36,6 @@ static void add_laps(presto_sweep *sweep, size_t i, double rate) {
     }
 }
 
-static const char *reason_for(presto_sweep *sweep) {
-    presto_error err;
-    ck_assert_ok(presto_sweep_score(sweep, &sweep->weights, &err), &err);
-    return presto_sweep_reason(sweep);
-}
-
-static void assert_says(const char *reason, const char *part) {
-    ck_assert_msg(strstr(reason, part) != NULL, "'%s' lacks '%s'", reason, part);
-}
-
 START_TEST(what_may_be_better_than_the_best_leaves_it_undecided) {
     presto_sweep *sweep = made_sweep(false);
     const presto_sweep_confidence *sure = presto_sweep_get_confidence(sweep);

@@ -189,16 +189,6 @@ static void add_laps(presto_sweep *sweep, size_t i, double rate, double step) {
     }
 }
 
-static const char *reason_for(presto_sweep *sweep) {
-    presto_error err;
-    ck_assert_ok(presto_sweep_score(sweep, &sweep->weights, &err), &err);
-    return presto_sweep_reason(sweep);
-}
-
-static void assert_says(const char *reason, const char *part) {
-    ck_assert_msg(strstr(reason, part) != NULL, "'%s' lacks '%s'", reason, part);
-}
-
 START_TEST(the_reason_says_how_sure_it_is) {
     presto_sweep *sweep = made_sweep(true);
     const presto_sweep_confidence *sure = presto_sweep_get_confidence(sweep);
