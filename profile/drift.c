@@ -22,6 +22,10 @@
 #define ROUND_SAMPLES 64
 #define ROUND_SECONDS 0.1
 #define TIME_ERROR 0.05
+/* Of one sample. */
+#define READINGS 3
+/* How pages happen to lie in memory makes so much of a difference. */
+#define LEAST_TIME_CHANGE 0.05
 /* Of a mean, a median or a 95th percentile: less is no difference, however sure it is. */
 #define LEAST_CHANGE 0.01
 #define DIMENSIONS (PRESTO_DRIFT_FIGURES_MOST - 1)
@@ -270,20 +274,15 @@ static uint64_t clock_of(const presto_stream *stream) {
     return is_elsewhere ? presto__clock_ns() : presto__clock_process_cpu_ns();
 }
 
-/* Adds the seconds that the samples of a stream take, with the steps that remain, and how many they
- * are. The seed: which records, and what random steps decide. */
-static presto_status time_stream(const drift_job *job, const presto_stream *stream, uint64_t seed,
-                                 timing *timing_io, presto_error *err) {
-    presto_loader_options options;
+/* Adds the seconds that samples of a stream take, with the steps that remain, and how many they
+ * are. `options`: which samples. */
+static presto_status time_samples(const presto_stream *stream, presto_loader_options *options,
+                                  timing *timing_io, presto_error *err) {
     presto_loader *loader = NULL;
-    presto_loader_options_defaults(&options);
-    options.threads = 0;
-    options.batch_samples = 1; /* any shapes may meet */
-    options.output = PRESTO_OUTPUT_BATCHES;
-    options.order.seed = seed;
-    options.order.shuffle = PRESTO_SHUFFLE_FULL;
-    options.range.limit_samples = job->found.tried_samples;
-    PRESTO_TRY(presto_loader_open(stream->source, stream->plan, &options, &loader, err));
+    options->threads = 0;
+    options->batch_samples = 1; /* any shapes may meet */
+    options->output = PRESTO_OUTPUT_BATCHES;
+    PRESTO_TRY(presto_loader_open(stream->source, stream->plan, options, &loader, err));
     uint64_t start_ns = clock_of(stream);
     presto_batch *batch = NULL;
     presto_status status;
@@ -294,6 +293,17 @@ static presto_status time_stream(const drift_job *job, const presto_stream *stre
     timing_io->seconds += presto__seconds(clock_of(stream) - start_ns);
     presto_loader_free(loader);
     return status == PRESTO_END ? PRESTO_OK : status;
+}
+
+/* The seed: which records, and what random steps decide. */
+static presto_status time_stream(const drift_job *job, const presto_stream *stream, uint64_t seed,
+                                 timing *timing_io, presto_error *err) {
+    presto_loader_options options;
+    presto_loader_options_defaults(&options);
+    options.order.seed = seed;
+    options.order.shuffle = PRESTO_SHUFFLE_FULL;
+    options.range.limit_samples = job->found.tried_samples;
+    return time_samples(stream, &options, timing_io, err);
 }
 
 /* How often a round reads the samples: what is over too soon says little. */
@@ -317,9 +327,52 @@ static presto_status time_round(const drift_job *job, const presto_stream *strea
                                  &job->trial.result.strategy, NULL, err);
 }
 
+static bool is_time_beyond(const presto_drift *found, double margin) {
+    return found->time_ratio_least > 1 + margin || found->time_ratio_most < 1 / (1 + margin);
+}
+
+/* Of a sample: the least of several readings, so that only samples differ, not the readings. */
+static presto_status time_sample(const presto_stream *stream, uint64_t position,
+                                 double *seconds_out, presto_error *err) {
+    *seconds_out = INFINITY;
+    for (unsigned i = 0; i < READINGS; i++) {
+        timing once = {0, 0};
+        presto_loader_options options;
+        presto_loader_options_defaults(&options);
+        options.range.first_sample = position;
+        options.range.limit_samples = 1;
+        PRESTO_TRY(time_samples(stream, &options, &once, err));
+        *seconds_out = fmin(*seconds_out, once.seconds);
+    }
+    return PRESTO_OK;
+}
+
+/* Half of the 95 % interval of the mean seconds of all new samples, as only some were tried; 0: all
+ * were. The stored ones need none: rounds read others each time. */
+static presto_status find_sampling_error(const drift_job *job, double *error_s_out,
+                                         presto_error *err) {
+    uint64_t tried = job->found.tried_samples, all = job->found.new_samples;
+    presto__moments seconds = {0};
+    *error_s_out = 0;
+    if (tried >= all)
+        return PRESTO_OK;
+    for (uint64_t i = 0; i < tried; i++) {
+        double once;
+        PRESTO_TRY(time_sample(&job->fresh, i, &once, err));
+        presto__moments_add(&seconds, once);
+    }
+    presto__estimate total = presto__estimate_sum(&seconds, all);
+    *error_s_out = total.error / (double)all;
+    return PRESTO_OK;
+}
+
 static presto_status compare_times(drift_job *job, presto_error *err) {
-    double ratios[ROUNDS], seconds[2];
+    double ratios[ROUNDS], seconds[2], error_s, fresh_s = 0;
     const presto_stream *const streams[2] = {&job->stored, &job->fresh};
+    /* Pages that were written beside other programs are read up to a fifth slower than others: both
+     * are filled anew, in the same way. */
+    for (size_t side = 0; side < 2; side++)
+        PRESTO_TRY(presto_source_drop_cache(streams[side]->source, err));
     PRESTO_TRY(choose_repeats(job, err));
     for (size_t round = 0; round < ROUNDS; round++) {
         /* The first two fill the page cache. Each comes after the other one, so that the
@@ -329,12 +382,19 @@ static presto_status compare_times(drift_job *job, presto_error *err) {
             PRESTO_TRY(time_round(job, streams[side], round, &seconds[side], err));
         }
         ratios[round] = log(seconds[1] / seconds[0]);
+        fresh_s += seconds[1] / ROUNDS;
     }
     presto__interval interval = presto__interval_of(ratios, ROUNDS, TIME_ERROR);
+    PRESTO_TRY(find_sampling_error(job, &error_s, err));
+    double sampling = error_s / fresh_s; /* NaN, of a single sample: nothing is known */
+    if (!isfinite(sampling))
+        sampling = INFINITY;
+    double least = interval.middle - hypot(interval.middle - interval.least, sampling);
+    double most = interval.middle + hypot(interval.most - interval.middle, sampling);
     job->found.time_ratio = exp(interval.middle);
-    job->found.time_ratio_least = exp(interval.least);
-    job->found.time_ratio_most = exp(interval.most);
-    job->found.time_differs = interval.least > 0 || interval.most < 0;
+    job->found.time_ratio_least = exp(least);
+    job->found.time_ratio_most = exp(most);
+    job->found.time_differs = is_time_beyond(&job->found, LEAST_TIME_CHANGE);
     return PRESTO_OK;
 }
 
@@ -351,8 +411,7 @@ static bool does_move(const presto_drift *found, double margin) {
     const presto_drift_figure *bytes = &found->figures[0];
     double ratio = bytes->new_mean / fmax(bytes->stored_mean, 1);
     return (bytes->differs && (ratio > 1 + margin || ratio < 1 / (1 + margin))) ||
-           found->time_ratio_least > 1 + margin || found->time_ratio_most < 1 / (1 + margin) ||
-           costs_differ(found);
+           is_time_beyond(found, fmax(margin, LEAST_TIME_CHANGE)) || costs_differ(found);
 }
 
 static presto_status check(drift_job *job, const char *const *paths, size_t path_count,

@@ -157,8 +157,11 @@ static int print_table(const presto_drift *drift, const char *dataset, double ma
     printf("  %-14s %10s %10s %10s %10s %6s\n", "", "dataset", "new", "dataset", "new", "D");
     for (size_t i = 0; i < drift->figure_count; i++)
         print_figure(&drift->figures[i]);
-    printf("  time to load   %.2f times (%.2f to %.2f): %s\n\n", drift->time_ratio,
-           drift->time_ratio_least, drift->time_ratio_most,
+    char range[40] = "unknown";
+    if (isfinite(drift->time_ratio_most))
+        snprintf(range, sizeof range, "%.2f to %.2f", drift->time_ratio_least,
+                 drift->time_ratio_most);
+    printf("  time to load   %.2f times (%s): %s\n\n", drift->time_ratio, range,
            drift->time_differs ? "differs" : "not shown to differ");
     if (drift->cost_count > 0)
         printf("  %-20s %10s %10s\n", "of a sample", "the sweep", "new");

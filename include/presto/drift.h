@@ -78,9 +78,10 @@ typedef struct presto_drift {
     size_t figure_count;
     presto_drift_figure figures[PRESTO_DRIFT_FIGURES_MOST];
     /* Time of loading a new sample over that of a stored one, with the steps that remain, on one
-     * thread; the interval holds it with 95 % probability. */
+     * thread; the interval holds it with 95 % probability, for all new samples. It is 0 to
+     * INFINITY if only one of several was tried. */
     double time_ratio, time_ratio_least, time_ratio_most;
-    bool time_differs; /* the interval does not hold 1 */
+    bool time_differs; /* all of the interval is more than 5 % from 1 */
     bool moves;        /* bytes or time changed by more than the margin: the recommendation may be
                           another one */
     size_t cost_count; /* 0 without presto_drift_options.results */

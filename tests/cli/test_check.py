@@ -48,6 +48,27 @@ class Check(Case):
         self.assertFalse(figures["dimension 2"]["differs"])
         self.assertIn("may be another one", self.check(self.dataset, wide, code=4).stdout.decode().replace("\n", " "))
 
+    def test_few_samples_of_unlike_costs_show_nothing(self):
+        """Every second photo is large: three of forty have more large ones than the dataset."""
+        photos = self.new("mixed")
+        (photos / "a").mkdir(parents=True)
+        for side, first in ((400, 0), (40, 1)):
+            made = self.new(f"photos-{side}")
+            done = run("presto-make-photos", "-q", "-n", "20", "-c", "1", "--width", str(side), "--height", str(side), "-o", made)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            for i, photo in enumerate(sorted(made.rglob("*.jpg"))):
+                shutil.copy(photo, photos / "a" / f"{2 * i + first:02}.jpg")
+        stored = self.new()
+        done = run("presto-write", "-q", "-p", "cv", "-u", "concatenated", "-c", "none", "-o", stored, photos)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = json.loads(self.check(stored, "--samples", "3", "--json", photos).stdout)
+        self.assertGreater(found["time_ratio"], 1.1)  # which is beyond the margin, but for the interval
+        self.assertFalse(found["moves"])
+        self.assertFalse(found["time_differs"])
+        found = json.loads(self.check(stored, "--samples", "1", "--json", photos).stdout)
+        self.assertIsNone(found["time_ratio_max"])
+        self.assertRegex(self.check(stored, "--samples", "1", photos).stdout.decode(), r"time to load .* \(unknown\): not shown")
+
     def test_the_margin_is_that_of_the_sweep(self):
         out = self.new("sweep")
         out.mkdir()
