@@ -122,6 +122,23 @@ static presto_status note_cache_too_small(presto_sweep *sweep, presto_error *err
         presto_format_bytes((double)sweep->facts.memory_bytes, memory));
 }
 
+/* Fewer samples than this are told. */
+#define FEW_SAMPLES 30
+
+static presto_status note_few_samples(presto_sweep *sweep, presto_error *err) {
+    const presto_sweep_facts *facts = &sweep->facts;
+    if (facts->samples >= FEW_SAMPLES)
+        return PRESTO_OK;
+    char samples[PRESTO_TEXT_BYTES];
+    return presto__add_note(
+        sweep, err, "%s %s few to rely on: %s",
+        presto_format_things(facts->samples, "sample", samples), facts->samples == 1 ? "is" : "are",
+        facts->samples < facts->source_samples
+            ? "others may be larger or slower; --samples takes more"
+            : "a larger dataset may have larger or slower ones, and in epochs this short the start "
+              "of the threads weighs");
+}
+
 /* Totals that are surer than this need no note. */
 #define LEAST_TAIL_PART 0.01
 
@@ -197,6 +214,7 @@ presto_status presto__write_notes(presto_sweep *sweep, presto_error *err) {
                                     sweep->is_spread ? "an even selection of" : "the first",
                                     presto_format_count(facts->samples, samples),
                                     presto_format_things(facts->source_samples, "sample", all)));
+    PRESTO_TRY(note_few_samples(sweep, err));
     if (sweep->is_stopped)
         PRESTO_TRY(note_stop(sweep, err));
     PRESTO_TRY(note_limits(sweep, err));

@@ -11,6 +11,8 @@
 
 /* Errors below so many percent are not told. */
 #define LEAST_ERROR 0.5
+/* A step with at least so much of what is saved stands for all of it. */
+#define ALL_PART 0.95
 
 static const presto_strategy_result *result_at(const presto_sweep *sweep, size_t i) {
     return &sweep->trials[i].result;
@@ -70,21 +72,27 @@ static size_t step_count(const presto__epochs *epochs) {
     return steps;
 }
 
-/* The most costly of the steps that `best` runs offline: the first ones of the pipeline. If
- * others cost less online, that is due to the planner, not to the storage. NULL: none. */
-static const presto__cost *largest_stored_step(const presto__epochs *best,
-                                               const presto__epochs *raw) {
-    const presto__cost *largest = NULL;
+/* What is stored saves the first steps of the pipeline. If others cost less online, that is due to
+ * the planner, not to the storage. */
+typedef struct saving {
+    const presto__cost *largest; /* the most costly of these steps; NULL: none */
+    double steps_s, work_s;      /* all of these steps, and all work of the unprocessed files */
+} saving;
+
+static saving find_saving(const presto__epochs *best, const presto__epochs *raw) {
+    saving found = {NULL, 0, 0};
     size_t stored = step_count(raw) - step_count(best);
-    for (size_t i = 0; i < raw->cost_count && stored > 0; i++) {
+    for (size_t i = 0; i < raw->cost_count; i++) {
         const presto__cost *cost = &raw->costs[i];
-        if (!cost->is_step)
+        found.work_s += cost->busy_s_per_sample;
+        if (!cost->is_step || stored == 0)
             continue;
-        if (largest == NULL || cost->busy_s_per_sample > largest->busy_s_per_sample)
-            largest = cost;
+        if (found.largest == NULL || cost->busy_s_per_sample > found.largest->busy_s_per_sample)
+            found.largest = cost;
+        found.steps_s += cost->busy_s_per_sample;
         stored--;
     }
-    return largest;
+    return found;
 }
 
 /* "; decode-image is what it saves: 3.9 of 5.4 ms of work a sample", if one step dominates. */
@@ -93,18 +101,17 @@ static presto_status add_saving(const presto__trial *best, const presto__trial *
     const presto__epochs *without = typical_cold(raw), *with = typical_cold(best);
     if (without == NULL || with == NULL)
         return PRESTO_OK; /* predicted */
-    const presto__cost *step = largest_stored_step(with, without);
-    double total_s = 0;
-    for (size_t i = 0; i < without->cost_count; i++)
-        total_s += without->costs[i].busy_s_per_sample;
-    if (step == NULL || step->busy_s_per_sample < total_s / 4)
+    saving found = find_saving(with, without);
+    if (found.largest == NULL || found.largest->busy_s_per_sample < found.work_s / 4)
         return PRESTO_OK;
+    double part = found.largest->busy_s_per_sample / found.steps_s;
+    const char *how_much = part >= ALL_PART ? "what" : part > 0.5 ? "most of what" : "part of what";
     char saved_ms[PRESTO_TEXT_BYTES];
-    char total_ms[PRESTO_TEXT_BYTES];
-    return presto__text_add(text, err, "; %s is what it saves: %s of %s ms of work a sample",
-                            step->name,
-                            presto_format_number(step->busy_s_per_sample * 1e3, saved_ms),
-                            presto_format_number(total_s * 1e3, total_ms));
+    char work_ms[PRESTO_TEXT_BYTES];
+    return presto__text_add(text, err, "; %s is %s it saves: %s of %s ms of work a sample",
+                            found.largest->name, how_much,
+                            presto_format_number(found.largest->busy_s_per_sample * 1e3, saved_ms),
+                            presto_format_number(found.work_s * 1e3, work_ms));
 }
 
 static presto_status add_comparison(const presto_sweep *sweep, presto_buffer *text,
@@ -254,7 +261,13 @@ static presto_status add_equals(const presto_sweep *sweep, presto_buffer *text, 
 
 /* ---- when it pays ---- */
 
-/* " Preparing it pays after 20 epochs.": the time that it takes, and that each epoch saves. */
+/* After how many epochs what they save is as long as this preparation. */
+static uint64_t epochs_to_win(double preparation_s, double saved_s) {
+    return (uint64_t)fmax(ceil(preparation_s / saved_s), 1);
+}
+
+/* " The time of preparing it is won back after 18 to 22 epochs.": the time that it takes, with its
+ * error, and that each epoch saves. */
 static presto_status add_payoff(const presto_sweep *sweep, presto_buffer *text, presto_error *err) {
     const presto_strategy_result *best = result_at(sweep, sweep->best);
     size_t raw = find_unprocessed(sweep);
@@ -263,14 +276,19 @@ static presto_status add_payoff(const presto_sweep *sweep, presto_buffer *text, 
     double samples = (double)sweep->facts.source_samples;
     double saved_s = samples / fmax(result_at(sweep, raw)->cold.samples_per_s.median, 1e-9) -
                      samples / fmax(best->cold.samples_per_s.median, 1e-9);
-    if (saved_s <= 0)
+    double took_s = best->total_preparation_s, error_s = best->total_preparation_error_s;
+    if (saved_s <= 0 || took_s / saved_s > 1e6)
         return PRESTO_OK;
-    char epochs[PRESTO_TEXT_BYTES];
-    double count = fmax(ceil(best->total_preparation_s / saved_s), 1);
-    if (count > 1e6)
-        return PRESTO_OK;
-    return presto__text_add(text, err, " The time of preparing it is won back after %s.",
-                            presto_format_things((uint64_t)count, "epoch", epochs));
+    char epochs[PRESTO_TEXT_BYTES], range[PRESTO_TEXT_BYTES + 8] = "", number[PRESTO_TEXT_BYTES];
+    uint64_t least = epochs_to_win(took_s, saved_s), most = least;
+    if (100 * error_s / took_s >= LEAST_ERROR) {
+        least = epochs_to_win(took_s - error_s, saved_s);
+        most = epochs_to_win(took_s + error_s, saved_s);
+    }
+    if (least < most)
+        snprintf(range, sizeof range, "%s to ", presto_format_count(least, number));
+    return presto__text_add(text, err, " The time of preparing it is won back after %s%s.", range,
+                            presto_format_things(most, "epoch", epochs));
 }
 
 static bool has_target(const presto_sweep *sweep) {

@@ -45,23 +45,30 @@ static const char *name_of(const presto_sweep *sweep, size_t i, char *text_out) 
                                    PRESTO__STRATEGY_TEXT_BYTES);
 }
 
-/* "it stores 45 % less": why the one is recommended and not the other. */
-static presto_status add_tie(const presto_sweep *sweep, size_t other, presto_buffer *text,
-                             presto_error *err) {
+/* "this one is recommended because it stores 45 % less", or what it costs at most to take any:
+ * `least` is the worst ratio of this one to the other, NAN if that is not known. */
+static presto_status add_tie(const presto_sweep *sweep, size_t other, double least,
+                             presto_buffer *text, presto_error *err) {
     presto__merit mine = presto__merit_of(&sweep->trials[sweep->best].result);
     presto__merit others = presto__merit_of(&sweep->trials[other].result);
     switch (presto__merit_saving(&mine, &others)) {
     case PRESTO__SAVES_STORAGE:
-        return presto__text_add(text, err, "it stores %.0f %% less",
+        return presto__text_add(text, err, "this one is recommended because it stores %.0f %% less",
                                 100 * (1 - mine.stored_bytes / others.stored_bytes));
     case PRESTO__SAVES_THREADS:
-        return presto__text_add(text, err, "it needs fewer threads");
+        return presto__text_add(text, err,
+                                "this one is recommended because it needs fewer threads");
     case PRESTO__SAVES_PREPARATION:
-        return presto__text_add(text, err, "it is prepared sooner");
+        return presto__text_add(text, err, "this one is recommended because it is prepared sooner");
     case PRESTO__SAVES_NOTHING:
         break;
     }
-    return presto__text_add(text, err, "neither needs less, and it is listed first");
+    if (!isfinite(least))
+        return presto__text_add(text, err, "neither needs less");
+    if (least < 1 - PRESTO__SAME)
+        return presto__text_add(text, err, "neither needs less; this one is %.0f %% %s at worst",
+                                100 * (1 - least), words_of(sweep).less);
+    return presto__text_add(text, err, "neither needs less: either will do");
 }
 
 /* The one that casts most doubt on the best: the leader, or the rival that may be most ahead. */
@@ -95,12 +102,13 @@ static presto_status add_between(const presto_sweep *sweep, presto_buffer *text,
     presto_format_things(over.count, "round", rounds);
     if (!isfinite(over.least)) {
         PRESTO_TRY(presto__text_add(text, err,
-                                    " Undecided between it and %s: %s of runs in turn %s too few; "
-                                    "it is recommended because ",
+                                    " Undecided between it and %s: %s of runs in turn %s too few; ",
                                     name, rounds, over.count == 1 ? "is" : "are"));
         if (sweep->trials[other].result.is_equal)
-            return add_tie(sweep, other, text, err);
-        return presto__text_add(text, err, "it was %s in the runs so far", words_of(sweep).more);
+            return add_tie(sweep, other, NAN, text, err);
+        return presto__text_add(text, err,
+                                "this one is recommended because it was %s in the runs so far",
+                                words_of(sweep).more);
     }
     format_range(least, most, words_of(sweep), range);
     if (sweep->is_settled && least > 1 / (1 - PRESTO__SAME))
@@ -115,9 +123,9 @@ static presto_status add_between(const presto_sweep *sweep, presto_buffer *text,
     else
         PRESTO_TRY(presto__text_add(text, err,
                                     " Undecided between it and %s: in %s of runs in turn this one "
-                                    "was %s; it is recommended because ",
+                                    "was %s; ",
                                     name, rounds, range));
-    return add_tie(sweep, other, text, err);
+    return add_tie(sweep, other, least, text, err);
 }
 
 static const char *need_of(const presto_sweep *sweep) {
@@ -210,10 +218,10 @@ static presto_status add_why_not(const presto_sweep *sweep, size_t i, presto_buf
                                  presto_error *err) {
     presto__merit mine = presto__merit_of(&sweep->trials[sweep->best].result);
     presto__merit other = presto__merit_of(&sweep->trials[i].result);
-    PRESTO_TRY(presto__text_add(text, err, "; this one is recommended because "));
+    PRESTO_TRY(presto__text_add(text, err, "; "));
     if (presto__needs_less(&mine, &other))
-        return add_tie(sweep, i, text, err);
-    return presto__text_add(text, err, "it was run");
+        return add_tie(sweep, i, NAN, text, err);
+    return presto__text_add(text, err, "this one is recommended because it was run");
 }
 
 /* Strategies that could change the choice if they were run. */

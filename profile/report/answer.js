@@ -126,6 +126,14 @@ function fillSure() {
   show("sure-part");
 }
 
+/* What can be lost by taking the one or the other. */
+function stakes(confidence, rival) {
+  const seen = confidence.rivals.find(r => r.result === rival);
+  if (confidence.by === "target" || !seen || typeof seen.ratio_max !== "number") return "";
+  const most = Math.max(seen.ratio_max - 1, 1 - seen.ratio_min);
+  return ` Whichever of the two you take, you lose ${percent(most)} at most.`;
+}
+
 /* Why it is undecided. */
 function doubt(confidence, rival, same) {
   const notRun = confidence.not_run || [];
@@ -135,7 +143,7 @@ function doubt(confidence, rival, same) {
     return `${nameOf(all[rival])} was not run, and by its prediction it may be the better choice` +
       (notRun.length > 1 ? `, as may ${number(notRun.length - 1)} more. ` : ". ") + `Differences of up to ${same} do not count.`;
   return `A repeated sweep may recommend ${rival !== undefined ? nameOf(all[rival]) : "another one"}: the runs do not tell ` +
-    `them apart. Differences of up to ${same} do not count.` +
+    `them apart. Differences of up to ${same} do not count.${stakes(confidence, rival)}` +
     (confidence.rivals.some(r => typeof r.ratio_min === "number") ? "" : " More rounds would (--decide-time).");
 }
 
@@ -183,9 +191,11 @@ function command(title, text) {
 
 function fillCommands() {
   const advice = sweep.recommendation;
-  if (advice.write_command)
-    command(`Prepare the dataset, once. It takes about ${seconds(best.total_preparation_s, 2)} and ` +
+  if (advice.write_command) {
+    const margin = best.total_preparation_error_s ? ` (\u00b1 ${seconds(best.total_preparation_error_s, 2)})` : "";
+    command(`Prepare the dataset, once. It takes about ${seconds(best.total_preparation_s, 2)}${margin} and ` +
       `${bytes(best.total_stored_bytes, 2)} of storage.`, advice.write_command);
+  }
   command("Read it, and see that it is as fast where you train.", advice.load_command);
   command("Train on it: with --format npy instead of null, on a pipe into the trainer, or with the Python package.");
 }

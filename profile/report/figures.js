@@ -68,7 +68,7 @@ const perSecond = value => number(value) + "/s";
 /* "9.0 times as much", "12 % more", "as much". */
 function compared(ratio, more, less, same) {
   if (!isFinite(ratio)) return "";
-  if (ratio >= 2) return `${number(ratio, 2)} times ${same}`;
+  if (ratio >= 2) return `${number(ratio)} times ${same}`;
   const part = Math.round(100 * (ratio - 1));
   return part === 0 ? same : `${Math.abs(part)} % ${part > 0 ? more : less}`;
 }

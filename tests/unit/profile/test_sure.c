@@ -208,30 +208,42 @@ START_TEST(the_reason_says_how_sure_it_is) {
     add_laps(sweep, 0, 3990, 0.001);
     assert_says(reason_for(sweep), "Decided: resized with zstd:1 on 2 threads is as good within 2 "
                                    "% (in 13 rounds of runs in turn this one was 0.6 % slower to "
-                                   "0.1 % faster), and it stores 50 % less.");
+                                   "0.1 % faster), and this one is recommended because it stores "
+                                   "50 % less.");
     ck_assert(sure->is_decided && sweep->best == 0 && sweep->trials[2].result.is_equal);
 
     add_laps(sweep, 0, 4400, 0.03); /* the best, or better by far */
     assert_says(reason_for(sweep), "Decided: resized with zstd:1 on 2 threads is at best as good "
                                    "within 2 % (in 13 rounds");
-    assert_says(reason_for(sweep), " % faster), and it stores 50 % less.");
+    assert_says(reason_for(sweep), " % faster), and this one is recommended because it stores "
+                                   "50 % less.");
     ck_assert(sure->is_decided && sweep->best == 0);
 
     add_laps(sweep, 0, 3900, 0.01);
     assert_says(reason_for(sweep), "Undecided between it and resized with zstd:1 on 2 threads: in "
                                    "13 rounds of runs in turn this one was ");
-    assert_says(reason_for(sweep), "; it is recommended because it stores 50 % less.");
+    assert_says(reason_for(sweep), "; this one is recommended because it stores 50 % less.");
     ck_assert(!sure->is_decided && sweep->best == 0);
 
+    set_runs(sweep, 0, 3900, 220e6); /* stores as much, on as many threads */
+    sweep->trials[0].result.total_preparation_s = sweep->trials[2].result.total_preparation_s;
+    add_laps(sweep, 0, 3900, 0.03);
+    assert_says(reason_for(sweep), "; neither needs less; this one is 13 % slower at worst.");
+    add_laps(sweep, 0, 3990, 0.001);
+    assert_says(reason_for(sweep), " faster), and neither needs less: either will do.");
+    set_runs(sweep, 0, 3900, 110e6);
+    add_laps(sweep, 0, 3900, 0.01);
+    ck_assert_uint_eq(presto_sweep_best(sweep), 0);
+
     sweep->trials[0].lap_count = sweep->trials[2].lap_count = 4;
-    assert_says(reason_for(sweep), "4 rounds of runs in turn are too few; it is recommended "
-                                   "because it stores 50 % less.");
+    assert_says(reason_for(sweep), "4 rounds of runs in turn are too few; this one is "
+                                   "recommended because it stores 50 % less.");
     sweep->trials[0].lap_count = sweep->trials[2].lap_count = 1;
     set_runs(sweep, 0, 3600, 110e6);
     add_laps(sweep, 0, 3600, 0);
     sweep->trials[0].lap_count = 1;
-    assert_says(reason_for(sweep), "1 round of runs in turn is too few; it is recommended because "
-                                   "it was faster in the runs so far.");
+    assert_says(reason_for(sweep), "1 round of runs in turn is too few; this one is recommended "
+                                   "because it was faster in the runs so far.");
     presto_sweep_free(sweep);
 }
 END_TEST
