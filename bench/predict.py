@@ -26,7 +26,7 @@ sys.path.insert(0, str(ROOT / "tests" / "corpora"))
 from pipelines import PIPELINES  # noqa: E402
 
 # About as many samples as presto-sweep takes by default, or fewer where they are large.
-SCALES = {"cv": 0.34, "cv2-jpg": 1, "cv2-png": 1.5, "nlp": 0.34, "nilm": 0.85, "mp3": 0.67, "flac": 2}
+SCALES = {"cv": 0.34, "cv2-jpg": 0.35, "cv2-png": 0.75, "nlp": 0.34, "nilm": 0.85, "mp3": 0.67, "flac": 2}
 CODECS, THREADS = "none,zstd:1,lz4,snappy,gzip", "1,2"
 FIGURES = {
     "cold": (lambda r: r["predicted_cold_samples_per_s"], lambda r: r["cold_samples_per_s"]),
