@@ -8,8 +8,8 @@
 
 For each pipeline, one sweep predicts; it runs the anchors and a few strategies, as it does by default. Another sweep of the same
 samples measures all strategies. Compared are the predictions that the first one publishes with the figures of the second one: the
-rates of cold and cached epochs, storage, and time of preparation, of all strategies. The anchors, which a prediction rests on, are
-shown by themselves, too: their errors are how well the machine repeats a measurement. --rounds R makes R pairs of sweeps, the
+rates of cold and cached epochs, storage, and time of preparation, of all strategies. The last column has no predictions: it compares
+the rates of those that were run in both sweeps, which is how well the machine repeats a measurement. --rounds R makes R pairs of sweeps, the
 pipelines in turns, and compares the medians of both sides, so that a slow phase of the machine does not count as an error of the
 model. With --work DIR what was swept before is kept, and more rounds are added to it.
 """
@@ -33,6 +33,10 @@ FIGURES = {
     "cached": (lambda r: r["predicted_cached_samples_per_s"], lambda r: r["cached_samples_per_s"]),
     "storage": (lambda r: r["predicted_storage_bytes"], lambda r: r["total_stored_bytes"]),
     "preparation": (lambda r: r["predicted_preparation_s"], lambda r: r["total_preparation_s"]),
+}
+REPEATED = {
+    f"{state} again": (lambda r, name=f"{state}_samples_per_s": r[name] if r["measured"] else None,
+                       lambda r, name=f"{state}_samples_per_s": r[name]) for state in ("cold", "cached")
 }
 
 
@@ -88,14 +92,10 @@ def medians(sweeps, value):
 def compare(predicted, measured):
     """Errors by figure: {strategy: predicted / measured - 1}."""
     errors = {}
-    for figure, (said, was) in FIGURES.items():
+    for figure, (said, was) in (FIGURES | REPEATED).items():
         a, b = medians(predicted, said), medians(measured, was)
         errors[figure] = {k: a[k] / b[k] - 1 for k in a if k in b and b[k] > 0}
     return errors
-
-
-def is_anchor(strategy):
-    return strategy[1] in (None, "none")
 
 
 def summary(errors):
@@ -107,12 +107,12 @@ def summary(errors):
 
 def print_line(name, errors):
     parts = [summary(list(errors[figure].values())) for figure in FIGURES]
-    anchors = [e for figure in ("cold", "cached") for k, e in errors[figure].items() if is_anchor(k)]
-    print(f"{name:9}", *parts, summary(anchors), sep="  ", flush=True)
+    repeated = [e for figure in REPEATED for e in errors[figure].values()]
+    print(f"{name:9}", *parts, summary(repeated), sep="  ", flush=True)
 
 
 def title():
-    print(f"{'':9}", *(f"{title:14}" for title in (*FIGURES, "anchors")), sep="  ")
+    print(f"{'':9}", *(f"{title:14}" for title in (*FIGURES, "run again")), sep="  ")
 
 
 def all_pairs(options, names, work):
@@ -133,8 +133,9 @@ def print_worst(errors):
     rates = [(abs(e), e, figure, k) for figure in ("cold", "cached") for k, e in errors[figure].items()]
     print("worst:")
     for _, error, figure, strategy in sorted(rates, key=lambda entry: -entry[0])[:12]:
-        anchor = "  (an anchor)" if is_anchor(strategy[1:]) else ""
-        print(f"  {error:+7.1%} {figure:6} {' '.join(str(part) for part in strategy)}{anchor}")
+        repeated = errors[f"{figure} again"].get(strategy)
+        again = "" if repeated is None else f"  (run again: {repeated:+.1%})"
+        print(f"  {error:+7.1%} {figure:6} {' '.join(str(part) for part in strategy)}{again}")
 
 
 def main():
@@ -143,13 +144,13 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         work = options.work or pathlib.Path(temporary)
         work.mkdir(parents=True, exist_ok=True)
-        print("median and worst error of predictions; anchors: of the rates that they rest on, measured twice")
+        print("median and worst error of predictions; run again: difference of the rates of what both sweeps ran")
         pairs = all_pairs(options, names, work)
-    errors = {figure: {} for figure in FIGURES}
+    errors = {figure: {} for figure in FIGURES | REPEATED}
     for name in names:
         for figure, found in compare(*pairs[name]).items():
             errors[figure].update({(name, *k): e for k, e in found.items()})
-    print_line("all", {figure: {k[1:] + k[:1]: e for k, e in found.items()} for figure, found in errors.items()})
+    print_line("all", errors)
     print_worst(errors)
     if options.json:
         options.json.write_text(json.dumps({figure: [[*map(str, k), e] for k, e in found.items()]
