@@ -316,6 +316,11 @@ static presto_status choose_repeats(drift_job *job, presto_error *err) {
     return PRESTO_OK;
 }
 
+static presto_status report(const drift_job *job, presto_error *err) {
+    return presto__runner_report((presto__runner *)(uintptr_t)&job->runner,
+                                 &job->trial.result.strategy, NULL, err);
+}
+
 /* Seconds a sample. */
 static presto_status time_round(const drift_job *job, const presto_stream *stream, uint64_t round,
                                 double *seconds_out, presto_error *err) {
@@ -323,8 +328,7 @@ static presto_status time_round(const drift_job *job, const presto_stream *strea
     for (uint64_t i = 0; i < job->repeats; i++)
         PRESTO_TRY(time_stream(job, stream, round * job->repeats + i, &sum, err));
     *seconds_out = sum.seconds / fmax((double)sum.samples, 1);
-    return presto__runner_report((presto__runner *)(uintptr_t)&job->runner,
-                                 &job->trial.result.strategy, NULL, err);
+    return report(job, err);
 }
 
 static bool is_time_beyond(const presto_drift *found, double margin) {
@@ -359,6 +363,7 @@ static presto_status find_sampling_error(const drift_job *job, double *error_s_o
     for (uint64_t i = 0; i < tried; i++) {
         double once;
         PRESTO_TRY(time_sample(&job->fresh, i, &once, err));
+        PRESTO_TRY(report(job, err)); /* it may be cancelled */
         presto__moments_add(&seconds, once);
     }
     presto__estimate total = presto__estimate_sum(&seconds, all);

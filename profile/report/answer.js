@@ -130,7 +130,7 @@ function fillSure() {
 function stakes(confidence, rival) {
   const seen = confidence.rivals.find(r => r.result === rival);
   if (confidence.by === "target" || !seen || typeof seen.ratio_max !== "number") return "";
-  const most = Math.max(seen.ratio_max - 1, 1 - seen.ratio_min);
+  const most = Math.max(1 - 1 / seen.ratio_max, 1 - seen.ratio_min);
   return ` Whichever of the two you take, you lose ${percent(most)} at most.`;
 }
 
