@@ -61,8 +61,7 @@ static void choose_blocking(presto_loader *loader) {
         block_bytes = clamp(block_bytes, 1, FETCH_BYTES);
     size_t samples = clamp(block_bytes / mean, 1, options->memory.block_samples);
     uint64_t row_bytes = clamp(expected_row_bytes(loader, mean), 0, MOST_EXPECTED_BYTES);
-    samples =
-        clamp(options->memory.prefetch_bytes / (4 * (workers + 1)) / (row_bytes + 1), 1, samples);
+    samples = clamp(presto__loader_packet_share(options) / (row_bytes + 1), 1, samples);
 
     size_t rows = options->batch_samples;
     if (options->output == PRESTO_OUTPUT_COUNT || rows == 0 ||

@@ -60,6 +60,54 @@ static bool is_far_ahead(const presto_loader *loader) {
            presto__loader_ready_packet(loader) != NULL;
 }
 
+/*
+ * Where only the stored size of samples is known, packets grow: the first one is made alone and has
+ * one batch, later ones have as many samples as have been finished, and not more than are expected
+ * to fit. So all workers soon have something to do, and a worker makes as much again as its size
+ * was told by, at most.
+ */
+static size_t most_samples(const presto_loader *loader) {
+    const presto__blocking *blocking = &loader->blocking;
+    if (!loader->starts_alone || blocking->parts > 1)
+        return blocking->packet_samples;
+    size_t rows = loader->options.batch_samples == 0 ? 1 : blocking->batch_rows;
+    size_t most = loader->learned_samples;
+    if (most > blocking->packet_samples)
+        most = blocking->packet_samples;
+    return most < rows ? rows : most - most % rows;
+}
+
+/* What a packet of so many samples is expected to take. */
+static size_t expected_bytes(const presto_loader *loader, size_t samples) {
+    size_t bytes = loader->pool->packet_bytes, most = most_samples(loader);
+    if (!loader->starts_alone || samples >= most)
+        return bytes;
+    return (size_t)((double)bytes * (double)samples / (double)most);
+}
+
+/* A packet is finished: how large is one? */
+static void learn_size(presto_loader *loader, const presto__packet *packet, size_t bytes) {
+    presto__pool *pool = loader->pool;
+    if (!loader->starts_alone || loader->sized_samples >= loader->blocking.packet_samples) {
+        if (bytes > pool->packet_bytes || !loader->knows_packet_bytes)
+            pool->packet_bytes = bytes;
+        loader->knows_packet_bytes = true;
+        return;
+    }
+    if (packet->end > 0) {
+        loader->sized_samples += packet->end;
+        loader->sized_bytes += bytes;
+        double each = (double)loader->sized_bytes / (double)loader->sized_samples;
+        double fit = (double)presto__loader_packet_share(&loader->options) / (each + 1);
+        double sized = (double)loader->sized_samples;
+        loader->learned_samples = (size_t)(fit < sized ? fit : sized);
+        pool->packet_bytes = (size_t)(each * (double)most_samples(loader));
+    }
+    if (!loader->knows_packet_bytes)
+        pthread_cond_broadcast(&pool->room);
+    loader->knows_packet_bytes = true;
+}
+
 static bool has_room(const presto_loader *loader) {
     const presto__pool *pool = loader->pool;
     if (loader->slots[loader->next_packet % loader->capacity] != NULL || is_far_ahead(loader))
@@ -93,11 +141,9 @@ static uint64_t left_in_epoch(const presto_loader *loader) {
 
 /* How many samples the next packet has from next_offset on; 0: there is none. */
 static size_t next_count(presto_loader *loader) {
-    const presto__blocking *blocking = &loader->blocking;
-    size_t count = 0;
+    size_t count = 0, most = most_samples(loader);
     if (loader->ranges.list != NULL) {
-        presto__ranges_next(&loader->ranges, blocking->packet_samples, &loader->next_offset,
-                            &count);
+        presto__ranges_next(&loader->ranges, most, &loader->next_offset, &count);
         return count;
     }
     if (left_in_epoch(loader) == 0 && loader->epochs_left > 0) {
@@ -110,9 +156,9 @@ static size_t next_count(presto_loader *loader) {
     uint64_t left = left_in_epoch(loader);
     if (left > loader->samples_left)
         left = loader->samples_left;
-    count = left < blocking->packet_samples ? (size_t)left : blocking->packet_samples;
+    count = left < most ? (size_t)left : most;
     if (loader->options.range.drop_last && loader->options.output == PRESTO_OUTPUT_BATCHES)
-        count -= count % blocking->batch_rows;
+        count -= count % loader->blocking.batch_rows;
     return count;
 }
 
@@ -154,9 +200,10 @@ static void start_packet(presto__worker *worker) {
         loader->unstarted = packet; /* released later, without the lock */
         return;
     }
-    if (packet->accounted_bytes < pool->packet_bytes) {
-        presto__pool_account_locked(pool, packet->accounted_bytes, pool->packet_bytes);
-        packet->accounted_bytes = pool->packet_bytes;
+    size_t expected = expected_bytes(loader, shape.count);
+    if (packet->accounted_bytes < expected) {
+        presto__pool_account_locked(pool, packet->accounted_bytes, expected);
+        packet->accounted_bytes = expected;
     }
     packet->home = presto__worker_home(worker);
     if (shape.parts > 1) /* several workers share it, and it has one batch */
@@ -273,11 +320,7 @@ static void packet_is_ready(presto_loader *loader, presto__packet *packet, size_
     presto__pool *pool = loader->pool;
     presto__pool_account_locked(pool, packet->accounted_bytes, bytes);
     packet->accounted_bytes = bytes;
-    if (bytes > pool->packet_bytes || !loader->knows_packet_bytes)
-        pool->packet_bytes = bytes;
-    if (loader->starts_alone && !loader->knows_packet_bytes)
-        pthread_cond_broadcast(&pool->room);
-    loader->knows_packet_bytes = true;
+    learn_size(loader, packet, bytes);
     if (packet->failure != NULL)
         end_at(loader, packet->number + 1);
     packet->is_finished = true;

@@ -138,6 +138,8 @@ struct presto_loader {
     size_t active_parts;
     bool is_stopped;
     bool knows_packet_bytes;                /* pool->packet_bytes is measured, not guessed */
+    uint64_t sized_samples, sized_bytes;    /* of finished packets, while sizes are learned, ... */
+    size_t learned_samples;                 /* ... and how many the next one may have after that */
     bool consumer_inside;                   /* it waits for a packet, or is about to */
     bool consumer_asleep;                   /* it found nothing and has not come back */
     bool consumer_waiting;                  /* and no worker is waking it */
@@ -168,6 +170,12 @@ struct presto_loader {
     uint64_t seen_samples; /* positions consumed */
     uint64_t skipped_samples, dropped_samples, latest_skipped; /* the last: of latest_epoch */
 };
+
+/** Bytes that a packet should not exceed, so that several of each worker fit. */
+static inline size_t presto__loader_packet_share(const presto_loader_options *options) {
+    size_t workers = options->threads > 0 ? options->threads : 1;
+    return options->memory.prefetch_bytes / (4 * (workers + 1));
+}
 
 /** The number by which packets remember who filled them; 0 is nobody. */
 static inline size_t presto__worker_home(const presto__worker *worker) {
