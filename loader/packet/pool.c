@@ -352,13 +352,22 @@ static bool is_kept(const presto__pool *pool, const presto__packet *packet) {
     return is_alone && packet_used_bytes(packet) >= packet->accounted_bytes / 2;
 }
 
+/* Does it only take room? Another one is free, and to let this one grow to what is expected of the
+ * next there is no room. */
+static bool is_in_the_way(const presto__pool *pool, const presto__packet *packet) {
+    size_t bytes = packet->accounted_bytes, next = pool->packet_bytes;
+    return pool->free != NULL && bytes < next - next / 4 &&
+           pool->held_bytes + (next - bytes) > pool->limit_bytes;
+}
+
 void presto__packet_release(presto__packet *packet, size_t count) {
     if (atomic_fetch_sub_explicit(&packet->refs, count, memory_order_acq_rel) != count)
         return;
     presto__pool *pool = packet->pool;
     pthread_mutex_lock(&pool->lock);
     /* Memory over the limit goes back to the system now, unless the next batch takes it. */
-    if (pool->is_closed || (pool->held_bytes > pool->limit_bytes && !is_kept(pool, packet))) {
+    if (pool->is_closed || is_in_the_way(pool, packet) ||
+        (pool->held_bytes > pool->limit_bytes && !is_kept(pool, packet))) {
         /* It is freed before workers are told, or they would take new memory while it is still
          * there. */
         size_t accounted = packet->accounted_bytes;

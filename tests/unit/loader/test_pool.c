@@ -69,11 +69,32 @@ START_TEST(what_a_smaller_batch_leaves_empty_is_freed) {
 }
 END_TEST
 
+/* Where sizes differ much, free packets that are too small would hold what a large one needs. */
+START_TEST(free_packets_leave_room_for_one_of_the_expected_size) {
+    presto__pool *pool = new_pool();
+    presto__packet *first = fill_packet(pool, LARGE_BYTES / 4);
+    presto__packet *second = fill_packet(pool, LARGE_BYTES / 4);
+    presto__packet *third = fill_packet(pool, LARGE_BYTES / 4);
+    size_t each = first->accounted_bytes;
+    pool->limit_bytes = pool->held_bytes + each;
+    pool->packet_bytes = each + each / 4; /* about the same: there is room, and each is kept */
+    presto__packet_release(first, 1);
+    presto__packet_release(second, 1);
+    ck_assert_uint_eq(pool->free_count, 2);
+    pool->packet_bytes = each * 4; /* for which there is none */
+    presto__packet_release(third, 1);
+    ck_assert_uint_eq(pool->free_count, 2);
+    ck_assert_uint_eq(pool->held_bytes, 2 * each);
+    presto__pool_close(pool);
+}
+END_TEST
+
 int main(void) {
     const TTest *const tests[] = {
         the_only_packet_beyond_the_limit_keeps_its_memory,
         beside_another_packet_memory_beyond_the_limit_is_freed,
         what_a_smaller_batch_leaves_empty_is_freed,
+        free_packets_leave_room_for_one_of_the_expected_size,
     };
     return presto_check_main("pool", tests, sizeof tests / sizeof tests[0], 60);
 }
