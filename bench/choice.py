@@ -8,11 +8,13 @@
 
 best: one sweep recommends, as presto-sweep does by default; another one measures all strategies. The best of many that were measured
 once is partly luck. So the recommended one and the best three of the exhaustive sweep are measured again, by turns in one more
-sweep, and the ratio of their rates counts.
+sweep. Round by round, their rates have a ratio: printed are its median, between which values half of the rounds are, and whether the first sweep
+had called its choice decided.
 """
 import argparse
 import json
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -23,7 +25,7 @@ sys.path.insert(0, str(ROOT / "bench"))
 from predict import CODECS, PIPELINES, SCALES, THREADS, make_corpus, sweep  # noqa: E402
 
 COST_CODECS = "none,zstd:1,zstd:3,zstd:9,lz4,snappy,gzip,zlib:1,zlib:6,blosc-lz4,blosc-zstd:1,blosc-lz4+bitshuffle"
-RIVALS = 3
+RIVALS, ROUNDS = 3, 31
 
 
 def presto_sweep(options, name, out, *arguments):
@@ -56,12 +58,12 @@ def text(strategy):
 
 
 def again(options, name, corpus, work, strategies):
-    """Rates of these strategies, measured by turns. The sweep has more, where these don't make a rectangle."""
+    """Rates of these strategies in each round, measured by turns. The sweep has more, where these don't make a rectangle."""
     splits, codecs, threads = (sorted({s[i] for s in strategies if s[i] is not None}) for i in range(3))
     results = presto_sweep(options, name, work / f"{name}-again", "--measure", "--splits", ",".join(splits), "--codecs",
-                           ",".join(codecs) or "none", "--threads", ",".join(map(str, threads)), "--runs", "9", "--decide-time", "0",
+                           ",".join(codecs) or "none", "--threads", ",".join(map(str, threads)), "--runs", str(ROUNDS), "--decide-time", "0",
                            "--samples", "0", corpus)
-    return {key(r): r["cold_samples_per_s"] for r in results["results"] if r["status"] == "ok"}
+    return {key(r): [run["samples_per_s"] for run in r["cold"]["runs"]] for r in results["results"] if r["status"] == "ok"}
 
 
 def best(options, work):
@@ -75,8 +77,10 @@ def best(options, work):
         ok = [r for r in exhaustive["results"] if r["status"] == "ok"]
         first = [key(r) for r in sorted(ok, key=lambda r: -r["cold_samples_per_s"])[:RIVALS]]
         rates = again(options, name, corpus, work, {chosen, *first})
-        winner = max(first, key=lambda strategy: rates[strategy])
-        print(f"{name:9}  {text(chosen):34}  {text(winner):34}  {rates[chosen] / rates[winner]:.3f}", flush=True)
+        winner = max(first, key=lambda strategy: statistics.median(rates[strategy]))
+        low, middle, high = statistics.quantiles([a / b for a, b in zip(rates[chosen], rates[winner])], n=4)
+        sure = "decided" if default["confidence"]["is_decided"] else "undecided"
+        print(f"{name:9}  {text(chosen):34}  {text(winner):34}  {middle:.3f} ({low:.2f} to {high:.2f})  {sure}", flush=True)
 
 
 def main():

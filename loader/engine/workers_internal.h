@@ -172,10 +172,7 @@ struct presto_loader {
 };
 
 /** Bytes that a packet should not exceed, so that several of each worker fit. */
-static inline size_t presto__loader_packet_share(const presto_loader_options *options) {
-    size_t workers = options->threads > 0 ? options->threads : 1;
-    return options->memory.prefetch_bytes / (4 * (workers + 1));
-}
+size_t presto__loader_packet_share(const presto_loader_options *options);
 
 /** The number by which packets remember who filled them; 0 is nobody. */
 static inline size_t presto__worker_home(const presto__worker *worker) {
