@@ -44,11 +44,6 @@ static uint64_t expected_row_bytes(const presto_loader *loader, uint64_t stored_
     return stored_bytes * 4; /* unknown until the first packet is there */
 }
 
-size_t presto__loader_packet_share(const presto_loader_options *options) {
-    size_t workers = options->threads > 0 ? options->threads : 1;
-    return options->memory.prefetch_bytes / (4 * (workers + 1));
-}
-
 /* Choose how much is done at a time, by stored bytes, samples, and the memory that a packet will
  * take. */
 static void choose_blocking(presto_loader *loader) {

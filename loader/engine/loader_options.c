@@ -89,3 +89,8 @@ presto_status presto__loader_check_steps(const presto_plan *plan, presto_error *
                                presto_plan_step_name(plan, i));
     return PRESTO_OK;
 }
+
+size_t presto__loader_packet_share(const presto_loader_options *options) {
+    size_t workers = options->threads > 0 ? options->threads : 1;
+    return options->memory.prefetch_bytes / (4 * (workers + 1));
+}

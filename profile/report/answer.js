@@ -82,6 +82,13 @@ function targetTile() {
   tile(`Target ${perSecond(target)}`, missed ? "missed" : "reached", `${whose} ${apart}${lacking}`, missed ? "missed" : "");
 }
 
+/* How far off the time of preparing may be. An error that is larger than the time would reach below zero. */
+function preparationMargin() {
+  const error = best.total_preparation_error_s, time = best.total_preparation_s;
+  if (!error) return "";
+  return error < time ? `\u00b1 ${seconds(error, 2)}` : `${seconds(time + error, 2)} at most`;
+}
+
 function fillTiles() {
   tile("Speed from storage (cold)", `${number(rate(best))} samples/s`, speedBelow());
   if (target) targetTile();
@@ -90,9 +97,9 @@ function fillTiles() {
   const about = best.total_stored_error_bytes ? `\u00b1 ${bytes(best.total_stored_error_bytes, 2)}; ` : "";
   tile("Storage for the whole source", bytes(best.total_stored_bytes),
     isStored(best) ? `${about}${Math.abs(ratio - 1) < .005 ? "as much as" : `${number(ratio)} times`} the source` : "the source itself");
-  const margin = best.total_preparation_error_s ? ` \u00b1 ${seconds(best.total_preparation_error_s, 2)}` : "";
+  const margin = preparationMargin();
   tile("Preparation, once", isStored(best) ? seconds(best.total_preparation_s) : "none",
-    isStored(best) ? `of the whole source${margin}` : "");
+    isStored(best) ? `${margin && margin + "; "}of the whole source` : "");
   if (typeof best.cost === "number") tile("Cost", number(best.cost), "by the prices that were given");
 }
 
@@ -111,8 +118,10 @@ function rivalOf(confidence) {
   if (notRun.includes(recommended)) return undefined;
   if (notRun.length > 0 && !confidence.rivals.some(r => isOpen(r, confidence))) return notRun[0];
   if (confidence.leader && confidence.leader.result !== recommended) return confidence.leader.result;
-  const unknown = confidence.rivals.find(r => r.standing === "unknown" && r.result !== recommended);
-  return unknown ? unknown.result : notRun[0];
+  const most = r => typeof r.ratio_max === "number" ? r.ratio_max : Infinity;
+  const unknown = confidence.rivals.filter(r => r.standing === "unknown" && r.result !== recommended);
+  const nearest = unknown.sort((a, b) => most(b) - most(a))[0]; // as in the reason
+  return nearest ? nearest.result : notRun[0];
 }
 
 function fillSure() {
@@ -192,8 +201,8 @@ function command(title, text) {
 function fillCommands() {
   const advice = sweep.recommendation;
   if (advice.write_command) {
-    const margin = best.total_preparation_error_s ? ` (\u00b1 ${seconds(best.total_preparation_error_s, 2)})` : "";
-    command(`Prepare the dataset, once. It takes about ${seconds(best.total_preparation_s, 2)}${margin} and ` +
+    const margin = preparationMargin();
+    command(`Prepare the dataset, once. It takes about ${seconds(best.total_preparation_s, 2)}${margin && ` (${margin})`} and ` +
       `${bytes(best.total_stored_bytes, 2)} of storage.`, advice.write_command);
   }
   command("Read it, and see that it is as fast where you train.", advice.load_command);

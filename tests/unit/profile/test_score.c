@@ -220,8 +220,8 @@ START_TEST(the_reason_says_how_much_of_the_saving_a_step_is_and_how_sure_the_tim
     ck_assert_ok(presto_sweep_score(sweep, &only_throughput, &err), &err);
     ck_assert_ptr_nonnull(strstr(presto_sweep_reason(sweep),
                                  "20.0 s of preparation (+-10 %); center-pixels is most of what it "
-                                 "saves: 4.00 of 6.50 ms of work a sample. The time of preparing "
-                                 "it is won back after 18 to 22 epochs."));
+                                 "saves: 4.00 of 6.40 ms a sample. The time of preparing it is "
+                                 "won back after 18 to 22 epochs."));
     presto_sweep_free(sweep);
 }
 END_TEST

@@ -134,6 +134,10 @@ START_TEST(a_note_tells_what_the_totals_hang_on) {
     ck_assert_ptr_nonnull(strstr(presto_sweep_reason(sweep),
                                  "for 220 MB stored (+-15 %, 2.00 times the source) and 20.0 s of "
                                  "preparation (+-25 %)"));
+    best->result.total_preparation_error_s = 30; /* less than nothing is not possible */
+    ck_assert_ok(presto_sweep_score(sweep, &sweep->weights, &err), &err);
+    ck_assert_ptr_nonnull(
+        strstr(presto_sweep_reason(sweep), "20.0 s of preparation (50.0 s at most)"));
     presto_sweep_free(sweep);
 }
 END_TEST
