@@ -133,7 +133,10 @@ def complete(results):
     rival = {"result": others[0], "runs": [], "standing": "unknown", "rounds": 12, "ratio": 0.99, "ratio_min": 0.95, "ratio_max": 1.03}
     results["confidence"] = {
         "is_decided": False, "by": "score", "same": 0.02, "error": 0.05, "rounds": 12, "spent_s": 9.5, "left_out": 0,
-        "leader": {"result": best, "runs": []}, "rivals": [rival, {**rival, "result": others[1], "standing": "worse", "ratio": 0.9}]}
+        "leader": {"result": best, "runs": []},
+        "rivals": [{**rival, "result": others[1], "ratio_min": 0.98, "ratio_max": 1.01}, rival,  # the second one may be most ahead
+                   {**rival, "result": others[3], "standing": "worse", "ratio": 0.9}]}
+    results["results"][best]["total_preparation_error_s"] = 2 * results["results"][best]["total_preparation_s"]
     results["what_if"] = [
         {"if": "with twice the target, 4,000 samples/s and 10 % more in each run", "result": best, "is_other": False, "is_missed": True},
         {"if": "if storage were half as fast", "result": others[0], "is_other": True, "is_missed": False}]
@@ -292,6 +295,7 @@ def check_content(browser, kind, results):
     if kind == "complete":  # undecided: what the rival's ratio, 0.95 to 1.03, can cost
         text = browser.ask("find('sure-text').textContent")
         assert re.search(r"Whichever of the two you take, you lose 5\s% at most", text), text
+        assert " at most; of the whole source" in browser.ask("document.body.textContent")
     if kind == "not-run":
         texts = [browser.ask(f"find('{part}').textContent") for part in ("sure", "sure-text")]
         assert texts[0].startswith("Undecided between ") and "was not run" in texts[1], texts
