@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <iconv.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <strings.h>
 
@@ -39,16 +40,31 @@ presto__charset *presto__charset_new(void) {
     return charset;
 }
 
-static void close_converter(presto__charset *charset) {
-    if (charset->converter != (iconv_t)-1)
-        iconv_close(charset->converter);
-    charset->converter = (iconv_t)-1;
+/*
+ * Opening and closing a converter loads and unloads parts of the C library, under a lock in it that
+ * ThreadSanitizer does not see. This lock makes the same order visible.
+ */
+static pthread_mutex_t converters_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static iconv_t open_converter(const char *name) {
+    pthread_mutex_lock(&converters_lock);
+    iconv_t converter = iconv_open("UTF-8", name);
+    pthread_mutex_unlock(&converters_lock);
+    return converter;
+}
+
+static void close_converter(iconv_t converter) {
+    if (converter == (iconv_t)-1)
+        return;
+    pthread_mutex_lock(&converters_lock);
+    iconv_close(converter);
+    pthread_mutex_unlock(&converters_lock);
 }
 
 void presto__charset_free(presto__charset *charset) {
     if (charset == NULL)
         return;
-    close_converter(charset);
+    close_converter(charset->converter);
     uchardet_delete(charset->statistics);
     presto_buffer_done(&charset->out);
     free(charset);
@@ -239,21 +255,20 @@ static bool use_converter(presto__charset *charset, const char *label) {
         iconv(charset->converter, NULL, NULL, NULL, NULL);
         return true;
     }
-    close_converter(charset);
+    close_converter(charset->converter);
+    charset->converter = (iconv_t)-1;
     /* A suffix such as //TRANSLIT is no part of a name; read_label() lets none through. */
     if (strlen(name) > MAX_LABEL_BYTES)
         return false;
-    charset->converter = iconv_open("UTF-8", name);
+    charset->converter = open_converter(name);
     memcpy(charset->converter_name, name, strlen(name) + 1);
     return charset->converter != (iconv_t)-1;
 }
 
 bool presto__charset_is_known(const char *name) {
-    iconv_t converter = iconv_open("UTF-8", iconv_name(name));
-    if (converter == (iconv_t)-1)
-        return false;
-    iconv_close(converter);
-    return true;
+    iconv_t converter = open_converter(iconv_name(name));
+    close_converter(converter);
+    return converter != (iconv_t)-1;
 }
 
 static presto_status convert(presto__charset *charset, presto_span in, presto_span *text_out,

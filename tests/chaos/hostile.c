@@ -10,8 +10,9 @@
  * comes back within a few runs, not each time.
  * PRESTO_HOSTILE_COUNTS=FILE: at exit each process appends "KIND CALLS DELAYS" lines, one a kind.
  *
- * A thread is delayed for at most about half of its life, so programs that end without this library
- * also end with it. Only Presto's programs and tests are delayed, not a shell or Python.
+ * The threads of a process are delayed for a few times as long as it computes, all of them together:
+ * a program that ends without this library also ends with it, and soon. Only Presto's programs and
+ * tests are delayed, not a shell or Python.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -35,6 +36,10 @@ static const char *const names[KINDS] = {"lock",  "unlock", "wait", "wake",  "rw
 
 #define CALLS_A_MOOD 500
 
+/* Each thread may wait for another one's delay, so that it is their sum that needs a bound. */
+#define DELAY_A_CPU_TIME 4
+#define FREE_DELAY_NS UINT64_C(200000000)
+
 /* One delay in `every` calls, of up to `most_ns`. */
 typedef struct habit {
     uint32_t every;
@@ -46,13 +51,13 @@ static uint64_t seed;
 static atomic_uint_fast64_t threads; /* started so far */
 static uint64_t forks;               /* by the parents of this process; each child draws its own */
 static atomic_uint_fast64_t calls[KINDS], delays[KINDS];
+static atomic_uint_fast64_t late_ns; /* of all threads */
 
 static _Thread_local struct {
     bool is_known;
     uint64_t state;
     unsigned calls; /* until the thread's mood changes */
     habit habits[KINDS];
-    uint64_t born_ns, late_ns;
 } self;
 
 /* splitmix64 */
@@ -63,9 +68,9 @@ static uint64_t next_of(uint64_t *state) {
     return z ^ (z >> 31);
 }
 
-static uint64_t now_ns(void) {
+static uint64_t now_ns(clockid_t clock) {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
@@ -73,8 +78,6 @@ static void meet_thread(void) {
     uint64_t mixed = seed + (forks << 32);
     (void)next_of(&mixed);
     self.state = mixed + atomic_fetch_add(&threads, 1);
-    self.born_ns = now_ns();
-    self.late_ns = 0;
     self.calls = 0;
     self.is_known = true;
 }
@@ -90,6 +93,7 @@ static bool is_program_of_ours(void) {
 
 static void in_child(void) {
     atomic_store(&threads, 0);
+    atomic_store(&late_ns, 0);
     self.is_known = false;
 }
 
@@ -103,7 +107,7 @@ __attribute__((constructor)) static void begin(void) {
     if (text != NULL) {
         seed = strtoull(text, NULL, 10);
     } else {
-        seed = now_ns() % 1000000;
+        seed = now_ns(CLOCK_MONOTONIC) % 1000000;
         fprintf(stderr, "PRESTO_HOSTILE_SEED=%llu\n", (unsigned long long)seed);
     }
     pthread_atfork(before_fork, NULL, in_child);
@@ -151,22 +155,26 @@ static bool draw(enum kind kind, uint64_t *random_out) {
     return (uint32_t)random % self.habits[kind].every == 0;
 }
 
+static bool may_sleep(void) {
+    return atomic_load_explicit(&late_ns, memory_order_relaxed) <=
+           FREE_DELAY_NS + DELAY_A_CPU_TIME * now_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
 static void disturb(enum kind kind) {
     uint64_t random;
     if (!draw(kind, &random))
         return;
     int code = errno;
-    uint64_t start = now_ns();
-    if (self.late_ns <= (start - self.born_ns) / 2) {
-        /* Mostly short delays; an eighth are of the longest kind. */
-        uint64_t part = self.habits[kind].most_ns >> (random & 7);
-        if (part == 0)
-            sched_yield();
-        else
-            sleep_ns(part / 2 + next_of(&self.state) % (part / 2 + 1));
-        self.late_ns += now_ns() - start;
-        atomic_fetch_add_explicit(&delays[kind], 1, memory_order_relaxed);
+    /* Mostly short delays; an eighth are of the longest kind. */
+    uint64_t part = self.habits[kind].most_ns >> (random & 7);
+    if (part == 0 || !may_sleep()) {
+        sched_yield();
+    } else {
+        uint64_t start = now_ns(CLOCK_MONOTONIC);
+        sleep_ns(part / 2 + next_of(&self.state) % (part / 2 + 1));
+        atomic_fetch_add_explicit(&late_ns, now_ns(CLOCK_MONOTONIC) - start, memory_order_relaxed);
     }
+    atomic_fetch_add_explicit(&delays[kind], 1, memory_order_relaxed);
     errno = code;
 }
 
