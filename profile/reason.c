@@ -462,10 +462,12 @@ static presto_status add_verdict(const presto_sweep *sweep, presto_buffer *text,
 presto_status presto__reason(const presto_sweep *sweep, presto_buffer *text_out,
                              presto_error *err) {
     const presto_strategy_result *best = result_at(sweep, sweep->best);
-    if (best->strategy.codec != NULL)
-        PRESTO_TRY(describe_stored(sweep, text_out, err));
-    else
+    if (best->strategy.codec == NULL) {
         PRESTO_TRY(describe_unprocessed(sweep, text_out, err));
+    } else {
+        PRESTO_TRY(describe_stored(sweep, text_out, err));
+        PRESTO_TRY(presto__reason_further(sweep, text_out, err));
+    }
     PRESTO_TRY(add_payoff(sweep, text_out, err));
     bool by_cost = presto__prices_given(&sweep->prices);
     if (by_cost)

@@ -81,6 +81,13 @@ presto_status presto__race(presto_sweep *sweep, presto__runner *runner, presto_e
 /** Scores, choice and confidence by what is measured, and by sweep->weights; no texts. */
 presto_status presto__decide(presto_sweep *sweep, presto_error *err);
 
+/* ---- reason_further.c ---- */
+
+/** What the neighbours of a stored representation would give, in a sentence; nothing if there are
+ * none that store something. */
+presto_status presto__reason_further(const presto_sweep *sweep, presto_buffer *text_out,
+                                     presto_error *err);
+
 /* ---- sure_text.c ---- */
 
 /** Has a rival been measured again? */

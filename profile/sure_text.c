@@ -13,6 +13,11 @@ typedef struct words {
     const char *more, *less;
 } words;
 
+/* Is the score that of the rate alone? */
+static bool is_only_rate(const presto_sweep *sweep) {
+    return !(sweep->weights.preparation > 0) && !(sweep->weights.storage > 0);
+}
+
 static words words_of(const presto_sweep *sweep) {
     switch (sweep->matter) {
     case PRESTO__BY_COST:
@@ -23,9 +28,8 @@ static words words_of(const presto_sweep *sweep) {
     case PRESTO__BY_SCORE:
         break;
     }
-    bool only_rate = !(sweep->weights.preparation > 0) && !(sweep->weights.storage > 0);
-    return only_rate || sweep->matter == PRESTO__BY_RATE ? (words){"faster", "slower"}
-                                                         : (words){"better", "worse"};
+    return is_only_rate(sweep) || sweep->matter == PRESTO__BY_RATE ? (words){"faster", "slower"}
+                                                                   : (words){"better", "worse"};
 }
 
 /* "5.1 to 7.9 % faster", "0.5 % slower to 4.1 % faster". */
@@ -51,6 +55,7 @@ static presto_status add_tie(const presto_sweep *sweep, size_t other, double lea
                              presto_buffer *text, presto_error *err) {
     presto__merit mine = presto__merit_of(&sweep->trials[sweep->best].result);
     presto__merit others = presto__merit_of(&sweep->trials[other].result);
+    const char *need_less = "needs less storage, threads or preparation";
     switch (presto__merit_saving(&mine, &others)) {
     case PRESTO__SAVES_STORAGE:
         return presto__text_add(text, err, "this one is recommended because it stores %.0f %% less",
@@ -64,11 +69,11 @@ static presto_status add_tie(const presto_sweep *sweep, size_t other, double lea
         break;
     }
     if (!isfinite(least))
-        return presto__text_add(text, err, "neither needs less");
+        return presto__text_add(text, err, "neither %s", need_less);
     if (least < 1 - PRESTO__SAME)
-        return presto__text_add(text, err, "neither needs less; this one is %.0f %% %s at worst",
+        return presto__text_add(text, err, "neither %s; this one is %.0f %% %s at worst", need_less,
                                 100 * (1 - least), words_of(sweep).less);
-    return presto__text_add(text, err, "neither needs less: either will do");
+    return presto__text_add(text, err, "neither %s: either will do", need_less);
 }
 
 /* The one that casts most doubt on the best: the leader, or the rival that may be most ahead. */
@@ -99,11 +104,11 @@ static presto_status add_between(const presto_sweep *sweep, presto_buffer *text,
     double least = exp(over.least), most = exp(over.most);
     char name[PRESTO__STRATEGY_TEXT_BYTES], range[TEXT_BYTES], rounds[PRESTO_TEXT_BYTES];
     name_of(sweep, other, name);
-    presto_format_things(over.count, "round", rounds);
+    presto_format_things(over.count, "run", rounds);
     if (!isfinite(over.least)) {
         PRESTO_TRY(presto__text_add(text, err,
-                                    " Undecided between it and %s: %s of runs in turn %s too few; ",
-                                    name, rounds, over.count == 1 ? "is" : "are"));
+                                    " Undecided between it and %s: %s of each %s too few; ", name,
+                                    rounds, over.count == 1 ? "is" : "are"));
         if (sweep->trials[other].result.is_equal)
             return add_tie(sweep, other, NAN, text, err);
         return presto__text_add(text, err,
@@ -112,18 +117,15 @@ static presto_status add_between(const presto_sweep *sweep, presto_buffer *text,
     }
     format_range(least, most, words_of(sweep), range);
     if (sweep->is_settled && least > 1 / (1 - PRESTO__SAME))
-        return presto__text_add(text, err, "%s in %s of runs in turn it was %s than the next, %s",
+        return presto__text_add(text, err, "%s in %s of each it was %s than the next, %s",
                                 head_of(sweep), rounds, range, name);
     if (sweep->is_settled)
         PRESTO_TRY(presto__text_add(
-            text, err,
-            "%s %s is %sas good within 2 %% (in %s of runs in turn this "
-            "one was %s), and ",
+            text, err, "%s %s is %sas good within 2 %% (in %s of each this one was %s), and ",
             head_of(sweep), name, most > 1 / (1 - PRESTO__SAME) ? "at best " : "", rounds, range));
     else
         PRESTO_TRY(presto__text_add(text, err,
-                                    " Undecided between it and %s: in %s of runs in turn this one "
-                                    "was %s; ",
+                                    " Undecided between it and %s: in %s of each this one was %s; ",
                                     name, rounds, range));
     return add_tie(sweep, other, least, text, err);
 }
@@ -140,19 +142,17 @@ static presto_status add_reach(const presto_sweep *sweep, const presto_sweep_riv
         snprintf(whose, sizeof whose, "%s, which %s less,", name_of(sweep, rival->result, name),
                  need_of(sweep));
     double headroom = 100 * sweep->limits.headroom;
-    presto_format_things(rival->rounds, "round", rounds);
+    presto_format_things(rival->rounds, "run", rounds);
     if (isnan(rival->ratio_least))
-        return presto__text_add(text, err,
-                                " Undecided whether %s reaches it: %s of runs in turn %s too few.",
+        return presto__text_add(text, err, " Undecided whether %s reaches it: %s %s too few.",
                                 whose, rounds, rival->rounds == 1 ? "is" : "are");
     format_range(rival->ratio_least, rival->ratio_most, words_of(sweep), range);
     if (rival->standing == PRESTO_SWEEP_UNKNOWN)
         return presto__text_add(text, err,
-                                " Undecided whether %s reaches it: in %s of runs in turn it was %s "
+                                " Undecided whether %s reaches it: in %s it was %s "
                                 "the target with %.0f %% headroom.",
                                 whose, rounds, range, headroom);
-    return presto__text_add(text, err,
-                            "%s in %s of runs in turn it was %s the target with %.0f %% headroom.",
+    return presto__text_add(text, err, "%s in %s it was %s the target with %.0f %% headroom.",
                             head_of(sweep), rounds, range, headroom);
 }
 
@@ -247,11 +247,29 @@ static presto_status add_not_run(const presto_sweep *sweep, presto_buffer *text,
 
 /* ---- what was run ---- */
 
+/* " Decided: nothing comes near it; the next, decoded on 2 threads, has 1,234 samples/s." The
+ * sentences about targets and costs name the next themselves. */
+static presto_status add_unrivalled(const presto_sweep *sweep, presto_buffer *text,
+                                    presto_error *err) {
+    size_t next = presto_sweep_runner_up(sweep, 0);
+    char name[PRESTO__STRATEGY_TEXT_BYTES], rate[PRESTO_TEXT_BYTES];
+    if (sweep->matter != PRESTO__BY_SCORE || !sweep->confidence.is_decided || next == SIZE_MAX)
+        return PRESTO_OK;
+    const presto_strategy_result *result = &sweep->trials[next].result;
+    PRESTO_TRY(presto__text_add(text, err, " Decided: nothing comes near it; the next, %s, ",
+                                name_of(sweep, next, name)));
+    if (is_only_rate(sweep))
+        return presto__text_add(text, err, "has %s samples/s%s.",
+                                presto_format_number(result->cold.samples_per_s.median, rate),
+                                result->is_predicted ? " (predicted)" : "");
+    return presto__text_add(text, err, "scores %.3f.", result->score);
+}
+
 static presto_status add_run(const presto_sweep *sweep, presto_buffer *text_out,
                              presto_error *err) {
     const presto_sweep_confidence *confidence = &sweep->confidence;
     if (confidence->rival_count == 0)
-        return PRESTO_OK;
+        return add_unrivalled(sweep, text_out, err);
     if (!presto__has_rounds(sweep)) {
         if (sweep->is_settled)
             return PRESTO_OK;

@@ -292,7 +292,7 @@ class Sweep(SweepCase):
         self.assertEqual({len(strategy["cold"]["runs"]) for strategy in strategies}, {3})
         said = results["recommendation"]["reason"]
         self.assertIn("Decided: " if sure["is_decided"] else "Undecided ", said)
-        self.assertIn(" rounds of runs in turn ", said)
+        self.assertIn(" runs of each ", said)
         equal = {i for i, strategy in enumerate(strategies) if strategy["equal"]}
         self.assertIn(results["recommendation"]["result"], equal)
         self.assertLessEqual(equal, set(contenders))

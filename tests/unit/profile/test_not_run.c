@@ -81,7 +81,7 @@ START_TEST(a_predicted_leader_does_not_decide_for_what_is_chosen_instead) {
     add_laps(sweep, 1, 3500);
     assert_says(
         reason_for(sweep),
-        " Of those that were run: in 13 rounds of runs in turn it was 11.4 to 11.4 % faster "
+        " Of those that were run: in 13 runs of each it was 11.4 to 11.4 % faster "
         "than the next, decoded with gzip on 2 threads. Undecided between it and resized "
         "with zstd:1 on 2 threads, which was not run and may be up to 11 % faster; this one "
         "is recommended because it stores 50 % less.");

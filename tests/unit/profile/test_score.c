@@ -193,38 +193,7 @@ START_TEST(weights_that_say_nothing_are_refused) {
 }
 END_TEST
 
-/* center-pixels costs 3.9 ms less with what is stored here, but it still runs. */
-START_TEST(the_reason_gives_rate_gain_storage_time_and_what_is_saved) {
-    presto_sweep *sweep = made_sweep(false);
-    ck_assert_uint_eq(presto_sweep_best(sweep), 2);
-    ck_assert_str_eq(
-        presto_sweep_reason(sweep),
-        "resized with zstd:1 on 2 threads delivers 4,000 samples/s cold, 5.00 times as "
-        "many as the unprocessed files, for 220 MB stored (2.00 times the source) and 20.0 s of "
-        "preparation; decode-image is what it saves: 2.40 of 6.50 ms of work a sample. "
-        "The time of preparing it is won back after 20 epochs. Mind that codec zstd:1 is not among "
-        "those that every TensorFlow reads: none, zlib, gzip "
-        "(--tensorflow-readable).");
-    presto_sweep_free(sweep);
-}
-END_TEST
-
 static const presto_weights only_throughput = {0, 0, 1};
-
-START_TEST(the_reason_says_how_much_of_the_saving_a_step_is_and_how_sure_the_time_is) {
-    presto_sweep *sweep = made_sweep(false);
-    presto__trial *best = &sweep->trials[2];
-    presto_error err;
-    best->cold[0].cost_count = 1; /* center-pixels runs offline, too */
-    best->result.total_preparation_error_s = 2;
-    ck_assert_ok(presto_sweep_score(sweep, &only_throughput, &err), &err);
-    ck_assert_ptr_nonnull(strstr(presto_sweep_reason(sweep),
-                                 "20.0 s of preparation (+-10 %); center-pixels is most of what it "
-                                 "saves: 4.00 of 6.40 ms a sample. The time of preparing it is "
-                                 "won back after 18 to 22 epochs."));
-    presto_sweep_free(sweep);
-}
-END_TEST
 
 /* Which of `count` is recommended; equal: one letter each, '=' or '.'. */
 static size_t choose(const presto__merit *merits, size_t count, presto_weights weights,
@@ -485,9 +454,7 @@ int main(void) {
         limits_leave_out_what_exceeds_them_unless_that_is_all,
         weights_that_say_nothing_are_refused,
         the_reason_tells_how_the_best_stands_to_the_target,
-        the_reason_gives_rate_gain_storage_time_and_what_is_saved,
         with_a_target_and_prices_the_cheapest_that_reaches_it_is_chosen,
-        the_reason_says_how_much_of_the_saving_a_step_is_and_how_sure_the_time_is,
         with_prices_it_is_undecided_whether_the_cheaper_reaches_the_target,
         of_scores_equal_within_the_spread_the_cheapest_is_recommended,
         a_run_gone_astray_makes_nothing_equal_to_much_slower_strategies,

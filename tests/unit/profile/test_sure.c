@@ -199,7 +199,7 @@ START_TEST(the_reason_says_how_sure_it_is) {
 
     add_laps(sweep, 2, 4000, 0);
     add_laps(sweep, 0, 3600, 0.001);
-    assert_says(reason_for(sweep), "Decided: in 13 rounds of runs in turn it was 10.7 to 11.5 % "
+    assert_says(reason_for(sweep), "Decided: in 13 runs of each it was 10.7 to 11.5 % "
                                    "faster than the next, the unprocessed files on 2 threads.");
     ck_assert(sure->is_decided && sweep->best == 2 && !sweep->trials[0].result.is_equal);
     ck_assert_int_eq(sure->rivals[0].standing, PRESTO_SWEEP_WORSE);
@@ -207,42 +207,46 @@ START_TEST(the_reason_says_how_sure_it_is) {
 
     add_laps(sweep, 0, 3990, 0.001);
     assert_says(reason_for(sweep), "Decided: resized with zstd:1 on 2 threads is as good within 2 "
-                                   "% (in 13 rounds of runs in turn this one was 0.6 % slower to "
+                                   "% (in 13 runs of each this one was 0.6 % slower to "
                                    "0.1 % faster), and this one is recommended because it stores "
                                    "50 % less.");
     ck_assert(sure->is_decided && sweep->best == 0 && sweep->trials[2].result.is_equal);
 
     add_laps(sweep, 0, 4400, 0.03); /* the best, or better by far */
     assert_says(reason_for(sweep), "Decided: resized with zstd:1 on 2 threads is at best as good "
-                                   "within 2 % (in 13 rounds");
+                                   "within 2 % (in 13 runs of each");
     assert_says(reason_for(sweep), " % faster), and this one is recommended because it stores "
                                    "50 % less.");
     ck_assert(sure->is_decided && sweep->best == 0);
 
     add_laps(sweep, 0, 3900, 0.01);
     assert_says(reason_for(sweep), "Undecided between it and resized with zstd:1 on 2 threads: in "
-                                   "13 rounds of runs in turn this one was ");
+                                   "13 runs of each this one was ");
     assert_says(reason_for(sweep), "; this one is recommended because it stores 50 % less.");
     ck_assert(!sure->is_decided && sweep->best == 0);
 
     set_runs(sweep, 0, 3900, 220e6); /* stores as much, on as many threads */
     sweep->trials[0].result.total_preparation_s = sweep->trials[2].result.total_preparation_s;
     add_laps(sweep, 0, 3900, 0.03);
-    assert_says(reason_for(sweep), "; neither needs less; this one is 13 % slower at worst.");
+    assert_says(
+        reason_for(sweep),
+        "; neither needs less storage, threads or preparation; this one is 13 % slower at worst.");
     add_laps(sweep, 0, 3990, 0.001);
-    assert_says(reason_for(sweep), " faster), and neither needs less: either will do.");
+    assert_says(
+        reason_for(sweep),
+        " faster), and neither needs less storage, threads or preparation: either will do.");
     set_runs(sweep, 0, 3900, 110e6);
     add_laps(sweep, 0, 3900, 0.01);
     ck_assert_uint_eq(presto_sweep_best(sweep), 0);
 
     sweep->trials[0].lap_count = sweep->trials[2].lap_count = 4;
-    assert_says(reason_for(sweep), "4 rounds of runs in turn are too few; this one is "
+    assert_says(reason_for(sweep), "4 runs of each are too few; this one is "
                                    "recommended because it stores 50 % less.");
     sweep->trials[0].lap_count = sweep->trials[2].lap_count = 1;
     set_runs(sweep, 0, 3600, 110e6);
     add_laps(sweep, 0, 3600, 0);
     sweep->trials[0].lap_count = 1;
-    assert_says(reason_for(sweep), "1 round of runs in turn is too few; this one is recommended "
+    assert_says(reason_for(sweep), "1 run of each is too few; this one is recommended "
                                    "because it was faster in the runs so far.");
     presto_sweep_free(sweep);
 }
@@ -284,9 +288,8 @@ START_TEST(a_target_is_reached_for_sure_or_not) {
     ck_assert_int_eq(sweep->verdict, PRESTO_SWEEP_KEEPS);
     ck_assert(!sure->is_decided && sure->leader == SIZE_MAX && sure->rival_count == 1);
     add_laps(sweep, 0, 1150, 0.001);
-    assert_says(reason_for(sweep),
-                "Decided: in 13 rounds of runs in turn it was 4.2 to 4.9 % above "
-                "the target with 10 % headroom.");
+    assert_says(reason_for(sweep), "Decided: in 13 runs it was 4.2 to 4.9 % above "
+                                   "the target with 10 % headroom.");
     ck_assert(sure->is_decided && sweep->best == 0);
     ck_assert_int_eq(sure->rivals[0].standing, PRESTO_SWEEP_REACHES);
     add_laps(sweep, 0, 1050, 0.001);
@@ -294,7 +297,7 @@ START_TEST(a_target_is_reached_for_sure_or_not) {
     ck_assert(sure->is_decided && sweep->best == 2);
     add_laps(sweep, 0, 1100, 0.001);
     assert_says(reason_for(sweep), "Undecided whether the unprocessed files on 2 threads, which "
-                                   "needs less, reaches it: in 13 rounds of runs in turn it was ");
+                                   "needs less, reaches it: in 13 runs it was ");
     ck_assert(!sure->is_decided && sweep->best == 2);
     presto_sweep_free(sweep);
 }
