@@ -3,6 +3,8 @@
  * that is recommended. */
 #include "sure_internal.h"
 
+#include <math.h>
+
 static const presto_strategy_result *result_at(const presto_sweep *sweep, size_t i) {
     return &sweep->trials[i].result;
 }
@@ -29,12 +31,20 @@ static const char *find_split(const presto_sweep *sweep, bool after) {
     return after ? NULL : before;
 }
 
+/* What is beyond the limits has no score. */
+static bool is_better(const presto_strategy_result *one, const presto_strategy_result *other) {
+    if (isnan(one->score) != isnan(other->score))
+        return isnan(other->score);
+    return isnan(one->score) ? one->cold.samples_per_s.median > other->cold.samples_per_s.median
+                             : one->score > other->score;
+}
+
 /* Of those that store `split`; SIZE_MAX: all have failed. */
 static size_t find_best_of(const presto_sweep *sweep, const char *split) {
     size_t found = SIZE_MAX;
     for (size_t i = 0; i < sweep->trial_count; i++)
         if (!result_at(sweep, i)->failed && is_of(sweep, i, split) &&
-            (found == SIZE_MAX || result_at(sweep, i)->score > result_at(sweep, found)->score))
+            (found == SIZE_MAX || is_better(result_at(sweep, i), result_at(sweep, found))))
             found = i;
     return found;
 }
@@ -43,11 +53,12 @@ static presto_status add_other(const presto_sweep *sweep, size_t i, const char *
                                presto_buffer *text, presto_error *err) {
     const presto_strategy_result *result = result_at(sweep, i);
     char name[PRESTO__STRATEGY_TEXT_BYTES], rate[PRESTO_TEXT_BYTES], stored[PRESTO_TEXT_BYTES];
-    return presto__text_add(text, err, "%s (%s) gives %s samples/s%s and takes %s", where,
+    return presto__text_add(text, err, "%s (%s) gives %s samples/s%s and takes %s%s", where,
                             presto__strategy_format(&result->strategy, name, sizeof name),
                             presto_format_number(result->cold.samples_per_s.median, rate),
                             result->is_predicted ? " (predicted)" : "",
-                            presto_format_bytes(result->total_stored_bytes, stored));
+                            presto_format_bytes(result->total_stored_bytes, stored),
+                            isnan(result->score) ? ", beyond the limits" : "");
 }
 
 presto_status presto__reason_further(const presto_sweep *sweep, presto_buffer *text_out,

@@ -67,6 +67,12 @@ START_TEST(the_reason_tells_what_one_step_further_and_one_less_would_give) {
     sweep->trials[2].result.failed = false;
     decoded->cold.samples_per_s = (presto_spread){1200, 1200, 1200, 3};
     assert_says(reason_for(sweep), ". One step less (decoded with gzip on 2 threads) gives 1,200 ");
+    sweep->trials[0].result.total_stored_bytes = 500e6; /* without a score, and first */
+    sweep->limits.most_stored_bytes = 450000000;
+    assert_says(reason_for(sweep), ". One step less (decoded with gzip on 2 threads) gives 1,200 ");
+    sweep->limits.most_stored_bytes = 400000000;
+    assert_says(reason_for(sweep), ". One step less (decoded with gzip on 2 threads) gives 1,200 "
+                                   "samples/s and takes 440 MB, beyond the limits. ");
     presto_sweep_free(sweep);
 }
 END_TEST
