@@ -383,10 +383,10 @@ static int run(sweep_job *s, const presto_pipeline *pipeline, const char *const 
                size_t path_count) {
     presto_error err;
     presto_sweep *sweep = NULL;
+    cli_catch_signals(); /* the lock is to be removed */
     int code = make_output(s);
     if (code != CLI_DONE)
         return code;
-    cli_catch_signals();
     cli_progress_start(&s->progress, s->quiet);
     s->sweep.on_trial = on_trial;
     s->sweep.on_trial_user = s;

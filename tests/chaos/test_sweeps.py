@@ -32,13 +32,13 @@ class Sweeps(FaultCase):
                 "--run-time", "0", "--decide-time", "0", "-o", out, self.make_photos()]
 
     def writes(self, mode, some):
-        """Which writes are tried: some, evenly."""
+        """Which writes are tried: the first, and some, evenly."""
         out = self.new("sweep")
         self.most = self.count("presto-sweep", *self.command(mode, out))["write"]
         self.whole = {path.name for path in out.iterdir()}
         if ALL or self.most <= some:
             return range(1, self.most + 1)
-        return range(1 + self.random.randrange(self.most // some), self.most + 1, self.most // some)
+        return sorted({1, *range(1 + self.random.randrange(self.most // some), self.most + 1, self.most // some)})
 
     def has_no_fault(self, done, mode, number):
         """Where what is run depends on times, a sweep may have fewer writes than the one that was counted."""
