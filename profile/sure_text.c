@@ -247,8 +247,8 @@ static presto_status add_not_run(const presto_sweep *sweep, presto_buffer *text,
 
 /* ---- what was run ---- */
 
-/* " Decided: nothing comes near it; the next, decoded on 2 threads, has 1,234 samples/s." The
- * sentences about targets and costs name the next themselves. */
+/* " Decided; the next is decoded on 2 threads with 1,234 samples/s." The sentences about targets and
+ * costs name the next themselves. */
 static presto_status add_unrivalled(const presto_sweep *sweep, presto_buffer *text,
                                     presto_error *err) {
     size_t next = presto_sweep_runner_up(sweep, 0);
@@ -256,13 +256,13 @@ static presto_status add_unrivalled(const presto_sweep *sweep, presto_buffer *te
     if (sweep->matter != PRESTO__BY_SCORE || !sweep->confidence.is_decided || next == SIZE_MAX)
         return PRESTO_OK;
     const presto_strategy_result *result = &sweep->trials[next].result;
-    PRESTO_TRY(presto__text_add(text, err, " Decided: nothing comes near it; the next, %s, ",
-                                name_of(sweep, next, name)));
+    PRESTO_TRY(
+        presto__text_add(text, err, " Decided; the next is %s with ", name_of(sweep, next, name)));
     if (is_only_rate(sweep))
-        return presto__text_add(text, err, "has %s samples/s%s.",
+        return presto__text_add(text, err, "%s samples/s%s.",
                                 presto_format_number(result->cold.samples_per_s.median, rate),
                                 result->is_predicted ? " (predicted)" : "");
-    return presto__text_add(text, err, "scores %.3f.", result->score);
+    return presto__text_add(text, err, "a score of %.3f.", result->score);
 }
 
 static presto_status add_run(const presto_sweep *sweep, presto_buffer *text_out,

@@ -12,8 +12,8 @@ START_TEST(the_reason_gives_rate_gain_storage_time_and_what_is_saved) {
         "many as the unprocessed files, for 220 MB stored (2.00 times the source) and 20.0 s of "
         "preparation; decode-image is what it saves: 2.40 of 6.50 ms of work a sample. "
         "One step less (decoded with gzip on 2 threads) gives 400 samples/s and takes 440 MB. "
-        "The time of preparing it is won back after 20 epochs. Decided: nothing comes near it; "
-        "the next, the unprocessed files on 2 threads, has 800 samples/s. Mind that codec zstd:1 "
+        "The time of preparing it is won back after 20 epochs. Decided; the next is the "
+        "unprocessed files on 2 threads with 800 samples/s. Mind that codec zstd:1 "
         "is not among "
         "those that every TensorFlow reads: none, zlib, gzip "
         "(--tensorflow-readable).");
@@ -77,17 +77,16 @@ START_TEST(the_reason_tells_what_one_step_further_and_one_less_would_give) {
 }
 END_TEST
 
-START_TEST(what_nothing_comes_near_is_told_with_the_next) {
+START_TEST(what_has_no_rival_is_told_with_the_next) {
     presto_sweep *sweep = made_sweep(false);
     sweep->trials[0].result.is_predicted = true;
-    assert_says(reason_for(sweep), " Decided: nothing comes near it; the next, the unprocessed "
-                                   "files on 2 threads, has 800 samples/s (predicted). ");
+    assert_says(reason_for(sweep), " Decided; the next is the unprocessed files on 2 threads "
+                                   "with 800 samples/s (predicted). ");
     sweep->weights = (presto_weights){0, 0.1, 1};
     assert_says(reason_for(sweep),
-                " Decided: nothing comes near it; the next, the unprocessed files on 2 threads, "
-                "scores 0.");
+                " Decided; the next is the unprocessed files on 2 threads with a score of 0.");
     sweep->limits.target_samples_per_s = 1000;
-    assert_says_not(reason_for(sweep), "comes near");
+    assert_says_not(reason_for(sweep), "the next is");
     presto_sweep_free(sweep);
 }
 END_TEST
@@ -97,7 +96,7 @@ int main(void) {
         the_reason_gives_rate_gain_storage_time_and_what_is_saved,
         the_reason_says_how_much_of_the_saving_a_step_is_and_how_sure_the_time_is,
         the_reason_tells_what_one_step_further_and_one_less_would_give,
-        what_nothing_comes_near_is_told_with_the_next,
+        what_has_no_rival_is_told_with_the_next,
     };
     return presto_check_main("reason", tests, sizeof tests / sizeof tests[0], 60);
 }
