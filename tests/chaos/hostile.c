@@ -36,9 +36,10 @@ static const char *const names[KINDS] = {"lock",  "unlock", "wait", "wake",  "rw
 
 #define CALLS_A_MOOD 500
 
-/* Each thread may wait for another one's delay, so that it is their sum that needs a bound. */
+/* Each thread may wait for another one's delay, so that it is their sum that needs a bound: so many
+ * times the time that the process computes, and a little at its beginning. */
 #define DELAY_A_CPU_TIME 4
-#define FREE_DELAY_NS UINT64_C(200000000)
+#define FIRST_DELAYS_NS UINT64_C(200000000)
 
 /* One delay in `every` calls, of up to `most_ns`. */
 typedef struct habit {
@@ -157,7 +158,7 @@ static bool draw(enum kind kind, uint64_t *random_out) {
 
 static bool may_sleep(void) {
     return atomic_load_explicit(&late_ns, memory_order_relaxed) <=
-           FREE_DELAY_NS + DELAY_A_CPU_TIME * now_ns(CLOCK_PROCESS_CPUTIME_ID);
+           FIRST_DELAYS_NS + DELAY_A_CPU_TIME * now_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 static void disturb(enum kind kind) {
