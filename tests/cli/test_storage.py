@@ -3,7 +3,6 @@
 """--storage of presto-load and presto-sweep: what it takes, what it counts, and that a signal ends its waits."""
 import io
 import json
-import os
 import re
 import signal
 import subprocess
@@ -68,15 +67,15 @@ class Storage(Case):
         for number in (signal.SIGINT, signal.SIGTERM):
             for threads in ("0", "2"):
                 state = self.new("state")
-                with subprocess.Popen([TOOLS / "presto-load", "-q", "-p", self.pipeline, "-j", threads, "--storage", "latency=1000s",
-                                       "--state", state, "--format", "null", self.make_photos()],
-                                      stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as load:
-                    for _ in range(TIMEOUT_S * 100):  # it is written once signals are caught
-                        if state.exists() or load.poll() is not None:
-                            break
-                        time.sleep(0.01)
-                    os.kill(load.pid, number)
-                    self.assertEqual(load.wait(TIMEOUT_S), -number, load.stderr.read())
+                load = subprocess.Popen([TOOLS / "presto-load", "-q", "-p", self.pipeline, "-j", threads, "--storage", "latency=1000s",
+                                         "--state", state, "--format", "null", self.make_photos()], stderr=subprocess.PIPE)
+                self.addCleanup(load.kill)
+                while not state.exists():  # it is written once signals are caught
+                    self.assertIsNone(load.poll())
+                    time.sleep(0.01)
+                load.send_signal(number)
+                _, errors = load.communicate(timeout=TIMEOUT_S)
+                self.assertEqual(load.returncode, -number, errors)
 
     @a_sweep
     def test_a_sweep_plays_it_in_cold_epochs(self):
