@@ -95,8 +95,10 @@ static void sleep_until(presto__storage_thread *thread, uint64_t until_ns) {
         pthread_mutex_unlock(&storage->lock); /* it may call presto__storage_cancel */
         bool stops = thread->stop(thread->stop_user);
         pthread_mutex_lock(&storage->lock);
-        if (stops)
+        if (stops) {
             atomic_store(&storage->is_cancelled, true);
+            pthread_cond_broadcast(&storage->over);
+        }
     }
     pthread_mutex_unlock(&storage->lock);
 }

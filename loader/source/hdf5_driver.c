@@ -7,6 +7,7 @@
  * of chunks is searched from its start for each of them.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "../../base/file_internal.h"
 #include "hdf5_driver_internal.h"
@@ -63,11 +64,40 @@ static haddr_t driver_get_eof(const H5FD_t *file, H5FD_mem_t kind) {
     return ((const shown_file *)file)->view->bytes;
 }
 
+void presto__hdf5_view_load(presto__hdf5_view *view, uint64_t at) {
+    view->window_at = at;
+    if (presto__read_at((presto__file_place){view->fd, view->name, at}, view->window,
+                        sizeof view->window, &view->window_bytes, NULL) < 0)
+        view->window_bytes = 0;
+}
+
+static bool is_in_window(const presto__hdf5_view *view, haddr_t at, size_t bytes) {
+    return at >= view->window_at && at - view->window_at <= view->window_bytes &&
+           bytes <= view->window_bytes - (at - view->window_at);
+}
+
+/* Bytes of the file, which are there. */
+static herr_t read_bytes(presto__hdf5_view *view, haddr_t at, size_t bytes, void *data) {
+    if (bytes > sizeof view->window) {
+        size_t got = 0;
+        presto_status status = presto__read_at((presto__file_place){view->fd, view->name, at}, data,
+                                               bytes, &got, NULL);
+        return status < 0 || got < bytes ? -1 : 0;
+    }
+    if (!is_in_window(view, at, bytes) && view->left_windows > 0) {
+        view->left_windows--;
+        presto__hdf5_view_load(view, at);
+    }
+    if (!is_in_window(view, at, bytes))
+        return -1;
+    memcpy(data, view->window + (at - view->window_at), bytes);
+    return 0;
+}
+
 static herr_t driver_read(H5FD_t *file, H5FD_mem_t kind, hid_t transfer, haddr_t at, size_t bytes,
                           void *data) {
     (void)transfer;
     presto__hdf5_view *view = ((shown_file *)file)->view;
-    size_t got = 0;
     if (at > view->bytes || bytes > view->bytes - at)
         return -1;
     if (kind == H5FD_MEM_DRAW && view->notes_values) {
@@ -79,9 +109,7 @@ static herr_t driver_read(H5FD_t *file, H5FD_mem_t kind, hid_t transfer, haddr_t
     if (bytes > view->left_bytes)
         return -1;
     view->left_bytes -= bytes;
-    presto_status status =
-        presto__read_at((presto__file_place){view->fd, view->name, at}, data, bytes, &got, NULL);
-    return status < 0 || got < bytes ? -1 : 0;
+    return read_bytes(view, at, bytes, data);
 }
 
 static herr_t driver_write(H5FD_t *file, H5FD_mem_t kind, hid_t transfer, haddr_t at, size_t bytes,

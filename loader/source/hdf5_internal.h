@@ -142,16 +142,27 @@ void presto__hdf5_widen(const presto__hdf5_number *number, const uint8_t *in, si
 
 /* ---- the library's view of a file ---- */
 
+/** Metadata stands in small pieces, close together: so much is read at a time. */
+#define PRESTO__HDF5_WINDOW_BYTES ((size_t)16 << 10)
+
 /** The one file that the library may read, and what it reads of it. */
 typedef struct presto__hdf5_view {
     int fd;
     uint64_t bytes;
-    const char *name;    /* any other is refused */
-    uint64_t left_bytes; /* of metadata that may still be read: files with loops end */
-    bool notes_values;   /* values asked for are not read, only noted */
-    bool has_seen;       /* that has happened, with these bytes */
+    const char *name; /* any other is refused */
+    /* Of metadata that may still be asked for, and windows that may still be read: files with loops
+     * end. */
+    uint64_t left_bytes, left_windows;
+    bool notes_values; /* values asked for are not read, only noted */
+    bool has_seen;     /* that has happened, with these bytes */
     uint64_t seen_offset;
     uint64_t seen_bytes;
+    uint64_t window_at; /* where the bytes of the window stand that were read last */
+    size_t window_bytes;
+    uint8_t window[PRESTO__HDF5_WINDOW_BYTES];
 } presto__hdf5_view;
+
+/** Read the window from `at` on; it ends with the file. What cannot be read is not in it. */
+void presto__hdf5_view_load(presto__hdf5_view *view, uint64_t at);
 
 #endif

@@ -15,9 +15,12 @@
 
 #define WORDS_BYTES 200
 #define NAMES_BYTES 160
-/* Metadata is read again when it has left the library's cache; no whole file needs more. */
+/* Metadata is read again when it has left the library's cache; no whole file needs more. Nor does
+ * one jump about in them more often than there are chunks of so many bytes. */
 #define METADATA_FACTOR 16
 #define METADATA_LEAST (1 << 20)
+#define BYTES_PER_WINDOW 256
+#define WINDOWS_LEAST 4096
 /* The least that a file spends on naming a chunk, and then some. */
 #define LEAST_BYTES_PER_CHUNK 8
 /* Data that cannot be compressed grows, but not by much. */
@@ -427,10 +430,14 @@ presto_status presto__hdf5_look_up(const presto__hdf5_request *request,
                  .view = {.fd = request->fd,
                           .bytes = request->bytes,
                           .name = request->path,
-                          .left_bytes = request->bytes * METADATA_FACTOR + METADATA_LEAST}};
+                          .left_bytes = request->bytes * METADATA_FACTOR + METADATA_LEAST,
+                          .left_windows = request->bytes / BYTES_PER_WINDOW + WINDOWS_LEAST}};
     presto__hdf5_dataset *datasets = calloc(request->count, sizeof *datasets);
     if (datasets == NULL)
         return presto_fail_memory(err, request->count * sizeof *datasets);
+    /* Whoever waits for a disk or a file server does so without the lock: most of the time, all
+     * metadata are at the front. */
+    presto__hdf5_view_load(&s.view, 0);
     (void)pthread_mutex_lock(&library_lock);
     presto_status status = presto__hdf5_load(err);
     if (status >= 0) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The raw source `hdf5`: windows of one-dimensional datasets, many in each file. All files are
- * looked at when the source is opened; one that cannot be read is a sample that fails, so that it
- * is left out or ends the job as the user wants it.
+ * looked at when the source is opened, many at a time; one that cannot be read is a sample that
+ * fails, so that it is left out or ends the job as the user wants it.
  */
 #include "source_files_internal.h"
 
@@ -14,6 +14,7 @@
 
 #include <presto/numbers.h>
 
+#include "../../base/fan_out_internal.h"
 #include "../../base/memory_internal.h"
 #include "hdf5_internal.h"
 
@@ -293,25 +294,33 @@ static presto_status keep_failure(recording *into, const presto_error *failure, 
     return PRESTO_OK;
 }
 
-static presto_status add_recording(hdf5_source *source, size_t file, presto_error *err) {
+/* A job of presto__fan_out: file `file`, which is no other job's. */
+static presto_status look_at_recording(void *user, size_t file, presto_error *err) {
+    hdf5_source *source = user; /* its caller's, who waits for all jobs */
     recording *into = &source->recordings[file];
     presto_error failure;
-    into->first = source->files.base.count;
     presto__hdf5_dataset *datasets = calloc(source->name_count, sizeof *datasets);
     if (datasets == NULL)
         return presto_fail_memory(err, source->name_count * sizeof *datasets);
-    presto_status status = look_at(source, &source->files.entries[file], datasets, &failure);
-    if (status < 0) {
+    if (look_at(source, &source->files.entries[file], datasets, &failure) < 0) {
         free(datasets);
-        source->files.base.count++;
         return keep_failure(into, &failure, err);
     }
     into->datasets = datasets;
-    uint64_t rest = datasets[0].values % source->window_values;
-    source->files.base.count += datasets[0].values / source->window_values;
+    return PRESTO_OK;
+}
+
+/* Number the samples of a file. */
+static void add_recording(hdf5_source *source, recording *into) {
+    into->first = source->files.base.count;
+    if (into->failure != NULL) {
+        source->files.base.count++;
+        return;
+    }
+    uint64_t values = into->datasets[0].values, rest = values % source->window_values;
+    source->files.base.count += values / source->window_values;
     source->rest_values += rest;
     source->rest_files += rest > 0;
-    return PRESTO_OK;
 }
 
 static presto_status tell_rest(hdf5_source *source, presto_error *err) {
@@ -331,9 +340,10 @@ static presto_status look_at_all(hdf5_source *source, presto_error *err) {
     source->recordings = calloc(count, sizeof *source->recordings);
     if (source->recordings == NULL)
         return presto_fail_memory(err, count * sizeof *source->recordings);
+    PRESTO_TRY(presto__fan_out(count, look_at_recording, source, err));
     base->count = 0;
     for (size_t f = 0; f < count; f++)
-        PRESTO_TRY(add_recording(source, f, err));
+        add_recording(source, &source->recordings[f]);
     base->full_count = base->count;
     if (base->count > 0)
         return tell_rest(source, err);

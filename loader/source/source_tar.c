@@ -471,7 +471,7 @@ static presto_status fill(presto__tar_source *source, const presto__files_reques
     PRESTO_TRY(
         presto__files_list(&source->files, &archives, request->paths, request->path_count, err));
     PRESTO_TRY(make_archives(source, err));
-    PRESTO_TRY(presto__tar_scan(source,
+    PRESTO_TRY(presto__tar_find(source,
                                 presto_pipeline_source_option(request->pipeline, "features"), err));
     PRESTO_TRY(check_label(source, err));
     return declare(source, err);

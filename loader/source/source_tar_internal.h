@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The raw source `tar`: samples are groups of members of one key that stand together, as in
- * WebDataset. source_tar_scan.c finds them when the source is opened, source_tar_file.c reads the
- * bytes of an archive, source_tar_sample.c makes features of members, source_tar.c is the rest.
+ * WebDataset. source_tar_find.c finds them when the source is opened, in each archive with
+ * source_tar_scan.c; source_tar_file.c reads the bytes of an archive, source_tar_sample.c makes
+ * features of members, source_tar.c is the rest.
  */
 #ifndef PRESTO_SOURCE_TAR_INTERNAL_H
 #define PRESTO_SOURCE_TAR_INTERNAL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "../../records/shard/shard_internal.h"
 #include "source_files_internal.h"
@@ -146,6 +148,57 @@ presto_status presto__tar_make_features(const presto__tar_members *from, presto_
 
 presto_status presto__tar_fail_changed(presto_error *err);
 
+/* ---- the samples of one archive ---- */
+
+/** How many samples have such a member beside the main one. */
+typedef struct presto__tar_tally {
+    char *extension;
+    uint64_t samples;
+} presto__tar_tally;
+
+/** In the order in which they were met. */
+typedef struct presto__tar_tallies {
+    presto__tar_tally *items;
+    size_t count, capacity;
+} presto__tar_tallies;
+
+/** Every sample comes here with each of its extensions, so the usual ones stand in front. Those
+ * beyond 256 are not counted. */
+presto_status presto__tar_tally_add(presto__tar_tallies *tallies, const char *extension,
+                                    uint64_t samples, presto_error *err);
+
+/** Of all archives that are scanned, by any number of threads. */
+typedef struct presto__tar_names {
+    _Atomic(uint64_t) folder_bytes;  /* of names of folders, as they are kept */
+    _Atomic(uint64_t) archive_bytes; /* of the archives begun */
+} presto__tar_names;
+
+#define PRESTO__TAR_SHOWN_BYTES 120
+
+/** What was found in an archive. */
+typedef struct presto__tar_found {
+    presto__tar_sample *samples; /* labels are positions in `folders` */
+    size_t sample_count, sample_capacity;
+    char **folders; /* as those of all archives */
+    size_t folder_count, folder_capacity;
+    presto__tar_tallies tallies;
+    uint64_t whole, no_main, no_key; /* as those of all archives */
+    char first_no_main[PRESTO__TAR_SHOWN_BYTES];
+    uint64_t left_out_from; /* 0: nothing is */
+    bool is_gzip;
+} presto__tar_found;
+
+/**
+ * Scan archive number `archive` into `found_out`, which is zeroed. Damage, or an archive that cannot
+ * be read, is a sample that fails. Returns: PRESTO_OK; PRESTO_ERR_MEMORY; PRESTO_ERR_LIMIT (the
+ * names of folders); a fault of the machine, which other archives share.
+ * Threads: any, one for each archive.
+ */
+presto_status presto__tar_scan_archive(const presto__tar_source *source, size_t archive,
+                                       presto__tar_names *names, presto__tar_found *found_out,
+                                       presto_error *err);
+void presto__tar_found_free(presto__tar_found *found);
+
 /* ---- all samples ---- */
 
 /**
@@ -154,7 +207,7 @@ presto_status presto__tar_fail_changed(presto_error *err);
  * Returns: PRESTO_ERR_NOT_FOUND without any sample. Archives that are damaged or cannot be read are
  *          samples that fail, where the damage is.
  */
-presto_status presto__tar_scan(presto__tar_source *source, const presto_option *features,
+presto_status presto__tar_find(presto__tar_source *source, const presto_option *features,
                                presto_error *err);
 
 #endif

@@ -8,6 +8,7 @@
 #include <presto/numbers.h>
 
 #include "../../base/checked_internal.h"
+#include "../../base/fan_out_internal.h"
 #include "../../base/file_internal.h"
 #include "../../base/options_internal.h"
 #include "dataset_parts_internal.h"
@@ -246,13 +247,11 @@ static presto_status set_foreign_info(presto_dataset_info *info, size_t shard_co
  * Count the records of a foreign file, unless that is for later. What does not begin with a record
  * is looked at in any case: it may be no TFRecords at all.
  */
-static presto_status count_foreign(presto_dataset *dataset, presto_shard *shard,
+static presto_status count_foreign(const presto_dataset *dataset, presto_shard *shard,
                                    presto_dataset_shard *entry, presto_error *err) {
     if (dataset->options.count_later && presto__shard_has_records(shard)) {
         presto_status status = presto__shard_use_index(shard, err);
         entry->records = PRESTO_COUNT_UNKNOWN;
-        if (status == PRESTO_END && dataset->guessed_mean == 0)
-            dataset->guessed_mean = presto__shard_guess_mean(shard);
         if (status != PRESTO_OK)
             return status == PRESTO_END ? PRESTO_OK : status;
     }
@@ -266,6 +265,29 @@ static presto_status count_foreign(presto_dataset *dataset, presto_shard *shard,
     return PRESTO_OK;
 }
 
+/* A job of presto__fan_out: shard `i`, which is no other job's. */
+static presto_status look_at_foreign(void *user, size_t i, presto_error *err) {
+    presto_dataset *dataset = user; /* its caller's, who waits for all jobs */
+    presto_dataset_shard *entry = &dataset->info.shards[i];
+    presto_shard *shard = NULL;
+    PRESTO_TRY(presto__dataset_open_shard(dataset, i, &shard, err));
+    entry->stored_bytes = presto_shard_file_bytes(shard);
+    return count_foreign(dataset, shard, entry, err);
+}
+
+/* What is known of all files together. */
+static void sum_up_foreign(presto_dataset *dataset) {
+    presto_dataset_info *info = &dataset->info;
+    for (size_t i = 0; i < info->shard_count; i++) {
+        presto_shard *shard = atomic_load(&dataset->shards[i]);
+        if (info->shards[i].records == PRESTO_COUNT_UNKNOWN && dataset->guessed_mean == 0 &&
+            !presto__shard_is_indexed(shard))
+            dataset->guessed_mean = presto__shard_guess_mean(shard);
+        if (presto_shard_compression(shard) != PRESTO_FILE_PLAIN)
+            info->file_compression = presto_shard_compression(shard);
+    }
+}
+
 static presto_status open_foreign(presto_dataset *dataset, presto__listing *listing,
                                   presto_error *err) {
     presto_dataset_info *info = &dataset->info;
@@ -273,20 +295,15 @@ static presto_status open_foreign(presto_dataset *dataset, presto__listing *list
     PRESTO_TRY(set_foreign_info(info, listing->count, err));
     PRESTO_TRY(presto_codec_parse(info->codec, &dataset->codec, err));
     for (size_t i = 0; i < listing->count; i++) {
-        presto_dataset_shard *entry = &info->shards[i];
-        presto_shard *shard = NULL;
         dataset->paths[i] = listing->paths[i];
         listing->paths[i] = NULL;
         info->shard_count = i + 1;
-        entry->file = strdup(dataset->paths[i]);
-        if (entry->file == NULL)
+        info->shards[i].file = strdup(dataset->paths[i]);
+        if (info->shards[i].file == NULL)
             return presto_fail_memory(err, strlen(dataset->paths[i]));
-        PRESTO_TRY(presto__dataset_open_shard(dataset, i, &shard, err));
-        entry->stored_bytes = presto_shard_file_bytes(shard);
-        PRESTO_TRY(count_foreign(dataset, shard, entry, err));
-        if (presto_shard_compression(shard) != PRESTO_FILE_PLAIN)
-            info->file_compression = presto_shard_compression(shard);
     }
+    PRESTO_TRY(presto__fan_out(info->shard_count, look_at_foreign, dataset, err));
+    sum_up_foreign(dataset);
     return count_firsts(dataset, err);
 }
 

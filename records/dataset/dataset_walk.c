@@ -8,21 +8,29 @@
 
 #include <stdlib.h>
 
+#include "../../base/fan_out_internal.h"
 #include "dataset_parts_internal.h"
 
 /* ---- counting ---- */
 
+/* A job of presto__fan_out: the headers of shard `i`, which other threads may read meanwhile. */
+static presto_status index_shard(void *user, size_t i, presto_error *err) {
+    presto_dataset *dataset = user; /* its caller's, who waits for all jobs */
+    presto_shard *shard;
+    if (presto__dataset_first(dataset, i + 1) != PRESTO_COUNT_UNKNOWN)
+        return PRESTO_OK;
+    return presto_dataset_shard_at(dataset, i, &shard, err);
+}
+
 /* With walk_lock held. */
 static presto_status count_all(presto_dataset *dataset, presto_error *err) {
-    size_t count = dataset->info.shard_count;
-    for (size_t i = 0; i < count; i++) {
-        presto_shard *shard;
-        if (presto__dataset_first(dataset, i + 1) != PRESTO_COUNT_UNKNOWN)
-            continue;
-        PRESTO_TRY(presto_dataset_shard_at(dataset, i, &shard, err));
-        PRESTO_TRY(presto__dataset_count_from(dataset, i, err));
-    }
-    return PRESTO_OK;
+    size_t count = dataset->info.shard_count, counted = 0;
+    presto_status status = presto__fan_out(count, index_shard, dataset, err);
+    while (counted < count && presto__dataset_first(dataset, counted + 1) != PRESTO_COUNT_UNKNOWN)
+        counted++;
+    /* Also those before one that failed. */
+    presto_status added = presto__dataset_count_from(dataset, counted, status < 0 ? NULL : err);
+    return status < 0 ? status : added;
 }
 
 presto_status presto_dataset_count(presto_dataset *dataset, presto_error *err) {

@@ -54,6 +54,21 @@ class Recordings(Case):
             wanted = self.signals[name][:, int(window) * WINDOW:(int(window) + 1) * WINDOW]
             np.testing.assert_array_equal(self.signal_of(sample), wanted.ravel())
 
+    def test_many_files_are_looked_at_at_once_and_put_in_order(self):
+        folder = self.new("many")
+        folder.mkdir()
+        for i in range(40):  # chunks of many sizes: an index, and values, at many places
+            self.make(folder / f"{i:02}.h5", values=WINDOW * (i % 3) + i + 1, chunks=(min(30 + 7 * i, WINDOW * (i % 3) + 1),))
+        (folder / "20.h5").write_bytes((folder / "20.h5").read_bytes()[:500])
+        arguments = ("--format", "tfrecord", "--on-error", "skip", *self.options(), "--to", "decoded", folder)
+        here, played = (run("presto-load", *arguments, *storage) for storage in ((), ("--storage", "open=5ms,latency=1ms")))
+        self.assertEqual((here.returncode, played.returncode), (0, 0), here.stderr + played.stderr)
+        self.assertEqual(here.stdout, played.stdout)
+        self.assertEqual([example(f)["key"][0].decode() for f in frames(here.stdout)],
+                         [f"{i:02}.h5#{w}" for i in range(40) if i != 20 for w in range(i % 3)])
+        for said in (here.stderr, played.stderr):
+            self.assertIn(f"note: {sum(i + 1 for i in range(40) if i != 20)} values at the end of 39 files left out", said)
+
     def test_each_split_stored_and_loaded_is_the_online_stream(self):
         online = self.load("-q", *self.options(), "--format", "npy", "-b", "5", self.source)
         tried = []

@@ -10,7 +10,7 @@ import tarfile
 import time
 import unittest
 
-from cli import TIMEOUT_S, TOOLS, Case, a_sweep, main, run
+from cli import TIMEOUT_S, TOOLS, Case, a_sweep, example, frames, main, run
 
 # Counts, and makes nobody wait.
 ENDLESS = "bandwidth=1000TB/s"
@@ -57,6 +57,52 @@ class Storage(Case):
         pipeline.write_text("name: t\nsource: {type: tar, match: ['*.jpg']}\n"
                             "steps:\n  - {step: read-file, yields: concatenated}\n")
         self.assertGreaterEqual(self.stats("-j", "1", "-p", pipeline, archive)["storage_reads"], 1)
+
+    def streams(self, *arguments):
+        """What is delivered, and said, with files that take long to open, and with others."""
+        for storage in ((), ("--storage", "open=5ms,latency=1ms")):
+            done = run("presto-load", "--format", "tfrecord", *arguments, *storage)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            yield done.stdout, [line for line in done.stderr.splitlines() if ": note: " in line]
+
+    def test_many_archives_are_looked_at_at_once_and_put_in_order(self):
+        folder = self.new("tars")
+        folder.mkdir()
+        for a in range(40):
+            with tarfile.open(folder / f"{a:02}.tar", "w", format=tarfile.USTAR_FORMAT) as out:
+                for i in range(a % 4):
+                    names = [f"class{(a * 7 + i) % 11}/{a}-{i}.jpg", f"class{(a * 7 + i) % 11}/{a}-{i}.json"]
+                    names += [f"class{(a * 7 + i) % 11}/{a}-{i}.rare{a}"] if a % 9 == 2 else []
+                    for name in names:
+                        info = tarfile.TarInfo(name)
+                        info.size = 10 + a
+                        out.addfile(info, io.BytesIO(name.encode().ljust(info.size)))
+        pipeline = self.folder / "labels.yaml"
+        pipeline.write_text("name: t\nsource: {type: tar, match: ['*.jpg'], label: parent-folder}\n"
+                            "steps:\n  - {step: read-file, yields: concatenated}\n")
+        (here, notes), played = self.streams("-p", pipeline, folder)
+        self.assertEqual((here, notes), played)
+        samples = [example(payload) for payload in frames(here)]
+        labels = sorted({f"class{(a * 7 + i) % 11}" for a in range(40) for i in range(a % 4)})
+        self.assertEqual([(s["key"], s["label"]) for s in samples],
+                         [([f"class{c}/{a}-{i}".encode()], [labels.index(f"class{c}")]) for a in range(40) for i in range(a % 4)
+                          for c in [(a * 7 + i) % 11]])
+        self.assertEqual(re.findall(r"members [.](rare\d+) left out", "".join(notes)), ["rare2", "rare11", "rare29", "rare38"])
+
+    def test_many_files_of_records_are_looked_at_at_once(self):
+        dataset = self.write("-u", "resized", "-c", "none", "-s", "6")
+        folder = self.new("foreign")
+        folder.mkdir()
+        for i in range(30):
+            (folder / f"{i:02}.tfrecord").write_bytes((dataset / f"data-{i % 6:05}-of-00006.tfrecord").read_bytes())
+        for shuffle in ("none", "full"):
+            here, played = self.streams("--shuffle", shuffle, folder)
+            self.assertEqual(here, played)
+            self.assertEqual(len(frames(here[0])), 5 * self.photo_count)
+        for i in (9, 12, 25):  # those begun later fail no sooner
+            (folder / f"{i:02}.tfrecord").write_bytes(b"no record" * (30 - i))
+        for storage in ("open=5ms", ENDLESS):
+            self.assert_fails(run("presto-load", "--format", "null", "--storage", storage, folder), 1, "09.tfrecord: a text file")
 
     def test_a_slow_storage_is_the_limit(self):
         done = run("presto-load", "-p", self.pipeline, "--storage", "open=20ms", "-j", "2", "--format", "null", self.make_photos())
