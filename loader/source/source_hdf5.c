@@ -17,6 +17,7 @@
 #include "../../base/fan_out_internal.h"
 #include "../../base/memory_internal.h"
 #include "hdf5_internal.h"
+#include "open_files_internal.h"
 
 /* What is in a file. */
 typedef struct recording {
@@ -28,7 +29,8 @@ typedef struct recording {
 typedef struct hdf5_source {
     presto__files files; /* its samples are the files' windows */
     recording *recordings;
-    char **names; /* of the datasets */
+    presto__open_files *open; /* for its readers */
+    char **names;             /* of the datasets */
     size_t name_count;
     uint64_t window_values;
     uint64_t max_chunk_bytes;
@@ -40,7 +42,7 @@ typedef struct hdf5_reader {
     presto__reader base;
     const uint64_t *numbers;      /* of the block: borrowed from the caller of fetch */
     presto__hdf5_cursor *cursors; /* of the source's number of datasets */
-    const presto__file *open;     /* what `fd` is; NULL: none */
+    size_t open;                  /* the file that `fd` is; SIZE_MAX: none */
     int fd;
 } hdf5_reader;
 
@@ -91,21 +93,22 @@ static presto_status hdf5_reader_new(presto_source *base, const presto__reader_o
     }
     reader->base.source = base;
     reader->cursors = cursors;
+    reader->open = SIZE_MAX;
     *reader_out = &reader->base;
     return PRESTO_OK;
 }
 
-static void close_file(hdf5_reader *reader) {
-    if (reader->open != NULL)
-        close(reader->fd);
-    reader->open = NULL;
+static void release_file(hdf5_reader *reader) {
+    if (reader->open != SIZE_MAX)
+        presto__open_files_release(source_of(reader->base.source)->open, reader->open);
+    reader->open = SIZE_MAX;
 }
 
 static void hdf5_reader_free(presto__reader *base) {
     hdf5_reader *reader = (hdf5_reader *)base;
     if (reader == NULL)
         return;
-    close_file(reader);
+    release_file(reader);
     for (size_t i = 0; i < source_of(base->source)->name_count; i++)
         presto__hdf5_cursor_done(&reader->cursors[i]);
     free(reader->cursors);
@@ -119,13 +122,13 @@ static presto_status hdf5_fetch(presto__reader *base, const uint64_t *numbers, s
     return PRESTO_OK;
 }
 
-static presto_status open_file(hdf5_reader *reader, const presto__file *entry, presto_error *err) {
-    const presto__file_request request = {entry->path, entry, UINT64_MAX};
-    if (reader->open == entry)
+static presto_status have_file(hdf5_reader *reader, size_t file, presto_error *err) {
+    if (reader->open == file)
         return PRESTO_OK;
-    close_file(reader);
-    PRESTO_TRY(presto__source_file_open(&request, &reader->fd, err));
-    reader->open = entry;
+    release_file(reader);
+    presto__open_files *open = source_of(reader->base.source)->open;
+    PRESTO_TRY(presto__open_files_acquire(open, file, &reader->fd, err));
+    reader->open = file;
     return PRESTO_OK;
 }
 
@@ -133,7 +136,7 @@ static presto_status read_window(hdf5_reader *reader, size_t file, uint64_t wind
                                  presto_error *err) {
     const hdf5_source *source = source_of(reader->base.source);
     const presto__file *entry = &source->files.entries[file];
-    PRESTO_TRY(open_file(reader, entry, err));
+    PRESTO_TRY(have_file(reader, file, err));
     for (size_t i = 0; i < source->name_count; i++) {
         const presto__hdf5_range range = {.fd = reader->fd,
                                           .path = entry->path,
@@ -214,6 +217,7 @@ static void hdf5_free(presto_source *base) {
         free(source->names[i]);
     free(source->names);
     free(source->recordings);
+    presto__open_files_free(source->open);
     presto__files_done(&source->files);
     free(source);
 }
@@ -226,6 +230,7 @@ static size_t files_in_use(const hdf5_source *source) {
 
 static presto_status hdf5_drop_cache(presto_source *base, presto_error *err) {
     const hdf5_source *source = source_of(base);
+    presto__open_files_close_idle(source->open);
     return presto__files_drop_cache(&source->files, files_in_use(source), err);
 }
 
@@ -381,6 +386,7 @@ static presto_status fill(hdf5_source *source, const presto_pipeline *pipeline,
     PRESTO_TRY(presto__files_list(files, match, paths, path_count, err));
     PRESTO_TRY(
         presto__files_label(files, presto_pipeline_source_option(pipeline, "label")->text, err));
+    PRESTO_TRY(presto__open_files_new(files, &source->open, err));
     PRESTO_TRY(look_at_all(source, err));
     const presto_tensor_spec spec = window_spec(source);
     PRESTO_TRY(presto__source_set_main(&files->base, feature, &spec, err));

@@ -8,18 +8,17 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "../../base/clock_internal.h"
 #include "../../base/memory_internal.h"
 #include "source_tar_internal.h"
 
-#define OPEN_FILES 8 /* of each reader */
+#define OPEN_FILES 8 /* that each reader has */
 #define TELL_BYTES ((off_t)8 << 20)
 
-/* An archive that a reader keeps open. */
+/* An archive that a reader has open. */
 typedef struct open_archive {
-    const presto__file *entry; /* NULL: none */
+    size_t taken; /* its number + 1; 0: none */
     int fd;
 } open_archive;
 
@@ -76,13 +75,18 @@ static presto_status tar_reader_new(presto_source *base, const presto__reader_op
     return PRESTO_OK;
 }
 
+static void release(const tar_reader *reader, open_archive *slot) {
+    if (slot->taken > 0)
+        presto__open_files_release(reader->source->open, slot->taken - 1);
+    slot->taken = 0;
+}
+
 static void tar_reader_free(presto__reader *base) {
     tar_reader *reader = (tar_reader *)base;
     if (reader == NULL)
         return;
     for (size_t i = 0; i < OPEN_FILES; i++)
-        if (reader->open[i].entry != NULL)
-            close(reader->open[i].fd);
+        release(reader, &reader->open[i]);
     presto__tar_done(&reader->walk);
     free(reader);
 }
@@ -95,15 +99,11 @@ static presto_status tar_fetch(presto__reader *base, const uint64_t *numbers, si
 }
 
 static presto_status open_plain(tar_reader *reader, size_t i, int *fd_out, presto_error *err) {
-    const presto__file *entry = &source_of(reader->base.source)->files.entries[i];
-    const presto__file_request request = {entry->path, entry, UINT64_MAX};
     open_archive *slot = &reader->open[i % OPEN_FILES];
-    if (slot->entry != entry) {
-        if (slot->entry != NULL)
-            close(slot->fd);
-        slot->entry = NULL;
-        PRESTO_TRY(presto__source_file_open(&request, &slot->fd, err));
-        slot->entry = entry;
+    if (slot->taken != i + 1) {
+        release(reader, slot);
+        PRESTO_TRY(presto__open_files_acquire(reader->source->open, i, &slot->fd, err));
+        slot->taken = i + 1;
     }
     *fd_out = slot->fd;
     return PRESTO_OK;
@@ -311,6 +311,7 @@ static void tar_free(presto_source *base) {
     free(source->columns);
     free(source->label);
     free(source->samples);
+    presto__open_files_free(source->open);
     presto__files_done(&source->files);
     free(source);
 }
@@ -323,6 +324,7 @@ static size_t archives_in_use(const presto__tar_source *source) {
 
 static presto_status tar_drop_cache(presto_source *base, presto_error *err) {
     const presto__tar_source *source = source_of(base);
+    presto__open_files_close_idle(source->open);
     return presto__files_drop_cache(&source->files, archives_in_use(source), err);
 }
 
@@ -470,6 +472,7 @@ static presto_status fill(presto__tar_source *source, const presto__files_reques
     PRESTO_TRY(copy_options(source, request->pipeline, err));
     PRESTO_TRY(
         presto__files_list(&source->files, &archives, request->paths, request->path_count, err));
+    PRESTO_TRY(presto__open_files_new(&source->files, &source->open, err));
     PRESTO_TRY(make_archives(source, err));
     PRESTO_TRY(presto__tar_find(source,
                                 presto_pipeline_source_option(request->pipeline, "features"), err));

@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 
 #include "../../records/shard/shard_internal.h"
-#include "source_files_internal.h"
+#include "open_files_internal.h"
 #include "tar_internal.h"
 
 /* ---- the bytes of an archive ---- */
@@ -79,7 +79,8 @@ typedef struct presto__tar_column {
 typedef struct presto__tar_source {
     presto__files files; /* the archives */
     presto__tar_archive *archives;
-    size_t archive_count; /* whose locks are made */
+    size_t archive_count;     /* whose locks are made */
+    presto__open_files *open; /* plain ones, for its readers */
     presto__tar_sample *samples;
     size_t sample_capacity;
     char **match; /* patterns of the main member's name, the first that matches first */
