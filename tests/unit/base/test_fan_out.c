@@ -48,11 +48,12 @@ START_TEST(jobs_that_take_long_run_at_once) {
 }
 END_TEST
 
-/* Jobs 7, 8, ... fail, the later ones sooner. */
+/* Jobs 7, 8, ... fail: 9 and those behind it before 7 does, 8 after it. */
 static presto_status fail_late(void *user, size_t i, presto_error *err) {
     (void)user;
     atomic_fetch_add(&done[i], 1);
-    (void)nanosleep(&(struct timespec){.tv_nsec = i < 20 ? (20 - (long)i) * 1000000 : 0}, NULL);
+    long ms = i < 7 ? 2 : i == 7 ? 20 : i == 8 ? 50 : 1;
+    (void)nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
     return i < 7 ? PRESTO_OK : presto_fail(err, PRESTO_ERR_CORRUPT, i, "job %zu", i);
 }
 
