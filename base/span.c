@@ -99,6 +99,8 @@ static presto_arena_chunk *chunk_make(size_t bytes) {
     chunk->bytes = bytes;
     chunk->mapped_bytes = is_mapped ? whole : 0;
     chunk->used = 0;
+    if (is_mapped)
+        presto__memory_will_fill(chunk, whole);
     return chunk;
 }
 

@@ -47,8 +47,10 @@ void presto__pacer_take(presto__pacer *pacer, uint64_t samples, uint64_t now_ns)
     uint64_t done = pacer->samples / pacer->epoch_samples;
     if (done < pacer->next || done == pacer->done)
         return;
-    presto__pace_add(pacer->pace,
-                     presto__seconds(now_ns - pacer->last_ns) / (double)(done - pacer->done));
+    bool is_first = pacer->done == 0 && done < pacer->epochs;
+    if (!is_first)
+        presto__pace_add(pacer->pace,
+                         presto__seconds(now_ns - pacer->last_ns) / (double)(done - pacer->done));
     pacer->done = done;
     pacer->last_ns = now_ns;
     pacer->next = next_end(pacer);

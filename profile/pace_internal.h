@@ -25,7 +25,8 @@ void presto__pace_forget(presto__pace *pace, size_t count);
 double presto__pace_middle(const presto__pace *pace);
 
 /** Takes the times of epochs that follow one another in a loader. Very short ones are taken some
- * together, so that a batch more or less does not count. */
+ * together, so that a batch more or less does not count. The first one is left out if others
+ * follow: workers have just started then, and their memory is new. */
 typedef struct presto__pacer {
     presto__pace *pace;
     uint64_t epoch_samples, epochs; /* of an epoch; that are to come */

@@ -24,6 +24,8 @@
 #define COLD_EPOCHS_LEAST 3
 #define COLD_S_LEAST 0.15
 #define COLD_S_MOST 2
+/* Cached epochs are long where cold ones take so many times the wanted time. */
+#define LONG_EPOCH_RUNS 4.0
 /* Cached epochs that last this part of the wanted time need no more. */
 #define ENOUGH 0.75
 /* A look has at least so many cached epochs, unless they are long. */
@@ -355,17 +357,19 @@ static presto_status measure_cold(const load *what, presto__epochs *cold, presto
 }
 
 /* Epochs follow each other in one loader. Their number is first estimated from the cold ones,
- * which are slower. If that is too few, more are added. */
+ * which are slower. If that is too few, more are added, in another loader. The first one of a
+ * loader does not count, unless epochs are long: there is one more. */
 static presto_status measure_cached(const load *what, const presto__epochs *cold,
                                     presto__epochs *cached, presto_error *err) {
     double run_s = what->run_s;
     double missing = run_s / presto__epochs_typical_s(cold);
+    bool is_long = missing < 1 / LONG_EPOCH_RUNS;
     presto__pace pace = {.count = 0};
     load paced = *what;
     paced.pace = &pace;
     do {
         double room = CACHED_EPOCHS_MOST - (double)cached->epochs;
-        uint64_t count = (uint64_t)fmin(fmax(round(missing), 1), room);
+        uint64_t count = (uint64_t)fmin(fmax(round(missing), 1) + !is_long, room);
         presto__epochs some = {0};
         PRESTO_TRY(measure_epochs(&paced, count, &some, err));
         presto__epochs_add(cached, &some);

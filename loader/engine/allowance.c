@@ -5,6 +5,9 @@
  * batches leave it. Beyond that, one worker at a time continues with as much as its samples take,
  * and gives all of it back when they are done. The others wait.
  *
+ * Where one batch alone leaves less than a quarter of the limit, workers have a quarter all the
+ * same. Otherwise all samples of all batches would be made one after the other, each in new memory.
+ *
  * No worker waits forever: the one that continues waits only for storage until it gives its memory
  * back.
  */
@@ -14,7 +17,10 @@
 #define FREE_BYTES ((size_t)1 << 20)
 
 static bool fits(const presto__pool *pool, size_t bytes) {
-    size_t most = pool->limit_bytes / 2;
+    size_t most = pool->limit_bytes / 2, least = pool->limit_bytes / 4;
+    if (pool->packet_bytes > pool->limit_bytes - least && pool->working_bytes <= least &&
+        bytes <= least - pool->working_bytes)
+        return true;
     return pool->working_bytes <= most && bytes <= most - pool->working_bytes &&
            pool->held_bytes <= pool->limit_bytes && bytes <= pool->limit_bytes - pool->held_bytes;
 }

@@ -72,8 +72,10 @@ static void choose_blocking(presto_loader *loader) {
         blocking->packet_samples = samples / rows * rows;
         blocking->parts = 1;
     } else {
+        /* Parts are for several threads: rows of different sizes are copied when they are joined. */
         blocking->packet_samples = rows;
-        blocking->parts = rows / samples + (rows % samples != 0);
+        blocking->parts =
+            workers == 1 && !loader->walks ? 1 : rows / samples + (rows % samples != 0);
     }
     size_t fetch_bytes = clamp(options->memory.prefetch_bytes / (16 * workers), 1, FETCH_BYTES);
     blocking->fetch_samples = clamp(fetch_bytes / mean, 1, blocking->packet_samples);

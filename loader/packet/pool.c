@@ -341,6 +341,15 @@ static size_t packet_used_bytes(const presto__packet *packet) {
     return bytes;
 }
 
+/* Does it use little of its memory? The last batch of an epoch has fewer samples than the others,
+ * and counts as if it were whole. */
+static bool is_mostly_empty(const presto__packet *packet) {
+    double used = (double)packet_used_bytes(packet);
+    if (packet->count > 0 && packet->number_capacity > packet->count)
+        used *= (double)packet->number_capacity / (double)packet->count;
+    return used < (double)packet->accounted_bytes / 2;
+}
+
 /*
  * Will the next packet be as large, and is there no other one? It is made however large it is, and
  * counts with the bytes of the largest so far. So keeping this memory for it takes no more, and
@@ -349,7 +358,7 @@ static size_t packet_used_bytes(const presto__packet *packet) {
  */
 static bool is_kept(const presto__pool *pool, const presto__packet *packet) {
     bool is_alone = pool->refs == 2 && pool->free == NULL; /* the loader, and this packet */
-    return is_alone && packet_used_bytes(packet) >= packet->accounted_bytes / 2;
+    return is_alone && !is_mostly_empty(packet);
 }
 
 /* Does it only take room? Another one is free, and to let this one grow to what is expected of the

@@ -3,119 +3,36 @@
  * Codecs on the records of a split: sizes, and the times of compressing and decompressing, by one
  * thread and by as many as there are processors.
  *
- * Memory and time are bounded: records are tried up to RECORD_BYTES of them, evenly spread, and a
- * codec for about LEAST_NS and MOST_NS. A slow codec sees fewer records than a fast one. Its size
- * is then estimated by the fast one's: ratios vary much from record to record, but those of two
- * codecs vary together.
+ * Time is bounded: a codec is tried for about LEAST_NS and MOST_NS. A slow codec sees fewer records
+ * than a fast one.
  */
 #include "../../base/clock_internal.h"
-#include "predict_internal.h"
+#include "codecs_internal.h"
 
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define RECORD_BYTES ((uint64_t)48 << 20)
-#define RECORDS_LEAST 4
 /* One thread alone, then all together. */
 #define ALONE_NS UINT64_C(60000000)
 #define LEAST_NS UINT64_C(20000000)
 #define MOST_NS UINT64_C(150000000)
-
-/* Records of a split, without their frames. */
-typedef struct records {
-    presto_buffer bytes;
-    size_t *sizes;
-    size_t *starts;
-    size_t count;
-    size_t step; /* from one record to the next to try: so any part of them is from all over */
-} records;
+/* All together, on parts of many records. */
+#define LOOK_NS UINT64_C(250000000)
 
 /* One codec being tried. */
 typedef struct trying {
-    const records *of;
+    const presto__records *of;
     presto_codec_spec spec;
     double *sizes; /* compressed, 0: not tried yet */
-    atomic_size_t next;
+    double *looks; /* what records take, from their parts */
+    atomic_size_t next, looked;
     uint64_t until_ns, enough_ns; /* no new record after; and stop once all are tried after */
     presto_error failure;         /* the first, by the thread that took it */
     atomic_bool has_failed;
     _Atomic uint64_t compress_ns, decompress_ns, bytes;
 } trying;
-
-/* ---- reading ---- */
-
-static void free_records(records *all) {
-    presto_buffer_done(&all->bytes);
-    free(all->sizes);
-    free(all->starts);
-}
-
-/* Every n-th record of a shard. */
-static presto_status read_shard(presto_shard *shard, uint64_t stride, uint64_t *skip, records *all,
-                                presto_error *err) {
-    presto_block block = {0};
-    presto_status status = PRESTO_OK;
-    uint64_t r = *skip;
-    for (; r < presto_shard_records(shard) && status == PRESTO_OK; r += stride) {
-        status = presto_shard_fetch(shard, r, 1, &block, err);
-        if (status != PRESTO_OK)
-            break;
-        all->starts[all->count] = all->bytes.bytes;
-        all->sizes[all->count++] = block.records[0].payload.bytes;
-        status = presto_buffer_append(&all->bytes, block.records[0].payload, err);
-    }
-    *skip = r - presto_shard_records(shard);
-    presto_block_done(&block);
-    return status;
-}
-
-static size_t common_divisor(size_t a, size_t b) {
-    while (b > 0) {
-        size_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
-/* About the golden section of them, so that any number of steps is spread evenly; it meets all. */
-static size_t spreading_step(size_t count) {
-    size_t step = (size_t)((double)count * 0.618) + 1;
-    while (common_divisor(step, count) > 1)
-        step++;
-    return step;
-}
-
-static presto_status read_records(const char *dir, double mean_bytes, records *all,
-                                  presto_error *err) {
-    presto_dataset *dataset = NULL;
-    presto_shard_options options;
-    presto_shard_options_defaults(&options);
-    PRESTO_TRY(presto_dataset_open(&dir, 1, &options, &dataset, err));
-    uint64_t total = presto_dataset_records(dataset);
-    uint64_t wanted = (uint64_t)((double)RECORD_BYTES / fmax(mean_bytes, 1));
-    wanted = wanted < RECORDS_LEAST ? RECORDS_LEAST : wanted;
-    uint64_t stride = total > wanted ? (total + wanted - 1) / wanted : 1;
-    all->sizes = calloc(total / stride + 1, sizeof *all->sizes);
-    all->starts = calloc(total / stride + 1, sizeof *all->starts);
-    presto_status status = PRESTO_OK;
-    if (all->sizes == NULL || all->starts == NULL)
-        status = presto_fail_memory(err, total / stride * sizeof *all->sizes);
-    uint64_t skip = 0;
-    for (size_t i = 0; i < presto_dataset_shard_count(dataset) && status == PRESTO_OK; i++) {
-        presto_shard *shard = NULL;
-        status = presto_dataset_shard_at(dataset, i, &shard, err);
-        if (status == PRESTO_OK)
-            status = presto_shard_index(shard, false, NULL, err);
-        if (status == PRESTO_OK)
-            status = read_shard(shard, stride, &skip, all, err);
-    }
-    presto_dataset_free(dataset);
-    all->step = spreading_step(all->count);
-    return status;
-}
 
 /* ---- trying ---- */
 
@@ -172,20 +89,44 @@ static presto_status try_until(trying *job, scratch *with, presto_error *err) {
     return PRESTO_OK;
 }
 
-static void try_records(void *user, unsigned number) {
-    trying *job = user;
-    (void)number;
+/* Parts of a record that nobody else has looked at, as long as there is time. */
+static presto_status look_until(trying *job, scratch *with, presto_error *err) {
+    const presto__records *of = job->of;
+    for (;;) {
+        size_t i = atomic_fetch_add(&job->next, 1);
+        if (i >= of->look_count || presto__clock_ns() >= job->until_ns)
+            return PRESTO_OK;
+        size_t start = i > 0 ? of->part_ends[i - 1] : 0;
+        presto_span parts = presto_span_of(of->parts.data + start, of->part_ends[i] - start);
+        with->out.bytes = 0;
+        PRESTO_TRY(presto_codec_compress(with->codec, parts, &with->out, err));
+        job->looks[i] = (double)with->out.bytes * of->weights[i];
+        atomic_fetch_add(&job->looked, 1);
+    }
+}
+
+static void run_job(trying *job, presto_status (*work)(trying *, scratch *, presto_error *)) {
     scratch with = {0};
     presto_error failure;
     presto_arena_init(&with.arena, 0);
     presto_status status = presto_codec_new(&job->spec, &with.codec, &failure);
     if (status == PRESTO_OK)
-        status = try_until(job, &with, &failure);
+        status = work(job, &with, &failure);
     if (status != PRESTO_OK)
         note_failure(job, &failure);
     presto_codec_free(with.codec);
     presto_buffer_done(&with.out);
     presto_arena_done(&with.arena);
+}
+
+static void try_records(void *user, unsigned number) {
+    (void)number;
+    run_job(user, try_until);
+}
+
+static void look_at_parts(void *user, unsigned number) {
+    (void)number;
+    run_job(user, look_until);
 }
 
 /* Seconds per record of mean size, of a thread. */
@@ -213,6 +154,12 @@ static presto_status time_codec(trying *job, unsigned threads, uint64_t most_ns,
     return PRESTO_OK;
 }
 
+static presto_status look_at_all(trying *job, unsigned threads, presto_error *err) {
+    atomic_store(&job->next, 0);
+    job->until_ns = presto__clock_ns() + LOOK_NS;
+    return presto__run_together(threads, look_at_parts, job, err);
+}
+
 static presto_status fit_codec(const presto__runner *runner, const char *split, trying *job,
                                presto_buffer *dictionary, presto_error *err) {
     size_t r = presto_pipeline_representation_find(runner->pipeline, split);
@@ -236,33 +183,6 @@ static presto_status fit_codec(const presto__runner *runner, const char *split, 
     return PRESTO_OK;
 }
 
-/* ---- sizes ---- */
-
-/* Mean compressed bytes of all records: those tried, times what `known`, a codec that was tried on
- * all, has for all of them against these. */
-static double mean_size(const double *sizes, const double *known, size_t count) {
-    double tried = 0, known_tried = 0, known_all = 0;
-    size_t trials = 0;
-    for (size_t i = 0; i < count; i++) {
-        known_all += known[i];
-        if (sizes[i] <= 0)
-            continue;
-        trials++;
-        tried += sizes[i];
-        known_tried += known[i];
-    }
-    if (trials == 0 || known_tried <= 0)
-        return 0;
-    return tried / known_tried * known_all / (double)count;
-}
-
-static size_t count_tried(const double *sizes, size_t count) {
-    size_t tried = 0;
-    for (size_t i = 0; i < count; i++)
-        tried += sizes[i] > 0;
-    return tried;
-}
-
 /* ---- all codecs ---- */
 
 typedef struct rating {
@@ -270,8 +190,8 @@ typedef struct rating {
     presto__runner *runner;
     presto__model_split *split;
     const char *dir; /* of the dataset that stores it without a codec */
-    const records *of;
-    double *sizes; /* of all codecs, one after the other */
+    const presto__records *of;
+    presto__sizes sizes;
 } rating;
 
 /* These records cannot have the codec, or there was no room to try it: its strategies fail, and the
@@ -291,7 +211,10 @@ static presto_status keep_failure(presto__model_codec *codec, const presto_error
 }
 
 static presto_status rate_codec(const rating *all, size_t c, presto_error *err) {
-    trying job = {.of = all->of, .sizes = all->sizes + c * all->of->count};
+    const presto__sizes *sizes = &all->sizes;
+    trying job = {.of = all->of,
+                  .sizes = sizes->tried + c * all->of->count,
+                  .looks = sizes->looks + c * sizes->look_count};
     presto__model_codec *codec = &all->split->codecs[c];
     presto_buffer dictionary = {0};
     presto_error failure;
@@ -303,6 +226,9 @@ static presto_status rate_codec(const rating *all, size_t c, presto_error *err) 
         status = time_codec(&job, 1, ALONE_NS, codec, &failure);
     if (status == PRESTO_OK)
         status = time_codec(&job, all->model->cores, MOST_NS, codec, &failure);
+    if (status == PRESTO_OK)
+        status = look_at_all(&job, all->model->cores, &failure);
+    sizes->has_looks[c] = atomic_load(&job.looked) == sizes->look_count;
     presto_buffer_done(&dictionary);
     if (status == PRESTO_OK && strcmp(all->model->codecs[c], "none") != 0) {
         const presto__online online = {.model = all->model,
@@ -321,64 +247,40 @@ static presto_status rate_codec(const rating *all, size_t c, presto_error *err) 
         status = failure.status;
     }
     codec->is_known = status == PRESTO_OK;
-    codec->records = count_tried(job.sizes, all->of->count);
+    for (size_t i = 0; i < all->of->count; i++)
+        codec->records += job.sizes[i] > 0;
     return codec->is_known ? PRESTO_OK : keep_failure(codec, &failure, err);
 }
 
-/* The codec that was tried on most records, the first of equal ones. SIZE_MAX: none is known. */
-static size_t find_reference(const rating *all) {
-    size_t found = SIZE_MAX;
-    for (size_t c = 0; c < all->model->codec_count; c++)
-        if (all->split->codecs[c].is_known && strcmp(all->model->codecs[c], "none") != 0 &&
-            (found == SIZE_MAX ||
-             all->split->codecs[c].records > all->split->codecs[found].records))
-            found = c;
-    return found;
-}
-
-static void set_sizes(const rating *all) {
-    size_t reference = find_reference(all);
-    double framing = all->split->plain_bytes - all->split->raw_bytes;
-    double mean = (double)all->of->bytes.bytes / (double)all->of->count;
-    double *plain = all->sizes + all->model->codec_count * all->of->count;
-    for (size_t i = 0; i < all->of->count; i++)
-        plain[i] = (double)all->of->sizes[i];
-    for (size_t c = 0; c < all->model->codec_count; c++) {
-        presto__model_codec *codec = &all->split->codecs[c];
-        if (strcmp(all->model->codecs[c], "none") == 0) {
-            codec->stored_bytes = all->split->plain_bytes;
-            codec->compress_s = codec->decompress_s = (presto__pair){0, 0};
-            continue;
-        }
-        if (!codec->is_known)
-            continue;
-        const double *sizes = all->sizes + c * all->of->count;
-        const double *known = all->sizes + reference * all->of->count;
-        bool has_all = all->split->codecs[reference].records == all->of->count;
-        double size = mean_size(sizes, has_all ? known : plain, all->of->count);
-        /* The records that were read are some of the sample. */
-        codec->stored_bytes = size * all->split->raw_bytes / fmax(mean, 1) + framing;
-    }
+static presto_status make_room(rating *all, presto_error *err) {
+    size_t codecs = all->model->codec_count, each = all->of->count, looks = all->of->look_count;
+    presto__sizes *sizes = &all->sizes;
+    sizes->look_count = looks;
+    sizes->tried = calloc(codecs * each, sizeof *sizes->tried);
+    sizes->looks = calloc(codecs * looks + 1, sizeof *sizes->looks);
+    sizes->has_looks = calloc(codecs, sizeof *sizes->has_looks);
+    if (sizes->tried == NULL || sizes->looks == NULL || sizes->has_looks == NULL)
+        return presto_fail_memory(err, codecs * (each + looks) * sizeof *sizes->looks);
+    return PRESTO_OK;
 }
 
 presto_status presto__probe_codecs(presto__model *model, presto__runner *runner, size_t s,
                                    const char *dir, presto_error *err) {
     presto__model_split *split = &model->splits[s];
-    records all = {0};
-    presto_status status = read_records(dir, split->raw_bytes, &all, err);
-    rating rate = {model, runner, split, dir, &all, NULL};
+    presto__records all;
+    presto_status status = presto__records_read(dir, split->raw_bytes, &all, err);
+    rating rate = {model, runner, split, dir, &all, {.tried = NULL}};
     if (status == PRESTO_OK && all.count == 0)
         status = presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET, "no record was stored");
-    if (status == PRESTO_OK) {
-        rate.sizes = calloc((model->codec_count + 1) * all.count, sizeof *rate.sizes);
-        if (rate.sizes == NULL)
-            status = presto_fail_memory(err, model->codec_count * all.count * sizeof *rate.sizes);
-    }
+    if (status == PRESTO_OK)
+        status = make_room(&rate, err);
     for (size_t c = 0; c < model->codec_count && status == PRESTO_OK; c++)
         status = rate_codec(&rate, c, err);
     if (status == PRESTO_OK)
-        set_sizes(&rate);
-    free(rate.sizes);
-    free_records(&all);
+        status = presto__set_sizes(model, split, &all, &rate.sizes, err);
+    free(rate.sizes.tried);
+    free(rate.sizes.looks);
+    free(rate.sizes.has_looks);
+    presto__records_done(&all);
     return status;
 }

@@ -69,6 +69,7 @@ static presto_status store_again(const presto__online *what, const char *dir, si
     PRESTO_TRY(presto_convert(&what->dir, 1, &options, &result, err));
     PRESTO_TRY(presto__settle(dir, err));
     tried->raw_bytes = (double)result.raw_bytes / (double)result.samples;
+    tried->stored_bytes = (double)result.stored_bytes / (double)result.samples;
     return PRESTO_OK;
 }
 

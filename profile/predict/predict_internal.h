@@ -35,8 +35,8 @@ typedef struct presto__worker_times {
 
 /** Records that were loaded in a codec, and without one. */
 typedef struct presto__model_trial {
-    uint64_t samples; /* the first so many; 0: it was not loaded */
-    double raw_bytes; /* mean */
+    uint64_t samples;               /* the first so many; 0: it was not loaded */
+    double raw_bytes, stored_bytes; /* mean; the latter is only known until sizes are set */
     presto__worker_times coded;
     presto__pair plain_cached_s; /* without a codec; only where these are a part of the samples */
 } presto__model_trial;

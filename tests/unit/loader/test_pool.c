@@ -14,11 +14,16 @@ static presto__pool *new_pool(void) {
     return pool;
 }
 
-/* A packet whose batches use so many bytes; the pool counts what it holds. */
-static presto__packet *fill_packet(presto__pool *pool, size_t bytes) {
+/* A packet of so many samples whose batches use so many bytes; the pool counts what it holds. */
+static presto__packet *fill_with(presto__pool *pool, size_t samples, size_t bytes) {
+    static const presto__rules rules;
+    presto__packet_shape shape = {
+        .count = samples, .parts = 1, .batch_rows = samples, .rules = &rules};
+    presto_error err;
     pthread_mutex_lock(&pool->lock);
     presto__packet *packet = presto__pool_take_locked(pool);
     ck_assert_ptr_nonnull(packet);
+    ck_assert_ok(presto__packet_setup(packet, &shape, &err), &err);
     presto__packet_clear(packet);
     ck_assert_ptr_nonnull(presto__slab_alloc(&packet->slab, bytes, 0));
     size_t held = presto__packet_memory(packet);
@@ -26,6 +31,10 @@ static presto__packet *fill_packet(presto__pool *pool, size_t bytes) {
     packet->accounted_bytes = held;
     pthread_mutex_unlock(&pool->lock);
     return packet;
+}
+
+static presto__packet *fill_packet(presto__pool *pool, size_t bytes) {
+    return fill_with(pool, 8, bytes);
 }
 
 START_TEST(the_only_packet_beyond_the_limit_keeps_its_memory) {
@@ -69,6 +78,24 @@ START_TEST(what_a_smaller_batch_leaves_empty_is_freed) {
 }
 END_TEST
 
+/* An epoch often ends with a batch of few samples: the next epoch's are whole again. */
+START_TEST(the_last_batch_of_an_epoch_keeps_the_memory_of_a_whole_one) {
+    presto__pool *pool = new_pool();
+    presto__packet *packet = fill_with(pool, 8, LARGE_BYTES);
+    size_t held = pool->held_bytes;
+    presto__packet_release(packet, 1);
+    ck_assert_ptr_eq(fill_with(pool, 2, LARGE_BYTES / 4), packet);
+    presto__packet_release(packet, 1);
+    ck_assert_ptr_eq(pool->free, packet);
+    ck_assert_uint_eq(pool->held_bytes, held);
+    ck_assert_ptr_eq(fill_with(pool, 2, LARGE_BYTES / 16), packet); /* it would use a quarter */
+    presto__packet_release(packet, 1);
+    ck_assert_ptr_null(pool->free);
+    ck_assert_uint_eq(pool->held_bytes, 0);
+    presto__pool_close(pool);
+}
+END_TEST
+
 /* Where sizes differ much, free packets that are too small would hold what a large one needs. */
 START_TEST(free_packets_leave_room_for_one_of_the_expected_size) {
     presto__pool *pool = new_pool();
@@ -94,6 +121,7 @@ int main(void) {
         the_only_packet_beyond_the_limit_keeps_its_memory,
         beside_another_packet_memory_beyond_the_limit_is_freed,
         what_a_smaller_batch_leaves_empty_is_freed,
+        the_last_batch_of_an_epoch_keeps_the_memory_of_a_whole_one,
         free_packets_leave_room_for_one_of_the_expected_size,
     };
     return presto_check_main("pool", tests, sizeof tests / sizeof tests[0], 60);

@@ -61,8 +61,8 @@ START_TEST(epochs_of_a_loader_are_timed_one_by_one) {
     uint64_t now = 5 * MS;
     for (size_t i = 0; i < 9; i++)
         presto__pacer_take(&pacer, batches[i % 3], now += batches[i % 3] * MS / 5);
-    ck_assert_uint_eq(pace.count, 3);
-    for (size_t i = 0; i < 3; i++)
+    ck_assert_uint_eq(pace.count, 2);
+    for (size_t i = 0; i < 2; i++)
         ck_assert_double_eq_tol(pace.epoch_s[i], 2e-3, 1e-12);
 }
 END_TEST
@@ -73,17 +73,33 @@ START_TEST(many_short_epochs_are_timed_some_together) {
     uint64_t now = 300 * MS; /* the loader was slow to start */
     for (size_t i = 0; i < 100; i++)
         presto__pacer_take(&pacer, 10, now += MS);
-    ck_assert_uint_eq(pace.count, 15); /* fourteen times seven, and two */
-    ck_assert_double_eq_tol(pace.epoch_s[0], 0.307 / 7, 1e-12);
+    ck_assert_uint_eq(pace.count, 14); /* after the first seven, thirteen times seven, and two */
+    for (size_t i = 0; i < 14; i++)
+        ck_assert_double_eq_tol(pace.epoch_s[i], 1e-3, 1e-12);
     ck_assert_double_eq_tol(presto__pace_middle(&pace), 1e-3, 1e-12);
     /* A batch may end two epochs at once. */
     pace.count = 0;
-    pacer = presto__pacer_start(&pace, 4, 4, 0);
-    presto__pacer_take(&pacer, 9, 4 * MS);
-    presto__pacer_take(&pacer, 7, 6 * MS);
+    pacer = presto__pacer_start(&pace, 4, 5, 0);
+    presto__pacer_take(&pacer, 4, 9 * MS);
+    presto__pacer_take(&pacer, 9, 13 * MS);
+    presto__pacer_take(&pacer, 7, 15 * MS);
     ck_assert_uint_eq(pace.count, 2);
     ck_assert_double_eq_tol(pace.epoch_s[0], 2e-3, 1e-12);
     ck_assert_double_eq_tol(pace.epoch_s[1], 1e-3, 1e-12);
+}
+END_TEST
+
+START_TEST(an_epoch_without_others_counts) {
+    presto__pace pace = {.count = 0};
+    presto__pacer pacer = presto__pacer_start(&pace, 10, 1, 0);
+    presto__pacer_take(&pacer, 4, MS);
+    presto__pacer_take(&pacer, 6, 3 * MS);
+    ck_assert_uint_eq(pace.count, 1);
+    ck_assert_double_eq_tol(pace.epoch_s[0], 3e-3, 1e-12);
+    pacer = presto__pacer_start(&pace, 10, 2, 0); /* and two that end at once */
+    presto__pacer_take(&pacer, 20, 4 * MS);
+    ck_assert_uint_eq(pace.count, 2);
+    ck_assert_double_eq_tol(pace.epoch_s[1], 2e-3, 1e-12);
 }
 END_TEST
 
@@ -108,6 +124,7 @@ int main(void) {
         a_look_has_a_few_epochs_unless_they_are_long,
         epochs_of_a_loader_are_timed_one_by_one,
         many_short_epochs_are_timed_some_together,
+        an_epoch_without_others_counts,
         without_a_pace_the_mean_epoch_counts,
     };
     return presto_check_main("profile/pace", tests, sizeof tests / sizeof *tests, 60);
