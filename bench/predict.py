@@ -8,10 +8,11 @@
 
 For each pipeline, one sweep predicts; it runs the anchors and a few strategies, as it does by default. Another sweep of the same
 samples measures all strategies. Compared are the predictions that the first one publishes with the figures of the second one: the
-rates of cold and cached epochs, storage, and time of preparation, of all strategies. The last column has no predictions: it compares
+rates of cold and cached epochs, storage, and time of preparation, of all strategies. The last columns have no predictions: "run again" compares
 the rates of those that were run in both sweeps, which is how well the machine repeats a measurement. --rounds R makes R pairs of sweeps, the
 pipelines in turns, and compares the medians of both sides, so that a slow phase of the machine does not count as an error of the
-model. With --work DIR what was swept before is kept, and more rounds are added to it.
+model; then "measured again" compares the rates of all strategies in the last sweep that measures with the medians of those before.
+With --work DIR what was swept before is kept, and more rounds are added to it.
 """
 import argparse
 import json
@@ -98,6 +99,15 @@ def compare(predicted, measured):
     return errors
 
 
+def measured_again(measured):
+    """How far the rates of the last sweep are from the medians of those before."""
+    found = []
+    for state in ("cold", "cached") if len(measured) > 1 else ():
+        before, last = (medians(sweeps, FIGURES[state][1]) for sweeps in (measured[:-1], measured[-1:]))
+        found += [last[k] / before[k] - 1 for k in before if k in last and before[k] > 0]
+    return found
+
+
 def summary(errors):
     if not errors:
         return "      -       "
@@ -105,14 +115,14 @@ def summary(errors):
     return f"{statistics.median(map(abs, errors)):6.1%} {worst:+7.1%}"
 
 
-def print_line(name, errors):
+def print_line(name, errors, again):
     parts = [summary(list(errors[figure].values())) for figure in FIGURES]
     repeated = [e for figure in REPEATED for e in errors[figure].values()]
-    print(f"{name:9}", *parts, summary(repeated), sep="  ", flush=True)
+    print(f"{name:9}", *parts, summary(repeated), summary(again), sep="  ", flush=True)
 
 
 def title():
-    print(f"{'':9}", *(f"{title:14}" for title in (*FIGURES, "run again")), sep="  ")
+    print(f"{'':9}", *(f"{title:14}" for title in (*FIGURES, "run again", "measured again")), sep="  ")
 
 
 def all_pairs(options, names, work):
@@ -125,7 +135,7 @@ def all_pairs(options, names, work):
             predicted, measured = pairs[name]
             predicted.append(sweep(options, name, corpus, work / f"{name}-predicted-{number}", "--predict"))
             measured.append(sweep(options, name, corpus, work / f"{name}-measured-{number}", "--measure"))
-            print_line(name, compare(predicted, measured))
+            print_line(name, compare(predicted, measured), measured_again(measured))
     return pairs
 
 
@@ -147,10 +157,12 @@ def main():
         print("median and worst error of predictions; run again: difference of the rates of what both sweeps ran")
         pairs = all_pairs(options, names, work)
     errors = {figure: {} for figure in FIGURES | REPEATED}
+    again = []
     for name in names:
+        again += measured_again(pairs[name][1])
         for figure, found in compare(*pairs[name]).items():
             errors[figure].update({(name, *k): e for k, e in found.items()})
-    print_line("all", errors)
+    print_line("all", errors, again)
     print_worst(errors)
     if options.json:
         options.json.write_text(json.dumps({figure: [[*map(str, k), e] for k, e in found.items()]

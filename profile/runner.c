@@ -18,19 +18,14 @@
 #include "../base/file_internal.h"
 #include "../base/folder_internal.h"
 
-#define CACHED_EPOCHS_MOST 2000
-/* Cold epochs of a run: at least so many, unless they are longer together; and no longer than so
- * many times the wanted time. */
+/* Cold epochs of a run: at least so many, unless they are longer together; no longer than so many
+ * times the wanted time; and each is long that takes so many times of it. */
 #define COLD_EPOCHS_LEAST 3
 #define COLD_S_LEAST 0.15
 #define COLD_S_MOST 2
-/* Cached epochs are long where cold ones take so many times the wanted time. */
 #define LONG_EPOCH_RUNS 4.0
 /* Cached epochs that last this part of the wanted time need no more. */
 #define ENOUGH 0.75
-/* A look has at least so many cached epochs, unless they are long. */
-#define LOOK_EPOCHS_LEAST 3
-#define LONG_EPOCH_S 0.15
 /* How often on_trial is called during a trial. */
 #define REPORT_EVERY_NS UINT64_C(200000000)
 
@@ -326,14 +321,15 @@ static double epochs_missing(const presto__epochs *epochs, double run_s) {
     return (run_s - epochs->measure.wall_s) / fmax(epoch_s, 1e-6);
 }
 
-/* An epoch that was disturbed is told from others by others: there are a few, unless they are long.
- * What it took beyond the others does not count to the time that is wanted. */
+/* An epoch that was disturbed is told from others by others: there are a few, or two if two last
+ * long enough, or one that is long. What it took beyond the others does not count. */
 static bool needs_cold(const presto__epochs *cold, const presto__pace *pace, double run_s) {
     double wall_s = cold->measure.wall_s, epochs = (double)cold->epochs;
+    double enough_s = run_s > 0 ? fmax(run_s, COLD_S_LEAST) : 0;
     if (cold->epochs < COLD_EPOCHS_LEAST)
-        return wall_s < fmax(run_s, COLD_S_LEAST) && run_s > 0;
+        return wall_s < enough_s * (cold->epochs < 2 ? LONG_EPOCH_RUNS : 1);
     double epoch_s = fmin(presto__pace_middle(pace), wall_s / epochs);
-    return epoch_s * (epochs + 0.5) < run_s && wall_s < COLD_S_MOST * fmax(run_s, COLD_S_LEAST);
+    return epoch_s * (epochs + 0.5) < run_s && wall_s < COLD_S_MOST * enough_s;
 }
 
 /* Short epochs are repeated, each with the cache dropped before it. A single one would measure
@@ -357,8 +353,8 @@ static presto_status measure_cold(const load *what, presto__epochs *cold, presto
 }
 
 /* Epochs follow each other in one loader. Their number is first estimated from the cold ones,
- * which are slower. If that is too few, more are added, in another loader. The first one of a
- * loader does not count, unless epochs are long: there is one more. */
+ * which are slower. If that is too few, more are added, in another loader. There is one more, as
+ * the first one of a loader does not count, unless epochs are long. */
 static presto_status measure_cached(const load *what, const presto__epochs *cold,
                                     presto__epochs *cached, presto_error *err) {
     double run_s = what->run_s;
@@ -368,13 +364,14 @@ static presto_status measure_cached(const load *what, const presto__epochs *cold
     load paced = *what;
     paced.pace = &pace;
     do {
-        double room = CACHED_EPOCHS_MOST - (double)cached->epochs;
+        double room = PRESTO__CACHED_EPOCHS_MOST - (double)cached->epochs;
         uint64_t count = (uint64_t)fmin(fmax(round(missing), 1) + !is_long, room);
         presto__epochs some = {0};
         PRESTO_TRY(measure_epochs(&paced, count, &some, err));
         presto__epochs_add(cached, &some);
         missing = epochs_missing(cached, run_s);
-    } while (cached->epochs < CACHED_EPOCHS_MOST && cached->measure.wall_s < ENOUGH * run_s);
+    } while (cached->epochs < PRESTO__CACHED_EPOCHS_MOST &&
+             cached->measure.wall_s < ENOUGH * run_s);
     cached->epoch_s = presto__pace_middle(&pace);
     return PRESTO_OK;
 }
@@ -450,25 +447,25 @@ presto_status presto__trial_lap(presto__runner *runner, presto__trial *trial, ui
 
 /* ---- a look ---- */
 
-uint64_t presto__look_epochs(double run_s, double epoch_s) {
-    double least = epoch_s < LONG_EPOCH_S ? LOOK_EPOCHS_LEAST : 1;
-    return (uint64_t)fmin(fmax(round(run_s / epoch_s), least), CACHED_EPOCHS_MOST);
-}
-
-/* In one loader: workers that have just started are slower, and their memory is new. So the first
- * epochs, which tell how many are needed, do not count, nor does the first third of the others. */
+/* In one loader: workers that have just started are slower, and their memory is new. The first
+ * epochs tell how many are needed. They count only if these are as few; of the others, the first
+ * third does not, either. */
 static presto_status look_cached(const load *what, const presto__epochs *cold,
                                  presto__epochs *cached, presto_error *err) {
-    presto__epochs first = {0};
     presto__pace pace = {.count = 0};
     load paced = *what;
-    double count = round(what->run_s / 4 / presto__epochs_typical_s(cold));
-    count = fmin(fmax(count, 1), CACHED_EPOCHS_MOST);
-    PRESTO_TRY(measure_epochs(what, (uint64_t)count, &first, err));
-    free(first.costs);
     paced.pace = &pace;
-    PRESTO_TRY(measure_epochs(
-        &paced, presto__look_epochs(what->run_s, presto__epochs_typical_s(&first)), cached, err));
+    double count = round(what->run_s / 4 / presto__epochs_typical_s(cold));
+    count = fmin(fmax(count, 2), PRESTO__CACHED_EPOCHS_MOST);
+    PRESTO_TRY(measure_epochs(&paced, (uint64_t)count, cached, err));
+    cached->epoch_s = presto__pace_middle(&pace);
+    uint64_t needed = presto__look_epochs(what->run_s, presto__epochs_typical_s(cached));
+    if (needed < count)
+        return PRESTO_OK;
+    free(cached->costs);
+    *cached = (presto__epochs){0};
+    pace.count = 0;
+    PRESTO_TRY(measure_epochs(&paced, needed, cached, err));
     presto__pace_forget(&pace, pace.count / 3);
     cached->epoch_s = presto__pace_middle(&pace);
     return PRESTO_OK;

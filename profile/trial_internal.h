@@ -231,7 +231,9 @@ typedef struct presto__look {
     double cold_run_s, cached_run_s; /* cold epochs last so long together, and cached ones */
     double cold_s, cached_s;         /* what was seen: of the clock, for a sample */
 } presto__look;
-/** How many cached epochs of `epoch_s` each count in a look that is to last `run_s`. */
+/** Of a run or look, in one state of the cache. */
+#define PRESTO__CACHED_EPOCHS_MOST 2000
+/** pace.c: how many cached epochs of `epoch_s` each count in a look that is to last `run_s`. */
 uint64_t presto__look_epochs(double run_s, double epoch_s);
 /** Look at a strategy that stores something. Its dataset must be there. */
 presto_status presto__trial_look(presto__runner *runner, presto__trial *trial,

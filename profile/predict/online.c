@@ -23,7 +23,7 @@
 #define ALL_COMPRESS_S 15
 #define LOAD_S 0.4
 #define RECORDS_LEAST 8
-#define RECORD_BYTES ((double)(128 << 20))
+#define RECORD_BYTES ((double)(256 << 20))
 /* Of a look; in a cold one there are some epochs, up to this time. And of all looks at a codec, in
  * up to so many rounds. Where there are few codecs and splits, there is more time for each, but no
  * more than runs of both numbers of threads would take. */
