@@ -8,9 +8,9 @@
 
 For each pipeline, one sweep predicts; it runs the anchors and a few strategies, as it does by default. Another sweep of the same
 samples measures all strategies. Compared are the predictions that the first one publishes with the figures of the second one: the
-rates of cold and cached epochs, storage, and time of preparation, of all strategies. The last columns have no predictions: "run again" compares
-the rates of those that were run in both sweeps, which is how well the machine repeats a measurement. --rounds R makes R pairs of sweeps, the
-pipelines in turns, and compares the medians of both sides, so that a slow phase of the machine does not count as an error of the
+rates of cold and cached epochs, storage, and time of preparation, of all strategies. The last columns have no predictions: "run again"
+compares the rates of those that were run in both sweeps, which is how well the machine repeats a measurement. --rounds R makes R pairs of
+sweeps, the pipelines in turns, and compares the medians of both sides, so that a slow phase of the machine does not count as an error of the
 model; then "measured again" compares the rates of all strategies in the last sweep that measures with the medians of those before.
 With --work DIR what was swept before is kept, and more rounds are added to it.
 """
@@ -154,7 +154,8 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         work = options.work or pathlib.Path(temporary)
         work.mkdir(parents=True, exist_ok=True)
-        print("median and worst error of predictions; run again: difference of the rates of what both sweeps ran")
+        print("median and worst error of predictions; run again: difference of the rates of what both sweeps ran; "
+              "measured again: of the last sweep that measures and those before")
         pairs = all_pairs(options, names, work)
     errors = {figure: {} for figure in FIGURES | REPEATED}
     again = []

@@ -448,8 +448,8 @@ presto_status presto__trial_lap(presto__runner *runner, presto__trial *trial, ui
 /* ---- a look ---- */
 
 /* In one loader: workers that have just started are slower, and their memory is new. The first
- * epochs tell how many are needed. They count only if these are as few; of the others, the first
- * third does not, either. */
+ * epochs tell how many are needed. They count only if fewer are needed; otherwise so many follow in
+ * another loader, of which the first third does not count. */
 static presto_status look_cached(const load *what, const presto__epochs *cold,
                                  presto__epochs *cached, presto_error *err) {
     presto__pace pace = {.count = 0};
