@@ -48,8 +48,8 @@ typedef struct presto_convert_options {
     bool auto_threads;      /* `threads` is the most, see presto_loader_options. Default false */
     uint64_t limit_samples; /* 0 = all */
     uint64_t seed;
-    size_t prefetch_bytes;       /* of data in flight; default 0: 32 MiB for each thread and for the
-                              writers, at most 256 MiB */
+    size_t prefetch_bytes;       /* of data in flight; default 0: 256 MiB, of which records take 32
+                              MiB for each thread and for the writers */
     presto_loader_errors errors; /* samples that fail; the callbacks are called by the calling
                                     thread */
     presto_note_fn on_note; /* called for each presto_source_notes before anything is read; may be

@@ -18,8 +18,8 @@
 #include "../../base/options_internal.h"
 #include "convert_internal.h"
 
-/* Memory for data in flight: for each thread, and for the writers. */
-#define PREFETCH_BYTES_EACH ((size_t)32 << 20)
+/* Memory for records in flight: for each thread, and for the writers. */
+#define PACKETS_BYTES_EACH ((size_t)32 << 20)
 
 void presto_convert_options_init(presto_convert_options *options, size_t struct_bytes) {
     const presto_convert_options defaults = {
@@ -31,19 +31,19 @@ void presto_convert_options_init(presto_convert_options *options, size_t struct_
 }
 
 /*
- * Threads that are ahead of the writers would fill all their memory. It would be fresh memory, and
- * no longer in the processor's cache when the writers read it: 256 MiB took 1.2 times as long as 64
- * MiB (2 threads).
+ * Threads that are ahead of the writers would fill all their memory with records. It would be fresh
+ * memory, and no longer in the processor's cache when the writers read it: 256 MiB took 1.2 times
+ * as long as 64 MiB (2 threads). What the threads need for large samples is not bounded by that: of
+ * photos of 16 MB, each takes three times that to make a record.
  */
-static size_t choose_prefetch(const presto_convert_options *options) {
-    if (options->prefetch_bytes != 0)
-        return options->prefetch_bytes;
+static void choose_memory(presto__conversion *job) {
+    size_t wanted = job->options->prefetch_bytes;
     presto_loader_options loader;
     presto_loader_options_defaults(&loader);
-    size_t parts = (size_t)options->threads + 1;
-    return parts < loader.memory.prefetch_bytes / PREFETCH_BYTES_EACH
-               ? parts * PREFETCH_BYTES_EACH
-               : loader.memory.prefetch_bytes;
+    job->prefetch_bytes = wanted != 0 ? wanted : loader.memory.prefetch_bytes;
+    size_t most = job->prefetch_bytes, parts = (size_t)job->options->threads + 1;
+    job->packets_bytes =
+        wanted != 0 || parts >= most / PACKETS_BYTES_EACH ? most : parts * PACKETS_BYTES_EACH;
 }
 
 /* ---- the input ---- */
@@ -246,8 +246,8 @@ presto_status presto_convert_sized(const char *const *paths, size_t path_count,
     presto__conversion job = {.options = options,
                               .pipeline = options->pipeline,
                               .dir = options->dir,
-                              .regroup_step = SIZE_MAX,
-                              .prefetch_bytes = choose_prefetch(options)};
+                              .regroup_step = SIZE_MAX};
+    choose_memory(&job);
     job.started_ns = presto__clock_ns();
     job.cpu_started_ns = presto__clock_process_cpu_ns();
     presto_status status = run(&job, paths, path_count, err);

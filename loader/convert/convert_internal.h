@@ -99,6 +99,7 @@ typedef struct presto__conversion {
     const presto_pipeline *pipeline; /* NULL: records are stored as they are */
     const char *dir;
     size_t prefetch_bytes;    /* for data in flight */
+    size_t packets_bytes;     /* of that, for records: ready, and with the writers */
     presto_folder_lock *lock; /* NULL: another process owns the folder */
     bool made_dir;
     bool took_dir; /* all files in it are ours */

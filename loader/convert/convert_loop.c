@@ -273,7 +273,8 @@ static bool should_stop(void *user) {
 static presto_status load_ranges(shard_loop *loop, size_t count, presto_error *err) {
     presto__conversion *job = loop->job;
     presto_loader_options options;
-    presto__loader_input input = {.source = job->source, .plan = job->plan};
+    presto__loader_input input = {
+        .source = job->source, .plan = job->plan, .packets_bytes = job->packets_bytes};
     loop->failed_at = UINT64_MAX;
     presto__conversion_loader_options(job, &options);
     options.should_stop = should_stop;

@@ -249,7 +249,10 @@ static size_t choose_batch(const presto_source *source) {
 static presto_status load_documents(regroup_loop *loop, presto_error *err) {
     presto__conversion *job = loop->job;
     presto_loader_options options;
-    presto__loader_input input = {.source = job->source, .plan = job->plan, .regroups = true};
+    presto__loader_input input = {.source = job->source,
+                                  .plan = job->plan,
+                                  .packets_bytes = job->packets_bytes,
+                                  .regroups = true};
     const presto__range rest = {loop->now.sample, job->sample_count};
     const char *name = job->source->main_feature;
     presto__conversion_loader_options(job, &options);

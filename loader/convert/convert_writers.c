@@ -228,7 +228,7 @@ presto_status presto__writers_new(const presto__conversion *job, size_t count, b
     writers->job = job;
     writers->count = count;
     writers->has_threads = has_threads;
-    writers->most_bytes = job->prefetch_bytes / 4;
+    writers->most_bytes = job->packets_bytes / 4;
     writers->failed = SIZE_MAX;
     pthread_mutex_init(&writers->lock, NULL);
     pthread_cond_init(&writers->changed, NULL);

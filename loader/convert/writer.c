@@ -118,7 +118,7 @@ static presto_status take_options(presto_writer *writer, const presto_writer_opt
     job->dir = convert->dir;
     job->regroup_step = SIZE_MAX;
     job->is_fed = true;
-    job->prefetch_bytes = writer->most_bytes;
+    job->prefetch_bytes = job->packets_bytes = writer->most_bytes;
     job->shard_count = options->shards;
     job->sample_count = options->samples;
     job->started_ns = presto__clock_ns();

@@ -26,6 +26,7 @@ typedef struct presto__loader_input {
     const presto_plan *plan; /* NULL: no steps */
     presto__ranges ranges;   /* without a list: all samples. The list is copied */
     bool regroups; /* whoever asks makes other samples of these, if a step says so; else refused */
+    size_t packets_bytes; /* of prefetch_bytes, what packets may take; 0: as much as there is */
 } presto__loader_input;
 
 /**

@@ -55,13 +55,13 @@ static void choose_blocking(presto_loader *loader) {
     mean = clamp(mean, 1, MOST_EXPECTED_BYTES);
     size_t workers = options->threads > 0 ? options->threads : 1;
     size_t block_bytes =
-        clamp(options->memory.prefetch_bytes / (8 * workers), 1, options->memory.block_bytes);
+        clamp(loader->packets_bytes / (8 * workers), 1, options->memory.block_bytes);
     /* A part is read at once, if not by number: it is to stay in the processor's cache. */
     if (loader->walks && options->order.shuffle == PRESTO_SHUFFLE_NONE)
         block_bytes = clamp(block_bytes, 1, FETCH_BYTES);
     size_t samples = clamp(block_bytes / mean, 1, options->memory.block_samples);
     uint64_t row_bytes = clamp(expected_row_bytes(loader, mean), 0, MOST_EXPECTED_BYTES);
-    samples = clamp(presto__loader_packet_share(options) / (row_bytes + 1), 1, samples);
+    samples = clamp(presto__loader_packet_share(loader) / (row_bytes + 1), 1, samples);
 
     size_t rows = options->batch_samples;
     if (options->output == PRESTO_OUTPUT_COUNT || rows == 0 ||
@@ -271,6 +271,7 @@ static presto_status open_loader(presto_loader *loader, presto_error *err) {
     /* A little is reserved for packets that are larger than the earlier ones. */
     size_t limit = loader->options.memory.prefetch_bytes;
     PRESTO_TRY(presto__pool_new(limit - limit / 32, &loader->pool, err));
+    loader->pool->packets_limit_bytes = loader->packets_bytes - loader->packets_bytes / 32;
     loader->capacity = RING_PACKETS;
     loader->slots = calloc(loader->capacity, sizeof(presto__packet *));
     if (loader->slots == NULL)
@@ -331,6 +332,9 @@ presto_status presto__loader_open_input(const presto__loader_input *input,
     loader->source = source;
     loader->plan = plan != NULL && presto_plan_step_count(plan) > 0 ? plan : NULL;
     loader->options = *options;
+    loader->packets_bytes = options->memory.prefetch_bytes;
+    if (input->packets_bytes > 0 && input->packets_bytes < loader->packets_bytes)
+        loader->packets_bytes = input->packets_bytes;
     if (options->cache.bytes > 0 && options->cache.plan != NULL &&
         presto_plan_step_count(options->cache.plan) > 0) {
         loader->cache_plan = options->cache.plan;
@@ -438,8 +442,8 @@ void presto_loader_get_stats_sized(const presto_loader *loader, presto_loader_st
     stats.queued_bytes = pool->held_bytes;
     stats.peak_queued_bytes = pool->peak_bytes;
     double slots = (double)pool->packets_ready / (double)loader->capacity;
-    double bytes =
-        (double)pool->packets_ready * (double)pool->packet_bytes / ((double)pool->limit_bytes + 1);
+    double bytes = (double)pool->packets_ready * (double)pool->packet_bytes /
+                   ((double)pool->packets_limit_bytes + 1);
     stats.queue_fill = bytes > slots ? bytes : slots;
     if (stats.queue_fill > 1)
         stats.queue_fill = 1;

@@ -90,7 +90,7 @@ presto_status presto__loader_check_steps(const presto_plan *plan, presto_error *
     return PRESTO_OK;
 }
 
-size_t presto__loader_packet_share(const presto_loader_options *options) {
-    size_t workers = options->threads > 0 ? options->threads : 1;
-    return options->memory.prefetch_bytes / (4 * (workers + 1));
+size_t presto__loader_packet_share(const presto_loader *loader) {
+    size_t workers = loader->options.threads > 0 ? loader->options.threads : 1;
+    return loader->packets_bytes / (4 * (workers + 1));
 }

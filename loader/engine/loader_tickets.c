@@ -98,7 +98,7 @@ static void learn_size(presto_loader *loader, const presto__packet *packet, size
         loader->sized_samples += packet->end;
         loader->sized_bytes += bytes;
         double each = (double)loader->sized_bytes / (double)loader->sized_samples;
-        double fit = (double)presto__loader_packet_share(&loader->options) / (each + 1);
+        double fit = (double)presto__loader_packet_share(loader) / (each + 1);
         double sized = (double)loader->sized_samples;
         loader->learned_samples = (size_t)(fit < sized ? fit : sized);
         pool->packet_bytes = (size_t)(each * (double)most_samples(loader));
@@ -115,18 +115,18 @@ static bool has_room(const presto_loader *loader) {
     /* The first packet shows the size of packets; until then only one is made. */
     if (loader->starts_alone && !loader->knows_packet_bytes && pool->refs > 1)
         return false;
-    size_t limit = pool->limit_bytes;
+    size_t overrun = 0;
     if (pool->packets_ready == 0 && loader->active_parts == 0) {
         bool is_only_one = pool->refs == 1;
         if (is_only_one || loader->consumer_inside)
             return true;
         /* While the consumer holds a packet, one may be made, even if it exceeds the limit a
          * little. */
-        limit = limit > SIZE_MAX - OVERRUN_BYTES ? SIZE_MAX : limit + OVERRUN_BYTES;
+        overrun = OVERRUN_BYTES;
     }
     size_t known = pool->free == NULL ? 0 : pool->free->accounted_bytes;
     size_t more = pool->packet_bytes > known ? pool->packet_bytes - known : 0;
-    return pool->held_bytes <= limit && more <= limit - pool->held_bytes;
+    return presto__pool_has_room_locked(pool, more, overrun);
 }
 
 /* If the stream starts within an epoch, the epoch's last, incomplete batch is left out here. */

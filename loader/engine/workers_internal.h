@@ -93,6 +93,7 @@ struct presto_loader {
     void (*free_owned)(void *owned);
     presto_codec_spec codec; /* and its dictionary, which workers' codecs borrow */
     presto__blocking blocking;
+    size_t packets_bytes;        /* of prefetch_bytes, what packets may take */
     size_t worker_bytes;         /* what a worker is expected to hold */
     bool starts_alone;           /* the size of packets is unknown until the first one is made */
     bool puts_values, use_views; /* records go straight into columns; batches are views of them */
@@ -172,7 +173,7 @@ struct presto_loader {
 };
 
 /** Bytes that a packet should not exceed, so that several of each worker fit. */
-size_t presto__loader_packet_share(const presto_loader_options *options);
+size_t presto__loader_packet_share(const presto_loader *loader);
 
 /** The number by which packets remember who filled them; 0 is nobody. */
 static inline size_t presto__worker_home(const presto__worker *worker) {

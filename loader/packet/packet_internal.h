@@ -172,8 +172,9 @@ struct presto__pool {
     bool is_closed;
     presto__packet *free;
     size_t free_count;
-    size_t limit_bytes;
-    size_t held_bytes; /* packets, free or not, and workers */
+    size_t limit_bytes;         /* of all */
+    size_t packets_limit_bytes; /* of packets alone; not above limit_bytes */
+    size_t held_bytes;          /* packets, free or not, and workers */
     size_t peak_bytes;
     size_t packets_ready;
     size_t workers_waiting;
@@ -186,6 +187,9 @@ struct presto__pool {
 };
 
 presto_status presto__pool_new(size_t limit_bytes, presto__pool **pool_out, presto_error *err);
+/** With the lock held: is there room for so many bytes of packets more, within both limits and so
+ * many bytes beyond them? */
+bool presto__pool_has_room_locked(const presto__pool *pool, size_t bytes, size_t overrun_bytes);
 /** The loader lets go: free packets are freed, the pool goes with the last batch. */
 void presto__pool_close(presto__pool *pool);
 /**

@@ -248,7 +248,7 @@ presto_status presto__pool_new(size_t limit_bytes, presto__pool **pool_out, pres
     presto__pool *pool = calloc(1, sizeof *pool);
     if (pool == NULL)
         return presto_fail_memory(err, sizeof *pool);
-    pool->limit_bytes = limit_bytes;
+    pool->limit_bytes = pool->packets_limit_bytes = limit_bytes;
     pool->refs = 1;
     if (!init_lock(&pool->lock))
         goto no_lock;
@@ -341,6 +341,17 @@ static size_t packet_used_bytes(const presto__packet *packet) {
     return bytes;
 }
 
+static bool fits(size_t held, size_t more, size_t limit, size_t overrun) {
+    limit = limit > SIZE_MAX - overrun ? SIZE_MAX : limit + overrun;
+    return held <= limit && more <= limit - held;
+}
+
+bool presto__pool_has_room_locked(const presto__pool *pool, size_t bytes, size_t overrun_bytes) {
+    size_t packets = pool->held_bytes - pool->working_bytes;
+    return fits(pool->held_bytes, bytes, pool->limit_bytes, overrun_bytes) &&
+           fits(packets, bytes, pool->packets_limit_bytes, overrun_bytes);
+}
+
 /* Does it use little of its memory? The last batch of an epoch has fewer samples than the others,
  * and counts as if it were whole. */
 static bool is_mostly_empty(const presto__packet *packet) {
@@ -366,7 +377,7 @@ static bool is_kept(const presto__pool *pool, const presto__packet *packet) {
 static bool is_in_the_way(const presto__pool *pool, const presto__packet *packet) {
     size_t bytes = packet->accounted_bytes, next = pool->packet_bytes;
     return pool->free != NULL && bytes < next - next / 4 &&
-           pool->held_bytes + (next - bytes) > pool->limit_bytes;
+           !presto__pool_has_room_locked(pool, next - bytes, 0);
 }
 
 void presto__packet_release(presto__packet *packet, size_t count) {
@@ -376,7 +387,7 @@ void presto__packet_release(presto__packet *packet, size_t count) {
     pthread_mutex_lock(&pool->lock);
     /* Memory over the limit goes back to the system now, unless the next batch takes it. */
     if (pool->is_closed || is_in_the_way(pool, packet) ||
-        (pool->held_bytes > pool->limit_bytes && !is_kept(pool, packet))) {
+        (!presto__pool_has_room_locked(pool, 0, 0) && !is_kept(pool, packet))) {
         /* It is freed before workers are told, or they would take new memory while it is still
          * there. */
         size_t accounted = packet->accounted_bytes;

@@ -103,7 +103,7 @@ START_TEST(free_packets_leave_room_for_one_of_the_expected_size) {
     presto__packet *second = fill_packet(pool, LARGE_BYTES / 4);
     presto__packet *third = fill_packet(pool, LARGE_BYTES / 4);
     size_t each = first->accounted_bytes;
-    pool->limit_bytes = pool->held_bytes + each;
+    pool->limit_bytes = pool->packets_limit_bytes = pool->held_bytes + each;
     pool->packet_bytes = each + each / 4; /* about the same: there is room, and each is kept */
     presto__packet_release(first, 1);
     presto__packet_release(second, 1);
@@ -116,6 +116,30 @@ START_TEST(free_packets_leave_room_for_one_of_the_expected_size) {
 }
 END_TEST
 
+/* A limit for packets alone: workers have what is left of the other one. */
+START_TEST(packets_may_have_less_than_all) {
+    presto__pool *pool = new_pool();
+    size_t part = LIMIT_BYTES / 4, most = LIMIT_BYTES - part;
+    pool->packets_limit_bytes = part;
+    ck_assert(presto__pool_has_room_locked(pool, part, 0));
+    ck_assert(!presto__pool_has_room_locked(pool, part + 1, 0));
+    ck_assert(presto__pool_has_room_locked(pool, part + 1, 1));
+    pool->held_bytes = pool->working_bytes = most; /* of workers */
+    ck_assert(presto__pool_has_room_locked(pool, part, 0));
+    pool->held_bytes = pool->working_bytes = most + 1;
+    ck_assert(!presto__pool_has_room_locked(pool, part, 0));
+    ck_assert(presto__pool_has_room_locked(pool, part, 1));
+    pool->held_bytes = pool->working_bytes = 0;
+    presto__packet *first = fill_packet(pool, LIMIT_BYTES / 2);
+    presto__packet *second = fill_packet(pool, LIMIT_BYTES / 8);
+    presto__packet_release(first, 1); /* within the limit of all, beyond that of packets */
+    ck_assert_ptr_null(pool->free);
+    presto__packet_release(second, 1);
+    ck_assert_ptr_eq(pool->free, second);
+    presto__pool_close(pool);
+}
+END_TEST
+
 int main(void) {
     const TTest *const tests[] = {
         the_only_packet_beyond_the_limit_keeps_its_memory,
@@ -123,6 +147,7 @@ int main(void) {
         what_a_smaller_batch_leaves_empty_is_freed,
         the_last_batch_of_an_epoch_keeps_the_memory_of_a_whole_one,
         free_packets_leave_room_for_one_of_the_expected_size,
+        packets_may_have_less_than_all,
     };
     return presto_check_main("pool", tests, sizeof tests / sizeof tests[0], 60);
 }

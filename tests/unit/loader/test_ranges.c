@@ -113,9 +113,10 @@ static uint32_t digest_ranges(presto_source *source, const presto__ranges *range
     presto_status status;
     uint32_t digest = 0;
     *samples_out = 0;
-    ck_assert_ok(presto__loader_open_input(&(presto__loader_input){source, NULL, *ranges, false},
-                                           &options, &loader, &err),
-                 &err);
+    ck_assert_ok(
+        presto__loader_open_input(&(presto__loader_input){.source = source, .ranges = *ranges},
+                                  &options, &loader, &err),
+        &err);
     while ((status = presto_loader_next(loader, &batch, &err)) == PRESTO_OK) {
         size_t in = range_of(ranges->list, ranges->count, batch->first);
         ck_assert_uint_eq(batch->sample_numbers[0], batch->first);
@@ -173,10 +174,10 @@ START_TEST(the_loader_keeps_a_list_of_its_own) {
         presto__ranges_init(&ranges, list, 4, 2);
         presto_loader_options options = records_options(threads);
         presto_loader *loader;
-        ck_assert_ok(
-            presto__loader_open_input(&(presto__loader_input){data.source, NULL, ranges, false},
-                                      &options, &loader, &err),
-            &err);
+        ck_assert_ok(presto__loader_open_input(
+                         &(presto__loader_input){.source = data.source, .ranges = ranges}, &options,
+                         &loader, &err),
+                     &err);
         memset(list, 0, 4 * sizeof *list);
         free(list);
         presto_batch *batch;
@@ -221,10 +222,10 @@ START_TEST(the_loader_knows_where_it_failed) {
         presto_batch *batch;
         uint64_t samples = 0;
         presto_status status;
-        ck_assert_ok(
-            presto__loader_open_input(&(presto__loader_input){data.source, NULL, ranges, false},
-                                      &options, &loader, &err),
-            &err);
+        ck_assert_ok(presto__loader_open_input(
+                         &(presto__loader_input){.source = data.source, .ranges = ranges}, &options,
+                         &loader, &err),
+                     &err);
         while ((status = presto_loader_next(loader, &batch, &err)) == PRESTO_OK) {
             samples += batch->rows;
             presto_batch_release(batch);

@@ -72,9 +72,10 @@ static uint64_t stream(const presto_loader_options *options, uint64_t slow) {
     told_first = 0;
     fetches = 0;
     slow_fetches = slow;
-    ck_assert_ok(presto__loader_open_input(&(presto__loader_input){source, NULL, ranges, false},
-                                           options, &loader, &err),
-                 &err);
+    ck_assert_ok(
+        presto__loader_open_input(&(presto__loader_input){.source = source, .ranges = ranges},
+                                  options, &loader, &err),
+        &err);
     while ((status = presto_loader_next(loader, &batch, &err)) == PRESTO_OK)
         presto_batch_release(batch);
     ck_assert_status(status, PRESTO_END, &err);

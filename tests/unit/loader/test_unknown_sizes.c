@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Samples of which only the stored size is known: all workers soon have something to do, and what
  * grows by the steps keeps to the limit. */
+#include <presto/convert.h>
 #include <presto/stream.h>
 
 #include <stdatomic.h>
@@ -14,6 +15,7 @@
 #define FILES 64
 #define GROWN_BYTES ((int64_t)2 << 20)
 #define LIMIT_BYTES ((size_t)32 << 20)
+#define TAKEN_BYTES ((size_t)48 << 20)   /* by a large sample while it is made */
 #define OVERRUN_BYTES ((size_t)40 << 20) /* of one batch, while the consumer holds another one */
 
 static char *dir;
@@ -51,6 +53,15 @@ static presto_status meet(const void *state, presto_step_context *context, const
     return fill(context, 8, out_out, err);
 }
 
+static presto_status meet_large(const void *state, presto_step_context *context,
+                                const presto_tensor *in, presto_tensor *out_out,
+                                presto_error *err) {
+    for (int i = 0; i < 2; i++)
+        if (presto_step_scratch(context, TAKEN_BYTES / 2) == NULL)
+            return presto_fail_memory(err, TAKEN_BYTES);
+    return meet(state, context, in, out_out, err);
+}
+
 static presto_status grow(const void *state, presto_step_context *context, const presto_tensor *in,
                           presto_tensor *out_out, presto_error *err) {
     (void)state, (void)in;
@@ -62,14 +73,19 @@ static const presto_step_type step_meet = {.abi = PRESTO_STEP_ABI,
                                            .summary = "Waits for another worker.",
                                            .infer = infer_bytes,
                                            .run = meet};
+static const presto_step_type step_meet_large = {.abi = PRESTO_STEP_ABI,
+                                                 .name = "meet-large",
+                                                 .summary = "Waits, and takes much memory.",
+                                                 .infer = infer_bytes,
+                                                 .run = meet_large};
 static const presto_step_type step_grow = {.abi = PRESTO_STEP_ABI,
                                            .name = "grow",
                                            .summary = "Makes much of little.",
                                            .infer = infer_bytes,
                                            .run = grow};
-static const presto_step_type *const own[] = {&step_meet, &step_grow};
+static const presto_step_type *const own[] = {&step_meet, &step_meet_large, &step_grow};
 static const presto_pipeline_options reading = {
-    .struct_bytes = sizeof(presto_pipeline_options), .steps = own, .step_count = 2};
+    .struct_bytes = sizeof(presto_pipeline_options), .steps = own, .step_count = 3};
 
 static void write_file(const char *name, const char *text) {
     char path[512];
@@ -147,6 +163,34 @@ START_TEST(several_workers_share_a_few_small_samples) {
 }
 END_TEST
 
+/* A conversion bounds the records that wait for the disk, not what its threads need to make them. */
+START_TEST(several_threads_of_a_conversion_make_large_samples) {
+    char pipeline[512], stored[512];
+    presto_convert_options options;
+    presto_convert_result result;
+    presto_pipeline *own_pipeline;
+    presto_error err;
+    set_up("meet-large");
+    const char *paths[] = {dir};
+    snprintf(pipeline, sizeof pipeline, "%s/sizes.yaml", dir);
+    snprintf(stored, sizeof stored, "%s/stored", dir);
+    atomic_store(&calls, 0);
+    atomic_store(&first_calls, 1);
+    atomic_store(&most_inside, 0);
+    ck_assert_ok(presto_pipeline_load(pipeline, &reading, &own_pipeline, &err), &err);
+    presto_convert_options_defaults(&options);
+    options.pipeline = own_pipeline;
+    options.dir = stored;
+    options.threads = 2;
+    options.sync = false;
+    ck_assert_ok(presto_convert(paths, 1, &options, &result, &err), &err);
+    ck_assert_int_eq(atomic_load(&most_inside), 2);
+    presto_pipeline_free(own_pipeline);
+    presto_check_remove_tree(dir);
+    free(dir);
+}
+END_TEST
+
 START_TEST(samples_that_grow_keep_to_the_limit) {
     set_up("grow");
     for (unsigned threads = 1; threads <= 4; threads++)
@@ -169,6 +213,7 @@ END_TEST
 int main(void) {
     const TTest *const tests[] = {
         several_workers_share_a_few_small_samples,
+        several_threads_of_a_conversion_make_large_samples,
         samples_that_grow_keep_to_the_limit,
     };
     return presto_check_main("unknown sizes", tests, sizeof tests / sizeof tests[0], 120);

@@ -197,7 +197,7 @@ START_TEST(a_writer_that_hangs_keeps_no_more_than_it_may) {
     for (size_t l = 0; l < 3; l++) {
         presto_convert_options options = defaults(PRESTO_FILE_PLAIN, 9, 2);
         presto__conversion job = {
-            .options = &options, .dir = dir, .prefetch_bytes = limits[l], .shard_count = 9};
+            .options = &options, .dir = dir, .packets_bytes = limits[l], .shard_count = 9};
         set_gate(true);
         presto__writers *writers;
         ck_assert_ok(presto__writers_new(&job, 2, true, &writers, &err), &err);
