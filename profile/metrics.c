@@ -143,6 +143,11 @@ void presto__measure_add(presto__measure *sum, const presto__measure *more) {
 
 /* ---- facts ---- */
 
+double presto__machine_cpus(void) {
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (double)online : 1;
+}
+
 unsigned presto__cpu_count(void) {
     cpu_set_t allowed;
     if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)

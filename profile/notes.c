@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* If other processes use more of the processors than this, a note says so. */
 #define BUSY_PART 0.1
@@ -77,8 +76,7 @@ static presto_status note_busy_machine(presto_sweep *sweep, presto_error *err) {
             wall_s += measure->wall_s;
         }
     }
-    long machine_cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    double part = others_s / (wall_s * (double)(machine_cpus > 0 ? machine_cpus : 1));
+    double part = others_s / (wall_s * presto__machine_cpus());
     if (!(part > BUSY_PART))
         return PRESTO_OK;
     return presto__add_note(

@@ -31,51 +31,6 @@
 
 /* ---- set-up ---- */
 
-presto_status presto__runner_open_source(const presto__runner *runner, presto_source **source_out,
-                                         presto_error *err) {
-    presto_source *source;
-    PRESTO_TRY(
-        presto_source_open_raw(runner->pipeline, runner->paths, runner->path_count, &source, err));
-    presto_status status = presto_source_choose(source, &runner->picked, err);
-    if (status < 0) {
-        presto_source_free(source);
-        return status;
-    }
-    *source_out = source;
-    return status;
-}
-
-/* Opens the sample instead of the whole source. */
-static presto_status take_sample(presto__runner *runner, presto_error *err) {
-    size_t count = (size_t)runner->options->samples;
-    if (presto__sample_is_picked(runner->pipeline))
-        runner->picked.even_samples = runner->options->samples;
-    if (presto__sample_can_spread(runner->pipeline)) {
-        PRESTO_TRY(presto__sample_paths(runner->source, count, &runner->sample_paths, err));
-    } else if (presto_pipeline_source(runner->pipeline)->takes_records) {
-        const presto__paths whole = {runner->paths, runner->path_count};
-        PRESTO_TRY(presto__sample_shards(&whole, runner->options->samples, &runner->sample_paths,
-                                         &count, err));
-    } else {
-        presto_status status = presto_source_choose(runner->source, &runner->picked, err);
-        runner->is_even = status == PRESTO_OK && runner->picked.even_samples > 0;
-        presto_source_truncate(runner->source, runner->options->samples);
-        return status < 0 ? status : PRESTO_OK;
-    }
-    runner->sample_path_count = count;
-    presto_source_free(runner->source);
-    runner->source = NULL;
-    runner->paths = (const char *const *)runner->sample_paths;
-    runner->path_count = count;
-    runner->open_s = 0; /* a conversion lists only the sample; that time grows with it */
-    presto_status status = presto__runner_open_source(runner, &runner->source, err);
-    if (status < 0)
-        return status;
-    runner->is_even = status == PRESTO_OK;
-    presto_source_truncate(runner->source, runner->options->samples);
-    return PRESTO_OK;
-}
-
 /* Bytes of the whole source. A source of files named one by one does not know them. */
 static presto_status keep_notes(presto__runner *runner, presto_error *err) {
     size_t count;
@@ -102,7 +57,7 @@ static presto_status open_source(presto__runner *runner, presto_error *err) {
     PRESTO_TRY(presto_source_identify(runner->source, runner->source_identity, err));
     PRESTO_TRY(keep_notes(runner, err));
     if (runner->options->samples > 0 && runner->options->samples < runner->source_samples)
-        PRESTO_TRY(take_sample(runner, err));
+        PRESTO_TRY(presto__sample_take(runner, err));
     runner->samples = presto_source_count(runner->source);
     return PRESTO_OK;
 }
@@ -299,6 +254,8 @@ static presto_status measure_epochs(const load *what, uint64_t count, presto__ep
     presto_status status = drain(runner, what->strategy, loader, &seen, err);
     uint64_t end_ns = presto__clock_ns();
     presto__watch_stop(&seen.watch, end_ns, &epochs.measure);
+    presto__calm_add(&runner->calm, epochs.measure.wall_s, epochs.measure.machine_busy_s,
+                     epochs.measure.cpu_user_s + epochs.measure.cpu_system_s);
     uint64_t left_out = 0;
     if (status == PRESTO_OK)
         status = keep_stats(loader, what->plan, &epochs, &left_out, err);
@@ -376,28 +333,41 @@ static presto_status measure_cached(const load *what, const presto__epochs *cold
     return PRESTO_OK;
 }
 
-static presto_status measure_run(const load *what, void *into, presto_error *err) {
-    presto__trial *trial = into;
-    presto__epochs cold = {0};
-    presto__epochs cached = {0};
-    presto_status status = measure_cold(what, &cold, err);
-    if (status == PRESTO_OK) /* the last cold epoch has filled the page cache */
-        status = measure_cached(what, &cold, &cached, err);
-    if (status != PRESTO_OK) {
-        free(cold.costs);
-        free(cached.costs);
-        return status;
-    }
-    trial->cold[trial->cold_count++] = cold;
-    trial->cached[trial->cached_count++] = cached;
+/* A run. Its costs are owned. */
+typedef struct run {
+    presto__epochs cold, cached;
+    const presto__look *look; /* what is wanted of it; NULL: it is no look */
+} run;
+
+static void run_done(run *seen) {
+    free(seen->cold.costs);
+    free(seen->cached.costs);
+    *seen = (run){.look = seen->look};
+}
+
+/* Writes into a run, which holds what was measured before if it is made again. */
+typedef presto_status (*measure_fn)(const load *what, run *into, presto_error *err);
+
+static presto_status measure_run(const load *what, run *into, presto_error *err) {
+    PRESTO_TRY(measure_cold(what, &into->cold, err));
+    /* The last cold epoch has filled the page cache. */
+    return measure_cached(what, &into->cold, &into->cached, err);
+}
+
+static presto_status measure_calmly(const load *what, measure_fn measure, run *into,
+                                    presto_error *err) {
+    presto__calm *calm = &what->runner->calm;
+    do {
+        run_done(into);
+        presto__calm_start(calm);
+        PRESTO_TRY(measure(what, into, err));
+    } while (presto__calm_wants_again(calm, presto__machine_cpus()));
     return PRESTO_OK;
 }
 
-typedef presto_status (*measure_fn)(const load *what, void *into, presto_error *err);
-
 /* Opens what the strategy reads, and measures. */
 static presto_status measure_strategy(presto__runner *runner, presto__trial *trial,
-                                      measure_fn measure, void *into, presto_error *err) {
+                                      measure_fn measure, run *into, presto_error *err) {
     const presto_strategy *strategy = &trial->result.strategy;
     if (strategy->codec == NULL) {
         const load as_it_is = {.runner = runner,
@@ -405,7 +375,7 @@ static presto_status measure_strategy(presto__runner *runner, presto__trial *tri
                                .source = runner->source,
                                .plan = runner->plan,
                                .run_s = runner->options->run_s};
-        return measure(&as_it_is, into, err);
+        return measure_calmly(&as_it_is, measure, into, err);
     }
     const char *paths[] = {trial->dir};
     presto_stream_options options;
@@ -420,29 +390,37 @@ static presto_status measure_strategy(presto__runner *runner, presto__trial *tri
                          .source = stream.source,
                          .plan = stream.plan,
                          .run_s = runner->options->run_s};
-    presto_status status = measure(&stored, into, err);
+    presto_status status = measure_calmly(&stored, measure, into, err);
     presto_stream_close(&stream);
     return status;
 }
 
 presto_status presto__trial_load(presto__runner *runner, presto__trial *trial, presto_error *err) {
-    return measure_strategy(runner, trial, measure_run, trial, err);
+    run seen = {0};
+    presto_status status = measure_strategy(runner, trial, measure_run, &seen, err);
+    if (status == PRESTO_OK) {
+        trial->cold[trial->cold_count++] = seen.cold;
+        trial->cached[trial->cached_count++] = seen.cached;
+    } else {
+        run_done(&seen);
+    }
+    return status;
 }
 
-static presto_status measure_lap(const load *what, void *into, presto_error *err) {
-    presto__epochs cold = {0};
-    presto_status status = measure_cold(what, &cold, err);
-    if (status == PRESTO_OK)
-        *(double *)into = presto__epochs_rate(&cold);
-    free(cold.costs);
-    return status;
+static presto_status measure_lap(const load *what, run *into, presto_error *err) {
+    return measure_cold(what, &into->cold, err);
 }
 
 presto_status presto__trial_lap(presto__runner *runner, presto__trial *trial, uint64_t round,
                                 presto_error *err) {
-    presto__lap lap = {.round = round};
-    PRESTO_TRY(measure_strategy(runner, trial, measure_lap, &lap.samples_per_s, err));
-    return presto__trial_add_lap(trial, lap, err);
+    run seen = {0};
+    presto_status status = measure_strategy(runner, trial, measure_lap, &seen, err);
+    if (status == PRESTO_OK) {
+        const presto__lap lap = {round, presto__epochs_rate(&seen.cold)};
+        status = presto__trial_add_lap(trial, lap, err);
+    }
+    run_done(&seen);
+    return status;
 }
 
 /* ---- a look ---- */
@@ -471,26 +449,23 @@ static presto_status look_cached(const load *what, const presto__epochs *cold,
     return PRESTO_OK;
 }
 
-static presto_status look(const load *what, void *into, presto_error *err) {
-    presto__look *seen = into;
+static presto_status look(const load *what, run *into, presto_error *err) {
     load cold_ones = *what, cached_ones = *what;
-    cold_ones.run_s = seen->cold_run_s;
-    cached_ones.run_s = seen->cached_run_s;
-    presto__epochs cold = {0}, cached = {0};
-    presto_source_truncate(what->source, seen->samples);
-    presto_status status = measure_cold(&cold_ones, &cold, err);
-    if (status == PRESTO_OK)
-        status = look_cached(&cached_ones, &cold, &cached, err);
-    if (status == PRESTO_OK) {
-        seen->cold_s = 1 / presto__epochs_rate(&cold);
-        seen->cached_s = 1 / presto__epochs_rate(&cached);
-    }
-    free(cold.costs);
-    free(cached.costs);
-    return status;
+    cold_ones.run_s = into->look->cold_run_s;
+    cached_ones.run_s = into->look->cached_run_s;
+    presto_source_truncate(what->source, into->look->samples);
+    PRESTO_TRY(measure_cold(&cold_ones, &into->cold, err));
+    return look_cached(&cached_ones, &into->cold, &into->cached, err);
 }
 
 presto_status presto__trial_look(presto__runner *runner, presto__trial *trial,
                                  presto__look *look_io, presto_error *err) {
-    return measure_strategy(runner, trial, look, look_io, err);
+    run seen = {.look = look_io};
+    presto_status status = measure_strategy(runner, trial, look, &seen, err);
+    if (status == PRESTO_OK) {
+        look_io->cold_s = 1 / presto__epochs_rate(&seen.cold);
+        look_io->cached_s = 1 / presto__epochs_rate(&seen.cached);
+    }
+    run_done(&seen);
+    return status;
 }

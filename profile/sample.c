@@ -21,7 +21,8 @@ bool presto__sample_can_spread(const presto_pipeline *pipeline) {
     return label->text == NULL || strncmp(label->text, "csv", 3) != 0;
 }
 
-bool presto__sample_is_picked(const presto_pipeline *pipeline) {
+/* Are its samples numbered within files, so that some from all over them can be picked? */
+static bool is_picked(const presto_pipeline *pipeline) {
     const presto_source_type *type = presto_pipeline_source(pipeline);
     return type->takes_records || strcmp(type->name, "tar") == 0;
 }
@@ -115,19 +116,22 @@ static presto_status copy_shards(const presto_dataset *dataset, uint64_t wanted,
     return PRESTO_OK;
 }
 
-presto_status presto__sample_shards(const presto__paths *whole, uint64_t wanted, char ***paths_out,
-                                    size_t *count_out, presto_error *err) {
+/* As few files of TFRecords as hold `wanted` samples, from all over them, so that a trial does not
+ * count the records of all the others. */
+static presto_status choose_shards(const presto__runner *runner, uint64_t wanted, char ***paths_out,
+                                   size_t *count_out, presto_error *err) {
     presto_shard_options options;
     presto_dataset *dataset = NULL;
     presto_shard_options_defaults(&options);
-    PRESTO_TRY(presto_dataset_open(whole->list, whole->count, &options, &dataset, err));
+    PRESTO_TRY(presto_dataset_open(runner->paths, runner->path_count, &options, &dataset, err));
     presto_status status = copy_shards(dataset, wanted, paths_out, count_out, err);
     presto_dataset_free(dataset);
     return status;
 }
 
-presto_status presto__sample_paths(presto_source *source, size_t wanted, char ***paths_out,
-                                   presto_error *err) {
+/* Paths of `wanted` (1 to the source's count) samples, evenly spread over the source. */
+static presto_status choose_paths(presto_source *source, size_t wanted, char ***paths_out,
+                                  presto_error *err) {
     presto_loader_options options;
     presto_loader_options_defaults(&options);
     options.threads = 0;
@@ -146,5 +150,48 @@ presto_status presto__sample_paths(presto_source *source, size_t wanted, char **
         return status;
     }
     *paths_out = p.paths;
+    return PRESTO_OK;
+}
+
+presto_status presto__sample_open(const presto__runner *runner, presto_source **source_out,
+                                  presto_error *err) {
+    presto_source *source;
+    PRESTO_TRY(
+        presto_source_open_raw(runner->pipeline, runner->paths, runner->path_count, &source, err));
+    presto_status status = presto_source_choose(source, &runner->picked, err);
+    if (status < 0) {
+        presto_source_free(source);
+        return status;
+    }
+    *source_out = source;
+    return status;
+}
+
+presto_status presto__sample_take(presto__runner *runner, presto_error *err) {
+    size_t count = (size_t)runner->options->samples;
+    if (is_picked(runner->pipeline))
+        runner->picked.even_samples = runner->options->samples;
+    if (presto__sample_can_spread(runner->pipeline)) {
+        PRESTO_TRY(choose_paths(runner->source, count, &runner->sample_paths, err));
+    } else if (presto_pipeline_source(runner->pipeline)->takes_records) {
+        PRESTO_TRY(
+            choose_shards(runner, runner->options->samples, &runner->sample_paths, &count, err));
+    } else {
+        presto_status status = presto_source_choose(runner->source, &runner->picked, err);
+        runner->is_even = status == PRESTO_OK && runner->picked.even_samples > 0;
+        presto_source_truncate(runner->source, runner->options->samples);
+        return status < 0 ? status : PRESTO_OK;
+    }
+    runner->sample_path_count = count;
+    presto_source_free(runner->source);
+    runner->source = NULL;
+    runner->paths = (const char *const *)runner->sample_paths;
+    runner->path_count = count;
+    runner->open_s = 0; /* a conversion lists only the sample; that time grows with it */
+    presto_status status = presto__sample_open(runner, &runner->source, err);
+    if (status < 0)
+        return status;
+    runner->is_even = status == PRESTO_OK;
+    presto_source_truncate(runner->source, runner->options->samples);
     return PRESTO_OK;
 }

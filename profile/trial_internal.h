@@ -8,6 +8,7 @@
 
 #include <presto/sweep.h>
 
+#include "calm_internal.h"
 #include "estimate_internal.h"
 
 /* ---- metrics.c: the process and the machine ---- */
@@ -59,6 +60,8 @@ void presto__machine_facts(const char *dir, presto_sweep_facts *facts);
 uint64_t presto__disk_free_bytes(const char *dir);
 /** Did it fail for want of space? With room, it may succeed. */
 bool presto__is_disk_full(const presto_error *failure);
+/** CPUs of the machine, at least 1: those whose times a presto__measure sums. */
+double presto__machine_cpus(void);
 /** CPUs that this process may run on, at least 1. */
 unsigned presto__cpu_count(void);
 
@@ -66,28 +69,7 @@ unsigned presto__cpu_count(void);
 
 /** Can the source of the pipeline be opened for single files, instead of the whole? */
 bool presto__sample_can_spread(const presto_pipeline *pipeline);
-/**
- * Paths of `wanted` (1 to the source's count) samples, evenly spread over the source.
- * Owner: caller, presto__paths_free.
- */
-presto_status presto__sample_paths(presto_source *source, size_t wanted, char ***paths_out,
-                                   presto_error *err);
 void presto__paths_free(char **paths, size_t count);
-/** Are its samples numbered within files, so that some from all over them can be picked? */
-bool presto__sample_is_picked(const presto_pipeline *pipeline);
-
-typedef struct presto__paths {
-    const char *const *list;
-    size_t count;
-} presto__paths;
-
-/**
- * As few files of TFRecords as hold `wanted` samples, from all over them, so that a trial does not
- * count the records of all the others.
- * Owner: caller, presto__paths_free.
- */
-presto_status presto__sample_shards(const presto__paths *whole, uint64_t wanted, char ***paths_out,
-                                    size_t *count_out, presto_error *err);
 
 /* ---- runner.c, conversion.c: one trial ---- */
 
@@ -180,6 +162,7 @@ typedef struct presto__runner {
     uint64_t flight_bytes; /* of a loader's batches and reads; trials deliver the same batches */
     char source_identity[PRESTO_SOURCE_IDENTITY_BYTES];
     size_t next_dir;
+    presto__calm calm;
     /* passed on to on_trial */
     size_t done, total;
     presto_strategy reported; /* last */
@@ -193,9 +176,11 @@ typedef struct presto__runner {
 presto_status presto__runner_init(presto__runner *runner, const char *const *paths,
                                   size_t path_count, const presto_sweep_options *options,
                                   presto_error *err);
-/** The source that is measured, anew. PRESTO_END: it has the first samples of its files. */
-presto_status presto__runner_open_source(const presto__runner *runner, presto_source **source_out,
-                                         presto_error *err);
+/** sample.c: the source that is measured, anew. PRESTO_END: it has the first samples of its files. */
+presto_status presto__sample_open(const presto__runner *runner, presto_source **source_out,
+                                  presto_error *err);
+/** sample.c: open the sample instead of the whole source. */
+presto_status presto__sample_take(presto__runner *runner, presto_error *err);
 /** Removes the work folder. */
 void presto__runner_done(presto__runner *runner);
 /** Trials leave out what the try-out left out: whether that is too much was seen there. */

@@ -112,7 +112,7 @@ static presto_status time_cached(caching *job, unsigned threads, presto__model_c
 
 static presto_status probe(caching *job, presto__model *model, presto_error *err) {
     presto__runner *runner = job->runner;
-    PRESTO_TRY(presto__runner_open_source(runner, &job->source, err));
+    PRESTO_TRY(presto__sample_open(runner, &job->source, err));
     presto_source_truncate(job->source, samples_to_cache(model, runner->pipeline));
     PRESTO_TRY(plan_steps(job, err));
     presto__model_cache *cache = &model->cache;
