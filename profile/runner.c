@@ -345,7 +345,7 @@ static void run_done(run *seen) {
     *seen = (run){.look = seen->look};
 }
 
-/* Writes into a run, which holds what was measured before if it is made again. */
+/* Writes into a run that is empty but for `look`. What it holds after a failure is owned, too. */
 typedef presto_status (*measure_fn)(const load *what, run *into, presto_error *err);
 
 static presto_status measure_run(const load *what, run *into, presto_error *err) {
