@@ -62,7 +62,8 @@ static presto_status note_storage(presto_sweep *sweep, presto_error *err) {
         presto_storage_format(&sweep->storage, storage));
 }
 
-/* Processor time that others used while epochs ran, relative to all that was available. */
+/* Processor time that others used while epochs ran, relative to all that was available. Of epochs of
+ * which the system does not say it, nothing is known. */
 static presto_status note_busy_machine(presto_sweep *sweep, presto_error *err) {
     double others_s = 0;
     double wall_s = 0;
@@ -72,6 +73,8 @@ static presto_status note_busy_machine(presto_sweep *sweep, presto_error *err) {
             const presto__measure *measure = r < trial->cold_count
                                                  ? &trial->cold[r].measure
                                                  : &trial->cached[r - trial->cold_count].measure;
+            if (!isfinite(measure->machine_busy_s))
+                continue;
             others_s += measure->machine_busy_s - measure->cpu_user_s - measure->cpu_system_s;
             wall_s += measure->wall_s;
         }

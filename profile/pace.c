@@ -11,6 +11,8 @@
 /* A look has at least so many cached epochs, unless they are long. */
 #define LOOK_EPOCHS_LEAST 3
 #define LONG_EPOCH_S 0.15
+#define LONG_EPOCHS_LEAST 2
+#define VERY_LONG_EPOCH_S 0.3
 
 void presto__pace_add(presto__pace *pace, double epoch_s) {
     if (pace->count < PRESTO__PACES_MOST)
@@ -60,6 +62,8 @@ void presto__pacer_take(presto__pacer *pacer, uint64_t samples, uint64_t now_ns)
 }
 
 uint64_t presto__look_epochs(double run_s, double epoch_s) {
-    double least = epoch_s < LONG_EPOCH_S ? LOOK_EPOCHS_LEAST : 1;
+    double least = epoch_s < LONG_EPOCH_S        ? LOOK_EPOCHS_LEAST
+                   : epoch_s < VERY_LONG_EPOCH_S ? LONG_EPOCHS_LEAST
+                                                 : 1;
     return (uint64_t)fmin(fmax(round(run_s / epoch_s), least), PRESTO__CACHED_EPOCHS_MOST);
 }

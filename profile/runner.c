@@ -26,6 +26,8 @@
 #define LONG_EPOCH_RUNS 4.0
 /* Cached epochs that last this part of the wanted time need no more. */
 #define ENOUGH 0.75
+/* Of a look: so few cached epochs are one loader's. */
+#define LOOK_EPOCHS_FEW 3
 /* How often on_trial is called during a trial. */
 #define REPORT_EVERY_NS UINT64_C(200000000)
 
@@ -254,6 +256,9 @@ static presto_status measure_epochs(const load *what, uint64_t count, presto__ep
     presto_status status = drain(runner, what->strategy, loader, &seen, err);
     uint64_t end_ns = presto__clock_ns();
     presto__watch_stop(&seen.watch, end_ns, &epochs.measure);
+    /* Programs that it starts look like those of others: nothing tells what these had. */
+    if ((presto_plan_flags(what->plan) & PRESTO_STEP_RUNS_PROGRAM) != 0)
+        epochs.measure.machine_busy_s = NAN;
     presto__calm_add(&runner->calm, epochs.measure.wall_s, epochs.measure.machine_busy_s,
                      epochs.measure.cpu_user_s + epochs.measure.cpu_system_s);
     uint64_t left_out = 0;
@@ -426,14 +431,17 @@ presto_status presto__trial_lap(presto__runner *runner, presto__trial *trial, ui
 /* ---- a look ---- */
 
 /* In one loader: workers that have just started are slower, and their memory is new. The first
- * epochs tell how many are needed. They count only if fewer are needed; otherwise so many follow in
- * another loader, of which the first third does not count. */
+ * epochs tell how many are needed, where cold ones do not tell that it is no more than the least.
+ * They count only if fewer are needed; otherwise so many follow in another loader, of which the
+ * first third does not count. */
 static presto_status look_cached(const load *what, const presto__epochs *cold,
                                  presto__epochs *cached, presto_error *err) {
     presto__pace pace = {.count = 0};
     load paced = *what;
     paced.pace = &pace;
-    double count = round(what->run_s / 4 / presto__epochs_typical_s(cold));
+    double cold_s = presto__epochs_typical_s(cold);
+    uint64_t most = presto__look_epochs(what->run_s, cold_s);
+    double count = most <= LOOK_EPOCHS_FEW ? (double)most + 1 : round(what->run_s / 4 / cold_s);
     count = fmin(fmax(count, 2), PRESTO__CACHED_EPOCHS_MOST);
     PRESTO_TRY(measure_epochs(&paced, (uint64_t)count, cached, err));
     cached->epoch_s = presto__pace_middle(&pace);

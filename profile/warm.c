@@ -17,7 +17,7 @@
 
 /* Beyond the bytes that are asked for: what workers and steps need. */
 #define MORE_BYTES ((uint64_t)64 << 20)
-#define MOST_BYTES ((uint64_t)1 << 30)
+#define MOST_BYTES ((uint64_t)2 << 30)
 
 /* ---- limits of containers ---- */
 

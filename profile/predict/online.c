@@ -23,10 +23,13 @@
 #define ALL_COMPRESS_S 15
 #define LOAD_S 0.4
 #define RECORDS_LEAST 8
-#define RECORD_BYTES ((double)(256 << 20))
-/* Of a look; in a cold one there are some epochs, up to this time. And of all looks at a codec, in
- * up to so many rounds. Where there are few codecs and splits, there is more time for each, but no
- * more than runs of both numbers of threads would take. */
+#define RECORD_BYTES ((double)(512 << 20))
+/* With all records no others are loaded beside: that costs no more than such a part of them. */
+#define PART_MOST 0.6
+/* Of a look; in a cold one there are some epochs, up to this time, but one where there is little
+ * time. And of all looks at a codec, in up to so many rounds. Where there are few codecs and
+ * splits, there is more time for each, but no more than runs of both numbers of threads would
+ * take. */
 #define COLD_LOOK_S 0.05
 #define COLD_FEW 3
 #define COLD_FEW_S 0.15
@@ -34,6 +37,8 @@
 #define LOOKS_S 0.9
 #define ALL_LOOKS_S 50
 #define LOOKS_MOST 7
+/* Of two the less disturbed one counts. There are two at least where there is so much time. */
+#define TWO_LOOKS_S 2.0
 /* Epochs that are shorter feel in how many files a dataset is. */
 #define SHORT_EPOCH_S 0.05
 /* Codecs that take less of a worker's time make no difference, where storage takes no more than
@@ -89,7 +94,10 @@ static uint64_t samples_to_load(const presto__online *what, const presto__model_
     double loaded = LOAD_S / fmax(what->split->times.cached_s.one, 1e-9);
     double held = RECORD_BYTES / fmax(what->split->raw_bytes, 1);
     double wanted = fmax(fmin(fmin(compressed, loaded), held), RECORDS_LEAST);
-    return (uint64_t)fmin(wanted, (double)what->model->samples);
+    double all = (double)what->model->samples;
+    if (wanted >= all * PART_MOST && held >= all)
+        wanted = all;
+    return (uint64_t)fmin(wanted, all);
 }
 
 /* ---- looks ---- */
@@ -135,12 +143,16 @@ static double cold_look_s(double epoch_s) {
     return fmax(fmin(COLD_FEW * epoch_s, COLD_FEW_S + epoch_s), COLD_LOOK_S);
 }
 
-static size_t rounds_that_fit(const presto__online *what, const presto__model_trial *tried,
-                              bool is_part) {
-    double samples = (double)tried->samples, round_s = 0;
+/* For all looks at a codec. */
+static double looks_s(const presto__online *what) {
     const presto_sweep_options *options = what->runner->options;
     double runs_s = 4 * options->runs * options->run_s; /* of both, cold and cached */
-    double all_s = fmin(fmax(ALL_LOOKS_S / places_of(what), LOOKS_S), runs_s);
+    return fmin(fmax(ALL_LOOKS_S / places_of(what), LOOKS_S), runs_s);
+}
+
+static size_t rounds_that_fit(const presto__online *what, const presto__model_trial *tried,
+                              bool is_part) {
+    double samples = (double)tried->samples, round_s = 0, all_s = looks_s(what);
     for (unsigned threads = 1; threads <= 2; threads++) {
         double cold_s = samples * what->split->times.cold_s.one / threads;
         double cached_s = samples * what->split->times.cached_s.one / threads;
@@ -148,7 +160,7 @@ static size_t rounds_that_fit(const presto__online *what, const presto__model_tr
         round_s += cold_look_s(cold_s) + fmax(cached_s, CACHED_LOOK_S / 4) + cached_s * epochs;
     }
     double rounds = all_s / (round_s * (is_part ? 1.5 : 1));
-    return (size_t)fmin(fmax(rounds, 1), LOOKS_MOST);
+    return (size_t)fmin(fmax(rounds, all_s < TWO_LOOKS_S ? 1 : 2), LOOKS_MOST);
 }
 
 static presto_status take_looks(const presto__online *what, looks *coded,
@@ -188,7 +200,9 @@ presto_status presto__probe_online(const presto__online *what, presto__model_cod
     presto__model_trial tried = {.samples = samples_to_load(what, codec)};
     char *one = presto__join_path(what->runner->work_dir, "codec-one");
     char *all = presto__join_path(what->runner->work_dir, "codec-all");
-    looks at = {.codec = what->codec_name, .cold_run_s = COLD_LOOK_S, .dirs = {one, all}};
+    looks at = {.codec = what->codec_name,
+                .cold_run_s = looks_s(what) > LOOKS_S ? COLD_LOOK_S : 0,
+                .dirs = {one, all}};
     presto_status status = one != NULL && all != NULL
                                ? store_for_looks(what, &at, &tried, err)
                                : presto_fail_memory(err, strlen(what->runner->work_dir) + 16);

@@ -364,6 +364,17 @@ START_TEST(a_disturbed_look_makes_no_codec_free) {
 }
 END_TEST
 
+/* Whatever is cached is done in a cold epoch, too. */
+START_TEST(a_cached_look_that_took_longer_than_a_cold_one_was_disturbed) {
+    made m;
+    make_measured(&m);
+    m.packed_codecs[1].tried.coded = (presto__worker_times){{3.5e-3, 5e-3}, {9e-3, 12e-3}};
+    presto__model_fit(&m.model);
+    assert_takes(&m, "half",
+                 (presto__worker_times){.cached_s = {3.5e-3, 5e-3}, .cold_s = {3.5e-3, 5e-3}});
+}
+END_TEST
+
 START_TEST(a_codec_that_makes_no_difference_is_estimated) {
     made m;
     make_measured(&m);
@@ -397,6 +408,7 @@ int main(void) {
         a_codec_comes_out_as_it_was_looked_at,
         a_look_at_a_part_tells_the_difference,
         a_disturbed_look_makes_no_codec_free,
+        a_cached_look_that_took_longer_than_a_cold_one_was_disturbed,
         a_codec_that_makes_no_difference_is_estimated,
     };
     return presto_check_main("profile/model", tests, sizeof tests / sizeof *tests, 60);

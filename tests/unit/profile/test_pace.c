@@ -44,7 +44,8 @@ END_TEST
 START_TEST(a_look_has_a_few_epochs_unless_they_are_long) {
     ck_assert_uint_eq(presto__look_epochs(0.14, 0.01), 14);
     ck_assert_uint_eq(presto__look_epochs(0.14, 0.1), 3);
-    ck_assert_uint_eq(presto__look_epochs(0.14, 0.2), 1);
+    ck_assert_uint_eq(presto__look_epochs(0.14, 0.2), 2);
+    ck_assert_uint_eq(presto__look_epochs(0.14, 0.4), 1);
     ck_assert_uint_eq(presto__look_epochs(0.14, 10), 1);
     ck_assert_uint_eq(presto__look_epochs(0.5, 0.2), 3); /* 2.5, rounded */
     uint64_t most = presto__look_epochs(1000, 1e-9);
