@@ -8,7 +8,7 @@
 
 /* Into about so many pieces are the epochs of a loader cut. */
 #define PIECES 15
-/* A look has at least so many cached epochs, unless they are long. */
+/* A look has at least so many cached epochs, fewer if they are long. */
 #define LOOK_EPOCHS_LEAST 3
 #define LONG_EPOCH_S 0.15
 #define LONG_EPOCHS_LEAST 2
