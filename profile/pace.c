@@ -8,8 +8,7 @@
 
 /* Into about so many pieces are the epochs of a loader cut. */
 #define PIECES 15
-/* A look has at least so many cached epochs, fewer if they are long. */
-#define LOOK_EPOCHS_LEAST 3
+/* A look has fewer cached epochs than the least if they are long. */
 #define LONG_EPOCH_S 0.15
 #define LONG_EPOCHS_LEAST 2
 #define VERY_LONG_EPOCH_S 0.3
@@ -62,7 +61,7 @@ void presto__pacer_take(presto__pacer *pacer, uint64_t samples, uint64_t now_ns)
 }
 
 uint64_t presto__look_epochs(double run_s, double epoch_s) {
-    double least = epoch_s < LONG_EPOCH_S        ? LOOK_EPOCHS_LEAST
+    double least = epoch_s < LONG_EPOCH_S        ? PRESTO__LOOK_EPOCHS_LEAST
                    : epoch_s < VERY_LONG_EPOCH_S ? LONG_EPOCHS_LEAST
                                                  : 1;
     return (uint64_t)fmin(fmax(round(run_s / epoch_s), least), PRESTO__CACHED_EPOCHS_MOST);

@@ -26,8 +26,6 @@
 #define LONG_EPOCH_RUNS 4.0
 /* Cached epochs that last this part of the wanted time need no more. */
 #define ENOUGH 0.75
-/* Of a look: so few cached epochs are one loader's. */
-#define LOOK_EPOCHS_FEW 3
 /* How often on_trial is called during a trial. */
 #define REPORT_EVERY_NS UINT64_C(200000000)
 
@@ -441,7 +439,8 @@ static presto_status look_cached(const load *what, const presto__epochs *cold,
     paced.pace = &pace;
     double cold_s = presto__epochs_typical_s(cold);
     uint64_t most = presto__look_epochs(what->run_s, cold_s);
-    double count = most <= LOOK_EPOCHS_FEW ? (double)most + 1 : round(what->run_s / 4 / cold_s);
+    double count =
+        most <= PRESTO__LOOK_EPOCHS_LEAST ? (double)most + 1 : round(what->run_s / 4 / cold_s);
     count = fmin(fmax(count, 2), PRESTO__CACHED_EPOCHS_MOST);
     PRESTO_TRY(measure_epochs(&paced, (uint64_t)count, cached, err));
     cached->epoch_s = presto__pace_middle(&pace);

@@ -218,6 +218,8 @@ typedef struct presto__look {
 } presto__look;
 /** Of a run or look, in one state of the cache. */
 #define PRESTO__CACHED_EPOCHS_MOST 2000
+/** Of a look, unless they are long. */
+#define PRESTO__LOOK_EPOCHS_LEAST 3
 /** pace.c: how many cached epochs of `epoch_s` each count in a look that is to last `run_s`. */
 uint64_t presto__look_epochs(double run_s, double epoch_s);
 /** Look at a strategy that stores something. Its dataset must be there. */
