@@ -388,7 +388,8 @@ static presto_status confirm(const confirming *all, presto_error *err) {
     PRESTO_TRY(confirm_until(all, wanted, earlier, err));
     bool misses = largest_miss(sweep).part > MISS_MOST;
     if (misses)
-        PRESTO_TRY(confirm_until(all, 2 * wanted, earlier > wanted ? earlier : wanted, err));
+        PRESTO_TRY(confirm_until(all, wanted + (wanted + 1) / 2,
+                                 earlier > wanted ? earlier : wanted, err));
     PRESTO_TRY(run_the_best(sweep, all->runner, err));
     set_bounds(sweep);
     if (misses)
