@@ -40,7 +40,7 @@ presto__pacer presto__pacer_start(presto__pace *pace, uint64_t epoch_samples, ui
                            .epoch_samples = epoch_samples + !epoch_samples,
                            .epochs = epochs,
                            .last_ns = start_ns};
-    pacer.next = next_end(&pacer);
+    pacer.next = pace != NULL && pace->wants_first ? 1 : next_end(&pacer);
     return pacer;
 }
 
@@ -51,10 +51,11 @@ void presto__pacer_take(presto__pacer *pacer, uint64_t samples, uint64_t now_ns)
     uint64_t done = pacer->samples / pacer->epoch_samples;
     if (done < pacer->next || done == pacer->done)
         return;
-    bool is_first = pacer->done == 0 && done < pacer->epochs;
-    if (!is_first)
-        presto__pace_add(pacer->pace,
-                         presto__seconds(now_ns - pacer->last_ns) / (double)(done - pacer->done));
+    double epoch_s = presto__seconds(now_ns - pacer->last_ns) / (double)(done - pacer->done);
+    if (pacer->done == 0)
+        pacer->pace->first_s = epoch_s;
+    if (pacer->done > 0 || done == pacer->epochs)
+        presto__pace_add(pacer->pace, epoch_s);
     pacer->done = done;
     pacer->last_ns = now_ns;
     pacer->next = next_end(pacer);

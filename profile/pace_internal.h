@@ -7,6 +7,7 @@
 #ifndef PRESTO_PROFILE_PACE_INTERNAL_H
 #define PRESTO_PROFILE_PACE_INTERNAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,8 @@
 typedef struct presto__pace {
     double epoch_s[PRESTO__PACES_MOST];
     size_t count;
+    bool wants_first; /* by itself, however short epochs are */
+    double first_s;   /* what the first one of a loader took */
 } presto__pace;
 
 void presto__pace_add(presto__pace *pace, double epoch_s);

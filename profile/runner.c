@@ -5,7 +5,7 @@
  * added. Trial datasets are in a folder of their own, which is removed with the runner.
  */
 #include "../base/clock_internal.h"
-#include "pace_internal.h"
+#include "load_internal.h"
 #include "profile_internal.h"
 
 #include <errno.h>
@@ -224,21 +224,8 @@ static presto_status keep_stats(const presto_loader *loader, const presto_plan *
     return PRESTO_OK;
 }
 
-/* What is loaded, and how. */
-typedef struct load {
-    presto__runner *runner;
-    const presto_strategy *strategy;
-    presto_source *source;
-    const presto_plan *plan;
-    double run_s;       /* how long epochs in one state of the cache are to last together */
-    bool plays;         /* the storage that the sweep is for */
-    presto__pace *pace; /* of epochs in one loader; NULL: not wanted */
-} load;
-
-/* The clock covers what grows with the data: from the start of the loader to the end of the last
- * epoch. *epochs_out owns nothing unless it succeeds. */
-static presto_status measure_epochs(const load *what, uint64_t count, presto__epochs *epochs_out,
-                                    presto_error *err) {
+presto_status presto__measure_epochs(const presto__load *what, uint64_t count,
+                                     presto__epochs *epochs_out, presto_error *err) {
     presto__runner *runner = what->runner;
     presto_loader_options options;
     presto__loader_options_of(runner, what->strategy->threads, count, &options);
@@ -292,42 +279,45 @@ static bool needs_cold(const presto__epochs *cold, const presto__pace *pace, dou
     return epoch_s * (epochs + 0.5) < run_s && wall_s < COLD_S_MOST * enough_s;
 }
 
-/* Short epochs are repeated, each with the cache dropped before it. A single one would measure
- * the start of the threads and short disturbances. */
-static presto_status measure_cold(const load *what, presto__epochs *cold, presto_error *err) {
-    const presto_sweep_options *options = what->runner->options;
-    load played = *what;
-    played.plays = true;
-    presto__pace pace = {.count = 0};
+presto_status presto__ready_memory(const presto__load *what, presto_error *err) {
     PRESTO_TRY(presto_source_drop_cache(what->source, err));
     presto__warm_memory(presto_source_bytes(what->source) + what->runner->flight_bytes);
+    return PRESTO_OK;
+}
+
+presto_status presto__measure_cold(const presto__load *what, presto__pace *pace,
+                                   presto__epochs *cold, presto_error *err) {
+    const presto_sweep_options *options = what->runner->options;
+    presto__load played = *what;
+    played.plays = true;
+    PRESTO_TRY(presto__ready_memory(what, err));
     do {
         presto__epochs one = {0};
         PRESTO_TRY(presto_source_drop_cache(what->source, err));
-        PRESTO_TRY(measure_epochs(&played, 1, &one, err));
-        presto__pace_add(&pace, one.measure.wall_s);
+        PRESTO_TRY(presto__measure_epochs(&played, 1, &one, err));
+        presto__pace_add(pace, one.measure.wall_s);
         presto__epochs_add(cold, &one);
-    } while (cold->epochs < options->cold_epochs && needs_cold(cold, &pace, what->run_s));
-    cold->epoch_s = presto__pace_middle(&pace);
+    } while (cold->epochs < options->cold_epochs && needs_cold(cold, pace, what->run_s));
+    cold->epoch_s = presto__pace_middle(pace);
     return PRESTO_OK;
 }
 
 /* Epochs follow each other in one loader. Their number is first estimated from the cold ones,
  * which are slower. If that is too few, more are added, in another loader. There is one more, as
  * the first one of a loader does not count, unless epochs are long. */
-static presto_status measure_cached(const load *what, const presto__epochs *cold,
+static presto_status measure_cached(const presto__load *what, const presto__epochs *cold,
                                     presto__epochs *cached, presto_error *err) {
     double run_s = what->run_s;
     double missing = run_s / presto__epochs_typical_s(cold);
     bool is_long = missing < 1 / LONG_EPOCH_RUNS;
     presto__pace pace = {.count = 0};
-    load paced = *what;
+    presto__load paced = *what;
     paced.pace = &pace;
     do {
         double room = PRESTO__CACHED_EPOCHS_MOST - (double)cached->epochs;
         uint64_t count = (uint64_t)fmin(fmax(round(missing), 1) + !is_long, room);
         presto__epochs some = {0};
-        PRESTO_TRY(measure_epochs(&paced, count, &some, err));
+        PRESTO_TRY(presto__measure_epochs(&paced, count, &some, err));
         presto__epochs_add(cached, &some);
         missing = epochs_missing(cached, run_s);
     } while (cached->epochs < PRESTO__CACHED_EPOCHS_MOST &&
@@ -336,48 +326,40 @@ static presto_status measure_cached(const load *what, const presto__epochs *cold
     return PRESTO_OK;
 }
 
-/* A run. Its costs are owned. */
-typedef struct run {
-    presto__epochs cold, cached;
-    const presto__look *look; /* what is wanted of it; NULL: it is no look */
-} run;
-
-static void run_done(run *seen) {
+void presto__run_done(presto__run *seen) {
     free(seen->cold.costs);
     free(seen->cached.costs);
-    *seen = (run){.look = seen->look};
+    *seen = (presto__run){.look = seen->look};
 }
 
-/* Writes into a run that is empty but for `look`. What it holds after a failure is owned, too. */
-typedef presto_status (*measure_fn)(const load *what, run *into, presto_error *err);
-
-static presto_status measure_run(const load *what, run *into, presto_error *err) {
-    PRESTO_TRY(measure_cold(what, &into->cold, err));
+static presto_status measure_run(const presto__load *what, presto__run *into, presto_error *err) {
+    presto__pace pace = {.count = 0};
+    PRESTO_TRY(presto__measure_cold(what, &pace, &into->cold, err));
     /* The last cold epoch has filled the page cache. */
     return measure_cached(what, &into->cold, &into->cached, err);
 }
 
-static presto_status measure_calmly(const load *what, measure_fn measure, run *into,
-                                    presto_error *err) {
+static presto_status measure_calmly(const presto__load *what, presto__measure_fn measure,
+                                    presto__run *into, presto_error *err) {
     presto__calm *calm = &what->runner->calm;
     do {
-        run_done(into);
+        presto__run_done(into);
         presto__calm_start(calm);
         PRESTO_TRY(measure(what, into, err));
     } while (presto__calm_wants_again(calm, presto__machine_cpus()));
     return PRESTO_OK;
 }
 
-/* Opens what the strategy reads, and measures. */
-static presto_status measure_strategy(presto__runner *runner, presto__trial *trial,
-                                      measure_fn measure, run *into, presto_error *err) {
+presto_status presto__measure_strategy(presto__runner *runner, presto__trial *trial,
+                                       presto__measure_fn measure, presto__run *into,
+                                       presto_error *err) {
     const presto_strategy *strategy = &trial->result.strategy;
     if (strategy->codec == NULL) {
-        const load as_it_is = {.runner = runner,
-                               .strategy = strategy,
-                               .source = runner->source,
-                               .plan = runner->plan,
-                               .run_s = runner->options->run_s};
+        const presto__load as_it_is = {.runner = runner,
+                                       .strategy = strategy,
+                                       .source = runner->source,
+                                       .plan = runner->plan,
+                                       .run_s = runner->options->run_s};
         return measure_calmly(&as_it_is, measure, into, err);
     }
     const char *paths[] = {trial->dir};
@@ -388,91 +370,41 @@ static presto_status measure_strategy(presto__runner *runner, presto__trial *tri
     options.pipeline_options = &reading;
     presto_stream stream = {0};
     PRESTO_TRY(presto_stream_open(paths, 1, &options, &stream, err));
-    const load stored = {.runner = runner,
-                         .strategy = strategy,
-                         .source = stream.source,
-                         .plan = stream.plan,
-                         .run_s = runner->options->run_s};
+    const presto__load stored = {.runner = runner,
+                                 .strategy = strategy,
+                                 .source = stream.source,
+                                 .plan = stream.plan,
+                                 .run_s = runner->options->run_s};
     presto_status status = measure_calmly(&stored, measure, into, err);
     presto_stream_close(&stream);
     return status;
 }
 
 presto_status presto__trial_load(presto__runner *runner, presto__trial *trial, presto_error *err) {
-    run seen = {0};
-    presto_status status = measure_strategy(runner, trial, measure_run, &seen, err);
+    presto__run seen = {0};
+    presto_status status = presto__measure_strategy(runner, trial, measure_run, &seen, err);
     if (status == PRESTO_OK) {
         trial->cold[trial->cold_count++] = seen.cold;
         trial->cached[trial->cached_count++] = seen.cached;
     } else {
-        run_done(&seen);
+        presto__run_done(&seen);
     }
     return status;
 }
 
-static presto_status measure_lap(const load *what, run *into, presto_error *err) {
-    return measure_cold(what, &into->cold, err);
+static presto_status measure_lap(const presto__load *what, presto__run *into, presto_error *err) {
+    presto__pace pace = {.count = 0};
+    return presto__measure_cold(what, &pace, &into->cold, err);
 }
 
 presto_status presto__trial_lap(presto__runner *runner, presto__trial *trial, uint64_t round,
                                 presto_error *err) {
-    run seen = {0};
-    presto_status status = measure_strategy(runner, trial, measure_lap, &seen, err);
+    presto__run seen = {0};
+    presto_status status = presto__measure_strategy(runner, trial, measure_lap, &seen, err);
     if (status == PRESTO_OK) {
         const presto__lap lap = {round, presto__epochs_rate(&seen.cold)};
         status = presto__trial_add_lap(trial, lap, err);
     }
-    run_done(&seen);
-    return status;
-}
-
-/* ---- a look ---- */
-
-/* In one loader: workers that have just started are slower, and their memory is new. The first
- * epochs tell how many are needed, where cold ones do not tell that it is no more than the least.
- * They count only if fewer are needed; otherwise so many follow in another loader, of which the
- * first third does not count. */
-static presto_status look_cached(const load *what, const presto__epochs *cold,
-                                 presto__epochs *cached, presto_error *err) {
-    presto__pace pace = {.count = 0};
-    load paced = *what;
-    paced.pace = &pace;
-    double cold_s = presto__epochs_typical_s(cold);
-    uint64_t most = presto__look_epochs(what->run_s, cold_s);
-    double count =
-        most <= PRESTO__LOOK_EPOCHS_LEAST ? (double)most + 1 : round(what->run_s / 4 / cold_s);
-    count = fmin(fmax(count, 2), PRESTO__CACHED_EPOCHS_MOST);
-    PRESTO_TRY(measure_epochs(&paced, (uint64_t)count, cached, err));
-    cached->epoch_s = presto__pace_middle(&pace);
-    uint64_t needed = presto__look_epochs(what->run_s, presto__epochs_typical_s(cached));
-    if (needed < count)
-        return PRESTO_OK;
-    free(cached->costs);
-    *cached = (presto__epochs){0};
-    pace.count = 0;
-    PRESTO_TRY(measure_epochs(&paced, needed, cached, err));
-    presto__pace_forget(&pace, pace.count / 3);
-    cached->epoch_s = presto__pace_middle(&pace);
-    return PRESTO_OK;
-}
-
-static presto_status look(const load *what, run *into, presto_error *err) {
-    load cold_ones = *what, cached_ones = *what;
-    cold_ones.run_s = into->look->cold_run_s;
-    cached_ones.run_s = into->look->cached_run_s;
-    presto_source_truncate(what->source, into->look->samples);
-    PRESTO_TRY(measure_cold(&cold_ones, &into->cold, err));
-    return look_cached(&cached_ones, &into->cold, &into->cached, err);
-}
-
-presto_status presto__trial_look(presto__runner *runner, presto__trial *trial,
-                                 presto__look *look_io, presto_error *err) {
-    run seen = {.look = look_io};
-    presto_status status = measure_strategy(runner, trial, look, &seen, err);
-    if (status == PRESTO_OK) {
-        look_io->cold_s = 1 / presto__epochs_rate(&seen.cold);
-        look_io->cached_s = 1 / presto__epochs_rate(&seen.cached);
-    }
-    run_done(&seen);
+    presto__run_done(&seen);
     return status;
 }

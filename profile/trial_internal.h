@@ -214,6 +214,7 @@ presto_status presto__trial_lap(presto__runner *runner, presto__trial *trial, ui
 typedef struct presto__look {
     uint64_t samples;                /* the first so many records of the dataset */
     double cold_run_s, cached_run_s; /* cold epochs last so long together, and cached ones */
+    double epoch_s;                  /* a cached one, about; 0: not known */
     double cold_s, cached_s;         /* what was seen: of the clock, for a sample */
 } presto__look;
 /** Of a run or look, in one state of the cache. */

@@ -210,6 +210,16 @@ static presto_status keep_failure(presto__model_codec *codec, const presto_error
     return PRESTO_OK;
 }
 
+/* 1 if no record was tried. */
+static double ratio_of(const trying *job) {
+    double stored = 0, raw = 0;
+    for (size_t i = 0; i < job->of->count; i++) {
+        stored += job->sizes[i];
+        raw += job->sizes[i] > 0 ? (double)job->of->sizes[i] : 0;
+    }
+    return raw > 0 ? stored / raw : 1;
+}
+
 static presto_status rate_codec(const rating *all, size_t c, presto_error *err) {
     const presto__sizes *sizes = &all->sizes;
     trying job = {.of = all->of,
@@ -235,7 +245,8 @@ static presto_status rate_codec(const rating *all, size_t c, presto_error *err) 
                                        .runner = all->runner,
                                        .split = all->split,
                                        .codec_name = all->model->codecs[c],
-                                       .dir = all->dir};
+                                       .dir = all->dir,
+                                       .ratio = ratio_of(&job)};
         status = presto__probe_online(&online, codec, &failure);
     }
     if (status != PRESTO_OK && presto__is_disk_full(&failure)) {

@@ -105,7 +105,7 @@ static presto_status probe_split(const probing *with, size_t s, const presto__tr
     PRESTO_TRY(presto__runner_report(with->runner, &trial->result.strategy, NULL, err));
     if (!presto__trial_stores(trial))
         return PRESTO_OK;
-    const presto__online plain = {sweep->model, with->runner, split, "none", trial->dir};
+    const presto__online plain = {sweep->model, with->runner, split, "none", trial->dir, 1};
     PRESTO_TRY(probe_files(&plain, most_files(&sweep->space), split, err));
     return presto__probe_codecs(sweep->model, with->runner, s, trial->dir, err);
 }

@@ -18,12 +18,12 @@
 
 /* Records are as many as are compressed in this time, and loaded in that time, by one thread, but
  * at least so many. There is more time for compressing where there are few codecs and splits. */
-#define COMPRESS_S 0.2
+#define COMPRESS_S 0.3
 #define COMPRESS_MOST_S 0.8
 #define ALL_COMPRESS_S 15
 #define LOAD_S 0.4
 #define RECORDS_LEAST 8
-#define RECORD_BYTES ((double)(512 << 20))
+#define RECORD_BYTES ((double)(1536 << 20))
 /* With all records no others are loaded beside: that costs no more than such a part of them. */
 #define PART_MOST 0.6
 /* Of a look; in a cold one there are some epochs, up to this time, but one where there is little
@@ -39,13 +39,17 @@
 #define LOOKS_MOST 7
 /* Of two the less disturbed one counts. There are two at least where there is so much time. */
 #define TWO_LOOKS_S 2.0
-/* Where there is little time, only for shorter epochs a dataset is made for each number of threads:
- * they feel most in how many files it is. */
+/* Records of which an epoch takes longer are stored once, in as many files as all processors would
+ * have, if that is few: each file makes an epoch of two threads up to 10 ms longer, and one of a
+ * single thread 2 or 3 ms. The first limit holds where there is little time; then some of all
+ * records, which are small or slow, are stored once, too. */
 #define SHORT_EPOCH_S 0.05
-/* Codecs that take less of a worker's time make no difference, where storage takes no more than
- * this, either. */
+#define LONG_EPOCH_S 0.3
+#define FEW_FILES 4
+/* Codecs make no difference that take less of a worker's time, and change what it waits for storage
+ * by less than this. */
 #define CODEC_LEAST 0.02
-#define STORAGE_LEAST 0.05
+#define STORAGE_LEAST 0.02
 
 static bool on_progress(void *user, const presto_progress *progress) {
     (void)progress;
@@ -80,9 +84,10 @@ static presto_status store_again(const presto__online *what, const char *dir, si
 }
 
 static bool makes_a_difference(const presto__online *what, const presto__model_codec *codec) {
-    double cached_s = what->split->times.cached_s.one, cold_s = what->split->times.cold_s.one;
+    double cached_s = what->split->times.cached_s.one;
+    double wait_s = what->split->times.cold_s.one - cached_s;
     return codec->decompress_s.one > CODEC_LEAST * cached_s ||
-           cold_s > (1 + STORAGE_LEAST) * cached_s;
+           wait_s * fabs(1 - what->ratio) > STORAGE_LEAST * cached_s;
 }
 
 static double places_of(const presto__online *what) {
@@ -107,6 +112,7 @@ static uint64_t samples_to_load(const presto__online *what, const presto__model_
 typedef struct looks {
     const char *codec;
     double cold_run_s;
+    double worker_s;                                       /* expected, of a cached sample */
     char *dirs[2];                                         /* for one thread, for all processors */
     double cold_s[2][LOOKS_MOST], cached_s[2][LOOKS_MOST]; /* the same */
 } looks;
@@ -116,6 +122,7 @@ static presto_status look(const presto__online *what, looks *at, size_t round, u
     for (size_t i = 0; i < 2; i++) {
         unsigned threads = i == 0 ? 1 : what->model->cores;
         presto__look seen = {.samples = samples,
+                             .epoch_s = (double)samples * at->worker_s / threads,
                              .cold_run_s = fmin(at->cold_run_s, what->runner->options->run_s),
                              .cached_run_s = fmin(CACHED_LOOK_S, what->runner->options->run_s)};
         presto__trial trial = {
@@ -158,7 +165,7 @@ static size_t rounds_that_fit(const presto__online *what, const presto__model_tr
         double cold_s = samples * what->split->times.cold_s.one / threads;
         double cached_s = samples * what->split->times.cached_s.one / threads;
         double epochs = (double)presto__look_epochs(CACHED_LOOK_S, fmax(cached_s, 1e-9));
-        round_s += cold_look_s(cold_s) + fmax(cached_s, CACHED_LOOK_S / 4) + cached_s * epochs;
+        round_s += cold_look_s(cold_s) + cold_s + cached_s * epochs;
     }
     double rounds = all_s / (round_s * (is_part ? 1.5 : 1));
     return (size_t)fmin(fmax(rounds, all_s < TWO_LOOKS_S ? 1 : 2), LOOKS_MOST);
@@ -167,8 +174,9 @@ static size_t rounds_that_fit(const presto__online *what, const presto__model_tr
 static presto_status take_looks(const presto__online *what, looks *coded,
                                 presto__model_trial *tried, presto_error *err) {
     char *plain_dir = (char *)(uintptr_t)what->dir;
-    looks plain = {.codec = "none",
-                   .dirs = {plain_dir, plain_dir}}; /* one cold epoch fills the cache */
+    looks plain = {.codec = "none", /* one cold epoch fills the cache */
+                   .worker_s = what->split->times.cached_s.one,
+                   .dirs = {plain_dir, plain_dir}};
     bool is_part = tried->samples < what->model->samples;
     size_t rounds = rounds_that_fit(what, tried, is_part);
     for (size_t round = 0; round < rounds; round++) {
@@ -182,18 +190,27 @@ static presto_status take_looks(const presto__online *what, looks *coded,
     return PRESTO_OK;
 }
 
-/* The datasets, in as many files as a trial would have: two files are read up to a sixth slower
- * than one, cold, by two threads. */
+static bool is_one_enough(const presto__online *what, const looks *at,
+                          const presto__model_trial *tried) {
+    double wait_s = fmax(what->split->times.cold_s.one - what->split->times.cached_s.one, 0);
+    double epoch_s = (double)tried->samples * (at->worker_s + wait_s);
+    /* Opening a file may take long on a storage that is played. */
+    if (shards_of(what, what->model->cores) > FEW_FILES || what->model->is_storage_given)
+        return false;
+    if (looks_s(what) > LOOKS_S)
+        return epoch_s >= LONG_EPOCH_S;
+    return epoch_s >= SHORT_EPOCH_S || tried->samples < what->model->samples;
+}
+
+/* In as many files as trials would have, which is what cold epochs of several threads feel. */
 static presto_status store_for_looks(const presto__online *what, looks *at,
                                      presto__model_trial *tried, presto_error *err) {
-    double epoch_s = (double)tried->samples * what->split->times.cold_s.one;
-    bool is_one_enough = epoch_s >= SHORT_EPOCH_S && looks_s(what) <= LOOKS_S;
     size_t one = shards_of(what, 1), all = shards_of(what, what->model->cores);
-    PRESTO_TRY(store_again(what, at->dirs[0], one, tried, err));
-    if (one != all && !is_one_enough)
-        return store_again(what, at->dirs[1], all, tried, err);
-    at->dirs[1] = at->dirs[0];
-    return PRESTO_OK;
+    if (one != all && !is_one_enough(what, at, tried))
+        PRESTO_TRY(store_again(what, at->dirs[0], one, tried, err));
+    else
+        at->dirs[0] = at->dirs[1];
+    return store_again(what, at->dirs[1], all, tried, err);
 }
 
 presto_status presto__probe_online(const presto__online *what, presto__model_codec *codec,
@@ -205,6 +222,7 @@ presto_status presto__probe_online(const presto__online *what, presto__model_cod
     char *all = presto__join_path(what->runner->work_dir, "codec-all");
     looks at = {.codec = what->codec_name,
                 .cold_run_s = looks_s(what) > LOOKS_S ? COLD_LOOK_S : 0,
+                .worker_s = what->split->times.cached_s.one + codec->decompress_s.one,
                 .dirs = {one, all}};
     presto_status status = one != NULL && all != NULL
                                ? store_for_looks(what, &at, &tried, err)

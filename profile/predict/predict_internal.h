@@ -175,8 +175,7 @@ bool presto__is_anchor(const presto_sweep *sweep, size_t i);
 
 /* ---- probes ---- */
 
-/** codecs.c: try all codecs on the records of the dataset in `dir`, which stores split s without a
- * codec. */
+/** codecs.c: try all codecs on the records in `dir`, which stores split s without a codec. */
 presto_status presto__probe_codecs(presto__model *model, presto__runner *runner, size_t s,
                                    const char *dir, presto_error *err);
 /** A codec to be tried in the loader. */
@@ -186,6 +185,7 @@ typedef struct presto__online {
     const presto__model_split *split;
     const char *codec_name;
     const char *dir; /* of the dataset that stores the split without a codec */
+    double ratio;    /* of bytes in the codec to those without, of records that were tried */
 } presto__online;
 /** online.c: store some records of the dataset in the codec, and load them. Sets codec->tried,
  * unless the codec makes no difference. */

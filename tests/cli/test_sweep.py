@@ -235,6 +235,9 @@ class Sweep(SweepCase):
         self.assertEqual([s["split"] for s in model["splits"]], ["unprocessed", "concatenated", "resized"])
         self.assertEqual([c["threads"] for c in model["curve"]], list(range(1, 65)))
         self.assertEqual([c["codec"] for c in model["splits"][2]["codecs"]], ["none", "zlib:1", "lz4"])
+        loaded = {(s["split"], c["codec"]): c["loaded"] for s in model["splits"] for c in s["codecs"]}
+        self.assertEqual(loaded["concatenated", "lz4"], 0)  # makes JPEGs no smaller, and takes next to no time
+        self.assertGreater(loaded["resized", "zlib:1"], 0)
         self.assertGreaterEqual(len(rows), sum(r["measured"] for r in results["results"]))
         texts = []
         for name in ("error", "cached_error"):

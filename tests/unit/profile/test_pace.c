@@ -90,6 +90,27 @@ START_TEST(many_short_epochs_are_timed_some_together) {
 }
 END_TEST
 
+/* A cold epoch, then cached ones. */
+START_TEST(the_first_epoch_can_be_timed_by_itself) {
+    presto__pace pace = {.wants_first = true};
+    presto__pacer pacer = presto__pacer_start(&pace, 10, 31, 0);
+    uint64_t now = 0;
+    presto__pacer_take(&pacer, 7, now += 30 * MS);
+    presto__pacer_take(&pacer, 3, now += 20 * MS);
+    for (size_t i = 0; i < 30; i++)
+        presto__pacer_take(&pacer, 10, now += MS);
+    ck_assert_double_eq_tol(pace.first_s, 50e-3, 1e-12);
+    ck_assert_uint_eq(pace.count, 10); /* three each */
+    for (size_t i = 0; i < pace.count; i++)
+        ck_assert_double_eq_tol(pace.epoch_s[i], 1e-3, 1e-12);
+    pace = (presto__pace){.wants_first = true}; /* all end at once */
+    pacer = presto__pacer_start(&pace, 10, 2, 0);
+    presto__pacer_take(&pacer, 20, 8 * MS);
+    ck_assert_double_eq_tol(pace.first_s, 4e-3, 1e-12);
+    ck_assert_uint_eq(pace.count, 1);
+}
+END_TEST
+
 START_TEST(an_epoch_without_others_counts) {
     presto__pace pace = {.count = 0};
     presto__pacer pacer = presto__pacer_start(&pace, 10, 1, 0);
@@ -125,6 +146,7 @@ int main(void) {
         a_look_has_a_few_epochs_unless_they_are_long,
         epochs_of_a_loader_are_timed_one_by_one,
         many_short_epochs_are_timed_some_together,
+        the_first_epoch_can_be_timed_by_itself,
         an_epoch_without_others_counts,
         without_a_pace_the_mean_epoch_counts,
     };
