@@ -54,8 +54,9 @@ static uint64_t epochs_before(uint64_t needed) {
 }
 
 /* The first epoch is cold; *into has what it and those before it took. */
-static presto_status look_warmly(const presto__load *what, uint64_t epochs, presto__pace *cold,
-                                 presto__run *into, presto_error *err) {
+static presto_status load_cold_then_cached(const presto__load *what, uint64_t epochs,
+                                           presto__pace *cold, presto__run *into,
+                                           presto_error *err) {
     PRESTO_TRY(presto_source_drop_cache(what->source, err));
     PRESTO_TRY(presto__measure_epochs(what, epochs, &into->cached, err));
     presto__pace_add(cold, what->pace->first_s);
@@ -69,24 +70,24 @@ static presto_status look_in_one(const presto__load *what, presto__run *into, pr
     uint64_t needed = presto__look_epochs(into->look->cached_run_s, into->look->epoch_s);
     uint64_t before = epochs_before(needed);
     presto__pace cold = {.count = 0}, cached = {.wants_first = true};
-    presto__load colder = *what, warmer = *what;
-    colder.run_s = into->look->cold_run_s;
-    warmer.run_s = into->look->cached_run_s;
-    warmer.pace = &cached;
-    if (colder.run_s > 0)
-        PRESTO_TRY(presto__measure_cold(&colder, &cold, &into->cold, err));
+    presto__load cold_ones = *what, cached_ones = *what;
+    cold_ones.run_s = into->look->cold_run_s;
+    cached_ones.run_s = into->look->cached_run_s;
+    cached_ones.pace = &cached;
+    if (cold_ones.run_s > 0)
+        PRESTO_TRY(presto__measure_cold(&cold_ones, &cold, &into->cold, err));
     else
         PRESTO_TRY(presto__ready_memory(what, err));
-    PRESTO_TRY(look_warmly(&warmer, 1 + before + needed, &cold, into, err));
+    PRESTO_TRY(load_cold_then_cached(&cached_ones, 1 + before + needed, &cold, into, err));
     if (before > 0)
         presto__pace_forget(&cached, cached.count / 3);
     into->cached.epoch_s = presto__pace_middle(&cached);
     double cached_s = presto__epochs_typical_s(&into->cached);
-    if (presto__look_epochs(warmer.run_s, cached_s) < 2 * needed + 2)
+    if (presto__look_epochs(cached_ones.run_s, cached_s) < 2 * needed + 2)
         return PRESTO_OK;
     free(into->cached.costs); /* they are so short that more are needed */
     into->cached = (presto__epochs){0};
-    return look_cached(&warmer, cached_s, &into->cached, err);
+    return look_cached(&cached_ones, cached_s, &into->cached, err);
 }
 
 /* The storage that a sweep is for is played in cold epochs alone. */

@@ -40,7 +40,7 @@
 /* Of two the less disturbed one counts. There are two at least where there is so much time. */
 #define TWO_LOOKS_S 2.0
 /* Records of which an epoch takes longer are stored once, in as many files as all processors would
- * have, if that is few: each file makes an epoch of two threads up to 10 ms longer, and one of a
+ * have, if that is few: each file makes a cold epoch of two threads some 10 ms longer, and one of a
  * single thread 2 or 3 ms. The first limit holds where there is little time; then some of all
  * records, which are small or slow, are stored once, too. */
 #define SHORT_EPOCH_S 0.05
