@@ -10,8 +10,9 @@ For each pipeline, one sweep predicts; it runs the anchors and a few strategies,
 samples measures all strategies. Compared are the predictions that the first one publishes with the figures of the second one: the
 rates of cold and cached epochs, storage, and time of preparation, of all strategies. The last columns have no predictions: "run again"
 compares the rates of those that were run in both sweeps, which is how well the machine repeats a measurement. --rounds R makes R pairs of
-sweeps, the pipelines in turns, and compares the medians of both sides, so that a slow phase of the machine does not count as an error of the
-model; then "measured again" compares the rates of all strategies in the last sweep that measures with the medians of those before.
+sweeps, the pipelines in turns, and compares the median prediction with the median of all runs, so that a slow phase of the machine does not
+count as an error of the model; then "measured again" compares the rates of all strategies in the last sweep that measures with those of the
+sweeps before.
 With --work DIR what was swept before is kept, and more rounds are added to it.
 """
 import argparse
@@ -29,15 +30,22 @@ from pipelines import PIPELINES  # noqa: E402
 # About as many samples as presto-sweep takes by default, or fewer where they are large.
 SCALES = {"cv": 0.34, "cv2-jpg": 0.35, "cv2-png": 0.75, "nlp": 0.34, "nilm": 0.85, "mp3": 0.67, "flac": 2}
 CODECS, THREADS = "none,zstd:1,lz4,snappy,gzip", "1,2"
+
+
+def rates(result, state):
+    """Of all runs."""
+    return [run["samples_per_s"] for run in result[state]["runs"]]
+
+
 FIGURES = {
-    "cold": (lambda r: r["predicted_cold_samples_per_s"], lambda r: r["cold_samples_per_s"]),
-    "cached": (lambda r: r["predicted_cached_samples_per_s"], lambda r: r["cached_samples_per_s"]),
+    "cold": (lambda r: r["predicted_cold_samples_per_s"], lambda r: rates(r, "cold")),
+    "cached": (lambda r: r["predicted_cached_samples_per_s"], lambda r: rates(r, "cached")),
     "storage": (lambda r: r["predicted_storage_bytes"], lambda r: r["total_stored_bytes"]),
     "preparation": (lambda r: r["predicted_preparation_s"], lambda r: r["total_preparation_s"]),
 }
 REPEATED = {
-    f"{state} again": (lambda r, name=f"{state}_samples_per_s": r[name] if r["measured"] else None,
-                       lambda r, name=f"{state}_samples_per_s": r[name]) for state in ("cold", "cached")
+    f"{state} again": (lambda r, state=state: rates(r, state) if r["measured"] else None,
+                       lambda r, state=state: rates(r, state)) for state in ("cold", "cached")
 }
 
 
@@ -81,12 +89,12 @@ def key(result):
 
 
 def medians(sweeps, value):
-    """By strategy, the median of a figure over several sweeps."""
+    """By strategy, the median of a figure over several sweeps: of all runs, where each has one."""
     values = {}
     for results in sweeps:
         for result in results["results"]:
-            if result["status"] == "ok" and value(result) is not None:
-                values.setdefault(key(result), []).append(value(result))
+            if result["status"] == "ok" and (found := value(result)) is not None:
+                values.setdefault(key(result), []).extend(found if isinstance(found, list) else [found])
     return {k: statistics.median(v) for k, v in values.items()}
 
 

@@ -24,6 +24,9 @@
 #define TOUCHES 2
 /* In the loader, a codec costs at least so much of what it costs alone. */
 #define ALONE_PART 0.8
+/* Where an epoch reads as many bytes, what storage makes a worker wait grows with them: opening a
+ * file, and starting to read ahead, hardly show. */
+#define LONG_READ_BYTES 100e6
 /* What is shared gives at least so many times what all processors were seen to take. */
 #define ROOM 1.5
 
@@ -215,15 +218,6 @@ static void estimate_times(const coded *what) {
                                             estimate(what, anchor->cached_s.all, decompress.all)}};
 }
 
-static void set_times(const coded *what) {
-    if (is_plain(what))
-        what->codec->times = what->split->times;
-    else if (what->codec->tried.samples > 0)
-        take_looks(what);
-    else
-        estimate_times(what);
-}
-
 /* The rate of an epoch without its start. */
 static double without_start(const presto__model *model, double seconds, double threads,
                             double start_s) {
@@ -238,6 +232,55 @@ static double waiting_of(const presto__model *model, double measured_s, double c
     if (!(measured_s > computing_s))
         return 0;
     return measured_s * pow(1 - pow(computing_s / measured_s, p), 1 / p);
+}
+
+static double computing_and_waiting(const presto__model *model, double computing_s,
+                                    double waiting_s) {
+    double p = model->overlap;
+    return pow(pow(computing_s, p) + pow(waiting_s, p), 1 / p);
+}
+
+/* What a worker takes for a cold sample in the codec, if it waits as the anchor did for its bytes. */
+static double as_the_anchor_waited(const coded *what, double anchor_cold_s, double anchor_cached_s,
+                                   double start_s, double threads, double cached_s) {
+    const presto__model_split *split = what->split;
+    double stored = what->codec->stored_bytes, cpu_s = split->cold_cpu_s_per_byte;
+    double anchor_s = threads / without_start(what->model, anchor_cold_s, threads, start_s);
+    double wait_s = waiting_of(what->model, anchor_s, anchor_cached_s + cpu_s * split->plain_bytes);
+    wait_s *= stored / fmax(split->plain_bytes, 1);
+    return computing_and_waiting(what->model, cached_s + cpu_s * stored, wait_s) +
+           start_s * threads / (double)what->model->samples;
+}
+
+/* Of long epochs, a look has one or two that are cold, and these last up to a third longer or
+ * shorter on a disk that others use, too. Of some of all records, epochs are so short that much of
+ * a cold one is its start and its end. What the anchor waited for its bytes tells as much then:
+ * both count alike. A storage that is played is always the same. */
+static void weigh_with_anchor(const coded *what) {
+    const presto__worker_times *anchor = &what->split->times;
+    presto__worker_times *times = &what->codec->times;
+    presto__pair start_s = what->split->start_s;
+    double samples = (double)what->codec->tried.samples;
+    bool is_part = samples < (double)what->model->samples;
+    bool is_long = samples * what->codec->stored_bytes >= LONG_READ_BYTES;
+    if (what->model->is_storage_given || (!is_part && !is_long))
+        return;
+    double one = as_the_anchor_waited(what, anchor->cold_s.one, anchor->cached_s.one, start_s.one,
+                                      1, times->cached_s.one);
+    double all = as_the_anchor_waited(what, anchor->cold_s.all, anchor->cached_s.all, start_s.all,
+                                      what->model->cores, times->cached_s.all);
+    times->cold_s.one = sqrt(times->cold_s.one * one);
+    times->cold_s.all = sqrt(times->cold_s.all * all);
+}
+
+static void set_times(const coded *what) {
+    if (is_plain(what))
+        what->codec->times = what->split->times;
+    else if (what->codec->tried.samples > 0) {
+        take_looks(what);
+        weigh_with_anchor(what);
+    } else
+        estimate_times(what);
 }
 
 static void set_waits(const coded *what) {

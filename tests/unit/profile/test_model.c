@@ -336,6 +336,7 @@ END_TEST
 START_TEST(a_look_at_a_part_tells_the_difference) {
     made m;
     make_measured(&m);
+    m.model.is_storage_given = true; /* what the anchor waited does not count */
     presto__model_trial *tried = &m.packed_codecs[1].tried;
     tried->samples = SAMPLES / 2;
     tried->raw_bytes = 492;
@@ -352,6 +353,7 @@ END_TEST
 START_TEST(a_disturbed_look_makes_no_codec_free) {
     made m;
     make_measured(&m);
+    m.model.is_storage_given = true;
     presto__model_codec *codec = &m.packed_codecs[1];
     codec->tried.samples = SAMPLES / 2;
     codec->tried.coded = (presto__worker_times){both(0.9e-3), both(0.9e-3)};
@@ -372,6 +374,38 @@ START_TEST(a_cached_look_that_took_longer_than_a_cold_one_was_disturbed) {
     presto__model_fit(&m.model);
     assert_takes(&m, "half",
                  (presto__worker_times){.cached_s = {3.5e-3, 5e-3}, .cold_s = {3.5e-3, 5e-3}});
+}
+END_TEST
+
+/* The anchor waited 4 ms for twice the bytes, so 2 ms count as much as the 8 ms of the look. */
+static void assert_both_count(const made *m) {
+    for (unsigned threads = 1; threads <= 2; threads++)
+        ck_assert_double_eq_tol(rates_of(m, "packed", "half", threads, NULL).cold_samples_per_s,
+                                threads / 4e-3, 1);
+}
+
+START_TEST(the_anchor_counts_as_much_as_a_look_at_a_part_or_at_long_epochs) {
+    made m;
+    make_measured(&m);
+    m.splits[1].start_s = both(0);
+    m.splits[1].times =
+        (presto__worker_times){both(4e-3), both(0.1e-3)}; /* nearly all is waiting */
+    presto__model_trial *tried = &m.packed_codecs[1].tried;
+    tried->coded = (presto__worker_times){both(8e-3), both(0.1e-3)};
+    tried->plain_cached_s = both(0.1e-3);
+    presto__model_fit(&m.model);
+    assert_takes(&m, "half", tried->coded);
+    tried->samples = SAMPLES / 2;
+    presto__model_fit(&m.model);
+    assert_both_count(&m);
+    tried->samples = SAMPLES;
+    m.packed_codecs[1].stored_bytes = 200e6 / SAMPLES;
+    m.packed_codecs[0].stored_bytes = m.splits[1].plain_bytes = 400e6 / SAMPLES;
+    presto__model_fit(&m.model);
+    assert_both_count(&m);
+    m.model.is_storage_given = true; /* it is always the same */
+    presto__model_fit(&m.model);
+    assert_takes(&m, "half", tried->coded);
 }
 END_TEST
 
@@ -409,6 +443,7 @@ int main(void) {
         a_look_at_a_part_tells_the_difference,
         a_disturbed_look_makes_no_codec_free,
         a_cached_look_that_took_longer_than_a_cold_one_was_disturbed,
+        the_anchor_counts_as_much_as_a_look_at_a_part_or_at_long_epochs,
         a_codec_that_makes_no_difference_is_estimated,
     };
     return presto_check_main("profile/model", tests, sizeof tests / sizeof *tests, 60);
