@@ -141,6 +141,10 @@ void presto__measure_add(presto__measure *sum, const presto__measure *more) {
     sum->peak_rss_bytes = fmax(sum->peak_rss_bytes, more->peak_rss_bytes);
 }
 
+double presto__others_s(const presto__measure *measure) {
+    return measure->machine_busy_s - measure->cpu_user_s - measure->cpu_system_s;
+}
+
 /* ---- facts ---- */
 
 double presto__machine_cpus(void) {

@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* If other processes use more of the processors than this, a note says so. */
+/* If other processes, or other guests of the host, use more of the processors than this, a note says
+ * so. */
 #define BUSY_PART 0.1
+#define STOLEN_PART 0.02
 
 presto_status presto__add_note(presto_sweep *sweep, presto_error *err, const char *format, ...) {
     char text[1024];
@@ -62,10 +64,15 @@ static presto_status note_storage(presto_sweep *sweep, presto_error *err) {
         presto_storage_format(&sweep->storage, storage));
 }
 
-/* Processor time that others used while epochs ran, relative to all that was available. Of epochs of
- * which the system does not say it, nothing is known. */
-static presto_status note_busy_machine(presto_sweep *sweep, presto_error *err) {
-    double others_s = 0;
+static double stolen_s(const presto__measure *measure) {
+    return measure->machine_steal_s;
+}
+
+/* Processor time of somebody else while epochs ran, relative to all that was available. Of epochs
+ * of which the system does not say it, nothing is known. */
+static double part_of_processors(const presto_sweep *sweep,
+                                 double (*seconds)(const presto__measure *)) {
+    double taken_s = 0;
     double wall_s = 0;
     for (size_t i = 0; i < sweep->trial_count; i++) {
         const presto__trial *trial = &sweep->trials[i];
@@ -73,20 +80,31 @@ static presto_status note_busy_machine(presto_sweep *sweep, presto_error *err) {
             const presto__measure *measure = r < trial->cold_count
                                                  ? &trial->cold[r].measure
                                                  : &trial->cached[r - trial->cold_count].measure;
-            if (!isfinite(measure->machine_busy_s))
+            if (!isfinite(seconds(measure)))
                 continue;
-            others_s += measure->machine_busy_s - measure->cpu_user_s - measure->cpu_system_s;
+            taken_s += seconds(measure);
             wall_s += measure->wall_s;
         }
     }
-    double part = others_s / (wall_s * presto__machine_cpus());
-    if (!(part > BUSY_PART))
-        return PRESTO_OK;
-    return presto__add_note(
-        sweep, err,
-        "other processes used %.0f %% of the processors while epochs were measured: "
-        "repeat the sweep on an idle machine for figures to rely on",
-        fmin(part, 1) * 100);
+    return wall_s > 0 ? fmin(taken_s / (wall_s * presto__machine_cpus()), 1) : 0;
+}
+
+static presto_status note_busy_machine(presto_sweep *sweep, presto_error *err) {
+    double others = part_of_processors(sweep, presto__others_s);
+    double stolen = part_of_processors(sweep, stolen_s);
+    if (others > BUSY_PART)
+        PRESTO_TRY(presto__add_note(
+            sweep, err,
+            "other processes used %.0f %% of the processors while epochs were measured: "
+            "repeat the sweep on an idle machine for figures to rely on",
+            others * 100));
+    if (stolen > STOLEN_PART)
+        PRESTO_TRY(presto__add_note(
+            sweep, err,
+            "the host of this virtual machine gave %.0f %% of its processors to others while "
+            "epochs were measured: repeat the sweep at another time for figures to rely on",
+            stolen * 100));
+    return PRESTO_OK;
 }
 
 /* Finds runs far below the wanted time because their number of epochs is limited. */

@@ -244,8 +244,8 @@ presto_status presto__measure_epochs(const presto__load *what, uint64_t count,
     /* Programs that it starts look like those of others: nothing tells what these had. */
     if ((presto_plan_flags(what->plan) & PRESTO_STEP_RUNS_PROGRAM) != 0)
         epochs.measure.machine_busy_s = NAN;
-    presto__calm_add(&runner->calm, epochs.measure.wall_s, epochs.measure.machine_busy_s,
-                     epochs.measure.cpu_user_s + epochs.measure.cpu_system_s);
+    presto__calm_add(&runner->calm, epochs.measure.wall_s, presto__others_s(&epochs.measure),
+                     epochs.measure.machine_steal_s);
     uint64_t left_out = 0;
     if (status == PRESTO_OK)
         status = keep_stats(loader, what->plan, &epochs, &left_out, err);

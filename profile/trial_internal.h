@@ -50,6 +50,8 @@ void presto__watch_sample(presto__watch *watch);
 void presto__watch_stop(presto__watch *watch, uint64_t wall_ns, presto__measure *measure_out);
 /** Adds another stretch: sums, and the larger peak. */
 void presto__measure_add(presto__measure *sum, const presto__measure *more);
+/** Processor time of other processes; NaN: not known. */
+double presto__others_s(const presto__measure *measure);
 
 /**
  * Fill in CPU, memory, kernel, the file system of `dir` and the time. Unknown values are "unknown"

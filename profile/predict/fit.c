@@ -240,16 +240,23 @@ static double computing_and_waiting(const presto__model *model, double computing
     return pow(pow(computing_s, p) + pow(waiting_s, p), 1 / p);
 }
 
+/* Of a worker alone, or of each of all. */
+typedef struct beside_anchor {
+    double threads, start_s;
+    double anchor_cold_s, anchor_cached_s, cached_s; /* the last one in the codec */
+} beside_anchor;
+
 /* What a worker takes for a cold sample in the codec, if it waits as the anchor did for its bytes. */
-static double as_the_anchor_waited(const coded *what, double anchor_cold_s, double anchor_cached_s,
-                                   double start_s, double threads, double cached_s) {
-    const presto__model_split *split = what->split;
-    double stored = what->codec->stored_bytes, cpu_s = split->cold_cpu_s_per_byte;
-    double anchor_s = threads / without_start(what->model, anchor_cold_s, threads, start_s);
-    double wait_s = waiting_of(what->model, anchor_s, anchor_cached_s + cpu_s * split->plain_bytes);
-    wait_s *= stored / fmax(split->plain_bytes, 1);
-    return computing_and_waiting(what->model, cached_s + cpu_s * stored, wait_s) +
-           start_s * threads / (double)what->model->samples;
+static double as_the_anchor_waited(const coded *what, const beside_anchor *with) {
+    const presto__model *model = what->model;
+    double plain = what->split->plain_bytes, stored = what->codec->stored_bytes;
+    double cpu_s = what->split->cold_cpu_s_per_byte;
+    double anchor_s =
+        with->threads / without_start(model, with->anchor_cold_s, with->threads, with->start_s);
+    double wait_s = waiting_of(model, anchor_s, with->anchor_cached_s + cpu_s * plain);
+    wait_s *= stored / fmax(plain, 1);
+    return computing_and_waiting(model, with->cached_s + cpu_s * stored, wait_s) +
+           with->start_s * with->threads / (double)model->samples;
 }
 
 /* Of long epochs, a look has one or two that are cold, and these last up to a third longer or
@@ -265,12 +272,12 @@ static void weigh_with_anchor(const coded *what) {
     bool is_long = samples * what->codec->stored_bytes >= LONG_READ_BYTES;
     if (what->model->is_storage_given || (!is_part && !is_long))
         return;
-    double one = as_the_anchor_waited(what, anchor->cold_s.one, anchor->cached_s.one, start_s.one,
-                                      1, times->cached_s.one);
-    double all = as_the_anchor_waited(what, anchor->cold_s.all, anchor->cached_s.all, start_s.all,
-                                      what->model->cores, times->cached_s.all);
-    times->cold_s.one = sqrt(times->cold_s.one * one);
-    times->cold_s.all = sqrt(times->cold_s.all * all);
+    const beside_anchor one = {1, start_s.one, anchor->cold_s.one, anchor->cached_s.one,
+                               times->cached_s.one};
+    const beside_anchor all = {what->model->cores, start_s.all, anchor->cold_s.all,
+                               anchor->cached_s.all, times->cached_s.all};
+    times->cold_s.one = sqrt(times->cold_s.one * as_the_anchor_waited(what, &one));
+    times->cold_s.all = sqrt(times->cold_s.all * as_the_anchor_waited(what, &all));
 }
 
 static void set_times(const coded *what) {
