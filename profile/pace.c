@@ -2,12 +2,17 @@
 #include "pace_internal.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "trial_internal.h"
 
 /* Into about so many pieces are the epochs of a loader cut. */
 #define PIECES 15
+/* Of so many or more, all count but the fastest and the slowest eighth: a machine or a disk that is
+ * at times slower for a while makes short epochs long or short, and then one in the middle is of
+ * the one kind or of the other by chance. */
+#define MANY 32
 /* A look has fewer cached epochs than the least if they are long. */
 #define LONG_EPOCH_S 0.15
 #define LONG_EPOCHS_LEAST 2
@@ -23,10 +28,23 @@ void presto__pace_forget(presto__pace *pace, size_t count) {
     memmove(pace->epoch_s, pace->epoch_s + count, pace->count * sizeof *pace->epoch_s);
 }
 
+static int by_value(const void *a, const void *b) {
+    double one = *(const double *)a, other = *(const double *)b;
+    return (one > other) - (one < other);
+}
+
 double presto__pace_middle(const presto__pace *pace) {
     if (pace->count == 0)
         return NAN;
-    return pace->epoch_s[presto__median_index(pace->epoch_s, pace->count)];
+    double sorted[PRESTO__PACES_MOST], sum_s = 0;
+    memcpy(sorted, pace->epoch_s, pace->count * sizeof *sorted);
+    qsort(sorted, pace->count, sizeof *sorted, by_value);
+    if (pace->count < MANY)
+        return sorted[(pace->count - 1) / 2];
+    size_t first = pace->count / 8, end = pace->count - first;
+    for (size_t i = first; i < end; i++)
+        sum_s += sorted[i];
+    return sum_s / (double)(end - first);
 }
 
 static uint64_t next_end(const presto__pacer *pacer) {

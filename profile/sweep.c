@@ -27,7 +27,7 @@ void presto_sweep_options_init(presto_sweep_options *options, size_t struct_byte
         .samples = 200,
         .runs = 3,
         .run_s = 0.25,
-        .cold_epochs = 40,
+        .cold_epochs = 128,
         .preparation_runs = 1,
         .batch_samples = 32,
         .weights = {0, 0, 1},

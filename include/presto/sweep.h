@@ -187,7 +187,7 @@ typedef struct presto_sweep_options {
     unsigned runs;             /* per strategy, 1..1000. Default 3 */
     double run_s;              /* the cold epochs of a run are repeated until they last so long
                                   together, and so are the cached; 0..3600. Default 0.25 */
-    unsigned cold_epochs;      /* at most so many cold epochs a run, 1..1000. Default 40 */
+    unsigned cold_epochs;      /* at most so many cold epochs a run, 1..1000. Default 128 */
     unsigned preparation_runs; /* conversions per strategy, 1..runs. Default 1 */
     size_t batch_samples;      /* of the loads. Default 32 */
     presto_weights weights;    /* default 0, 0, 1 */

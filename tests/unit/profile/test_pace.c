@@ -20,7 +20,21 @@ START_TEST(one_slow_epoch_does_not_count) {
     for (size_t i = 0; i < (size_t)2 * PRESTO__PACES_MOST; i++)
         presto__pace_add(&pace, 0.013);
     ck_assert_uint_eq(pace.count, PRESTO__PACES_MOST);
-    ck_assert_double_eq(presto__pace_middle(&pace), 0.013);
+    ck_assert_double_eq_tol(presto__pace_middle(&pace), 0.013, 1e-12);
+}
+END_TEST
+
+/* 20 of 2 ms, 18 of 4 ms, by turns of five, and two of a second. */
+START_TEST(of_many_both_kinds_count_and_the_extremes_do_not) {
+    presto__pace pace = {.count = 0};
+    for (size_t i = 0; i < 38; i++)
+        presto__pace_add(&pace, i / 5 % 2 == 0 ? 2e-3 : 4e-3);
+    presto__pace_add(&pace, 1);
+    presto__pace_add(&pace, 1);
+    /* 15 of 2 ms, 15 of 4 ms */
+    ck_assert_double_eq_tol(presto__pace_middle(&pace), 3e-3, 1e-12);
+    presto__pace_forget(&pace, 9); /* 31 are few */
+    ck_assert_double_eq(presto__pace_middle(&pace), 4e-3);
 }
 END_TEST
 
@@ -141,13 +155,10 @@ END_TEST
 
 int main(void) {
     const TTest *const tests[] = {
-        one_slow_epoch_does_not_count,
-        the_first_ones_can_be_forgotten,
-        a_look_has_a_few_epochs_unless_they_are_long,
-        epochs_of_a_loader_are_timed_one_by_one,
-        many_short_epochs_are_timed_some_together,
-        the_first_epoch_can_be_timed_by_itself,
-        an_epoch_without_others_counts,
+        one_slow_epoch_does_not_count,           of_many_both_kinds_count_and_the_extremes_do_not,
+        the_first_ones_can_be_forgotten,         a_look_has_a_few_epochs_unless_they_are_long,
+        epochs_of_a_loader_are_timed_one_by_one, many_short_epochs_are_timed_some_together,
+        the_first_epoch_can_be_timed_by_itself,  an_epoch_without_others_counts,
         without_a_pace_the_mean_epoch_counts,
     };
     return presto_check_main("profile/pace", tests, sizeof tests / sizeof *tests, 60);
