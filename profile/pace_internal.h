@@ -24,8 +24,8 @@ typedef struct presto__pace {
 void presto__pace_add(presto__pace *pace, double epoch_s);
 /** Without the first `count`, which are at most all. */
 void presto__pace_forget(presto__pace *pace, size_t count);
-/** The time in the middle, of two the less; of many, the mean without the fastest and the slowest
- * eighth. NaN without any. */
+/** The time in the middle, of two the less; of 32 or more, the mean without the fastest and the
+ * slowest eighth. NaN without any. */
 double presto__pace_middle(const presto__pace *pace);
 
 /** Takes the times of epochs that follow one another in a loader. Very short ones are taken some
