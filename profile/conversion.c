@@ -21,12 +21,17 @@ typedef struct conversion {
     presto__runner *runner;
     const presto_strategy *strategy;
     presto__marks marks;
+    bool has_listed;
+    uint64_t listed_ns; /* since the start, when the source had been listed */
     uint64_t last_report_ns;
 } conversion;
 
 static bool on_progress(void *user, const presto_progress *progress) {
     conversion *job = user;
-    presto__marks_add(&job->marks, progress->samples_done, progress->elapsed_ns);
+    if (!job->has_listed)
+        job->listed_ns = progress->elapsed_ns;
+    job->has_listed = true;
+    presto__marks_add(&job->marks, progress->samples_done, progress->elapsed_ns - job->listed_ns);
     uint64_t now_ns = presto__clock_ns();
     if (now_ns - job->last_report_ns < REPORT_EVERY_NS)
         return true;
@@ -81,6 +86,8 @@ static presto_status convert(presto__runner *runner, presto__trial *trial,
     PRESTO_TRY(presto_convert(runner->paths, runner->path_count, &options, &result, err));
     preparation_out->wall_s = presto__seconds(presto__clock_ns() - start_ns);
     preparation_out->cpu_s = presto__seconds(presto__clock_process_cpu_ns() - start_cpu_ns);
+    bool lists_all = runner->sample_paths == NULL;
+    preparation_out->list_s = lists_all ? presto__seconds(job.listed_ns) : 0;
     preparation_out->error_s_per_sample = presto__marks_error_s(&job.marks);
     trial->result.samples = result.samples;
     trial->result.stored_bytes = result.stored_bytes;

@@ -16,7 +16,7 @@
 #include "../base/file_internal.h"
 #include "../base/json_limit_internal.h"
 
-#define SCHEMA 1
+#define SCHEMA 2
 #define MOST_BYTES ((uint64_t)256 << 20)
 #define MOST_COSTS 64 /* parts of the work of one run */
 /* Of a line: a run of MOST_COSTS parts weighs less than 2000. */
@@ -85,12 +85,6 @@ static double number_at(const void *base, size_t offset) {
     return value;
 }
 
-static uint64_t count_at(const void *base, size_t offset) {
-    uint64_t value;
-    memcpy(&value, (const char *)base + offset, sizeof value);
-    return value;
-}
-
 /* ---- writing ---- */
 /* Jansson's _new functions take NULL as a failure of the call that made the value; dumping an
  * object that lacks a value is prevented by `failed`. */
@@ -123,8 +117,11 @@ static json_t *costs_value(bool *failed, const presto__epochs *epochs) {
 
 static json_t *epochs_value(bool *failed, const presto__epochs *epochs) {
     json_t *object = json_object();
-    for (size_t i = 0; i < COUNT_OF(counts); i++)
-        put(failed, object, counts[i].name, count_value(count_at(epochs, counts[i].offset)));
+    for (size_t i = 0; i < COUNT_OF(counts); i++) {
+        uint64_t count;
+        memcpy(&count, (const char *)epochs + counts[i].offset, sizeof count);
+        put(failed, object, counts[i].name, count_value(count));
+    }
     for (size_t i = 0; i < COUNT_OF(numbers); i++)
         put(failed, object, numbers[i].name, number_value(number_at(epochs, numbers[i].offset)));
     put(failed, object, "work", costs_value(failed, epochs));
@@ -162,6 +159,7 @@ presto_status presto__journal_add_preparation(presto__journal *journal, size_t i
     put(&failed, object, "strategy", count_value(i));
     put(&failed, object, "preparation_s", number_value(last->wall_s));
     put(&failed, object, "cpu_s", number_value(last->cpu_s));
+    put(&failed, object, "list_s", number_value(last->list_s));
     put(&failed, object, "error_s_per_sample", number_value(last->error_s_per_sample));
     put(&failed, object, "samples", count_value(trial->result.samples));
     put(&failed, object, "stored_bytes", count_value(trial->result.stored_bytes));
@@ -327,6 +325,7 @@ static presto_status read_preparation(const reader *in, const json_t *object,
     } values[] = {
         {{"preparation_s", 0, false}, &made.wall_s},
         {{"cpu_s", 0, false}, &made.cpu_s},
+        {{"list_s", 0, false}, &made.list_s},
         {{"error_s_per_sample", 0, true}, &made.error_s_per_sample},
         {{"record_bytes_mean", 0, false}, &trial->record_bytes.mean},
         {{"record_bytes_squares", 0, false}, &trial->record_bytes.squares},
@@ -394,8 +393,8 @@ static presto_status read_head(const reader *in, const json_t *object) {
         return PRESTO_OK;
     presto_status status = presto_fail(in->err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                                        "is of a sweep with other options, of another source, of "
-                                       "files that have changed since, or on another number of "
-                                       "processors, and cannot be resumed");
+                                       "files that have changed since, on another number of "
+                                       "processors, or by another version, and cannot be resumed");
     presto_error_set_file(in->err, in->request->path);
     return status;
 }

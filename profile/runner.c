@@ -48,10 +48,8 @@ static presto_status keep_notes(presto__runner *runner, presto_error *err) {
 }
 
 static presto_status open_source(presto__runner *runner, presto_error *err) {
-    uint64_t start_ns = presto__clock_ns();
     PRESTO_TRY(presto_source_open_raw(runner->pipeline, runner->paths, runner->path_count,
                                       &runner->source, err));
-    runner->open_s = presto__seconds(presto__clock_ns() - start_ns);
     runner->source_samples = presto_source_count(runner->source);
     runner->source_bytes = presto_source_bytes(runner->source);
     PRESTO_TRY(presto_source_identify(runner->source, runner->source_identity, err));

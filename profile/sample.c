@@ -187,7 +187,6 @@ presto_status presto__sample_take(presto__runner *runner, presto_error *err) {
     runner->source = NULL;
     runner->paths = (const char *const *)runner->sample_paths;
     runner->path_count = count;
-    runner->open_s = 0; /* a conversion lists only the sample; that time grows with it */
     presto_status status = presto__sample_open(runner, &runner->source, err);
     if (status < 0)
         return status;

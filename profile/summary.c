@@ -46,9 +46,9 @@ static presto_status summarize_epochs(const presto__epochs *runs, size_t count,
  * the whole source, so it is added once.
  */
 static void extrapolate_preparation(const presto__runner *runner, const presto__trial *trial,
-                                    presto_strategy_result *result) {
+                                    double list_s, presto_strategy_result *result) {
     double factor = (double)runner->source_samples / (double)runner->samples;
-    double growing_s = fmax(result->preparation_s.median - runner->open_s, 0);
+    double growing_s = fmax(result->preparation_s.median - list_s, 0);
     result->total_preparation_s = result->preparation_s.median - growing_s + growing_s * factor;
     /* The error of a mean within a run, or the error between the runs: the larger one counts. */
     double within = NAN;
@@ -84,7 +84,8 @@ presto_status presto__trial_summarize(const presto__runner *runner, presto__tria
     for (size_t i = 0; i < trial->preparation_count; i++)
         walls[i] = trial->preparations[i].wall_s;
     result->preparation_s = presto__spread_of(walls, trial->preparation_count);
+    size_t typical = presto__median_index(walls, trial->preparation_count);
     free(walls);
-    extrapolate_preparation(runner, trial, result);
+    extrapolate_preparation(runner, trial, trial->preparations[typical].list_s, result);
     return PRESTO_OK;
 }

@@ -85,6 +85,7 @@ typedef struct presto__cost {
 /** One conversion. */
 typedef struct presto__preparation {
     double wall_s, cpu_s;
+    double list_s; /* of wall_s, for listing the whole source: it does not grow with the sample */
     double error_s_per_sample; /* standard error by batch means; NaN if unknown */
 } presto__preparation;
 
@@ -158,7 +159,6 @@ typedef struct presto__runner {
     uint64_t skipped;        /* of the sample: they cannot be processed */
     presto_error first_skip; /* why the first one cannot */
     presto_plan *plan;       /* all steps, for the raw source */
-    double open_s;           /* time of opening the raw source: it does not grow with the sample */
     size_t batch_samples;
     uint64_t source_samples, source_bytes, samples, sample_bytes;
     uint64_t flight_bytes; /* of a loader's batches and reads; trials deliver the same batches */

@@ -102,9 +102,11 @@ static void take_preparation(presto__model_split *split, const presto__model *mo
     if (split->is_raw)
         return;
     double samples = (double)one->result.samples, cores = model->cores;
-    double wall_one = fmax(one->preparations[0].wall_s - model->open_s, 0) / samples;
-    double wall_all = fmax(all->preparations[0].wall_s - model->open_s, 0) / samples;
-    double io = fmax(wall_all - all->preparations[0].cpu_s / samples / cores, 0);
+    const presto__preparation *by_one = &one->preparations[0], *by_all = &all->preparations[0];
+    double wall_one = fmax(by_one->wall_s - by_one->list_s, 0) / samples;
+    double wall_all = fmax(by_all->wall_s - by_all->list_s, 0) / samples;
+    double io = fmax(wall_all - by_all->cpu_s / samples / cores, 0);
+    split->list_s = fmin(by_one->list_s, by_all->list_s);
     split->prepare_io_s = fmin(io, fmin(wall_one, wall_all) * 0.9);
     split->prepare_s.one = wall_one - split->prepare_io_s;
     split->prepare_s.all = (wall_all - split->prepare_io_s) * cores;
@@ -395,8 +397,8 @@ static size_t take_lessons(const presto__model *model, const presto_sweep *sweep
             !presto__model_rates(model, &result->strategy, NULL, &rates) ||
             !presto__model_offline(model, &result->strategy, result->samples, &offline))
             continue;
-        double took = result->preparation_s.median - model->open_s;
-        double predicted = offline.preparation_s - model->open_s;
+        double took = result->preparation_s.median - trial->preparations[0].list_s;
+        double predicted = offline.preparation_s - offline.list_s;
         lessons[count++] = (lesson){
             &result->strategy,
             finite_or_0(log(result->cold.samples_per_s.median / rates.cold_samples_per_s)),

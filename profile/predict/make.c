@@ -27,7 +27,6 @@ static presto_status new_model(presto_sweep *sweep, const presto__runner *runner
     model->shards = space->shards[0];
     model->samples = runner->samples;
     model->source_samples = runner->source_samples;
-    model->open_s = runner->open_s;
     model->uncertainty = FIRST_UNCERTAINTY;
     model->codecs = calloc(space->codec_count + 1, sizeof *model->codecs);
     model->splits = calloc(space->split_count, sizeof *model->splits);

@@ -253,7 +253,8 @@ bool presto__model_offline(const presto__model *model, const presto_strategy *st
     const presto__model_split *split = what.split;
     double count = (double)samples;
     *offline_out = (presto__offline){.stored_bytes = what.codec->stored_bytes * count,
-                                     .raw_bytes = split->raw_bytes * count};
+                                     .raw_bytes = split->raw_bytes * count,
+                                     .list_s = split->list_s};
     if (split->is_raw)
         return true;
     double computing =
@@ -262,7 +263,7 @@ bool presto__model_offline(const presto__model *model, const presto_strategy *st
     double writing_s =
         count * (computing / what.threads + writing) * what.codec->preparation_factor;
     double files_s = more_files(&what) * split->files.prepare_s;
-    offline_out->preparation_s = model->open_s + fmax(writing_s + files_s, FEWER_LEAST * writing_s);
+    offline_out->preparation_s = split->list_s + fmax(writing_s + files_s, FEWER_LEAST * writing_s);
     return true;
 }
 

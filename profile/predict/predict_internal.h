@@ -83,6 +83,7 @@ typedef struct presto__model_split {
     presto__pair start_s;       /* of an epoch by itself: threads, first reads */
     presto__pair prepare_s;     /* a worker's, without codec */
     double prepare_io_s;        /* of storage, which no thread shortens */
+    double list_s;              /* of a conversion: of listing the whole source */
     presto__model_files files;
     double record_error;       /* half of the 95 % interval of the mean record, relative */
     presto__model_part *parts; /* of a cached epoch on one thread. Owned */
@@ -112,7 +113,6 @@ struct presto__model {
     size_t shards;    /* of an anchor; 0: as many as threads */
     uint64_t samples; /* of an epoch of a trial */
     uint64_t source_samples;
-    double open_s;          /* of listing the source */
     presto_storage storage; /* that the rates are for */
     bool is_storage_given;  /* false: it was probed */
     double overlap;         /* exponent by which reading and computing of a worker overlap: 1
@@ -156,7 +156,7 @@ bool presto__model_rates(const presto__model *model, const presto_strategy *stra
                          const presto__conditions *conditions, presto__rates *rates_out);
 /** Offline: preparing `samples` samples, and storing them. */
 typedef struct presto__offline {
-    double preparation_s, stored_bytes, raw_bytes;
+    double preparation_s, list_s, stored_bytes, raw_bytes; /* list_s: of preparation_s */
 } presto__offline;
 bool presto__model_offline(const presto__model *model, const presto_strategy *strategy,
                            uint64_t samples, presto__offline *offline_out);

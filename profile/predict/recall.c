@@ -26,7 +26,6 @@ typedef struct field {
 #define OF_MODEL(name, kind, member)                                                               \
     { name, kind, offsetof(presto__model, member) }
 static const field model_fields[] = {
-    OF_MODEL("open_s", NUMBER, open_s),
     OF_MODEL("memory_bytes_per_s", PAIR, memory_bytes_per_s),
     OF_MODEL("cache_samples", COUNT, cache.samples),
     OF_MODEL("cache_worker_s", PAIR, cache.worker_s),

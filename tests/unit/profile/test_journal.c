@@ -12,7 +12,7 @@ static presto_status read_list(size_t count, presto_error *err) {
         .path = "trials.jsonl", .sweep = "s", .trials = &trial, .trial_count = 1, .runs = 1};
     presto_buffer text = {0};
     size_t whole;
-    const char *head = "{\"journal\":1,\"sweep\":\"s\",\"x\":[";
+    const char *head = "{\"journal\":2,\"sweep\":\"s\",\"x\":[";
     ck_assert_ok(presto_buffer_append(&text, presto_span_of_text(head), err), err);
     for (size_t i = 0; i < count; i++)
         ck_assert_ok(presto_buffer_append(&text, presto_span_of_text("[],"), err), err);

@@ -51,11 +51,11 @@ static void make(made *m) {
                                          .plain_bytes = 1000,
                                          .prepare_s = both(20e-3),
                                          .prepare_io_s = 1e-3,
+                                         .list_s = 0.5,
                                          .codecs = m->packed_codecs};
     m->model = (presto__model){.cores = CORES,
                                .samples = SAMPLES,
                                .source_samples = 1000,
-                               .open_s = 0.5,
                                .overlap = 1,
                                .splits = m->splits,
                                .split_count = 2,
