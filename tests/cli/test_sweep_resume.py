@@ -235,27 +235,29 @@ class Resume(SweepCase):
         names = sorted(photo.relative_to(photos) for photo in photos.rglob("*.jpg"))
         labels = self.new("labels.csv")
         labels.write_text("".join(f"{name},{i}\n" for i, name in enumerate(names)))
-        for label, lists_all in (("none", False), (f"csv:{labels}", True)):
-            with self.subTest(label=label):
+        for label, lists_all, mode in (("none", False, "--measure"), (f"csv:{labels}", True, "--measure"), (f"csv:{labels}", True, "--predict")):
+            with self.subTest(label=label, mode=mode):
                 pipeline, out = self.new("labelled.yaml"), self.new("sweep")
                 pipeline.write_text(f"name: labelled\nsource: {{type: files, match: ['*.jpg'], label: '{label}'}}\n"
                                     "steps:\n  - {step: read-file, yields: concatenated}\n")
-                command = ["presto-sweep", "-q", "-p", pipeline, "--measure", "--splits", "concatenated", "--codecs", "none", "--threads",
+                command = ["presto-sweep", "-q", "-p", pipeline, mode, "--splits", "concatenated", "--codecs", "none", "--threads",
                            "1", "--samples", "4", "--run-time", "0", "--decide-time", "0", "--runs", "1", "-o", out, photos]
                 done = run(*command)
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
                 journal = out / "trials.jsonl"
                 lines = [json.loads(line) for line in journal.read_text().splitlines()]
-                made = next(line for line in lines if "preparation_s" in line)
-                self.assertEqual(made["list_s"] > 0, lists_all)
-                self.assertLess(made["list_s"], made["preparation_s"])
-                made.update(preparation_s=10, list_s=4)
+                for made in (line for line in lines if "preparation_s" in line):
+                    self.assertEqual(made["list_s"] > 0, lists_all)
+                    self.assertLess(made["list_s"], made["preparation_s"])
+                    made.update(preparation_s=10, list_s=4)
                 journal.write_text("".join(json.dumps(line) + "\n" for line in lines))
                 done = run(*command, "--resume")
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
                 result = json.loads((out / "results.json").read_text())["results"][0]
                 self.assertEqual(result["preparation_s"]["median"], 10)
                 self.assertAlmostEqual(result["total_preparation_s"], 4 + 6 * self.photo_count / 4)
+                if mode == "--predict":  # what the model says of the anchor that it rests on
+                    self.assertAlmostEqual(result["predicted_preparation_s"], 4 + 6 * self.photo_count / 4, places=6)
 
     def test_stopped_before_anything_was_measured_it_leaves_nothing(self):
         out = self.new("sweep")
