@@ -82,7 +82,7 @@ void cli_print_wrapped(const char *text, size_t column, size_t indent) {
             putchar(' ');
             column++;
         }
-        cli_show(stdout, presto_span_of(text, word));
+        cli_show(presto_span_of(text, word));
         column += word;
         text += word;
         if (*text == '\n') {
@@ -233,15 +233,21 @@ int cli_next(int argc, char **argv, const char **argument_out) {
     return id;
 }
 
-/* "NAME: ..." on one line, whatever names and messages contain. */
+/*
+ * "NAME: ..." on one line, whatever names and messages contain. In one write, since other threads
+ * and the other programs of a shell pipeline print on the same stderr.
+ */
 static void print_message(const char *format, va_list args) PRESTO_PRINTF(1, 0);
 
 static void print_message(const char *format, va_list args) {
-    char text[4096];
+    char text[4096], line[sizeof text * PRESTO_SHOWN_BYTES];
     vsnprintf(text, sizeof text, format, args);
+    size_t name = (size_t)snprintf(line, sizeof line, "%s: ", program->name);
+    presto_text_show(presto_span_of_text(text), line + name, sizeof line - name - 1);
+    size_t bytes = strlen(line);
+    line[bytes++] = '\n';
     cli_progress_hide();
-    fprintf(stderr, "%s: ", program->name);
-    cli_show(stderr, presto_span_of_text(text));
+    fwrite(line, 1, bytes, stderr);
 }
 
 _Noreturn void cli_usage(const char *format, ...) {
@@ -249,7 +255,7 @@ _Noreturn void cli_usage(const char *format, ...) {
     va_start(args, format);
     print_message(format, args);
     va_end(args);
-    fprintf(stderr, "\nTry '%s --help'.\n", program->name);
+    fprintf(stderr, "Try '%s --help'.\n", program->name);
     exit(CLI_USAGE);
 }
 
@@ -271,7 +277,6 @@ void cli_message(const char *format, ...) {
     va_start(args, format);
     print_message(format, args);
     va_end(args);
-    fputc('\n', stderr);
 }
 
 void cli_warning(void *user, const presto_error *warning) {

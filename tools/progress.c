@@ -13,6 +13,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <presto/text.h>
+
 #include "terminal.h"
 
 enum { REDRAW_NS = 100000000, LINE_BYTES = 512, BAR_CELLS = 20 };
@@ -114,16 +116,14 @@ void cli_progress_show(cli_progress *progress, const cli_progress_state *state) 
         return;
     progress->drawn_ns = now_ns;
     update_rate(progress, state->done, now_ns);
-    char line[LINE_BYTES];
+    char line[LINE_BYTES], shown[LINE_BYTES * PRESTO_SHOWN_BYTES];
     format_line(state, progress->rate, (double)(now_ns - progress->started_ns) / 1e9, line);
     /* One column less than there are: a full last column wraps on some terminals. */
-    presto_span shown = presto_span_of_text(line);
     size_t columns = cli_terminal_columns(stderr) - 1;
-    shown.bytes = shown.bytes < columns ? shown.bytes : columns;
-    fputc('\r', stderr);
-    cli_show(stderr, shown);
-    fputs("\033[K", stderr);
-    fflush(stderr);
+    if (columns < sizeof line)
+        line[columns] = '\0';
+    presto_text_show(presto_span_of_text(line), shown, sizeof shown);
+    fprintf(stderr, "\r%s\033[K", shown);
     line_is_drawn = true;
 }
 

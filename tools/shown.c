@@ -13,11 +13,11 @@
 #include "cli.h"
 #include "terminal.h"
 
-void cli_show(FILE *stream, presto_span text) {
+void cli_show(presto_span text) {
     char shown[PRESTO_SHOWN_BYTES];
     while (text.bytes > 0) {
         size_t bytes = presto_text_next(&text, shown);
-        fwrite(shown, 1, bytes, stream);
+        fwrite(shown, 1, bytes, stdout);
     }
 }
 
@@ -39,7 +39,7 @@ void cli_put(const char *format, ...) {
     bool ends_line = length > 0 && format[length - 1] == '\n' && rest.bytes > 0;
     if (ends_line && rest.data[rest.bytes - 1] == '\n')
         rest.bytes--;
-    cli_show(stdout, rest);
+    cli_show(rest);
     if (ends_line)
         putchar('\n');
     if (text != short_text)

@@ -10,8 +10,8 @@
 /** Columns of the terminal behind `stream`; 80 if there is none. */
 unsigned cli_terminal_columns(FILE *stream);
 
-/** Print a text from outside as presto_text_show makes it. */
-void cli_show(FILE *stream, presto_span text);
+/** Print a text from outside on stdout as presto_text_show makes it. */
+void cli_show(presto_span text);
 
 /** Remove the progress line, so that a message has its own line. The next update draws it again. */
 void cli_progress_hide(void);

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """--help, --version, and what is said about options that are wrong."""
+import contextlib
 import json
 import os
 import re
+import socket
 import subprocess
 import time
 
-from cli import PROGRAMS, ROOT, TOOLS, Case, main, run
+from cli import PROGRAMS, ROOT, TIMEOUT_S, TOOLS, Case, main, run
 
 
 def table_of(program):
@@ -145,6 +147,23 @@ class Help(Case):
             self.assertEqual(done.returncode, 1)
             self.assertRegex(done.stderr.splitlines()[0], rf"^{program}: two\\nlines \\x1b\[31m\\x09tab\\x7f: ")
         self.assert_usage(run("presto-load", "--format", name, "x"), r"two\nlines \x1b")
+
+    def test_a_message_is_one_write_so_that_others_on_the_same_stderr_do_not_split_it(self):
+        for arguments, code in [((self.write(), "--format", "null"), 0), ((self.new("missing"),), 1), (("--no-such",), 2)]:
+            # A socket that keeps the writes apart.
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+            with ours, theirs:
+                done = subprocess.run([TOOLS / "presto-load", *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=theirs,
+                                      timeout=TIMEOUT_S)
+                self.assertEqual(done.returncode, code)
+                ours.setblocking(False)
+                writes = []
+                with contextlib.suppress(BlockingIOError):
+                    while True:
+                        writes.append(ours.recv(65536))
+            self.assertNotEqual(writes, [])
+            for text in writes:
+                self.assertRegex(text, rb"\A(presto-load: |Try ')[^\n]+\n\Z")
 
     def test_names_that_are_not_utf8_do_not_spoil_the_json(self):
         odd = os.fsencode(self.new("odd")) + b"\xff"
