@@ -18,6 +18,7 @@ typedef struct presto__merit {
     presto_spread cost; /* by prices: with the fastest run (with a target: if it reaches that), the
                            median and the slowest */
     bool is_aside;      /* it counts for the scores, but is not chosen */
+    bool is_source;     /* read as it is: stored_bytes are there anyway */
 } presto__merit;
 
 presto__merit presto__merit_of(const presto_strategy_result *result);
@@ -67,13 +68,16 @@ bool presto__needs_less(const presto__merit *a, const presto__merit *b);
 size_t presto__least_of(const presto__contest *contest, const bool *reaches);
 
 /** The rate that all of its runs reach, without regard to one run in a slow phase of the
- * machine. */
+ * machine; of a prediction, what it gives less its uncertainty. */
 double presto__merit_slowest_rate(const presto__merit *merit);
 
 /* ---- cost.c ---- */
 
 presto_status presto__prices_check(const presto_sweep_prices *prices, presto_error *err);
 bool presto__prices_given(const presto_sweep_prices *prices);
+
+/** Samples that an epoch of the whole source delivers: some may be left out. */
+double presto__epoch_samples(const presto_sweep *sweep, const presto_strategy_result *result);
 
 /** What a strategy costs, in parts, at some rate. */
 typedef struct presto__bill {
@@ -108,7 +112,14 @@ presto__choice presto__choose(presto__merit *merits, const presto__contest *cont
 presto_status presto__limits_check(const presto_sweep_limits *limits, presto_error *err);
 /** Is there a limit of storage or of preparation? */
 bool presto__has_limits(const presto_sweep_limits *limits);
+/** The source as it is keeps them: nothing is stored or prepared. */
 bool presto__keeps_limits(const presto__merit *merit, const presto_sweep_limits *limits);
+/** What is to be said of the recommended one. Limits that it exceeds were put aside: then nothing
+ * keeps them. */
+presto_sweep_verdict presto__verdict_of(const presto__merit *best, bool reaches,
+                                        const presto_sweep_limits *limits);
+/** Does the recommended one exceed them, as all do? */
+bool presto__limits_are_aside(const presto_sweep *sweep);
 /** The rate that reaches the target: with its headroom. */
 double presto__goal(const presto_sweep_limits *limits);
 /** As presto__choose does if no strategy reaches the target. */

@@ -34,19 +34,33 @@ bool presto__has_limits(const presto_sweep_limits *limits) {
 }
 
 bool presto__keeps_limits(const presto__merit *merit, const presto_sweep_limits *limits) {
-    return (limits->most_stored_bytes == 0 ||
+    return (limits->most_stored_bytes == 0 || merit->is_source ||
             merit->stored_bytes <= (double)limits->most_stored_bytes) &&
            (limits->most_preparation_s <= 0 || merit->preparation_s <= limits->most_preparation_s);
 }
 
-/* Leaves out what exceeds the limits. False if that is all; then nothing is left out. */
-static bool apply_limits(presto__merit *merits, size_t count, const presto_sweep_limits *limits) {
+presto_sweep_verdict presto__verdict_of(const presto__merit *best, bool reaches,
+                                        const presto_sweep_limits *limits) {
+    bool has_target = limits->target_samples_per_s > 0;
+    if (has_target && !reaches)
+        return PRESTO_SWEEP_MISSES;
+    if (!presto__keeps_limits(best, limits))
+        return PRESTO_SWEEP_EXCEEDS;
+    return has_target || presto__has_limits(limits) ? PRESTO_SWEEP_KEEPS : PRESTO_SWEEP_FREE;
+}
+
+bool presto__limits_are_aside(const presto_sweep *sweep) {
+    const presto__merit best = presto__merit_of(&sweep->trials[sweep->best].result);
+    return !presto__keeps_limits(&best, &sweep->limits);
+}
+
+/* Leaves out what exceeds the limits, unless that is all. */
+static void apply_limits(presto__merit *merits, size_t count, const presto_sweep_limits *limits) {
     size_t left = 0;
     for (size_t i = 0; i < count; i++)
         left += presto__may_win(&merits[i]) && presto__keeps_limits(&merits[i], limits);
     for (size_t i = 0; i < count && left > 0; i++)
         merits[i].counts = merits[i].counts && presto__keeps_limits(&merits[i], limits);
-    return left > 0;
 }
 
 static size_t mark_reaching(const presto__contest *contest, double target, bool *reaches_out) {
@@ -102,25 +116,19 @@ presto__choice presto__choose(presto__merit *merits, const presto__contest *cont
                               const presto_sweep_limits *limits, double *scores_out,
                               bool *is_equal_out) {
     double goal = presto__goal(limits);
-    bool has_limits = presto__has_limits(limits);
-    presto_sweep_verdict verdict = has_limits || goal > 0 ? PRESTO_SWEEP_KEEPS : PRESTO_SWEEP_FREE;
-    if (has_limits && !apply_limits(merits, contest->count, limits))
-        verdict = PRESTO_SWEEP_EXCEEDS;
-    presto__choice choice = {.verdict = verdict, .first = presto__score(contest, scores_out)};
-    if (contest->by_cost && !(goal > 0)) {
-        choice.first = choice.best = choose_by_cost(contest, is_equal_out);
-        return choice;
-    }
-    if (goal > 0 && mark_reaching(contest, goal, is_equal_out) > 0) {
+    apply_limits(merits, contest->count, limits);
+    presto__choice choice = {.first = presto__score(contest, scores_out)};
+    bool reaches = goal > 0 && mark_reaching(contest, goal, is_equal_out) > 0;
+    if (reaches) {
         choice.best = presto__least_of(contest, is_equal_out);
-        return choice;
-    }
-    if (goal > 0) {
+    } else if (goal > 0) {
         choice = presto__choose_fastest(contest, scores_out, is_equal_out);
-        choice.verdict = verdict == PRESTO_SWEEP_KEEPS ? PRESTO_SWEEP_MISSES : verdict;
-        return choice;
+    } else if (contest->by_cost) {
+        choice.first = choice.best = choose_by_cost(contest, is_equal_out);
+    } else {
+        presto__score_equals(contest, scores_out, choice.first, is_equal_out);
+        choice.best = presto__score_cheapest(contest, is_equal_out);
     }
-    presto__score_equals(contest, scores_out, choice.first, is_equal_out);
-    choice.best = presto__score_cheapest(contest, is_equal_out);
+    choice.verdict = presto__verdict_of(&merits[choice.best], reaches, limits);
     return choice;
 }

@@ -24,12 +24,17 @@ bool presto__prices_given(const presto_sweep_prices *prices) {
     return prices->storage_gb_month > 0 || prices->cpu_h > 0 || prices->accelerator_h > 0;
 }
 
+double presto__epoch_samples(const presto_sweep *sweep, const presto_strategy_result *result) {
+    double delivered = (double)result->samples / fmax((double)sweep->facts.samples, 1);
+    return delivered * (double)sweep->facts.source_samples;
+}
+
 presto__bill presto__bill_at(const presto_sweep *sweep, const presto_strategy_result *result,
                              double samples_per_s) {
     const presto_sweep_prices *prices = &sweep->prices;
     double target = sweep->limits.target_samples_per_s;
     double rate = target > 0 ? fmin(samples_per_s, target) : samples_per_s;
-    double epoch_h = (double)sweep->facts.source_samples / fmax(rate, 1e-9) / S_PER_H;
+    double epoch_h = presto__epoch_samples(sweep, result) / fmax(rate, 1e-9) / S_PER_H;
     double threads_h = prices->cpu_h * fmax(result->strategy.threads, 1);
     presto__bill bill = {.training =
                              prices->epochs * epoch_h * (prices->accelerator_h + threads_h)};

@@ -276,9 +276,11 @@ static uint64_t clock_of(const presto_stream *stream) {
 
 /* Adds the seconds that samples of a stream take, with the steps that remain, and how many they
  * are. `options`: which samples. */
-static presto_status time_samples(const presto_stream *stream, presto_loader_options *options,
-                                  timing *timing_io, presto_error *err) {
+static presto_status time_samples(const drift_job *job, const presto_stream *stream,
+                                  presto_loader_options *options, timing *timing_io,
+                                  presto_error *err) {
     presto_loader *loader = NULL;
+    options->errors = presto__trial_errors(&job->runner); /* a step that remains may fail */
     options->threads = 0;
     options->batch_samples = 1; /* any shapes may meet */
     options->output = PRESTO_OUTPUT_BATCHES;
@@ -303,7 +305,7 @@ static presto_status time_stream(const drift_job *job, const presto_stream *stre
     options.order.seed = seed;
     options.order.shuffle = PRESTO_SHUFFLE_FULL;
     options.range.limit_samples = job->found.tried_samples;
-    return time_samples(stream, &options, timing_io, err);
+    return time_samples(job, stream, &options, timing_io, err);
 }
 
 /* How often a round reads the samples: what is over too soon says little. */
@@ -336,8 +338,8 @@ static bool is_time_beyond(const presto_drift *found, double margin) {
 }
 
 /* Of a sample: the least of several readings, so that only samples differ, not the readings. */
-static presto_status time_sample(const presto_stream *stream, uint64_t position,
-                                 double *seconds_out, presto_error *err) {
+static presto_status time_sample(const drift_job *job, uint64_t position, double *seconds_out,
+                                 presto_error *err) {
     *seconds_out = INFINITY;
     for (unsigned i = 0; i < READINGS; i++) {
         timing once = {0, 0};
@@ -345,7 +347,7 @@ static presto_status time_sample(const presto_stream *stream, uint64_t position,
         presto_loader_options_defaults(&options);
         options.range.first_sample = position;
         options.range.limit_samples = 1;
-        PRESTO_TRY(time_samples(stream, &options, &once, err));
+        PRESTO_TRY(time_samples(job, &job->fresh, &options, &once, err));
         *seconds_out = fmin(*seconds_out, once.seconds);
     }
     return PRESTO_OK;
@@ -362,7 +364,7 @@ static presto_status find_sampling_error(const drift_job *job, double *error_s_o
         return PRESTO_OK;
     for (uint64_t i = 0; i < tried; i++) {
         double once;
-        PRESTO_TRY(time_sample(&job->fresh, i, &once, err));
+        PRESTO_TRY(time_sample(job, i, &once, err));
         PRESTO_TRY(report(job, err)); /* it may be cancelled */
         presto__moments_add(&seconds, once);
     }

@@ -14,9 +14,13 @@
 
 #include <presto/file.h>
 
+#include "../base/json_limit_internal.h"
+
 /* The machine was perhaps busier then than now: less than twofold is no change of the time of a
  * step. */
 #define TIME_LEAST 1.0
+/* Of the values of results.json: more than 10,000 strategies have. */
+#define MOST_WEIGHT ((size_t)4 << 20)
 
 typedef struct sweep_then {
     json_t *root;
@@ -28,17 +32,23 @@ static double number_at(const json_t *object, const char *name) {
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-static presto_status load(const char *path, json_t **root_out, presto_error *err) {
+presto_status presto__drift_results(const char *path, json_t **root_out, presto_error *err) {
     presto_buffer text = {0};
     json_error_t why;
     PRESTO_TRY(presto_file_read(path, PRESTO_DRIFT_RESULTS_MOST_BYTES, &text, err));
-    *root_out = json_loadb((const char *)text.data, text.bytes, 0, &why);
+    presto_status status = presto__json_check(presto_buffer_span(&text),
+                                              PRESTO_DRIFT_RESULTS_MOST_BYTES, MOST_WEIGHT, err);
+    *root_out =
+        status == PRESTO_OK ? json_loadb((const char *)text.data, text.bytes, 0, &why) : NULL;
     presto_buffer_done(&text);
+    if (status != PRESTO_OK) {
+        presto_error_set_file(err, path);
+        return status;
+    }
     if (json_is_object(*root_out))
         return PRESTO_OK;
-    presto_status status =
-        presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET, "is no results.json: %s",
-                    *root_out != NULL ? "it is no object" : why.text);
+    status = presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET, "is no results.json: %s",
+                         *root_out != NULL ? "it is no object" : why.text);
     presto_error_set_file(err, path);
     json_decref(*root_out);
     return status;
@@ -128,7 +138,7 @@ presto_status presto__drift_costs(const presto_drift_options *options, const cha
     sweep_then then = {NULL, 0};
     if (options->results == NULL)
         return PRESTO_OK;
-    PRESTO_TRY(load(options->results, &then.root, err));
+    PRESTO_TRY(presto__drift_results(options->results, &then.root, err));
     size_t r = presto_pipeline_representation_find(runner->pipeline, split);
     if (r != SIZE_MAX)
         then.offline_steps = presto_pipeline_representation_steps(runner->pipeline, r);

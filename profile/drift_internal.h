@@ -3,6 +3,7 @@
 #ifndef PRESTO_PROFILE_DRIFT_INTERNAL_H
 #define PRESTO_PROFILE_DRIFT_INTERNAL_H
 
+#include <jansson.h>
 #include <presto/drift.h>
 
 #include "trial_internal.h"
@@ -23,6 +24,8 @@ presto__ks presto__ks_test(presto__series *a, presto__series *b);
 /** Of a sorted series, linear between values; NaN if it is empty. */
 double presto__quantile(const presto__series *sorted, double part);
 
+/** The object in a results.json. Owner: caller. */
+presto_status presto__drift_results(const char *path, json_t **root_out, presto_error *err);
 /** What options->results says of source bytes and of the steps up to `split`, against the samples
  * of the runner. Fills found->costs. */
 presto_status presto__drift_costs(const presto_drift_options *options, const char *split,

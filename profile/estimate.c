@@ -65,6 +65,11 @@ size_t presto__median_index(const double *values, size_t count) {
     return 0;
 }
 
+uint64_t presto__population_of(uint64_t items, uint64_t samples, uint64_t all_samples) {
+    double items_of_one = (double)items / fmax((double)samples, 1);
+    return (uint64_t)llround(items_of_one * (double)all_samples);
+}
+
 presto__estimate presto__estimate_sum(const presto__moments *sample, uint64_t population) {
     presto__estimate estimate = {sample->mean * (double)population, NAN};
     if (sample->count >= population) {
@@ -108,5 +113,6 @@ double presto__marks_error_s(const presto__marks *marks) {
     }
     if (pieces.count < 3)
         return NAN;
-    return sqrt(presto__moments_variance(&pieces) / (double)pieces.count);
+    return presto__student_95(pieces.count - 1) *
+           sqrt(presto__moments_variance(&pieces) / (double)pieces.count);
 }

@@ -32,6 +32,9 @@ typedef struct presto__estimate {
     double total, error;
 } presto__estimate;
 
+/** If `samples` gave so many items, some samples none or several: how many all give. */
+uint64_t presto__population_of(uint64_t items, uint64_t samples, uint64_t all_samples);
+
 /**
  * The sum over `population` items, of which `sample` is a simple sample: mean * population. With
  * the finite population correction, so a sample of all items has no error.
@@ -53,9 +56,9 @@ typedef struct presto__marks {
 
 void presto__marks_add(presto__marks *marks, uint64_t samples, uint64_t elapsed_ns);
 /**
- * Standard error of the mean time per sample, in seconds, by batch means: the job is cut into about
- * ten pieces with similar numbers of samples, whose means are taken as independent. NaN below three
- * pieces.
+ * Half of the 95 % interval of the mean time per sample, in seconds, by batch means: the job is cut
+ * into ten pieces at most with similar numbers of samples, whose means are taken as independent.
+ * NaN below three pieces.
  */
 double presto__marks_error_s(const presto__marks *marks);
 

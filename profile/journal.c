@@ -296,7 +296,7 @@ static presto_status read_run(const reader *in, const json_t *object, presto__tr
     presto__epochs cold = {0}, cached = {0};
     presto_status status = PRESTO_OK;
     if (trial->cold_count >= in->request->runs)
-        status = fail_line(in, "a strategy", "has more runs than the sweep");
+        status = fail_line(in, "a strategy", "had more runs: ask for as many (--runs), or more");
     if (status == PRESTO_OK)
         status = read_epochs(in, json_object_get(object, "cold"), &cold);
     if (status == PRESTO_OK)

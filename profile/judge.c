@@ -298,6 +298,14 @@ size_t presto__next_not_run(const presto_sweep *sweep, unsigned most_threads) {
     return next;
 }
 
+bool presto__lacks_some(const presto_sweep *sweep) {
+    for (size_t i = 0; i < sweep->trial_count; i++)
+        if (sweep->trials[i].result.failed &&
+            sweep->trials[i].result.failure.status == PRESTO_ERR_STOPPED)
+            return true;
+    return false;
+}
+
 /* Decided is what neither more rounds could change nor runs of others. */
 static void conclude(presto_sweep *sweep, const presto__contest *contest, presto__ballot *ballot,
                      bool settled) {
@@ -310,7 +318,8 @@ static void conclude(presto_sweep *sweep, const presto__contest *contest, presto
     confidence->not_run =
         sweep->trials[sweep->best].may_change ? sweep->best : presto__next_not_run(sweep, UINT_MAX);
     sweep->is_settled = settled;
-    confidence->is_decided = settled && confidence->not_run_count == 0;
+    confidence->is_decided =
+        settled && confidence->not_run_count == 0 && !presto__lacks_some(sweep);
 }
 
 /* ---- the choice ---- */
@@ -374,18 +383,17 @@ static bool settle_by_target(presto_sweep *sweep, const presto__contest *contest
     for (size_t i = 0; i < contest->count; i++)
         reaching += ballot->is_equal[i];
     if (reaching > 0) {
-        if (ballot->choice.verdict == PRESTO_SWEEP_MISSES)
-            ballot->choice.verdict = PRESTO_SWEEP_KEEPS;
         ballot->choice.best = presto__least_of(contest, ballot->is_equal);
+        ballot->choice.verdict =
+            presto__verdict_of(&contest->merits[ballot->choice.best], true, &sweep->limits);
         bool settled = sweep->confidence.left_out == 0;
         for (size_t r = 0; r < sweep->confidence.rival_count; r++)
             settled = settled && !may_still_win(contest, &sweep->rivals[r], ballot);
         conclude(sweep, contest, ballot, settled);
         return true;
     }
-    presto_sweep_verdict verdict = ballot->choice.verdict;
     ballot->choice = presto__choose_fastest(contest, ballot->scores, ballot->scratch);
-    ballot->choice.verdict = verdict == PRESTO_SWEEP_KEEPS ? PRESTO_SWEEP_MISSES : verdict;
+    ballot->choice.verdict = PRESTO_SWEEP_MISSES;
     conclude(sweep, contest, ballot, false);
     for (size_t i = 0; i < contest->count; i++)
         ballot->is_equal[i] = ballot->scratch[i];

@@ -201,12 +201,12 @@ static presto_status note_limits(presto_sweep *sweep, presto_error *err) {
         const presto__merit merit = presto__merit_of(result);
         beyond += !result->failed && !presto__keeps_limits(&merit, &sweep->limits);
     }
-    if (beyond == 0 || sweep->verdict == PRESTO_SWEEP_EXCEEDS) /* then the reason tells it */
+    if (beyond == 0 || presto__limits_are_aside(sweep)) /* then the reason tells it */
         return PRESTO_OK;
     return presto__add_note(sweep, err,
                             "%zu of %zu strategies would store more than the limit, or take longer "
-                            "to prepare: they have no score",
-                            beyond, sweep->trial_count);
+                            "to prepare: %s no score",
+                            beyond, sweep->trial_count, beyond == 1 ? "it has" : "they have");
 }
 
 static presto_status note_stop(presto_sweep *sweep, presto_error *err) {

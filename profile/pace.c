@@ -13,6 +13,10 @@
  * at times slower for a while makes short epochs long or short, and then one in the middle is of
  * the one kind or of the other by chance. */
 #define MANY 32
+/* Of so many, the one in the middle is none of those that took so small a part of the mean that
+ * they were handed out at once. */
+#define ENOUGH 8
+#define AT_ONCE_PART 0.1
 /* A look has fewer cached epochs than the least if they are long. */
 #define LONG_EPOCH_S 0.15
 #define LONG_EPOCHS_LEAST 2
@@ -33,11 +37,30 @@ static int by_value(const void *a, const void *b) {
     return (one > other) - (one < other);
 }
 
+/* A consumer that was held up gets the epochs that became ready meanwhile at once. Such have taken
+ * their share of the time in which that one and they were handed out. */
+static void share_time(const presto__pace *pace, double *epoch_s_out) {
+    double sum_s = 0;
+    for (size_t i = 0; i < pace->count; i++)
+        sum_s += pace->epoch_s[i];
+    for (size_t first = 0, end; first < pace->count; first = end) {
+        double shared_s = pace->epoch_s[first];
+        for (end = first + 1;
+             end < pace->count && pace->epoch_s[end] * (double)pace->count < AT_ONCE_PART * sum_s;
+             end++)
+            shared_s += pace->epoch_s[end];
+        for (size_t i = first; i < end; i++)
+            epoch_s_out[i] = shared_s / (double)(end - first);
+    }
+}
+
 double presto__pace_middle(const presto__pace *pace) {
     if (pace->count == 0)
         return NAN;
     double sorted[PRESTO__PACES_MOST], sum_s = 0;
     memcpy(sorted, pace->epoch_s, pace->count * sizeof *sorted);
+    if (pace->count < ENOUGH)
+        share_time(pace, sorted);
     qsort(sorted, pace->count, sizeof *sorted, by_value);
     if (pace->count < MANY)
         return sorted[(pace->count - 1) / 2];

@@ -99,7 +99,8 @@ presto_status presto__race(presto_sweep *sweep, presto__runner *runner, presto_e
         PRESTO_TRY(presto__decide(sweep, err));
         lineup line = line_up(sweep);
         remove_others(sweep, &line);
-        if (sweep->is_settled || line.count == 0 || sweep->confidence.rival_count == 0 ||
+        bool is_alone = line.count == (sweep->confidence.leader != SIZE_MAX);
+        if (sweep->is_settled || is_alone || sweep->confidence.rival_count == 0 ||
             fewest_rounds(sweep, &line) >= PRESTO__ROUNDS_MOST ||
             seconds_since(start_ns) >= sweep->decide_s)
             break;

@@ -45,7 +45,7 @@ static size_t find_other(const presto_sweep *sweep, bool slowest) {
         bool wins =
             found == SIZE_MAX || (slowest ? result->cold.samples_per_s.median <
                                                 result_at(sweep, found)->cold.samples_per_s.median
-                                          : result->score > result_at(sweep, found)->score);
+                                          : presto__scores_better(result, result_at(sweep, found)));
         found = wins ? i : found;
     }
     return found;
@@ -129,15 +129,10 @@ static presto_status add_comparison(const presto_sweep *sweep, presto_buffer *te
     char factor[PRESTO_TEXT_BYTES];
     char name[PRESTO__STRATEGY_TEXT_BYTES];
     presto_format_number(ratio, factor);
+    presto__strategy_format(&result_at(sweep, other)->strategy, name, sizeof name);
     if (raw == SIZE_MAX && ratio >= 1)
-        return presto__text_add(
-            text, err, ", %s times as many as the slowest (%s)", factor,
-            presto__strategy_format(&result_at(sweep, other)->strategy, name, sizeof name));
-    if (result_at(sweep, other)->strategy.threads == best->strategy.threads)
-        return presto__text_add(text, err, ", %s times as many as the unprocessed files", factor);
-    return presto__text_add(
-        text, err, ", %s times as many as %s", factor,
-        presto__strategy_format(&result_at(sweep, other)->strategy, name, sizeof name));
+        return presto__text_add(text, err, ", %s times as many as the slowest (%s)", factor, name);
+    return presto__text_add(text, err, ", %s times as many as %s", factor, name);
 }
 
 /* Users who read the shards with TensorFlow must know this before an hour of writing. */
@@ -236,7 +231,7 @@ static presto_status add_equals(const presto_sweep *sweep, presto_buffer *text, 
         return PRESTO_OK;
     const presto_strategy_result *best = result_at(sweep, sweep->best);
     const presto_strategy_result *other = result_at(sweep, found);
-    char name[PRESTO__STRATEGY_TEXT_BYTES];
+    char name[PRESTO__STRATEGY_TEXT_BYTES], less[PRESTO__SAVING_BYTES];
     char rate[PRESTO_TEXT_BYTES];
     presto__strategy_format(&other->strategy, name, sizeof name);
     presto_format_number(other->cold.samples_per_s.median, rate);
@@ -254,8 +249,8 @@ static presto_status add_equals(const presto_sweep *sweep, presto_buffer *text, 
     presto__merit others = presto__merit_of(other);
     switch (presto__merit_saving(&mine, &others)) {
     case PRESTO__SAVES_STORAGE:
-        return presto__text_add(text, err, "; the recommended one stores %.0f %% less.",
-                                100 * (1 - mine.stored_bytes / others.stored_bytes));
+        return presto__text_add(text, err, "; the recommended one %s.",
+                                presto__saving_format(&mine, &others, less));
     case PRESTO__SAVES_THREADS:
         return presto__text_add(text, err, "; the recommended one needs fewer threads.");
     case PRESTO__SAVES_PREPARATION:
@@ -280,7 +275,7 @@ static presto_status add_payoff(const presto_sweep *sweep, presto_buffer *text, 
     size_t raw = find_unprocessed(sweep);
     if (raw == SIZE_MAX || best->strategy.codec == NULL)
         return PRESTO_OK;
-    double samples = (double)sweep->facts.source_samples;
+    double samples = presto__epoch_samples(sweep, best);
     double saved_s = samples / fmax(result_at(sweep, raw)->cold.samples_per_s.median, 1e-9) -
                      samples / fmax(best->cold.samples_per_s.median, 1e-9);
     double took_s = best->total_preparation_s, error_s = best->total_preparation_error_s;
@@ -302,12 +297,13 @@ static bool has_target(const presto_sweep *sweep) {
     return sweep->limits.target_samples_per_s > 0;
 }
 
-/* The next after the best by cost, of those that reach the target; SIZE_MAX: none. */
+/* The next after the best by cost, of those within the limits that reach the target; SIZE_MAX:
+ * none. */
 static size_t find_next_cost(const presto_sweep *sweep) {
     size_t found = SIZE_MAX;
     for (size_t i = 0; i < sweep->trial_count; i++) {
         double cost = result_at(sweep, i)->cost;
-        if (i != sweep->best && isfinite(cost) &&
+        if (i != sweep->best && isfinite(cost) && isfinite(result_at(sweep, i)->score) &&
             (result_at(sweep, i)->is_equal || !has_target(sweep)) &&
             (found == SIZE_MAX || cost < result_at(sweep, found)->cost))
             found = i;
@@ -319,13 +315,15 @@ static presto_status add_costs(const presto_sweep *sweep, presto_buffer *text, p
     const presto_strategy_result *best = result_at(sweep, sweep->best);
     presto__bill bill = presto__bill_at(sweep, best, best->cold.samples_per_s.median);
     char epochs[PRESTO_TEXT_BYTES], name[PRESTO__STRATEGY_TEXT_BYTES];
+    size_t next = find_next_cost(sweep);
+    bool is_least =
+        !has_target(sweep) && (next == SIZE_MAX || best->cost <= result_at(sweep, next)->cost);
     PRESTO_TRY(presto__text_add(
         text, err,
         " It costs %s%.4g for %s, of it %.3g to store, %.3g to prepare and %.3g to train",
-        has_target(sweep) ? "" : "least: ", best->cost,
+        is_least ? "least: " : "", best->cost,
         presto_format_things((uint64_t)sweep->prices.epochs, "epoch", epochs), bill.storage,
         bill.preparation, bill.training));
-    size_t next = find_next_cost(sweep);
     if (next == SIZE_MAX || sweep->verdict == PRESTO_SWEEP_MISSES)
         return presto__text_add(text, err, ".");
     presto__strategy_format(&result_at(sweep, next)->strategy, name, sizeof name);
@@ -427,9 +425,10 @@ static presto_status add_bound(const presto_sweep *sweep, presto_buffer *text, p
 static presto_status add_missed(const presto_sweep *sweep, presto_buffer *text, presto_error *err) {
     char rate[PRESTO_TEXT_BYTES];
     presto_format_number(sweep->limits.target_samples_per_s, rate);
+    bool are_kept = presto__has_limits(&sweep->limits) && !presto__limits_are_aside(sweep);
     PRESTO_TRY(presto__text_add(
         text, err, " No strategy%s reaches the target of %s samples/s: this is the nearest",
-        presto__has_limits(&sweep->limits) ? " within the limits" : "", rate));
+        are_kept ? " within the limits" : "", rate));
     PRESTO_TRY(add_bound(sweep, text, err));
     PRESTO_TRY(add_distance(sweep, text, err));
     presto__merit merit = presto__merit_of(result_at(sweep, sweep->best));
@@ -442,20 +441,16 @@ static presto_status add_missed(const presto_sweep *sweep, presto_buffer *text, 
 
 static presto_status add_verdict(const presto_sweep *sweep, presto_buffer *text,
                                  presto_error *err) {
-    switch (sweep->verdict) {
-    case PRESTO_SWEEP_FREE:
-        break;
-    case PRESTO_SWEEP_KEEPS:
-        if (has_target(sweep))
-            return add_reached(sweep, text, err);
-        return presto__text_add(text, err, " It keeps the limits of storage and preparation.");
-    case PRESTO_SWEEP_MISSES:
+    if (presto__limits_are_aside(sweep))
+        PRESTO_TRY(presto__text_add(text, err,
+                                    " No strategy keeps the limits of storage and preparation: "
+                                    "they were left aside."));
+    if (sweep->verdict == PRESTO_SWEEP_MISSES)
         return add_missed(sweep, text, err);
-    case PRESTO_SWEEP_EXCEEDS:
-        return presto__text_add(text, err,
-                                " No strategy keeps the limits of storage and preparation: they "
-                                "were left aside.");
-    }
+    if (has_target(sweep))
+        return add_reached(sweep, text, err);
+    if (sweep->verdict == PRESTO_SWEEP_KEEPS)
+        return presto__text_add(text, err, " It keeps the limits of storage and preparation.");
     return PRESTO_OK;
 }
 

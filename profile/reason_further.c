@@ -31,8 +31,7 @@ static const char *find_split(const presto_sweep *sweep, bool after) {
     return after ? NULL : before;
 }
 
-/* What is beyond the limits has no score. */
-static bool is_better(const presto_strategy_result *one, const presto_strategy_result *other) {
+bool presto__scores_better(const presto_strategy_result *one, const presto_strategy_result *other) {
     if (isnan(one->score) != isnan(other->score))
         return isnan(other->score);
     return isnan(one->score) ? one->cold.samples_per_s.median > other->cold.samples_per_s.median
@@ -44,7 +43,8 @@ static size_t find_best_of(const presto_sweep *sweep, const char *split) {
     size_t found = SIZE_MAX;
     for (size_t i = 0; i < sweep->trial_count; i++)
         if (!result_at(sweep, i)->failed && is_of(sweep, i, split) &&
-            (found == SIZE_MAX || is_better(result_at(sweep, i), result_at(sweep, found))))
+            (found == SIZE_MAX ||
+             presto__scores_better(result_at(sweep, i), result_at(sweep, found))))
             found = i;
     return found;
 }

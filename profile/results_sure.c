@@ -84,7 +84,9 @@ json_t *presto__records_value(json_builder *builder, const presto_sweep *sweep,
     double least, most;
     if (trial->record_bytes.count == 0)
         return json_null();
-    presto__skewed_interval(&trial->record_bytes, sweep->facts.source_samples, &least, &most);
+    uint64_t records = presto__population_of(trial->record_bytes.count, sweep->facts.samples,
+                                             sweep->facts.source_samples);
+    presto__skewed_interval(&trial->record_bytes, records, &least, &most);
     json_t *object = json_object();
     put(builder, object, "count", whole(trial->record_bytes.count));
     put(builder, object, "half_in",

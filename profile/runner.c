@@ -248,7 +248,13 @@ presto_status presto__measure_epochs(const presto__load *what, uint64_t count,
     if (status == PRESTO_OK)
         status = keep_stats(loader, what->plan, &epochs, &left_out, err);
     presto_loader_free(loader);
-    if (status == PRESTO_OK && (epochs.samples == 0 || epochs.samples + left_out != wanted)) {
+    if (status == PRESTO_OK && epochs.samples == 0 && left_out == wanted) {
+        free(epochs.costs);
+        return presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
+                           "nothing to measure: the steps leave out all of %ju sample%s",
+                           (uintmax_t)epoch_samples, presto_plural(epoch_samples));
+    }
+    if (status == PRESTO_OK && epochs.samples + left_out != wanted) {
         free(epochs.costs);
         return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
                            "%ju sample%s of %ju came out of %ju epoch%s", (uintmax_t)epochs.samples,

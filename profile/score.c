@@ -73,7 +73,8 @@ presto__merit presto__merit_of(const presto_strategy_result *result) {
                            result->cold.samples_per_s,
                            result->strategy.threads,
                            {NAN, NAN, NAN, 0},
-                           false};
+                           false,
+                           result->strategy.codec == NULL};
 }
 
 static range throughput_of(const presto__merit *merits, size_t count) {
@@ -116,21 +117,31 @@ size_t presto__score(const presto__contest *contest, double *scores_out) {
 
 /* ---- equal scores ---- */
 
+static double slowest_that_counts(presto_spread rate) {
+    return fmax(rate.least, rate.median * (1 - SPREAD_MOST));
+}
+
 double presto__merit_slowest_rate(const presto__merit *merit) {
-    return fmax(merit->samples_per_s.least, merit->samples_per_s.median * (1 - SPREAD_MOST));
+    bool is_predicted = merit->samples_per_s.runs == 0;
+    return is_predicted ? merit->samples_per_s.least : slowest_that_counts(merit->samples_per_s);
 }
 
 /* From the score with the slowest run's rate to that with the fastest run's. */
 static range score_range(const presto__merit *merit, double score, double score_per_rate) {
     presto_spread rate = merit->samples_per_s;
-    double slowest = presto__merit_slowest_rate(merit);
+    double slowest = slowest_that_counts(rate);
     double fastest = fmin(rate.most, rate.median * (1 + SPREAD_MOST));
     return (range){score - (rate.median - slowest) * score_per_rate,
                    score + (fastest - rate.median) * score_per_rate};
 }
 
+/* Beside the source, which is there anyway. */
+static double bytes_beside(const presto__merit *merit) {
+    return merit->is_source ? 0 : merit->stored_bytes;
+}
+
 presto__saving presto__merit_saving(const presto__merit *a, const presto__merit *b) {
-    if (a->stored_bytes < b->stored_bytes * (1 - SAME_STORAGE))
+    if (bytes_beside(a) < bytes_beside(b) * (1 - SAME_STORAGE))
         return PRESTO__SAVES_STORAGE;
     if (a->threads < b->threads)
         return PRESTO__SAVES_THREADS;
@@ -167,7 +178,7 @@ typedef struct needs {
 } needs;
 
 static bool fits(const presto__merit *merit, bool is_equal, const needs *most) {
-    return is_equal && merit->stored_bytes <= most->stored_bytes &&
+    return is_equal && bytes_beside(merit) <= most->stored_bytes &&
            merit->threads <= most->threads && merit->preparation_s <= most->preparation_s;
 }
 
@@ -178,7 +189,7 @@ size_t presto__score_cheapest(const presto__contest *contest, const bool *is_equ
     needs least = most;
     for (size_t i = 0; i < count; i++)
         if (fits(&merits[i], is_equal[i], &most))
-            least.stored_bytes = fmin(least.stored_bytes, merits[i].stored_bytes);
+            least.stored_bytes = fmin(least.stored_bytes, bytes_beside(&merits[i]));
     most.stored_bytes = least.stored_bytes / (1 - SAME_STORAGE);
     for (size_t i = 0; i < count; i++)
         if (fits(&merits[i], is_equal[i], &most) && merits[i].threads < least.threads)

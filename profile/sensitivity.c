@@ -47,7 +47,7 @@ static presto_strategy_result under_conditions(const asked *a,
 
 static presto_spread time_of(const asked *a, const presto_strategy_result *result) {
     presto_spread rate = result->cold.samples_per_s;
-    double samples = a->epochs * (double)a->sweep->facts.source_samples;
+    double samples = a->epochs * presto__epoch_samples(a->sweep, result);
     double before_s = result->strategy.codec != NULL ? result->total_preparation_s : 0;
     return (presto_spread){before_s + samples / fmax(rate.most, 1e-9),
                            before_s + samples / fmax(rate.median, 1e-9),
@@ -70,7 +70,7 @@ static bool is_missed(const asked *a, const presto__choice *choice) {
     bool asks_limit = a->variant.limits.most_stored_bytes != a->sweep->limits.most_stored_bytes;
     return choice->verdict == PRESTO_SWEEP_MISSES ||
            (choice->verdict == PRESTO_SWEEP_EXCEEDS &&
-            (asks_limit || a->sweep->verdict != PRESTO_SWEEP_EXCEEDS));
+            (asks_limit || !presto__limits_are_aside(a->sweep)));
 }
 
 static void PRESTO_PRINTF(2, 3) ask(asked *a, const char *format, ...) {
@@ -96,6 +96,9 @@ static void PRESTO_PRINTF(2, 3) ask(asked *a, const char *format, ...) {
                                          .result = choice.best,
                                          .is_other = is_other(a, &choice),
                                          .is_missed = is_missed(a, &choice)};
+    /* What is the best without the limit that was asked about is not near to it. */
+    if (at->what_if.is_missed && choice.verdict == PRESTO_SWEEP_EXCEEDS)
+        at->what_if.is_other = false;
 }
 
 /* ---- the questions ---- */

@@ -19,6 +19,7 @@
 #include "../base/options_internal.h"
 
 #define MOST_BYTES ((uint64_t)1 << 20)
+#define DEPTH_MOST 16
 
 typedef enum field_kind { FIELD_TEXT, FIELD_TEXTS, FIELD_WHOLE, FIELD_NUMBER } field_kind;
 
@@ -252,19 +253,35 @@ static bool start_parser(presto_span yaml, yaml_parser_t *parser) {
     return true;
 }
 
-/* Each alias stands for a copy of what its anchor holds, however large that is. What is no YAML
- * otherwise, yaml_parser_load tells. */
-static presto_status refuse_aliases(presto_span yaml, reader *in) {
+static bool is_start(yaml_token_type_t token) {
+    return token == YAML_BLOCK_SEQUENCE_START_TOKEN || token == YAML_BLOCK_MAPPING_START_TOKEN ||
+           token == YAML_FLOW_SEQUENCE_START_TOKEN || token == YAML_FLOW_MAPPING_START_TOKEN;
+}
+
+static bool is_end(yaml_token_type_t token) {
+    return token == YAML_BLOCK_END_TOKEN || token == YAML_FLOW_SEQUENCE_END_TOKEN ||
+           token == YAML_FLOW_MAPPING_END_TOKEN;
+}
+
+/* Each alias stands for a copy of what its anchor holds, however large that is. For each token,
+ * libyaml looks at all lists and mappings that are open. What is no YAML otherwise,
+ * yaml_parser_load tells. */
+static presto_status refuse_bombs(presto_span yaml, reader *in) {
     yaml_parser_t parser;
     yaml_token_t token;
     presto_status status = PRESTO_OK;
     bool is_last = false;
+    int depth = 0;
     if (!start_parser(yaml, &parser))
         return presto_fail_memory(in->err, sizeof parser);
     while (status == PRESTO_OK && !is_last && yaml_parser_scan(&parser, &token)) {
         if (token.type == YAML_ANCHOR_TOKEN || token.type == YAML_ALIAS_TOKEN)
             status = syntax_error_at(in, token.start_mark.line + 1,
                                      "anchors (&) and aliases (*) are not supported here");
+        depth += is_start(token.type) - is_end(token.type);
+        if (depth > DEPTH_MOST)
+            status = syntax_error_at(in, token.start_mark.line + 1,
+                                     "lists and mappings are more than %d deep", DEPTH_MOST);
         is_last = token.type == YAML_STREAM_END_TOKEN;
         yaml_token_delete(&token);
     }
@@ -274,7 +291,7 @@ static presto_status refuse_aliases(presto_span yaml, reader *in) {
 
 static presto_status parse_document(presto_span yaml, reader *in) {
     yaml_parser_t parser;
-    PRESTO_TRY(refuse_aliases(yaml, in));
+    PRESTO_TRY(refuse_bombs(yaml, in));
     if (!start_parser(yaml, &parser))
         return presto_fail_memory(in->err, sizeof parser);
     presto_status status = PRESTO_OK;

@@ -58,7 +58,7 @@ static void extrapolate_preparation(const presto__runner *runner, const presto__
         within = fmax(within, run->error_s_per_sample);
         presto__moments_add(&between, run->wall_s);
     }
-    double error = presto__student_95(9) * within * (double)runner->source_samples;
+    double error = within * (double)runner->source_samples;
     if (between.count >= 2)
         error = fmax(error, presto__student_95(between.count - 1) *
                                 sqrt(presto__moments_variance(&between) / (double)between.count) *
@@ -72,10 +72,13 @@ presto_status presto__trial_summarize(const presto__runner *runner, presto__tria
     PRESTO_TRY(summarize_epochs(trial->cold, trial->cold_count, &result->cold, err));
     PRESTO_TRY(summarize_epochs(trial->cached, trial->cached_count, &result->cached, err));
     if (result->strategy.codec == NULL) {
+        result->samples = trial->cached[0].samples / trial->cached[0].epochs;
         result->total_stored_bytes = (double)runner->source_bytes;
         return PRESTO_OK;
     }
-    presto__estimate stored = presto__estimate_sum(&trial->record_bytes, runner->source_samples);
+    uint64_t records =
+        presto__population_of(trial->record_bytes.count, runner->samples, runner->source_samples);
+    presto__estimate stored = presto__estimate_sum(&trial->record_bytes, records);
     result->total_stored_bytes = stored.total;
     result->total_stored_error_bytes = stored.error;
     double *walls = calloc(trial->preparation_count, sizeof *walls);

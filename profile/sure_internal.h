@@ -64,6 +64,8 @@ void presto__judge(presto_sweep *sweep, const presto__contest *contest, presto__
 /** The logarithm of the ratio of what `a` and `b` are worth, by the rounds that both took part in;
  * b SIZE_MAX: of the rate of `a` and the target. */
 presto__interval presto__compare(const presto_sweep *sweep, size_t a, size_t b);
+/** Has the sweep ended before it looked at all strategies? */
+bool presto__lacks_some(const presto_sweep *sweep);
 /** Of the strategies that were not run and could change the choice, and have at most so many
  * threads, the one that may be most ahead; SIZE_MAX: there is none. */
 size_t presto__next_not_run(const presto_sweep *sweep, unsigned most_threads);
@@ -83,12 +85,19 @@ presto_status presto__decide(presto_sweep *sweep, presto_error *err);
 
 /* ---- reason_further.c ---- */
 
+/** By score; what is beyond the limits has none, and comes after all that have. */
+bool presto__scores_better(const presto_strategy_result *one, const presto_strategy_result *other);
 /** What the neighbours of a stored representation would give, in a sentence; nothing if there are
  * none that store something. */
 presto_status presto__reason_further(const presto_sweep *sweep, presto_buffer *text_out,
                                      presto_error *err);
 
 /* ---- sure_text.c ---- */
+
+#define PRESTO__SAVING_BYTES 32
+/** "stores 45 % less", "stores nothing": of what saves storage. */
+char *presto__saving_format(const presto__merit *mine, const presto__merit *others,
+                            char text_out[PRESTO__SAVING_BYTES]);
 
 /** Has a rival been measured again? */
 bool presto__has_rounds(const presto_sweep *sweep);

@@ -32,9 +32,16 @@ static words words_of(const presto_sweep *sweep) {
                                                                    : (words){"better", "worse"};
 }
 
+/* By how many percent a ratio of rates, or of the other's cost to this one's, is more. */
+static double percent_more(const presto_sweep *sweep, double ratio) {
+    return 100 * (sweep->matter == PRESTO__BY_COST ? 1 - 1 / ratio : ratio - 1);
+}
+
 /* "5.1 to 7.9 % faster", "0.5 % slower to 4.1 % faster". */
-static char *format_range(double least, double most, words in, char text_out[TEXT_BYTES]) {
-    double low = 100 * (least - 1), high = 100 * (most - 1);
+static char *format_range(const presto_sweep *sweep, double least, double most,
+                          char text_out[TEXT_BYTES]) {
+    double low = percent_more(sweep, least), high = percent_more(sweep, most);
+    words in = words_of(sweep);
     if (low >= 0)
         snprintf(text_out, TEXT_BYTES, "%.1f to %.1f %% %s", low, high, in.more);
     else if (high <= 0)
@@ -49,6 +56,16 @@ static const char *name_of(const presto_sweep *sweep, size_t i, char *text_out) 
                                    PRESTO__STRATEGY_TEXT_BYTES);
 }
 
+char *presto__saving_format(const presto__merit *mine, const presto__merit *others,
+                            char text_out[PRESTO__SAVING_BYTES]) {
+    if (mine->is_source)
+        snprintf(text_out, PRESTO__SAVING_BYTES, "stores nothing");
+    else
+        snprintf(text_out, PRESTO__SAVING_BYTES, "stores %.0f %% less",
+                 100 * (1 - mine->stored_bytes / others->stored_bytes));
+    return text_out;
+}
+
 /* "this one is recommended because it stores 45 % less", or what it costs at most to take any:
  * `least` is the worst ratio of this one to the other, NAN if that is not known. */
 static presto_status add_tie(const presto_sweep *sweep, size_t other, double least,
@@ -56,10 +73,11 @@ static presto_status add_tie(const presto_sweep *sweep, size_t other, double lea
     presto__merit mine = presto__merit_of(&sweep->trials[sweep->best].result);
     presto__merit others = presto__merit_of(&sweep->trials[other].result);
     const char *need_less = "needs less storage, threads or preparation";
+    char saving[PRESTO__SAVING_BYTES];
     switch (presto__merit_saving(&mine, &others)) {
     case PRESTO__SAVES_STORAGE:
-        return presto__text_add(text, err, "this one is recommended because it stores %.0f %% less",
-                                100 * (1 - mine.stored_bytes / others.stored_bytes));
+        return presto__text_add(text, err, "this one is recommended because it %s",
+                                presto__saving_format(&mine, &others, saving));
     case PRESTO__SAVES_THREADS:
         return presto__text_add(text, err,
                                 "this one is recommended because it needs fewer threads");
@@ -72,7 +90,7 @@ static presto_status add_tie(const presto_sweep *sweep, size_t other, double lea
         return presto__text_add(text, err, "neither %s", need_less);
     if (least < 1 - PRESTO__SAME)
         return presto__text_add(text, err, "neither %s; this one is %.0f %% %s at worst", need_less,
-                                100 * (1 - least), words_of(sweep).less);
+                                -percent_more(sweep, least), words_of(sweep).less);
     return presto__text_add(text, err, "neither %s: either will do", need_less);
 }
 
@@ -92,8 +110,9 @@ static size_t find_nearest(const presto_sweep *sweep) {
     return nearest->result;
 }
 
-/* Rounds tell all about what was run. */
 static const char *head_of(const presto_sweep *sweep) {
+    if (!sweep->is_settled)
+        return " Undecided:"; /* others near it were not measured again */
     return sweep->confidence.is_decided ? " Decided:" : " Of those that were run:";
 }
 
@@ -115,8 +134,8 @@ static presto_status add_between(const presto_sweep *sweep, presto_buffer *text,
                                 "this one is recommended because it was %s in the runs so far",
                                 words_of(sweep).more);
     }
-    format_range(least, most, words_of(sweep), range);
-    if (sweep->is_settled && least > 1 / (1 - PRESTO__SAME))
+    format_range(sweep, least, most, range);
+    if (least > 1 / (1 - PRESTO__SAME))
         return presto__text_add(text, err, "%s in %s of each it was %s than the next, %s",
                                 head_of(sweep), rounds, range, name);
     if (sweep->is_settled)
@@ -139,14 +158,15 @@ static presto_status add_reach(const presto_sweep *sweep, const presto_sweep_riv
     char name[PRESTO__STRATEGY_TEXT_BYTES], range[TEXT_BYTES], rounds[PRESTO_TEXT_BYTES];
     char whose[PRESTO__STRATEGY_TEXT_BYTES + 32] = "it";
     if (rival->result != sweep->best)
-        snprintf(whose, sizeof whose, "%s, which %s less,", name_of(sweep, rival->result, name),
-                 need_of(sweep));
+        snprintf(whose, sizeof whose, "%s%s, which %s less,",
+                 sweep->trials[rival->result].result.strategy.codec == NULL ? "reading " : "",
+                 name_of(sweep, rival->result, name), need_of(sweep));
     double headroom = 100 * sweep->limits.headroom;
     presto_format_things(rival->rounds, "run", rounds);
     if (isnan(rival->ratio_least))
         return presto__text_add(text, err, " Undecided whether %s reaches it: %s %s too few.",
                                 whose, rounds, rival->rounds == 1 ? "is" : "are");
-    format_range(rival->ratio_least, rival->ratio_most, words_of(sweep), range);
+    format_range(sweep, rival->ratio_least, rival->ratio_most, range);
     if (rival->standing == PRESTO_SWEEP_UNKNOWN)
         return presto__text_add(text, err,
                                 " Undecided whether %s reaches it: in %s it was %s "
@@ -174,6 +194,14 @@ static presto_status add_target(const presto_sweep *sweep, presto_buffer *text, 
 bool presto__has_rounds(const presto_sweep *sweep) {
     for (size_t r = 0; r < sweep->confidence.rival_count; r++)
         if (sweep->confidence.rivals[r].rounds > 0)
+            return true;
+    return false;
+}
+
+/* Has the target the best itself among its contenders? */
+static bool best_contends(const presto_sweep *sweep) {
+    for (size_t r = 0; r < sweep->confidence.rival_count; r++)
+        if (sweep->matter == PRESTO__BY_TARGET && sweep->rivals[r].result == sweep->best)
             return true;
     return false;
 }
@@ -210,7 +238,7 @@ static presto_status add_chance(const presto_sweep *sweep, size_t i, presto_buff
     double ahead = presto__most_ahead(sweep, i);
     if (ahead <= -log(1 - PRESTO__SAME))
         return presto__text_add(text, err, "may be as good and needs less");
-    return presto__text_add(text, err, "may be up to %.0f %% %s", 100 * (exp(ahead) - 1),
+    return presto__text_add(text, err, "may be up to %.0f %% %s", percent_more(sweep, exp(ahead)),
                             words_of(sweep).more);
 }
 
@@ -273,8 +301,16 @@ static presto_status add_run(const presto_sweep *sweep, presto_buffer *text_out,
     if (!presto__has_rounds(sweep)) {
         if (sweep->is_settled)
             return PRESTO_OK;
-        PRESTO_TRY(presto__text_add(text_out, err, " Undecided: "));
-        PRESTO_TRY(add_left(confidence->rival_count + confidence->left_out, text_out, err));
+        size_t left = confidence->rival_count + confidence->left_out;
+        bool is_open = best_contends(sweep);
+        PRESTO_TRY(
+            presto__text_add(text_out, err,
+                             is_open ? " Undecided whether it reaches it: it was not measured again"
+                                     : " Undecided: "));
+        if (is_open && left > 1)
+            PRESTO_TRY(presto__text_add(text_out, err, "; "));
+        if (left > is_open)
+            PRESTO_TRY(add_left(left - is_open, text_out, err));
         return presto__text_add(text_out, err, ".");
     }
     if (sweep->matter == PRESTO__BY_TARGET)
@@ -291,6 +327,10 @@ presto_status presto__reason_sure(const presto_sweep *sweep, presto_buffer *text
                                   presto_error *err) {
     bool by_rate = sweep->matter != PRESTO__BY_SCORE || sweep->weights.throughput > 0;
     PRESTO_TRY(add_run(sweep, text_out, err));
+    if (presto__lacks_some(sweep))
+        PRESTO_TRY(presto__text_add(text_out, err,
+                                    " Undecided: the sweep was stopped before it had looked at "
+                                    "all."));
     if (!by_rate && !sweep->is_settled)
         PRESTO_TRY(presto__text_add(text_out, err,
                                     " Undecided: times of preparation vary, and rounds do not "

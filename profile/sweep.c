@@ -144,6 +144,13 @@ static void identify(const presto_sweep *sweep, const presto__runner *runner,
     snprintf(text_out, 33, "%016" PRIx64 "%016" PRIx64, digest.state[0], digest.state[1]);
 }
 
+static void forget_prediction(presto_strategy_result *result) {
+    presto_sweep_prediction *said = &result->prediction;
+    said->cold_samples_per_s = said->cached_samples_per_s = said->uncertainty = NAN;
+    said->preparation_s = said->stored_bytes = said->cold_error = said->cached_error = NAN;
+    said->memory_samples_per_s = said->memory_bytes = NAN;
+}
+
 static presto_status open_journal(presto_sweep *sweep, presto__runner *runner,
                                   const presto_sweep_options *options, presto_error *err) {
     if (options->journal == NULL)
@@ -162,8 +169,7 @@ static presto_status open_journal(presto_sweep *sweep, presto__runner *runner,
         presto__trial *trial = &sweep->trials[i];
         runner->done += trial->preparation_count + trial->cold_count;
         if (options->mode != PRESTO_SWEEP_PREDICT)
-            trial->result.prediction.cold_samples_per_s =
-                trial->result.prediction.cached_samples_per_s = NAN;
+            forget_prediction(&trial->result);
         if (trial->lap_count > 0 && trial->laps[trial->lap_count - 1].round > sweep->rounds)
             sweep->rounds = trial->laps[trial->lap_count - 1].round;
     }
@@ -281,10 +287,7 @@ static presto_status add_trial(presto_sweep *sweep, const presto_strategy *strat
                                presto_error *err) {
     presto__trial *trial = &sweep->trials[sweep->trial_total++];
     trial->result.strategy = *strategy;
-    presto_sweep_prediction *said = &trial->result.prediction;
-    said->cold_samples_per_s = said->cached_samples_per_s = said->uncertainty = NAN;
-    said->preparation_s = said->stored_bytes = said->cold_error = said->cached_error = NAN;
-    said->memory_samples_per_s = said->memory_bytes = NAN;
+    forget_prediction(&trial->result);
     trial->preparations = calloc(sweep->preparation_runs, sizeof *trial->preparations);
     trial->cold = calloc(sweep->runs, sizeof *trial->cold);
     trial->cached = calloc(sweep->runs, sizeof *trial->cached);

@@ -86,7 +86,7 @@ typedef struct presto__cost {
 typedef struct presto__preparation {
     double wall_s, cpu_s;
     double list_s; /* of wall_s, for listing the whole source: it does not grow with the sample */
-    double error_s_per_sample; /* standard error by batch means; NaN if unknown */
+    double error_s_per_sample; /* half of the 95 % interval, by batch means; NaN: unknown */
 } presto__preparation;
 
 /** Some consecutive epochs, measured as one: those of a run in one state of the cache. */

@@ -46,7 +46,7 @@ static const cli_option options[] = {
     {OPT_SAMPLES, "samples", "N", "how many samples to try on; 0 = all [default: 200]"},
     {OPT_RUNS, "runs", "R", "runs of a strategy: cold epochs, then cached ones [default: 3]"},
     {OPT_RUN_TIME, "run-time", "SECONDS",
-     "a run's cold epochs are repeated, 40 at most, until they last so long together, and so are "
+     "a run's cold epochs are repeated, 128 at most, until they last so long together, and so are "
      "its cached ones [default: 0.25]"},
     {OPT_DECIDE_TIME, "decide-time", "SECONDS",
      "strategies that may be better by their predictions are run, and those near the best take "
@@ -300,6 +300,12 @@ static void parse_command_line(sweep_job *s, int argc, char **argv) {
         cli_usage("prices need --epochs, the length of the training");
     if (!has_prices && prices->epochs > 0)
         cli_usage("--epochs counts with prices only: give --price-accelerator, for example");
+    if (!has_prices && prices->months != 1)
+        cli_usage("--months counts with prices only: give --price-storage, for example");
+    const presto_weights *weights = &s->sweep.weights;
+    if (weights->preparation + weights->storage > 0 && s->sweep.limits.target_samples_per_s > 0)
+        cli_usage("--target asks for what needs least, --weights for the best score: give one of "
+                  "them");
     if (s->force && s->sweep.resume)
         cli_usage("--force begins anew, --resume goes on: give one of them");
     if (s->sweep.preparation_runs > s->sweep.runs)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* presto-sweep --check: presto/drift.h compares; here are the margin, the table and the verdict. */
+/* presto-sweep --check: presto/drift.h compares; here are the table and the verdict. */
 #include "sweep_check.h"
 
 #include <limits.h>
@@ -10,54 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <presto/file.h>
-
 #include <jansson.h>
-
-/* Smaller margins are within what sweeps call equal. */
-#define LEAST_MARGIN 0.02
-
-static double rate_at(const json_t *results, const json_t *position) {
-    const json_t *result = json_array_get(results, (size_t)json_integer_value(position));
-    const json_t *rate = json_object_get(result, "cold_samples_per_s");
-    if (!json_is_number(rate))
-        rate = json_object_get(result, "predicted_samples_per_s");
-    return json_is_number(rate) ? json_number_value(rate) : NAN;
-}
-
-/* By how much the recommended strategy is ahead of the next. False: the file does not say. */
-static bool margin_of(const json_t *root, double *margin_out) {
-    const json_t *results = json_object_get(root, "results");
-    const json_t *chosen = json_object_get(root, "recommendation");
-    const json_t *next = json_array_get(json_object_get(chosen, "runners_up"), 0);
-    const json_t *best = json_object_get(chosen, "result");
-    if (!json_is_integer(best) || !json_is_integer(next) || json_integer_value(best) < 0 ||
-        json_integer_value(next) < 0)
-        return false;
-    double ahead = rate_at(results, best) / rate_at(results, next);
-    if (!isfinite(ahead) || !(ahead > 0))
-        return false;
-    *margin_out = fmax(fmax(ahead, 1 / ahead) - 1, LEAST_MARGIN);
-    return true;
-}
-
-static int read_margin(const char *path, double *margin_out) {
-    presto_buffer text = {0};
-    presto_error err;
-    json_error_t why;
-    presto_status status = presto_file_read(path, PRESTO_DRIFT_RESULTS_MOST_BYTES, &text, &err);
-    if (status < 0)
-        return cli_error(&err);
-    json_t *root = json_loadb((const char *)text.data, text.bytes, 0, &why);
-    presto_buffer_done(&text);
-    bool is_known = root != NULL && margin_of(root, margin_out);
-    if (!is_known)
-        cli_message("%s: %s", path,
-                    root != NULL ? "does not say which strategy is next to the recommended one"
-                                 : why.text);
-    json_decref(root);
-    return is_known ? CLI_DONE : CLI_FAILED;
-}
 
 static bool on_progress(void *user) {
     (void)user;
@@ -198,8 +151,8 @@ static int compare(const check_job *job, const char *work_dir, const char *const
         if ((size_t)snprintf(results, sizeof results, "%s/results.json", job->results_dir) >=
             sizeof results)
             cli_usage("--output: the name is too long");
-        if (read_margin(results, &options.margin) != CLI_DONE)
-            return CLI_FAILED;
+        if (presto_drift_margin(results, &options.margin, &err) < 0)
+            return cli_error(&err);
         options.results = results;
     }
     options.dataset = job->dataset;

@@ -166,7 +166,7 @@ static void print_row(const presto_strategy_result *result, bool best, const wid
     if (isnan(result->score))
         puts("    -"); /* exceeds a limit */
     else if (isfinite(result->cost))
-        printf("%5s\n", presto_format_number(result->cost, cold));
+        printf("%5.3g\n", result->cost);
     else
         printf("%5.2f\n", result->score);
 }
@@ -409,14 +409,29 @@ static char *format_ratio(double ratio, phrases called, char text[PRESTO_TEXT_BY
 
 static const phrases sizes = {"more", "less", "as much"};
 
+/* "nothing", "12 % more", "3.5 MB": the source is there anyway. */
+static char *format_storage(const presto_strategy_result *next, const presto_strategy_result *best,
+                            char text[PRESTO_TEXT_BYTES]) {
+    double bytes = next->total_stored_bytes;
+    if (next->strategy.codec == NULL)
+        snprintf(text, PRESTO_TEXT_BYTES, "nothing");
+    else if (best->strategy.codec == NULL)
+        presto_format_bytes(bytes, text);
+    else
+        format_ratio(bytes / best->total_stored_bytes, sizes, text);
+    return text;
+}
+
 /* ", costs 12 % more"; "" without prices. */
 static char *format_cost(double cost, double best, char text[64]) {
     char ratio[PRESTO_TEXT_BYTES];
     text[0] = '\0';
     if (isfinite(cost) && best > 0)
         snprintf(text, 64, ", costs %s", format_ratio(cost / best, sizes, ratio));
+    else if (isfinite(cost) && cost > 0)
+        snprintf(text, 64, ", costs %.3g instead of nothing", cost);
     else if (isfinite(cost))
-        snprintf(text, 64, ", costs %s instead of nothing", presto_format_number(cost, ratio));
+        snprintf(text, 64, ", costs nothing either");
     return text;
 }
 
@@ -428,12 +443,11 @@ static void print_runners_up(const presto_sweep *sweep) {
     for (size_t i = 0, at; i < 3 && (at = presto_sweep_runner_up(sweep, i)) != SIZE_MAX; i++) {
         const presto_strategy_result *next = presto_sweep_result(sweep, at);
         double faster = next->cold.samples_per_s.median / best->cold.samples_per_s.median;
-        double larger = next->total_stored_bytes / best->total_stored_bytes;
         char line[512], name[NAME_BYTES], rate[PRESTO_TEXT_BYTES];
         char size[PRESTO_TEXT_BYTES], cost[64];
         snprintf(line, sizeof line, "%s: %s, stores %s%s",
                  format_strategy(&next->strategy, has_files, name),
-                 format_ratio(faster, rates, rate), format_ratio(larger, sizes, size),
+                 format_ratio(faster, rates, rate), format_storage(next, best, size),
                  format_cost(next->cost, best->cost, cost));
         if (i == 0)
             puts("\nRunners-up:");

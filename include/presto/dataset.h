@@ -138,6 +138,8 @@ PRESTO_API uint64_t presto_dataset_records(const presto_dataset *dataset);
 /** Codec of the records with its dictionary loaded; lives as long as the dataset. */
 PRESTO_API const presto_codec_spec *presto_dataset_codec(const presto_dataset *dataset);
 PRESTO_API size_t presto_dataset_shard_count(const presto_dataset *dataset);
+/** Close the files that no thread reads from. They are opened again when one does. Any thread. */
+PRESTO_API void presto_dataset_close_idle(presto_dataset *dataset);
 /** Path of shard i, as opened. Borrowed. */
 PRESTO_API const char *presto_dataset_shard_path(const presto_dataset *dataset, size_t i);
 /** Number of the first record of shard i (i == shard_count: the total); PRESTO_COUNT_UNKNOWN as

@@ -89,6 +89,17 @@ typedef struct presto_drift {
 } presto_drift;
 
 /**
+ * What to take for presto_drift_options.margin by the results.json of a sweep: by how much the
+ * strategy that it recommends is faster than the next one (with prices: cheaper), or with a target
+ * by how much its slowest run is above that; 0.02 at least. 0.1 where another than the fastest is
+ * recommended, or there is only one.
+ * Returns: PRESTO_OK; PRESTO_ERR_NOT_FOUND, _IO; PRESTO_ERR_SYNTAX or _LIMIT (it is none).
+ * Threads: any.
+ */
+PRESTO_API presto_status presto_drift_margin(const char *results_path, double *margin_out,
+                                             presto_error *err);
+
+/**
  * Compare the new samples at `paths` with the records of the dataset.
  * Returns: PRESTO_ERR_NOT_FOUND (no dataset there), PRESTO_ERR_ARGUMENT (dataset.json does not say
  *          by which pipeline it was made), PRESTO_ERR_STOPPED, what the source and the steps fail

@@ -31,7 +31,7 @@ typedef struct presto_sweep_limits {
     /* What the consumer takes: the cheapest strategy whose cold epochs deliver it in every run is
      * the best, whatever the weights. */
     double target_samples_per_s;
-    uint64_t most_stored_bytes; /* of the whole source */
+    uint64_t most_stored_bytes; /* of the whole source; reading that as it is stores nothing */
     double most_preparation_s;  /* of the whole source */
     double headroom;            /* deliver the target and this part more; 0..10. Default 0.1 */
     uint64_t reserved[4];
@@ -53,9 +53,9 @@ typedef enum presto_sweep_verdict {
     PRESTO_SWEEP_FREE = 0,   /* there are none */
     PRESTO_SWEEP_KEEPS = 1,  /* it keeps them */
     PRESTO_SWEEP_MISSES = 2, /* no strategy reaches the target: it is the nearest */
-    PRESTO_SWEEP_EXCEEDS =
-        3 /* no strategy keeps the limits of storage and preparation: it is chosen
-                                as if there were none */
+    /* No strategy keeps the limits of storage and preparation: it is chosen as if there were none,
+     * and reaches the target, if there is one. */
+    PRESTO_SWEEP_EXCEEDS = 3
 } presto_sweep_verdict;
 
 /** One strategy. Texts are borrowed from the sweep. */

@@ -112,14 +112,18 @@ static void take_preparation(presto__model_split *split, const presto__model *mo
     split->prepare_s.all = (wall_all - split->prepare_io_s) * cores;
 }
 
-static void take_sizes(presto__model_split *split, const presto__trial *one) {
+static void take_sizes(presto__model_split *split, const presto__model *model,
+                       const presto__trial *one) {
     const presto_strategy_result *result = &one->result;
     double samples = (double)result->samples;
+    split->records = samples / fmax((double)model->samples, 1);
     split->plain_bytes = (double)result->stored_bytes / samples;
     split->raw_bytes = (double)result->raw_bytes / samples;
     split->reads = split->is_raw ? 1 : 0;
-    presto__estimate records = presto__estimate_sum(&one->record_bytes, UINT64_MAX);
-    split->record_error = one->record_bytes.count > 1 ? records.error / records.total : 0;
+    uint64_t all =
+        presto__population_of(one->record_bytes.count, model->samples, model->source_samples);
+    presto__estimate records = presto__estimate_sum(&one->record_bytes, all);
+    split->record_error = records.error / records.total;
 }
 
 presto_status presto__model_take_split(presto__model *model, const presto_sweep *sweep, size_t s,
@@ -131,7 +135,7 @@ presto_status presto__model_take_split(presto__model *model, const presto_sweep 
                       presto__trial_is_alive(all) && one->cached_count > 0 && all->cached_count > 0;
     if (!split->is_known)
         return PRESTO_OK;
-    take_sizes(split, one);
+    take_sizes(split, model, one);
     take_rates(split, model, one, all);
     take_preparation(split, model, one, all);
     if (split->is_raw)
@@ -395,7 +399,7 @@ static size_t take_lessons(const presto__model *model, const presto_sweep *sweep
         if (trial->cold_count == 0 || result->failed || result->is_predicted ||
             result->strategy.codec == NULL || presto__is_anchor(sweep, i) ||
             !presto__model_rates(model, &result->strategy, NULL, &rates) ||
-            !presto__model_offline(model, &result->strategy, result->samples, &offline))
+            !presto__model_offline(model, &result->strategy, model->samples, &offline))
             continue;
         double took = result->preparation_s.median - trial->preparations[0].list_s;
         double predicted = offline.preparation_s - offline.list_s;

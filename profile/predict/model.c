@@ -251,7 +251,7 @@ bool presto__model_offline(const presto__model *model, const presto_strategy *st
     if (!find_load(model, strategy, &what))
         return false;
     const presto__model_split *split = what.split;
-    double count = (double)samples;
+    double count = (double)samples * split->records;
     *offline_out = (presto__offline){.stored_bytes = what.codec->stored_bytes * count,
                                      .raw_bytes = split->raw_bytes * count,
                                      .list_s = split->list_s};

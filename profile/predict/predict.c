@@ -49,7 +49,8 @@ static bool foretell(presto_sweep *sweep, size_t i) {
         .cached_samples_per_s = rates.cached_samples_per_s,
         .uncertainty = model->uncertainty,
         .preparation_s = whole.preparation_s,
-        .stored_bytes = whole.stored_bytes,
+        .stored_bytes = result->strategy.codec == NULL ? (double)sweep->facts.source_bytes
+                                                       : whole.stored_bytes,
         .cold_error = NAN,
         .cached_error = NAN,
         .memory_samples_per_s = rates.memory_samples_per_s,
@@ -94,14 +95,15 @@ bool presto__predict_result(presto_sweep *sweep, const presto__runner *runner, s
     const presto_sweep_prediction *said = &result->prediction;
     const presto__model_split *split = split_of(sweep, result->strategy.split);
     result->is_predicted = true;
-    result->samples = runner->samples;
+    result->samples = (uint64_t)llround((double)runner->samples * split->records);
     result->stored_bytes = (uint64_t)llround(sample.stored_bytes);
     result->raw_bytes = (uint64_t)llround(sample.raw_bytes);
     double time = sample.preparation_s;
     result->preparation_s = (presto_spread){time, time, time, 0};
     result->total_preparation_s = said->preparation_s;
-    result->total_preparation_error_s = said->preparation_s * said->uncertainty;
-    result->total_stored_bytes = split->is_raw ? (double)runner->source_bytes : said->stored_bytes;
+    result->total_preparation_error_s =
+        said->preparation_s * said->uncertainty * presto__student_95(UINT64_MAX);
+    result->total_stored_bytes = said->stored_bytes;
     result->total_stored_error_bytes = split->is_raw ? 0 : said->stored_bytes * split->record_error;
     result->cold = epochs_of(said->cold_samples_per_s, said->uncertainty, split);
     result->cached = epochs_of(said->cached_samples_per_s, said->uncertainty, split);
@@ -140,6 +142,14 @@ static void fail_unknown(presto_sweep *sweep, size_t i) {
 
 static bool was_run(const presto_sweep *sweep, size_t i) {
     return sweep->trials[i].cold_count > 0;
+}
+
+/* The anchors are not among them. */
+static size_t count_confirming(const presto_sweep *sweep) {
+    size_t count = 0;
+    for (size_t i = 0; i < sweep->trial_count; i++)
+        count += was_run(sweep, i) && !presto__is_anchor(sweep, i);
+    return count;
 }
 
 static bool can_run(const presto_sweep *sweep, size_t i) {
@@ -275,17 +285,17 @@ static const char *why_missed(const presto_sweep *sweep, const miss *most) {
     return "why is not known";
 }
 
-static presto_status note_miss(presto_sweep *sweep, presto_error *err) {
+static presto_status note_miss(presto_sweep *sweep, bool were_more_run, presto_error *err) {
     const miss most = largest_miss(sweep);
     char name[PRESTO__STRATEGY_TEXT_BYTES];
     if (most.part <= MISS_MOST)
         return PRESTO_OK;
     return presto__add_note(
-        sweep, err,
-        "the model missed the %s rate of %s by %.0f %% (%s), so more strategies were run",
+        sweep, err, "the model missed the %s rate of %s by %.0f %% (%s)%s",
         most.is_cached ? "cached" : "cold",
         presto__strategy_format(&sweep->trials[most.whose].result.strategy, name, sizeof name),
-        100 * most.part, why_missed(sweep, &most));
+        100 * most.part, why_missed(sweep, &most),
+        were_more_run ? ", so more strategies were run" : "");
 }
 
 static presto_status note_elsewhere(presto_sweep *sweep, presto_error *err) {
@@ -393,7 +403,7 @@ static presto_status confirm(const confirming *all, presto_error *err) {
     PRESTO_TRY(run_the_best(sweep, all->runner, err));
     set_bounds(sweep);
     if (misses)
-        PRESTO_TRY(note_miss(sweep, err));
+        PRESTO_TRY(note_miss(sweep, count_confirming(sweep) > wanted, err));
     PRESTO_TRY(presto__note_cache(sweep, err));
     return note_elsewhere(sweep, err);
 }

@@ -71,6 +71,7 @@ typedef struct presto__model_split {
     presto_error lack;      /* the disk was full: looks at codecs or files are missing. As above */
     bool is_recalled;       /* what probes tell of it is from the journal */
     bool is_raw;            /* unprocessed: there are no codecs; codecs[0] is the source itself */
+    double records;         /* that a sample of the source gives: some give none, or several */
     double raw_bytes;       /* serialized, before codec and framing */
     double plain_bytes;     /* as stored without a codec, with framing; of the source if raw */
     double delivered_bytes; /* of a row of a batch */

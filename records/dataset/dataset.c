@@ -99,6 +99,10 @@ presto_status presto_dataset_shard_at(presto_dataset *dataset, size_t i, presto_
     return PRESTO_OK;
 }
 
+void presto_dataset_close_idle(presto_dataset *dataset) {
+    presto__fd_pool_close_idle(&dataset->pool);
+}
+
 void presto__dataset_share(presto_dataset *dataset, size_t datasets) {
     presto__fd_pool_share(&dataset->pool, datasets);
 }

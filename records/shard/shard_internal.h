@@ -203,6 +203,8 @@ typedef struct presto__fd_pool {
 
 presto_status presto__fd_pool_init(presto__fd_pool *pool, presto_error *err);
 void presto__fd_pool_done(presto__fd_pool *pool);
+/** Close the files that no thread reads from. They are opened again when one does. */
+void presto__fd_pool_close_idle(presto__fd_pool *pool);
 /** So many datasets are read together: each may have its part of the open files. */
 void presto__fd_pool_share(presto__fd_pool *pool, size_t datasets);
 

@@ -88,6 +88,12 @@ static void pool_make_room(presto__fd_pool *pool, const presto_shard *self) {
     while (pool->open_count >= pool->limit && pool_close_one(pool, self)) {}
 }
 
+void presto__fd_pool_close_idle(presto__fd_pool *pool) {
+    pthread_mutex_lock(&pool->lock);
+    while (pool_close_one(pool, NULL)) {}
+    pthread_mutex_unlock(&pool->lock);
+}
+
 void presto__fd_pool_share(presto__fd_pool *pool, size_t datasets) {
     pthread_mutex_lock(&pool->lock);
     pool->limit = pool->limit > datasets ? pool->limit / datasets : 1;
@@ -161,12 +167,11 @@ presto_status presto__shard_acquire(presto_shard *shard, int *fd_out, presto_err
     pthread_mutex_lock(&shard->lock);
     shard->used = shard->fd >= 0; /* opening is not a use: else no file would be closed first */
     if (shard->fd < 0) {
-        pthread_mutex_lock(&pool->lock);
-        pool_make_room(pool, shard);
+        /* Without the pool's lock: files may be opened side by side, which takes long on some
+         * storage. */
         status = reopen(shard, err);
         if (status == PRESTO_OK)
-            pool_add(pool, shard);
-        pthread_mutex_unlock(&pool->lock);
+            presto__fd_pool_enter(pool, shard);
     }
     if (status == PRESTO_OK) {
         shard->users++;

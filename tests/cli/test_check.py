@@ -82,6 +82,17 @@ class Check(Case):
         found = json.loads(done.stdout)
         self.assertAlmostEqual(found["margin"], 0.25)
         self.assertEqual(found["tried_samples"], 8)
+        for change, margin in [
+            ({"recommendation": {"result": 1, "runners_up": [0]}}, 0.1),  # a slower one, for other reasons
+            ({"recommendation": {"result": 0, "runners_up": []}}, 0.1),
+            ({"results": [{"cold_samples_per_s": 100, "cost": 4}, {"cold_samples_per_s": 900, "cost": 5}]}, 0.25),
+            ({"options": {"target_samples_per_s": 50}, "recommendation": {"slowest_samples_per_s": 65, "runners_up": [1]}}, 0.3),
+            ({"options": {"target_samples_per_s": 50}, "recommendation": {"slowest_samples_per_s": 45, "runners_up": [1]}}, 0.02),
+        ]:
+            (out / "results.json").write_text(json.dumps({**results, **change}))
+            done = run("presto-sweep", "--check", self.dataset, "-o", out, "--samples", "8", "--json", self.make_photos())
+            self.assertIn(done.returncode, (0, 4), done.stderr)  # the time of eight samples tells little
+            self.assertAlmostEqual(json.loads(done.stdout)["margin"], margin)
         for spoilt in ("{", "[]", json.dumps({**results, "results": []}),
                        json.dumps({**results, "recommendation": {"result": -1, "runners_up": [1]}})):
             (out / "results.json").write_text(spoilt)
@@ -139,6 +150,23 @@ class Check(Case):
         self.assert_fails(done, 2, foreign.name, "by which pipeline")
         done = run("presto-sweep", "--check", self.dataset, self.folder / "nothing")
         self.assert_fails(done, 1, "nothing")
+
+    def test_samples_that_fail_in_steps_that_remain_are_left_out(self):
+        stored = self.write("-u", "concatenated")
+        photos = self.new("photos")
+        shutil.copytree(self.make_photos(), photos)
+        (next(photos.rglob("*.jpg")).parent / "bad.jpg").write_bytes(b"junk")
+        done = run("presto-sweep", "--check", stored, photos)
+        self.assert_fails(done, 3, "bad.jpg")
+        done = run("presto-sweep", "--check", stored, "--on-error", "skip", photos)
+        self.assertIn(done.returncode, (0, 4), done.stderr)
+
+    def test_results_of_too_many_values_are_refused(self):
+        out = self.new("sweep")
+        out.mkdir()
+        (out / "results.json").write_text('{"a": [' + "{}," * 1000000 + "{}]}")
+        done = run("presto-sweep", "--check", self.dataset, "-o", out, self.make_photos())
+        self.assert_fails(done, 1, "results.json")
 
     def test_broken_files_end_it_or_are_left_out(self):
         photos = self.new("photos")

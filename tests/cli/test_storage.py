@@ -141,6 +141,16 @@ class Storage(Case):
                    "--samples", "12", "--runs", "1", "--run-time", "0", "--storage", "open=10ms", "--resume", "-o", out, self.make_photos())
         self.assert_fails(done, 2, "of a sweep with other options")
 
+    @a_sweep
+    def test_each_cold_epoch_of_a_dataset_opens_its_files(self):
+        out = self.new("sweep")
+        done = run("presto-sweep", "-q", "-p", self.pipeline, "--splits", "resized", "--codecs", "none", "--threads", "1", "--measure",
+                   "--runs", "1", "--run-time", "0.3", "--storage", "open=50ms", "-o", out, self.make_photos())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        cold = json.loads((out / "results.json").read_text())["results"][0]["cold"]["runs"][0]
+        self.assertGreaterEqual(cold["epochs"], 2)
+        self.assertGreater(cold["epoch_s"], 0.049)
+
 
 if __name__ == "__main__":
     main()

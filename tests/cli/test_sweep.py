@@ -111,6 +111,21 @@ class Sweep(SweepCase):
         self.assert_fails(done, 1, "nothing to write")
         self.assertEqual(len(frames(self.load("-q", "--strategy", strategy, self.make_photos()))), self.photo_count)
 
+    def test_a_strategy_file_that_is_nested_deeply_is_refused_at_once(self):
+        file = self.new("deep.yaml")
+        start = "schema: 1\npipeline: cv\nsplit: resized\ncodec: none\nthreads: 1\nexpected: "
+        for nested in ("[" * 500000, "{a: " * 200000, "\n" + "".join(" " * i + "a:\n" for i in range(1, 700))):
+            file.write_text(start + nested)
+            done = run("presto-load", "--strategy", file, "--format", "null", self.make_photos())
+            self.assert_fails(done, 1, "deep.yaml", "more than 16 deep")
+
+    def test_steps_that_leave_out_all_samples_are_told(self):
+        pipeline = self.new("none.yaml")
+        pipeline.write_text("name: none\nsource: {type: files, match: [\"*.jpg\"], label: parent-folder}\nsteps:\n"
+                            "  - {step: read-file, yields: concatenated}\n  - {step: filter, min-bytes: 1GiB, yields: large}\n")
+        done = run("presto-sweep", "-p", pipeline, "--threads", "1", "--runs", "1", "-o", self.new(), self.make_photos())
+        self.assert_fails(done, 1, f"the steps leave out all of {self.photo_count} samples")
+
     def test_a_strategy_file_with_an_error_names_its_line(self):
         path = self.new("strategy").with_suffix(".yaml")
         path.write_text("pipeline: cv\nsplitt: resized\n")
@@ -140,6 +155,8 @@ class Sweep(SweepCase):
                                 (["--target", "0/s"], "above 0"), (["--max-storage", "1 elephant"], "elephant"),
                                 (["--target", "500+5"], "500+5"), (["--target", "500/s+x%"], "'x'"),
                                 (["--target", "500+-5%"], "'-5'"), (["--decide-time", "long"], "'long'"),
+                                (["--target", "500/s", "--weights", "1,0,1"], "give one of them"),
+                                (["--epochs", "9"], "prices only"), (["--months", "3"], "prices only"),
                                 (["--on-error", "shrug"], "shrug")]:
             with self.subTest(arguments=arguments):
                 self.assert_usage(run("presto-sweep", *base, *arguments, self.make_photos()), part)
@@ -331,7 +348,9 @@ class Sweep(SweepCase):
         self.assertEqual(tried, 2)
         halves = [what_if for what_if in results["what_if"] if what_if["if"].startswith("with half the storage")]
         for what_if in halves:
-            fits = any(r["status"] == "ok" and r["total_stored_bytes"] <= best["total_stored_bytes"] / 2 for r in results["results"])
+            fits = any(r["status"] == "ok" and (r["split"] == "unprocessed"  # which stores nothing
+                                                or r["total_stored_bytes"] <= best["total_stored_bytes"] / 2)
+                       for r in results["results"])
             self.assertEqual(what_if["is_missed"], not fits)
 
     def test_prices_choose_what_costs_least(self):
@@ -375,9 +394,14 @@ class Sweep(SweepCase):
         self.assertIsNone({r["split"]: r["score"] for r in results["results"]}["resized"])
         self.assertNotEqual(results["recommendation"]["split"], "resized")
         self.assertIn("resized", done.stdout.decode())
-        done = run("presto-sweep", "-q", "-p", self.pipeline, *self.SMALL, "--runs", "1", "--force", "--max-storage", "1",
-                   "-o", out, self.make_photos())
-        self.assertIn("No strategy keeps the limits", json.loads((out / "results.json").read_text())["recommendation"]["reason"])
+        for splits, split, said in [("unprocessed,resized", "unprocessed", "It keeps the limits"),  # which stores nothing
+                                    ("concatenated,resized", "concatenated", "No strategy keeps the limits")]:
+            done = run("presto-sweep", "-q", "-p", self.pipeline, *self.SMALL, "--splits", splits, "--runs", "1", "--force",
+                       "--weights", "0,1,0", "--max-storage", "1", "-o", out, self.make_photos())
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            recommended = json.loads((out / "results.json").read_text())["recommendation"]
+            self.assertEqual(recommended["split"], split)
+            self.assertIn(said, recommended["reason"])
 
     def test_limits_of_preparation_leave_strategies_out(self):
         out = self.new("sweep")
@@ -417,6 +441,10 @@ class Sweep(SweepCase):
         self.assertIn(f"1 of {self.photo_count} samples cannot be processed", done.stdout.decode().replace("\n  ", " "))
         results = json.loads((out / "results.json").read_text())["results"]
         self.assertEqual([r["cold"]["runs"][0]["samples"] for r in results], [self.photo_count - 1] * 2)
+        self.assertEqual([r["samples"] for r in results], [self.photo_count - 1] * 2)
+        # All were tried: the totals are exactly theirs, and what is left out takes no storage.
+        self.assertEqual((results[1]["total_stored_bytes"], results[1]["total_stored_error_bytes"]), (results[1]["stored_bytes"], 0))
+        self.assertEqual({results[1]["records"][f"total_bytes_{end}"] for end in ("min", "max")}, {results[1]["stored_bytes"]})
         for mode in (["--measure"], ["--confirm", "1"]):  # the one broken file is one in every epoch
             out = self.new("sweep")
             done = run(*base, *mode, "--on-error", "skip:1", "-o", out, photos)

@@ -96,6 +96,12 @@ START_TEST(pieces_of_a_steady_job_agree_and_those_of_an_uneven_one_do_not) {
     ck_assert_double_lt(presto__marks_error_s(&steady), 1e-9);
     ck_assert_double_gt(presto__marks_error_s(&uneven), 0);
     ck_assert_uint_le(steady.count, PRESTO__MARKS);
+    /* Pieces of 1, 2 and 3 s a sample: the standard deviation is 1, and t for two degrees 4.303. */
+    presto__marks three = {0};
+    presto__marks_add(&three, 1, UINT64_C(1000000000));
+    presto__marks_add(&three, 2, UINT64_C(3000000000));
+    presto__marks_add(&three, 3, UINT64_C(6000000000));
+    ck_assert_double_eq_tol(presto__marks_error_s(&three), 4.303 / sqrt(3), 1e-9);
     presto__marks two = {0};
     presto__marks_add(&two, 5, 10);
     presto__marks_add(&two, 5, 20);

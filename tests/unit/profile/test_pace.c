@@ -24,6 +24,20 @@ START_TEST(one_slow_epoch_does_not_count) {
 }
 END_TEST
 
+START_TEST(epochs_that_were_ready_share_the_time_of_the_one_before) {
+    presto__pace pace = {.count = 0};
+    presto__pace_add(&pace, 0.021); /* the consumer was held up while they were computed */
+    presto__pace_add(&pace, 1.6e-6);
+    presto__pace_add(&pace, 1.6e-6);
+    ck_assert_double_eq_tol(presto__pace_middle(&pace), 0.007, 2e-6);
+    pace.count = 0;
+    presto__pace_add(&pace, 0.01); /* one that was disturbed takes no time from others */
+    presto__pace_add(&pace, 0.08);
+    presto__pace_add(&pace, 0.01);
+    ck_assert_double_eq(presto__pace_middle(&pace), 0.01);
+}
+END_TEST
+
 /* 20 of 2 ms, 18 of 4 ms, by turns of five, and two of a second. */
 START_TEST(of_many_both_kinds_count_and_the_extremes_do_not) {
     presto__pace pace = {.count = 0};
@@ -155,10 +169,15 @@ END_TEST
 
 int main(void) {
     const TTest *const tests[] = {
-        one_slow_epoch_does_not_count,           of_many_both_kinds_count_and_the_extremes_do_not,
-        the_first_ones_can_be_forgotten,         a_look_has_a_few_epochs_unless_they_are_long,
-        epochs_of_a_loader_are_timed_one_by_one, many_short_epochs_are_timed_some_together,
-        the_first_epoch_can_be_timed_by_itself,  an_epoch_without_others_counts,
+        one_slow_epoch_does_not_count,
+        epochs_that_were_ready_share_the_time_of_the_one_before,
+        of_many_both_kinds_count_and_the_extremes_do_not,
+        the_first_ones_can_be_forgotten,
+        a_look_has_a_few_epochs_unless_they_are_long,
+        epochs_of_a_loader_are_timed_one_by_one,
+        many_short_epochs_are_timed_some_together,
+        the_first_epoch_can_be_timed_by_itself,
+        an_epoch_without_others_counts,
         without_a_pace_the_mean_epoch_counts,
     };
     return presto_check_main("profile/pace", tests, sizeof tests / sizeof *tests, 60);

@@ -9,8 +9,9 @@ START_TEST(the_reason_gives_rate_gain_storage_time_and_what_is_saved) {
     ck_assert_str_eq(
         presto_sweep_reason(sweep),
         "resized with zstd:1 on 2 threads delivers 4,000 samples/s cold, 5.00 times as "
-        "many as the unprocessed files, for 220 MB stored (2.00 times the source) and 20.0 s of "
-        "preparation; decode-image is what it saves: 2.40 of 6.50 ms of work a sample. "
+        "many as the unprocessed files on 2 threads, for 220 MB stored (2.00 times the source) "
+        "and 20.0 s of preparation; decode-image is what it saves: 2.40 of 6.50 ms of work a "
+        "sample. "
         "One step less (decoded with gzip on 2 threads) gives 400 samples/s and takes 440 MB. "
         "The time of preparing it is won back after 20 epochs. Decided; the next is the "
         "unprocessed files on 2 threads with 800 samples/s. Mind that codec zstd:1 "
@@ -77,6 +78,62 @@ START_TEST(the_reason_tells_what_one_step_further_and_one_less_would_give) {
 }
 END_TEST
 
+START_TEST(a_comparison_names_what_there_is) {
+    presto_sweep *sweep = made_sweep(false);
+    sweep->trials[0].result.failed = true;
+    assert_says(reason_for(sweep),
+                "10.0 times as many as the slowest (decoded with gzip on 2 threads), for ");
+    sweep->weights = (presto_weights){0, 1, 0};
+    sweep->trials[2].result.total_stored_bytes = 500e6;
+    assert_says(reason_for(sweep), "decoded with gzip on 2 threads delivers 400 samples/s cold, "
+                                   "0.10 times as many as resized with zstd:1 on 2 threads, for ");
+    presto_sweep_free(sweep);
+}
+END_TEST
+
+START_TEST(what_is_beyond_the_limits_is_not_told_as_the_next) {
+    presto_sweep *sweep = made_sweep(false);
+    sweep->weights = (presto_weights){0, 1, 0};
+    sweep->trials[1].result.total_stored_bytes = 450e6; /* first, and without a score */
+    sweep->limits.most_stored_bytes = 400000000;
+    assert_says(reason_for(sweep), "; the best that stores something, resized with zstd:1 on 2 ");
+    sweep->prices = (presto_sweep_prices){.storage_gb_month = 1, .epochs = 1, .months = 1};
+    sweep->limits.most_stored_bytes = 210000000;
+    ck_assert_uint_eq(sweep->best, 0);
+    assert_says(reason_for(sweep), " It costs least: 0 for 1 epoch, of it 0 to store, 0 to "
+                                   "prepare and 0 to train. ");
+    presto_sweep_free(sweep);
+}
+END_TEST
+
+START_TEST(limits_that_were_left_aside_are_told_with_the_target) {
+    presto_sweep *sweep = made_sweep(false);
+    sweep->trials[0].result.failed = true;
+    sweep->limits = (presto_sweep_limits){.most_stored_bytes = 1, .target_samples_per_s = 1000};
+    const char *aside = " No strategy keeps the limits of storage and preparation: they were left "
+                        "aside.";
+    assert_says(reason_for(sweep), aside);
+    assert_says(reason_for(sweep), "aside. Its slowest run is 4 times the target of 1,000");
+    sweep->limits.target_samples_per_s = 9000;
+    assert_says(reason_for(sweep), aside);
+    assert_says(reason_for(sweep), "aside. No strategy reaches the target of 9,000 samples/s: ");
+    ck_assert_int_eq(sweep->verdict, PRESTO_SWEEP_MISSES);
+    presto_sweep_free(sweep);
+}
+END_TEST
+
+START_TEST(what_was_stopped_is_not_decided) {
+    presto_sweep *sweep = made_sweep(true);
+    assert_says(reason_for(sweep), " Decided; ");
+    presto_fail(&sweep->trials[1].result.failure, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET,
+                "not measured: the sweep was stopped");
+    assert_says(reason_for(sweep),
+                " Undecided: the sweep was stopped before it had looked at all.");
+    ck_assert(!presto_sweep_get_confidence(sweep)->is_decided);
+    presto_sweep_free(sweep);
+}
+END_TEST
+
 START_TEST(what_has_no_rival_is_told_with_the_next) {
     presto_sweep *sweep = made_sweep(false);
     sweep->trials[0].result.is_predicted = true;
@@ -96,6 +153,10 @@ int main(void) {
         the_reason_gives_rate_gain_storage_time_and_what_is_saved,
         the_reason_says_how_much_of_the_saving_a_step_is_and_how_sure_the_time_is,
         the_reason_tells_what_one_step_further_and_one_less_would_give,
+        a_comparison_names_what_there_is,
+        what_is_beyond_the_limits_is_not_told_as_the_next,
+        limits_that_were_left_aside_are_told_with_the_target,
+        what_was_stopped_is_not_decided,
         what_has_no_rival_is_told_with_the_next,
     };
     return presto_check_main("reason", tests, sizeof tests / sizeof tests[0], 60);

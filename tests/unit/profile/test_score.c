@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "made_sweep.h"
 
-/* Without prices, and not put aside. */
-#define NO_COST {NAN, NAN, NAN, 0}, false
+/* Without prices, not put aside, and stored. */
+#define NO_COST {NAN, NAN, NAN, 0}, false, false
 
 /* A strategy on two threads whose runs were all alike. */
 #define MERIT(counts, preparation_s, bytes, rate)                                                  \
@@ -162,6 +162,36 @@ START_TEST(with_a_target_the_cheapest_that_reaches_it_in_every_run_is_chosen) {
 }
 END_TEST
 
+/* Of a prediction, the uncertainty counts, and not a tenth. */
+START_TEST(a_prediction_reaches_the_target_with_its_uncertainty_taken_off) {
+    presto__merit merits[] = {STEADY(0, 100, 100)};
+    merits[0].samples_per_s = (presto_spread){30, 100, 170, 0};
+    bool reaches[1];
+    ck_assert_double_eq(presto__merit_slowest_rate(&merits[0]), 30);
+    presto__choice choice =
+        choose_within(merits, 1, (presto_sweep_limits){.target_samples_per_s = 31}, reaches);
+    ck_assert_int_eq(choice.verdict, PRESTO_SWEEP_MISSES);
+    choice = choose_within(merits, 1, (presto_sweep_limits){.target_samples_per_s = 30}, reaches);
+    ck_assert_int_eq(choice.verdict, PRESTO_SWEEP_KEEPS);
+    merits[0].samples_per_s.runs = 3;
+    ck_assert_double_eq(presto__merit_slowest_rate(&merits[0]), 90);
+}
+END_TEST
+
+START_TEST(the_source_stores_nothing) {
+    presto__merit merits[] = {STEADY(0, 100, 40), STEADY(50, 10, 40)};
+    bool is_equal[2];
+    merits[0].is_source = true;
+    ck_assert_uint_eq(choose_within(merits, 2, (presto_sweep_limits){0}, is_equal).best, 0);
+    ck_assert_int_eq(presto__merit_saving(&merits[0], &merits[1]), PRESTO__SAVES_STORAGE);
+    presto__choice choice =
+        choose_within(merits, 2, (presto_sweep_limits){.most_stored_bytes = 1}, is_equal);
+    ck_assert_uint_eq(choice.best, 0);
+    ck_assert_int_eq(choice.verdict, PRESTO_SWEEP_KEEPS);
+    ck_assert(!merits[1].counts);
+}
+END_TEST
+
 START_TEST(limits_leave_out_what_exceeds_them_unless_that_is_all) {
     presto__merit merits[3];
     bool is_equal[3];
@@ -177,6 +207,15 @@ START_TEST(limits_leave_out_what_exceeds_them_unless_that_is_all) {
     choice = choose_within(merits, 3, (presto_sweep_limits){.most_stored_bytes = 99}, is_equal);
     ck_assert_uint_eq(choice.best, 1);
     ck_assert_int_eq(choice.verdict, PRESTO_SWEEP_EXCEEDS);
+    memcpy(merits, three, sizeof merits);
+    const presto_sweep_limits reached = {.most_stored_bytes = 99, .target_samples_per_s = 20};
+    choice = choose_within(merits, 3, reached, is_equal);
+    ck_assert_uint_eq(choice.best, 1); /* of the two that reach it, the one that stores less */
+    ck_assert_int_eq(choice.verdict, PRESTO_SWEEP_EXCEEDS);
+    memcpy(merits, three, sizeof merits);
+    const presto_sweep_limits missed = {.most_stored_bytes = 99, .target_samples_per_s = 99};
+    choice = choose_within(merits, 3, missed, is_equal);
+    ck_assert_int_eq(choice.verdict, PRESTO_SWEEP_MISSES);
     memcpy(merits, three, sizeof merits);
     choice = choose_within(merits, 3, (presto_sweep_limits){0}, is_equal);
     ck_assert_int_eq(choice.verdict, PRESTO_SWEEP_FREE);
@@ -269,11 +308,12 @@ START_TEST(the_reason_names_what_is_equal_and_what_is_saved) {
     ck_assert_ptr_nonnull(
         strstr(presto_sweep_reason(sweep),
                " resized with zstd:1 on 2 threads (4,000 samples/s) equals it "
-               "within the spread of the runs; the recommended one stores 50 % less."));
+               "within the spread of the runs; the recommended one stores nothing."));
     /* The same storage, and fewer threads or less preparation. */
     presto_strategy_result *raw = &sweep->trials[0].result;
+    raw->strategy =
+        (presto_strategy){.split = "concatenated", .codec = "none", .threads = 1, .shards = 2};
     raw->total_stored_bytes = 219e6;
-    raw->strategy.threads = 1;
     ck_assert_ok(presto_sweep_score(sweep, &only_throughput, &err), &err);
     ck_assert_ptr_nonnull(
         strstr(presto_sweep_reason(sweep), "; the recommended one needs fewer threads."));
@@ -445,6 +485,8 @@ END_TEST
 
 int main(void) {
     const TTest *const tests[] = {
+        a_prediction_reaches_the_target_with_its_uncertainty_taken_off,
+        the_source_stores_nothing,
         figures_of_the_paper_score_as_its_formula_says,
         scores_are_the_ones_worked_out_by_hand,
         each_weight_alone_finds_its_own_best,

@@ -107,11 +107,18 @@ END_TEST
 
 START_TEST(limits_that_nothing_keeps_do_not_make_every_answer_a_miss) {
     presto_sweep *sweep = made_sweep(false);
+    sweep->trials[0].result.failed = true; /* it would store nothing */
     sweep->limits.most_stored_bytes = 1;
     score(sweep);
     ck_assert_int_eq(sweep->verdict, PRESTO_SWEEP_EXCEEDS);
     ck_assert(!is_missed(sweep, "if half of its speed is enough, 2,000 samples/s"));
     ck_assert(is_missed(sweep, "with twice the limit of storage, 2 B"));
+    /* What is best without the limit is not near to it. */
+    sweep->limits.most_stored_bytes = 230000000;
+    score(sweep);
+    ck_assert_uint_eq(sweep->best, 2);
+    expect(sweep, "with half the storage, 110 MB at most", 2, false);
+    ck_assert(is_missed(sweep, "with half the storage, 110 MB at most"));
     presto_sweep_free(sweep);
 }
 END_TEST

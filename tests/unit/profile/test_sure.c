@@ -129,6 +129,8 @@ static size_t race(presto_sweep *sweep, const truth *of, presto_rng *rng) {
 /* How many of `count` races end decided, and how many decided for strategy 0. */
 static void count_races(const truth *of, size_t count, size_t *decided_out, size_t *for_0_out) {
     presto_sweep *sweep = made_sweep(true);
+    sweep->trials[0].result.strategy =
+        (presto_strategy){.split = "concatenated", .codec = "none", .threads = 2, .shards = 2};
     presto_rng rng;
     presto_rng_init(&rng, &(presto_rng_key){.seed = presto_check_seed()});
     set_runs(sweep, 2, 10, 1e6); /* takes no part */
@@ -193,6 +195,8 @@ START_TEST(the_reason_says_how_sure_it_is) {
     presto_sweep *sweep = made_sweep(true);
     const presto_sweep_confidence *sure = presto_sweep_get_confidence(sweep);
     ck_assert(sure->is_decided && sure->rival_count == 0);
+    sweep->trials[0].result.strategy =
+        (presto_strategy){.split = "concatenated", .codec = "none", .threads = 2, .shards = 2};
     set_runs(sweep, 0, 3900, 110e6);
     assert_says(reason_for(sweep), "Undecided: 1 other near it was not measured again.");
     ck_assert(!sure->is_decided && sure->rivals[0].result == 0 && isnan(sure->rivals[0].ratio));
@@ -200,7 +204,7 @@ START_TEST(the_reason_says_how_sure_it_is) {
     add_laps(sweep, 2, 4000, 0);
     add_laps(sweep, 0, 3600, 0.001);
     assert_says(reason_for(sweep), "Decided: in 13 runs of each it was 10.7 to 11.5 % "
-                                   "faster than the next, the unprocessed files on 2 threads.");
+                                   "faster than the next, concatenated uncompressed on 2 threads.");
     ck_assert(sure->is_decided && sweep->best == 2 && !sweep->trials[0].result.is_equal);
     ck_assert_int_eq(sure->rivals[0].standing, PRESTO_SWEEP_WORSE);
     ck_assert_double_eq_tol(sure->rivals[0].ratio, 0.9, 1e-3);
@@ -283,6 +287,12 @@ START_TEST(a_target_is_reached_for_sure_or_not) {
     presto_sweep *sweep = made_sweep(true);
     const presto_sweep_confidence *sure = presto_sweep_get_confidence(sweep);
     sweep->limits = (presto_sweep_limits){.target_samples_per_s = 1000, .headroom = 0.1};
+    set_runs(sweep, 0, 1120, 110e6); /* 1086 at least */
+    assert_says(reason_for(sweep), "Undecided: 1 other near it was not measured again.");
+    set_runs(sweep, 0, 1140, 110e6); /* 1106 at least */
+    assert_says(reason_for(sweep), "; of 2 strategies that reach it, it needs least. Undecided "
+                                   "whether it reaches it: it was not measured again.");
+    ck_assert_uint_eq(sweep->best, 0);
     set_runs(sweep, 0, 1080, 110e6);
     assert_says(reason_for(sweep), "resized with zstd:1");
     ck_assert_int_eq(sweep->verdict, PRESTO_SWEEP_KEEPS);
@@ -296,8 +306,8 @@ START_TEST(a_target_is_reached_for_sure_or_not) {
     assert_says(reason_for(sweep), "Decided: nothing that needs less reaches it.");
     ck_assert(sure->is_decided && sweep->best == 2);
     add_laps(sweep, 0, 1100, 0.001);
-    assert_says(reason_for(sweep), "Undecided whether the unprocessed files on 2 threads, which "
-                                   "needs less, reaches it: in 13 runs it was ");
+    assert_says(reason_for(sweep), "Undecided whether reading the unprocessed files on 2 threads, "
+                                   "which needs less, reaches it: in 13 runs it was ");
     ck_assert(!sure->is_decided && sweep->best == 2);
     presto_sweep_free(sweep);
 }
@@ -310,7 +320,13 @@ START_TEST(costs_and_weights_are_compared_by_what_they_are_about) {
     set_runs(sweep, 0, 3900, 110e6);
     add_laps(sweep, 2, 4000, 0);
     add_laps(sweep, 0, 3600, 0.001);
-    assert_says(reason_for(sweep), "10.7 to 11.5 % cheaper than the next");
+    /* It costs as much as 0.897 to 0.903 of the next. */
+    assert_says(reason_for(sweep), "9.7 to 10.3 % cheaper than the next");
+    add_laps(sweep, 0, 4000, 0.1);
+    assert_says(reason_for(sweep), "in 13 runs of each this one was 66.7 % costlier to 25.9 % "
+                                   "cheaper");
+    add_laps(sweep, 0, 3600, 0.001);
+    (void)reason_for(sweep);
     ck_assert_double_eq_tol(sure->rivals[0].ratio, 0.9, 1e-3);
     sweep->prices = (presto_sweep_prices){0};
     /* All of the range of storage weighs as much as all of the range of rates, 100 samples/s. */

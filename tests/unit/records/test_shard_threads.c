@@ -90,6 +90,8 @@ START_TEST(more_shards_than_descriptors_are_closed_and_opened_again) {
         check_range(shards[round * 7 % 10], &file, round * 3, 20, &block);
         ck_assert_uint_le(pool.open_count, 3);
     }
+    presto__fd_pool_close_idle(&pool);
+    ck_assert_uint_eq(pool.open_count, 0);
     read_with_threads(shards, 8, &file, false);
     for (size_t i = 0; i < 10; i++) /* threads that read at once may have opened more */
         check_range(shards[i], &file, 0, 1, &block);
