@@ -10,6 +10,7 @@
 
 #include <presto/numbers.h>
 
+#include "../../base/decimal_internal.h"
 #include "../../base/json_limit_internal.h"
 
 #define MOST_COLUMNS 1000
@@ -169,7 +170,7 @@ static presto_status take_json(manifest_reading *reading, size_t column, const j
         return status;
     }
     if (json_is_real(value))
-        snprintf(number, sizeof number, "%.17g", json_real_value(value));
+        (void)presto__decimal_format(number, sizeof number, 17, json_real_value(value));
     else
         snprintf(number, sizeof number, "%lld",
                  json_is_integer(value) ? (long long)json_integer_value(value)

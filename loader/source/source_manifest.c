@@ -162,8 +162,6 @@ static presto_status number_classes(taking *t, presto_error *err) {
     return PRESTO_OK;
 }
 
-/* ---- numbers ---- */
-
 static presto_status fail_cell(const taking *t, size_t row, size_t column, const char *type,
                                presto_error *err) {
     return fail_manifest(t,
@@ -173,38 +171,6 @@ static presto_status fail_cell(const taking *t, size_t row, size_t column, const
                                      presto__manifest_cell(&t->table, row, column),
                                      t->table.names[column], type),
                          err);
-}
-
-/* The column as float32; NULL if it is none of fractions. */
-static presto_status take_fractions(const taking *t, size_t column, float **numbers_out,
-                                    presto_error *err) {
-    size_t rows = t->table.row_count, bad = rows;
-    if (column == SIZE_MAX || t->table.kinds[column] != PRESTO__TEXT_FRACTION)
-        return PRESTO_OK;
-    const char **texts = calloc(rows, sizeof *texts);
-    float *numbers = calloc(rows, sizeof *numbers);
-    presto_status status = texts == NULL || numbers == NULL
-                               ? presto_fail_memory(err, rows * sizeof *texts)
-                               : PRESTO_OK;
-    for (size_t i = 0; status == PRESTO_OK && i < rows; i++)
-        texts[i] = presto__manifest_cell(&t->table, i, column);
-    if (status == PRESTO_OK)
-        status = presto__text_fractions(texts, rows, numbers, &bad, err);
-    if (status == PRESTO_OK && bad < rows)
-        status = fail_cell(t, bad, column, "float32", err);
-    free(texts);
-    if (status < 0)
-        free(numbers);
-    else
-        *numbers_out = numbers;
-    return status;
-}
-
-/* All columns as float32 that are: [column_count] of the features, then the label. */
-static presto_status take_all_fractions(const taking *t, float **columns, presto_error *err) {
-    for (size_t i = 0; i < t->column_count; i++)
-        PRESTO_TRY(take_fractions(t, t->columns[i], &columns[i], err));
-    return take_fractions(t, t->label_column, &columns[t->column_count], err);
 }
 
 /* ---- rows ---- */
@@ -249,37 +215,45 @@ static presto_status path_of(const taking *t, size_t row, char **path_out, prest
         err);
 }
 
-static presto_status set_label(taking *t, size_t row, const float *fractions, presto_error *err) {
+static presto_status set_label(taking *t, size_t row, presto_error *err) {
     presto__file *entry = &t->source->entries[t->source->base.full_count - 1];
     if (t->label_column == SIZE_MAX)
         return PRESTO_OK;
     const char *text = presto__manifest_cell(&t->table, row, t->label_column);
-    if (fractions != NULL)
-        entry->fraction = fractions[row];
-    else if (t->classes != NULL)
+    if (t->classes != NULL)
         entry->label = (int64_t)presto__names_find(t->classes, t->class_count, text);
-    else if (!presto__text_integer(text, &entry->label))
+    else if (t->source->has_fractions && !presto__text_fraction(text, &entry->fraction))
+        return fail_cell(t, row, t->label_column, "float32", err);
+    else if (!t->source->has_fractions && !presto__text_integer(text, &entry->label))
         return fail_cell(t, row, t->label_column, "int64", err);
     return PRESTO_OK;
 }
 
-static presto_status set_values(taking *t, size_t row, float *const *fractions, presto_error *err) {
-    presto__files *source = t->source;
-    for (size_t i = 0; i < t->column_count; i++) {
-        presto__files_value *value = &presto__files_last_values(source)[i];
-        const char *text = presto__manifest_cell(&t->table, row, t->columns[i]);
-        if (fractions[i] != NULL)
-            value->fraction = fractions[i][row];
-        else if (!source->columns[i].is_number)
-            PRESTO_TRY(presto__files_keep(source, presto_span_of_text(text), &value->text, err));
-        else if (!presto__text_integer(text, &value->number))
-            return fail_cell(t, row, t->columns[i], "int64", err);
+static presto_status set_value(taking *t, size_t row, size_t column, presto__files_value *value,
+                               presto_error *err) {
+    const char *text = presto__manifest_cell(&t->table, row, column);
+    switch (t->table.kinds[column]) {
+    case PRESTO__TEXT_INTEGER:
+        return presto__text_integer(text, &value->number) ? PRESTO_OK
+                                                          : fail_cell(t, row, column, "int64", err);
+    case PRESTO__TEXT_FRACTION:
+        return presto__text_fraction(text, &value->fraction)
+                   ? PRESTO_OK
+                   : fail_cell(t, row, column, "float32", err);
+    case PRESTO__TEXT_NAME:
+        break;
     }
-    return set_label(t, row, fractions[t->column_count], err);
+    return presto__files_keep(t->source, presto_span_of_text(text), &value->text, err);
 }
 
-static presto_status add_file(taking *t, size_t row, float *const *fractions, const char *path,
-                              presto_error *err) {
+static presto_status set_values(taking *t, size_t row, presto_error *err) {
+    presto__files_value *values = presto__files_last_values(t->source);
+    for (size_t i = 0; i < t->column_count; i++)
+        PRESTO_TRY(set_value(t, row, t->columns[i], &values[i], err));
+    return set_label(t, row, err);
+}
+
+static presto_status add_file(taking *t, size_t row, const char *path, presto_error *err) {
     struct stat info;
     t->chosen++;
     bool is_there = stat(path, &info) == 0;
@@ -292,17 +266,17 @@ static presto_status add_file(taking *t, size_t row, float *const *fractions, co
     }
     PRESTO_TRY(
         presto__files_add(t->source, path, strlen(t->root.named), is_there ? &info : NULL, err));
-    return set_values(t, row, fractions, err);
+    return set_values(t, row, err);
 }
 
 /* paths[i]: that of row i, chosen or not; malloc'd. */
-static presto_status add_rows(taking *t, float *const *fractions, char **paths, presto_error *err) {
+static presto_status add_rows(taking *t, char **paths, presto_error *err) {
     const presto_option *where = presto_pipeline_source_option(t->pipeline, "where");
     PRESTO_TRY(check_where(t, where, err));
     for (size_t row = 0; row < t->table.row_count; row++) {
         PRESTO_TRY(path_of(t, row, &paths[row], err));
         if (is_wanted(t, where, row))
-            PRESTO_TRY(add_file(t, row, fractions, paths[row], err));
+            PRESTO_TRY(add_file(t, row, paths[row], err));
     }
     return PRESTO_OK;
 }
@@ -420,23 +394,16 @@ static presto_status find_root(taking *t, presto_error *err) {
 }
 
 static presto_status take_rows(taking *t, presto_error *err) {
-    size_t rows = t->table.row_count, columns = t->column_count + 1;
-    float **fractions = calloc(columns, sizeof *fractions);
+    size_t rows = t->table.row_count;
     char **paths = calloc(rows, sizeof *paths);
-    presto_status status = fractions == NULL || paths == NULL
-                               ? presto_fail_memory(err, rows * sizeof *paths)
-                               : take_all_fractions(t, fractions, err);
-    if (status == PRESTO_OK)
-        status = add_rows(t, fractions, paths, err);
+    presto_status status =
+        paths == NULL ? presto_fail_memory(err, rows * sizeof *paths) : add_rows(t, paths, err);
     if (status == PRESTO_OK && t->source->base.full_count == 0)
         status = fail_none(t, err);
     if (status == PRESTO_OK)
         status = tell(t, paths, err);
-    for (size_t i = 0; fractions != NULL && i < columns; i++)
-        free(fractions[i]);
     for (size_t i = 0; paths != NULL && i < rows; i++)
         free(paths[i]);
-    free(fractions);
     free(paths);
     return status;
 }
