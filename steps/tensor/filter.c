@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "../../base/decimal_internal.h"
 #include "../steps_internal.h"
 
 enum {
@@ -137,7 +138,7 @@ static presto_status read_value(const char *text, listed_value *value_out, prest
     errno = 0;
     value.integer = strtoll(text, &end, 10);
     value.is_integer = end != text && *end == '\0' && errno == 0;
-    value.number = strtod(text, &end);
+    value.number = presto__decimal_parse(text, &end);
     value.is_number = end != text && *end == '\0' && isfinite(value.number);
     *value_out = value;
     return PRESTO_OK;
