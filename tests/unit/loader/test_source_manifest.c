@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "comma_check.h"
 #include "folder_check.h"
 #include "loader_check.h"
 
@@ -142,22 +141,6 @@ START_TEST(json_texts_stay_texts_and_truth_values_become_numbers) {
                  "{\"file\": \"a.jpg\", \"zip\": \"01234\", \"ok\": true, \"box\": [1, 2]}", "",
                  "box=[1,2] image=a.jpg key=a.jpg ok=1 zip=01234");
     check_opened("m.csv", "file,zip\na.jpg,01234\n", "", "image=a.jpg key=a.jpg zip=1234");
-    tear_down();
-}
-END_TEST
-
-START_TEST(json_fractions_are_read_alike_in_any_locale) {
-    set_up();
-    if (comma_begin()) {
-        ck_assert_ok(open_text("m.jsonl",
-                               "{\"path\": \"a.jpg\", \"label\": 1.0, \"score\": 0.5}\n"
-                               "{\"path\": \"b.jpg\", \"label\": 0.25, \"score\": 1e-7}\n",
-                               ""),
-                     &err);
-        comma_end();
-        check_samples("image=a.jpg key=a.jpg label=1f score=0.5f | "
-                      "image=b.jpg key=b.jpg label=0.25f score=1e-07f");
-    }
     tear_down();
 }
 END_TEST
@@ -477,7 +460,6 @@ int main(void) {
         absolute_paths_lead_below_the_folder_of_the_table,
         relative_paths_start_at_the_table,
         json_texts_stay_texts_and_truth_values_become_numbers,
-        json_fractions_are_read_alike_in_any_locale,
         options_choose_columns_rows_label_and_root,
         rows_without_file_and_files_without_row_are_told,
         what_does_not_fit_is_refused_with_its_line,
