@@ -283,8 +283,24 @@ static presto_status add_rows(taking *t, char **paths, presto_error *err) {
 
 /* ---- what is left out ---- */
 
+/* Of a path's folder, with its slash; 0: it names none. */
+static size_t folder_bytes(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? 0 : (size_t)(slash - path) + 1;
+}
+
+static int compare_folders(const char *a, const char *b) {
+    size_t bytes_a = folder_bytes(a), bytes_b = folder_bytes(b);
+    int order = memcmp(a, b, bytes_a < bytes_b ? bytes_a : bytes_b);
+    return order != 0 ? order : (bytes_a > bytes_b) - (bytes_a < bytes_b);
+}
+
+/* The files of a folder are neighbours, which they are not in the order of whole paths: "a.npy",
+ * "aa/1.npy", "b.npy". */
 static int compare_paths(const void *a, const void *b) {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    const char *left = *(char *const *)a, *right = *(char *const *)b;
+    int order = compare_folders(left, right);
+    return order != 0 ? order : strcmp(left, right);
 }
 
 static bool has_row(char *const *paths, size_t count, const char *path) {
@@ -294,9 +310,8 @@ static bool has_row(char *const *paths, size_t count, const char *path) {
 /* Files in the folder of paths[i] that match, and stand in no row. */
 static uint64_t count_without_row(const taking *t, char *const *paths, size_t count, size_t i) {
     const presto_option *match = presto_pipeline_source_option(t->pipeline, "match");
-    const char *slash = strrchr(paths[i], '/');
-    size_t folder_bytes = slash == NULL ? 0 : (size_t)(slash - paths[i]) + 1;
-    char *folder = folder_bytes == 0 ? strdup("./") : strndup(paths[i], folder_bytes);
+    size_t bytes = folder_bytes(paths[i]), added = bytes == 0 ? 2 : 0;
+    char *folder = bytes == 0 ? strdup("./") : strndup(paths[i], bytes);
     DIR *dir = folder == NULL ? NULL : opendir(folder);
     const struct dirent *entry;
     uint64_t found = 0;
@@ -307,8 +322,7 @@ static uint64_t count_without_row(const taking *t, char *const *paths, size_t co
             matches = matches || fnmatch(match->texts[m], entry->d_name, FNM_CASEFOLD) == 0;
         char *path = matches ? presto__join_path(folder, entry->d_name) : NULL;
         if (path != NULL && stat(path, &info) == 0 && S_ISREG(info.st_mode) &&
-            strcmp(path + (folder_bytes == 0 ? 2 : 0), t->file) != 0 &&
-            !has_row(paths, count, path + (folder_bytes == 0 ? 2 : 0)))
+            strcmp(path + added, t->file) != 0 && !has_row(paths, count, path + added))
             found++;
         free(path);
     }
@@ -316,13 +330,6 @@ static uint64_t count_without_row(const taking *t, char *const *paths, size_t co
         closedir(dir);
     free(folder);
     return found;
-}
-
-static bool same_folder(const char *a, const char *b) {
-    const char *slash_a = strrchr(a, '/'), *slash_b = strrchr(b, '/');
-    size_t bytes_a = slash_a == NULL ? 0 : (size_t)(slash_a - a);
-    size_t bytes_b = slash_b == NULL ? 0 : (size_t)(slash_b - b);
-    return bytes_a == bytes_b && memcmp(a, b, bytes_a) == 0;
 }
 
 static presto_status tell(taking *t, char **paths, presto_error *err) {
@@ -339,7 +346,7 @@ static presto_status tell(taking *t, char **paths, presto_error *err) {
     }
     qsort(paths, rows, sizeof *paths, compare_paths);
     for (size_t i = 0; i < rows; i++)
-        if (i == 0 || !same_folder(paths[i - 1], paths[i]))
+        if (i == 0 || compare_folders(paths[i - 1], paths[i]) != 0)
             extra += count_without_row(t, paths, rows, i);
     if (extra == 0)
         return PRESTO_OK;
