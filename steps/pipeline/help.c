@@ -2,7 +2,25 @@
 /* The reference of sources and steps, in Markdown, from the tables that parse the options. */
 #include <stdio.h>
 
+#include "../../base/decimal_internal.h"
 #include "pipeline_internal.h"
+
+/* Whole numbers of options have no exponent, however large they are. */
+static void format_bound(const presto_option_type *option, double bound, char *text, size_t room) {
+    if (option->kind == PRESTO_OPTION_INT || option->kind == PRESTO_OPTION_SIZE)
+        snprintf(text, room, "%.0f", bound);
+    else
+        (void)presto__decimal_format(text, room, 15, bound);
+}
+
+const char *presto__option_bounds(const presto_option_type *option,
+                                  char text[PRESTO__BOUNDS_BYTES]) {
+    char least[PRESTO__BOUNDS_BYTES / 2 - 8], most[sizeof least];
+    format_bound(option, option->minimum, least, sizeof least);
+    format_bound(option, option->maximum, most, sizeof most);
+    snprintf(text, PRESTO__BOUNDS_BYTES, "from %s to %s", least, most);
+    return text;
+}
 
 static presto_status put(presto_buffer *out, presto_error *err, const char *text) {
     return presto_buffer_append(out, presto_span_of_text(text), err);
@@ -10,7 +28,7 @@ static presto_status put(presto_buffer *out, presto_error *err, const char *text
 
 static presto_status put_kind(presto_buffer *out, const presto_option_type *option,
                               presto_error *err) {
-    char bounds[96] = "";
+    char bounds[PRESTO__BOUNDS_BYTES];
     if (option->kind != PRESTO_OPTION_CHOICE)
         PRESTO_TRY(put(out, err, presto__option_kind_text(option->kind)));
     for (size_t i = 0; option->kind == PRESTO_OPTION_CHOICE && option->choices[i] != NULL; i++) {
@@ -18,10 +36,11 @@ static presto_status put_kind(presto_buffer *out, const presto_option_type *opti
         PRESTO_TRY(put(out, err, option->choices[i]));
         PRESTO_TRY(put(out, err, "`"));
     }
-    if (option->minimum != 0 || option->maximum != 0)
-        snprintf(bounds, sizeof bounds, " from %.15g to %.15g", option->minimum, option->maximum);
-    if (option->kind != PRESTO_OPTION_SIZE)
-        PRESTO_TRY(put(out, err, bounds));
+    bool is_bounded = option->minimum != 0 || option->maximum != 0;
+    if (is_bounded && option->kind != PRESTO_OPTION_SIZE) {
+        PRESTO_TRY(put(out, err, " "));
+        PRESTO_TRY(put(out, err, presto__option_bounds(option, bounds)));
+    }
     if (option->unit != NULL) {
         PRESTO_TRY(put(out, err, ", in "));
         PRESTO_TRY(put(out, err, option->unit));

@@ -95,13 +95,14 @@ static presto_status fail_kind(const value_place *place, const presto__yaml_node
 static presto_status check_bounds(const value_place *place, const presto__yaml_node *node,
                                   double value) {
     const presto_option_type *type = place->type;
+    char bounds[PRESTO__BOUNDS_BYTES];
     bool bounded = type->minimum != 0 || type->maximum != 0;
     if (!bounded || (value >= type->minimum && value <= type->maximum))
         return PRESTO_OK;
-    return presto__yaml_fail(node, place->err,
-                             "%s: option '%s' is %s, must be from %.15g to %.15g%s%s", place->owner,
-                             type->name, node->text, type->minimum, type->maximum,
-                             type->unit != NULL ? " " : "", type->unit != NULL ? type->unit : "");
+    return presto__yaml_fail(node, place->err, "%s: option '%s' is %s, must be %s%s%s",
+                             place->owner, type->name, node->text,
+                             presto__option_bounds(type, bounds), type->unit != NULL ? " " : "",
+                             type->unit != NULL ? type->unit : "");
 }
 
 /* A whole number with a suffix of powers of 1024, or none. */
