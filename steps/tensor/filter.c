@@ -193,14 +193,9 @@ static presto_status read_shape(const presto_option *option, const char *name, b
 }
 
 static presto_status fill(filter *self, const presto_option *values, presto_error *err) {
-    const presto_option *feature = &values[OPTION_FEATURE];
     const presto_option *min = &values[OPTION_MIN], *max = &values[OPTION_MAX];
     self->missing = (missing_policy)values[OPTION_MISSING].choice;
-    if (feature->is_set) {
-        self->feature = strdup(feature->text);
-        if (self->feature == NULL)
-            return presto_fail_memory(err, strlen(feature->text) + 1);
-    }
+    PRESTO_TRY(presto__option_copy(&values[OPTION_FEATURE], &self->feature, err));
     PRESTO_TRY(read_list(&values[OPTION_IN], &self->in, err));
     PRESTO_TRY(read_list(&values[OPTION_NOT_IN], &self->not_in, err));
     self->has_range = min->is_set || max->is_set;
