@@ -2,25 +2,7 @@
 /* The reference of sources and steps, in Markdown, from the tables that parse the options. */
 #include <stdio.h>
 
-#include "../../base/decimal_internal.h"
 #include "pipeline_internal.h"
-
-/* Whole numbers of options have no exponent, however large they are. */
-static void format_bound(const presto_option_type *option, double bound, char *text, size_t room) {
-    if (option->kind == PRESTO_OPTION_INT || option->kind == PRESTO_OPTION_SIZE)
-        snprintf(text, room, "%.0f", bound);
-    else
-        (void)presto__decimal_format(text, room, 15, bound);
-}
-
-const char *presto__option_bounds(const presto_option_type *option,
-                                  char text[PRESTO__BOUNDS_BYTES]) {
-    char least[PRESTO__BOUNDS_BYTES / 2 - 8], most[sizeof least];
-    format_bound(option, option->minimum, least, sizeof least);
-    format_bound(option, option->maximum, most, sizeof most);
-    snprintf(text, PRESTO__BOUNDS_BYTES, "from %s to %s", least, most);
-    return text;
-}
 
 static presto_status put(presto_buffer *out, presto_error *err, const char *text) {
     return presto_buffer_append(out, presto_span_of_text(text), err);

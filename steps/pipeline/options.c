@@ -16,36 +16,6 @@
 
 #define LIST_TEXT_BYTES 256
 
-const char *presto__option_kind_text(presto_option_kind kind) {
-    switch (kind) {
-    case PRESTO_OPTION_INT:
-        return "a whole number";
-    case PRESTO_OPTION_FLOAT:
-        return "a number";
-    case PRESTO_OPTION_SIZE:
-        return "a size such as 64MiB";
-    case PRESTO_OPTION_BOOL:
-        return "true or false";
-    case PRESTO_OPTION_TEXT:
-        return "a text";
-    case PRESTO_OPTION_CHOICE:
-        return "a choice";
-    case PRESTO_OPTION_TEXT_LIST:
-        return "a list of texts";
-    case PRESTO_OPTION_FILE:
-        return "a file's path";
-    case PRESTO_OPTION_FLOAT_LIST:
-        return "a list of numbers";
-    case PRESTO_OPTION_VALUE_LIST:
-        return "a list of texts and numbers";
-    case PRESTO_OPTION_COMMAND:
-        return "a program and its arguments as a list of texts";
-    case PRESTO_OPTION_TIME:
-        return "a time such as 30s or 500ms";
-    }
-    return "?";
-}
-
 static void append_word(char *text, size_t bytes, const char *word) {
     size_t used = strlen(text);
     snprintf(text + used, bytes - used, "%s%s", used > 0 ? ", " : "", word);
