@@ -3,7 +3,7 @@
 #ifndef PRESTO_BASE_RETRY_INTERNAL_H
 #define PRESTO_BASE_RETRY_INTERNAL_H
 
-#include <stdbool.h>
+#include <presto/status.h>
 
 /**
  * Did the machine fail, and not the one file that was asked for? True for too many open files, no
@@ -12,6 +12,9 @@
  * single path: it does not exist, may not be read, is a folder, is too long, ...
  */
 bool presto__errno_is_machine(int sys_errno);
+
+/** The same of an error: no memory, or such an errno. All samples share it. */
+bool presto__is_machine_failure(const presto_error *why);
 
 /** May the same call succeed a moment later (EMFILE, ENFILE, EAGAIN, EINTR, ESTALE, ...)? */
 bool presto__errno_may_pass(int sys_errno);

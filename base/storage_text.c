@@ -10,6 +10,8 @@
 #include <presto/span.h>
 #include <presto/text.h>
 
+#include "decimal_internal.h"
+
 #define MOST_WORD_BYTES 40
 #define MOST_DIGITS 18
 
@@ -278,8 +280,10 @@ char *presto_storage_format(const presto_storage *storage, char text[PRESTO_STOR
         if (!(value > 0))
             continue;
         const unit *u = unit_for(&parts[i], value);
-        used += (size_t)snprintf(text + used, PRESTO_STORAGE_TEXT_BYTES - used, "%s%s=%.15g%s",
-                                 used == 0 ? "" : ",", parts[i].name, value / u->worth, u->name);
+        char number[32];
+        (void)presto__decimal_format(number, sizeof number, 15, value / u->worth);
+        used += (size_t)snprintf(text + used, PRESTO_STORAGE_TEXT_BYTES - used, "%s%s=%s%s",
+                                 used == 0 ? "" : ",", parts[i].name, number, u->name);
     }
     return text;
 }

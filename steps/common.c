@@ -60,6 +60,13 @@ bool presto__spec_complete(const presto_tensor_spec *spec) {
     return true;
 }
 
+presto_status presto__option_copy(const presto_option *option, char **text_out, presto_error *err) {
+    if (!option->is_set)
+        return PRESTO_OK;
+    *text_out = presto_span_to_text(presto_span_of_text(option->text));
+    return *text_out != NULL ? PRESTO_OK : presto_fail_memory(err, strlen(option->text) + 1);
+}
+
 void presto__error_prefix(presto_error *err, const char *prefix) {
     if (err == NULL)
         return;

@@ -80,6 +80,10 @@ void presto__step_return(presto_step_context *context, size_t bytes);
 /** Is everything known, dtype and all dims? */
 bool presto__spec_complete(const presto_tensor_spec *spec);
 
+/** The text of an option, malloc'd, for the state of a step, which outlives its options. One that is
+ * not set leaves *text_out. PRESTO_ERR_MEMORY. */
+presto_status presto__option_copy(const presto_option *option, char **text_out, presto_error *err);
+
 /** Put "PREFIX: " before the message. */
 void presto__error_prefix(presto_error *err, const char *prefix);
 

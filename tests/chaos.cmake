@@ -37,7 +37,11 @@ endif()
 
 # The same for every allocation and system call of our own code, where sanitizers can watch: the wrappers of records'
 # fault injection under a conversion and a stream.
-foreach(target loader_test_faults loader_test_writer)
+set(faulty loader_test_faults loader_test_writer)
+if(TARGET loader_test_source_hdf5_damage)
+  list(APPEND faulty loader_test_source_hdf5_damage)
+endif()
+foreach(target ${faulty})
   target_sources(${target} PRIVATE unit/records/faults.c)
   foreach(function malloc calloc realloc aligned_alloc strdup pread pread64 write fsync rename close open open64 mmap mmap64)
     target_link_options(${target} PRIVATE -Wl,--wrap=${function})

@@ -3,15 +3,16 @@
  * CSV as in RFC 4180, also with semicolons: a quoted field may hold separators, line ends and
  * doubled quotes. And texts as numbers.
  */
-#define _XOPEN_SOURCE 700 /* uselocale, strcasecmp */
+#define _XOPEN_SOURCE 700 /* strcasecmp */
 #include "csv_internal.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <strings.h>
+
+#include "../../base/decimal_internal.h"
 
 presto__csv presto__csv_of(presto_span text, uint8_t separator) {
     presto__csv csv = {.at = text.data, .end = text.data, .line = 1, .separator = separator};
@@ -139,20 +140,7 @@ bool presto__text_integer(const char *text, int64_t *number_out) {
     return errno == 0;
 }
 
-presto_status presto__text_fractions(const char *const *texts, size_t count, float *numbers_out,
-                                     size_t *bad_out, presto_error *err) {
-    locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
-    if (plain == (locale_t)0)
-        return presto_fail_memory(err, 0);
-    locale_t before = uselocale(plain);
-    size_t i = 0;
-    for (; i < count; i++) {
-        numbers_out[i] = strtof(texts[i], NULL);
-        if (!isfinite(numbers_out[i]))
-            break;
-    }
-    uselocale(before);
-    freelocale(plain);
-    *bad_out = i;
-    return PRESTO_OK;
+bool presto__text_fraction(const char *text, float *number_out) {
+    *number_out = presto__decimal_parse_float(text);
+    return isfinite(*number_out);
 }

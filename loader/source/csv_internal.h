@@ -48,9 +48,7 @@ presto__text_kind presto__text_kind_of(const char *text);
 
 /** The number of a text that is an integer; false if it does not fit. */
 bool presto__text_integer(const char *text, int64_t *number_out);
-/** The numbers of `count` texts that are integers or fractions, with a point in any locale.
- * *bad_out is the first that does not fit, or `count`. PRESTO_ERR_MEMORY. */
-presto_status presto__text_fractions(const char *const *texts, size_t count, float *numbers_out,
-                                     size_t *bad_out, presto_error *err);
+/** The number of a text that is an integer or a fraction; false if it does not fit. */
+bool presto__text_fraction(const char *text, float *number_out);
 
 #endif

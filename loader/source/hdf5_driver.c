@@ -18,6 +18,12 @@ typedef struct shown_file {
     haddr_t end; /* of what the library takes as allocated */
 } shown_file;
 
+/* The library passes no errno on. */
+static void keep_failure(presto__hdf5_view *view, const presto_error *why) {
+    if (view->failure.status >= 0)
+        view->failure = *why;
+}
+
 static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr_t most) {
     (void)most;
     const presto__hdf5_driver_info *info = H5(Pget_driver_info)(access);
@@ -25,8 +31,12 @@ static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr
         (flags & (H5F_ACC_RDWR | H5F_ACC_TRUNC | H5F_ACC_CREAT)) != 0)
         return NULL;
     shown_file *file = calloc(1, sizeof *file);
-    if (file == NULL)
+    if (file == NULL) {
+        presto_error why;
+        (void)presto_fail_memory(&why, sizeof *file);
+        keep_failure(info->view, &why);
         return NULL;
+    }
     file->view = info->view;
     return &file->base;
 }
@@ -64,11 +74,20 @@ static haddr_t driver_get_eof(const H5FD_t *file, H5FD_mem_t kind) {
     return ((const shown_file *)file)->view->bytes;
 }
 
+/* Up to `bytes` bytes from `at` on; none if they cannot be read. */
+static size_t read_at(presto__hdf5_view *view, uint64_t at, void *data, size_t bytes) {
+    const presto__file_place place = {view->fd, view->name, at};
+    size_t got = 0;
+    presto_error why;
+    if (presto__read_at(place, data, bytes, &got, &why) >= 0)
+        return got;
+    keep_failure(view, &why);
+    return 0;
+}
+
 void presto__hdf5_view_load(presto__hdf5_view *view, uint64_t at) {
     view->window_at = at;
-    if (presto__read_at((presto__file_place){view->fd, view->name, at}, view->window,
-                        sizeof view->window, &view->window_bytes, NULL) < 0)
-        view->window_bytes = 0;
+    view->window_bytes = read_at(view, at, view->window, sizeof view->window);
 }
 
 static bool is_in_window(const presto__hdf5_view *view, haddr_t at, size_t bytes) {
@@ -78,12 +97,8 @@ static bool is_in_window(const presto__hdf5_view *view, haddr_t at, size_t bytes
 
 /* Bytes of the file, which are there. */
 static herr_t read_bytes(presto__hdf5_view *view, haddr_t at, size_t bytes, void *data) {
-    if (bytes > sizeof view->window) {
-        size_t got = 0;
-        presto_status status = presto__read_at((presto__file_place){view->fd, view->name, at}, data,
-                                               bytes, &got, NULL);
-        return status < 0 || got < bytes ? -1 : 0;
-    }
+    if (bytes > sizeof view->window)
+        return read_at(view, at, data, bytes) < bytes ? -1 : 0;
     if (!is_in_window(view, at, bytes) && view->left_windows > 0) {
         view->left_windows--;
         presto__hdf5_view_load(view, at);

@@ -80,7 +80,8 @@ typedef struct presto__hdf5_request {
  *          PRESTO_ERR_TRUNCATED, PRESTO_ERR_NOT_FOUND (no such dataset: the message says which
  *          there are), PRESTO_ERR_TYPE (values or rank that do not fit, lengths that differ),
  *          PRESTO_ERR_UNSUPPORTED (a filter or storage that is not read, with its name),
- *          PRESTO_ERR_LIMIT, PRESTO_ERR_MEMORY. The error names the file.
+ *          PRESTO_ERR_LIMIT, PRESTO_ERR_MEMORY, or as presto__read_at if the file cannot be read.
+ *          The error names the file.
  * Threads: any; they wait for each other.
  */
 presto_status presto__hdf5_look_up(const presto__hdf5_request *request,
@@ -160,9 +161,11 @@ typedef struct presto__hdf5_view {
     uint64_t window_at; /* where the bytes of the window stand that were read last */
     size_t window_bytes;
     uint8_t window[PRESTO__HDF5_WINDOW_BYTES];
+    presto_error failure; /* of the system, the first; its status is PRESTO_OK if there is none */
 } presto__hdf5_view;
 
-/** Read the window from `at` on; it ends with the file. What cannot be read is not in it. */
+/** Read the window from `at` on; it ends with the file. What cannot be read is not in it: see
+ * view->failure. */
 void presto__hdf5_view_load(presto__hdf5_view *view, uint64_t at);
 
 #endif

@@ -446,6 +446,11 @@ presto_status presto__hdf5_look_up(const presto__hdf5_request *request,
         leave(&s);
     }
     (void)pthread_mutex_unlock(&library_lock);
+    if (s.view.failure.status < 0) { /* the library takes it for damage */
+        status = s.view.failure.status;
+        if (err != NULL)
+            *err = s.view.failure;
+    }
     for (size_t i = 0; i < request->count && status < 0; i++)
         presto__hdf5_dataset_done(&datasets[i]);
     if (status >= 0)

@@ -96,24 +96,13 @@ static presto_status take_integers(presto__labels *labels, presto_error *err) {
 }
 
 static presto_status take_fractions(presto__labels *labels, presto_error *err) {
-    size_t bad = labels->count;
-    const char **texts = calloc(labels->count, sizeof *texts);
-    float *numbers = calloc(labels->count, sizeof *numbers);
-    presto_status status = PRESTO_OK;
     labels->are_fractions = true;
-    if (texts == NULL || numbers == NULL)
-        status = presto_fail_memory(err, labels->count * sizeof *texts);
-    for (size_t i = 0; status == PRESTO_OK && i < labels->count; i++)
-        texts[i] = labels->rows[i].text;
-    if (status == PRESTO_OK)
-        status = presto__text_fractions(texts, labels->count, numbers, &bad, err);
-    if (status == PRESTO_OK && bad < labels->count)
-        status = fail_number(&labels->rows[bad], "float32", err);
-    for (size_t i = 0; status == PRESTO_OK && i < labels->count; i++)
-        labels->rows[i].fraction = numbers[i];
-    free(texts);
-    free(numbers);
-    return status;
+    for (size_t i = 0; i < labels->count; i++) {
+        presto__label_row *row = &labels->rows[i];
+        if (!presto__text_fraction(row->text, &row->fraction))
+            return fail_number(row, "float32", err);
+    }
+    return PRESTO_OK;
 }
 
 static presto_status take_names(presto__labels *labels, presto_error *err) {

@@ -10,6 +10,7 @@
 
 #include <presto/numbers.h>
 
+#include "../../base/decimal_internal.h"
 #include "../../base/json_limit_internal.h"
 
 #define MOST_COLUMNS 1000
@@ -150,6 +151,13 @@ static presto_status read_csv(presto_span text, uint8_t separator, presto__manif
 
 /* ---- JSON Lines ---- */
 
+/* 1.0 stays a fraction, as in a CSV. */
+static void print_real(double value, char text[NUMBER_BYTES]) {
+    int bytes = presto__decimal_format(text, NUMBER_BYTES, 17, value);
+    if (strpbrk(text, ".e") == NULL)
+        snprintf(text + bytes, NUMBER_BYTES - (size_t)bytes, ".0");
+}
+
 static presto_status take_json(manifest_reading *reading, size_t column, const json_t *value,
                                const char **cell, presto_error *err) {
     char number[NUMBER_BYTES];
@@ -169,7 +177,7 @@ static presto_status take_json(manifest_reading *reading, size_t column, const j
         return status;
     }
     if (json_is_real(value))
-        snprintf(number, sizeof number, "%.17g", json_real_value(value));
+        print_real(json_real_value(value), number);
     else
         snprintf(number, sizeof number, "%lld",
                  json_is_integer(value) ? (long long)json_integer_value(value)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The raw source `hdf5`: windows of one-dimensional datasets, many in each file. All files are
- * looked at when the source is opened, many at a time; one that cannot be read is a sample that
- * fails, so that it is left out or ends the job as the user wants it.
+ * looked at when the source is opened, many at a time; one that is damaged is a sample that fails,
+ * so that it is left out or ends the job as the user wants it. If the machine fails, opening does.
  */
 #include "source_files_internal.h"
 
@@ -16,6 +16,7 @@
 
 #include "../../base/fan_out_internal.h"
 #include "../../base/memory_internal.h"
+#include "../../base/retry_internal.h"
 #include "hdf5_internal.h"
 #include "open_files_internal.h"
 
@@ -307,12 +308,17 @@ static presto_status look_at_recording(void *user, size_t file, presto_error *er
     presto__hdf5_dataset *datasets = calloc(source->name_count, sizeof *datasets);
     if (datasets == NULL)
         return presto_fail_memory(err, source->name_count * sizeof *datasets);
-    if (look_at(source, &source->files.entries[file], datasets, &failure) < 0) {
-        free(datasets);
-        return keep_failure(into, &failure, err);
+    presto_status status = look_at(source, &source->files.entries[file], datasets, &failure);
+    if (status >= 0) {
+        into->datasets = datasets;
+        return PRESTO_OK;
     }
-    into->datasets = datasets;
-    return PRESTO_OK;
+    free(datasets);
+    if (!presto__is_machine_failure(&failure))
+        return keep_failure(into, &failure, err);
+    if (err != NULL)
+        *err = failure;
+    return status;
 }
 
 /* Number the samples of a file. */

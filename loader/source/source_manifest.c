@@ -162,8 +162,6 @@ static presto_status number_classes(taking *t, presto_error *err) {
     return PRESTO_OK;
 }
 
-/* ---- numbers ---- */
-
 static presto_status fail_cell(const taking *t, size_t row, size_t column, const char *type,
                                presto_error *err) {
     return fail_manifest(t,
@@ -173,38 +171,6 @@ static presto_status fail_cell(const taking *t, size_t row, size_t column, const
                                      presto__manifest_cell(&t->table, row, column),
                                      t->table.names[column], type),
                          err);
-}
-
-/* The column as float32; NULL if it is none of fractions. */
-static presto_status take_fractions(const taking *t, size_t column, float **numbers_out,
-                                    presto_error *err) {
-    size_t rows = t->table.row_count, bad = rows;
-    if (column == SIZE_MAX || t->table.kinds[column] != PRESTO__TEXT_FRACTION)
-        return PRESTO_OK;
-    const char **texts = calloc(rows, sizeof *texts);
-    float *numbers = calloc(rows, sizeof *numbers);
-    presto_status status = texts == NULL || numbers == NULL
-                               ? presto_fail_memory(err, rows * sizeof *texts)
-                               : PRESTO_OK;
-    for (size_t i = 0; status == PRESTO_OK && i < rows; i++)
-        texts[i] = presto__manifest_cell(&t->table, i, column);
-    if (status == PRESTO_OK)
-        status = presto__text_fractions(texts, rows, numbers, &bad, err);
-    if (status == PRESTO_OK && bad < rows)
-        status = fail_cell(t, bad, column, "float32", err);
-    free(texts);
-    if (status < 0)
-        free(numbers);
-    else
-        *numbers_out = numbers;
-    return status;
-}
-
-/* All columns as float32 that are: [column_count] of the features, then the label. */
-static presto_status take_all_fractions(const taking *t, float **columns, presto_error *err) {
-    for (size_t i = 0; i < t->column_count; i++)
-        PRESTO_TRY(take_fractions(t, t->columns[i], &columns[i], err));
-    return take_fractions(t, t->label_column, &columns[t->column_count], err);
 }
 
 /* ---- rows ---- */
@@ -249,37 +215,45 @@ static presto_status path_of(const taking *t, size_t row, char **path_out, prest
         err);
 }
 
-static presto_status set_label(taking *t, size_t row, const float *fractions, presto_error *err) {
+static presto_status set_label(taking *t, size_t row, presto_error *err) {
     presto__file *entry = &t->source->entries[t->source->base.full_count - 1];
     if (t->label_column == SIZE_MAX)
         return PRESTO_OK;
     const char *text = presto__manifest_cell(&t->table, row, t->label_column);
-    if (fractions != NULL)
-        entry->fraction = fractions[row];
-    else if (t->classes != NULL)
+    if (t->classes != NULL)
         entry->label = (int64_t)presto__names_find(t->classes, t->class_count, text);
-    else if (!presto__text_integer(text, &entry->label))
+    else if (t->source->has_fractions && !presto__text_fraction(text, &entry->fraction))
+        return fail_cell(t, row, t->label_column, "float32", err);
+    else if (!t->source->has_fractions && !presto__text_integer(text, &entry->label))
         return fail_cell(t, row, t->label_column, "int64", err);
     return PRESTO_OK;
 }
 
-static presto_status set_values(taking *t, size_t row, float *const *fractions, presto_error *err) {
-    presto__files *source = t->source;
-    for (size_t i = 0; i < t->column_count; i++) {
-        presto__files_value *value = &presto__files_last_values(source)[i];
-        const char *text = presto__manifest_cell(&t->table, row, t->columns[i]);
-        if (fractions[i] != NULL)
-            value->fraction = fractions[i][row];
-        else if (!source->columns[i].is_number)
-            PRESTO_TRY(presto__files_keep(source, presto_span_of_text(text), &value->text, err));
-        else if (!presto__text_integer(text, &value->number))
-            return fail_cell(t, row, t->columns[i], "int64", err);
+static presto_status set_value(taking *t, size_t row, size_t column, presto__files_value *value,
+                               presto_error *err) {
+    const char *text = presto__manifest_cell(&t->table, row, column);
+    switch (t->table.kinds[column]) {
+    case PRESTO__TEXT_INTEGER:
+        return presto__text_integer(text, &value->number) ? PRESTO_OK
+                                                          : fail_cell(t, row, column, "int64", err);
+    case PRESTO__TEXT_FRACTION:
+        return presto__text_fraction(text, &value->fraction)
+                   ? PRESTO_OK
+                   : fail_cell(t, row, column, "float32", err);
+    case PRESTO__TEXT_NAME:
+        break;
     }
-    return set_label(t, row, fractions[t->column_count], err);
+    return presto__files_keep(t->source, presto_span_of_text(text), &value->text, err);
 }
 
-static presto_status add_file(taking *t, size_t row, float *const *fractions, const char *path,
-                              presto_error *err) {
+static presto_status set_values(taking *t, size_t row, presto_error *err) {
+    presto__files_value *values = presto__files_last_values(t->source);
+    for (size_t i = 0; i < t->column_count; i++)
+        PRESTO_TRY(set_value(t, row, t->columns[i], &values[i], err));
+    return set_label(t, row, err);
+}
+
+static presto_status add_file(taking *t, size_t row, const char *path, presto_error *err) {
     struct stat info;
     t->chosen++;
     bool is_there = stat(path, &info) == 0;
@@ -292,25 +266,41 @@ static presto_status add_file(taking *t, size_t row, float *const *fractions, co
     }
     PRESTO_TRY(
         presto__files_add(t->source, path, strlen(t->root.named), is_there ? &info : NULL, err));
-    return set_values(t, row, fractions, err);
+    return set_values(t, row, err);
 }
 
 /* paths[i]: that of row i, chosen or not; malloc'd. */
-static presto_status add_rows(taking *t, float *const *fractions, char **paths, presto_error *err) {
+static presto_status add_rows(taking *t, char **paths, presto_error *err) {
     const presto_option *where = presto_pipeline_source_option(t->pipeline, "where");
     PRESTO_TRY(check_where(t, where, err));
     for (size_t row = 0; row < t->table.row_count; row++) {
         PRESTO_TRY(path_of(t, row, &paths[row], err));
         if (is_wanted(t, where, row))
-            PRESTO_TRY(add_file(t, row, fractions, paths[row], err));
+            PRESTO_TRY(add_file(t, row, paths[row], err));
     }
     return PRESTO_OK;
 }
 
 /* ---- what is left out ---- */
 
+/* Of a path's folder, with its slash; 0: it names none. */
+static size_t folder_bytes(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? 0 : (size_t)(slash - path) + 1;
+}
+
+static int compare_folders(const char *a, const char *b) {
+    size_t bytes_a = folder_bytes(a), bytes_b = folder_bytes(b);
+    int order = memcmp(a, b, bytes_a < bytes_b ? bytes_a : bytes_b);
+    return order != 0 ? order : (bytes_a > bytes_b) - (bytes_a < bytes_b);
+}
+
+/* The files of a folder are neighbours, which they are not in the order of whole paths: "a.npy",
+ * "aa/1.npy", "b.npy". */
 static int compare_paths(const void *a, const void *b) {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    const char *left = *(char *const *)a, *right = *(char *const *)b;
+    int order = compare_folders(left, right);
+    return order != 0 ? order : strcmp(left, right);
 }
 
 static bool has_row(char *const *paths, size_t count, const char *path) {
@@ -320,9 +310,8 @@ static bool has_row(char *const *paths, size_t count, const char *path) {
 /* Files in the folder of paths[i] that match, and stand in no row. */
 static uint64_t count_without_row(const taking *t, char *const *paths, size_t count, size_t i) {
     const presto_option *match = presto_pipeline_source_option(t->pipeline, "match");
-    const char *slash = strrchr(paths[i], '/');
-    size_t folder_bytes = slash == NULL ? 0 : (size_t)(slash - paths[i]) + 1;
-    char *folder = folder_bytes == 0 ? strdup("./") : strndup(paths[i], folder_bytes);
+    size_t bytes = folder_bytes(paths[i]), added = bytes == 0 ? 2 : 0;
+    char *folder = bytes == 0 ? strdup("./") : strndup(paths[i], bytes);
     DIR *dir = folder == NULL ? NULL : opendir(folder);
     const struct dirent *entry;
     uint64_t found = 0;
@@ -333,8 +322,7 @@ static uint64_t count_without_row(const taking *t, char *const *paths, size_t co
             matches = matches || fnmatch(match->texts[m], entry->d_name, FNM_CASEFOLD) == 0;
         char *path = matches ? presto__join_path(folder, entry->d_name) : NULL;
         if (path != NULL && stat(path, &info) == 0 && S_ISREG(info.st_mode) &&
-            strcmp(path + (folder_bytes == 0 ? 2 : 0), t->file) != 0 &&
-            !has_row(paths, count, path + (folder_bytes == 0 ? 2 : 0)))
+            strcmp(path + added, t->file) != 0 && !has_row(paths, count, path + added))
             found++;
         free(path);
     }
@@ -342,13 +330,6 @@ static uint64_t count_without_row(const taking *t, char *const *paths, size_t co
         closedir(dir);
     free(folder);
     return found;
-}
-
-static bool same_folder(const char *a, const char *b) {
-    const char *slash_a = strrchr(a, '/'), *slash_b = strrchr(b, '/');
-    size_t bytes_a = slash_a == NULL ? 0 : (size_t)(slash_a - a);
-    size_t bytes_b = slash_b == NULL ? 0 : (size_t)(slash_b - b);
-    return bytes_a == bytes_b && memcmp(a, b, bytes_a) == 0;
 }
 
 static presto_status tell(taking *t, char **paths, presto_error *err) {
@@ -365,7 +346,7 @@ static presto_status tell(taking *t, char **paths, presto_error *err) {
     }
     qsort(paths, rows, sizeof *paths, compare_paths);
     for (size_t i = 0; i < rows; i++)
-        if (i == 0 || !same_folder(paths[i - 1], paths[i]))
+        if (i == 0 || compare_folders(paths[i - 1], paths[i]) != 0)
             extra += count_without_row(t, paths, rows, i);
     if (extra == 0)
         return PRESTO_OK;
@@ -420,23 +401,16 @@ static presto_status find_root(taking *t, presto_error *err) {
 }
 
 static presto_status take_rows(taking *t, presto_error *err) {
-    size_t rows = t->table.row_count, columns = t->column_count + 1;
-    float **fractions = calloc(columns, sizeof *fractions);
+    size_t rows = t->table.row_count;
     char **paths = calloc(rows, sizeof *paths);
-    presto_status status = fractions == NULL || paths == NULL
-                               ? presto_fail_memory(err, rows * sizeof *paths)
-                               : take_all_fractions(t, fractions, err);
-    if (status == PRESTO_OK)
-        status = add_rows(t, fractions, paths, err);
+    presto_status status =
+        paths == NULL ? presto_fail_memory(err, rows * sizeof *paths) : add_rows(t, paths, err);
     if (status == PRESTO_OK && t->source->base.full_count == 0)
         status = fail_none(t, err);
     if (status == PRESTO_OK)
         status = tell(t, paths, err);
-    for (size_t i = 0; fractions != NULL && i < columns; i++)
-        free(fractions[i]);
     for (size_t i = 0; paths != NULL && i < rows; i++)
         free(paths[i]);
-    free(fractions);
     free(paths);
     return status;
 }

@@ -225,11 +225,6 @@ static presto_status add_failure(tar_scan *scan, presto_error *err) {
     return add_sample(scan->found, &sample, err);
 }
 
-/* All samples share such a fault: opening the source fails. */
-static bool is_fatal(const presto_error *why) {
-    return why->status == PRESTO_ERR_MEMORY || presto__errno_is_machine(why->sys_errno);
-}
-
 /* Behind zeros or damage: PRESTO_END if nothing follows. */
 static presto_status go_on(tar_scan *scan, const presto_error *why, presto_error *err) {
     presto_error ignored;
@@ -251,7 +246,7 @@ static presto_status walk(tar_scan *scan, presto_error *err) {
         presto__tar_member member;
         presto_error why;
         presto_status status = presto__tar_next(&scan->tar, &member, &why);
-        if (status < 0 && is_fatal(&why)) {
+        if (status < 0 && presto__is_machine_failure(&why)) {
             if (err != NULL)
                 *err = why;
             return status;
@@ -267,7 +262,7 @@ static presto_status scan_open(tar_scan *scan, presto_error *err) {
     presto__tar_file file = {0};
     presto_error why;
     presto_status status = presto__tar_file_open(&file, scan->entry, &why);
-    if (status < 0 && !is_fatal(&why))
+    if (status < 0 && !presto__is_machine_failure(&why))
         return add_failure(scan, err);
     if (status < 0) {
         if (err != NULL)

@@ -10,7 +10,7 @@ static presto_status put(presto_buffer *out, presto_error *err, const char *text
 
 static presto_status put_kind(presto_buffer *out, const presto_option_type *option,
                               presto_error *err) {
-    char bounds[96] = "";
+    char bounds[PRESTO__BOUNDS_BYTES];
     if (option->kind != PRESTO_OPTION_CHOICE)
         PRESTO_TRY(put(out, err, presto__option_kind_text(option->kind)));
     for (size_t i = 0; option->kind == PRESTO_OPTION_CHOICE && option->choices[i] != NULL; i++) {
@@ -18,10 +18,11 @@ static presto_status put_kind(presto_buffer *out, const presto_option_type *opti
         PRESTO_TRY(put(out, err, option->choices[i]));
         PRESTO_TRY(put(out, err, "`"));
     }
-    if (option->minimum != 0 || option->maximum != 0)
-        snprintf(bounds, sizeof bounds, " from %.15g to %.15g", option->minimum, option->maximum);
-    if (option->kind != PRESTO_OPTION_SIZE)
-        PRESTO_TRY(put(out, err, bounds));
+    bool is_bounded = option->minimum != 0 || option->maximum != 0;
+    if (is_bounded && option->kind != PRESTO_OPTION_SIZE) {
+        PRESTO_TRY(put(out, err, " "));
+        PRESTO_TRY(put(out, err, presto__option_bounds(option, bounds)));
+    }
     if (option->unit != NULL) {
         PRESTO_TRY(put(out, err, ", in "));
         PRESTO_TRY(put(out, err, option->unit));

@@ -16,36 +16,6 @@
 
 #define LIST_TEXT_BYTES 256
 
-const char *presto__option_kind_text(presto_option_kind kind) {
-    switch (kind) {
-    case PRESTO_OPTION_INT:
-        return "a whole number";
-    case PRESTO_OPTION_FLOAT:
-        return "a number";
-    case PRESTO_OPTION_SIZE:
-        return "a size such as 64MiB";
-    case PRESTO_OPTION_BOOL:
-        return "true or false";
-    case PRESTO_OPTION_TEXT:
-        return "a text";
-    case PRESTO_OPTION_CHOICE:
-        return "a choice";
-    case PRESTO_OPTION_TEXT_LIST:
-        return "a list of texts";
-    case PRESTO_OPTION_FILE:
-        return "a file's path";
-    case PRESTO_OPTION_FLOAT_LIST:
-        return "a list of numbers";
-    case PRESTO_OPTION_VALUE_LIST:
-        return "a list of texts and numbers";
-    case PRESTO_OPTION_COMMAND:
-        return "a program and its arguments as a list of texts";
-    case PRESTO_OPTION_TIME:
-        return "a time such as 30s or 500ms";
-    }
-    return "?";
-}
-
 static void append_word(char *text, size_t bytes, const char *word) {
     size_t used = strlen(text);
     snprintf(text + used, bytes - used, "%s%s", used > 0 ? ", " : "", word);
@@ -95,13 +65,14 @@ static presto_status fail_kind(const value_place *place, const presto__yaml_node
 static presto_status check_bounds(const value_place *place, const presto__yaml_node *node,
                                   double value) {
     const presto_option_type *type = place->type;
+    char bounds[PRESTO__BOUNDS_BYTES];
     bool bounded = type->minimum != 0 || type->maximum != 0;
     if (!bounded || (value >= type->minimum && value <= type->maximum))
         return PRESTO_OK;
-    return presto__yaml_fail(node, place->err,
-                             "%s: option '%s' is %s, must be from %.15g to %.15g%s%s", place->owner,
-                             type->name, node->text, type->minimum, type->maximum,
-                             type->unit != NULL ? " " : "", type->unit != NULL ? type->unit : "");
+    return presto__yaml_fail(node, place->err, "%s: option '%s' is %s, must be %s%s%s",
+                             place->owner, type->name, node->text,
+                             presto__option_bounds(type, bounds), type->unit != NULL ? " " : "",
+                             type->unit != NULL ? type->unit : "");
 }
 
 /* A whole number with a suffix of powers of 1024, or none. */

@@ -115,6 +115,10 @@ presto_status presto__options_check_table(const presto_option_type *table, size_
 
 /** "text", "whole number", ...: for messages and the reference. */
 const char *presto__option_kind_text(presto_option_kind kind);
+/** "from 1 to 10", in `text`, of an option that has bounds. */
+#define PRESTO__BOUNDS_BYTES 96
+const char *presto__option_bounds(const presto_option_type *option,
+                                  char text[PRESTO__BOUNDS_BYTES]);
 
 /* ---- types of source, beside those of source_types.c ---- */
 

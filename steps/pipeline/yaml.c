@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <yaml.h>
 
+#include "../../base/decimal_internal.h"
+
 typedef struct builder {
     yaml_parser_t parser;
     presto_arena *arena;
@@ -284,7 +286,7 @@ static bool looks_like_number(const char *text) {
 bool presto__yaml_number(const presto__yaml_node *node, double *value_out) {
     if (node->kind != PRESTO__YAML_SCALAR || !node->is_plain || !looks_like_number(node->text))
         return false;
-    double value = strtod(node->text, NULL);
+    double value = presto__decimal_parse(node->text, NULL);
     if (!isfinite(value))
         return false;
     *value_out = value;

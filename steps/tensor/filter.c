@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "../../base/decimal_internal.h"
 #include "../steps_internal.h"
 
 enum {
@@ -137,7 +138,7 @@ static presto_status read_value(const char *text, listed_value *value_out, prest
     errno = 0;
     value.integer = strtoll(text, &end, 10);
     value.is_integer = end != text && *end == '\0' && errno == 0;
-    value.number = strtod(text, &end);
+    value.number = presto__decimal_parse(text, &end);
     value.is_number = end != text && *end == '\0' && isfinite(value.number);
     *value_out = value;
     return PRESTO_OK;
@@ -192,14 +193,9 @@ static presto_status read_shape(const presto_option *option, const char *name, b
 }
 
 static presto_status fill(filter *self, const presto_option *values, presto_error *err) {
-    const presto_option *feature = &values[OPTION_FEATURE];
     const presto_option *min = &values[OPTION_MIN], *max = &values[OPTION_MAX];
     self->missing = (missing_policy)values[OPTION_MISSING].choice;
-    if (feature->is_set) {
-        self->feature = strdup(feature->text);
-        if (self->feature == NULL)
-            return presto_fail_memory(err, strlen(feature->text) + 1);
-    }
+    PRESTO_TRY(presto__option_copy(&values[OPTION_FEATURE], &self->feature, err));
     PRESTO_TRY(read_list(&values[OPTION_IN], &self->in, err));
     PRESTO_TRY(read_list(&values[OPTION_NOT_IN], &self->not_in, err));
     self->has_range = min->is_set || max->is_set;

@@ -57,22 +57,15 @@ static void destroy(void *state) {
     free(encode);
 }
 
-static presto_status copy_text(const presto_option *option, char **text_out, presto_error *err) {
-    if (!option->is_set)
-        return PRESTO_OK;
-    *text_out = presto_span_to_text(presto_span_of_text(option->text));
-    return *text_out != NULL ? PRESTO_OK : presto_fail_memory(err, strlen(option->text) + 1);
-}
-
 static presto_status create(const presto_option *values, void **state_out, presto_error *err) {
     encode_state *state = calloc(1, sizeof *state);
     if (state == NULL)
         return presto_fail_memory(err, sizeof *state);
     state->max_bytes = (uint64_t)values[OPTION_MAX_BYTES].integer;
     state->with_special = values[OPTION_SPECIAL_TOKENS].truth;
-    presto_status status = copy_text(&values[OPTION_MODEL], &state->model, err);
+    presto_status status = presto__option_copy(&values[OPTION_MODEL], &state->model, err);
     if (status >= 0)
-        status = copy_text(&values[OPTION_MERGES], &state->merges, err);
+        status = presto__option_copy(&values[OPTION_MERGES], &state->merges, err);
     if (status < 0)
         destroy(state);
     else

@@ -85,13 +85,6 @@ static void destroy(void *state) {
     free(embed);
 }
 
-static presto_status copy_text(const presto_option *option, char **text_out, presto_error *err) {
-    if (!option->is_set)
-        return PRESTO_OK;
-    *text_out = presto_span_to_text(presto_span_of_text(option->text));
-    return *text_out != NULL ? PRESTO_OK : presto_fail_memory(err, strlen(option->text) + 1);
-}
-
 static presto_status create(const presto_option *values, void **state_out, presto_error *err) {
     uint64_t rows = (uint64_t)values[OPTION_ROWS].integer;
     uint64_t columns = (uint64_t)values[OPTION_COLUMNS].integer;
@@ -106,9 +99,9 @@ static presto_status create(const presto_option *values, void **state_out, prest
     state->rows = rows;
     state->columns = columns;
     state->seed = (uint64_t)values[OPTION_SEED].integer;
-    presto_status status = copy_text(&values[OPTION_TABLE], &state->path, err);
+    presto_status status = presto__option_copy(&values[OPTION_TABLE], &state->path, err);
     if (status >= 0)
-        status = copy_text(&values[OPTION_TENSOR], &state->tensor, err);
+        status = presto__option_copy(&values[OPTION_TENSOR], &state->tensor, err);
     if (status < 0)
         destroy(state);
     else

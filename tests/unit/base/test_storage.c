@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A storage as text; and as it is played, on a clock that only moves when somebody waits. */
 #define _XOPEN_SOURCE 700
-#include "presto_check.h"
+#include "comma_check.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -93,6 +93,17 @@ START_TEST(what_is_formatted_reads_back) {
     ck_assert_uint_lt(strlen(presto_storage_format(&most, text)), sizeof text - 1);
     presto_storage back = parsed(text);
     ck_assert_double_eq_tol(back.latency_s, most.latency_s, 1e-9);
+}
+END_TEST
+
+START_TEST(what_is_formatted_has_points_in_any_locale) {
+    char text[PRESTO_STORAGE_TEXT_BYTES];
+    static const char wanted[] = "bandwidth=131.072MB/s,latency=1.5ms";
+    if (!comma_begin())
+        return;
+    presto_storage s = parsed(wanted);
+    ck_assert_str_eq(presto_storage_format(&s, text), wanted);
+    comma_end();
 }
 END_TEST
 
@@ -422,17 +433,12 @@ END_TEST
 
 int main(void) {
     const TTest *const tests[] = {
-        a_storage_is_its_parts_with_units,
-        a_profile_may_be_followed_by_parts_that_change_it,
-        what_is_formatted_reads_back,
-        what_makes_no_storage_says_why,
-        figures_out_of_range_are_refused,
-        rates_are_those_of_the_model,
-        what_goes_on_is_one_read,
-        the_slowest_storage_does_not_overflow,
-        only_threads_that_are_bound_read_from_it,
-        cancelling_ends_every_wait_at_once,
-        who_waits_asks_whether_to_stop,
+        a_storage_is_its_parts_with_units,     a_profile_may_be_followed_by_parts_that_change_it,
+        what_is_formatted_reads_back,          what_is_formatted_has_points_in_any_locale,
+        what_makes_no_storage_says_why,        figures_out_of_range_are_refused,
+        rates_are_those_of_the_model,          what_goes_on_is_one_read,
+        the_slowest_storage_does_not_overflow, only_threads_that_are_bound_read_from_it,
+        cancelling_ends_every_wait_at_once,    who_waits_asks_whether_to_stop,
     };
     return presto_check_main("storage", tests, sizeof tests / sizeof tests[0], 120);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The raw source `hdf5` on files that are damaged, that changed, or that it does not read. */
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 
 #include "source/hdf5_internal.h"
 
+#include "../records/faults.h"
 #include "hdf5_made.h"
 #include "skips_check.h"
 
@@ -214,6 +216,39 @@ START_TEST(a_file_that_changes_after_the_source_was_opened_is_told) {
 }
 END_TEST
 
+/* The k-th call of a kind fails, for every k: opening does, too. Returns how many there are. */
+static long count_faults(int kind, presto_status status) {
+    for (long k = 0;; k++) {
+        presto_source *again = NULL;
+        faults_arm(kind, k);
+        presto_status got =
+            presto_source_open_raw(pipeline, (const char *const *)&dir, 1, &again, &err);
+        bool fired = faults_disarm();
+        presto_source_free(again);
+        if (!fired) {
+            ck_assert_ok(got, &err);
+            return k;
+        }
+        ck_assert_msg(got == status, "call %ld: %s: %s", k, presto_status_name(got), err.message);
+        if (kind == FAULT_READ) {
+            ck_assert_int_eq(err.sys_errno, EIO);
+            ck_assert_ptr_nonnull(strstr(err.file, ".h5"));
+        }
+    }
+}
+
+START_TEST(a_failure_of_the_machine_is_no_damage) {
+    set_up();
+    write_file("1.h5", &small_chunks, &contiguous);
+    write_file("2.h5", &contiguous, &contiguous);
+    ck_assert_ok(open_source(""), &err);
+    ck_assert_int_gt(count_faults(FAULT_READ, PRESTO_ERR_IO), 2); /* one a file, and later ones */
+    ck_assert_int_gt(count_faults(FAULT_MEMORY, PRESTO_ERR_MEMORY), 0);
+    ck_assert_int_eq(count_faults(FAULT_OPEN, PRESTO_ERR_IO), 2);
+    tear_down();
+}
+END_TEST
+
 START_TEST(each_byte_of_a_file_may_be_wrong) {
     const layout how = {.chunk = 300, .filters = all};
     set_up();
@@ -283,6 +318,7 @@ int main(void) {
         absurd_lengths_are_refused_without_memory,
         a_damaged_chunk_costs_its_windows_and_is_told_with_its_place,
         a_file_that_changes_after_the_source_was_opened_is_told,
+        a_failure_of_the_machine_is_no_damage,
         each_byte_of_a_file_may_be_wrong,
         the_rest_of_a_file_is_told_and_no_window_at_all_is_an_error,
         the_librarys_settings_are_as_they_were,

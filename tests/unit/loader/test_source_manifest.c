@@ -197,6 +197,19 @@ static void refuse(const char *name, const char *text, const char *options, pres
     close_source();
 }
 
+/* a.jpg, sub/c.jpg, z.jpg: sorted as texts, the folder's files are no neighbours. */
+START_TEST(files_without_row_are_counted_once_a_folder) {
+    size_t count;
+    set_up();
+    presto_check_write_file(path_in(dir, "z.jpg"), presto_span_of_text("z"));
+    ck_assert_ok(open_text("m.csv", "path\na.jpg\nz.jpg\nsub/c.jpg\n", ""), &err);
+    const char *const *notes = presto_source_notes(source, &count);
+    ck_assert_uint_eq(count, 1);
+    ck_assert_ptr_nonnull(strstr(notes[0], "3 files beside those of"));
+    tear_down();
+}
+END_TEST
+
 START_TEST(absolute_paths_lead_below_the_folder_of_the_table) {
     char text[1000];
     set_up();
@@ -462,6 +475,7 @@ int main(void) {
         json_texts_stay_texts_and_truth_values_become_numbers,
         options_choose_columns_rows_label_and_root,
         rows_without_file_and_files_without_row_are_told,
+        files_without_row_are_counted_once_a_folder,
         what_does_not_fit_is_refused_with_its_line,
         every_row_comes_once_an_epoch_whatever_the_order_threads_and_cache,
         a_cache_does_not_outlive_what_the_manifest_says,

@@ -3,6 +3,7 @@
  * are wrong. */
 #include <math.h>
 
+#include "comma_check.h"
 #include "steps_check.h"
 
 /* Runs `step` on a sample whose main feature is `main`, beside "other" (NULL: not there). */
@@ -65,6 +66,19 @@ START_TEST(numbers_are_kept_between_min_and_max_and_from_lists) {
     expect("in: [5], not-in: [4], min: 5, max: 5", &value, PRESTO_OK);
     expect("in: [5], min: 6", &value, PRESTO_DROP);
     expect("in: [cat]", &value, PRESTO_ERR_TYPE);
+}
+END_TEST
+
+START_TEST(numbers_have_a_point_in_any_locale) {
+    int64_t five = 5;
+    const presto_tensor value = SCALAR(PRESTO_INT64, &five);
+    if (!comma_begin())
+        return;
+    expect("min: 5.5", &value, PRESTO_DROP);
+    expect("max: 5.5", &value, PRESTO_OK);
+    expect("in: [1, 5.0]", &value, PRESTO_OK);
+    expect("not-in: [5.5]", &value, PRESTO_OK);
+    comma_end();
 }
 END_TEST
 
@@ -227,6 +241,7 @@ END_TEST
 int main(void) {
     const TTest *const tests[] = {
         numbers_are_kept_between_min_and_max_and_from_lists,
+        numbers_have_a_point_in_any_locale,
         every_dtype_is_compared,
         large_numbers_are_compared_exactly,
         texts_are_kept_by_length_and_from_lists,

@@ -260,6 +260,10 @@ START_TEST(wrong_types_and_values_are_refused) {
     REFUSES("name: p\nsource: {type: files, label: 'csv:'}\nsteps: [{step: read-file}]",
             "csv:FILE");
     REFUSES("name: p\nsource: {type: files, feature: label}\nsteps: [{step: read-file}]", "taken");
+    REFUSES("name: p\nsource: {type: synthetic, seed: -1}\nsteps: []",
+            "must be from 0 to 9007199254740992");
+    REFUSES(with_step("step: random-resized-crop, size: 5, scale: [0, 1]"),
+            "must be from 1e-06 to 1");
 }
 END_TEST
 
