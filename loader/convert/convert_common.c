@@ -1,10 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the loops of a conversion share: progress, the options of their loader, the figures. */
+/* What the loops of a conversion share: positions of rows, progress, the options of their loader,
+ * the figures. */
 #include "../../base/clock_internal.h"
 #include "../../base/options_internal.h"
 #include "convert_internal.h"
 
 #define PROGRESS_INTERVAL_NS 100000000
+
+/* Is the next position left out? */
+static bool is_gap(const presto__row_walk *walk) {
+    const presto__packet *packet = walk->packet;
+    return walk->part < packet->part_count && packet->parts[walk->part].gaps[walk->gap] == walk->at;
+}
+
+/* Go on to a part that has more of them. */
+static void settle(presto__row_walk *walk) {
+    const presto__packet *packet = walk->packet;
+    while (walk->part < packet->part_count && walk->gap == packet->parts[walk->part].gap_count) {
+        walk->part++;
+        walk->gap = 0;
+    }
+}
+
+static void pass_gap(presto__row_walk *walk) {
+    walk->gap++;
+    settle(walk);
+}
+
+presto__row_walk presto__row_walk_begin(const presto_batch *batch) {
+    const presto__packet_batch *inner = (const presto__packet_batch *)(const void *)batch;
+    const presto__packet *packet = inner->packet;
+    presto__row_walk walk = {.packet = packet, .at = inner->first};
+    settle(&walk);
+    while (walk.part < packet->part_count && packet->parts[walk.part].gaps[walk.gap] < walk.at)
+        pass_gap(&walk);
+    return walk;
+}
+
+uint64_t presto__row_walk_pass(presto__row_walk *walk, size_t rows) {
+    for (;; walk->at++) {
+        if (is_gap(walk))
+            pass_gap(walk);
+        else if (rows-- == 0)
+            return walk->packet->first + walk->at;
+    }
+}
 
 presto_status presto__conversion_report(presto__conversion *job, uint64_t done, presto_error *err) {
     uint64_t now = presto__clock_ns();

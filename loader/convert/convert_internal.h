@@ -80,9 +80,11 @@ typedef struct presto__conversion {
 bool presto__conversion_by_size(const presto__conversion *job);
 /** May samples of a shard be left out: damaged ones, or ones that a step drops? */
 bool presto__conversion_leaves_out(const presto__conversion *job);
-/** The first sample of a shard, by number, and one past its last one. */
+/** The position of the first sample of a shard, by number, and one past its last one's. */
 uint64_t presto__conversion_first(const presto__conversion *job, size_t shard);
 uint64_t presto__conversion_end(const presto__conversion *job, size_t shard);
+/** The number in the source of the sample at a position; UINT64_MAX: none is there. */
+uint64_t presto__conversion_number(const presto__conversion *job, uint64_t position);
 /** The name of a shard in the dataset; job->shard_count is known. */
 void presto__conversion_shard_name(const presto__conversion *job, size_t shard,
                                    char name_out[PRESTO__SHARD_NAME_BYTES]);
@@ -116,6 +118,20 @@ presto_status presto__conversion_run_regroup(presto__conversion *job, presto_err
 static inline bool presto__conversion_regroups(const presto__conversion *job) {
     return job->regroup_step != SIZE_MAX;
 }
+/**
+ * Walks over the rows of a batch. Its sample_numbers count in the source; ranges of a conversion
+ * are positions in the loader's sequence, which are others if the source is a part of another.
+ */
+typedef struct presto__row_walk {
+    const presto__packet *packet; /* the batch's: the caller holds the batch */
+    size_t part, gap;             /* the next position that is left out, */
+    size_t at;                    /* and the next one, both in the packet */
+} presto__row_walk;
+
+/** At the first row. */
+presto__row_walk presto__row_walk_begin(const presto_batch *batch);
+/** Pass so many rows; returns the position of the row that follows. */
+uint64_t presto__row_walk_pass(presto__row_walk *walk, size_t rows);
 /** How the loader of a conversion works. */
 void presto__conversion_loader_options(const presto__conversion *job,
                                        presto_loader_options *options_out);

@@ -24,6 +24,14 @@ uint64_t presto__conversion_first(const presto__conversion *job, size_t shard) {
     return shard == 0 ? 0 : presto__conversion_end(job, shard - 1);
 }
 
+uint64_t presto__conversion_number(const presto__conversion *job, uint64_t position) {
+    if (position >= job->sample_count)
+        return UINT64_MAX;
+    if (job->source->subset != NULL)
+        presto__subset_numbers(job->source->subset, &position, 1);
+    return position;
+}
+
 static const char *ending(const presto__conversion *job) {
     static const char *const endings[] = {
         [PRESTO_FILE_PLAIN] = "", [PRESTO_FILE_GZIP] = ".gz", [PRESTO_FILE_ZLIB] = ".deflate"};

@@ -165,6 +165,7 @@ static presto__rows rows_that_fit(const shard_loop *loop, presto_batch *batch, s
 
 static presto_status take_by_size(shard_loop *loop, presto_batch *batch, presto_error *err) {
     const uint8_t *at = batch->frames.data;
+    presto__row_walk walk = presto__row_walk_begin(batch);
     for (size_t row = 0; row < batch->rows;) {
         if (!loop->open[0].is_open)
             PRESTO_TRY(begin_by_size(loop, err));
@@ -173,11 +174,11 @@ static presto_status take_by_size(shard_loop *loop, presto_batch *batch, presto_
             PRESTO_TRY(append_rows(loop, 0, &rows, err));
         row += rows.count;
         at += rows.frames.bytes;
+        uint64_t next = presto__row_walk_pass(&walk, rows.count);
         if (row < batch->rows)
-            PRESTO_TRY(finish_shard(loop, 0, batch->sample_numbers[row], err));
-        else
-            pass_samples(loop, 0, batch->sample_numbers[row - 1] + 1);
+            PRESTO_TRY(finish_shard(loop, 0, next, err));
     }
+    pass_samples(loop, 0, batch->first + batch->rows + batch->skipped);
     return PRESTO_OK;
 }
 

@@ -338,7 +338,7 @@ presto_status presto__progress_file_check_places(const presto__progress_file *pr
     uint64_t least = 0;
     for (size_t i = 0; i < progress->shard_count; i++) {
         const presto__whole_shard *shard = &progress->shards[i];
-        if (shard->is_regrouped != regroups ||
+        if (shard->end > samples || shard->is_regrouped != regroups ||
             (regroups && (shard->next.sample < least || shard->next.sample > samples)))
             return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
                                "shard %zu is no shard of this conversion" REMEDY, i);

@@ -12,14 +12,15 @@
  * Before it: documents that came, and their tokens. Samples that did not come were left out.
  */
 typedef struct presto__regroup_place {
-    uint64_t sample, token;
+    uint64_t sample, token; /* the sample's position */
     uint64_t documents, tokens;
 } presto__regroup_place;
 
 /** A shard that is whole. */
 typedef struct presto__whole_shard {
     size_t number;                  /* in the dataset, from 0 */
-    uint64_t first, end;            /* its samples: [first, end); some may be left out */
+    uint64_t first, end;            /* positions of its samples: [first, end); some may be left
+                                     * out. If the source is a part of another, they count in it */
     presto_dataset_shard described; /* `file` is its name on the disk */
     bool is_regrouped;              /* its records begin in its samples, and `next` is set */
     presto__regroup_place next;
@@ -62,8 +63,8 @@ presto_status presto__progress_file_read(const char *dir, presto__progress_file 
 presto_status presto__progress_file_compare(const presto__progress_file *progress, const char *job,
                                             presto_error *err);
 
-/** PRESTO_ERR_CORRUPT unless the shards say where the next row begins, among so many samples, if
- * and only if a step regroups. */
+/** PRESTO_ERR_CORRUPT unless the shards' samples are among so many, and the shards say where among
+ * them the next row begins if and only if a step regroups. */
 presto_status presto__progress_file_check_places(const presto__progress_file *progress,
                                                  bool regroups, uint64_t samples,
                                                  presto_error *err);
