@@ -221,6 +221,7 @@ typedef struct way {
     uint64_t shard_bytes;
     unsigned threads;
     bool resume;
+    const char *part; /* of 50/50; NULL: all */
 } way;
 
 static presto_status convert(const setting *s, const char *to, const way *how,
@@ -234,6 +235,8 @@ static presto_status convert(const setting *s, const char *to, const way *how,
     options.shard_bytes = how->shard_bytes;
     options.threads = how->threads;
     options.resume = how->resume;
+    options.partition.ratio = how->part == NULL ? NULL : "50/50";
+    options.partition.part = how->part;
     options.sync = false;
     options.codec = "zlib:1";
     return presto_convert(&path, 1, &options, result, &err);
@@ -348,6 +351,38 @@ START_TEST(a_missing_shard_is_made_again_with_those_behind_it) {
 }
 END_TEST
 
+/* The documents of a part have other numbers in the source than positions in the part. */
+START_TEST(a_part_of_a_source_is_packed_into_its_shards) {
+    static const char *const parts[] = {"1", "2"};
+    start_random();
+    for (size_t round = 0; round < ROUNDS; round++) {
+        setting s = make_setting();
+        uint64_t documents = 0;
+        for (size_t part = 0; part < 2 && s.documents > 20; part++) {
+            way how = random_way();
+            how.part = parts[part];
+            how.resume = true;
+            presto_convert_result result;
+            ck_assert_ok(convert(&s, "whole", &how, &result), &err);
+            ck_assert(how.shards == 0 || result.shards == how.shards);
+            documents += result.packed_documents;
+            for (int at = 0; at < (int)s.documents; at += (int)pick(1, 15)) {
+                atomic_store(&failing, at);
+                (void)convert(&s, "out", &how, &result);
+            }
+            atomic_store(&failing, -1);
+            ck_assert_ok(convert(&s, "out", &how, &result), &err);
+            ck_assert_uint_eq(digest_of_folder(path_in(base, "out")),
+                              digest_of_folder(path_in(base, "whole")));
+            presto_check_remove_tree(path_in(base, "out"));
+            presto_check_remove_tree(path_in(base, "whole"));
+        }
+        ck_assert(s.documents <= 20 || documents == s.all.documents);
+        drop_setting(&s);
+    }
+}
+END_TEST
+
 /* The progress of a job that packs, whose places were taken away or moved. */
 START_TEST(progress_of_an_enemy_is_refused) {
     static const char *const changes[][2] = {
@@ -429,6 +464,7 @@ int main(void) {
         rows_are_all_documents_in_a_row,
         a_run_that_failed_goes_on_with_equal_bytes,
         a_missing_shard_is_made_again_with_those_behind_it,
+        a_part_of_a_source_is_packed_into_its_shards,
         progress_of_an_enemy_is_refused,
         skipped_documents_are_left_out_and_counted,
         streams_do_not_pack,
