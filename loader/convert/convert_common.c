@@ -65,7 +65,34 @@ presto_status presto__conversion_report(presto__conversion *job, uint64_t done, 
     return presto_fail(err, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "stopped");
 }
 
-void presto__conversion_loader_options(const presto__conversion *job,
+/* A presto_skip_fn. */
+static void keep_skip(void *user, uint64_t epoch, uint64_t sample, const presto_error *why) {
+    presto__conversion *job = user;
+    const presto_loader_errors *errors = &job->options->errors;
+    if (job->skips_status >= 0)
+        job->skips_status =
+            presto_buffer_append(&job->skips, presto_span_of(&sample, sizeof sample), NULL);
+    if (errors->on_skip != NULL)
+        errors->on_skip(errors->on_skip_user, epoch, sample, why);
+}
+
+presto_status presto__conversion_take_skips(presto__conversion *job, uint64_t end,
+                                            uint64_t *skipped_out, presto_error *err) {
+    const uint64_t *numbers = (const uint64_t *)(const void *)job->skips.data;
+    size_t count = job->skips.bytes / sizeof *numbers, at = job->skips_noted;
+    if (job->skips_status < 0)
+        return presto_fail_memory(err, job->skips.bytes);
+    uint64_t next = at < count ? presto__conversion_number(job, end) : 0;
+    while (at < count && numbers[at] < next)
+        at++;
+    *skipped_out = at - job->skips_noted;
+    job->skips_noted = at;
+    if (at == count)
+        job->skips.bytes = job->skips_noted = 0;
+    return PRESTO_OK;
+}
+
+void presto__conversion_loader_options(presto__conversion *job,
                                        presto_loader_options *options_out) {
     const presto_convert_options *options = job->options;
     presto_loader_options loader;
@@ -80,6 +107,8 @@ void presto__conversion_loader_options(const presto__conversion *job,
     uint64_t limit = options->errors.skip_limit;
     if (limit != UINT64_MAX)
         loader.errors.skip_limit -= job->skipped_before < limit ? job->skipped_before : limit;
+    loader.errors.on_skip = keep_skip;
+    loader.errors.on_skip_user = job;
     loader.codec = &job->codec;
     *options_out = loader;
 }
@@ -87,17 +116,18 @@ void presto__conversion_loader_options(const presto__conversion *job,
 void presto__conversion_fill_result(const presto__conversion *job,
                                     presto_convert_result *result_out) {
     presto_convert_result result = {
-        .skipped = presto__progress_file_skipped(&job->progress),
+        .skipped = presto__progress_file_left_out(&job->progress),
         .source_bytes = job->stats.read_bytes,
         .wall_ns = presto__clock_ns() - job->started_ns,
         .cpu_ns = presto__clock_process_cpu_ns() - job->cpu_started_ns,
         .shards = job->shard_count,
-        .dropped = job->stats.dropped,
         .packed_documents = job->regrouped.documents,
         .packed_tokens = job->regrouped.tokens,
         .dropped_tokens = job->dropped_tokens,
         .padded_tokens = job->padded_tokens,
         .threads = job->is_finished || job->is_fed ? job->options->threads : job->stats.threads};
+    if (!job->is_finished) /* what is whole does not say why samples are not in it */
+        result.dropped = result.skipped - presto__progress_file_skipped(&job->progress);
     for (size_t i = 0; i < job->progress.shard_count; i++) {
         const presto_dataset_shard *shard = &job->progress.shards[i].described;
         result.samples += shard->records;

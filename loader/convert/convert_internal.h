@@ -68,7 +68,11 @@ typedef struct presto__conversion {
     bool is_behind;   /* the progress file is older than */
     bool is_finished; /* an earlier run of the same job wrote all of it */
     presto_loader *loader;
-    uint64_t skipped_before;         /* by earlier runs */
+    uint64_t skipped_before;         /* because of errors, by earlier runs */
+    presto_buffer skips;             /* those of this run since the last whole shard: numbers in
+                                      * the source, uint64_t, rising */
+    size_t skips_noted;              /* of these, in whole shards */
+    presto_status skips_status;      /* < 0: some could not be kept */
     presto__regroup_place regrouped; /* of this run and those before it, so far */
     uint64_t dropped_tokens, padded_tokens;
     /* figures */
@@ -132,9 +136,14 @@ typedef struct presto__row_walk {
 presto__row_walk presto__row_walk_begin(const presto_batch *batch);
 /** Pass so many rows; returns the position of the row that follows. */
 uint64_t presto__row_walk_pass(presto__row_walk *walk, size_t rows);
-/** How the loader of a conversion works. */
-void presto__conversion_loader_options(const presto__conversion *job,
-                                       presto_loader_options *options_out);
+/** How the loader of a conversion works. Its on_skip keeps what take_skips counts. */
+void presto__conversion_loader_options(presto__conversion *job, presto_loader_options *options_out);
+/**
+ * A shard becomes whole: how many samples before the position `end`, and behind the shard before
+ * it, were left out because of errors? All of them have come.
+ */
+presto_status presto__conversion_take_skips(presto__conversion *job, uint64_t end,
+                                            uint64_t *skipped_out, presto_error *err);
 /** Call on_progress, if it is time; PRESTO_ERR_STOPPED if it asks to stop. `done` samples have
  * come. */
 presto_status presto__conversion_report(presto__conversion *job, uint64_t done, presto_error *err);
@@ -146,10 +155,11 @@ void presto__conversion_fill_result(const presto__conversion *job,
 
 /* ---- writers ---- */
 
-/** A shard, by number, and its samples [first, end). */
+/** A shard, by number, its samples [first, end), and what was left out: as in a whole shard. */
 typedef struct presto__shard_range {
     size_t number;
     uint64_t first, end;
+    uint64_t skipped;
 } presto__shard_range;
 
 /** Consecutive rows of a batch. */

@@ -108,6 +108,7 @@ static presto_status finish_shard(shard_loop *loop, size_t which, uint64_t end, 
     loop->done += end - open->next;
     open->shard.end = end;
     open->is_open = false;
+    PRESTO_TRY(presto__conversion_take_skips(loop->job, end, &open->shard.skipped, err));
     PRESTO_TRY(presto__writers_finish(loop->writers, which, &open->shard, err));
     return collect(loop, err);
 }
@@ -191,8 +192,12 @@ static presto_status end_by_size(shard_loop *loop, presto_error *err) {
     if (loop->open[0].is_open) {
         PRESTO_TRY(finish_shard(loop, 0, job->sample_count, err));
     } else if (presto__progress_file_next(progress) < job->sample_count) {
+        presto__whole_shard *last = &progress->shards[progress->shard_count - 1];
+        uint64_t skipped;
         PRESTO_TRY(merge_schema(job, err));
-        progress->shards[progress->shard_count - 1].end = job->sample_count; /* all was left out */
+        PRESTO_TRY(presto__conversion_take_skips(job, job->sample_count, &skipped, err));
+        last->end = job->sample_count; /* all was left out */
+        last->skipped += skipped;
         PRESTO_TRY(presto__conversion_note(job, err));
     }
     job->shard_count = progress->shard_count;
@@ -399,7 +404,8 @@ static presto_status list_missing(shard_loop *loop, size_t *range_count_out, pre
         }
         uint64_t first = presto__conversion_first(job, number);
         uint64_t end = presto__conversion_end(job, number);
-        loop->missing[loop->missing_count++] = (presto__shard_range){number, first, end};
+        loop->missing[loop->missing_count++] =
+            (presto__shard_range){.number = number, .first = first, .end = end};
         if (first < end)
             loop->ranges[(*range_count_out)++] = (presto__range){first, end};
     }

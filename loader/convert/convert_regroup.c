@@ -81,6 +81,7 @@ static presto_status finish_shard(regroup_loop *loop, const presto__regroup_plac
                                   presto_error *err) {
     if (presto__conversion_by_size(loop->job))
         loop->shard.end = next->sample;
+    PRESTO_TRY(presto__conversion_take_skips(loop->job, next->sample, &loop->shard.skipped, err));
     PRESTO_TRY(presto__writers_finish(loop->writers, 0, &loop->shard, err));
     return note_shard(loop, next, err);
 }

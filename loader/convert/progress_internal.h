@@ -21,6 +21,8 @@ typedef struct presto__whole_shard {
     size_t number;                  /* in the dataset, from 0 */
     uint64_t first, end;            /* positions of its samples: [first, end); some may be left
                                      * out. If the source is a part of another, they count in it */
+    uint64_t skipped;               /* of those left out behind the shard before it, up to `end`
+                                     * or `next`: because of errors. Steps dropped the others */
     presto_dataset_shard described; /* `file` is its name on the disk */
     bool is_regrouped;              /* its records begin in its samples, and `next` is set */
     presto__regroup_place next;
@@ -45,6 +47,8 @@ uint64_t presto__progress_file_next(const presto__progress_file *progress);
 /** Samples of all the shards' ranges. */
 uint64_t presto__progress_file_samples(const presto__progress_file *progress);
 /** Samples of the shards' ranges that are not in them: those left out. */
+uint64_t presto__progress_file_left_out(const presto__progress_file *progress);
+/** Of these, those left out because of errors. */
 uint64_t presto__progress_file_skipped(const presto__progress_file *progress);
 presto_status presto__progress_file_write(const char *dir, const presto__progress_file *progress,
                                           bool sync, presto_error *err);
