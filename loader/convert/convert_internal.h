@@ -84,6 +84,8 @@ typedef struct presto__conversion {
 bool presto__conversion_by_size(const presto__conversion *job);
 /** May samples of a shard be left out: damaged ones, or ones that a step drops? */
 bool presto__conversion_leaves_out(const presto__conversion *job);
+/** Can samples of the source be read in any order? */
+bool presto__conversion_picks(const presto__conversion *job);
 /** The position of the first sample of a shard, by number, and one past its last one's. */
 uint64_t presto__conversion_first(const presto__conversion *job, size_t shard);
 uint64_t presto__conversion_end(const presto__conversion *job, size_t shard);

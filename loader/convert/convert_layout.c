@@ -13,6 +13,12 @@ bool presto__conversion_leaves_out(const presto__conversion *job) {
            (job->plan != NULL && (presto_plan_flags(job->plan) & PRESTO_STEP_DROPS) != 0);
 }
 
+bool presto__conversion_picks(const presto__conversion *job) {
+    const presto__source_ops *ops = job->source->ops;
+    presto_error err;
+    return ops->check_random_access == NULL || ops->check_random_access(job->source, &err) >= 0;
+}
+
 uint64_t presto__conversion_end(const presto__conversion *job, size_t shard) {
     /* (shard + 1) * n / shards without overflow. */
     uint64_t each = job->sample_count / job->shard_count;

@@ -415,13 +415,10 @@ static presto_status list_missing(shard_loop *loop, size_t *range_count_out, pre
 /* How many shards to make at once. */
 static size_t writers_wanted(const presto__conversion *job, size_t range_count) {
     const presto_convert_options *options = job->options;
-    const presto_source *source = job->source;
-    presto_error err;
     /* Samples that are left out are counted and reported in the order of the samples, over all
      * shards. */
     if (presto__conversion_by_size(job) || presto__conversion_leaves_out(job) ||
-        (source->ops->check_random_access != NULL &&
-         source->ops->check_random_access(job->source, &err) < 0))
+        !presto__conversion_picks(job))
         return 1;
     size_t count = range_count < options->threads ? range_count : options->threads;
     return count == 0 ? 1 : count < PRESTO__MOST_OPEN ? count : PRESTO__MOST_OPEN;
