@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the loops of a conversion share: positions of rows, progress, the options of their loader,
  * the figures. */
+#include <inttypes.h>
+
+#include <presto/numbers.h>
+
 #include "../../base/clock_internal.h"
 #include "../../base/options_internal.h"
 #include "convert_internal.h"
@@ -92,6 +96,18 @@ presto_status presto__conversion_take_skips(presto__conversion *job, uint64_t en
     return PRESTO_OK;
 }
 
+presto_status presto__conversion_check_skipped(presto__conversion *job, presto_error *err) {
+    double part = job->options->errors.skip_fraction;
+    presto_loader_get_stats(job->loader, &job->stats);
+    uint64_t skipped = job->skipped_before + job->stats.skipped;
+    if (skipped == 0 || (double)skipped <= part * (double)job->sample_count)
+        return PRESTO_OK;
+    return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                       "%" PRIu64 " of %" PRIu64
+                       " sample%s had to be left out, which is more than the %g %% allowed",
+                       skipped, job->sample_count, presto_plural(job->sample_count), part * 100);
+}
+
 void presto__conversion_loader_options(presto__conversion *job,
                                        presto_loader_options *options_out) {
     const presto_convert_options *options = job->options;
@@ -107,6 +123,7 @@ void presto__conversion_loader_options(presto__conversion *job,
     uint64_t limit = options->errors.skip_limit;
     if (limit != UINT64_MAX)
         loader.errors.skip_limit -= job->skipped_before < limit ? job->skipped_before : limit;
+    loader.errors.skip_fraction = 1; /* see presto__conversion_check_skipped */
     loader.errors.on_skip = keep_skip;
     loader.errors.on_skip_user = job;
     loader.codec = &job->codec;

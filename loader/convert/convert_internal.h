@@ -138,6 +138,9 @@ typedef struct presto__row_walk {
 presto__row_walk presto__row_walk_begin(const presto_batch *batch);
 /** Pass so many rows; returns the position of the row that follows. */
 uint64_t presto__row_walk_pass(presto__row_walk *walk, size_t rows);
+/** All samples have come: are more left out because of errors, by all runs, than the part that may
+ * be? The loader of a resumed run does not see all of them. */
+presto_status presto__conversion_check_skipped(presto__conversion *job, presto_error *err);
 /** How the loader of a conversion works. Its on_skip keeps what take_skips counts. */
 void presto__conversion_loader_options(presto__conversion *job, presto_loader_options *options_out);
 /**

@@ -293,6 +293,8 @@ static presto_status load_ranges(shard_loop *loop, size_t count, presto_error *e
         presto_status status = presto_loader_next(job->loader, &batch, err);
         if (status < 0 && !presto__conversion_by_size(job))
             loop->failed_at = presto__loader_failed_at(job->loader);
+        if (status == PRESTO_END)
+            PRESTO_TRY(presto__conversion_check_skipped(job, err));
         if (status != PRESTO_OK)
             return status;
         status = presto__conversion_by_size(job) ? take_by_size(loop, batch, err)

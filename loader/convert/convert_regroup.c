@@ -273,6 +273,8 @@ static presto_status load_documents(regroup_loop *loop, presto_error *err) {
     for (;;) {
         presto_batch *batch;
         presto_status status = presto_loader_next(job->loader, &batch, err);
+        if (status == PRESTO_END)
+            PRESTO_TRY(presto__conversion_check_skipped(job, err));
         if (status != PRESTO_OK)
             return status;
         status = take_batch(loop, batch, err);
