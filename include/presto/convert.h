@@ -16,7 +16,7 @@ extern "C" {
 typedef struct presto_progress {
     uint64_t samples_done, samples_total;
     uint64_t bytes_read, bytes_written;
-    uint64_t skipped; /* because of errors, or by a step */
+    uint64_t skipped; /* because of errors */
     uint64_t elapsed_ns;
 } presto_progress;
 
@@ -80,7 +80,8 @@ typedef struct presto_convert_result {
     uint64_t cpu_ns; /* of the process during the job */
     size_t shards;
     unsigned threads; /* with auto_threads those found best */
-    uint64_t dropped; /* of `skipped`, those that steps did not want, in this run */
+    uint64_t dropped; /* of `skipped`, those that steps did not want. 0 if an earlier run has
+                       * written all */
     /* The last step was pack: documents that came, and their tokens; of these, those left out
      * behind the last row; tokens that it was padded with. 0 if an earlier run has written all. */
     uint64_t packed_documents, packed_tokens;

@@ -262,5 +262,6 @@ presto_status presto_convert_sized(const char *const *paths, size_t path_count,
     presto_dataset_free(job.dataset);
     presto__progress_file_done(&job.progress);
     presto_buffer_done(&job.dictionary);
+    presto_buffer_done(&job.skips);
     return status < 0 ? status : PRESTO_OK;
 }

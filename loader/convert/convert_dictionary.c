@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The dictionary of codec +dict: trained once on samples from all over the source, and kept in the
- * folder, where a resumed conversion finds it.
+ * The dictionary of codec +dict: trained once on samples of the source, and kept in the folder, where a
+ * resumed conversion finds it.
  */
 #include <stdlib.h>
 
@@ -54,7 +54,8 @@ static bool should_stop(void *user) {
     return !options->on_progress(options->on_progress_user, &progress);
 }
 
-/* Serialized samples from all over the source, the same ones every time. */
+/* Serialized samples from all over the source, or the first ones if they can only be read in order:
+ * the same ones every time. */
 static presto_status collect_training(presto__conversion *job, training *set, presto_error *err) {
     presto_loader_options options;
     presto_loader_options_defaults(&options);
@@ -68,8 +69,7 @@ static presto_status collect_training(presto__conversion *job, training *set, pr
     options.errors.policy = PRESTO_ON_ERROR_SKIP; /* the conversion itself reports them */
     options.should_stop = should_stop;
     options.should_stop_user = job;
-    if (job->dataset == NULL ||
-        presto_dataset_get_info(job->dataset)->file_compression == PRESTO_FILE_PLAIN)
+    if (presto__conversion_picks(job))
         options.order.shuffle = PRESTO_SHUFFLE_FULL;
     presto_loader *loader;
     const presto__loader_input input = {.source = job->source, .plan = job->plan, .regroups = true};

@@ -322,10 +322,11 @@ static presto_status read_progress(presto__conversion *job, const char *text, pr
     if (!job->options->resume)
         return fail_folder(job, "holds an unfinished conversion: resume it, or remove it", "", "",
                            err);
+    uint64_t most = job->is_fed && job->sample_count == 0 ? UINT64_MAX : job->sample_count;
     status = presto__progress_file_compare(&job->progress, text, err);
     if (status >= 0)
-        status = presto__progress_file_check_places(
-            &job->progress, presto__conversion_regroups(job), job->sample_count, err);
+        status = presto__progress_file_check_places(&job->progress,
+                                                    presto__conversion_regroups(job), most, err);
     if (status < 0) {
         presto_error_set_file(err, job->dir);
         return status;

@@ -15,75 +15,13 @@
 
 #include "../engine/engine_internal.h"
 #include "../stream_internal.h"
+#include "progress_internal.h"
 
-/* ---- progress ---- */
-
-/**
- * Where the next row begins, if a step regroups: at a token of a sample, which is a document.
- * Before it: documents that came, and their tokens. Samples that did not come were left out.
- */
-typedef struct presto__regroup_place {
-    uint64_t sample, token;
-    uint64_t documents, tokens;
-} presto__regroup_place;
-
-/** A shard that is whole. */
-typedef struct presto__whole_shard {
-    size_t number;                  /* in the dataset, from 0 */
-    uint64_t first, end;            /* its samples: [first, end); some may be left out */
-    presto_dataset_shard described; /* `file` is its name on the disk */
-    bool is_regrouped;              /* its records begin in its samples, and `next` is set */
-    presto__regroup_place next;
-} presto__whole_shard;
-
-/** How far a conversion has come. Zero-initialise. */
-typedef struct presto__progress_file {
-    char *job;                   /* a JSON object: what must be equal to resume */
-    presto__whole_shard *shards; /* by number; there may be gaps */
-    size_t shard_count;
-    presto__schema schema; /* of the samples so far */
-} presto__progress_file;
-
-void presto__progress_file_done(presto__progress_file *progress);
-/** Add a whole shard that is not there yet; `file` is copied, shard->described.file ignored. */
-presto_status presto__progress_file_add(presto__progress_file *progress, const char *file,
-                                        const presto__whole_shard *shard, presto_error *err);
-/** Forget all but the first `count` of the list. */
-void presto__progress_file_keep(presto__progress_file *progress, size_t count);
-/** One past the last sample of the last shard. */
-uint64_t presto__progress_file_next(const presto__progress_file *progress);
-/** Samples of all the shards' ranges. */
-uint64_t presto__progress_file_samples(const presto__progress_file *progress);
-/** Samples of the shards' ranges that are not in them: those left out. */
-uint64_t presto__progress_file_skipped(const presto__progress_file *progress);
-presto_status presto__progress_file_write(const char *dir, const presto__progress_file *progress,
-                                          bool sync, presto_error *err);
-/**
- * Is it time to write the file? `since_ns` is the time since the last write. Each write takes time
- * for every shard in the list, so a long list is written less often.
- */
-bool presto__progress_file_is_due(const presto__progress_file *progress, uint64_t since_ns);
-/** Into a zeroed `progress`, which the caller frees, also on failure. */
-presto_status presto__progress_file_parse(presto_span text, presto__progress_file *progress,
-                                          presto_error *err);
-/** PRESTO_ERR_NOT_FOUND if there is none. */
-presto_status presto__progress_file_read(const char *dir, presto__progress_file *progress_out,
-                                         presto_error *err);
-/** PRESTO_ERR_ARGUMENT naming the first entry of `job` that differs. */
-presto_status presto__progress_file_compare(const presto__progress_file *progress, const char *job,
-                                            presto_error *err);
-
-/** PRESTO_ERR_CORRUPT unless the shards say where the next row begins, among so many samples, if
- * and only if a step regroups. */
-presto_status presto__progress_file_check_places(const presto__progress_file *progress,
-                                                 bool regroups, uint64_t samples,
-                                                 presto_error *err);
+/* ---- one conversion ---- */
 
 /** Write dir/name by way of a temporary name. */
 presto_status presto__replace_file(const char *dir, const char *name, presto_span content,
                                    bool sync, presto_error *err);
-
-/* ---- one conversion ---- */
 
 #define PRESTO__DICTIONARY_FILE "dictionary"
 #define PRESTO__SHARD_NAME_BYTES 96
@@ -130,7 +68,11 @@ typedef struct presto__conversion {
     bool is_behind;   /* the progress file is older than */
     bool is_finished; /* an earlier run of the same job wrote all of it */
     presto_loader *loader;
-    uint64_t skipped_before;         /* by earlier runs */
+    uint64_t skipped_before;         /* because of errors, by earlier runs */
+    presto_buffer skips;             /* those of this run since the last whole shard: numbers in
+                                      * the source, uint64_t, rising */
+    size_t skips_noted;              /* of these, in whole shards */
+    presto_status skips_status;      /* < 0: some could not be kept */
     presto__regroup_place regrouped; /* of this run and those before it, so far */
     uint64_t dropped_tokens, padded_tokens;
     /* figures */
@@ -142,9 +84,13 @@ typedef struct presto__conversion {
 bool presto__conversion_by_size(const presto__conversion *job);
 /** May samples of a shard be left out: damaged ones, or ones that a step drops? */
 bool presto__conversion_leaves_out(const presto__conversion *job);
-/** The first sample of a shard, by number, and one past its last one. */
+/** Can samples of the source be read in any order? */
+bool presto__conversion_picks(const presto__conversion *job);
+/** The position of the first sample of a shard, by number, and one past its last one's. */
 uint64_t presto__conversion_first(const presto__conversion *job, size_t shard);
 uint64_t presto__conversion_end(const presto__conversion *job, size_t shard);
+/** The number in the source of the sample at a position; UINT64_MAX: none is there. */
+uint64_t presto__conversion_number(const presto__conversion *job, uint64_t position);
 /** The name of a shard in the dataset; job->shard_count is known. */
 void presto__conversion_shard_name(const presto__conversion *job, size_t shard,
                                    char name_out[PRESTO__SHARD_NAME_BYTES]);
@@ -178,9 +124,31 @@ presto_status presto__conversion_run_regroup(presto__conversion *job, presto_err
 static inline bool presto__conversion_regroups(const presto__conversion *job) {
     return job->regroup_step != SIZE_MAX;
 }
-/** How the loader of a conversion works. */
-void presto__conversion_loader_options(const presto__conversion *job,
-                                       presto_loader_options *options_out);
+/**
+ * Walks over the rows of a batch. Its sample_numbers count in the source; ranges of a conversion
+ * are positions in the loader's sequence, which are others if the source is a part of another.
+ */
+typedef struct presto__row_walk {
+    const presto__packet *packet; /* the batch's: the caller holds the batch */
+    size_t part, gap;             /* the next position that is left out, */
+    size_t at;                    /* and the next one, both in the packet */
+} presto__row_walk;
+
+/** At the first row. */
+presto__row_walk presto__row_walk_begin(const presto_batch *batch);
+/** Pass so many rows; returns the position of the row that follows. */
+uint64_t presto__row_walk_pass(presto__row_walk *walk, size_t rows);
+/** All samples have come: are more left out because of errors, by all runs, than the part that may
+ * be? The loader of a resumed run does not see all of them. */
+presto_status presto__conversion_check_skipped(presto__conversion *job, presto_error *err);
+/** How the loader of a conversion works. Its on_skip keeps what take_skips counts. */
+void presto__conversion_loader_options(presto__conversion *job, presto_loader_options *options_out);
+/**
+ * A shard becomes whole: how many samples before the position `end`, and behind the shard before
+ * it, were left out because of errors? All of them have come.
+ */
+presto_status presto__conversion_take_skips(presto__conversion *job, uint64_t end,
+                                            uint64_t *skipped_out, presto_error *err);
 /** Call on_progress, if it is time; PRESTO_ERR_STOPPED if it asks to stop. `done` samples have
  * come. */
 presto_status presto__conversion_report(presto__conversion *job, uint64_t done, presto_error *err);
@@ -192,10 +160,11 @@ void presto__conversion_fill_result(const presto__conversion *job,
 
 /* ---- writers ---- */
 
-/** A shard, by number, and its samples [first, end). */
+/** A shard, by number, its samples [first, end), and what was left out: as in a whole shard. */
 typedef struct presto__shard_range {
     size_t number;
     uint64_t first, end;
+    uint64_t skipped;
 } presto__shard_range;
 
 /** Consecutive rows of a batch. */

@@ -13,6 +13,12 @@ bool presto__conversion_leaves_out(const presto__conversion *job) {
            (job->plan != NULL && (presto_plan_flags(job->plan) & PRESTO_STEP_DROPS) != 0);
 }
 
+bool presto__conversion_picks(const presto__conversion *job) {
+    const presto__source_ops *ops = job->source->ops;
+    presto_error err;
+    return ops->check_random_access == NULL || ops->check_random_access(job->source, &err) >= 0;
+}
+
 uint64_t presto__conversion_end(const presto__conversion *job, size_t shard) {
     /* (shard + 1) * n / shards without overflow. */
     uint64_t each = job->sample_count / job->shard_count;
@@ -22,6 +28,14 @@ uint64_t presto__conversion_end(const presto__conversion *job, size_t shard) {
 
 uint64_t presto__conversion_first(const presto__conversion *job, size_t shard) {
     return shard == 0 ? 0 : presto__conversion_end(job, shard - 1);
+}
+
+uint64_t presto__conversion_number(const presto__conversion *job, uint64_t position) {
+    if (position >= job->sample_count)
+        return UINT64_MAX;
+    if (job->source->subset != NULL)
+        presto__subset_numbers(job->source->subset, &position, 1);
+    return position;
 }
 
 static const char *ending(const presto__conversion *job) {

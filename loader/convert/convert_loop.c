@@ -108,6 +108,7 @@ static presto_status finish_shard(shard_loop *loop, size_t which, uint64_t end, 
     loop->done += end - open->next;
     open->shard.end = end;
     open->is_open = false;
+    PRESTO_TRY(presto__conversion_take_skips(loop->job, end, &open->shard.skipped, err));
     PRESTO_TRY(presto__writers_finish(loop->writers, which, &open->shard, err));
     return collect(loop, err);
 }
@@ -165,6 +166,7 @@ static presto__rows rows_that_fit(const shard_loop *loop, presto_batch *batch, s
 
 static presto_status take_by_size(shard_loop *loop, presto_batch *batch, presto_error *err) {
     const uint8_t *at = batch->frames.data;
+    presto__row_walk walk = presto__row_walk_begin(batch);
     for (size_t row = 0; row < batch->rows;) {
         if (!loop->open[0].is_open)
             PRESTO_TRY(begin_by_size(loop, err));
@@ -173,11 +175,11 @@ static presto_status take_by_size(shard_loop *loop, presto_batch *batch, presto_
             PRESTO_TRY(append_rows(loop, 0, &rows, err));
         row += rows.count;
         at += rows.frames.bytes;
+        uint64_t next = presto__row_walk_pass(&walk, rows.count);
         if (row < batch->rows)
-            PRESTO_TRY(finish_shard(loop, 0, batch->sample_numbers[row], err));
-        else
-            pass_samples(loop, 0, batch->sample_numbers[row - 1] + 1);
+            PRESTO_TRY(finish_shard(loop, 0, next, err));
     }
+    pass_samples(loop, 0, batch->first + batch->rows + batch->skipped);
     return PRESTO_OK;
 }
 
@@ -190,8 +192,12 @@ static presto_status end_by_size(shard_loop *loop, presto_error *err) {
     if (loop->open[0].is_open) {
         PRESTO_TRY(finish_shard(loop, 0, job->sample_count, err));
     } else if (presto__progress_file_next(progress) < job->sample_count) {
+        presto__whole_shard *last = &progress->shards[progress->shard_count - 1];
+        uint64_t skipped;
         PRESTO_TRY(merge_schema(job, err));
-        progress->shards[progress->shard_count - 1].end = job->sample_count; /* all was left out */
+        PRESTO_TRY(presto__conversion_take_skips(job, job->sample_count, &skipped, err));
+        last->end = job->sample_count; /* all was left out */
+        last->skipped += skipped;
         PRESTO_TRY(presto__conversion_note(job, err));
     }
     job->shard_count = progress->shard_count;
@@ -287,6 +293,8 @@ static presto_status load_ranges(shard_loop *loop, size_t count, presto_error *e
         presto_status status = presto_loader_next(job->loader, &batch, err);
         if (status < 0 && !presto__conversion_by_size(job))
             loop->failed_at = presto__loader_failed_at(job->loader);
+        if (status == PRESTO_END)
+            PRESTO_TRY(presto__conversion_check_skipped(job, err));
         if (status != PRESTO_OK)
             return status;
         status = presto__conversion_by_size(job) ? take_by_size(loop, batch, err)
@@ -398,7 +406,8 @@ static presto_status list_missing(shard_loop *loop, size_t *range_count_out, pre
         }
         uint64_t first = presto__conversion_first(job, number);
         uint64_t end = presto__conversion_end(job, number);
-        loop->missing[loop->missing_count++] = (presto__shard_range){number, first, end};
+        loop->missing[loop->missing_count++] =
+            (presto__shard_range){.number = number, .first = first, .end = end};
         if (first < end)
             loop->ranges[(*range_count_out)++] = (presto__range){first, end};
     }
@@ -408,13 +417,10 @@ static presto_status list_missing(shard_loop *loop, size_t *range_count_out, pre
 /* How many shards to make at once. */
 static size_t writers_wanted(const presto__conversion *job, size_t range_count) {
     const presto_convert_options *options = job->options;
-    const presto_source *source = job->source;
-    presto_error err;
     /* Samples that are left out are counted and reported in the order of the samples, over all
      * shards. */
     if (presto__conversion_by_size(job) || presto__conversion_leaves_out(job) ||
-        (source->ops->check_random_access != NULL &&
-         source->ops->check_random_access(job->source, &err) < 0))
+        !presto__conversion_picks(job))
         return 1;
     size_t count = range_count < options->threads ? range_count : options->threads;
     return count == 0 ? 1 : count < PRESTO__MOST_OPEN ? count : PRESTO__MOST_OPEN;

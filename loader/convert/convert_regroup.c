@@ -81,6 +81,7 @@ static presto_status finish_shard(regroup_loop *loop, const presto__regroup_plac
                                   presto_error *err) {
     if (presto__conversion_by_size(loop->job))
         loop->shard.end = next->sample;
+    PRESTO_TRY(presto__conversion_take_skips(loop->job, next->sample, &loop->shard.skipped, err));
     PRESTO_TRY(presto__writers_finish(loop->writers, 0, &loop->shard, err));
     return note_shard(loop, next, err);
 }
@@ -88,8 +89,9 @@ static presto_status finish_shard(regroup_loop *loop, const presto__regroup_plac
 /* Is row i of the block for a later shard? */
 static bool is_behind_shard(const regroup_loop *loop, const presto__row_block *block, size_t i) {
     const presto__conversion *job = loop->job;
-    if (!presto__conversion_by_size(job))
-        return block->begins[i].sample >= loop->shard.end;
+    if (!presto__conversion_by_size(job)) /* the last shard takes all that is left */
+        return loop->shard.number + 1 < job->shard_count &&
+               block->begins[i].sample >= loop->shard.end;
     uint64_t most = job->options->shard_bytes, used = loop->shard_frame_bytes;
     return loop->shard_rows > 0 && (used > most || block->rows.frame_bytes[i] > most - used);
 }
@@ -212,7 +214,8 @@ static presto_status check_first(const regroup_loop *loop, uint64_t sample, uint
     return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                        "sample %" PRIu64 " has changed since its first %" PRIu64
                        " token%s were stored; nothing can be resumed",
-                       loop->now.sample, loop->now.token, presto_plural(loop->now.token));
+                       presto__conversion_number(loop->job, loop->now.sample), loop->now.token,
+                       presto_plural(loop->now.token));
 }
 
 static presto_status take_batch(regroup_loop *loop, const presto_batch *batch, presto_error *err) {
@@ -221,12 +224,14 @@ static presto_status take_batch(regroup_loop *loop, const presto_batch *batch, p
     /* Rows that are not ragged all have as many. */
     int64_t each =
         tokens->offsets == NULL && tokens->tensor.spec.rank == 2 ? tokens->tensor.spec.dims[1] : 0;
+    presto__row_walk walk = presto__row_walk_begin(batch);
     for (size_t row = 0; row < batch->rows; row++) {
         const int64_t plain[] = {(int64_t)row * each, (int64_t)(row + 1) * each};
         const int64_t *at = tokens->offsets == NULL ? plain : tokens->offsets + row;
         size_t count = (size_t)(at[1] - at[0]);
-        PRESTO_TRY(check_first(loop, batch->sample_numbers[row], count, err));
-        PRESTO_TRY(put_document(loop, batch->sample_numbers[row], values + at[0], count, err));
+        uint64_t sample = presto__row_walk_pass(&walk, row > 0);
+        PRESTO_TRY(check_first(loop, sample, count, err));
+        PRESTO_TRY(put_document(loop, sample, values + at[0], count, err));
     }
     loop->done = batch->first + batch->rows + batch->skipped;
     return PRESTO_OK;
@@ -268,6 +273,8 @@ static presto_status load_documents(regroup_loop *loop, presto_error *err) {
     for (;;) {
         presto_batch *batch;
         presto_status status = presto_loader_next(job->loader, &batch, err);
+        if (status == PRESTO_END)
+            PRESTO_TRY(presto__conversion_check_skipped(job, err));
         if (status != PRESTO_OK)
             return status;
         status = take_batch(loop, batch, err);

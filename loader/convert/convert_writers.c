@@ -116,6 +116,7 @@ static presto_status finish(shard_writer *writer, const task *work, presto__whol
     *whole_out = (presto__whole_shard){.number = work->shard.number,
                                        .first = work->shard.first,
                                        .end = work->shard.end,
+                                       .skipped = work->shard.skipped,
                                        .described = {.records = summary.records,
                                                      .stored_bytes = summary.stored_bytes,
                                                      .raw_bytes = writer->raw_bytes,

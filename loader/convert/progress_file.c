@@ -19,7 +19,7 @@
 #include "../../records/dataset/dataset_internal.h"
 #include "convert_internal.h"
 
-#define PROGRESS_FORMAT 3
+#define PROGRESS_FORMAT 4
 #define REMEDY "; nothing can be resumed from it: remove the folder and start again"
 #define NOTED_AT_ONCE 64 /* shards */
 #define NOTE_INTERVAL_NS 1000000000
@@ -68,15 +68,22 @@ uint64_t presto__progress_file_samples(const presto__progress_file *progress) {
     return samples;
 }
 
-uint64_t presto__progress_file_skipped(const presto__progress_file *progress) {
+uint64_t presto__progress_file_left_out(const presto__progress_file *progress) {
     size_t count = progress->shard_count;
     if (count > 0 && progress->shards[count - 1].is_regrouped) {
         const presto__regroup_place *next = &progress->shards[count - 1].next;
         return next->sample - next->documents;
     }
-    uint64_t skipped = presto__progress_file_samples(progress);
+    uint64_t left_out = presto__progress_file_samples(progress);
     for (size_t i = 0; i < progress->shard_count; i++)
-        skipped -= progress->shards[i].described.records;
+        left_out -= progress->shards[i].described.records;
+    return left_out;
+}
+
+uint64_t presto__progress_file_skipped(const presto__progress_file *progress) {
+    uint64_t skipped = 0;
+    for (size_t i = 0; i < progress->shard_count; i++)
+        skipped += progress->shards[i].skipped;
     return skipped;
 }
 
@@ -113,11 +120,12 @@ static json_t *shards_to_json(const presto__progress_file *progress) {
     for (size_t i = 0; list != NULL && i < progress->shard_count; i++) {
         const presto__whole_shard *whole = &progress->shards[i];
         const presto_dataset_shard *shard = &whole->described;
-        json_t *item = json_pack(
-            "{s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "number", (json_int_t)whole->number, "file",
-            shard->file, "first", (json_int_t)whole->first, "end", (json_int_t)whole->end,
-            "records", (json_int_t)shard->records, "stored_bytes", (json_int_t)shard->stored_bytes,
-            "raw_bytes", (json_int_t)shard->raw_bytes, "crc32c", (json_int_t)shard->crc32c);
+        json_t *item = json_pack("{s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "number",
+                                 (json_int_t)whole->number, "file", shard->file, "first",
+                                 (json_int_t)whole->first, "end", (json_int_t)whole->end, "skipped",
+                                 (json_int_t)whole->skipped, "records", (json_int_t)shard->records,
+                                 "stored_bytes", (json_int_t)shard->stored_bytes, "raw_bytes",
+                                 (json_int_t)shard->raw_bytes, "crc32c", (json_int_t)shard->crc32c);
         json_t *next = !whole->is_regrouped ? NULL : place_to_json(&whole->next);
         bool is_whole =
             item != NULL && (!whole->is_regrouped || json_object_set_new(item, "next", next) == 0);
@@ -183,36 +191,53 @@ static bool read_place(json_t *item, presto__whole_shard *shard) {
     return true;
 }
 
+/* Its numbers, and the name of its file, which is the item's. */
+static bool read_shard(json_t *item, presto__whole_shard *shard_out, const char **file_out) {
+    json_int_t number, first, end, skipped, records, stored, raw, crc;
+    if (json_unpack(item, "{s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "number", &number,
+                    "file", file_out, "first", &first, "end", &end, "skipped", &skipped, "records",
+                    &records, "stored_bytes", &stored, "raw_bytes", &raw, "crc32c", &crc) != 0 ||
+        number < 0 || number == INT64_MAX || first < 0 || end < first || skipped < 0 ||
+        records < 0 || stored < 0 || raw < 0 || crc < 0 || crc > UINT32_MAX)
+        return false;
+    *shard_out = (presto__whole_shard){.number = (size_t)number,
+                                       .first = (uint64_t)first,
+                                       .end = (uint64_t)end,
+                                       .skipped = (uint64_t)skipped,
+                                       .described = {.records = (uint64_t)records,
+                                                     .stored_bytes = (uint64_t)stored,
+                                                     .raw_bytes = (uint64_t)raw,
+                                                     .crc32c = (uint32_t)crc}};
+    return read_place(json_object_get(item, "next"), shard_out);
+}
+
+/* Can the shard, with `skipped` samples before it, have left out so many? */
+static bool fits_range(const presto__whole_shard *shard, uint64_t skipped) {
+    if (shard->is_regrouped) {
+        uint64_t left_out = shard->next.sample - shard->next.documents;
+        return skipped <= left_out && shard->skipped <= left_out - skipped;
+    }
+    uint64_t samples = shard->end - shard->first;
+    return shard->described.records <= samples &&
+           shard->skipped <= samples - shard->described.records;
+}
+
 static presto_status read_shards(const json_t *list, presto__progress_file *progress,
                                  presto_error *err) {
     size_t i;
     json_t *item;
-    json_int_t least = 0; /* number of the next one */
+    size_t least = 0;     /* number of the next one */
+    uint64_t skipped = 0; /* by those before it */
     json_array_foreach(list, i, item) {
         const char *file;
-        json_int_t number, first, end, records, stored, raw, crc;
-        if (json_unpack(item, "{s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "number", &number, "file",
-                        &file, "first", &first, "end", &end, "records", &records, "stored_bytes",
-                        &stored, "raw_bytes", &raw, "crc32c", &crc) != 0 ||
-            number < least || number == INT64_MAX ||
-            first < (json_int_t)presto__progress_file_next(progress) || end < first ||
-            records < 0 || stored < 0 || raw < 0 || crc < 0 || crc > UINT32_MAX)
-            return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
-                               "shard %zu is no shard" REMEDY, i);
-        presto__whole_shard shard = {.number = (size_t)number,
-                                     .first = (uint64_t)first,
-                                     .end = (uint64_t)end,
-                                     .described = {.records = (uint64_t)records,
-                                                   .stored_bytes = (uint64_t)stored,
-                                                   .raw_bytes = (uint64_t)raw,
-                                                   .crc32c = (uint32_t)crc}};
-        bool holds = read_place(json_object_get(item, "next"), &shard) &&
-                     (shard.is_regrouped || records <= end - first);
-        if (!holds)
+        presto__whole_shard shard;
+        if (!read_shard(item, &shard, &file) || shard.number < least ||
+            shard.first < presto__progress_file_next(progress) || !fits_range(&shard, skipped))
             return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
                                "shard %zu is no shard" REMEDY, i);
         PRESTO_TRY(presto__progress_file_add(progress, file, &shard, err));
-        least = number + 1;
+        least = shard.number + 1;
+        skipped += shard.skipped;
     }
     return PRESTO_OK;
 }
@@ -338,7 +363,7 @@ presto_status presto__progress_file_check_places(const presto__progress_file *pr
     uint64_t least = 0;
     for (size_t i = 0; i < progress->shard_count; i++) {
         const presto__whole_shard *shard = &progress->shards[i];
-        if (shard->is_regrouped != regroups ||
+        if (shard->end > samples || shard->is_regrouped != regroups ||
             (regroups && (shard->next.sample < least || shard->next.sample > samples)))
             return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
                                "shard %zu is no shard of this conversion" REMEDY, i);

@@ -295,7 +295,7 @@ class ManyFeatures(Hostile):
             features = [{"name": name.decode(), "encoding": 1, "dtype": 9, "rank": 1, "dims": [i % 7]}
                         for i, name in enumerate(reversed(self.called(count)))]
             (folder / ".progress.json").write_text(json.dumps(
-                {"format": 3, "job": {}, "shards": [], "features": features}))
+                {"format": 4, "job": {}, "shards": [], "features": features}))
             return ["presto-write", "-q", "--resume", "-p", self.pipeline, "-u", "resized", "-o", folder, self.make_photos()]
 
         self.assert_linear(resume, 2)

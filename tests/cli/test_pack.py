@@ -201,9 +201,9 @@ class Pack(cli.Case):
                      '{"sample": 0, "token": 0, "documents": 0, "tokens": 0}', '{"sample": 9}', "[]", "3"):
             folder = self.new("enemy")
             folder.mkdir()
-            shard = ('{"number": 0, "file": ".data-00000.tfrecord", "first": 0, "end": 9, "records": 20, "stored_bytes": 1, '
+            shard = ('{"number": 0, "file": ".data-00000.tfrecord", "first": 0, "end": 9, "skipped": 0, "records": 20, "stored_bytes": 1, '
                      '"raw_bytes": 1, "crc32c": 1, "next": %s}' % text)
-            (folder / ".progress.json").write_text('{"format": 3, "job": {}, "shards": [%s], "features": []}' % shard)
+            (folder / ".progress.json").write_text('{"format": 4, "job": {}, "shards": [%s], "features": []}' % shard)
             done = cli.run("presto-write", "--resume", "-p", yaml, "-o", folder, self.texts)
             self.assert_fails(done, 3, "shard 0 is no shard")
 

@@ -4,6 +4,7 @@
 import json
 import signal
 import subprocess
+import tarfile
 import time
 
 from cli import PHOTOS, TOOLS, Case, example, frames, main, run
@@ -37,6 +38,20 @@ class Write(Case):
         self.assertEqual(len(datasets[0]), 4)
         for dataset in datasets[1:]:
             self.assertTrue(dataset == datasets[0])
+
+    def test_a_dictionary_is_trained_on_what_can_only_be_read_in_order(self):
+        archive = self.new("photos").with_suffix(".tar.gz")
+        with tarfile.open(archive, "w:gz", compresslevel=1) as tar:
+            for path in sorted(self.make_photos().rglob("*.jpg")):
+                tar.add(path, path.relative_to(self.make_photos()))
+        source = ("--set", "source.type=tar", "-u", "resized", "-s", "1")
+        found = []
+        for codec in ("none", "zstd:3+dict"):
+            out = self.write("-c", codec, *source, source=archive)
+            self.assertEqual((out / "dictionary").exists(), codec != "none")
+            found.append(frames(self.load("-q", "--to", "resized", out)))
+        self.assertEqual(len(found[0]), self.photo_count)
+        self.assertEqual(found[0], found[1])
 
     def test_the_last_representation_that_can_be_stored_is_the_default(self):
         done = run("presto-write", "-p", self.pipeline, "--json", "-o", self.new(), self.make_photos())

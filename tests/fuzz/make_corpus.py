@@ -148,19 +148,19 @@ def states():
 
 
 def progress():
-    def shard(number, first, end, records):
-        return {"number": number, "file": f"data-{number:05}.tfrecord", "first": first, "end": end, "records": records,
-                "stored_bytes": 1000, "raw_bytes": 2000, "crc32c": 4294967295}
+    def shard(number, first, end, records, skipped=0):
+        return {"number": number, "file": f"data-{number:05}.tfrecord", "first": first, "end": end,
+                "skipped": skipped, "records": records, "stored_bytes": 1000, "raw_bytes": 2000, "crc32c": 4294967295}
     features = [{"name": "image", "encoding": 3, "dtype": 4, "rank": 3, "dims": [-1, 40, 3]},
                 {"name": "label", "encoding": 1, "dtype": 9, "rank": 0, "dims": []},
                 {"name": "any", "encoding": 4, "dtype": 0, "rank": -1, "dims": []}]
     job = {"codec": "none", "seed": 7, "steps": [{"step": "read-file"}]}
-    yield {"format": 3, "job": job, "shards": [], "features": []}
-    yield {"format": 3, "job": job, "shards": [shard(0, 0, 10, 10), shard(2, 20, 25, 3), shard(4, 30, 30, 0)],
+    yield {"format": 4, "job": job, "shards": [], "features": []}
+    yield {"format": 4, "job": job, "shards": [shard(0, 0, 10, 10), shard(2, 20, 25, 3, 1), shard(4, 30, 30, 0)],
            "features": features}
     packed = [{**shard(n, 10 * n, 10 * n + 10, 50), "next": {"sample": 10 * n + 12, "token": n, "documents": 9, "tokens": 700}}
               for n in range(3)]
-    yield {"format": 3, "job": job, "shards": packed, "features": features[:1]}
+    yield {"format": 4, "job": job, "shards": packed, "features": features[:1]}
 
 
 STRATEGY = """\

@@ -180,6 +180,32 @@ START_TEST(damaged_files_can_be_left_out) {
 }
 END_TEST
 
+/* A resumed run looks at the samples that remain. What may be left out is a part of all of them. */
+START_TEST(the_part_that_may_be_left_out_is_one_of_all_runs) {
+    set_up();
+    presto_convert_options options = defaults("resized", "none", 5, 1);
+    presto_convert_result result;
+    presto_error err;
+    presto_check_write_file(at("photos/0bad.jpg"), presto_span_of_text("no photo"));
+    presto_check_write_file(at("photos/zbad.jpg"), presto_span_of_text("no photo"));
+    options.errors.policy = PRESTO_ON_ERROR_SKIP;
+    options.errors.skip_limit = 1;
+    ck_assert_int_lt(convert("photos", "out", &options, &result, &err), 0);
+    options.errors.skip_limit = UINT64_MAX;
+    options.resume = true;
+    for (int run = 0; run < 2; run++) {
+        options.errors.skip_fraction = 1.0 / (PHOTOS + 2);
+        ck_assert_status(convert("photos", "out", &options, &result, &err), PRESTO_ERR_CORRUPT,
+                         &err);
+        ck_assert_ptr_nonnull(strstr(err.message, "2 of 42 samples had to be left out"));
+    }
+    options.errors.skip_fraction = 2.0 / (PHOTOS + 2); /* of those that remain it is more */
+    ck_assert_ok(convert("photos", "out", &options, &result, &err), &err);
+    ck_assert_uint_eq(result.skipped, 2);
+    tear_down();
+}
+END_TEST
+
 START_TEST(features_are_described_as_they_are_over_all_samples) {
     set_up();
     char command[1200];
@@ -214,6 +240,7 @@ int main(void) {
         a_dataset_can_be_processed_further,
         folders_with_anything_in_them_are_left_alone,
         damaged_files_can_be_left_out,
+        the_part_that_may_be_left_out_is_one_of_all_runs,
         features_are_described_as_they_are_over_all_samples,
     };
     return presto_check_main("convert", tests, sizeof tests / sizeof tests[0], 240);

@@ -317,6 +317,74 @@ START_TEST(a_resumed_conversion_leaves_out_the_same_samples) {
 }
 END_TEST
 
+/* The samples of a part have other numbers in the source than positions in the part. */
+START_TEST(a_resumed_part_of_a_source_holds_all_of_it) {
+    static const char *const parts[] = {"1", "2"};
+    set_up_photos();
+    uint64_t samples = 0;
+    for (size_t part = 0; part < 2; part++) {
+        presto_convert_options options = by_size(1);
+        options.split = "decoded";
+        options.partition.ratio = "50/50";
+        options.partition.part = parts[part];
+        options.resume = true;
+        for (int i = 1; i < FILES; i += 3)
+            damage(i, true);
+        options.errors.policy = PRESTO_ON_ERROR_SKIP;
+        ck_assert_ok(convert("whole", &options), &err);
+        uint64_t most = result.skipped;
+        for (uint64_t limit = 0; limit <= most; limit++) {
+            options.errors.skip_limit = limit;
+            ck_assert_int_eq(convert("out", &options) == PRESTO_OK, limit == most);
+        }
+        ck_assert(is_same("whole", "out"));
+        presto_check_remove_tree(at("whole"));
+        presto_check_remove_tree(at("out"));
+        options.errors.policy = PRESTO_ON_ERROR_FAIL;
+        for (int i = 1; i < FILES; i += 3) {
+            (void)convert("out", &options);
+            damage(i, false);
+        }
+        ck_assert_ok(convert("out", &options), &err);
+        ck_assert_ok(convert("whole", &options), &err);
+        samples += result.samples;
+        ck_assert(is_same("whole", "out"));
+        presto_check_remove_tree(at("whole"));
+        presto_check_remove_tree(at("out"));
+    }
+    ck_assert_uint_eq(samples, FILES);
+    tear_down();
+}
+END_TEST
+
+/* A progress file says that a shard ends behind the last sample. */
+START_TEST(progress_of_more_samples_than_there_are_is_refused) {
+    set_up_photos();
+    presto_convert_options options = by_size(1);
+    options.split = "decoded";
+    options.resume = true;
+    damage(4, true);
+    ck_assert_int_lt(convert("out", &options), 0);
+    damage(4, false);
+    size_t bytes;
+    uint8_t *content = presto_check_read_file(at("out/.progress.json"), &bytes);
+    char *text = presto_span_to_text(presto_span_of(content, bytes)), *changed = malloc(bytes + 32);
+    char *end = strstr(text, "\"end\": 3");
+    ck_assert_ptr_nonnull(end);
+    for (int forged = 0; forged < 2; forged++) {
+        snprintf(changed, bytes + 32, "%.*s%s%s", (int)(end - text), text,
+                 forged ? "\"end\": 9223372036854775807" : "\"end\": 13", end + 8);
+        presto_check_write_file(at("out/.progress.json"), presto_span_of_text(changed));
+        ck_assert_status(convert("out", &options), PRESTO_ERR_CORRUPT, &err);
+        ck_assert_str_eq(err.file, at("out"));
+    }
+    free(changed);
+    free(text);
+    free(content);
+    tear_down();
+}
+END_TEST
+
 START_TEST(a_resumed_conversion_that_nothing_remains_for_ends) {
     set_up_photos();
     presto_convert_options options = by_size(1);
@@ -407,6 +475,8 @@ int main(void) {
         without_samples_there_is_one_empty_shard,
         shards_end_either_by_number_or_by_size,
         a_resumed_conversion_leaves_out_the_same_samples,
+        a_resumed_part_of_a_source_holds_all_of_it,
+        progress_of_more_samples_than_there_are_is_refused,
         a_resumed_conversion_that_nothing_remains_for_ends,
         a_shard_that_is_gone_and_all_after_it_are_made_anew,
         another_size_or_number_is_told_from_what_stands,
