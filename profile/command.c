@@ -2,6 +2,7 @@
 /*
  * The command lines that carry out the recommended strategy, to be pasted into a POSIX shell.
  */
+#include "../base/decimal_internal.h"
 #include "profile_internal.h"
 
 #include <inttypes.h>
@@ -71,9 +72,11 @@ char *presto__on_error_format(const presto_sweep *sweep, char text_out[PRESTO__O
         return text_out;
     if (errors->skip_limit != UINT64_MAX)
         snprintf(text_out, PRESTO__ON_ERROR_BYTES, "skip:%" PRIu64, errors->skip_limit);
-    else if (errors->skip_fraction < 1)
-        snprintf(text_out, PRESTO__ON_ERROR_BYTES, "skip:%.9g%%", 100 * errors->skip_fraction);
-    else
+    else if (errors->skip_fraction < 1) {
+        char percent[32];
+        presto__decimal_format(percent, sizeof percent, 9, 100 * errors->skip_fraction);
+        snprintf(text_out, PRESTO__ON_ERROR_BYTES, "skip:%s%%", percent);
+    } else
         snprintf(text_out, PRESTO__ON_ERROR_BYTES, "skip");
     return text_out;
 }

@@ -4,6 +4,7 @@
  * more, with the figures of every run. Units are in the names. Unknown values are empty fields, or
  * null.
  */
+#include "../base/decimal_internal.h"
 #include "json_internal.h"
 #include "predict/predict_internal.h"
 
@@ -92,7 +93,9 @@ static presto_status csv_header(const column *columns, size_t count, const char 
 static presto_status csv_number(double value, presto_buffer *text, presto_error *err) {
     if (!isfinite(value))
         return presto__text_add(text, err, ",");
-    return presto__text_add(text, err, ",%.9g", value);
+    char number_text[32];
+    presto__decimal_format(number_text, sizeof number_text, 9, value);
+    return presto__text_add(text, err, ",%s", number_text);
 }
 
 static presto_status csv_values(const column *columns, size_t count, const void *base,

@@ -16,6 +16,7 @@
 
 #include <presto/file.h>
 
+#include "../base/decimal_internal.h"
 #include "../base/options_internal.h"
 
 #define MOST_BYTES ((uint64_t)1 << 20)
@@ -169,7 +170,7 @@ static presto_status read_field(reader *in, const field *to, const yaml_node_t *
         return PRESTO_OK;
     }
     char *end;
-    double value = strtod(text, &end);
+    double value = presto__decimal_parse(text, &end);
     if (end == text || *end != '\0' || !isfinite(value) || value < 0)
         return syntax_error(in, node, "%s: '%.80s' is not a number of 0 or more", to->name, text);
     memcpy(at, &value, sizeof value);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes strategy.yaml: the recommended strategy, with the expected figures. Quoting is libyaml's. */
 #define _XOPEN_SOURCE 700 /* realpath */
+#include "../base/decimal_internal.h"
 #include "profile_internal.h"
 
 #include <inttypes.h>
@@ -39,7 +40,7 @@ static void emit_scalar(writer *out, const char *text, bool is_text) {
     static const char *const words[] = {"",     "~",     "null", "Null", "NULL",
                                         "true", "false", "yes",  "no"};
     char *end;
-    (void)strtod(text, &end);
+    (void)presto__decimal_parse(text, &end);
     bool is_special = *end == '\0';
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         is_special = is_special || strcmp(text, words[i]) == 0;
@@ -78,7 +79,7 @@ static void emit_number(writer *out, const char *key, double value) {
     if (!isfinite(value))
         return;
     char text[32];
-    snprintf(text, sizeof text, "%.9g", value);
+    presto__decimal_format(text, sizeof text, 9, value);
     emit_scalar(out, key, false);
     emit_scalar(out, text, false);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
+#include "comma_check.h"
 #include "made_sweep.h"
 
 static presto_strategy_file load_text(const char *yaml) {
@@ -51,6 +52,31 @@ START_TEST(what_a_sweep_writes_reads_back_the_same) {
     presto_sweep_free(sweep);
     presto_check_remove_tree(dir);
     free(dir);
+}
+END_TEST
+
+START_TEST(numbers_have_a_point_whatever_the_locale) {
+    presto_sweep *sweep = made_sweep(false);
+    sweep->trials[2].result.cold.samples_per_s.median = 4000.5;
+    sweep->errors = (presto_loader_errors){
+        .policy = PRESTO_ON_ERROR_SKIP, .skip_limit = UINT64_MAX, .skip_fraction = 0.025};
+    presto_error err;
+    presto_buffer text = {0};
+    char on_error[PRESTO__ON_ERROR_BYTES];
+    presto_strategy_file strategy = {0};
+    (void)comma_begin();
+    ck_assert_ok(presto__strategy_yaml(sweep, &text, &err), &err);
+    ck_assert_ok(presto__strategy_parse(presto_buffer_span(&text), "s.yaml", &strategy, &err),
+                 &err);
+    ck_assert_double_eq(strategy.expected_samples_per_s, 4000.5);
+    ck_assert_str_eq(presto__on_error_format(sweep, on_error), "skip:2.5%");
+    text.bytes = 0;
+    ck_assert_ok(presto__results_csv(sweep, &text, &err), &err);
+    comma_end();
+    ck_assert_ptr_nonnull(strstr((const char *)text.data, ",4000.5,"));
+    presto_strategy_file_done(&strategy);
+    presto_buffer_done(&text);
+    presto_sweep_free(sweep);
 }
 END_TEST
 
@@ -174,6 +200,7 @@ END_TEST
 int main(void) {
     const TTest *const tests[] = {
         what_a_sweep_writes_reads_back_the_same,
+        numbers_have_a_point_whatever_the_locale,
         an_unprocessed_strategy_has_neither_codec_nor_shards,
         names_that_yaml_would_take_for_something_else_survive,
         what_is_not_said_takes_its_default,
