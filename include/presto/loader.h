@@ -355,6 +355,7 @@ typedef struct presto_loader_stats {
     uint64_t samples; /* delivered */
     uint64_t skipped; /* because of errors */
     uint64_t dropped; /* by steps, which did not want them (PRESTO_DROP) */
+    /* PRESTO_OUTPUT_COUNT: blocks of work, unless the last batch must be full. */
     uint64_t batches;
     uint64_t read_bytes;      /* T3's bytes: read from storage (files, shards) */
     uint64_t delivered_bytes; /* T4's bytes: in batches or frames handed out */

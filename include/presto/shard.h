@@ -121,7 +121,7 @@ typedef struct presto_record {
 typedef struct presto_block {
     presto_record *records;
     size_t record_count;
-    uint64_t file_bytes_read; /* by the last fetch */
+    uint64_t file_bytes_read; /* by the last fetch, or step of a walk */
     size_t align_at;          /* set by the caller: where this byte of the first record's payload is
                                  read into memory there is a 64-byte boundary. Default 0 */
     /* private to records/ */

@@ -64,7 +64,9 @@ static void choose_blocking(presto_loader *loader) {
     samples = clamp(presto__loader_packet_share(loader) / (row_bytes + 1), 1, samples);
 
     size_t rows = options->batch_samples;
-    if (options->output == PRESTO_OUTPUT_COUNT || rows == 0 ||
+    /* What is only counted has batches if the last one must be full. */
+    if (rows == 0 ||
+        (options->output == PRESTO_OUTPUT_COUNT && !presto__loader_drops_last(loader)) ||
         (options->output == PRESTO_OUTPUT_RECORDS && rows > samples))
         rows = samples;
     blocking->batch_rows = rows;
@@ -197,8 +199,7 @@ static presto_status open_order(presto_loader *loader, presto_error *err) {
         PRESTO_TRY(loader->source->ops->check_random_access(loader->source, err));
     PRESTO_TRY(presto__order_init(&loader->order, &order, err));
     loader->epoch_samples = loader->order.epoch_samples;
-    if (!loader->walks && options->range.drop_last && options->output != PRESTO_OUTPUT_RECORDS &&
-        options->batch_samples > 0)
+    if (!loader->walks && presto__loader_drops_last(loader))
         loader->epoch_samples -= loader->epoch_samples % options->batch_samples;
     PRESTO_TRY(find_start(loader, err));
     loader->state_epoch = loader->next_epoch;

@@ -9,7 +9,7 @@
 #include <presto/numbers.h>
 
 #include "../../base/clock_internal.h"
-#include "workers_internal.h"
+#include "walk_internal.h"
 
 /*
  * A consumer that finds nothing looks again after this time, whatever becomes ready meanwhile. This
@@ -220,11 +220,19 @@ static presto_status check_fraction(presto_loader *loader, presto_error *err) {
     return final_failure(loader, &error, err);
 }
 
+/* Does the consumer get the batch? */
+static bool is_delivered(const presto_loader *loader, const presto__packet_batch *batch) {
+    bool is_cut = batch->first + batch->positions > batch->packet->failed_at;
+    return batch->shown.rows > 0 && !(is_cut && presto__loader_drops_last(loader));
+}
+
 static void count_packet(presto_loader *loader, const presto__packet *packet) {
     uint64_t samples = 0, batches = 0, bytes = packet->frames.bytes;
     for (size_t i = 0; i < packet->batch_count; i++) {
-        samples += packet->batches[i].shown.rows;
-        batches += packet->batches[i].shown.rows > 0;
+        const presto__packet_batch *batch = &packet->batches[i];
+        bool counts = is_delivered(loader, batch);
+        samples += counts ? batch->shown.rows : 0;
+        batches += counts;
     }
     if (loader->options.output != PRESTO_OUTPUT_RECORDS)
         for (size_t i = 0; i < packet->part_count; i++)
@@ -292,8 +300,7 @@ static presto__packet_batch *next_batch(presto_loader *loader) {
     presto__packet *packet = loader->current;
     while (loader->current_batch < packet->batch_count) {
         presto__packet_batch *batch = &packet->batches[loader->current_batch++];
-        bool is_cut = batch->first + batch->positions > packet->failed_at;
-        if (batch->shown.rows > 0 && !(is_cut && loader->options.range.drop_last))
+        if (is_delivered(loader, batch))
             return batch;
     }
     return NULL;

@@ -131,12 +131,8 @@ static bool has_room(const presto_loader *loader) {
 
 /* If the stream starts within an epoch, the epoch's last, incomplete batch is left out here. */
 static uint64_t left_in_epoch(const presto_loader *loader) {
-    const presto_loader_options *options = &loader->options;
     uint64_t left = loader->epoch_samples - loader->next_offset;
-    if (options->range.drop_last && options->output != PRESTO_OUTPUT_RECORDS &&
-        options->batch_samples > 0)
-        left -= left % options->batch_samples;
-    return left;
+    return presto__loader_drops_last(loader) ? left - left % loader->options.batch_samples : left;
 }
 
 /* How many samples the next packet has from next_offset on; 0: there is none. */
@@ -157,7 +153,7 @@ static size_t next_count(presto_loader *loader) {
     if (left > loader->samples_left)
         left = loader->samples_left;
     count = left < most ? (size_t)left : most;
-    if (loader->options.range.drop_last && loader->options.output == PRESTO_OUTPUT_BATCHES)
+    if (presto__loader_drops_last(loader))
         count -= count % loader->blocking.batch_rows;
     return count;
 }

@@ -55,8 +55,8 @@ presto_status presto_loader_save_state(const presto_loader *loader, presto_buffe
     int bytes =
         snprintf(text, sizeof text,
                  "{\"presto_state\": %d, \"source\": \"%016" PRIx64 "\", \"samples\": %s"
-                 ", \"seed\": \"%" PRIu64 "\", \"shuffle\": \"%s\", \"window\": %" PRIu64
-                 ", \"epoch\": %" PRIu64 ", \"next\": %" PRIu64,
+                 ", \"seed\": \"%" PRIu64 "\", \"shuffle\": \"%s\", \"window\": \"%" PRIu64
+                 "\", \"epoch\": %" PRIu64 ", \"next\": %" PRIu64,
                  STATE_FORMAT, digest_of(loader->source, is_counted), is_counted ? samples : "null",
                  options->order.seed, shuffle_names[options->order.shuffle], window_of(options),
                  epoch, next * options->range.world);
@@ -67,7 +67,8 @@ presto_status presto_loader_save_state(const presto_loader *loader, presto_buffe
 
 typedef struct state {
     const char *source, *seed, *shuffle;
-    json_int_t format, window, epoch, next;
+    char window[24];
+    json_int_t format, epoch, next;
     bool is_counted;
     json_int_t samples; /* if it is */
 } state;
@@ -79,7 +80,7 @@ static presto_status fail_other(const char *what, presto_error *err) {
 
 static presto_status check_state(const state *saved, const presto_source *source,
                                  const presto_loader_options *options, presto_error *err) {
-    char digest[24], seed[24];
+    char digest[24], seed[24], window[24];
     const bool is_counted = saved->is_counted;
     if (is_counted)
         PRESTO_TRY(presto__source_settle(source, err));
@@ -87,13 +88,14 @@ static presto_status check_state(const state *saved, const presto_source *source
         return fail_other("input", err);
     snprintf(digest, sizeof digest, "%016" PRIx64, digest_of(source, is_counted));
     snprintf(seed, sizeof seed, "%" PRIu64, options->order.seed);
+    snprintf(window, sizeof window, "%" PRIu64, window_of(options));
     if ((is_counted && saved->samples != (json_int_t)presto_source_count(source)) ||
         strcmp(saved->source, digest) != 0)
         return fail_other("input", err);
     if (strcmp(saved->seed, seed) != 0)
         return fail_other("seed", err);
     if (strcmp(saved->shuffle, shuffle_names[options->order.shuffle]) != 0 ||
-        saved->window != (json_int_t)window_of(options))
+        strcmp(saved->window, window) != 0)
         return fail_other("shuffle", err);
     return PRESTO_OK;
 }
@@ -130,18 +132,28 @@ static presto_status apply_state(const state *saved, const presto_source *source
     return has_ended ? PRESTO_END : PRESTO_OK;
 }
 
+/* A text, as JSON's integers are too narrow. A number will do, too: some states have one. */
+static bool parse_window(const json_t *window, state *saved) {
+    if (json_is_integer(window))
+        snprintf(saved->window, sizeof saved->window, "%" JSON_INTEGER_FORMAT,
+                 json_integer_value(window));
+    else if (json_is_string(window))
+        snprintf(saved->window, sizeof saved->window, "%s", json_string_value(window));
+    return json_is_integer(window) || json_is_string(window);
+}
+
 /* False: it is no state. */
 static bool parse_state(json_t *root, state *saved) {
-    json_t *samples = NULL;
-    if (json_unpack(root, "{s:I, s:s, s:o, s:s, s:s, s:I, s:I, s:I}", "presto_state",
+    json_t *samples = NULL, *window = NULL;
+    if (json_unpack(root, "{s:I, s:s, s:o, s:s, s:s, s:o, s:I, s:I}", "presto_state",
                     &saved->format, "source", &saved->source, "samples", &samples, "seed",
-                    &saved->seed, "shuffle", &saved->shuffle, "window", &saved->window, "epoch",
+                    &saved->seed, "shuffle", &saved->shuffle, "window", &window, "epoch",
                     &saved->epoch, "next", &saved->next) != 0)
         return false;
     saved->is_counted = json_is_integer(samples);
     saved->samples = json_integer_value(samples);
-    return (saved->is_counted || json_is_null(samples)) && saved->format == STATE_FORMAT &&
-           saved->epoch >= 0 && saved->next >= 0;
+    return (saved->is_counted || json_is_null(samples)) && parse_window(window, saved) &&
+           saved->format == STATE_FORMAT && saved->epoch >= 0 && saved->next >= 0;
 }
 
 presto_status presto_loader_load_state(presto_span json, const presto_source *source,

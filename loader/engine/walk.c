@@ -76,11 +76,8 @@ void presto__loader_end_walk(presto_loader *loader) {
 
 /* The lock is held: how many samples the epoch has, as batches are made. */
 static uint64_t without_rest(const presto_loader *loader, uint64_t samples) {
-    const presto_loader_options *options = &loader->options;
-    if (options->range.drop_last && options->output != PRESTO_OUTPUT_RECORDS &&
-        options->batch_samples > 0)
-        samples -= samples % options->batch_samples;
-    return samples;
+    return presto__loader_drops_last(loader) ? samples - samples % loader->options.batch_samples
+                                             : samples;
 }
 
 /* The lock is held: the source has `total` samples. The packet and its untaken parts end there. */

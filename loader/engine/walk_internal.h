@@ -5,6 +5,13 @@
 
 #include "workers_internal.h"
 
+/** Is a last batch left out if it is not full? Records come in no batches. */
+static inline bool presto__loader_drops_last(const presto_loader *loader) {
+    const presto_loader_options *options = &loader->options;
+    return options->range.drop_last && options->output != PRESTO_OUTPUT_RECORDS &&
+           options->batch_samples > 0;
+}
+
 /** Before anything depends on the number of samples: begin to walk if that will do, else count
  * them. */
 presto_status presto__loader_begin_walk(presto_loader *loader, presto_error *err);

@@ -20,9 +20,16 @@ static presto_status reserve_walked(presto__dataset_reader *reader, presto_error
     return PRESTO_OK;
 }
 
-/* One step. What cannot be read is a record with that fault, and nothing comes after it. */
+/* What the stretch takes in its block. */
+static size_t stretch_bytes(const presto_stretch *stretch) {
+    const uint64_t *offsets = (const uint64_t *)(const void *)stretch->offsets_.data;
+    return (size_t)(offsets[stretch->count] - offsets[0]);
+}
+
+/* One step, which adds to *bytes_io what its block takes. What cannot be read is a record with that
+ * fault, and nothing comes after it. */
 static presto_status walk_once(presto__dataset_reader *reader, const presto_walk_limits *limits,
-                               presto__blocks *blocks, presto_error *err) {
+                               presto__blocks *blocks, size_t *bytes_io, presto_error *err) {
     unsigned tries = 0;
     presto_error why;
     presto_status status;
@@ -45,6 +52,7 @@ static presto_status walk_once(presto__dataset_reader *reader, const presto_walk
     bool has_block = walked->found.fault.status >= 0 && walked->found.is_read;
     walked->block = has_block ? blocks->count++ : SIZE_MAX;
     reader->base.stats.read_bytes += has_block ? block->file_bytes_read : 0;
+    *bytes_io += has_block ? stretch_bytes(&walked->found) : 0;
     reader->walked_count++;
     return PRESTO_OK;
 }
@@ -52,17 +60,15 @@ static presto_status walk_once(presto__dataset_reader *reader, const presto_walk
 presto_status presto__dataset_walk(presto__reader *base, const presto__walk_wish *wish,
                                    presto__blocks *blocks, size_t *found_out, presto_error *err) {
     presto__dataset_reader *reader = (presto__dataset_reader *)base;
-    uint64_t start = presto__clock_ns(), before = base->stats.read_bytes;
-    size_t found = 0;
+    uint64_t start = presto__clock_ns();
+    size_t found = 0, bytes = 0;
     bool goes_on = true;
     reader->walked_count = 0;
     while (goes_on && found < wish->count) {
-        uint64_t bytes = base->stats.read_bytes - before;
         if (found > 0 && bytes >= wish->bytes)
             break;
-        const presto_walk_limits limits = {wish->count - found, wish->bytes - (size_t)bytes,
-                                           base->grower};
-        presto_status status = walk_once(reader, &limits, blocks, err);
+        const presto_walk_limits limits = {wish->count - found, wish->bytes - bytes, base->grower};
+        presto_status status = walk_once(reader, &limits, blocks, &bytes, err);
         if (status < 0)
             return status;
         if (status == PRESTO_END)

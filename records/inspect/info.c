@@ -272,43 +272,65 @@ static presto_status add_value(collector *c, const presto_feature *value, presto
 
 /* ---- the sample ---- */
 
+/* Walks the records of the sample. The first of them are kept, as the codec is guessed from them:
+ * nothing can be said of a record without it. */
 typedef struct sampler {
+    uint64_t total;
+    size_t want, next; /* of the sample: its size, and which of it comes next */
+    size_t file;       /* that it is in, or a later one */
+    presto_block block;
+    presto_shard *shard; /* of the last record */
     presto_buffer bytes; /* payloads back to back */
     size_t *ends;
     size_t count;
 } sampler;
 
-static presto_status take_sample(collector *c, size_t want, sampler *taken, presto_error *err) {
-    uint64_t total = c->firsts[c->info->file_count];
-    size_t count = total < want ? (size_t)total : want;
-    presto_block block = {0};
-    presto_status status = PRESTO_OK;
-    presto_shard *shard = NULL, *before = NULL;
-    size_t file = 0;
-    taken->ends = presto__zeroed_array(count, 1, sizeof *taken->ends);
-    if (taken->ends == NULL)
-        return presto_fail_memory(err, count * sizeof *taken->ends);
-    for (size_t i = 0; i < count && status == PRESTO_OK; i++) {
-        uint64_t number = total / count * i + total % count * i / count;
-        while (c->firsts[file + 1] <= number)
-            file++;
-        status = presto_dataset_shard_at(c->dataset, file, &shard, err);
+static void sampler_done(sampler *s) {
+    free(s->ends);
+    presto_buffer_done(&s->bytes);
+    presto_block_done(&s->block);
+}
+
+/* The next whole record of the sample, valid until the one after it. PRESTO_END: there is none. */
+static presto_status next_sampled(collector *c, sampler *s, presto_span *payload_out,
+                                  presto_error *err) {
+    while (s->next < s->want) {
+        size_t i = s->next++;
+        uint64_t number = s->total / s->want * i + s->total % s->want * i / s->want;
+        presto_shard *shard = s->shard;
+        while (c->firsts[s->file + 1] <= number)
+            s->file++;
+        presto_status status = presto_dataset_shard_at(c->dataset, s->file, &shard, err);
         if (status == PRESTO_OK)
-            status = presto_shard_fetch(shard, number - c->firsts[file], 1, &block, err);
-        if (before != NULL && shard != before)
-            presto__shard_end_stream(before);
-        before = shard;
-        if (is_damage(status)) {
-            status = PRESTO_OK;
-            continue;
-        }
-        if (status == PRESTO_OK && block.records[0].status == PRESTO_OK) {
-            status = presto_buffer_append(&taken->bytes, block.records[0].payload, err);
-            taken->ends[taken->count++] = taken->bytes.bytes;
+            status = presto_shard_fetch(shard, number - c->firsts[s->file], 1, &s->block, err);
+        if (s->shard != NULL && shard != s->shard)
+            presto__shard_end_stream(s->shard);
+        s->shard = shard;
+        if (status < 0 && !is_damage(status))
+            return status;
+        if (status == PRESTO_OK && s->block.records[0].status == PRESTO_OK) {
+            *payload_out = s->block.records[0].payload;
+            return PRESTO_OK;
         }
     }
-    presto_block_done(&block);
-    return status;
+    return PRESTO_END;
+}
+
+/* Keep the first records: all of them, if they are not large. */
+static presto_status take_sample(collector *c, size_t want, sampler *taken, presto_error *err) {
+    presto_status status = PRESTO_OK;
+    presto_span payload;
+    taken->total = c->firsts[c->info->file_count];
+    taken->want = taken->total < want ? (size_t)taken->total : want;
+    taken->ends = presto__zeroed_array(taken->want, 1, sizeof *taken->ends);
+    if (taken->ends == NULL)
+        return presto_fail_memory(err, taken->want * sizeof *taken->ends);
+    while (taken->bytes.bytes < PRESTO__GUESS_BYTES &&
+           (status = next_sampled(c, taken, &payload, err)) == PRESTO_OK) {
+        PRESTO_TRY(presto_buffer_append(&taken->bytes, payload, err));
+        taken->ends[taken->count++] = taken->bytes.bytes;
+    }
+    return status < 0 ? status : PRESTO_OK;
 }
 
 static presto_span sampled(const sampler *taken, size_t i) {
@@ -351,38 +373,55 @@ static presto_status look_at_record(collector *c, presto_span record, presto__re
     return PRESTO_OK;
 }
 
-static presto_status look_at_sample(collector *c, const sampler *taken, presto_error *err) {
+/* What the sampled records are, and how many bytes of them were looked at. */
+typedef struct looked {
+    presto_codec *codec;
+    presto__record_kind kind;
+    uint64_t raw, stored;
+} looked;
+
+static presto_status look_at_payload(collector *c, presto_span payload, looked *at,
+                                     presto_error *err) {
+    presto_span record;
+    presto_arena_reset(&c->arena);
+    presto_status decoded = presto_codec_decompress(
+        at->codec, payload, &(presto_codec_room){&c->arena, PRESTO_CODEC_MAX_RECORD_BYTES}, &record,
+        err);
+    if (decoded < 0)
+        return decoded == PRESTO_ERR_MEMORY ? decoded : PRESTO_OK;
+    c->info->sampled++;
+    at->raw += record.bytes;
+    at->stored += payload.bytes;
+    return look_at_record(c, record, &at->kind, err);
+}
+
+static presto_status look_at_payloads(collector *c, sampler *taken, looked *at, presto_error *err) {
+    presto_span payload;
+    presto_status status;
+    for (size_t i = 0; i < taken->count; i++)
+        PRESTO_TRY(look_at_payload(c, sampled(taken, i), at, err));
+    presto_buffer_done(&taken->bytes);
+    while ((status = next_sampled(c, taken, &payload, err)) == PRESTO_OK)
+        PRESTO_TRY(look_at_payload(c, payload, at, err));
+    return status < 0 ? status : PRESTO_OK;
+}
+
+static presto_status look_at_sample(collector *c, sampler *taken, presto_error *err) {
     presto_info *info = c->info;
     presto_codec_spec spec;
-    presto_codec *codec;
-    presto__record_kind kind = PRESTO__KIND_EMPTY;
-    uint64_t raw = 0, stored = 0;
+    looked at = {.kind = PRESTO__KIND_EMPTY};
     PRESTO_TRY(choose_codec(c, taken, &spec, err));
-    PRESTO_TRY(presto_codec_new(&spec, &codec, err));
-    presto_status status = PRESTO_OK;
-    for (size_t i = 0; i < taken->count && status == PRESTO_OK; i++) {
-        presto_span record, payload = sampled(taken, i);
-        presto_arena_reset(&c->arena);
-        presto_status decoded = presto_codec_decompress(
-            codec, payload, &(presto_codec_room){&c->arena, PRESTO_CODEC_MAX_RECORD_BYTES}, &record,
-            err);
-        if (decoded == PRESTO_ERR_MEMORY)
-            status = decoded;
-        if (decoded < 0)
-            continue;
-        info->sampled++;
-        raw += record.bytes;
-        stored += payload.bytes;
-        status = look_at_record(c, record, &kind, err);
-    }
-    presto_codec_free(codec);
+    PRESTO_TRY(presto_codec_new(&spec, &at.codec, err));
+    presto_status status = look_at_payloads(c, taken, &at, err);
+    presto_codec_free(at.codec);
     if (info->feature_count > 0)
         qsort(info->features, info->feature_count, sizeof *info->features, compare_features);
-    info->record_kind = presto__record_kind_name(kind);
+    info->record_kind = presto__record_kind_name(at.kind);
     info->raw_bytes = info->payload_bytes;
     info->raw_bytes_exact = strcmp(info->codec, "none") == 0;
-    if (!info->raw_bytes_exact && stored > 0)
-        info->raw_bytes = (uint64_t)((double)info->payload_bytes * (double)raw / (double)stored);
+    if (!info->raw_bytes_exact && at.stored > 0)
+        info->raw_bytes =
+            (uint64_t)((double)info->payload_bytes * (double)at.raw / (double)at.stored);
     return status;
 }
 
@@ -419,8 +458,7 @@ presto_status presto_info_collect_sized(const char *const *paths, size_t path_co
         take_known_sizes(&c);
     free(c.sizes);
     free(c.firsts);
-    free(taken.ends);
-    presto_buffer_done(&taken.bytes);
+    sampler_done(&taken);
     presto_arena_done(&c.arena);
     presto_arena_done(&c.names);
     presto_dataset_free(c.dataset);

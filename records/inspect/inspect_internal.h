@@ -54,6 +54,9 @@ const char *presto__record_kind_name(presto__record_kind kind);
 /** Does it look like a decompressed record? */
 presto__record_kind presto__record_kind_of(presto_span record, presto_arena *arena);
 
+/** Enough of them to guess a codec: behind the first record, no more is copied for it. */
+#define PRESTO__GUESS_BYTES ((size_t)16 << 20)
+
 /** The codec that decodes these payloads; "none" if none is needed or none fits. */
 presto_status presto__guess_codec(const presto_span *payloads, size_t count, presto_arena *arena,
                                   presto_codec_spec *spec_out, presto_error *err);

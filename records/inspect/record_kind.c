@@ -103,8 +103,10 @@ typedef struct guess {
     presto_error *err;
 } guess;
 
+/* Empties the arena: what the next record needs comes in its place. */
 static bool is_message(presto_span record, presto_arena *arena) {
     presto__record_kind kind = presto__record_kind_of(record, arena);
+    presto_arena_reset(arena);
     return kind == PRESTO__KIND_EXAMPLE || kind == PRESTO__KIND_SEQUENCE;
 }
 
@@ -124,6 +126,7 @@ static presto_status try_codec(const guess *job, const presto_codec_spec *spec, 
             status = result;
         else if (result == PRESTO_OK)
             fits = !proof || is_message(record, job->arena);
+        presto_arena_reset(job->arena);
     }
     presto_codec_free(codec);
     *fits_out = fits;

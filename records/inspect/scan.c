@@ -151,6 +151,21 @@ static presto_status finish(presto__scan *scan, presto__scan_item *item) {
     return PRESTO_OK;
 }
 
+/* The whole frame, whose header holds. The next one that is found may be within it. */
+static presto_status check_frame(presto__scan *scan, presto_span bytes, uint64_t payload_bytes,
+                                 presto_span *payload) {
+    const presto_frame_rules rules = {scan->max_payload_bytes, PRESTO_CHECK_FULL};
+    if (!presto__byte_stream_affords(scan->stream, scan->offset, payload_bytes))
+        return presto_fail(&scan->fault, PRESTO_ERR_CORRUPT, scan->offset,
+                           "the record's %ju bytes are not checked: too many that overlap were "
+                           "checked before it and do not hold",
+                           (uintmax_t)payload_bytes);
+    presto_status status = presto_frame_parse(bytes, scan->offset, &rules, payload, &scan->fault);
+    if (status < 0)
+        presto__byte_stream_spend(scan->stream, payload_bytes);
+    return status;
+}
+
 presto_status presto__scan_next(presto__scan *scan, presto__scan_item *item_out,
                                 presto_error *err) {
     presto_span bytes, payload;
@@ -180,9 +195,7 @@ presto_status presto__scan_next(presto__scan *scan, presto__scan_item *item_out,
                     want - HEADER);
         return lose_until_next(scan, PRESTO_FAULT_TRUNCATED, item_out, err);
     }
-    status = presto_frame_parse(bytes, scan->offset,
-                                &(presto_frame_rules){scan->max_payload_bytes, PRESTO_CHECK_FULL},
-                                &payload, &scan->fault);
+    status = check_frame(scan, bytes, payload_bytes, &payload);
     if (status < 0) {
         status = lose_until_next(scan, PRESTO_FAULT_PAYLOAD, item_out, err);
         scan->record++;

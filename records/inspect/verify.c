@@ -152,7 +152,8 @@ static presto_status guess_codec(verifier *v, presto_codec_spec *spec_out, prest
     presto_status status = presto__scan_new(v->path, v->options->max_payload_bytes, &scan, err);
     if (status == PRESTO_OK)
         presto__scan_ask(scan, v->options->should_stop, v->options->should_stop_user);
-    while (status == PRESTO_OK && count < GUESS_RECORDS && tries++ < (size_t)4 * GUESS_RECORDS) {
+    while (status == PRESTO_OK && count < GUESS_RECORDS && bytes.bytes < PRESTO__GUESS_BYTES &&
+           tries++ < (size_t)4 * GUESS_RECORDS) {
         presto__scan_item item;
         status = presto__scan_next(scan, &item, err);
         if (status == PRESTO_OK && item.whole) {

@@ -14,6 +14,11 @@
 
 #define READ_BYTES ((size_t)256 << 10)
 #define AUTO_GZIP_BITS (15 + 16)
+/* The bytes of a file may be checked in vain so many times for each class of sizes, and again as
+ * they are passed over. Honest damage takes one or two. */
+#define VAIN_FACTOR 4
+#define CLASS_BITS 4 /* sizes up to 16 times as large are in one class */
+#define CLASSES (64 / CLASS_BITS)
 
 struct presto__byte_stream {
     int fd;
@@ -26,7 +31,8 @@ struct presto__byte_stream {
     bool ended;           /* nothing follows the window ... */
     presto_status failed; /* ... because of this, if < 0, described in `failure` */
     presto_error failure;
-    uint8_t *input; /* compressed bytes, READ_BYTES */
+    uint64_t vain_bytes[CLASSES]; /* payloads that were checked and do not hold */
+    uint8_t *input;               /* compressed bytes, READ_BYTES */
     z_stream zlib;
     bool zlib_ready;
     bool between_members;       /* a gzip member is complete; another may follow */
@@ -84,6 +90,7 @@ presto_status presto__byte_stream_rewind(presto__byte_stream *stream, presto_err
     stream->base = 0;
     stream->ended = false;
     stream->failed = PRESTO_OK;
+    memset(stream->vain_bytes, 0, sizeof stream->vain_bytes);
     stream->between_members = false;
     return PRESTO_OK;
 }
@@ -123,6 +130,21 @@ void presto__byte_stream_seek(presto__byte_stream *stream, uint64_t offset) {
     stream->base = stream->file_offset = offset;
     stream->ended = false;
     stream->failed = PRESTO_OK;
+}
+
+static size_t class_of(uint64_t payload_bytes) {
+    return (size_t)(63 - __builtin_clzll(payload_bytes | 1)) / CLASS_BITS;
+}
+
+bool presto__byte_stream_affords(const presto__byte_stream *stream, uint64_t offset,
+                                 uint64_t payload_bytes) {
+    uint64_t end = offset + payload_bytes, reach = presto__byte_stream_reach(stream);
+    uint64_t vain = stream->vain_bytes[class_of(payload_bytes)] + payload_bytes;
+    return vain / VAIN_FACTOR <= offset + (end > reach ? end : reach);
+}
+
+void presto__byte_stream_spend(presto__byte_stream *stream, uint64_t payload_bytes) {
+    stream->vain_bytes[class_of(payload_bytes)] += payload_bytes;
 }
 
 uint64_t presto__byte_stream_skip_hole(presto__byte_stream *stream, uint64_t from, size_t keep) {

@@ -38,8 +38,11 @@ static presto_status frame_holds(presto__byte_stream *stream, uint64_t offset,
                                  uint64_t payload_bytes, bool *holds, presto_error *err) {
     presto_span frame, payload;
     PRESTO_TRY(view(stream, offset, (size_t)payload_bytes + OVERHEAD, &frame, err));
-    *holds = presto_frame_parse(frame, offset, &(presto_frame_rules){UINT64_MAX, PRESTO_CHECK_FULL},
-                                &payload, NULL) == PRESTO_OK;
+    presto_status status = presto_frame_parse(
+        frame, offset, &(presto_frame_rules){UINT64_MAX, PRESTO_CHECK_FULL}, &payload, NULL);
+    if (status == PRESTO_ERR_CORRUPT) /* not if it is cut */
+        presto__byte_stream_spend(stream, payload_bytes);
+    *holds = status == PRESTO_OK;
     return PRESTO_OK;
 }
 
@@ -90,7 +93,8 @@ presto_status presto__byte_stream_find_frame(presto__byte_stream *stream,
             uint64_t left = end > from + at ? end - (from + at) : 0;
             if (payload_bytes > wanted->max_payload_bytes || left < OVERHEAD ||
                 payload_bytes > left - OVERHEAD ||
-                !header_holds(presto_span_of(window.data + at, HEADER)))
+                !header_holds(presto_span_of(window.data + at, HEADER)) ||
+                !presto__byte_stream_affords(stream, from + at, payload_bytes))
                 continue;
             bool holds;
             PRESTO_TRY(frame_holds(stream, from + at, payload_bytes, &holds, err));

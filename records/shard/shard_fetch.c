@@ -406,7 +406,6 @@ presto_status presto__stretch_check(presto_shard *shard, const presto_stretch *s
     PRESTO_TRY(block_reserve(block, stretch->count, err));
     parse_records(&job, 0, stretch->count, block->bytes_.data);
     block->record_count = stretch->count;
-    block->file_bytes_read = job.offsets[stretch->count] - job.offsets[0];
     return PRESTO_OK;
 }
 

@@ -91,7 +91,10 @@ static presto_status resync(presto__hopper *hop, uint64_t offset, uint64_t *foun
     if (hop->search == NULL)
         PRESTO_TRY(
             presto__byte_stream_new(hop->fd, shard->path, PRESTO_FILE_PLAIN, &hop->search, err));
-    presto__byte_stream_seek(hop->search, offset + 1);
+    /* What was read ahead stays: the next damage may be a few bytes on. */
+    if (offset < presto__byte_stream_base(hop->search) ||
+        offset >= presto__byte_stream_reach(hop->search))
+        presto__byte_stream_seek(hop->search, offset + 1);
     const presto__frame_search wanted = {
         .from = offset + 1,
         .max_payload_bytes = shard->options.max_payload_bytes,

@@ -61,6 +61,17 @@ void presto__byte_stream_seek(presto__byte_stream *stream, uint64_t offset);
  */
 uint64_t presto__byte_stream_skip_hole(presto__byte_stream *stream, uint64_t from, size_t keep);
 
+/**
+ * Is a payload worth its CRC, although the header at `offset` may be no record's? Each byte could be
+ * claimed by as many headers as stand before it. So what was checked in vain, of payloads of about
+ * this size, stays within a multiple of the bytes passed over and of those read: a file takes linear
+ * time, and large claims do not hide small records.
+ */
+bool presto__byte_stream_affords(const presto__byte_stream *stream, uint64_t offset,
+                                 uint64_t payload_bytes);
+/** This payload was checked in vain. */
+void presto__byte_stream_spend(presto__byte_stream *stream, uint64_t payload_bytes);
+
 /** Which frame is looked for. */
 typedef struct presto__frame_search {
     uint64_t from;              /* the first position that is tried */
@@ -69,7 +80,8 @@ typedef struct presto__frame_search {
 } presto__frame_search;
 
 /**
- * The first position of a whole frame (both CRCs correct) as `wanted`. Everything before it is
+ * The first position of a whole frame (both CRCs correct) as `wanted`, of those that are afforded.
+ * Everything before it is
  * forgotten.
  * Returns: PRESTO_OK; PRESTO_END if there is none: *found_out is then the end of the stream, or
  *          where it fails (the next view says why); PRESTO_ERR_MEMORY, _STOPPED.

@@ -300,11 +300,18 @@ static presto_status walk_on(presto__walk *walk, const presto_walk_limits *limit
     return PRESTO_OK;
 }
 
+/* How far the file has been read, as the records found go. */
+static uint64_t file_position(const presto__hopper *hop) {
+    return hop->stream == NULL ? hop->offset : presto__byte_stream_file_bytes(hop->stream);
+}
+
 presto_status presto__shard_walk(presto_shard *shard, const presto_walk_limits *limits,
                                  presto_block *block, presto_stretch *stretch, presto_error *err) {
     PRESTO_TRY(resume(shard, err));
     presto__shard_hide_known(shard);
+    uint64_t before = file_position(&shard->walk->hop);
     presto_status status = walk_on(shard->walk, limits, block, stretch, err);
+    block->file_bytes_read = file_position(&shard->walk->hop) - before;
     presto__hopper_pause(&shard->walk->hop);
     return status;
 }

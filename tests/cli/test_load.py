@@ -225,6 +225,11 @@ class Load(Case):
     def test_drop_last_leaves_out_the_partial_batch(self):
         found = arrays(self.load("-q", "--format", "npy", "-b", "10", "--drop-last", "--features", "label", self.resized))
         self.assertEqual([len(a) for a in found], [10, 10])
+        # What only counts, whose blocks of work are smaller, comes to the same.
+        for batch in (5, 10, 24, 25):
+            stats = json.loads(self.load("-e", "2", "-b", batch, "--drop-last", "--prefetch-bytes", "20KiB",
+                                         "--json", "--format", "null", self.resized))
+            self.assertEqual((stats["samples"], stats["batches"]), (2 * (24 // batch * batch), 2 * (24 // batch)))
 
     def test_raw_is_the_bytes_of_the_arrays(self):
         image = np.concatenate(arrays(self.load("-q", "--format", "npy", "--features", "image", self.resized)))

@@ -70,6 +70,17 @@ class Tfrecord(Case):
         self.load(*load, "-j", "0", "-b", "1", "--limit", "1", "--state", state, alone)
         self.assertEqual(json.loads(state.read_text())["samples"], len(self.files))
 
+    def test_what_the_first_pass_reads_is_counted(self):
+        for pack in (bytes, gzip.compress):
+            folder = self.new("counted")
+            folder.mkdir()
+            for path in self.theirs.iterdir():
+                (folder / path.name).write_bytes(pack(path.read_bytes() * 20))
+            total = sum(path.stat().st_size for path in folder.iterdir())
+            for j in ("0", "2"):
+                stats = json.loads(self.load("--json", "--format", "null", "-j", j, folder))
+                self.assertEqual((stats["samples"], stats["read_bytes"]), (20 * len(self.files), total), (pack, j))
+
     def test_damage_at_the_beginning_is_passed_over(self):
         """What the records hold is found out from whole ones; a damaged one is told where it stands."""
         for damage in ("header", "payload", "whole file"):

@@ -52,6 +52,37 @@ START_TEST(a_failure_comes_in_its_place_after_all_before_it) {
 }
 END_TEST
 
+START_TEST(a_batch_that_a_failure_cuts_is_left_out_and_not_counted) {
+    dir = presto_check_temp_dir();
+    make_dataset(dir, &single);
+    uint64_t bad[] = {123};
+    damage(bad, 1);
+    opened data = open_made(dir, false);
+    for (int counting = 0; counting < 2; counting++) {
+        presto_loader_options options = defaults(2, 20);
+        presto_loader *loader;
+        presto_batch *batch;
+        presto_loader_stats stats;
+        presto_error err;
+        uint64_t samples = 0;
+        options.output = counting ? PRESTO_OUTPUT_COUNT : PRESTO_OUTPUT_BATCHES;
+        options.range.drop_last = true;
+        options.memory.block_samples = 13;
+        ck_assert_ok(presto_loader_open(data.source, NULL, &options, &loader, &err), &err);
+        while (presto_loader_next(loader, &batch, &err) == PRESTO_OK) {
+            samples += batch->rows;
+            presto_batch_release(batch);
+        }
+        presto_loader_get_stats(loader, &stats);
+        presto_loader_free(loader);
+        ck_assert_uint_eq(samples, 120);
+        ck_assert_uint_eq(stats.samples, 120);
+        ck_assert_uint_eq(stats.batches, 6);
+    }
+    tear_down(&data);
+}
+END_TEST
+
 typedef struct skips {
     uint64_t samples[64];
     size_t count;
@@ -184,6 +215,7 @@ END_TEST
 int main(void) {
     const TTest *const tests[] = {
         a_failure_comes_in_its_place_after_all_before_it,
+        a_batch_that_a_failure_cuts_is_left_out_and_not_counted,
         skipped_samples_leave_batches_shorter_and_are_told_in_order,
         budgets_of_skipped_samples_are_kept_to,
         a_shard_that_has_gone_fails_where_it_would_come,

@@ -135,6 +135,50 @@ START_TEST(a_saved_state_resumes_to_the_rest_with_shuffle_ranks_and_epochs) {
 }
 END_TEST
 
+START_TEST(any_window_is_kept_in_a_state) {
+    static const uint64_t windows[] = {1, 90, INT64_MAX, (uint64_t)INT64_MAX + 1, UINT64_MAX};
+    opened data = set_up(&plain);
+    presto_error err;
+    for (size_t i = 0; i < sizeof windows / sizeof windows[0]; i++) {
+        presto_loader_options options = defaults(0, 100);
+        options.order.shuffle = PRESTO_SHUFFLE_BLOCKS;
+        options.order.shuffle_window = windows[i];
+        presto_buffer state = {0};
+        (void)rest_of(data.source, &options, 3, &state);
+        presto_loader_options resumed = options;
+        presto_span json = presto_buffer_span(&state);
+        ck_assert_ok(presto_loader_load_state(json, data.source, &resumed, &err), &err);
+        ck_assert_uint_eq(resumed.range.first_sample, 300);
+        options.order.shuffle_window ^= 2;
+        ck_assert_status(presto_loader_load_state(json, data.source, &options, &err),
+                         PRESTO_ERR_ARGUMENT, &err);
+        presto_buffer_done(&state);
+    }
+    tear_down(&data);
+}
+END_TEST
+
+START_TEST(a_window_may_be_a_number_in_a_state) {
+    opened data = set_up(&plain);
+    presto_error err;
+    presto_loader_options options = defaults(0, 100);
+    options.order.shuffle = PRESTO_SHUFFLE_BLOCKS;
+    options.order.shuffle_window = 90;
+    presto_buffer state = {0};
+    (void)rest_of(data.source, &options, 3, &state);
+    ck_assert_ok(presto_buffer_append(&state, presto_span_of("", 1), &err), &err);
+    char *window = strstr((char *)state.data, "\"90\"");
+    ck_assert_ptr_nonnull(window);
+    memcpy(window, " 90 ", 4);
+    ck_assert_ok(presto_loader_load_state(presto_span_of(state.data, state.bytes - 1), data.source,
+                                          &options, &err),
+                 &err);
+    ck_assert_uint_eq(options.range.first_sample, 300);
+    presto_buffer_done(&state);
+    tear_down(&data);
+}
+END_TEST
+
 START_TEST(a_state_at_the_end_of_an_epoch_goes_on_in_another_world) {
     opened data = set_up(&plain);
     presto_error err;
@@ -178,7 +222,11 @@ START_TEST(limits_epochs_and_incomplete_batches_are_kept_to) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         for (int counting = 0; counting < 2; counting++) {
+            if (counting && !cases[i].drop) /* has no batches */
+                continue;
             presto_loader_options options = defaults(2, 64);
+            options.output = counting ? PRESTO_OUTPUT_COUNT : PRESTO_OUTPUT_BATCHES;
+            options.memory.block_samples = 10;
             presto_error err;
             options.range.limit_samples = cases[i].limit;
             options.range.epochs = cases[i].epochs;
@@ -209,6 +257,8 @@ int main(void) {
         every_sample_comes_once_an_epoch_over_all_ranks_in_either_order,
         a_stream_started_later_is_the_rest_of_the_whole_one,
         a_saved_state_resumes_to_the_rest_with_shuffle_ranks_and_epochs,
+        any_window_is_kept_in_a_state,
+        a_window_may_be_a_number_in_a_state,
         a_state_at_the_end_of_an_epoch_goes_on_in_another_world,
         limits_epochs_and_incomplete_batches_are_kept_to,
     };

@@ -68,10 +68,10 @@ static void shuffle_through_buffer(presto_loader_options *options) {
 static presto_loader_options random_options(bool tolerate) {
     presto_loader_options options;
     presto_loader_options_defaults(&options);
-    options.output = (presto_output_kind)pick(0, 1);
+    options.output = (presto_output_kind)pick(0, PRESTO_OUTPUT_COUNT);
     options.batch_samples = (size_t)pick(1, pick(0, 3) == 0 ? 500 : 30);
     options.range.epochs = pick(1, 3);
-    options.range.drop_last = options.output == PRESTO_OUTPUT_BATCHES && pick(0, 3) == 0;
+    options.range.drop_last = options.output != PRESTO_OUTPUT_RECORDS && pick(0, 3) == 0;
     if (pick(0, 4) == 0)
         options.range.limit_samples = pick(1, 1200);
     if (pick(0, 4) == 0)

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Verify, info and index: whole files, files that cannot be read, callbacks that stop. */
+#define _DEFAULT_SOURCE /* wait4 */
+#include <fcntl.h>
 #include <stdio.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <presto/codec.h>
+#include <presto/crc32c.h>
 #include <presto/example.h>
 #include <presto/inspect.h>
 
+#include "inspect/inspect_internal.h"
 #include "inspect_check.h"
 
 /* ---- verify beyond the framing ---- */
@@ -224,6 +231,95 @@ START_TEST(contents_are_named_by_their_signature) {
 }
 END_TEST
 
+/* ---- memory ---- */
+
+START_TEST(guessing_the_codec_takes_the_memory_of_one_record) {
+    enum { COUNT = 16, BYTES = 1 << 20 };
+    presto_codec_spec spec;
+    presto_codec *codec;
+    presto_buffer stored = {0};
+    presto_arena arena = {0};
+    presto_span payloads[COUNT];
+    if (presto_codec_parse("snappy", &spec, &err) == PRESTO_ERR_UNSUPPORTED)
+        return;
+    uint8_t *zeros = calloc(1, BYTES); /* no Example, so each record is tried */
+    ck_assert_ok(presto_codec_new(&spec, &codec, &err), &err);
+    ck_assert_ok(presto_codec_compress(codec, presto_span_of(zeros, BYTES), &stored, &err), &err);
+    for (size_t i = 0; i < COUNT; i++)
+        payloads[i] = presto_buffer_span(&stored);
+    ck_assert_ok(presto__guess_codec(payloads, COUNT, &arena, &spec, &err), &err);
+    char text[PRESTO_CODEC_TEXT_BYTES];
+    ck_assert_str_eq(presto_codec_format(&spec, text), "none");
+    ck_assert_uint_ge(arena.total_bytes, BYTES);
+    ck_assert_uint_lt(arena.total_bytes, 3 * BYTES);
+    presto_arena_done(&arena);
+    presto_buffer_done(&stored);
+    presto_codec_free(codec);
+    free(zeros);
+}
+END_TEST
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* which need their own */
+
+enum { LARGE_RECORDS = 16, LARGE_BYTES = 12 << 20 };
+
+/* Records of zeros, which take no room on the disk. */
+static void write_large(const char *path) {
+    uint8_t header[PRESTO_FRAME_HEADER_BYTES], footer[PRESTO_FRAME_FOOTER_BYTES];
+    uint8_t *zeros = calloc(1, LARGE_BYTES);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    ck_assert_int_ge(fd, 0);
+    presto_frame_write_header(LARGE_BYTES, header);
+    presto_frame_write_footer(presto_span_of(zeros, LARGE_BYTES), footer);
+    free(zeros);
+    for (int i = 0; i < LARGE_RECORDS; i++) {
+        ck_assert_int_eq(write(fd, header, sizeof header), (ssize_t)sizeof header);
+        ck_assert_int_ge(lseek(fd, LARGE_BYTES, SEEK_CUR), 0);
+        ck_assert_int_eq(write(fd, footer, sizeof footer), (ssize_t)sizeof footer);
+    }
+    ck_assert_int_eq(close(fd), 0);
+}
+
+static void verify_large(const char *path) {
+    presto_verify_result result = verify(path);
+    ck_assert_uint_eq(result.records, LARGE_RECORDS);
+    ck_assert_uint_eq(result.faults, 0);
+}
+
+static void collect_large(const char *path) {
+    presto_info info;
+    ck_assert_ok(presto_info_collect(&path, 1, NULL, &info, &err), &err);
+    ck_assert_uint_eq(info.sampled, LARGE_RECORDS);
+    ck_assert_str_eq(info.codec, "none");
+    ck_assert_str_eq(info.record_kind, "bytes");
+    presto_info_done(&info);
+}
+
+START_TEST(verify_and_info_hold_a_few_large_records_at_a_time) {
+    void (*const works[])(const char *path) = {verify_large, collect_large};
+    char *dir = presto_check_temp_dir(), path[600];
+    snprintf(path, sizeof path, "%s/large.tfrecord", dir);
+    write_large(path);
+    for (size_t i = 0; i < sizeof works / sizeof works[0]; i++) {
+        int status = -1;
+        struct rusage usage;
+        pid_t child = fork();
+        ck_assert_int_ge(child, 0);
+        if (child == 0) {
+            works[i](path);
+            _exit(0);
+        }
+        ck_assert_int_eq(wait4(child, &status, 0, &usage), child);
+        ck_assert_int_eq(status, 0);
+        ck_assert_int_lt(usage.ru_maxrss, LARGE_RECORDS * LARGE_BYTES / 2 / 1024);
+    }
+    presto_check_remove_tree(dir);
+    free(dir);
+}
+END_TEST
+
+#endif
+
 int main(void) {
     const TTest *const tests[] = {
         a_whole_file_has_no_faults_and_an_index_is_built_and_checked,
@@ -233,6 +329,10 @@ int main(void) {
         verification_and_repair_stop_within_damage_when_asked_to,
         info_tells_counts_sizes_codec_and_features,
         contents_are_named_by_their_signature,
+        guessing_the_codec_takes_the_memory_of_one_record,
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+        verify_and_info_hold_a_few_large_records_at_a_time,
+#endif
     };
     return presto_check_main("inspect", tests, sizeof tests / sizeof tests[0], 240);
 }

@@ -370,6 +370,63 @@ START_TEST(lengths_near_the_top_cost_no_record) {
 }
 END_TEST
 
+/* ---- time ---- */
+
+/* Headers that hold, each of which claims the rest of a file of `bytes` bytes, and behind each of
+ * them `between`. */
+static void append_claims(presto_buffer *out, size_t bytes, presto_span between) {
+    uint8_t header[PRESTO_FRAME_HEADER_BYTES];
+    while (out->bytes + PRESTO_FRAME_OVERHEAD_BYTES + between.bytes < bytes) {
+        presto_frame_write_header(bytes - out->bytes - PRESTO_FRAME_OVERHEAD_BYTES, header);
+        ck_assert_ok(presto_buffer_append(out, presto_span_of(header, sizeof header), &err), &err);
+        ck_assert_ok(presto_buffer_append(out, between, &err), &err);
+    }
+}
+
+/* To check all that is claimed would be 11 TB. */
+START_TEST(headers_that_all_claim_the_rest_of_the_file_take_no_time_and_cost_no_record) {
+    made_file file = make_file();
+    presto_buffer bytes = {0};
+    presto_shard *shard;
+    presto_shard_options options;
+    uint64_t lost;
+    size_t all[RECORDS];
+    const size_t claimed = (size_t)16 << 20;
+    for (size_t i = 0; i < RECORDS; i++)
+        all[i] = i;
+    ck_assert_ok(presto_buffer_append(&bytes, presto_span_of_text("broken"), &err), &err);
+    append_claims(&bytes, claimed, presto_span_of(NULL, 0));
+    bytes.bytes -= 7; /* the last claims are cut */
+    size_t start = bytes.bytes;
+    ck_assert_ok(presto_buffer_append(&bytes, presto_buffer_span(&file.bytes), &err), &err);
+    check_found(&file, presto_buffer_span(&bytes), RECORDS, "claims", 0);
+    check_repair(&file, presto_buffer_span(&bytes), all, RECORDS, "claims", 0);
+    presto_shard_options_defaults(&options);
+    options.tolerate = true;
+    ck_assert_ok(presto_shard_open(file.path, &options, &shard, &err), &err);
+    ck_assert_ok(presto_shard_index(shard, true, &lost, &err), &err);
+    ck_assert_uint_eq(presto_shard_records(shard), RECORDS + 1);
+    ck_assert_uint_eq(offset_of(shard, 1), start);
+    presto_shard_free(shard);
+    presto_buffer_done(&bytes);
+    drop_file(&file);
+}
+END_TEST
+
+/* Each claim is where a record is expected, behind one that was found: 3 TB. */
+START_TEST(claims_between_whole_records_take_no_time_and_cost_no_record) {
+    made_file file = make_file();
+    presto_buffer bytes = {0}, small = {0};
+    ck_assert_ok(presto_frame_append(&small, presto_span_of_text("whole"), &err), &err);
+    append_claims(&bytes, (size_t)14 << 20, presto_buffer_span(&small));
+    size_t records = bytes.bytes / (PRESTO_FRAME_HEADER_BYTES + small.bytes);
+    check_found(&file, presto_buffer_span(&bytes), records, "claims", 1);
+    presto_buffer_done(&small);
+    presto_buffer_done(&bytes);
+    drop_file(&file);
+}
+END_TEST
+
 int main(void) {
     const TTest *const tests[] = {
         every_flipped_bit_of_the_framing_is_found_and_costs_one_record,
@@ -380,6 +437,8 @@ int main(void) {
         a_record_across_two_windows_is_found,
         records_behind_zeros_are_found,
         lengths_near_the_top_cost_no_record,
+        headers_that_all_claim_the_rest_of_the_file_take_no_time_and_cost_no_record,
+        claims_between_whole_records_take_no_time_and_cost_no_record,
     };
     /* Thousands of repaired files, each synced: in memory if possible. */
     if (access("/dev/shm", W_OK) == 0)
