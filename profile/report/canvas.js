@@ -87,19 +87,19 @@ function placesAround(mark, w, h) {
   }).map(([left, top]) => ({ x: left, y: top, w, h }));
 }
 
-/* The first place that is free of texts and marks, or else of texts and labelled marks. */
-function freePlace(places, taken, area) {
+/* The first place that is free of texts and marks, or else, if it may cover others, of texts and labelled marks. */
+function freePlace(places, taken, area, mayCover) {
   const inside = places.filter(at => at.x >= area.left && at.x + at.w <= area.right && at.y >= area.top && at.y + at.h <= area.bottom);
   const isFree = list => at => !list.some(other => overlaps(at, other));
-  return inside.find(isFree([...taken.marks, ...taken.texts])) || inside.find(isFree(taken.texts));
+  return inside.find(isFree([...taken.marks, ...taken.texts])) || (mayCover ? inside.find(isFree(taken.texts)) : undefined);
 }
 
-/* A text of lines: { lines, tint, isStrong, places: what gives the places for a width and a height }. */
+/* A text of lines: { lines, tint, isStrong, mayCover, places: what gives the places for a width and a height }. */
 function placeText(ctx, text, taken, area) {
   const { lines } = text;
   ctx.font = `${text.isStrong ? "600 " : ""}${isNarrow() ? 11 : 12}px system-ui, sans-serif`;
   const w = Math.max(...lines.map(line => ctx.measureText(line).width));
-  const box = freePlace(text.places(w, lines.length * 14), taken, area);
+  const box = freePlace(text.places(w, lines.length * 14), taken, area, text.mayCover);
   if (!box) return false;
   taken.texts.push(box);
   ctx.fillStyle = text.tint;
@@ -112,7 +112,7 @@ function placeText(ctx, text, taken, area) {
   return true;
 }
 
-const textOfMark = (mark, lines) => ({ lines, isStrong: mark.raw.isStrong, tint: mark.raw.isStrong ? colour.best : colour.ink,
+const textOfMark = (mark, lines, mayCover) => ({ lines, mayCover, isStrong: mark.raw.isStrong, tint: mark.raw.isStrong ? colour.best : colour.ink,
   places: (w, h) => placesAround(mark, w, h) });
 
 /* data.references: lines at a value of an axis, with a text. Those within the chart: where they are, in pixels. */
@@ -131,8 +131,15 @@ function placesAlong(line, area, w, h) {
     : [{ x: v, y: line.at - h - 1, w, h }, { x: v, y: line.at + 2, w, h }]);
 }
 
-/* Writes beside lines of reference, the recommended mark, and the others; where there is no room beside a mark, its number in the list
- * below. */
+/* What may be written beside a mark, the best first: where there is no room, its number in the list below. The recommended mark's name
+ * must be somewhere. */
+function textsOfMark(mark) {
+  const { lines, brief, isStrong } = mark.raw;
+  const whole = [textOfMark(mark, lines, false), textOfMark(mark, lines, true)];
+  return !brief || isStrong ? whole : [whole[0], textOfMark(mark, [brief], false), textOfMark(mark, [brief], true)];
+}
+
+/* Writes beside lines of reference, the recommended mark, and the others. */
 const besideMarks = { id: "besideMarks", afterDatasetsDraw(chart) {
   const all = marksOf(chart);
   const marks = all.filter(m => m.raw.lines);
@@ -141,14 +148,13 @@ const besideMarks = { id: "besideMarks", afterDatasetsDraw(chart) {
   const boxes = list => list.map(m => ({ x: m.x - 6, y: m.y - 6, w: 12, h: 12 }));
   const taken = { marks: boxes(all), texts: boxes(marks) };
   const place = text => placeText(ctx, text, taken, area);
-  const write = mark => place(textOfMark(mark, mark.raw.lines)) || (mark.raw.brief && place(textOfMark(mark, [mark.raw.brief])));
   ctx.save();
   ctx.textAlign = "left";
   ctx.textBaseline = "alphabetic";
   ctx.lineJoin = "round";
   for (const line of referencesOf(chart))
-    place({ lines: [line.text], isStrong: true, tint: line.colour, places: (w, h) => placesAlong(line, chart.chartArea, w, h) });
-  marks.forEach(write);
+    place({ lines: [line.text], isStrong: true, mayCover: true, tint: line.colour, places: (w, h) => placesAlong(line, chart.chartArea, w, h) });
+  for (const mark of marks) textsOfMark(mark).some(place);
   ctx.restore();
 } };
 

@@ -37,6 +37,11 @@ BEYOND = """
 }).map(part => part.tagName + " " + (part.id || part.className) + " " + part.textContent.slice(0, 40))
 """
 # Text whose contrast with what is behind it is below WCAG AA: [contrast, text].
+# Figures that a line break may part from their units.
+PARTED = """
+[...document.querySelectorAll("#tiles, #reason, #runners td, #whatif td, #errors-table td, #rows td, #rows span, #notes, .front")]
+  .flatMap(part => part.textContent.match(/[0-9\u2248] (?:[kMGT]?B|m?s|%)(?![a-z])/g) || [])
+"""
 FAINT = """
 (() => {
   const numbers = colour => { const [r, g, b, a = 1] = colour.match(/[\\d.]+/g).map(Number); return { rgb: [r, g, b], a }; };
@@ -127,6 +132,7 @@ def complete(results):
             run_once(result)
     for i in others[2::3]:
         only_predict(results["results"][i])
+    results["results"][others[2]]["cold"]["samples_per_s"]["median"] *= 3  # the fastest is a prediction
     rates = [r["cold"]["samples_per_s"]["median"] for r in measured(results)]
     results["options"]["target_samples_per_s"] = sorted(rates)[len(rates) // 2]
     results["recommendation"].update(limits="keeps", runners_up=others[:5])
@@ -150,6 +156,39 @@ def complete(results):
                   for n in range(1, 65)]}
 
 
+def price(results):
+    """By cost, which is another order than that of the scores; without a target."""
+    best = results["recommendation"]["result"]
+    for i, result in enumerate(results["results"]):
+        result["cost"] = 10.0 if i == best else 100.0 - i
+    results["options"]["target_samples_per_s"] = None
+    results["recommendation"].update(limits="no limits")
+    results["confidence"]["by"] = "cost"
+
+
+def aim_at(results):
+    """Undecided whether others reach the target, of which the first one would be chosen."""
+    sure = results["confidence"]
+    sure.update(by="target", leader=None)
+    sure["rivals"][:] = [{**rival, "standing": "unknown", "ratio": None, "ratio_min": None, "ratio_max": None} for rival in sure["rivals"]]
+
+
+def stop(results):
+    """Stopped before all was looked at, on a busy machine."""
+    results["is_stopped"] = True
+    best = results["recommendation"]["result"]
+    for i in [i for i in range(len(results["results"])) if i != best][::2]:
+        kept = {k: results["results"][i][k] for k in ("split", "codec", "threads", "shards")}
+        results["results"][i] = {**kept, "status": "failed", "failure": "not measured: the sweep was stopped"}
+    run_once(measured(results)[0])
+    results["recommendation"]["runners_up"] = []
+    results["what_if"] = []
+    others = [i for i, r in enumerate(results["results"]) if r["status"] == "ok" and i != best]
+    rival = {"result": others[0], "runs": [], "standing": "unknown", "rounds": 0, "ratio": None, "ratio_min": None, "ratio_max": None}
+    results["confidence"].update(is_decided=False, by="score", rounds=0, not_run=[], leader={"result": best, "runs": []}, rivals=[rival])
+    results["notes"] = [text % 93 for text in disturbances()]
+
+
 def leave_out(results):
     """The runs tell all, and one that was not run may be better."""
     sure = results["confidence"]
@@ -163,10 +202,15 @@ def limit(results):
     for i, result in enumerate(results["results"]):
         if i != best and i % 2 and result["status"] == "ok":
             result["score"] = None
-    results["options"]["most_stored_bytes"] = 1e6
+    results["options"]["most_stored_bytes"] = 1e12
     results["recommendation"].update(limits="misses target")
     for n, point in enumerate(results["model"]["curve"]):
         point["cold_samples_per_s"] = 1000 * (n + 1)  # no end in sight
+
+
+def exceed(results):
+    """No strategy keeps the limits, and none reaches the target."""
+    results["options"]["most_stored_bytes"] = 1
 
 
 def keep_one(results):
@@ -210,6 +254,7 @@ def rename(results):
 
 
 KINDS = {"real": [], "wide": [widen], "complete": [complete], "complete-wide": [complete, widen], "limited": [complete, limit],
+         "exceeding": [complete, limit, exceed], "priced": [complete, price], "aimed": [complete, aim_at], "stopped": [stop],
          "not-run": [complete, leave_out], "one": [keep_one], "many": [multiply],
          "failed": [fail_some], "hostile": [complete, rename]}
 
@@ -241,12 +286,10 @@ def check_aim(browser, tools, folder, threads, *target):
     """Tile and reason tell the same distance. Returns the tile."""
     page, results = aim(tools, folder, threads, "--target", *target)
     browser.open(page)
-    tile = browser.ask("[...find('tiles').children].find(tile => tile.textContent.startsWith('Target')).textContent")
+    tile = browser.ask("[...find('tiles').children].find(tile => tile.textContent.startsWith('Target')).textContent").replace("\u00a0", " ")
     reason, limits = results["recommendation"]["reason"], results["recommendation"]["limits"]
     told, written = DISTANCE.search(tile), DISTANCE.search(reason)
     assert told and ("missed" in tile) == (limits != "keeps"), (tile, limits)
-    if limits == "exceeds limits":  # the reason has no word of the target
-        return tile
     assert written and told.group(1) == written.group(1), (tile, reason)
     for part in ("counted as a tenth below the median at most", "less than its headroom", "prediction less the uncertainty"):
         assert (part in tile) == (part in reason), (tile, reason)
@@ -265,6 +308,25 @@ def check_targets(browser, tools, folder):
 
 
 # ---- what is checked ----
+def disturbances():
+    """The notes on what disturbed the runs, as C has them, and the page knows by how they begin."""
+    root = pathlib.Path(__file__).resolve().parents[2]
+    notes = root.joinpath("profile", "notes.c").read_text().split("note_busy_machine(", 1)[1].split("\n}", 1)[0]
+    return [text.replace('"\n            "', "").replace("%.0f", "%d") for text in re.findall(r'"((?:[^"]|"\n +")*)",\n', notes)]
+
+
+def check_texts_of_c():
+    """What the page looks for in texts of the sweep is there."""
+    root = pathlib.Path(__file__).resolve().parents[2]
+    figures = root.joinpath("profile", "report", "figures.js").read_text()
+    begins = re.findall('"(.*?)"', re.search(r"DISTURBANCES = \[(.*?)\]", figures).group(1))
+    notes = disturbances()
+    assert len(notes) == len(begins) == 2 and all(note.startswith(begin) for note, begin in zip(notes, begins)), (notes, begins)
+    unseen = re.search('UNSEEN = "(.*?)"', figures).group(1)
+    for name in ("trial.c", "sweep.c"):
+        assert f'"{unseen}"' in root.joinpath("profile", name).read_text(), (name, unseen)
+
+
 def check_opening(browser, path):
     assert browser.complaints == [], browser.complaints
     assert [url for url in browser.requests if not url.startswith("data:")] == [path.resolve().as_uri()], browser.requests
@@ -277,6 +339,10 @@ def check_width(browser, width):
     page = browser.ask("document.documentElement.scrollWidth")
     beyond = browser.ask(BEYOND)
     assert page <= width and not beyond, (width, page, beyond)
+    shown = browser.ask("document.querySelector('.by-heading').getClientRects().length > 0")
+    assert shown == (width > 960), "the table has headings to sort by on wide screens alone"
+    parted = browser.ask(PARTED)
+    assert not parted, parted
     charts.check_texts(browser)
 
 
@@ -288,14 +354,16 @@ def check_content(browser, kind, results):
     rows = browser.ask("find('rows').rows.length")
     assert rows == min(len(results["results"]), browser.ask("FIRST_ROWS")), rows
     advice, model = results["recommendation"], results.get("model") or {}
+    if best["codec"] is not None and any(r["codec"] is None for r in measured(results)):
+        assert re.search(r" the unprocessed files on \d+ threads? \(", browser.ask("find('tiles').textContent"))
+    said = browser.ask("find('stopped').hidden || find('stopped').textContent")
+    assert (said is not True) == results["is_stopped"], said
+    if kind in ("complete", "priced", "aimed", "stopped", "exceeding"):
+        globals()[f"check_{kind}"](browser, results)
     if kind == "limited":
         texts = browser.ask("document.body.textContent")
         assert "beyond the limits" in texts and "None within the limits reaches" in texts
         assert "it still grows at 64 threads" in texts
-    if kind == "complete":  # undecided: what the rival's ratio, 0.95 to 1.03, can cost
-        text = browser.ask("find('sure-text').textContent")
-        assert re.search(r"Whichever of the two you take, you lose 5\s% at most", text), text
-        assert " at most; of the whole source" in browser.ask("document.body.textContent")
     if kind == "not-run":
         texts = [browser.ask(f"find('{part}').textContent") for part in ("sure", "sure-text")]
         assert texts[0].startswith("Undecided between ") and "was not run" in texts[1], texts
@@ -307,6 +375,71 @@ def check_content(browser, kind, results):
     ranges = browser.ask("drawn.flatMap(one => one.chart.data.datasets).flatMap(set => set.ranges || []).filter(Boolean).length")
     assert (ranges == 0) == (kind == "one"), f"{kind}: {ranges} error bars"
     check_charts(browser, kind, results)
+
+
+def sure_texts(browser):
+    return [browser.ask(f"find('{part}').textContent").replace("\u00a0", " ") for part in ("sure", "sure-text")]
+
+
+def name_of(browser, i):
+    return browser.ask(f"nameOf(all[{i}])")
+
+
+def rivals_shown(browser):
+    """Of each rival: difference, least and most, in percent; and the title of the axis."""
+    return browser.ask("(({datasets: [set]}) => set.data.map((at, i) => [at, ...set.ranges[i]]))(Chart.getChart('rivals').data)"), \
+        browser.ask("Chart.getChart('rivals').options.scales.x.title.text[0]")
+
+
+def check_complete(browser, results):
+    """Undecided: what the rival's ratio, 0.95 to 1.03, can cost. Predictions are marked in all lists."""
+    text = sure_texts(browser)[1]
+    assert "Whichever of the two you take, you lose 5 % at most" in text, text
+    assert " at most; of the whole source" in browser.ask("document.body.textContent")
+    shown, title = rivals_shown(browser)
+    assert [round(v, 9) for v in shown[1]] == [-1, -5, 3] and title == "% of difference in speed to", (shown, title)
+    rows = browser.ask("[...find('runners').tBodies[0].rows].map(row => [...row.cells].map(cell => cell.textContent))")
+    for row, i in zip(rows, results["recommendation"]["runners_up"]):
+        assert ("\u2248" in row[1]) == ("\u2248" in row[4]) == (not results["results"][i]["measured"]), row
+    assert "\u2248" in str(rows) and not browser.ask("find('others-text').hidden")
+    assert [browser.ask(f"percent({v})") for v in (.056, .996, 1.14)] == ["5.6\u00a0%", "100\u00a0%", "114\u00a0%"]
+
+
+def check_priced(browser, results):
+    """A ratio of costs is the leader's over its own: 0.95 to 1.03 are 5.3 % more to 2.9 % less."""
+    text = sure_texts(browser)[1]
+    assert "Whichever of the two you take, you pay 5.3 % more at most" in text, text
+    shown, title = rivals_shown(browser)
+    for found, wanted in zip(shown[1], (100 / .99 - 100, 100 / 1.03 - 100, 100 / .95 - 100)):
+        assert abs(found - wanted) < 1e-9, shown
+    assert title == "% of difference in cost to", title
+    order = browser.ask("byRank.filter(r => r !== best && !r.equal).map(r => r.cost)")
+    assert order == sorted(order) and len(order) > 2, order
+    assert browser.ask("['runners', 'whatif'].every(id => find(id).tHead.rows[0].lastChild.textContent.startsWith('Cost'))")
+
+
+def check_aimed(browser, results):
+    rival = name_of(browser, results["confidence"]["rivals"][0]["result"])
+    badge, text = sure_texts(browser)
+    assert badge == f"Undecided: {rival} may reach the target, too", badge
+    assert f"whether {rival}, which would be chosen instead, reaches the target and its headroom. More rounds would (--decide-time)." in text, text
+
+
+def check_stopped(browser, results):
+    every, run = len(results["results"]), len(measured(results))
+    head = browser.ask("document.querySelector('header').textContent")
+    assert f"The sweep was stopped: {run} of {every} ways were run on 4 of 6 samples, {every - run} were not looked at. " \
+        "The same command with --resume goes on." in head and "failed" not in head, head
+    facts = browser.ask("find('facts').textContent + find('notes').textContent")
+    assert "up to 2 of each strategy" in facts and "strategies failed" not in facts, facts
+    assert "More rounds would (the same command with --resume)" in sure_texts(browser)[1]
+    busy = browser.ask("document.querySelector('.answer #disturbed:not([hidden])').textContent").replace("\u00a0", " ")
+    assert busy == f"The machine was busy: {'; '.join(text % 93 for text in disturbances())}.", busy
+
+
+def check_exceeding(browser, results):
+    assert browser.ask("find('headline').textContent").startswith("None keeps the limits, and none reaches ")
+    assert "missed" in browser.ask("find('tiles').textContent")
 
 
 def check_charts(browser, kind, results):
@@ -424,6 +557,26 @@ def check_paper(browser, folder, kind, results):
         check_pdf(run("pdftotext", "-bbox", file, "-"), results)
 
 
+def check_printed(browser, path):
+    """Charts are drawn before the window is laid out for paper, and keep their shape there: none is cut or squeezed, whatever the window."""
+    for width in (1280, 400):
+        browser.resize(width)
+        browser.open(path)
+        browser.ask("dispatchEvent(new Event('beforeprint')), drawn.forEach(one => { one.chart.resize = () => {}; })")
+        browser.prefer("light", "print")
+        for paper in (PAPER * 2 // 3, PAPER * 4 // 3, PAPER):  # a printer may have other paper than the page asks for
+            browser.resize(paper)
+            for name, drawn, shown, room in browser.ask("""drawn.map(({ canvas, chart }) => [canvas.id, [chart.width, chart.height],
+              ...[canvas, canvas.parentNode].map(part => (({ width, height }) => [width, height])(part.getBoundingClientRect()))])"""):
+                where = (width, paper, name, drawn, shown, room)
+                assert abs(shown[0] / shown[1] / (drawn[0] / drawn[1]) - 1) < .03, ("squeezed", where)
+                assert shown[0] <= room[0] + 1 and shown[1] <= room[1] + 1, ("cut", where)
+                assert paper != PAPER or abs(shown[0] / drawn[0] - 1) < .03, ("scaled", where)
+        captions = browser.ask("['size', 'rate'].map(part => find(`codecs-${part}-head`).textContent.includes(codecState.split))")
+        assert captions == [True, True], "the choice of the representation is not printed"
+        browser.prefer("light")
+
+
 def check_pdf(boxes, results):
     """All words are within their page, and the last note and the last row are there."""
     pages = re.findall(r'<page width="([\d.]+)" height="([\d.]+)">(.*?)</page>', boxes, re.DOTALL)
@@ -439,6 +592,7 @@ def check_pdf(boxes, results):
 def main():
     tools = pathlib.Path(sys.argv[1]).resolve()
     program = find_chromium()
+    check_texts_of_c()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         report = make_report(tools, folder)
@@ -466,6 +620,8 @@ def main():
                 browser.prefer("light")
                 if kind in ("real", "complete-wide", "failed"):
                     check_paper(browser, folder, kind, results)
+                if kind == "complete":
+                    check_printed(browser, path)
                 if kind == "complete":
                     browser.resize(1280)
                     browser.open(path)
