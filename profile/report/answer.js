@@ -182,7 +182,7 @@ function doubt(confidence, rival, same) {
 
 function doubtOfTarget(confidence, rival) {
   const notRun = confidence.not_run || [];
-  if (rival === undefined) return `Others come near the target, and were not measured again.${moreRounds(confidence)}`;
+  if (rival === undefined) return "Others come near the target, and were not measured again.";
   if (notRun.includes(rival))
     return `${nameOf(all[rival])} was not run. By its prediction it may reach the target and its headroom, and would be chosen instead then.`;
   const whose = rival === sweep.recommendation.result ? "it" : `${nameOf(all[rival])}, which would be chosen instead,`;

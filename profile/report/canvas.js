@@ -25,14 +25,14 @@ const tallRateAxis = (title, extra) => {
   return made;
 };
 
-/* Do the labels of a logarithmic axis have room beside one another? */
-function haveRoom(scale, values, format) {
+/* Does the label of a logarithmic axis have room beside the one before it? */
+function hasRoom(scale, value, before, format) {
   const lies = scale.isHorizontal();
   const length = .9 * (lies ? scale.width : scale.height); /* other axes take some */
   const at = v => Math.log(v / scale.min) / Math.log(scale.max / scale.min) * length;
   scale.ctx.font = `${Chart.defaults.font.size}px ${Chart.defaults.font.family}`;
   const room = v => lies ? scale.ctx.measureText(format(v)).width + 8 : Chart.defaults.font.size * 1.4;
-  return values.every((v, i) => i === 0 || at(v) - at(values[i - 1]) >= (room(v) + room(values[i - 1])) / 2);
+  return before === undefined || at(value) - at(before) >= (room(value) + room(before)) / 2;
 }
 
 /* Of the ticks that Chart.js has made, those at 1, 2 and 5, or as many of them as have room; `first` is there in any case. */
@@ -40,8 +40,9 @@ function thinTicks(scale, format, first) {
   const begins = (v, digits) => digits.includes(v.toExponential(9)[0]) && /^.\.0+e/.test(v.toExponential(9));
   const of = digits => [...(first ? [first] : []), ...scale.ticks.map(tick => tick.value)
     .filter(v => begins(v, digits) && (!first || v >= first * 1.7))];
-  const values = ["125", "15"].map(of).find(list => haveRoom(scale, list, format)) || of("1");
-  scale.ticks = values.map(value => ({ value }));
+  const have = list => list.every((v, i) => hasRoom(scale, v, list[i - 1], format));
+  const few = list => list.reduce((kept, v) => hasRoom(scale, v, kept[kept.length - 1], format) ? [...kept, v] : kept, []);
+  scale.ticks = (["125", "15"].map(of).find(have) || few(of("1"))).map(value => ({ value }));
 }
 
 /* Logarithmic, unless the values are near each other. `first`: a tick at the left end. */

@@ -143,6 +143,14 @@ def check_fronts(browser, results):
         check_names(browser, f"pareto-{kind}")
 
 
+def check_ticks(browser):
+    """On a narrow chart, labels of a logarithmic axis keep apart, and the one of its left end is there."""
+    ticks = browser.ask("""(scale => (thinTicks(scale, v => v === .05 ? "none" : seconds(v), .05), scale.ticks.map(tick => tick.value)))(
+      { isHorizontal: () => true, width: 200, min: .04, max: 6, ctx: Chart.getChart("pareto-storage").ctx,
+        ticks: [.05, .1, .2, .5, 1, 2, 5].map(value => ({ value })) })""")
+    assert ticks == [.05, 1], ticks
+
+
 def check_names(browser, chart):
     """Names beside marks cover no other mark: but for the recommended one's, which must be somewhere."""
     marks = browser.ask(f"Chart.getChart('{chart}').getDatasetMeta(0).data.map(mark => [mark.x, mark.y])")

@@ -246,6 +246,7 @@ def check_exceeding(browser, results):
 
 def check_charts(browser, kind, results):
     charts.check_fronts(browser, results)
+    charts.check_ticks(browser)
     charts.check_caches(browser, results)
     several = charts.check_error_bars(browser, results)
     if kind in ("complete", "one"):
