@@ -12,8 +12,8 @@ function stepsAround(split) {
 function reservation() {
   const limits = sweep.recommendation.limits;
   const { most_stored_bytes: stored, most_preparation_s: prepared } = sweep.options;
-  if (limits === "misses target")
-    return `None ${stored || prepared ? "within the limits " : ""}reaches ${number(target)} samples/s. The nearest: `;
+  const none = exceedsLimits(best) ? "None keeps the limits, and none" : stored || prepared ? "None within the limits" : "None";
+  if (limits === "misses target") return `${none} reaches ${number(target)} samples/s. The nearest: `;
   return limits === "exceeds limits" ? "None keeps the limits. Without them: " : "";
 }
 
@@ -56,9 +56,8 @@ function speedBelow() {
   const raw = unprocessed(best);
   if (raw && raw !== best) {
     const ratio = rate(best) / rate(raw);
-    const others = raw.threads === best.threads ? "" : ` on ${threadsOf(raw)}`;
     parts.push(compared(ratio, "more than", "less than", "as many as") +
-      ` the unprocessed files${others} (${perSecond(rate(raw))})`);
+      ` the unprocessed files ${onThreads(raw)} (${guess(raw, perSecond(rate(raw)))})`);
   }
   const range = rangeOf(best.cold.samples_per_s);
   if (range) parts.push(`${range} in ${best.cold.runs.length} runs`);
@@ -71,9 +70,9 @@ function speedBelow() {
 function targetTile() {
   const { slowest_samples_per_s: slowest, limits } = sweep.recommendation;
   const goal = target * (1 + sweep.options.headroom);
-  const missed = limits === "misses target" || (limits === "exceeds limits" && slowest < goal);
+  const missed = limits === "misses target";
   const ratio = slowest / target;
-  const apart = ratio < 3 ? `${Math.round(Math.abs(ratio - 1) * 100)} % ${ratio < 1 ? "below" : "above"} it`
+  const apart = ratio < 3 ? `${Math.round(Math.abs(ratio - 1) * 100)}${NBSP}% ${ratio < 1 ? "below" : "above"} it`
     : `${Math.round(ratio)} times the target`;
   const whose = !isMeasured(best) ? "by its prediction less the uncertainty, it is"
     : slowest > best.cold.samples_per_s.min && best.cold.runs.length > 1
@@ -100,7 +99,7 @@ function fillTiles() {
   const margin = preparationMargin();
   tile("Preparation, once", isStored(best) ? seconds(best.total_preparation_s) : "none",
     isStored(best) ? `${margin && margin + "; "}of the whole source` : "");
-  if (typeof best.cost === "number") tile("Cost", number(best.cost), "by the prices that were given");
+  if (hasCosts) tile("Cost", costOf(best), "by the prices that were given");
 }
 
 /* ---- how sure ---- */
@@ -111,12 +110,15 @@ function isOpen(rival, confidence) {
   return typeof rival.ratio_max !== "number" || rival.ratio_max > 1 / (1 - confidence.same);
 }
 
-/* The position of what the recommended strategy could not be told apart from: by runs, or as it was not run. */
+/* The position of what the recommended strategy could not be told apart from: by runs, or as it was not run. With a target: of the first of
+ * which it is open whether it reaches that; they are in the order in which they would be chosen. */
 function rivalOf(confidence) {
   const recommended = sweep.recommendation.result;
   const notRun = confidence.not_run || [];
   if (notRun.includes(recommended)) return undefined;
   if (notRun.length > 0 && !confidence.rivals.some(r => isOpen(r, confidence))) return notRun[0];
+  const open = confidence.rivals.find(r => isOpen(r, confidence));
+  if (confidence.by === "target") return open ? open.result : notRun[0];
   if (confidence.leader && confidence.leader.result !== recommended) return confidence.leader.result;
   const most = r => typeof r.ratio_max === "number" ? r.ratio_max : Infinity;
   const unknown = confidence.rivals.filter(r => r.standing === "unknown" && r.result !== recommended);
@@ -124,23 +126,45 @@ function rivalOf(confidence) {
   return nearest ? nearest.result : notRun[0];
 }
 
+/* What makes all figures doubtful stands at the head, too. */
+function fillDisturbed() {
+  const found = sweep.notes.filter(note => DISTURBANCES.some(begin => note.startsWith(begin)));
+  if (found.length === 0) return;
+  setText("disturbed", keepUnits(`The machine was busy: ${found.join("; ")}.`));
+  show("disturbed");
+}
+
 function fillSure() {
   const confidence = sweep.confidence;
   if (!confidence) return;
   const rival = confidence.is_decided ? undefined : rivalOf(confidence);
-  setText("sure", confidence.is_decided ? "Decided" : rival !== undefined
-    ? `Undecided between ${nameOf(best)} and ${nameOf(all[rival])}` : "Undecided");
+  setText("sure", confidence.is_decided ? "Decided" : undecided(confidence, rival));
   document.querySelector(".answer").classList.toggle("undecided", !confidence.is_decided);
   setText("sure-text", sureText(confidence, rival));
   show("sure-part");
 }
 
-/* What can be lost by taking the one or the other. */
+function undecided(confidence, rival) {
+  if (rival === undefined) return "Undecided";
+  if (confidence.by !== "target") return `Undecided between ${nameOf(best)} and ${nameOf(all[rival])}`;
+  const isReached = sweep.recommendation.limits !== "misses target";
+  return `Undecided: ${rival === sweep.recommendation.result ? "it" : nameOf(all[rival])} may reach the target` +
+    (rival !== sweep.recommendation.result && isReached ? ", too" : "");
+}
+
+/* What can be lost by taking the one or the other. A ratio is over the leader; of costs, it is that of the leader's to its own. */
 function stakes(confidence, rival) {
   const seen = confidence.rivals.find(r => r.result === rival);
-  if (confidence.by === "target" || !seen || typeof seen.ratio_max !== "number") return "";
-  const most = Math.max(1 - 1 / seen.ratio_max, 1 - seen.ratio_min);
-  return ` Whichever of the two you take, you lose ${percent(most)} at most.`;
+  if (!seen || typeof seen.ratio_max !== "number") return "";
+  const { ratio_min: least, ratio_max: most } = seen;
+  return " Whichever of the two you take, you " + (confidence.by === "cost" ? `pay ${percent(Math.max(most, 1 / least) - 1)} more`
+    : `lose ${percent(Math.max(1 - 1 / most, 1 - least))}`) + " at most.";
+}
+
+/* Have rounds told nothing? Then more may. */
+function moreRounds(confidence) {
+  return confidence.rivals.some(r => typeof r.ratio_min === "number") ? ""
+    : ` More rounds would (${sweep.is_stopped ? "the same command with --resume" : "--decide-time"}).`;
 }
 
 /* Why it is undecided. */
@@ -148,12 +172,21 @@ function doubt(confidence, rival, same) {
   const notRun = confidence.not_run || [];
   if (notRun.includes(sweep.recommendation.result))
     return "The recommended strategy was not run: its figures are predictions.";
+  if (confidence.by === "target") return doubtOfTarget(confidence, rival);
   if (notRun.includes(rival))
     return `${nameOf(all[rival])} was not run, and by its prediction it may be the better choice` +
       (notRun.length > 1 ? `, as may ${number(notRun.length - 1)} more. ` : ". ") + `Differences of up to ${same} do not count.`;
   return `A repeated sweep may recommend ${rival !== undefined ? nameOf(all[rival]) : "another one"}: the runs do not tell ` +
-    `them apart. Differences of up to ${same} do not count.${stakes(confidence, rival)}` +
-    (confidence.rivals.some(r => typeof r.ratio_min === "number") ? "" : " More rounds would (--decide-time).");
+    `them apart. Differences of up to ${same} do not count.${stakes(confidence, rival)}${moreRounds(confidence)}`;
+}
+
+function doubtOfTarget(confidence, rival) {
+  const notRun = confidence.not_run || [];
+  if (rival === undefined) return "Others come near the target, and were not measured again.";
+  if (notRun.includes(rival))
+    return `${nameOf(all[rival])} was not run. By its prediction it may reach the target and its headroom, and would be chosen instead then.`;
+  const whose = rival === sweep.recommendation.result ? "it" : `${nameOf(all[rival])}, which would be chosen instead,`;
+  return `The runs do not tell whether ${whose} reaches the target and its headroom.${moreRounds(confidence)}`;
 }
 
 function sureText(confidence, rival) {
@@ -166,8 +199,8 @@ function sureText(confidence, rival) {
   if (confidence.rivals.length === 0)
     return rounds + (confidence.by === "target" ? "No strategy that would be chosen instead comes near the target."
       : `No other strategy comes near it in its runs, or may be better by more than ${same} by its prediction.`);
-  return `${rounds}A repeated sweep would recommend the same, with an error of ${error} at most; differences of up to ` +
-    `${same} do not count.`;
+  return `${rounds}A repeated sweep would recommend the same, with an error of ${error} at most` +
+    (confidence.by === "target" ? "." : `; differences of up to ${same} do not count.`);
 }
 
 /* ---- what to do ---- */
@@ -213,18 +246,23 @@ function fillCommands() {
 function fillOthers() {
   const next = (sweep.recommendation.runners_up || []).slice(0, 4).map(i => all[i]);
   if (next.length > 0) {
-    fillTable("runners", ["Strategy", "Speed", "Storage", "Preparation"], next.map(r => [nameOf(r),
-      compared(rate(r) / rate(best), "faster", "slower", "as fast"),
+    const cost = r => hasCosts ? [guess(r, compared(r.cost / best.cost, "more", "less", "as much"))] : [];
+    fillTable("runners", ["Strategy", "Speed", "Storage", "Preparation", ...(hasCosts ? ["Cost"] : [])], next.map(r => [nameOf(r),
+      guess(r, compared(rate(r) / rate(best), "faster", "slower", "as fast")),
       compared(r.total_stored_bytes / best.total_stored_bytes, "more", "less", "as much"),
-      seconds(r.total_preparation_s, 2)]), () => false);
+      seconds(r.total_preparation_s, 2), ...cost(r)]), () => false);
+    find("runners").classList.toggle("priced", hasCosts);
     show("runners-part");
   }
   const questions = sweep.what_if || [];
   if (questions.length > 0) {
-    fillTable("whatif", ["Question", "Answer"], questions.map(q => [q.if[0].toUpperCase() + q.if.slice(1),
-      answerTo(q)]), () => false);
+    fillTable("whatif", ["Question", "Answer", ...(hasCosts ? ["Cost, prices as given"] : [])], questions.map(q =>
+      [keepUnits(q.if[0].toUpperCase() + q.if.slice(1)), answerTo(q), ...(hasCosts ? [q.is_other ? costOf(all[q.result]) : ""] : [])]),
+    () => false);
     show("whatif-part");
   }
+  const shown = [...next, ...questions.filter(q => q.is_other).map(q => all[q.result])];
+  if (!shown.every(isMeasured)) show("others-text");
   if (next.length + questions.length > 0) show("others-part");
 }
 
@@ -232,7 +270,7 @@ function answerTo(question) {
   const other = all[question.result];
   if (question.is_missed) return "No strategy can" + (question.is_other ? `; the nearest is ${nameOf(other)}` : "");
   if (!question.is_other) return "The same";
-  return `${nameOf(other)}: ${perSecond(rate(other))}, ${bytes(other.total_stored_bytes, 2)}`;
+  return `${nameOf(other)}: ${guess(other, perSecond(rate(other)))}, ${bytes(other.total_stored_bytes, 2)}`;
 }
 
 /* ---- what was measured ---- */
@@ -252,17 +290,17 @@ function storageFact(storage) {
 }
 
 function fillFacts() {
-  const failed = all.length - good.length;
-  if (failed > 0)
-    find("notes").append(make("li", `${failed} of ${all.length} strategies failed; the table says why`));
-  for (const note of sweep.notes) find("notes").append(make("li", note));
+  if (failed.length > 0)
+    find("notes").append(make("li", `${failed.length} of ${all.length} strategies failed; the table says why`));
+  for (const note of sweep.notes) find("notes").append(make("li", keepUnits(note)));
   const source = sweep.source;
   fact("Source", `${number(source.samples)} sample${plural(source.samples)}, ${bytes(source.bytes)}: ${source.paths.join(", ")}`);
   fact("Sample", `${number(source.measured_samples)} sample${plural(source.measured_samples)}, ${bytes(source.measured_bytes)}`);
   fact("Machine", `${sweep.machine.cpu_model}, ${sweep.machine.cpus} CPU${plural(sweep.machine.cpus)}, ` +
     `${bytes(sweep.machine.memory_bytes)} of memory, ${sweep.machine.kernel}, ${sweep.machine.filesystem}`);
   if (model && model.storage) fact("Storage", storageFact(model.storage));
-  fact("Runs", `${sweep.options.runs} of each strategy that was run`);
+  const fewest = Math.min(...good.filter(isMeasured).map(r => r.cold.runs.length));
+  fact("Runs", `${fewest < sweep.options.runs ? "up to " : ""}${sweep.options.runs} of each strategy that was run`);
   fact("Started", `${sweep.started}; took ${seconds(sweep.elapsed_s)}; Presto ${sweep.tool_version}`);
 }
 
@@ -275,23 +313,34 @@ function fillSteps() {
   show("steps-part");
 }
 
+/* How many ways were compared, and how. */
+function fillTried() {
+  const run = good.filter(isMeasured).length, predicted = good.length - run, unseen = all.length - good.length - failed.length;
+  const { samples, measured_samples: some } = sweep.source;
+  const on = `on ${some < samples ? `${number(some)} of` : "all"} ${number(samples)} sample${plural(samples)}`;
+  const parts = [[predicted, "are predicted"], [failed.length, "failed"], [unseen, "were not looked at"]].filter(([count]) => count > 0)
+    .map(([count, what]) => `, ${number(count)} ${what}`).join("");
+  setText("tried", "How far should this data be prepared before it is stored, in which compression, and read by how many threads?" +
+    (sweep.is_stopped ? "" : ` ${all.length === 1 ? "One way was" : `${number(all.length)} ways were`} compared ${on}` +
+      (parts ? `: ${number(run)} were run${parts}.` : ".")));
+  if (!sweep.is_stopped) return;
+  setText("stopped", `The sweep was stopped: ${number(run)} of ${number(all.length)} ways were run ${on}${parts}. ` +
+    "The same command with --resume goes on.");
+  show("stopped");
+}
+
 function fillAnswer() {
   document.title = `Presto sweep: ${sweep.pipeline.name}`;
   setText("pipeline", sweep.pipeline.name);
-  const run = good.filter(isMeasured).length;
-  setText("tried", "How far should this data be prepared before it is stored, in which compression, and read by how many threads? " +
-    `${all.length === 1 ? "One way was" : `${number(all.length)} ways were`} compared on ` +
-    (sweep.source.measured_samples < sweep.source.samples ? `${number(sweep.source.measured_samples)} of ` : "all ") +
-    `${number(sweep.source.samples)} samples` +
-    (run < good.length ? `; ${number(run)} of them were run, ${number(good.length - run)} are predicted` : "") +
-    (good.length < all.length ? `; ${number(all.length - good.length)} failed.` : "."));
+  fillTried();
   setText("headline", headline());
   fillWay();
   fillTiles();
   /* A sentence a line. */
   for (const sentence of sweep.recommendation.reason.split(/(?<=[.)]) (?=[A-Z0-9])/))
-    find("reason").append(make("li", sentence));
+    find("reason").append(make("li", keepUnits(sentence)));
   fillSure();
+  fillDisturbed();
   fillCommands();
   fillOthers();
   fillFacts();

@@ -25,14 +25,14 @@ const tallRateAxis = (title, extra) => {
   return made;
 };
 
-/* Do the labels of a logarithmic axis have room beside one another? */
-function haveRoom(scale, values, format) {
+/* Does the label of a logarithmic axis have room beside the one before it? */
+function hasRoom(scale, value, before, format) {
   const lies = scale.isHorizontal();
   const length = .9 * (lies ? scale.width : scale.height); /* other axes take some */
   const at = v => Math.log(v / scale.min) / Math.log(scale.max / scale.min) * length;
   scale.ctx.font = `${Chart.defaults.font.size}px ${Chart.defaults.font.family}`;
   const room = v => lies ? scale.ctx.measureText(format(v)).width + 8 : Chart.defaults.font.size * 1.4;
-  return values.every((v, i) => i === 0 || at(v) - at(values[i - 1]) >= (room(v) + room(values[i - 1])) / 2);
+  return before === undefined || at(value) - at(before) >= (room(value) + room(before)) / 2;
 }
 
 /* Of the ticks that Chart.js has made, those at 1, 2 and 5, or as many of them as have room; `first` is there in any case. */
@@ -40,8 +40,9 @@ function thinTicks(scale, format, first) {
   const begins = (v, digits) => digits.includes(v.toExponential(9)[0]) && /^.\.0+e/.test(v.toExponential(9));
   const of = digits => [...(first ? [first] : []), ...scale.ticks.map(tick => tick.value)
     .filter(v => begins(v, digits) && (!first || v >= first * 1.7))];
-  const values = ["125", "15"].map(of).find(list => haveRoom(scale, list, format)) || of("1");
-  scale.ticks = values.map(value => ({ value }));
+  const have = list => list.every((v, i) => hasRoom(scale, v, list[i - 1], format));
+  const few = list => list.reduce((kept, v) => hasRoom(scale, v, kept[kept.length - 1], format) ? [...kept, v] : kept, []);
+  scale.ticks = (["125", "15"].map(of).find(have) || few(of("1"))).map(value => ({ value }));
 }
 
 /* Logarithmic, unless the values are near each other. `first`: a tick at the left end. */
@@ -87,19 +88,19 @@ function placesAround(mark, w, h) {
   }).map(([left, top]) => ({ x: left, y: top, w, h }));
 }
 
-/* The first place that is free of texts and marks, or else of texts and labelled marks. */
-function freePlace(places, taken, area) {
+/* The first place that is free of texts and marks, or else, if it may cover others, of texts and labelled marks. */
+function freePlace(places, taken, area, mayCover) {
   const inside = places.filter(at => at.x >= area.left && at.x + at.w <= area.right && at.y >= area.top && at.y + at.h <= area.bottom);
   const isFree = list => at => !list.some(other => overlaps(at, other));
-  return inside.find(isFree([...taken.marks, ...taken.texts])) || inside.find(isFree(taken.texts));
+  return inside.find(isFree([...taken.marks, ...taken.texts])) || (mayCover ? inside.find(isFree(taken.texts)) : undefined);
 }
 
-/* A text of lines: { lines, tint, isStrong, places: what gives the places for a width and a height }. */
+/* A text of lines: { lines, tint, isStrong, mayCover, places: what gives the places for a width and a height }. */
 function placeText(ctx, text, taken, area) {
   const { lines } = text;
   ctx.font = `${text.isStrong ? "600 " : ""}${isNarrow() ? 11 : 12}px system-ui, sans-serif`;
   const w = Math.max(...lines.map(line => ctx.measureText(line).width));
-  const box = freePlace(text.places(w, lines.length * 14), taken, area);
+  const box = freePlace(text.places(w, lines.length * 14), taken, area, text.mayCover);
   if (!box) return false;
   taken.texts.push(box);
   ctx.fillStyle = text.tint;
@@ -112,7 +113,7 @@ function placeText(ctx, text, taken, area) {
   return true;
 }
 
-const textOfMark = (mark, lines) => ({ lines, isStrong: mark.raw.isStrong, tint: mark.raw.isStrong ? colour.best : colour.ink,
+const textOfMark = (mark, lines, mayCover) => ({ lines, mayCover, isStrong: mark.raw.isStrong, tint: mark.raw.isStrong ? colour.best : colour.ink,
   places: (w, h) => placesAround(mark, w, h) });
 
 /* data.references: lines at a value of an axis, with a text. Those within the chart: where they are, in pixels. */
@@ -131,8 +132,15 @@ function placesAlong(line, area, w, h) {
     : [{ x: v, y: line.at - h - 1, w, h }, { x: v, y: line.at + 2, w, h }]);
 }
 
-/* Writes beside lines of reference, the recommended mark, and the others; where there is no room beside a mark, its number in the list
- * below. */
+/* What may be written beside a mark, the best first: where there is no room, its number in the list below. The recommended mark's name
+ * must be somewhere. */
+function textsOfMark(mark) {
+  const { lines, brief, isStrong } = mark.raw;
+  const whole = [textOfMark(mark, lines, false), textOfMark(mark, lines, true)];
+  return !brief || isStrong ? whole : [whole[0], textOfMark(mark, [brief], false), textOfMark(mark, [brief], true)];
+}
+
+/* Writes beside lines of reference, the recommended mark, and the others. */
 const besideMarks = { id: "besideMarks", afterDatasetsDraw(chart) {
   const all = marksOf(chart);
   const marks = all.filter(m => m.raw.lines);
@@ -141,14 +149,13 @@ const besideMarks = { id: "besideMarks", afterDatasetsDraw(chart) {
   const boxes = list => list.map(m => ({ x: m.x - 6, y: m.y - 6, w: 12, h: 12 }));
   const taken = { marks: boxes(all), texts: boxes(marks) };
   const place = text => placeText(ctx, text, taken, area);
-  const write = mark => place(textOfMark(mark, mark.raw.lines)) || (mark.raw.brief && place(textOfMark(mark, [mark.raw.brief])));
   ctx.save();
   ctx.textAlign = "left";
   ctx.textBaseline = "alphabetic";
   ctx.lineJoin = "round";
   for (const line of referencesOf(chart))
-    place({ lines: [line.text], isStrong: true, tint: line.colour, places: (w, h) => placesAlong(line, chart.chartArea, w, h) });
-  marks.forEach(write);
+    place({ lines: [line.text], isStrong: true, mayCover: true, tint: line.colour, places: (w, h) => placesAlong(line, chart.chartArea, w, h) });
+  for (const mark of marks) textsOfMark(mark).some(place);
   ctx.restore();
 } };
 

@@ -16,7 +16,7 @@ function frontOf(list, need) {
 function listFront(id, front, need, format) {
   for (const r of front) {
     const item = make("li");
-    const text = `${nameOf(r)}: ${perSecond(rate(r))}, ${format(need(r))}`;
+    const text = `${nameOf(r)}: ${guess(r, perSecond(rate(r)))}, ${format(need(r))}`;
     item.append(make(r === best ? "b" : "span", r === best ? text + " (recommended)" : text));
     find(id).append(item);
   }
@@ -140,7 +140,7 @@ function threadDataset(line, i) {
   return { data: line.points.map((r, k) => ({ x: r.threads, y: rate(r), r, ...(k === last ? { isStrong: isBest,
     weight: isBest ? 2 : 1, isOnLine: true, lines: [cut(isStored(r) ? `${r.split}, ${codecOf(r)}` : r.split, 34)] } : {}) })),
     ranges: line.points.map(r => rangePair(r.cold.samples_per_s)), borderColor: tint, backgroundColor: tint,
-    borderWidth: isBest ? 2.5 : 1.5, pointRadius: isBest ? 5 : 3.5, showLine: true };
+    borderWidth: isBest ? 2.5 : 1.5, pointRadius: isBest ? 5 : 3.5, showLine: true, clip: 8 }; /* marks on the axis are whole */
 }
 
 const bounds = { cores: "its processors", storage: "the bandwidth of its storage", "storage reads": "the reads per second of its storage",
@@ -220,6 +220,7 @@ const rateBars = rows => [barsOf("cold", rows, rate, colour.parts[0], r => r.col
 function sizeChart() {
   const rows = codecRows(codecState.split);
   const plain = rows.find(r => r.codec === "none");
+  setText("codecs-size-head", `\u201c${codecState.split}\u201d: stored for the whole source`);
   const saved = r => plain && r !== plain ? `, ${compared(r.total_stored_bytes / plain.total_stored_bytes, "more", "less", "as much")}` : "";
   return { type: "bar", data: { labels: rows.map(r => r.codec),
     datasets: [barsOf("stored", rows, r => r.total_stored_bytes, colour.parts[2])] }, options: { indexAxis: "y",
@@ -230,7 +231,8 @@ function sizeChart() {
 
 function speedChart() {
   const rows = codecRows(codecState.split);
-  setText("codecs-rate-head", `Samples per second ${rows[0].threads === 0 ? "without threads" : `on ${threadsOf(rows[0])}`}`);
+  setText("codecs-rate-head", `\u201c${codecState.split}\u201d: samples per second ` +
+    `${rows[0].threads === 0 ? "without threads" : onThreads(rows[0])}`);
   return { type: "bar", data: { labels: rows.map(r => r.codec), datasets: rateBars(rows) }, options: { indexAxis: "y",
     scales: { x: rateAxis("", { suggestedMax: mostRate(rows) }), y: nameAxis(codecLabels(rows, r => perSecond(rate(r)))) },
     plugins: { legend: { display: true }, tooltip: tooltipOf(c => `${c.dataset.label}: ${perSecond(c.raw)}`) } } };
@@ -313,8 +315,6 @@ function errorsOf(state) {
   return { ...state, shown, middle, worst: shown.reduce((a, b) => size(b) > size(a) ? b : a) };
 }
 
-const signed = v => `${v < 0 ? "\u2212" : "+"}${percent(Math.abs(v))}`;
-
 function errorMarks(state) {
   const tint = colour.parts[state.part];
   return { label: state.name, data: state.shown.map(r => ({ x: state.measured(r), y: state.predicted(r), r,
@@ -359,11 +359,12 @@ function addRivals() {
   /* Without an interval a ratio of a few rounds says nothing. */
   const shown = confidence ? confidence.rivals.filter(r => [r.ratio, r.ratio_min, r.ratio_max].every(v => typeof v === "number")) : [];
   if (shown.length === 0) { find("rivals").closest("figure").hidden = true; return; }
-  const part = v => (v - 1) * 100;
+  /* In costs, a ratio is that of the leader's cost to its own. */
+  const part = confidence.by === "cost" ? v => (1 / v - 1) * 100 : v => (v - 1) * 100;
   const than = confidence.by === "target" ? "the target and its headroom" : confidence.leader ? nameOf(all[confidence.leader.result]) : "the best";
-  const what = confidence.by === "cost" ? "cost" : confidence.by === "score" ? "score or speed" : "speed";
+  const what = confidence.by === "cost" ? "cost" : confidence.by === "score" && !isOnlySpeed ? "score or speed" : "speed";
   const rows = shown.map(r => ({ lines: [cut(all[r.result].split), cut(linesOf(all[r.result])[1], 30), standings[r.standing] || r.standing],
-    range: [part(r.ratio_min), part(r.ratio_max)], at: part(r.ratio) }));
+    range: [part(r.ratio_min), part(r.ratio_max)].sort((a, b) => a - b), at: part(r.ratio) }));
   addChart("rivals", `Difference in ${what} to ${than}: ` + rows.map(r => `${r.lines.join(", ")}: ${number(r.at)} %`).join("; "),
     () => ({ type: "bar", data: { labels: rows.map(r => r.lines.join(", ")), datasets: [{ label: "difference", data: rows.map(r => r.at),
       ranges: rows.map(r => r.range), backgroundColor: colour.parts[0], barPercentage: .5 }] },

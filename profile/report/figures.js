@@ -6,11 +6,20 @@ const all = sweep.results;
 const good = all.filter(r => r.status === "ok");
 const best = all[sweep.recommendation.result];
 const splits = sweep.options.splits;
+const { preparation: preparationWeight, storage: storageWeight } = sweep.options.weights;
+const isOnlySpeed = !(preparationWeight > 0 || storageWeight > 0); /* of what the score is made */
 const target = sweep.options.target_samples_per_s || null;
 const model = sweep.model || null;
 
 /* ---- strategies ---- */
 const isMeasured = r => r.measured !== false;
+/* Not failed, but not looked at before the sweep was stopped: as profile/trial.c and profile/sweep.c have it. */
+const UNSEEN = "the sweep was stopped";
+const isUnseen = r => r.status !== "ok" && r.failure.endsWith(UNSEEN);
+const failed = all.filter(r => r.status !== "ok" && !isUnseen(r));
+const hasCosts = good.some(r => typeof r.cost === "number");
+/* Notes on what disturbed the runs begin like this: as profile/notes.c has them. */
+const DISTURBANCES = ["other processes used ", "the host of this virtual machine gave "];
 const rate = r => r.cold.samples_per_s.median;
 const cachedRate = r => r.cached.samples_per_s.median;
 const isStored = r => r.codec !== null;
@@ -23,16 +32,23 @@ function plural(count) {
 }
 const threadsOf = r => r.threads === 0 ? "inline" : `${r.threads} thread${plural(r.threads)}`;
 const codecOf = r => r.codec === "none" ? "uncompressed" : r.codec || "as files";
+const onThreads = r => r.threads === 0 ? "inline" : `on ${threadsOf(r)}`;
 /* As the reason has it: "resized with lz4 on 2 threads". */
 const nameOf = r => `${r.split} ${!isStored(r) ? "files" : r.codec === "none" ? "uncompressed" : "with " + r.codec} ` +
   (isStored(r) && r.shards !== Math.max(r.threads, 1) ? `in ${r.shards} file${plural(r.shards)} ` : "") +
-  (r.threads === 0 ? "inline" : `on ${threadsOf(r)}`);
+  onThreads(r);
 
 /* The same, in lines that fit beside a mark or an axis. */
 function cut(text, most = 22) {
   return text.length > most ? text.slice(0, most - 1) + "\u2026" : text;
 }
 const linesOf = r => [cut(r.split), cut(isStored(r) ? `${codecOf(r)}, ${threadsOf(r)}` : threadsOf(r), 30)];
+
+/* Would it store more, or take longer to prepare, than it may? */
+function exceedsLimits(r) {
+  const { most_stored_bytes: stored, most_preparation_s: prepared } = sweep.options;
+  return (stored > 0 && r.total_stored_bytes > stored) || (prepared > 0 && r.total_preparation_s > prepared);
+}
 
 /* What reading the files as they are delivers: on the same threads as `r`, or else at its best. */
 function unprocessed(r) {
@@ -62,19 +78,26 @@ function seconds(value, digits = 3) {
   if (value >= 1 || value === 0) return number(value, digits) + NBSP + "s";
   return value >= 1e-3 ? number(value * 1e3, digits) + NBSP + "ms" : number(value * 1e6, digits) + NBSP + "\u00b5s";
 }
-const percent = (value, digits = 2) => number(value * 100, digits) + NBSP + "%";
+const percent = (value, digits = Math.abs(value) >= 1 ? 3 : 2) => number(value * 100, digits) + NBSP + "%";
+const signed = value => `${value < 0 ? "\u2212" : "+"}${percent(Math.abs(value))}`;
 const perSecond = value => number(value) + "/s";
+/* Predictions are marked. */
+const guess = (r, text) => isMeasured(r) || text === "" ? text : "\u2248" + NBSP + text;
 
 /* "9.0 times as much", "12 % more", "as much". */
 function compared(ratio, more, less, same) {
   if (!isFinite(ratio)) return "";
   if (ratio >= 2) return `${number(ratio)} times ${same}`;
   const part = Math.round(100 * (ratio - 1));
-  return part === 0 ? same : `${Math.abs(part)} % ${part > 0 ? more : less}`;
+  return part === 0 ? same : `${Math.abs(part)}${NBSP}% ${part > 0 ? more : less}`;
 }
 
 /* The range of several runs; empty for one run. */
 const rangeOf = s => s.min === null || s.min === undefined ? "" : `${number(s.min)} to ${number(s.max)}`;
+
+/* Text of the sweep, whose figures and units are parted by spaces. */
+const keepUnits = text => text.replace(/(\d) (?=(?:[kMGTP]?B|[m\u00b5]?s|min|h|days|%)(?![\w]))/g, "$1" + NBSP);
+const costOf = r => guess(r, number(r.cost));
 
 /* ---- elements ---- */
 const isNarrow = () => document.documentElement.clientWidth < 560;

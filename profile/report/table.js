@@ -2,10 +2,8 @@
 const FIRST_ROWS = isNarrow() ? 15 : 30;
 /* Predicted, and then run. */
 const isForetold = r => typeof r.error === "number";
-const hasCosts = good.some(r => typeof r.cost === "number");
 
 /* A cell is a text, or a text and what stands below it in smaller letters. */
-const guess = (r, text) => isMeasured(r) || text === "" ? text : "\u2248 " + text;
 const ratesOf = (r, spread) => [guess(r, number(spread.median)), rangeOf(spread)];
 const plusMinus = (value, error, format) => [format(value), error ? "\u00b1\u00a0" + format(error, 2) : ""];
 const columns = [
@@ -19,8 +17,7 @@ const columns = [
     show: r => plusMinus(r.total_preparation_s, r.total_preparation_error_s, seconds) },
   { name: "cold samples/s", key: rate, show: r => ratesOf(r, r.cold.samples_per_s) },
   { name: "predicted", key: r => isForetold(r) ? r.predicted_samples_per_s : null, if: good.some(isForetold),
-    show: r => isForetold(r) ? [number(r.predicted_samples_per_s),
-      `${r.error < 0 ? "\u2212" : "+"}${number(Math.abs(r.error) * 100, 2)} %`] : "" },
+    show: r => isForetold(r) ? [number(r.predicted_samples_per_s), signed(r.error)] : "" },
   { name: "limited by", key: r => r.cold_bound || "", show: r => r.cold_bound || "", kind: "words",
     if: good.some(r => r.cold_bound && r.cold_bound !== "unknown") },
   { name: "cached samples/s", key: cachedRate, show: r => ratesOf(r, r.cached.samples_per_s) },
@@ -28,14 +25,16 @@ const columns = [
     kind: "detail",
     show: r => r.cold.cpu_s_per_sample === null ? "" : number(r.cold.cpu_s_per_sample * 1e3) },
   { name: "peak memory", kind: "detail", key: r => r.cold.peak_rss_bytes, show: r => bytes(r.cold.peak_rss_bytes) },
-  { name: "cost", key: r => r.cost, show: r => number(r.cost), if: hasCosts },
-  { name: "score", key: r => r.score, show: r => typeof r.score === "number" ? r.score.toFixed(3) : "beyond the limits" },
+  { name: "cost", key: r => r.cost, show: costOf, if: hasCosts },
+  { name: "score", key: r => r.score, show: r => isBeyond(r) ? "beyond the limits" : r.score.toFixed(3) },
 ].filter(c => c.if !== false);
 const FIXED = 3; /* columns that failed strategies have, too */
 
-/* The recommended one first, then its equals, then by score. */
-const rank = r => r === best ? -2 : r.status !== "ok" ? 9 : r.equal ? -1 : 0;
-const byRank = [...all].sort((a, b) => rank(a) - rank(b) || (b.score ?? -1) - (a.score ?? -1));
+/* The recommended one first, then its equals, then by cost, or else by score; what is beyond the limits has no score. */
+const isBeyond = r => typeof r.score !== "number";
+const rank = r => r === best ? -2 : r.status !== "ok" ? 9 : r.equal ? -1 : isBeyond(r) ? 1 : 0;
+const byMerit = (a, b) => hasCosts ? a.cost - b.cost : b.score - a.score;
+const byRank = [...all].sort((a, b) => rank(a) - rank(b) || byMerit(a, b) || 0);
 const order = { column: -1, sign: 1 };
 const filters = { split: "", codec: "", threads: "", run: false, target: false };
 let isWhole = all.length <= FIRST_ROWS;
@@ -59,9 +58,9 @@ function addRow(body, r) {
     return;
   }
   for (const column of columns.slice(0, FIXED)) addCell(row, column, r);
-  const failure = make("td", r.failure, "words failure");
+  const failure = make("td", r.failure, isUnseen(r) ? "words unseen" : "words failure");
   failure.setAttribute("role", "cell");
-  failure.dataset.name = "failed";
+  failure.dataset.name = isUnseen(r) ? "not run" : "failed";
   failure.colSpan = columns.length - FIXED;
   row.append(failure);
 }
@@ -156,6 +155,7 @@ function startTable() {
   setText("strategies-text", "Split: the representation that is stored. " +
     (runs ? "Speeds are medians; below them the least and the most of the runs. " : "") +
     "Storage and preparation are for the whole source, with half the 95 % interval. " +
-    (all.some(r => !isMeasured(r)) ? "\u2248 marks predictions. " : "") + "The headings sort.");
+    (good.every(isMeasured) ? "" : "\u2248 marks predictions. "));
+  find("strategies-text").append(make("span", "The headings sort.", "by-heading"));
   fillRows();
 }

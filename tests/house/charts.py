@@ -137,7 +137,45 @@ def check_fronts(browser, results):
         assert len(listed) == len(expected), (listed, expected)
         for text, (_, speed) in zip(listed, expected):
             assert f"{browser.ask(f'number({speed})')}/s" in text, (text, speed)
+            were_run = {r["measured"] for r in good(results) if rate(r) == speed}
+            assert ("\u2248" not in text) in were_run, text
         check_target(browser, results, f"pareto-{kind}")
+        check_names(browser, f"pareto-{kind}")
+
+
+def check_ticks(browser):
+    """On a narrow chart, labels of a logarithmic axis keep apart, and the one of its left end is there."""
+    ticks = browser.ask("""(scale => (thinTicks(scale, v => v === .05 ? "none" : seconds(v), .05), scale.ticks.map(tick => tick.value)))(
+      { isHorizontal: () => true, width: 200, min: .04, max: 6, ctx: Chart.getChart("pareto-storage").ctx,
+        ticks: [.05, .1, .2, .5, 1, 2, 5].map(value => ({ value })) })""")
+    assert ticks == [.05, 1], ticks
+
+
+def check_names(browser, chart):
+    """Names beside marks cover no other mark: but for the recommended one's, which must be somewhere."""
+    marks = browser.ask(f"Chart.getChart('{chart}').getDatasetMeta(0).data.map(mark => [mark.x, mark.y])")
+    best = browser.ask("colour.best")
+    left = browser.ask(f"Chart.getChart('{chart}').chartArea.left")
+    names = [text for text in browser.ask(f"canvasTexts(find('{chart}'))") if text["box"][0] > left and len(text["text"]) > 3 and text["tint"] != best]
+    for name in names:
+        (x0, y0, x1, y1), text = name["box"], name["text"]
+        covered = [mark for mark in marks if x0 < mark[0] < x1 and y0 < mark[1] < y1]
+        assert not covered or text.startswith("target "), (chart, text, covered)
+
+
+def check_whole_marks(browser):
+    """In the chart of threads, marks at its left edge are whole: left of the axis there is the colour of one of them, too."""
+    halves = browser.ask("""(() => {
+      const chart = Chart.getChart("threads"), ratio = chart.currentDevicePixelRatio, { left } = chart.chartArea;
+      const lines = chart.data.datasets.map((set, d) => ({ set, mark: chart.getDatasetMeta(d).data[0] })).filter(({ set }) => !set.borderDash);
+      const tints = lines.map(({ set }) => set.borderColor.match(/[0-9a-f]{2}/g).map(part => parseInt(part, 16)));
+      return lines.filter(({ mark }) => Math.abs(mark.x - left) < 1).map(({ mark }) => {
+        const { data } = chart.ctx.getImageData((left - 3) * ratio, (mark.y - 4) * ratio, 2 * ratio, 8 * ratio);
+        return Array.from({ length: data.length / 4 }, (_, i) => i * 4)
+          .some(i => tints.some(tint => tint.every((v, k) => Math.abs(data[i + k] - v) < 3)));
+      });
+    })()""")
+    assert not halves or any(halves), halves  # bars of ranges may hide some
 
 
 def check_codecs(browser, results):
@@ -168,6 +206,7 @@ def check_curve(browser, results):
     last = expected[-1][0]
     assert last > results["machine"]["cpus"] and browser.ask("Chart.getChart('threads').scales.x.max") >= last
     check_target(browser, results, "threads")
+    check_whole_marks(browser)
 
 
 def check_error_bars(browser, results):

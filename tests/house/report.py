@@ -9,7 +9,6 @@ as they get, with one strategy, 600 of them, failed ones, and names that try to 
 Usage: report.py TOOLS_DIR
 Exit: 0 right, 1 wrong, 77 not measured, for there is no Chromium or no report in this build.
 """
-import copy
 import json
 import os
 import pathlib
@@ -21,9 +20,8 @@ import tempfile
 
 import charts
 from browser import Browser, find_chromium
+from report_pages import disturbances, make_pages, measured
 
-RESULTS = re.compile(r'(<script type="application/json" id="results">)(.*?)(</script>)', re.DOTALL)
-HOSTILE = "</script><img src=x onerror=\"document.title='owned'\"><!-- & ' " + "verylongname" * 8
 WIDTHS = (1280, 768, 400)
 PAPER = round((210 - 2 * 14) / 25.4 * 96)  # what A4 leaves between the margins, in pixels
 
@@ -37,6 +35,11 @@ BEYOND = """
 }).map(part => part.tagName + " " + (part.id || part.className) + " " + part.textContent.slice(0, 40))
 """
 # Text whose contrast with what is behind it is below WCAG AA: [contrast, text].
+# Figures that a line break may part from their units.
+PARTED = """
+[...document.querySelectorAll("#tiles, #reason, #runners td, #whatif td, #errors-table td, #rows td, #rows span, #notes, .front")]
+  .flatMap(part => part.textContent.match(/[0-9\u2248] (?:[kMGT]?B|m?s|%)(?![a-z])/g) || [])
+"""
 FAINT = """
 (() => {
   const numbers = colour => { const [r, g, b, a = 1] = colour.match(/[\\d.]+/g).map(Number); return { rgb: [r, g, b], a }; };
@@ -76,155 +79,6 @@ def make_report(tools, folder):
     return folder / "sweep" / "report.html"
 
 
-def with_results(page, results):
-    text = json.dumps(results).replace("<", "\\u003c")
-    return RESULTS.sub(lambda found: found.group(1) + text + found.group(3), page)
-
-
-# ---- results of other kinds ----
-def measured(results):
-    return [r for r in results["results"] if r["status"] == "ok"]
-
-
-def widen(results):
-    """Figures of a large source on a fast machine."""
-    for result in measured(results):
-        result.update(threads=1024, total_stored_bytes=123.4e12, total_stored_error_bytes=98.7e12,
-                      total_preparation_s=123456.0, total_preparation_error_s=98765.0)
-        if result.get("predicted_samples_per_s") is not None:
-            result["predicted_samples_per_s"] = 1234567.0
-        if result.get("error") is not None:
-            result["error"] = -0.9876
-        result["score"] = 0.000123
-        for state in ("cold", "cached"):
-            result[state]["samples_per_s"] = {"median": 1234567.0, "min": 1111111.0, "max": 1999999.0}
-            result[state].update(cpu_s_per_sample=0.000000123456, context_switches_per_s=123456.0, peak_rss_bytes=123.4e9)
-
-
-def only_predict(result):
-    result["measured"] = False
-    for state in ("cold", "cached"):
-        spread = result[state]["samples_per_s"]
-        result[state].update(runs=[], cpu_s_per_sample=None, peak_rss_bytes=None, samples_per_s={**spread, "min": None, "max": None})
-
-
-def run_once(result):
-    """Of one run nothing is known of the spread."""
-    for state in ("cold", "cached"):
-        result[state]["samples_per_s"].update(min=None, max=None)
-        del result[state]["runs"][1:]
-
-
-def complete(results):
-    """All that a sweep may say: a target, prices, predictions, a model, an undecided choice, what would change it."""
-    best = results["recommendation"]["result"]
-    others = [i for i, r in enumerate(results["results"]) if i != best and r["status"] == "ok"]
-    for i, result in enumerate(measured(results)):
-        rate = result["cold"]["samples_per_s"]["median"]
-        result.update(predicted_samples_per_s=rate * 1.1, error=0.1 if i % 2 else None, cold_bound="storage reads", cost=12.5 + i,
-                      measured=True, cached_error=-.01 * i if i % 2 else None)
-        if result["split"] == "unprocessed":
-            run_once(result)
-    for i in others[2::3]:
-        only_predict(results["results"][i])
-    rates = [r["cold"]["samples_per_s"]["median"] for r in measured(results)]
-    results["options"]["target_samples_per_s"] = sorted(rates)[len(rates) // 2]
-    results["recommendation"].update(limits="keeps", runners_up=others[:5])
-    rival = {"result": others[0], "runs": [], "standing": "unknown", "rounds": 12, "ratio": 0.99, "ratio_min": 0.95, "ratio_max": 1.03}
-    results["confidence"] = {
-        "is_decided": False, "by": "score", "same": 0.02, "error": 0.05, "rounds": 12, "spent_s": 9.5, "left_out": 0,
-        "leader": {"result": best, "runs": []},
-        "rivals": [{**rival, "result": others[1], "ratio_min": 0.98, "ratio_max": 1.01}, rival,  # the second one may be most ahead
-                   {**rival, "result": others[3], "standing": "worse", "ratio": 0.9}]}
-    results["results"][best]["total_preparation_error_s"] = 2 * results["results"][best]["total_preparation_s"]
-    results["what_if"] = [
-        {"if": "with twice the target, 4,000 samples/s and 10 % more in each run", "result": best, "is_other": False, "is_missed": True},
-        {"if": "if storage were half as fast", "result": others[0], "is_other": True, "is_missed": False}]
-    work = results["results"][best]["cold"]["runs"][0]["work"]
-    step = {"step": "decode-image", "mean_s": 4e-3, "p10_s": 1e-3, "median_s": 3e-3, "p90_s": 9e-3, "most_s": 2e-2, "cpu_mean_s": 3e-3,
-            "out_bytes": 1e5}
-    results["model"] = {
-        "cores": 2, "steps": [step], "splits": [{"split": s, "work": work} for s in results["options"]["splits"]],
-        "storage": {"is_given": True, "bytes_per_s": 1e9, "reads_per_s": 2e4, "latency_s": 1e-4},
-        "curve": [{"threads": n, "cold_samples_per_s": rates[best] * min(n, 12), "cold_bound": "storage" if n > 12 else "cores"}
-                  for n in range(1, 65)]}
-
-
-def leave_out(results):
-    """The runs tell all, and one that was not run may be better."""
-    sure = results["confidence"]
-    sure["rivals"] = [{**rival, "standing": "worse", "ratio_max": 0.95} for rival in sure["rivals"]]
-    sure["not_run"] = [i for i, r in enumerate(results["results"]) if r.get("measured") is False]
-
-
-def limit(results):
-    """A limit of storage that some exceed: they have no score."""
-    best = results["recommendation"]["result"]
-    for i, result in enumerate(results["results"]):
-        if i != best and i % 2 and result["status"] == "ok":
-            result["score"] = None
-    results["options"]["most_stored_bytes"] = 1e6
-    results["recommendation"].update(limits="misses target")
-    for n, point in enumerate(results["model"]["curve"]):
-        point["cold_samples_per_s"] = 1000 * (n + 1)  # no end in sight
-
-
-def keep_one(results):
-    best = results["results"][results["recommendation"]["result"]]
-    run_once(best)
-    best["predicted_memory_samples_per_s"] = best["predicted_memory_bytes"] = None
-    results["results"] = [best]
-    results["recommendation"].update(result=0, runners_up=[])
-    results.update(confidence=None, what_if=[])
-
-
-def multiply(results, count=600):
-    known = measured(results)
-    results["results"] = [copy.deepcopy(known[i % len(known)]) for i in range(count)]
-    for i, result in enumerate(results["results"]):
-        result["threads"] = 1 + i // len(known)
-        result["cold"]["samples_per_s"]["median"] *= 1 + i / count
-        result["total_stored_bytes"] *= 1 + (i * 7919 % count) / count
-    results["recommendation"].update(result=3, runners_up=[])
-    results.update(confidence=None, what_if=[])
-
-
-def fail_some(results):
-    for i, result in enumerate(results["results"]):
-        if i != results["recommendation"]["result"] and i % 2:
-            kept = {k: result[k] for k in ("split", "codec", "threads", "shards")}
-            results["results"][i] = {**kept, "status": "failed", "failure": f"{HOSTILE}: the disk is full"}
-    results["recommendation"]["runners_up"] = []
-    results.update(confidence=None, what_if=[])
-
-
-def rename(results):
-    """Whatever users name: the pipeline, a representation, paths."""
-    text = json.dumps(results)
-    for name in (results["recommendation"]["split"], "photos"):
-        text = text.replace(json.dumps(name), json.dumps(HOSTILE)).replace(f"/{name}", f"/{json.dumps(HOSTILE)[1:-1]}")
-    results.update(json.loads(text))
-    results["pipeline"]["name"] = HOSTILE
-    results["notes"].append(HOSTILE)
-    results["recommendation"]["reason"] += " " + HOSTILE
-
-
-KINDS = {"real": [], "wide": [widen], "complete": [complete], "complete-wide": [complete, widen], "limited": [complete, limit],
-         "not-run": [complete, leave_out], "one": [keep_one], "many": [multiply],
-         "failed": [fail_some], "hostile": [complete, rename]}
-
-
-def make_pages(report, folder):
-    page = report.read_text()
-    for kind, changes in KINDS.items():
-        results = json.loads(RESULTS.search(page).group(2))
-        for change in changes:
-            change(results)
-        path = folder / f"{kind}.html"
-        path.write_text(with_results(page, results))
-        yield kind, path, results
-
-
 # ---- the tile of the target and the reason ----
 DISTANCE = re.compile(r"\b(?:is|it is) ([\d,]+ % (?:above|below)|[\d,]+ times) (?:it|the target)")
 
@@ -241,12 +95,10 @@ def check_aim(browser, tools, folder, threads, *target):
     """Tile and reason tell the same distance. Returns the tile."""
     page, results = aim(tools, folder, threads, "--target", *target)
     browser.open(page)
-    tile = browser.ask("[...find('tiles').children].find(tile => tile.textContent.startsWith('Target')).textContent")
+    tile = browser.ask("[...find('tiles').children].find(tile => tile.textContent.startsWith('Target')).textContent").replace("\u00a0", " ")
     reason, limits = results["recommendation"]["reason"], results["recommendation"]["limits"]
     told, written = DISTANCE.search(tile), DISTANCE.search(reason)
     assert told and ("missed" in tile) == (limits != "keeps"), (tile, limits)
-    if limits == "exceeds limits":  # the reason has no word of the target
-        return tile
     assert written and told.group(1) == written.group(1), (tile, reason)
     for part in ("counted as a tenth below the median at most", "less than its headroom", "prediction less the uncertainty"):
         assert (part in tile) == (part in reason), (tile, reason)
@@ -265,6 +117,18 @@ def check_targets(browser, tools, folder):
 
 
 # ---- what is checked ----
+def check_texts_of_c():
+    """What the page looks for in texts of the sweep is there."""
+    root = pathlib.Path(__file__).resolve().parents[2]
+    figures = root.joinpath("profile", "report", "figures.js").read_text()
+    begins = re.findall('"(.*?)"', re.search(r"DISTURBANCES = \[(.*?)\]", figures).group(1))
+    notes = disturbances()
+    assert len(notes) == len(begins) == 2 and all(note.startswith(begin) for note, begin in zip(notes, begins)), (notes, begins)
+    unseen = re.search('UNSEEN = "(.*?)"', figures).group(1)
+    for name in ("trial.c", "sweep.c"):
+        assert f'"{unseen}"' in root.joinpath("profile", name).read_text(), (name, unseen)
+
+
 def check_opening(browser, path):
     assert browser.complaints == [], browser.complaints
     assert [url for url in browser.requests if not url.startswith("data:")] == [path.resolve().as_uri()], browser.requests
@@ -277,6 +141,10 @@ def check_width(browser, width):
     page = browser.ask("document.documentElement.scrollWidth")
     beyond = browser.ask(BEYOND)
     assert page <= width and not beyond, (width, page, beyond)
+    shown = browser.ask("document.querySelector('.by-heading').getClientRects().length > 0")
+    assert shown == (width > 960), "the table has headings to sort by on wide screens alone"
+    parted = browser.ask(PARTED)
+    assert not parted, parted
     charts.check_texts(browser)
 
 
@@ -288,14 +156,16 @@ def check_content(browser, kind, results):
     rows = browser.ask("find('rows').rows.length")
     assert rows == min(len(results["results"]), browser.ask("FIRST_ROWS")), rows
     advice, model = results["recommendation"], results.get("model") or {}
+    if best["codec"] is not None and any(r["codec"] is None for r in measured(results)):
+        assert re.search(r" the unprocessed files on \d+ threads? \(", browser.ask("find('tiles').textContent"))
+    said = browser.ask("find('stopped').hidden || find('stopped').textContent")
+    assert (said is not True) == results["is_stopped"], said
+    if kind in ("complete", "priced", "aimed", "stopped", "exceeding"):
+        globals()[f"check_{kind}"](browser, results)
     if kind == "limited":
         texts = browser.ask("document.body.textContent")
         assert "beyond the limits" in texts and "None within the limits reaches" in texts
         assert "it still grows at 64 threads" in texts
-    if kind == "complete":  # undecided: what the rival's ratio, 0.95 to 1.03, can cost
-        text = browser.ask("find('sure-text').textContent")
-        assert re.search(r"Whichever of the two you take, you lose 5\s% at most", text), text
-        assert " at most; of the whole source" in browser.ask("document.body.textContent")
     if kind == "not-run":
         texts = [browser.ask(f"find('{part}').textContent") for part in ("sure", "sure-text")]
         assert texts[0].startswith("Undecided between ") and "was not run" in texts[1], texts
@@ -309,8 +179,74 @@ def check_content(browser, kind, results):
     check_charts(browser, kind, results)
 
 
+def sure_texts(browser):
+    return [browser.ask(f"find('{part}').textContent").replace("\u00a0", " ") for part in ("sure", "sure-text")]
+
+
+def name_of(browser, i):
+    return browser.ask(f"nameOf(all[{i}])")
+
+
+def rivals_shown(browser):
+    """Of each rival: difference, least and most, in percent; and the title of the axis."""
+    return browser.ask("(({datasets: [set]}) => set.data.map((at, i) => [at, ...set.ranges[i]]))(Chart.getChart('rivals').data)"), \
+        browser.ask("Chart.getChart('rivals').options.scales.x.title.text[0]")
+
+
+def check_complete(browser, results):
+    """Undecided: what the rival's ratio, 0.95 to 1.03, can cost. Predictions are marked in all lists."""
+    text = sure_texts(browser)[1]
+    assert "Whichever of the two you take, you lose 5 % at most" in text, text
+    assert " at most; of the whole source" in browser.ask("document.body.textContent")
+    shown, title = rivals_shown(browser)
+    assert [round(v, 9) for v in shown[1]] == [-1, -5, 3] and title == "% of difference in speed to", (shown, title)
+    rows = browser.ask("[...find('runners').tBodies[0].rows].map(row => [...row.cells].map(cell => cell.textContent))")
+    for row, i in zip(rows, results["recommendation"]["runners_up"]):
+        assert ("\u2248" in row[1]) == ("\u2248" in row[4]) == (not results["results"][i]["measured"]), row
+    assert "\u2248" in str(rows) and not browser.ask("find('others-text').hidden")
+    assert [browser.ask(f"percent({v})") for v in (.056, .996, 1.14)] == ["5.6\u00a0%", "100\u00a0%", "114\u00a0%"]
+
+
+def check_priced(browser, results):
+    """A ratio of costs is the leader's over its own: 0.95 to 1.03 are 5.3 % more to 2.9 % less."""
+    text = sure_texts(browser)[1]
+    assert "Whichever of the two you take, you pay 5.3 % more at most" in text, text
+    shown, title = rivals_shown(browser)
+    for found, wanted in zip(shown[1], (100 / .99 - 100, 100 / 1.03 - 100, 100 / .95 - 100)):
+        assert abs(found - wanted) < 1e-9, shown
+    assert title == "% of difference in cost to", title
+    order = browser.ask("byRank.filter(r => r !== best && !r.equal).map(r => r.cost)")
+    assert order == sorted(order) and len(order) > 2, order
+    assert browser.ask("['runners', 'whatif'].every(id => find(id).tHead.rows[0].lastChild.textContent.startsWith('Cost'))")
+
+
+def check_aimed(browser, results):
+    rival = name_of(browser, results["confidence"]["rivals"][0]["result"])
+    badge, text = sure_texts(browser)
+    assert badge == f"Undecided: {rival} may reach the target, too", badge
+    assert f"whether {rival}, which would be chosen instead, reaches the target and its headroom. More rounds would (--decide-time)." in text, text
+
+
+def check_stopped(browser, results):
+    every, run = len(results["results"]), len(measured(results))
+    head = browser.ask("document.querySelector('header').textContent")
+    assert f"The sweep was stopped: {run} of {every} ways were run on 4 of 6 samples, {every - run} were not looked at. " \
+        "The same command with --resume goes on." in head and "failed" not in head, head
+    facts = browser.ask("find('facts').textContent + find('notes').textContent")
+    assert "up to 2 of each strategy" in facts and "strategies failed" not in facts, facts
+    assert "More rounds would (the same command with --resume)" in sure_texts(browser)[1]
+    busy = browser.ask("document.querySelector('.answer #disturbed:not([hidden])').textContent").replace("\u00a0", " ")
+    assert busy == f"The machine was busy: {'; '.join(text % 93 for text in disturbances())}.", busy
+
+
+def check_exceeding(browser, results):
+    assert browser.ask("find('headline').textContent").startswith("None keeps the limits, and none reaches ")
+    assert "missed" in browser.ask("find('tiles').textContent")
+
+
 def check_charts(browser, kind, results):
     charts.check_fronts(browser, results)
+    charts.check_ticks(browser)
     charts.check_caches(browser, results)
     several = charts.check_error_bars(browser, results)
     if kind in ("complete", "one"):
@@ -424,6 +360,26 @@ def check_paper(browser, folder, kind, results):
         check_pdf(run("pdftotext", "-bbox", file, "-"), results)
 
 
+def check_printed(browser, path):
+    """Charts are drawn before the window is laid out for paper, and keep their shape there: none is cut or squeezed, whatever the window."""
+    for width in (1280, 400):
+        browser.resize(width)
+        browser.open(path)
+        browser.ask("dispatchEvent(new Event('beforeprint')), drawn.forEach(one => { one.chart.resize = () => {}; })")
+        browser.prefer("light", "print")
+        for paper in (PAPER * 2 // 3, PAPER * 4 // 3, PAPER):  # a printer may have other paper than the page asks for
+            browser.resize(paper)
+            for name, drawn, shown, room in browser.ask("""drawn.map(({ canvas, chart }) => [canvas.id, [chart.width, chart.height],
+              ...[canvas, canvas.parentNode].map(part => (({ width, height }) => [width, height])(part.getBoundingClientRect()))])"""):
+                where = (width, paper, name, drawn, shown, room)
+                assert abs(shown[0] / shown[1] / (drawn[0] / drawn[1]) - 1) < .03, ("squeezed", where)
+                assert shown[0] <= room[0] + 1 and shown[1] <= room[1] + 1, ("cut", where)
+                assert paper != PAPER or abs(shown[0] / drawn[0] - 1) < .03, ("scaled", where)
+        captions = browser.ask("['size', 'rate'].map(part => find(`codecs-${part}-head`).textContent.includes(codecState.split))")
+        assert captions == [True, True], "the choice of the representation is not printed"
+        browser.prefer("light")
+
+
 def check_pdf(boxes, results):
     """All words are within their page, and the last note and the last row are there."""
     pages = re.findall(r'<page width="([\d.]+)" height="([\d.]+)">(.*?)</page>', boxes, re.DOTALL)
@@ -439,6 +395,7 @@ def check_pdf(boxes, results):
 def main():
     tools = pathlib.Path(sys.argv[1]).resolve()
     program = find_chromium()
+    check_texts_of_c()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         report = make_report(tools, folder)
@@ -466,6 +423,8 @@ def main():
                 browser.prefer("light")
                 if kind in ("real", "complete-wide", "failed"):
                     check_paper(browser, folder, kind, results)
+                if kind == "complete":
+                    check_printed(browser, path)
                 if kind == "complete":
                     browser.resize(1280)
                     browser.open(path)
