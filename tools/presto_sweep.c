@@ -375,11 +375,13 @@ static int print_table(const sweep_job *s, const presto_sweep *sweep, bool is_wr
     return cli_close_stdout(CLI_DONE);
 }
 
-/* Writes and shows what there is. A full disk: the table still tells. */
+/* Writes and shows what there is. A full disk, or a folder that somebody has removed, perhaps to
+ * sweep into it anew: the table still tells. */
 static int show(const sweep_job *s, const presto_sweep *sweep) {
     presto_error err;
     int code = CLI_DONE;
-    bool is_written = presto_sweep_write(sweep, s->output, &err) >= 0;
+    bool is_written = presto_folder_lock_check(s->lock, &err) >= 0 &&
+                      presto_sweep_write(sweep, s->output, &err) >= 0;
     if (is_written || !s->json)
         code = is_written && s->json ? print_results_json(s) : print_table(s, sweep, is_written);
     return is_written ? code : sweep_end_failed(&err, s->output);

@@ -116,8 +116,7 @@ struct presto__model {
     uint64_t source_samples;
     presto_storage storage; /* that the rates are for */
     bool is_storage_given;  /* false: it was probed */
-    double overlap;         /* exponent by which reading and computing of a worker overlap: 1
-                                    not at all, many: completely */
+    double overlap; /* exponent of reading and computing together: 1 by turns, many: at once */
     presto__pair memory_bytes_per_s;
     presto__model_cache cache;
     presto__model_split *splits; /* of the space, in its order. Owned */

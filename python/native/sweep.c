@@ -88,7 +88,9 @@ static presto_status measure(const native_paths *paths, const presto_sweep_optio
     if (options->journal != NULL)
         PRESTO_TRY(presto_sweep_claim(results, options->resume, &lock, err));
     status = presto_sweep_run(paths->list, paths->count, options, &sweep, err);
-    if (sweep != NULL)
+    if (sweep != NULL && lock != NULL)
+        written = presto_folder_lock_check(lock, &write_err);
+    if (sweep != NULL && written == PRESTO_OK)
         written = presto_sweep_write(sweep, results, &write_err);
     if (status >= 0 && written < 0)
         *err = write_err;

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 
-from cli import TOOLS, main, run
+from cli import TIMEOUT_S, TOOLS, main, run
 from sweep_case import SweepCase
 
 
@@ -272,6 +272,21 @@ class Resume(SweepCase):
         self.assertFalse((out / "trials").exists())
         if not (out / "trials.jsonl").exists():
             self.assertEqual(list(out.iterdir()), [])
+
+    def test_a_folder_that_became_anothers_gets_no_results(self):
+        out = self.new("sweep")
+        sweep = subprocess.Popen([TOOLS / "presto-sweep", "-p", self.pipeline, *self.SMALL, "--runs", "2", "-o", out,
+                                  self.make_photos()], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(sweep.kill)
+        while not (out / "trials.jsonl").exists():
+            self.assertIsNone(sweep.poll())
+            time.sleep(0.01)
+        (out / ".presto.lock").unlink()  # as `rm -r` would, before another sweep begins there
+        table, errors = sweep.communicate(timeout=TIMEOUT_S)
+        self.assertEqual(sweep.returncode, 1, errors)
+        self.assertIn(str(out).encode(), errors)
+        self.assertIn(b"Recommended", table)
+        self.assertFalse((out / "results.json").exists())
 
     def test_results_are_not_replaced_unasked(self):
         out = self.new("sweep")

@@ -78,6 +78,43 @@ START_TEST(the_reason_tells_what_one_step_further_and_one_less_would_give) {
 }
 END_TEST
 
+START_TEST(the_reason_names_what_is_equal_and_what_is_saved) {
+    presto_sweep *sweep = made_sweep(false);
+    presto_error err;
+    ck_assert(!sweep->trials[0].result.is_equal && sweep->trials[2].result.is_equal);
+    sweep->trials[0].result.cold.samples_per_s = (presto_spread){3000, 3900, 3990, 3};
+    ck_assert_ok(presto_sweep_score(sweep, &sweep->weights, &err), &err);
+    ck_assert_uint_eq(presto_sweep_best(sweep), 0);
+    ck_assert(sweep->trials[0].result.is_equal && sweep->trials[2].result.is_equal);
+    ck_assert(!sweep->trials[1].result.is_equal);
+    ck_assert_ptr_nonnull(
+        strstr(presto_sweep_reason(sweep),
+               " resized with zstd:1 on 2 threads (4,000 samples/s) equals it "
+               "within the spread of the runs; the recommended one stores nothing."));
+    /* The same storage, and fewer threads or less preparation. */
+    presto_strategy_result *raw = &sweep->trials[0].result;
+    raw->strategy =
+        (presto_strategy){.split = "concatenated", .codec = "none", .threads = 1, .shards = 2};
+    raw->total_stored_bytes = 219e6;
+    ck_assert_ok(presto_sweep_score(sweep, &sweep->weights, &err), &err);
+    ck_assert_ptr_nonnull(
+        strstr(presto_sweep_reason(sweep), "; the recommended one needs fewer threads."));
+    ck_assert_ptr_null(strstr(presto_sweep_reason(sweep), "TensorFlow")); /* it stores nothing */
+    raw->strategy.threads = 2;
+    ck_assert_ok(presto_sweep_score(sweep, &sweep->weights, &err), &err);
+    ck_assert_uint_eq(presto_sweep_best(sweep), 0);
+    ck_assert_ptr_nonnull(
+        strstr(presto_sweep_reason(sweep), "; the recommended one is prepared sooner."));
+    /* Three of them. */
+    sweep->trials[1].result.cold.samples_per_s = (presto_spread){3000, 3900, 3990, 3};
+    ck_assert_ok(presto_sweep_score(sweep, &sweep->weights, &err), &err);
+    ck_assert_ptr_nonnull(strstr(presto_sweep_reason(sweep),
+                                 " 2 others equal it within the spread of the runs, first of them "
+                                 "resized with zstd:1 on 2 threads (4,000 samples/s)"));
+    presto_sweep_free(sweep);
+}
+END_TEST
+
 START_TEST(a_comparison_names_what_there_is) {
     presto_sweep *sweep = made_sweep(false);
     sweep->trials[0].result.failed = true;
@@ -153,6 +190,7 @@ int main(void) {
         the_reason_gives_rate_gain_storage_time_and_what_is_saved,
         the_reason_says_how_much_of_the_saving_a_step_is_and_how_sure_the_time_is,
         the_reason_tells_what_one_step_further_and_one_less_would_give,
+        the_reason_names_what_is_equal_and_what_is_saved,
         a_comparison_names_what_there_is,
         what_is_beyond_the_limits_is_not_told_as_the_next,
         limits_that_were_left_aside_are_told_with_the_target,

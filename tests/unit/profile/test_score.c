@@ -296,43 +296,6 @@ START_TEST(scores_vary_with_the_weight_that_throughput_has) {
 }
 END_TEST
 
-START_TEST(the_reason_names_what_is_equal_and_what_is_saved) {
-    presto_sweep *sweep = made_sweep(false);
-    presto_error err;
-    ck_assert(!sweep->trials[0].result.is_equal && sweep->trials[2].result.is_equal);
-    sweep->trials[0].result.cold.samples_per_s = (presto_spread){3000, 3900, 3990, 3};
-    ck_assert_ok(presto_sweep_score(sweep, &only_throughput, &err), &err);
-    ck_assert_uint_eq(presto_sweep_best(sweep), 0);
-    ck_assert(sweep->trials[0].result.is_equal && sweep->trials[2].result.is_equal);
-    ck_assert(!sweep->trials[1].result.is_equal);
-    ck_assert_ptr_nonnull(
-        strstr(presto_sweep_reason(sweep),
-               " resized with zstd:1 on 2 threads (4,000 samples/s) equals it "
-               "within the spread of the runs; the recommended one stores nothing."));
-    /* The same storage, and fewer threads or less preparation. */
-    presto_strategy_result *raw = &sweep->trials[0].result;
-    raw->strategy =
-        (presto_strategy){.split = "concatenated", .codec = "none", .threads = 1, .shards = 2};
-    raw->total_stored_bytes = 219e6;
-    ck_assert_ok(presto_sweep_score(sweep, &only_throughput, &err), &err);
-    ck_assert_ptr_nonnull(
-        strstr(presto_sweep_reason(sweep), "; the recommended one needs fewer threads."));
-    ck_assert_ptr_null(strstr(presto_sweep_reason(sweep), "TensorFlow")); /* it stores nothing */
-    raw->strategy.threads = 2;
-    ck_assert_ok(presto_sweep_score(sweep, &only_throughput, &err), &err);
-    ck_assert_uint_eq(presto_sweep_best(sweep), 0);
-    ck_assert_ptr_nonnull(
-        strstr(presto_sweep_reason(sweep), "; the recommended one is prepared sooner."));
-    /* Three of them. */
-    sweep->trials[1].result.cold.samples_per_s = (presto_spread){3000, 3900, 3990, 3};
-    ck_assert_ok(presto_sweep_score(sweep, &only_throughput, &err), &err);
-    ck_assert_ptr_nonnull(strstr(presto_sweep_reason(sweep),
-                                 " 2 others equal it within the spread of the runs, first of them "
-                                 "resized with zstd:1 on 2 threads (4,000 samples/s)"));
-    presto_sweep_free(sweep);
-}
-END_TEST
-
 START_TEST(stretches_of_epochs_add_up) {
     presto__epochs sum = {0};
     presto__epochs one = made_run(0.5, 100, 2, 1);
@@ -501,7 +464,6 @@ int main(void) {
         of_scores_equal_within_the_spread_the_cheapest_is_recommended,
         a_run_gone_astray_makes_nothing_equal_to_much_slower_strategies,
         scores_vary_with_the_weight_that_throughput_has,
-        the_reason_names_what_is_equal_and_what_is_saved,
         stretches_of_epochs_add_up,
         other_weights_change_best_reason_and_commands,
     };
