@@ -324,6 +324,8 @@ class Dataset:
 
     def _pick(self, numbers: Sequence[int] | np.ndarray[Any, Any]) -> Batch:
         count = len(self)
+        if isinstance(numbers, np.ndarray) and numbers.dtype.kind == "u" and numbers.size > 0 and numbers.max() >= count:
+            raise IndexError(f"there are {count} samples, and no number {numbers.max()}")  # as int64 it might be one below 0
         try:
             wanted = np.asarray(numbers, dtype=np.int64)
         except OverflowError:
@@ -374,7 +376,10 @@ class Dataset:
             raise TypeError(f"samples are numbered, {key!r} is no number{hint}")
         if np.ndim(key) == 0:
             return sample_of(self._pick([operator.index(key)]))
-        return self._pick(self._numbers_of(np.asarray(key)))
+        array = np.asarray(key)
+        if array.dtype.kind == "f":  # perhaps of whole numbers that no other dtype holds
+            array = np.array(key, object)
+        return self._pick(self._numbers_of(array))
 
     def _numbers_of(self, key: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Sample numbers, or which of all samples are wanted."""
@@ -382,9 +387,8 @@ class Dataset:
             if key.shape != (len(self),):
                 raise IndexError(f"there are {len(self)} samples, and {key.size} truth values say which are wanted")
             return np.flatnonzero(key)
-        if key.dtype.kind not in "iu" and key.size:
-            if key.dtype.kind == "O" and all(isinstance(one, int) for one in key.flat):
-                raise IndexError(f"there are {len(self)} samples")
+        are_whole = key.dtype.kind in "iu" or (key.dtype.kind == "O" and all(isinstance(one, (int, np.integer)) for one in key.flat))
+        if key.size > 0 and not are_whole:
             raise TypeError("samples are asked for by whole numbers")
         return key
 
