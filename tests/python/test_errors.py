@@ -10,6 +10,13 @@ import warnings
 from case import PythonCase, cli, frozen, main, np, presto
 
 
+class TwoWords(presto.ArgumentError):
+    """As a user may derive one, with other arguments."""
+
+    def __init__(self, what, where):
+        super().__init__(f"{what} in {where}", message=what)
+
+
 class Errors(PythonCase):
     def damaged(self, record=3):
         """A copy of the dataset with one bit of a record of the second shard changed; the shard's path."""
@@ -108,11 +115,28 @@ class Errors(PythonCase):
         (folder / "dataset.json").unlink()
         with self.assertRaises(presto.TruncatedError):
             list(presto.Loader(folder))
-        error = presto.StorageError("no", status="PRESTO_ERR_IO")
-        error.errno = errno.EACCES
-        self.assertEqual(pickle.loads(pickle.dumps(error)).errno, errno.EACCES)
         with self.assertRaises(presto.ArgumentError):
             list(presto.Loader(self.stored, shuffle="buffer:0"))
+
+    def test_pickled_and_copied_they_are_what_they_were(self):
+        kinds = [kind for kind in vars(presto).values() if isinstance(kind, type) and issubclass(kind, presto.Error)]
+        self.assertGreater(len(kinds), 15)
+        for kind in (*kinds, TwoWords):
+            error = kind("what", "where") if kind is TwoWords else kind("no", message="m", file="f", record=3, offset=4)
+            self.assertEqual(error.status != "", kind is not presto.Error)
+            error.add_note("noted")
+            if isinstance(error, OSError):
+                error.errno = errno.EACCES
+            for again in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+                self.assertIs(type(again), kind)
+                self.assertEqual((str(again), vars(again)), (str(error), vars(error)))
+                self.assertEqual(getattr(again, "errno", None), getattr(error, "errno", None))
+        for wrong in (lambda: presto.open(self.stored, features=["nothing"]), lambda: presto.open(self.stored, split="90/10"),
+                      lambda: presto.mix([(self.stored, 1), (presto.mix({self.stored: 1}), 1)]), lambda: presto.step(lambda x: x)):
+            with self.assertRaises(presto.ArgumentError) as raised:
+                wrong()
+            self.assertEqual(raised.exception.status, "PRESTO_ERR_ARGUMENT")
+            self.assertIsInstance(pickle.loads(pickle.dumps(raised.exception)), ValueError)
 
     def test_wrong_arguments_are_told_at_once(self):
         for wrong in ({"batch": 0}, {"epochs": 0}, {"rank": 2, "world": 2}, {"shuffle": "some"}, {"order": "any"},
