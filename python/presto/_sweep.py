@@ -173,7 +173,8 @@ class SweepResult:
         )
 
     def __reduce__(self) -> Any:
-        return SweepResult, (self._files, self._pipeline, self._set)
+        # Whoever loads a pickle runs what it says: the pipeline may run its programs there, as for a Strategy that is pickled.
+        return SweepResult, (self._files, self._pipeline, self._set, self._plugins, self._is_own)
 
 
 def _shown(value: float | None, how: Callable[[float], str]) -> str:
