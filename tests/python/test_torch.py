@@ -413,6 +413,23 @@ print(sum(len(b["label"]) for b in torch.utils.data.DataLoader(loader, batch_siz
                 with self.assertRaises(presto.StoppedError):
                     next(batches)
 
+    def test_closing_before_the_first_loop_is_for_good(self):
+        """Also in a child process, which has a loader of its own."""
+        for device in (None, "cpu"):
+            loader = presto.torch.Loader(self.stored, batch=5, device=device)
+            loader.close()
+            with self.assertRaises(presto.StoppedError):
+                next(iter(loader))
+            child = os.fork()
+            if child == 0:
+                try:
+                    next(iter(loader))
+                except presto.StoppedError:
+                    os._exit(3)
+                finally:
+                    os._exit(1)
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 3)
+
     def test_a_device_that_is_not_there_is_told_at_once(self):
         missing = ["cuda:99"] if torch.cuda.is_available() else ["cuda", "cuda:0", torch.device("cuda", 1)]
         with warnings.catch_warnings():
