@@ -54,6 +54,8 @@ def _empty_value(feature: Feature) -> Any:
 def once(names: Iterable[str]) -> tuple[str, ...]:
     """The names of features that are asked for, each only once."""
     asked = tuple(names)
+    if not asked:  # to the library, no names are all
+        raise ArgumentError("features is an empty list: name one, or leave it out for all of them")
     for i, name in enumerate(asked):
         if name in asked[:i]:
             raise ArgumentError(f"feature {name!r} is asked for twice")
@@ -133,7 +135,7 @@ class Dataset:
             "strategy": None if strategy is None else strategy_of(strategy).settled(),
             "split": split,
             "part": None if part is None else str(part),
-            "split_seed": split_seed,
+            "split_seed": operator.index(split_seed),
             "plugins": plugin_files(plugins),
         }
         self._open_fresh()

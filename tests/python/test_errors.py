@@ -154,6 +154,24 @@ class Errors(PythonCase):
             presto.open(self.stored, verify="some")
         with self.assertRaisesRegex(ValueError, "seed is -1"):
             list(presto.Loader(self.stored, seed=-1))
+        beyond = 1 << 64
+        for name, value in (("shuffle", f"buffer:{beyond}"), ("shuffle", f"blocks:{beyond}"), ("on_error", f"skip:{beyond}")):
+            with self.assertRaisesRegex(ValueError, f"N of {name} is too large: {beyond}"):
+                presto.Loader(self.stored, **{name: value})
+        for opens in (presto.open, presto.Loader):
+            with self.assertRaisesRegex(presto.ArgumentError, "features is an empty list"):
+                opens(self.stored, features=[])
+        with self.assertRaisesRegex(ValueError, "limit is 0"):
+            presto.write(self.stored, self.new("written"), limit=0)
+
+    def test_whole_numbers_of_numpy_are_taken(self):
+        wanted = [part[:].numbers.tolist() for part in presto.open(self.stored).split("50/50", seed=3)]
+        found = presto.open(self.stored).split("50/50", seed=np.int64(3))
+        self.assertEqual([part[:].numbers.tolist() for part in found], wanted)
+        part = presto.open(self.stored, split="50/50", part="train", split_seed=np.uint8(3))
+        self.assertEqual(len(part), len(wanted[0]))
+        numbers = {"batch": np.int64(5), "seed": np.uint64(3), "epochs": np.int8(1), "threads": np.int32(0)}
+        self.assertEqual(len(list(presto.Loader(self.stored, **numbers))), 5)
 
     def test_what_does_no_harm_is_a_warning(self):
         folder = self.new("index")

@@ -167,9 +167,12 @@ class Sweeping(PythonCase):
         self.assertEqual(presto.open(self.photos, strategy=raw).pipeline, "cv")
         with_plugins = presto.SweepResult(result._files, result._pipeline, result._set, ("/a/plugin.so",), is_own=True)
         for one in (result, with_plugins):
-            for again in (pickle.loads(pickle.dumps(one)), copy.copy(one), copy.deepcopy(one)):
+            for again in (copy.copy(one), copy.deepcopy(one)):
                 self.assertEqual((again.best, again.reason), (one.best, one.reason))
-                self.assertEqual((again.best.plugins, again.best.is_own), (one.best.plugins, one.best.is_own))
+                self.assertEqual((again.best.plugins, again.best.is_own), (one.best.plugins, True))
+            again = pickle.loads(pickle.dumps(one))
+            self.assertEqual((again.best.split, again.reason), (one.best.split, one.reason))
+            self.assertEqual((again.best.plugins, again.best.is_own), ((), False))
 
     def test_a_prediction(self):
         result = self.swept(mode="predict", splits=None, codecs=["none", "zstd:1"], threads=[1, 2], samples=0,
