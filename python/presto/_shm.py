@@ -32,10 +32,16 @@ class ShmStream(Iterator[Batch]):
         self.ended = False
         self._ring = ring
         self._program = program
-        self._generation = generation()
-        self._lock = threading.Lock()
+        self._generation = self._locks_generation = generation()
+        self._lock = threading.RLock()  # a signal handler may close the stream while it is read
         self._is_closed = False
         close_at_exit(self)
+
+    def _enter(self) -> threading.RLock:
+        """In a child process, a thread that is not there may have held the lock."""
+        if self._locks_generation != generation():
+            self._locks_generation, self._lock = generation(), threading.RLock()
+        return self._lock
 
     def _next(self) -> Batch | None:
         native = self._ring.next()
@@ -47,7 +53,7 @@ class ShmStream(Iterator[Batch]):
         return batch
 
     def __next__(self) -> Batch:
-        with self._lock:
+        with self._enter():
             if self._is_closed:
                 raise StopIteration
             try:
@@ -88,7 +94,7 @@ class ShmStream(Iterator[Batch]):
     def close(self) -> None:
         """Hang up; the program that writes ends, after a second by a signal. Arrays that are held stay valid."""
         self._ring.close()  # also ends the wait of another thread
-        with self._lock:
+        with self._enter():
             self._close()
 
     def __enter__(self) -> ShmStream:
