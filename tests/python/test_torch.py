@@ -191,9 +191,26 @@ class Torch(PythonCase):
             found += self.loops(divided, 1)
         self.assertEqual(len({tuple(loop) for loop in found}), 3)
 
+    def test_persistent_workers_lose_nothing_of_the_next_epochs(self):
+        """An iterator that was left is followed by a whole one, with the epochs that new workers would deliver."""
+        for options in ({}, {"epochs": 2}, {"epochs": 3, "per_epoch": True}, {"device": "cpu"}):
+            options = {"batch": 3, "shuffle": "full", "seed": 5, "features": ["key"], **options}
+            found = []
+            for stays in (False, True):
+                divided = self.divided(presto.torch.Loader(self.stored, **options), persistent_workers=stays)
+                next(iter(divided))
+                found.append(self.loops(divided, 1))
+                for _ in range(2):
+                    next(iter(divided))
+                found[-1] += self.loops(divided, 2)
+            self.assertEqual(found[1], found[0], options)
+            wanted = self.loops(self.divided(presto.torch.Loader(self.stored, **options)), 6)
+            self.assertEqual(found[0], [wanted[i] for i in (1, 4, 5)], options)
+
     def test_an_iterator_that_was_left_is_followed_by_the_next_epoch(self):
-        for epochs in (1, None):
-            divided = self.divided(presto.torch.Loader(self.stored, batch=3, shuffle="full", seed=5, epochs=epochs))
+        for epochs, stays in ((1, False), (None, False), (1, True), (None, True)):
+            loader = presto.torch.Loader(self.stored, batch=3, shuffle="full", seed=5, epochs=epochs)
+            divided = self.divided(loader, persistent_workers=stays)
             found = []
             for _ in range(3):
                 with warnings.catch_warnings():
