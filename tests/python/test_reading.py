@@ -286,6 +286,9 @@ class Reading(PythonCase):
         self.assertTrue(np.array_equal(array, image))
         with self.assertRaises(BufferError):
             buffer.__dlpack__(copy=True)
+        for wrong in ({"max_version": [1, 0]}, {"dl_device": [1, 0]}, {"max_version": (1,)}, {"max_version": 1}):
+            with self.assertRaises(TypeError):
+                buffer.__dlpack__(**wrong)
         wanted = image.copy()
         del batch, image, buffer
         gc.collect()
