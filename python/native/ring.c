@@ -30,7 +30,7 @@ static bool should_stop(void *user) {
             PyErr_Clear();
     }
     self->thread = PyEval_SaveThread();
-    return self->exception[0] != NULL;
+    return self->exception[0] != NULL || __atomic_load_n(&self->stops, __ATOMIC_RELAXED) != 0;
 }
 
 static void free_reader(native_ring *self) {

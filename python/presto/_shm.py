@@ -45,6 +45,8 @@ class ShmStream(Iterator[Batch]):
 
     def _next(self) -> Batch | None:
         native = self._ring.next()
+        if self._is_closed:  # by a signal handler, which ran within this call
+            raise fail("PRESTO_ERR_STOPPED", "the stream was closed")
         if native is None:
             return None
         batch = wrap(native)
@@ -149,7 +151,7 @@ def shm_stream(source: Any, *, wait: float = 10.0) -> ShmStream:
         presto.HeldError: no room is left for the next batch, as the loop holds too many. Drop some, and go on.
         presto.TruncatedError: the writer is gone, and has not said that this was all.
         presto.CorruptError: the writer read corrupt data, or does not keep to the protocol.
-        presto.StoppedError: the stream was closed by another thread; or a signal ended the program.
+        presto.StoppedError: the stream was closed while the loop was reading; or a signal ended the program.
         presto.Error: any other failure of the writer, as it would be raised by a Loader.
     """
     if isinstance(source, (list, tuple)):
