@@ -75,8 +75,9 @@ PRESTO_API presto_status presto_writer_open(const presto_writer_options *options
  * Add a sample. It is serialized before the call returns; sample->number does not matter.
  *
  * The first sample fixes the schema: all have the same features, in any order, each with one
- * encoding, dtype and rank; sizes may differ. A feature whose value a sample lacks is there with
- * PRESTO_ENCODE_NONE. What is said of a feature by samples without its value is nothing.
+ * encoding, dtype and rank, at most PRESTO_MAX_RANK - 1; sizes may differ. A feature whose value a
+ * sample lacks is there with PRESTO_ENCODE_NONE. The dataset then declares its first dimension as
+ * one that varies; for a scalar, a list.
  *
  * Order:   samples stand in the dataset in the order of the calls; of calls at the same time, in
  *          any order. Which bytes are written does not depend on threads.

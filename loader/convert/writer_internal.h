@@ -22,6 +22,7 @@ typedef struct presto__alike {
     uint32_t *order;   /* where in the schema the features of the last sample are */
     uint64_t checks;   /* samples that were checked */
     uint64_t *touched; /* by the feature's place: the check that found it last */
+    int *ranks;        /* likewise: dimensions of its values, which a list may hide */
 } presto__alike;
 
 void presto__alike_done(presto__alike *alike);

@@ -13,22 +13,34 @@
 #include "writer_internal.h"
 
 #define NAME_SHOWN 200
+#define MOST_RANK (PRESTO_MAX_RANK - 1) /* a batch has one dimension more */
+#define ANY_LIST (-1) /* rank of a list of an earlier run, of which scalars may have become one */
 
 void presto__alike_done(presto__alike *alike) {
     presto__schema_done(&alike->schema);
     free(alike->order);
     free(alike->touched);
+    free(alike->ranks);
     *alike = (presto__alike){0};
+}
+
+/* Lists may differ in size, or be scalars that some samples lack. */
+static bool is_list(const presto_feature_spec *known) {
+    return known->spec.rank == 1 && known->spec.dims[0] == -1;
 }
 
 presto_status presto__alike_reserve(presto__alike *alike, presto_error *err) {
     size_t count = alike->schema.count;
     alike->order = calloc(count, sizeof *alike->order);
     alike->touched = calloc(count, sizeof *alike->touched);
-    if (alike->order == NULL || alike->touched == NULL)
+    alike->ranks = calloc(count, sizeof *alike->ranks);
+    if (alike->order == NULL || alike->touched == NULL || alike->ranks == NULL)
         return presto_fail_memory(err, count * sizeof *alike->touched);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        const presto_feature_spec *known = &alike->schema.features[i];
         alike->order[i] = (uint32_t)i;
+        alike->ranks[i] = is_list(known) ? ANY_LIST : known->spec.rank;
+    }
     return PRESTO_OK;
 }
 
@@ -46,9 +58,13 @@ static void name_feature(presto_error *err, uint64_t number, presto_span name, c
 
 static presto_status check_spec(const presto_feature *feature, uint64_t number, presto_error *err) {
     const presto_tensor_spec *spec = &feature->tensor.spec;
+    char excess[64];
     if (feature->encoding == PRESTO_ENCODE_NONE)
         return PRESTO_OK;
-    bool holds = spec->rank >= 0 && spec->rank <= PRESTO_MAX_RANK;
+    snprintf(excess, sizeof excess, "has %d dimensions, more than %d", spec->rank, MOST_RANK);
+    if (spec->rank > MOST_RANK)
+        return fail_feature(err, number, feature->name, excess, "");
+    bool holds = spec->rank >= 0;
     for (int i = 0; holds && i < spec->rank; i++)
         holds = spec->dims[i] >= 0;
     return holds ? PRESTO_OK : fail_feature(err, number, feature->name, "has no whole shape", "");
@@ -63,34 +79,42 @@ static const char *shown(const presto_tensor_spec *spec, presto_encoding encodin
 }
 
 static presto_status fail_kind(const presto_feature *feature, const presto_feature_spec *known,
-                               uint64_t number, presto_error *err) {
+                               int rank, uint64_t number, presto_error *err) {
     char is[PRESTO_SPEC_TEXT_BYTES + 32], was[PRESTO_SPEC_TEXT_BYTES + 64];
+    presto_tensor_spec spec = known->spec;
+    spec.rank = rank == 0 ? 0 : spec.rank;
     shown(&feature->tensor.spec, feature->encoding, is, sizeof is);
     snprintf(was, sizeof was, ", but in samples before it is ");
     size_t used = strlen(was);
-    shown(&known->spec, known->encoding, was + used, sizeof was - used);
+    shown(&spec, known->encoding, was + used, sizeof was - used);
     char both[sizeof is + sizeof was];
     snprintf(both, sizeof both, "%s%s", is, was);
     return fail_feature(err, number, feature->name, "is ", both);
 }
 
-/* Is the value of the kind that is known? *news_out is set if it says more. */
+/* Is the value of the kind that is known? `rank`: of those before. */
 static presto_status check_kind(const presto_feature *feature, const presto_feature_spec *known,
-                                uint64_t number, bool *news_out, presto_error *err) {
+                                int rank, uint64_t number, presto_error *err) {
     const presto_tensor_spec *spec = &feature->tensor.spec;
+    if (feature->encoding == PRESTO_ENCODE_NONE || known->encoding == PRESTO_ENCODE_NONE)
+        return PRESTO_OK;
+    bool fits = rank == ANY_LIST ? spec->rank == 0 || spec->rank == 1 : spec->rank == rank;
+    return fits && feature->encoding == known->encoding && spec->dtype == known->spec.dtype
+               ? PRESTO_OK
+               : fail_kind(feature, known, rank, number, err);
+}
+
+/* Does the value, which is of the kind that is known, say more? */
+static bool is_news(const presto_feature *feature, const presto_feature_spec *known) {
+    const presto_tensor_spec *spec = &feature->tensor.spec;
+    if (known->encoding == PRESTO_ENCODE_NONE)
+        return feature->encoding != PRESTO_ENCODE_NONE;
     if (feature->encoding == PRESTO_ENCODE_NONE)
-        return PRESTO_OK;
-    if (known->encoding == PRESTO_ENCODE_NONE) {
-        *news_out = true;
-        return PRESTO_OK;
-    }
-    if (feature->encoding != known->encoding || spec->dtype != known->spec.dtype ||
-        spec->rank != known->spec.rank)
-        return fail_kind(feature, known, number, err);
+        return known->spec.rank == 0 || known->spec.dims[0] != -1;
     for (int i = 0; i < spec->rank; i++)
         if (known->spec.dims[i] != spec->dims[i] && known->spec.dims[i] != -1)
-            *news_out = true;
-    return PRESTO_OK;
+            return true;
+    return false;
 }
 
 /* The first feature that the sample, which has no others, lacks. */
@@ -155,7 +179,11 @@ presto_status presto__alike_check(presto__alike *alike, const presto_sample *sam
         alike->touched[at] = alike->checks;
         alike->order[i] = (uint32_t)at;
         PRESTO_TRY(check_spec(feature, number, err));
-        PRESTO_TRY(check_kind(feature, &schema->features[at], number, news_out, err));
+        const presto_feature_spec *known = &schema->features[at];
+        PRESTO_TRY(check_kind(feature, known, alike->ranks[at], number, err));
+        *news_out = *news_out || is_news(feature, known);
+        if (known->encoding == PRESTO_ENCODE_NONE) /* if it is not added, the next value says it */
+            alike->ranks[at] = feature->tensor.spec.rank;
     }
     return sample->feature_count == schema->count ? PRESTO_OK : fail_lacking(alike, number, err);
 }

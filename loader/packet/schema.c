@@ -101,22 +101,39 @@ static void insert(presto__schema *schema, const presto_feature_spec *specs, siz
     schema->count += count;
 }
 
+/* Any number of values: where some samples have none, or some one and others a list. */
+static void make_list(presto_tensor_spec *spec) {
+    if (spec->rank < 0)
+        return;
+    spec->rank += spec->rank == 0;
+    spec->dims[0] = -1;
+}
+
+static void widen_spec(presto_tensor_spec *known, const presto_tensor_spec *spec) {
+    if (presto_spec_equal(known, spec))
+        return;
+    if (known->dtype != spec->dtype)
+        known->dtype = PRESTO_DTYPE_UNKNOWN;
+    if (known->rank + spec->rank == 1 && known->rank >= 0 && spec->rank >= 0)
+        make_list(known);
+    else if (known->rank != spec->rank)
+        known->rank = -1;
+    for (int i = 0; i < known->rank && i < spec->rank; i++)
+        if (known->dims[i] != spec->dims[i])
+            known->dims[i] = -1;
+}
+
 static void widen(presto_feature_spec *feature, const seen *other) {
-    const presto_tensor_spec *spec = other->spec;
-    if (feature->encoding == PRESTO_ENCODE_NONE) {
+    bool lacked = feature->encoding == PRESTO_ENCODE_NONE;
+    bool lacks = other->encoding == PRESTO_ENCODE_NONE;
+    if (lacked) {
         feature->encoding = other->encoding;
-        feature->spec = *spec;
-        return;
+        feature->spec = *other->spec;
     }
-    if (other->encoding == PRESTO_ENCODE_NONE || presto_spec_equal(&feature->spec, spec))
-        return;
-    if (feature->spec.dtype != spec->dtype)
-        feature->spec.dtype = PRESTO_DTYPE_UNKNOWN;
-    if (feature->spec.rank != spec->rank)
-        feature->spec.rank = -1;
-    for (int i = 0; i < feature->spec.rank; i++)
-        if (feature->spec.dims[i] != spec->dims[i])
-            feature->spec.dims[i] = -1;
+    if (lacked != lacks)
+        make_list(&feature->spec);
+    else if (!lacks)
+        widen_spec(&feature->spec, other->spec);
 }
 
 /* Features of a sample, or of a schema. */

@@ -18,21 +18,44 @@ typedef struct reader {
     char error[1024];
 } reader;
 
-/* The exception as text. */
+/* "OSError: No space left on device". */
+static PyObject *shown(PyObject *type, PyObject *value) {
+    PyObject *name = PyObject_GetAttrString(type, "__name__");
+    PyObject *text = name == NULL ? NULL : PyObject_Str(value);
+    PyObject *both = NULL;
+    if (text != NULL)
+        both = PyUnicode_FromFormat(PyUnicode_GetLength(text) > 0 ? "%U: %U" : "%U", name, text);
+    Py_XDECREF(name);
+    Py_XDECREF(text);
+    return both;
+}
+
+static int raise_again(void *value) {
+    PyErr_SetObject((PyObject *)Py_TYPE(value), value);
+    Py_DECREF((PyObject *)value);
+    return -1;
+}
+
+/* The exception as text: an Arrow stream knows no other. What is no error, as Ctrl-C, comes again as
+ * itself as soon as the main thread runs Python. */
 static int fail_raised(reader *self) {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
-    PyObject *text = value == NULL ? NULL : PyObject_Str(value);
+    PyErr_NormalizeException(&type, &value, &trace);
+    bool is_error = PyErr_GivenExceptionMatches(type, PyExc_Exception);
+    PyObject *text = shown(type, value);
     PyObject *utf8 = text == NULL ? NULL : PyUnicode_AsEncodedString(text, "utf-8", "replace");
     snprintf(self->error, sizeof self->error, "%s",
              utf8 == NULL ? "failed" : PyBytes_AsString(utf8));
     PyErr_Clear();
+    if (!is_error && Py_AddPendingCall(raise_again, Py_NewRef(value)) < 0)
+        Py_DECREF(value);
     Py_XDECREF(utf8);
     Py_XDECREF(text);
     Py_XDECREF(type);
     Py_XDECREF(value);
     Py_XDECREF(trace);
-    return EIO;
+    return is_error ? EIO : ECANCELED;
 }
 
 static int fail(reader *self, int code, const char *why) {

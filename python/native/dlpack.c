@@ -138,6 +138,16 @@ static PyObject *export(native_buffer *self, bool is_versioned) {
     return capsule;
 }
 
+/* A pair of numbers, as the format says; None leaves them as they are. */
+static bool read_pair(PyObject *pair, const char *format, void *first, void *second) {
+    if (pair == Py_None)
+        return true;
+    if (PyTuple_Check(pair))
+        return PyArg_ParseTuple(pair, format, first, second);
+    PyErr_SetString(PyExc_TypeError, "max_version and dl_device are tuples of two numbers");
+    return false;
+}
+
 PyObject *native_dlpack(PyObject *self, PyObject *args, PyObject *keywords) {
     static char *names[] = {"stream", "max_version", "dl_device", "copy", NULL};
     PyObject *stream = Py_None, *version = Py_None, *device = Py_None, *copy = Py_None;
@@ -146,9 +156,7 @@ PyObject *native_dlpack(PyObject *self, PyObject *args, PyObject *keywords) {
         return NULL;
     unsigned major = 0, minor = 0;
     int type = DEVICE_CPU, id = 0;
-    if (version != Py_None && !PyArg_ParseTuple(version, "II", &major, &minor))
-        return NULL;
-    if (device != Py_None && !PyArg_ParseTuple(device, "ii", &type, &id))
+    if (!read_pair(version, "II", &major, &minor) || !read_pair(device, "ii", &type, &id))
         return NULL;
     if (type != DEVICE_CPU || copy == Py_True) {
         PyErr_SetString(PyExc_BufferError, "a batch is shown as it is, in memory of the CPU");

@@ -30,7 +30,7 @@ static bool should_stop(void *user) {
             PyErr_Clear();
     }
     self->thread = PyEval_SaveThread();
-    return self->exception[0] != NULL;
+    return self->exception[0] != NULL || __atomic_load_n(&self->stops, __ATOMIC_RELAXED) != 0;
 }
 
 static void free_reader(native_ring *self) {
@@ -105,12 +105,12 @@ static PyObject *ring_next(PyObject *object, PyObject *unused) {
     native_ring *self = (native_ring *)object;
     presto_error err;
     presto_batch *batch = NULL;
+    if (self->reader == NULL || self->generation != native_generation())
+        return native_fail(PRESTO_ERR_STOPPED, "the ring is closed, or of before a fork");
     if (self->is_inside) {
         PyErr_SetString(PyExc_RuntimeError, "the ring is in use by another call");
         return NULL;
     }
-    if (self->reader == NULL || self->generation != native_generation())
-        return native_fail(PRESTO_ERR_STOPPED, "the ring is closed, or of before a fork");
     Py_INCREF(object);
     self->is_inside = true;
     self->thread = PyEval_SaveThread();

@@ -131,6 +131,7 @@ class Adapter:
         self._made_for: tuple[int, int, int] | None = None
         self._saved: Mapping[str, Any] | None = None
         self._ahead: _Ahead | None = None
+        self._is_closed = False
         self._begin()
         # Wrong options are told here, not when the loop begins.
         self._new(0, 1)
@@ -183,6 +184,8 @@ class Adapter:
             if position is not None:  # a child process, or another share, goes on
                 self._inner.load_state_dict(position)
             self._saved = None
+            if self._is_closed:
+                self._inner.close()
         return self._inner
 
     def _is_stateless(self) -> bool:
@@ -283,6 +286,7 @@ class Adapter:
 
     def close(self) -> None:
         """As presto.Loader.close()."""
+        self._is_closed = True  # also one that is made later, as for a child process
         if self._inner is not None:
             self._inner.close()
 
@@ -302,6 +306,7 @@ class Adapter:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        self._is_closed = False
         self._begin()
 
 

@@ -54,6 +54,8 @@ def _empty_value(feature: Feature) -> Any:
 def once(names: Iterable[str]) -> tuple[str, ...]:
     """The names of features that are asked for, each only once."""
     asked = tuple(names)
+    if not asked:  # to the library, no names are all
+        raise ArgumentError("features is an empty list: name one, or leave it out for all of them")
     for i, name in enumerate(asked):
         if name in asked[:i]:
             raise ArgumentError(f"feature {name!r} is asked for twice")
@@ -133,7 +135,7 @@ class Dataset:
             "strategy": None if strategy is None else strategy_of(strategy).settled(),
             "split": split,
             "part": None if part is None else str(part),
-            "split_seed": split_seed,
+            "split_seed": operator.index(split_seed),
             "plugins": plugin_files(plugins),
         }
         self._open_fresh()
@@ -324,6 +326,8 @@ class Dataset:
 
     def _pick(self, numbers: Sequence[int] | np.ndarray[Any, Any]) -> Batch:
         count = len(self)
+        if isinstance(numbers, np.ndarray) and numbers.dtype.kind == "u" and numbers.size > 0 and numbers.max() >= count:
+            raise IndexError(f"there are {count} samples, and no number {numbers.max()}")  # as int64 it might be one below 0
         try:
             wanted = np.asarray(numbers, dtype=np.int64)
         except OverflowError:
@@ -363,7 +367,7 @@ class Dataset:
     @overload
     def __getitem__(self, key: slice) -> Any: ...
     @overload
-    def __getitem__(self, key: Iterable[int]) -> Any: ...
+    def __getitem__(self, key: Sequence[int] | np.ndarray[Any, Any]) -> Any: ...
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, int):
             return sample_of(self._pick([key]))
@@ -374,7 +378,10 @@ class Dataset:
             raise TypeError(f"samples are numbered, {key!r} is no number{hint}")
         if np.ndim(key) == 0:
             return sample_of(self._pick([operator.index(key)]))
-        return self._pick(self._numbers_of(np.asarray(key)))
+        array = np.asarray(key)
+        if array.dtype.kind == "f":  # perhaps of whole numbers that no other dtype holds
+            array = np.array(key, object)
+        return self._pick(self._numbers_of(array))
 
     def _numbers_of(self, key: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Sample numbers, or which of all samples are wanted."""
@@ -382,9 +389,8 @@ class Dataset:
             if key.shape != (len(self),):
                 raise IndexError(f"there are {len(self)} samples, and {key.size} truth values say which are wanted")
             return np.flatnonzero(key)
-        if key.dtype.kind not in "iu" and key.size:
-            if key.dtype.kind == "O" and all(isinstance(one, int) for one in key.flat):
-                raise IndexError(f"there are {len(self)} samples")
+        are_whole = key.dtype.kind in "iu" or (key.dtype.kind == "O" and all(isinstance(one, (int, np.integer)) for one in key.flat))
+        if key.size > 0 and not are_whole:
             raise TypeError("samples are asked for by whole numbers")
         return key
 

@@ -12,7 +12,7 @@ class Error(Exception):
     """Base of all exceptions of this package. str() is one line with everything that is known.
 
     Attributes:
-        status:  name of the C status, such as "PRESTO_ERR_CORRUPT".
+        status:  name of the C status, such as "PRESTO_ERR_CORRUPT"; that of the class if none is given.
         message: what failed, without the place.
         file:    path of the file, or None.
         record:  number of the record in the file, from 0, or None.
@@ -36,15 +36,24 @@ class Error(Exception):
         offset: int | None = None,
     ) -> None:
         super().__init__(text)
-        self.status = status
+        self.status = status or next((_STATUSES[kind] for kind in type(self).__mro__ if kind in _STATUSES), "")
         self.message = text if message is None else message
         self.file = file
         self.record = record
         self.offset = offset
 
     def __reduce__(self) -> tuple[object, ...]:
-        number = getattr(self, "errno", None) or 0
-        return make, (self.status, self.args[0], self.message, self.file, self.record, self.offset, number)
+        number = getattr(self, "errno", None)  # no entry of __dict__
+        state = self.__dict__ if number is None else {**self.__dict__, "errno": number}
+        return _again, (type(self), self.args[0]), state
+
+
+def _again(kind: type[Error], text: str) -> Error:
+    """An exception that was pickled, also of a class whose arguments are others. Its attributes come as its state."""
+    # Not kind.__new__: of an exception with two bases of C it may be that of the other one.
+    error: Error = OSError.__new__(kind) if issubclass(kind, OSError) else Exception.__new__(kind)
+    Error.__init__(error, text)
+    return error
 
 
 class CorruptError(Error, ValueError):
@@ -129,6 +138,7 @@ _KINDS: dict[str, type[Error]] = {
     "PRESTO_ERR_FOREIGN": ForeignError,
     "held": HeldError,
 }
+_STATUSES: dict[type, str] = {kind: status for status, kind in _KINDS.items()}
 
 
 on_make: list[Callable[[Error], None]] = []  # may add to an exception that make() has made

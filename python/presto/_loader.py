@@ -358,6 +358,9 @@ class Loader:
         extension type), ragged ones large lists of their values, bytes are large binary. Booleans are uint8, bfloat16 is
         uint16. All batches must have the schema of the first one; a stream without batches has that of dataset.features.
         A consumer that keeps all batches, such as read_all(), is bounded by `hold`.
+
+        An exception becomes the consumer's own error: for pyarrow an OSError whose text has its class. What is no error, such as
+        the KeyboardInterrupt of Ctrl-C, is raised again besides, when the program goes on after that.
         """
         return _native.arrow_stream(Taking(self, self._start_for()).native, self._declared())
 

@@ -103,7 +103,7 @@ def mix(
     Raises:
         presto.ArgumentError: no input or more than 64; a weight that is no number above 0; an input without samples;
                               inputs that do not agree (the message names what differs).
-        And what presto.open() raises. From the loader: presto.UnsupportedError for shuffle="buffer:N".
+        And what presto.open() raises. From the loader: presto.ArgumentError for shuffle="buffer:N".
     """
     if epoch not in _EPOCHS:
         raise ValueError(f'epoch is "longest", "shortest" or "weights", not {epoch!r}')

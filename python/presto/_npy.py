@@ -121,6 +121,8 @@ class NpyStream(Iterator[Batch]):
         self._name = name
         self._features: list[dict[str, Any]] | None = None
         self._generation = generation()
+        # Without a lock, since a signal handler may close it: who reads sets one and then looks at the other, who closes likewise.
+        self._is_reading = False
         self._is_closed = False
         close_at_exit(self)
 
@@ -203,11 +205,29 @@ class NpyStream(Iterator[Batch]):
             self._take_message(array)
         return None
 
+    def _read(self) -> Batch | None:
+        """As _next(). A stream that is closed meanwhile, by another thread or a signal handler, is a StoppedError."""
+        taken = self.batches, self.samples
+        self._is_reading = True
+        try:
+            batch = None if self._is_closed else self._next()
+        except Error:
+            if not self._is_closed:
+                raise
+        finally:
+            self._is_reading = False
+            if self._is_closed:
+                self._close_source()
+        if not self._is_closed:
+            return batch
+        self.batches, self.samples = taken
+        raise fail("PRESTO_ERR_STOPPED", "the stream was closed", self._name)
+
     def __next__(self) -> Batch:
         if self._is_closed:
             raise StopIteration
         try:
-            batch = self._next()
+            batch = self._read()
         except Error as error:
             failed = self._close(is_done=error.status == "PRESTO_ERR_TRUNCATED")
             if failed is not None and error.status in ("PRESTO_ERR_TRUNCATED", "PRESTO_ERR_CORRUPT"):
@@ -230,14 +250,23 @@ class NpyStream(Iterator[Batch]):
         if self._is_closed or self._generation != generation():
             return None
         self._is_closed = True
-        if self._program is None:
-            if self._name is not None:
-                self._arrays.stream.close()
-            return None
-        return self._program.end(is_done=is_done)
+        if self._program is not None:
+            return self._program.end(is_done=is_done, is_read=self._is_reading)
+        if not self._is_reading:
+            self._close_source()
+        return None
+
+    def _close_source(self) -> None:
+        """What was opened here: the pipe of a program, or a file by its path."""
+        if self._program is not None:
+            self._program.close_pipe()
+        elif self._name is not None:
+            self._arrays.stream.close()
 
     def close(self) -> None:
-        """Stop reading. A program that was started ends: if closing its pipe does not do it within a second, by a signal."""
+        """Stop reading. A program that was started ends: if closing its pipe does not do it within a second, by a signal. A read
+        under way, in another thread or below a signal handler, ends with presto.StoppedError; its program gets the signal at once.
+        """
         self._close()
 
     def __enter__(self) -> NpyStream:
@@ -327,7 +356,7 @@ def npy_stream(source: Any, *, skip: int | None = None) -> NpyStream:
         presto.TruncatedError: the stream ends without saying that it was whole.
         presto.CorruptError: what is read is no npy stream; or the program ended with 3, as its data is corrupt.
         presto.ArgumentError: the program ended with 2; or the stream begins at another sample than `skip`.
-        presto.StoppedError: a signal ended the program.
+        presto.StoppedError: a signal ended the program; or the stream was closed while the loop was reading.
         presto.Error: it failed otherwise. The text is its last messages.
         presto.NotFoundError: there is no such program or file.
     """

@@ -68,7 +68,7 @@ def shuffle_of(value: str | bool | None) -> tuple[int, int]:
     found = re.fullmatch(r"(none|full)|(buffer|blocks):(\d+)", str(value))
     if found is None:
         raise ValueError(f'shuffle is "none", "full", "buffer:N" or "blocks:N", not {value!r}')
-    return SHUFFLES[found[1] or found[2]], int(found[3] or 0)
+    return SHUFFLES[found[1] or found[2]], natural(int(found[3] or 0), "N of shuffle")
 
 
 def cache_of(value: str | None) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def on_error_of(value: str) -> dict[str, Any]:
         raise ValueError(f'on_error is "fail", "skip", "skip:N" or "skip:P%", not {value!r}')
     limits: dict[str, Any] = {"skip": True}
     if found[1] is not None:
-        limits["skip_limit"] = int(found[1])
+        limits["skip_limit"] = natural(int(found[1]), "N of on_error")
     if found[2] is not None:
         limits["skip_fraction"] = float(found[2]) / 100
     return limits

@@ -84,11 +84,21 @@ class Program:
             with contextlib.suppress(OSError, ValueError, AttributeError):  # no stderr: the line is kept all the same
                 print(text, file=sys.stderr, flush=True)
 
-    def end(self, *, is_done: bool) -> Error | None:
-        """Close the pipe, and wait for the end of the program. If it is not done, it is told to end when closing the pipe does
-        not do it. Why it failed, if it did by itself."""
+    def close_pipe(self) -> None:
         if self.process.stdout is not None:
             self.process.stdout.close()
+
+    def end(self, *, is_done: bool, is_read: bool = False) -> Error | None:
+        """Close the pipe, and wait for the end of the program. If it is not done, it is told to end when closing the pipe does
+        not do it. Why it failed, if it did by itself.
+
+        `is_read`: while the pipe is read, closing it would wait for the read, which the end of the program ends. So the program
+        is told at once, and the reader closes the pipe."""
+        if is_read:
+            self.was_ended = True
+            self.process.terminate()
+        else:
+            self.close_pipe()
         code = self._wait(None if is_done else _PATIENCE_S)
         self._listener.join(_PATIENCE_S)
         if not self._listener.is_alive():  # else programs that it has started still have its stderr

@@ -32,13 +32,21 @@ class ShmStream(Iterator[Batch]):
         self.ended = False
         self._ring = ring
         self._program = program
-        self._generation = generation()
-        self._lock = threading.Lock()
+        self._generation = self._locks_generation = generation()
+        self._lock = threading.RLock()  # a signal handler may close the stream while it is read
         self._is_closed = False
         close_at_exit(self)
 
+    def _enter(self) -> threading.RLock:
+        """In a child process, a thread that is not there may have held the lock."""
+        if self._locks_generation != generation():
+            self._locks_generation, self._lock = generation(), threading.RLock()
+        return self._lock
+
     def _next(self) -> Batch | None:
         native = self._ring.next()
+        if self._is_closed:  # by a signal handler, which ran within this call
+            raise fail("PRESTO_ERR_STOPPED", "the stream was closed")
         if native is None:
             return None
         batch = wrap(native)
@@ -47,7 +55,7 @@ class ShmStream(Iterator[Batch]):
         return batch
 
     def __next__(self) -> Batch:
-        with self._lock:
+        with self._enter():
             if self._is_closed:
                 raise StopIteration
             try:
@@ -88,7 +96,7 @@ class ShmStream(Iterator[Batch]):
     def close(self) -> None:
         """Hang up; the program that writes ends, after a second by a signal. Arrays that are held stay valid."""
         self._ring.close()  # also ends the wait of another thread
-        with self._lock:
+        with self._enter():
             self._close()
 
     def __enter__(self) -> ShmStream:
@@ -143,7 +151,7 @@ def shm_stream(source: Any, *, wait: float = 10.0) -> ShmStream:
         presto.HeldError: no room is left for the next batch, as the loop holds too many. Drop some, and go on.
         presto.TruncatedError: the writer is gone, and has not said that this was all.
         presto.CorruptError: the writer read corrupt data, or does not keep to the protocol.
-        presto.StoppedError: the stream was closed by another thread; or a signal ended the program.
+        presto.StoppedError: the stream was closed while the loop was reading; or a signal ended the program.
         presto.Error: any other failure of the writer, as it would be raised by a Loader.
     """
     if isinstance(source, (list, tuple)):

@@ -172,7 +172,14 @@ class SweepResult:
             f"</table>{f'<ul>{notes}</ul>' if notes else ''}<pre>{html.escape(commands)}</pre></div>"
         )
 
+    def __copy__(self) -> SweepResult:
+        return SweepResult(self._files, self._pipeline, self._set, self._plugins, self._is_own)
+
+    def __deepcopy__(self, memo: object) -> SweepResult:
+        return self.__copy__()
+
     def __reduce__(self) -> Any:
+        # Without plugins, and not as one that was made here: a result that somebody has sent runs no code of theirs when it is used.
         return SweepResult, (self._files, self._pipeline, self._set)
 
 

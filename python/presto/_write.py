@@ -105,7 +105,7 @@ def write(
         shards:   number of files; default: as many as threads. Or shard_bytes: as many as it takes, none larger.
         file_compression: compresses each file as a whole: "gzip" or "zlib".
         threads:  default: the CPUs of this process; "auto": as many of them as are found to help; 0: none.
-        limit:    only the first samples.
+        limit:    only so many samples, the first ones.
         seed:     is recorded in the dataset.
         resume:   go on with an interrupted run of the same call. Its whole shards are kept.
         on_error: "fail", "skip", "skip:N" or "skip:P%": samples that are damaged or do not fit a step.
@@ -165,7 +165,7 @@ def write(
         "file_compression": compression_number(file_compression),
         "shards": natural_or_none(shards, "shards"),
         "shard_bytes": None if shard_bytes is None else size(shard_bytes, "shard_bytes"),
-        "limit_samples": natural_or_none(limit, "limit"),
+        "limit_samples": natural_or_none(limit, "limit", 1),
         "seed": natural_or_none(seed, "seed"),
         "resume": resume,
         "prefetch_bytes": None if prefetch is None else size(prefetch, "prefetch"),

@@ -53,12 +53,15 @@ class Writer:
         list or tuple of int, float, int64, float32, strings,        one row; rows may differ in length
           str or bytes                 one dimension
         list of other NumPy scalars  their dtype, one dimension      likewise
-        None, an empty list          nothing                         an empty row
+        None, an empty list          nothing                         an empty row; see below
 
     Arrays of other libraries are taken if numpy.asarray() takes them. What would be stored as another value is refused: a float
-    that is too large for float32, masked values, dates, lists of texts and numbers. The first sample fixes the names, and the first value
-    of each its dtype and number of dimensions; sizes may differ. A sample that does not fit is refused with
-    presto.InputError, which names it, and is not added; the writer goes on.
+    that is too large for float32, masked values, dates, lists of texts and numbers, arrays of more than 7 dimensions.
+    The first sample fixes the names, and the first value of each its dtype and number of dimensions; sizes may differ. A sample
+    that does not fit is refused with presto.InputError, which names it, and is not added; the writer goes on.
+
+    A feature that has values in some samples and none in others is declared as rows that differ, its numbers and texts as lists
+    of one: batches have it as presto.Ragged, or as lists in presto.Bytes, also where all of their rows are empty.
 
     Samples stand in the order in which they were added: dataset[17] is the 18th. Compression and writing run in threads
     of the library without the GIL. Any number of Python threads may add; samples are copied before add() returns.

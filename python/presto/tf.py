@@ -69,20 +69,23 @@ def _spec(name: str, feature: Feature, pads: Mapping[str, Any], rows: int | None
     return tf.RaggedTensorSpec([rows, *[None] * ragged, *feature.shape[ragged:]], _dtype(feature), ragged, tf.int64)
 
 
-def _found(dataset: Dataset, rows: int, ragged: frozenset[str]) -> dict[str, Feature]:
+def _found(dataset: Dataset, rows: int) -> dict[str, Feature]:
     """The features of files that declare none: as they are in the first samples."""
     features: dict[str, Feature] = {}
     first = dataset[: min(rows, len(dataset))]
     for name, value in first.items():
         if not hasattr(value, "values"):
-            shape = tuple(value.shape[1:])
-            features[name] = Feature(str(value.dtype), (None,) * max(1, len(shape)) if name in ragged else shape)
+            features[name] = Feature(str(value.dtype), tuple(value.shape[1:]))
         elif hasattr(value, "text"):
-            features[name] = Feature("string", () if value.rows is None and name not in ragged else (None,))
+            features[name] = Feature("string", () if value.rows is None else (None,))
         else:
             rank = 1 if value.shapes is None else value.shapes.shape[1]
             features[name] = Feature(str(value.values.dtype), (None,) * rank)
     return features
+
+
+def _as_ragged(feature: Feature) -> Feature:
+    return feature if feature.shape is None else Feature(feature.dtype, (None,) * max(1, len(feature.shape)))
 
 
 # ---- the values ----
@@ -122,9 +125,14 @@ def _ragged(native: tuple[Any, ...], spec: Any, shares: bool) -> Any:
     if layout == "dense":  # rows that agree by chance
         shape = np.asarray(values).shape
         shapes = np.tile(np.array(shape[1:] or (1,), np.int64), (shape[0], 1))
-    elif shapes is None or spec.ragged_rank == 1:
+    elif spec.ragged_rank == 1:
         ends = np.asarray(offsets) // int(np.prod(inner, dtype=np.int64))
         return _RaggedTensor.from_row_splits(flat, ends, validate=False)
+    elif shapes is None:
+        shapes = np.diff(np.asarray(offsets))[:, None]
+    lacking = spec.ragged_rank - np.asarray(shapes).shape[1]
+    if lacking > 0:  # rows without values have one dimension
+        shapes = np.pad(np.asarray(shapes), ((0, 0), (0, lacking)))
     return _RaggedTensor.from_nested_row_splits(flat, _row_splits(np.asarray(shapes), spec.ragged_rank), validate=False)
 
 
@@ -164,8 +172,8 @@ def dataset(
         source:  a presto.Dataset, what presto.open() takes, or a presto.Loader. The position is the loader's (state_dict());
                  what tf.data has prefetched counts as taken.
         batch, and others: as presto.Loader. With drop_last=True, the first dimension is `batch` in element_spec.
-        ragged:  features of files that declare nothing (TFRecords of other programs) and whose rows differ. Default: those
-                 whose rows differ in the first batch.
+        ragged:  features that are to be ragged in each dimension. Default: those that the dataset declares so; of files
+                 that declare nothing (TFRecords of other programs), those whose rows differ in the first batch.
 
     Raises:
         presto.RaggedError: in the loop: rows of a feature differ, and its specification says that they do not.
@@ -179,7 +187,8 @@ def dataset(
     taken = loader._options
     chosen = None if taken["features"] is None else {name.decode("utf-8", "surrogateescape") for name in taken["features"]}
     names = frozenset(names_of(ragged, "ragged"))
-    features = loader.dataset.features or _found(loader.dataset, loader.batch, names)
+    features = loader.dataset.features or _found(loader.dataset, loader.batch)
+    features = {name: _as_ragged(feature) if name in names else feature for name, feature in features.items()}
     pads = {name.decode("utf-8", "surrogateescape"): (value, length or None) for name, value, length in taken["pads"]}
     rows = loader.batch if taken["drop_last"] else None
     specs = {k: _spec(k, f, pads, rows) for k, f in features.items() if chosen is None or k in chosen}

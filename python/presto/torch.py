@@ -162,6 +162,11 @@ class Loader(Adapter, IterableDataset[Any]):
         if self._iterator is None and (begin := self._epochs.leave()) is not None:
             self._ahead = None
             loader._begin_with(begin)
+        if self._iterator is not None and loader._taken > 0:
+            # A worker that stays. If the iterator before this one was left, what was fetched for it is lost: it is not gone on with.
+            self._ahead = None
+            if not loader._ended:
+                loader._begin_with(loader._end())
         batches = super().__iter__()
         if self._iterator is not None:
             self._epochs.reach(self._iterator, loader._end())

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The loader as an Arrow stream: what pyarrow reads is what batches hold, on the same memory."""
+import errno
 import gc
 import json
+import shutil
 import threading
 
 import pyarrow as pa
@@ -75,7 +77,7 @@ class Arrow(PythonCase):
 
     def test_failures_are_told_and_streams_may_be_dropped(self):
         loader = presto.Loader(self.stored, batch=1, hold=100_000)
-        with self.assertRaisesRegex(OSError, "more than `hold` allows"):
+        with self.assertRaisesRegex(OSError, "HeldError: .* more than `hold` allows"):
             pa.RecordBatchReader.from_stream(loader).read_all()
         for taken in range(3):
             reader = pa.RecordBatchReader.from_stream(presto.Loader(self.stored, batch=4))
@@ -84,6 +86,28 @@ class Arrow(PythonCase):
             del reader
         presto.Loader(self.stored).__arrow_c_stream__()  # a capsule that nobody takes
         gc.collect()
+
+    def test_ctrl_c_is_no_error_of_the_stream_alone(self):
+        """Whoever goes on after the error, as with another file, gets it."""
+        for kind in (KeyboardInterrupt, SystemExit):
+            def tell(*_, kind=kind):
+                raise kind("now")
+
+            folder = self.new("damaged")
+            shutil.copytree(self.stored, folder)
+            shard = sorted(folder.glob("*.tfrecord"))[0]
+            data = bytearray(shard.read_bytes())
+            data[40] ^= 1
+            shard.write_bytes(data)
+            loader = presto.Loader(folder, 4, on_error="skip", on_skip=tell)
+            with self.assertRaises(kind) as raised:
+                try:
+                    pa.RecordBatchReader.from_stream(loader)
+                except OSError as error:
+                    self.assertEqual(str(error).partition(". Detail")[0], f"[Errno {errno.ECANCELED}] {kind.__name__}: now")
+                    for _ in range(1000):
+                        pass
+            self.assertEqual(str(raised.exception), "now")
 
     def test_the_position_counts_what_the_stream_gave(self):
         loader = presto.Loader(self.stored, batch=5)

@@ -10,6 +10,13 @@ import warnings
 from case import PythonCase, cli, frozen, main, np, presto
 
 
+class TwoWords(presto.ArgumentError):
+    """As a user may derive one, with other arguments."""
+
+    def __init__(self, what, where):
+        super().__init__(f"{what} in {where}", message=what)
+
+
 class Errors(PythonCase):
     def damaged(self, record=3):
         """A copy of the dataset with one bit of a record of the second shard changed; the shard's path."""
@@ -108,11 +115,28 @@ class Errors(PythonCase):
         (folder / "dataset.json").unlink()
         with self.assertRaises(presto.TruncatedError):
             list(presto.Loader(folder))
-        error = presto.StorageError("no", status="PRESTO_ERR_IO")
-        error.errno = errno.EACCES
-        self.assertEqual(pickle.loads(pickle.dumps(error)).errno, errno.EACCES)
         with self.assertRaises(presto.ArgumentError):
             list(presto.Loader(self.stored, shuffle="buffer:0"))
+
+    def test_pickled_and_copied_they_are_what_they_were(self):
+        kinds = [kind for kind in vars(presto).values() if isinstance(kind, type) and issubclass(kind, presto.Error)]
+        self.assertGreater(len(kinds), 15)
+        for kind in (*kinds, TwoWords):
+            error = kind("what", "where") if kind is TwoWords else kind("no", message="m", file="f", record=3, offset=4)
+            self.assertEqual(error.status != "", kind is not presto.Error)
+            error.add_note("noted")
+            if isinstance(error, OSError):
+                error.errno = errno.EACCES
+            for again in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+                self.assertIs(type(again), kind)
+                self.assertEqual((str(again), vars(again)), (str(error), vars(error)))
+                self.assertEqual(getattr(again, "errno", None), getattr(error, "errno", None))
+        for wrong in (lambda: presto.open(self.stored, features=["nothing"]), lambda: presto.open(self.stored, split="90/10"),
+                      lambda: presto.mix([(self.stored, 1), (presto.mix({self.stored: 1}), 1)]), lambda: presto.step(lambda x: x)):
+            with self.assertRaises(presto.ArgumentError) as raised:
+                wrong()
+            self.assertEqual(raised.exception.status, "PRESTO_ERR_ARGUMENT")
+            self.assertIsInstance(pickle.loads(pickle.dumps(raised.exception)), ValueError)
 
     def test_wrong_arguments_are_told_at_once(self):
         for wrong in ({"batch": 0}, {"epochs": 0}, {"rank": 2, "world": 2}, {"shuffle": "some"}, {"order": "any"},
@@ -130,6 +154,24 @@ class Errors(PythonCase):
             presto.open(self.stored, verify="some")
         with self.assertRaisesRegex(ValueError, "seed is -1"):
             list(presto.Loader(self.stored, seed=-1))
+        beyond = 1 << 64
+        for name, value in (("shuffle", f"buffer:{beyond}"), ("shuffle", f"blocks:{beyond}"), ("on_error", f"skip:{beyond}")):
+            with self.assertRaisesRegex(ValueError, f"N of {name} is too large: {beyond}"):
+                presto.Loader(self.stored, **{name: value})
+        for opens in (presto.open, presto.Loader):
+            with self.assertRaisesRegex(presto.ArgumentError, "features is an empty list"):
+                opens(self.stored, features=[])
+        with self.assertRaisesRegex(ValueError, "limit is 0"):
+            presto.write(self.stored, self.new("written"), limit=0)
+
+    def test_whole_numbers_of_numpy_are_taken(self):
+        wanted = [part[:].numbers.tolist() for part in presto.open(self.stored).split("50/50", seed=3)]
+        found = presto.open(self.stored).split("50/50", seed=np.int64(3))
+        self.assertEqual([part[:].numbers.tolist() for part in found], wanted)
+        part = presto.open(self.stored, split="50/50", part="train", split_seed=np.uint8(3))
+        self.assertEqual(len(part), len(wanted[0]))
+        numbers = {"batch": np.int64(5), "seed": np.uint64(3), "epochs": np.int8(1), "threads": np.int32(0)}
+        self.assertEqual(len(list(presto.Loader(self.stored, **numbers))), 5)
 
     def test_what_does_no_harm_is_a_warning(self):
         folder = self.new("index")

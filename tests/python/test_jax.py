@@ -183,6 +183,14 @@ jax.distributed.shutdown()
         with self.assertRaises(presto.StoppedError):
             next(iter(loader))
 
+    def test_a_loader_that_is_closed_before_the_first_loop_stays_so(self):
+        for device in (None, jax.devices()[0]):
+            loader = presto.jax.Loader(self.stored, batch=5, device=device)
+            loader.close()
+            with self.assertRaises(presto.StoppedError):
+                next(iter(loader))
+            self.assertEqual(len(loader), 5)
+
     def test_wrong_arguments(self):
         with self.assertRaises(ValueError):
             presto.jax.Loader(self.stored, rank=1)

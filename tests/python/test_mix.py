@@ -136,7 +136,7 @@ class Mix(PythonCase):
             self.mix(epoch="first")
         with self.assertRaises(presto.NotFoundError):
             presto.mix({"nowhere": 1.0})
-        with self.assertRaises(presto.Error) as caught:
+        with self.assertRaises(presto.ArgumentError) as caught:
             next(iter(presto.Loader(self.mix(), 4, shuffle="buffer:8")))
         self.assertIn("buffer", str(caught.exception))
 

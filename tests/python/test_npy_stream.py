@@ -260,6 +260,49 @@ for read in (presto.npy_stream, presto.shm_stream):
         with self.assertRaises(presto.CorruptError):  # not of the signal by which its pipe ended it
             list(presto.npy_stream(["yes"]))
 
+    def test_what_is_being_read_can_be_closed(self):
+        """By a signal handler, and by another thread: the program writes nothing, so the read waits."""
+        code = """
+import os, signal, sys, threading, presto
+def read(stream):
+    try:
+        next(stream)
+    except presto.StoppedError as error:
+        print(error)
+def wait(stream):
+    while not stream._is_reading:
+        pass
+def close(*_):
+    stream.close()
+signal.signal(signal.SIGALRM, close)
+for by in ("handler", "thread"):
+    stream = presto.npy_stream(["sleep", "1000"])
+    if by == "handler":
+        ready = threading.Thread(target=lambda: (wait(stream), signal.setitimer(signal.ITIMER_REAL, 0.1)))
+        ready.start()
+        read(stream)
+    else:
+        ready = threading.Thread(target=read, args=(stream,))
+        ready.start()
+        wait(stream)
+        stream.close()
+    ready.join()
+    print(stream._program.process.returncode, stream._program.process.stdout.closed, list(stream))
+os.mkfifo(sys.argv[1])
+writer = os.open(sys.argv[1], os.O_RDWR)
+stream = presto.npy_stream(sys.argv[1])
+ready = threading.Thread(target=read, args=(stream,))
+ready.start()
+wait(stream)
+stream.close()
+os.write(writer, b"x" * 100)
+ready.join()
+print(stream._arrays.stream.closed)
+"""
+        fifo = self.new("fifo")
+        found = self.python(code, fifo, timeout=30)
+        self.assertEqual(found, "the stream was closed\n-15 True []\n" * 2 + f"{fifo}: the stream was closed\nTrue\n")
+
     def test_a_child_process_leaves_the_program_alone(self):
         code = """
 import os, sys, presto

@@ -120,10 +120,16 @@ class Reading(PythonCase):
         self.assertEqual([plain(s["label"]) for s in dataset], [row[2]["label"] for row in stream])
         self.assertEqual([plain(s["image"]) for s in dataset.__getitems__([7, 7, 2])],
                          [stream[i][2]["image"] for i in (7, 7, 2)])
-        for wrong in (len(dataset), -len(dataset) - 1, [0, len(dataset)]):
-            with self.assertRaises(IndexError):
+        self.assertEqual(dataset[np.array([2, np.int64(-1)], object)].numbers.tolist(), [2, len(dataset) - 1])
+        self.assertEqual(dataset[np.array([2, 1], np.uint64)].numbers.tolist(), [2, 1])
+        beyond = 2**64 - 1  # as int64: -1
+        for wrong in (len(dataset), -len(dataset) - 1, [0, len(dataset)], beyond, [beyond], [0, beyond], np.uint64(beyond),
+                      np.array([0, beyond], np.uint64), np.array([0, beyond], object), np.array([0, 255], np.uint8)):
+            with self.subTest(wrong=wrong), self.assertRaises(IndexError):
                 dataset[wrong]
-        for wrong in ("3", 1.5, [0.5], None, [[1, 2]]):
+        with self.assertRaises(IndexError):
+            dataset.__getitems__(np.array([beyond], np.uint64))
+        for wrong in ("3", 1.5, [0.5], None, [[1, 2]], np.array([1, 0.5], object)):
             with self.assertRaises((TypeError, IndexError)):
                 dataset[wrong]
 
@@ -280,6 +286,9 @@ class Reading(PythonCase):
         self.assertTrue(np.array_equal(array, image))
         with self.assertRaises(BufferError):
             buffer.__dlpack__(copy=True)
+        for wrong in ({"max_version": [1, 0]}, {"dl_device": [1, 0]}, {"max_version": (1,)}, {"max_version": 1}):
+            with self.assertRaises(TypeError):
+                buffer.__dlpack__(**wrong)
         wanted = image.copy()
         del batch, image, buffer
         gc.collect()

@@ -313,6 +313,49 @@ stream.close()
 """
         self.assertEqual(self.python(code, TOOL, self.stored), "interrupted 4\n")
 
+    def test_a_handler_and_a_child_process_may_close_what_is_read(self):
+        """The writer stands still: whoever reads on waits."""
+        code = """
+import os, signal, sys, threading, presto
+def stream():
+    made = presto.shm_stream([sys.argv[1], "-q", "--format", "shm", "-b", "4", "-e", "1000000", sys.argv[2]])
+    next(made)
+    os.kill(made._program.process.pid, signal.SIGSTOP)
+    return made
+def read(one):
+    try:
+        for batch in one:
+            pass
+    except presto.StoppedError:
+        pass
+one = stream()
+def close(*_):
+    os.kill(one._program.process.pid, signal.SIGCONT)
+    one.close()
+signal.signal(signal.SIGALRM, close)
+signal.setitimer(signal.ITIMER_REAL, 0.3)
+read(one)
+print("over", one._program.process.returncode is not None)
+two = stream()
+reader = threading.Thread(target=read, args=(two,))
+reader.start()
+while two._lock.acquire(blocking=False):
+    two._lock.release()
+child = os.fork()
+if child == 0:
+    two.close()
+    try:
+        next(two)
+    except presto.StoppedError:
+        os._exit(3)
+    os._exit(1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+os.kill(two._program.process.pid, signal.SIGCONT)
+two.close()
+reader.join()
+"""
+        self.assertEqual(self.python(code, TOOL, self.stored, timeout=30), "over True\n3\n")
+
     def test_state_counts_what_is_in_the_ring(self):
         state = self.new("state")
         arguments = ["--state", state, "-b", 5, "--shuffle", "full"]

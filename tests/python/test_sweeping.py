@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """presto.write, presto.sweep, presto.inspect and presto.step: the same as the programs make, and functions as steps."""
 import contextlib
+import copy
 import hashlib
 import html.parser
 import io
@@ -164,8 +165,14 @@ class Sweeping(PythonCase):
         with self.assertRaisesRegex(presto.ArgumentError, "nothing to write"):
             presto.write(self.photos, self.new(), strategy=raw)
         self.assertEqual(presto.open(self.photos, strategy=raw).pipeline, "cv")
-        again = pickle.loads(pickle.dumps(result))
-        self.assertEqual((again.best, again.reason), (result.best, result.reason))
+        with_plugins = presto.SweepResult(result._files, result._pipeline, result._set, ("/a/plugin.so",), is_own=True)
+        for one in (result, with_plugins):
+            for again in (copy.copy(one), copy.deepcopy(one)):
+                self.assertEqual((again.best, again.reason), (one.best, one.reason))
+                self.assertEqual((again.best.plugins, again.best.is_own), (one.best.plugins, True))
+            again = pickle.loads(pickle.dumps(one))
+            self.assertEqual((again.best.split, again.reason), (one.best.split, one.reason))
+            self.assertEqual((again.best.plugins, again.best.is_own), ((), False))
 
     def test_a_prediction(self):
         result = self.swept(mode="predict", splits=None, codecs=["none", "zstd:1"], threads=[1, 2], samples=0,

@@ -120,6 +120,34 @@ class TensorFlow(PythonCase):
             for _ in presto.tf.dataset(path, batch=5):
                 pass
 
+    def test_values_that_some_rows_lack_are_ragged(self):
+        """Also where all rows of a batch lack them."""
+        def made(i, lacks=()):
+            return {"n": i, "text": f"{i}", "grid": np.full((2 + i % 2, 1 + i % 3, 2), i)} if i not in lacks else {"n": None, "text": None, "grid": []}
+
+        folder = self.new("lacking")
+        with presto.Writer(folder, sync=False) as writer:
+            for i in range(8):
+                writer.add({"y": i, **made(i, (2, 3, 5))})
+        for size in (1, 2, 8):
+            rows = {"n": [], "text": [], "grid": [], "y": []}
+            for batch in presto.tf.dataset(folder, size):
+                for name, values in batch.items():
+                    rows[name] += values.to_list() if isinstance(values, tf.RaggedTensor) else values.numpy().tolist()
+            self.assertEqual(rows["y"], list(range(8)))
+            for name, how in (("n", lambda v: [v]), ("text", lambda v: [v.encode()]), ("grid", lambda v: v.tolist())):
+                self.assertEqual(rows[name], [[] if i in (2, 3, 5) else how(made(i)[name]) for i in range(8)])
+
+    def test_declared_features_are_ragged_if_asked_for(self):
+        batches = presto.tf.dataset(self.stored, 7, features=["label", "key", "image"], ragged=["label", "key"])
+        spec = batches.element_spec
+        self.assertEqual((spec["label"], spec["key"]), (tf.RaggedTensorSpec([None, None], tf.int64, 1, tf.int64),
+                                                        tf.RaggedTensorSpec([None, None], tf.string, 1, tf.int64)))
+        self.assertIsInstance(spec["image"], tf.TensorSpec)
+        for found, wanted in zip(batches, presto.Loader(self.stored, 7), strict=True):
+            self.assertEqual(found["label"].to_list(), [[label] for label in wanted["label"].tolist()])
+            self.assertEqual(found["key"].to_list(), [[key] for key in wanted["key"]])
+
     def test_padding_and_whole_batches(self):
         rows = [{"tokens": list(range(1 + i % 4)), "score": 1.0, "names": [b"a"]} for i in range(11)]
         path = self.write_records(rows)

@@ -191,9 +191,26 @@ class Torch(PythonCase):
             found += self.loops(divided, 1)
         self.assertEqual(len({tuple(loop) for loop in found}), 3)
 
+    def test_persistent_workers_lose_nothing_of_the_next_epochs(self):
+        """An iterator that was left is followed by a whole one, with the epochs that new workers would deliver."""
+        for options in ({}, {"epochs": 2}, {"epochs": 3, "per_epoch": True}, {"device": "cpu"}):
+            options = {"batch": 3, "shuffle": "full", "seed": 5, "features": ["key"], **options}
+            found = []
+            for stays in (False, True):
+                divided = self.divided(presto.torch.Loader(self.stored, **options), persistent_workers=stays)
+                next(iter(divided))
+                found.append(self.loops(divided, 1))
+                for _ in range(2):
+                    next(iter(divided))
+                found[-1] += self.loops(divided, 2)
+            self.assertEqual(found[1], found[0], options)
+            wanted = self.loops(self.divided(presto.torch.Loader(self.stored, **options)), 6)
+            self.assertEqual(found[0], [wanted[i] for i in (1, 4, 5)], options)
+
     def test_an_iterator_that_was_left_is_followed_by_the_next_epoch(self):
-        for epochs in (1, None):
-            divided = self.divided(presto.torch.Loader(self.stored, batch=3, shuffle="full", seed=5, epochs=epochs))
+        for epochs, stays in ((1, False), (None, False), (1, True), (None, True)):
+            loader = presto.torch.Loader(self.stored, batch=3, shuffle="full", seed=5, epochs=epochs)
+            divided = self.divided(loader, persistent_workers=stays)
             found = []
             for _ in range(3):
                 with warnings.catch_warnings():
@@ -412,6 +429,23 @@ print(sum(len(b["label"]) for b in torch.utils.data.DataLoader(loader, batch_siz
             for _ in range(2):
                 with self.assertRaises(presto.StoppedError):
                     next(batches)
+
+    def test_closing_before_the_first_loop_is_for_good(self):
+        """Also in a child process, which has a loader of its own."""
+        for device in (None, "cpu"):
+            loader = presto.torch.Loader(self.stored, batch=5, device=device)
+            loader.close()
+            with self.assertRaises(presto.StoppedError):
+                next(iter(loader))
+            child = os.fork()
+            if child == 0:
+                try:
+                    next(iter(loader))
+                except presto.StoppedError:
+                    os._exit(3)
+                finally:
+                    os._exit(1)
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 3)
 
     def test_a_device_that_is_not_there_is_told_at_once(self):
         missing = ["cuda:99"] if torch.cuda.is_available() else ["cuda", "cuda:0", torch.device("cuda", 1)]

@@ -12,6 +12,7 @@ from case import PythonCase, cli, main
 
 PROGRAM = """
 import json
+import numpy
 import presto
 
 dataset = presto.open("photos", pipeline="cv", features=["image", "label"])
@@ -23,7 +24,7 @@ for batch in loader:
 state: str = json.dumps(loader.state_dict())
 loader.load_state_dict(json.loads(state))
 try:
-    print(dataset[3]["label"], dataset[[1, 2]].numbers)
+    print(dataset[3]["label"], dataset[[1, 2]].numbers, dataset[numpy.array([2, 1])].rows, dataset[range(3)], dataset[(True, False)])
 except presto.CorruptError as error:
     print(error.file, error.record, error.offset)
 mix: presto.Mix = presto.mix({dataset: 0.7, presto.open("few"): 0.3}, epoch="shortest")
@@ -46,7 +47,7 @@ result: presto.SweepResult = presto.sweep("photos", pipeline, codecs=["none"], r
 written: presto.Summary = presto.write("photos", "out", strategy=result.best, on_error="skip:1%")
 stored: int = written.stored_bytes + presto.inspect("out", verify=True).records
 """
-WRONG = PROGRAM.replace("batch=32", 'batch="32"').replace("limit: str", "limit: int")
+WRONG = PROGRAM.replace("batch=32", 'batch="32"').replace("limit: str", "limit: int").replace("[[1, 2]]", "[{1, 2}]")
 
 
 class Types(PythonCase):
@@ -66,7 +67,7 @@ class Types(PythonCase):
         done = self.check(pathlib.Path("python/presto"), good)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         done = self.check(wrong)
-        self.assertEqual(done.stdout.count("error:"), 2, done.stdout)
+        self.assertEqual(done.stdout.count("error:"), 3, done.stdout)
 
     def test_pyright_says_the_same(self):
         """Where pyright is installed, with its Node.js: 300 MB, which tests/requirements.txt leaves out."""
@@ -75,7 +76,7 @@ class Types(PythonCase):
                 self.skipTest(f"{name} is not installed")
         program, settings = self.folder / "program.py", self.folder / "pyrightconfig.json"
         settings.write_text(json.dumps({"include": [program.name], "extraPaths": [str(cli.ROOT / "python")]}))
-        for text, project, wanted in ((PROGRAM, cli.ROOT, 0), (PROGRAM, settings, 0), (WRONG, settings, 2)):
+        for text, project, wanted in ((PROGRAM, cli.ROOT, 0), (PROGRAM, settings, 0), (WRONG, settings, 3)):
             program.write_text(text)
             done = subprocess.run([sys.executable, "-m", "pyright", "-p", project, "--pythonpath", sys.executable, "--outputjson"],
                                   capture_output=True, text=True)

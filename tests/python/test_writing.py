@@ -57,6 +57,14 @@ class Writing(PythonCase):
             else:
                 self.assertEqual(got[name], value)
 
+    def test_seven_dimensions_come_back_and_more_are_refused(self):
+        folder = self.new("deep")
+        with presto.Writer(folder, sync=False) as writer:
+            with self.assertRaisesRegex(presto.InputError, "sample 0: feature 'x' has 8 dimensions, more than 7"):
+                writer.add({"x": np.ones((1,) * 8, np.float32)})
+            writer.add({"x": np.ones((1,) * 7, np.float32)})
+        self.assertEqual(presto.open(folder)[0]["x"].shape, (1,) * 7)
+
     def test_every_dtype_and_shape_comes_back(self):
         for dtype in DTYPES:
             folder = self.new(f"dtype-{dtype}")
@@ -130,10 +138,47 @@ class Writing(PythonCase):
         batch = dataset[0:6]
         self.assertEqual([row.tolist() for row in batch["n"]], [[0], [], [2], [], [4], []])
         self.assertEqual([row.tolist() for row in batch["ids"]], [[], [1], [2, 2], [], [4], [5, 5]])
-        self.assertEqual(sorted(dataset[1]), ["ids"])
+        self.assertEqual((dataset[1]["n"].tolist(), dataset[2]["n"].tolist()), ([], [2]))
         info = presto.inspect(folder)
         self.assertEqual((info.features["n"].dtype, info.features["n"].shape, info.features["ids"].dtype),
                          ("int64", (), "int64"))
+
+    def test_values_that_some_samples_lack_are_lists_in_every_batch(self):
+        """Whichever samples lack them, also the first or the last one, and in whichever run."""
+        kinds = {"n": lambda i: i, "half": lambda i: np.float16(i), "text": lambda i: f"{i}", "pair": lambda i: np.full((2, 3), i)}
+        wanted = {"n": ("int64", (None,)), "half": ("float16", (None,)), "text": ("string", (None,)), "pair": ("int64", (None, 3))}
+        for lacking in ({0, 1}, {3}, {2, 3, 5}):
+            folder = self.new("some")
+            arguments = {"shard_bytes": 1, "threads": 0, "sync": False}
+            with self.assertRaises(KeyError), presto.Writer(folder, **arguments) as writer:
+                for i in range(4):
+                    writer.add({"y": i, **{k: None if i in lacking else v(i) for k, v in kinds.items()}})
+                raise KeyError
+            with presto.Writer(folder, resume=True, **arguments) as writer:
+                for i in range(writer.samples, 6):
+                    writer.add({"y": i, **{k: None if i in lacking else v(i) for k, v in kinds.items()}})
+                with self.assertRaisesRegex(presto.InputError, "'pair' is int64\\[2\\]"):
+                    writer.add({"y": 6, "n": 1, "half": np.float16(1), "text": "", "pair": np.ones(2, np.int64)})
+            dataset = presto.open(folder)
+            self.assertEqual(dataset.features, {"y": ("int64", ()), **wanted})
+            for size in (1, 2, 3):
+                batches = list(presto.Loader(dataset, size))
+                self.assertEqual({tuple(sorted(batch)) for batch in batches}, {("half", "n", "pair", "text", "y")})
+                for name, value in (("n", lambda i: [i]), ("text", lambda i: [b"%d" % i]), ("pair", lambda i: [[i] * 3] * 2)):
+                    rows = [row.tolist() if isinstance(row, np.ndarray) else list(row) for batch in batches for row in batch[name]]
+                    self.assertEqual(rows, [[] if i in lacking else value(i) for i in range(6)])
+
+    def test_scalars_that_some_samples_lack_are_no_lists(self):
+        with presto.Writer(self.new("scalars"), sync=False) as writer:
+            for value in (None, 3, None, 4):
+                writer.add({"n": value})
+            with self.assertRaisesRegex(presto.InputError, r"'n' is int64\[2\] .*before it is int64 "):
+                writer.add({"n": [1, 2]})
+        with presto.Writer(self.new("lists"), sync=False) as writer:
+            for value in ([1], [], [1, 2]):
+                writer.add({"n": value})
+            with self.assertRaisesRegex(presto.InputError, r"'n' is int64 .*before it is int64\[\?\]"):
+                writer.add({"n": 3})
 
     def test_what_does_not_fit_is_named_and_not_added(self):
         folder = self.new("strict")
@@ -144,7 +189,7 @@ class Writing(PythonCase):
                  ({"a": 1 << 64, "b": first["b"]}, "'a'"), ({"a": object(), "b": first["b"]}, "'a'.*cannot be stored"),
                  ({"a": [[1], [2, 3]], "b": 1}, "'a'"), ({"a": {"deep": 1}, "b": 1}, "'a'.*dict"),
                  ({"a": np.array(["2020-01-01"], "M8[D]"), "b": 1}, "'a'.*datetime64"), ({"a": "\udc80", "b": 1}, "'a'"),
-                 ({"a": np.zeros((1,) * 9), "b": 1}, "'a'")]
+                 ({"a": np.zeros((1,) * 9), "b": 1}, "'a'"), ({"a": 1, "b": np.zeros((1,) * 8)}, "'b' has 8 dimensions, more than 7")]
         with presto.Writer(folder, sync=False) as writer:
             writer.add(first)
             for sample, message in wrong:

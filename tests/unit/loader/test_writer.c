@@ -241,7 +241,10 @@ START_TEST(samples_that_are_not_alike_are_refused_by_name) {
     presto_feature first[] = {none, b};
     const presto_sample sample = {.features = first, .feature_count = 2};
     ck_assert_ok(presto_writer_add(writer, &sample, &err), &err);
-    first[0] = a; /* only now it is known what `a` is */
+    /* What is not added says nothing of what `a` is. */
+    presto_feature list = number_of("a", PRESTO_ENCODE_INT64, PRESTO_INT64, 1);
+    check_refused(writer, (presto_feature[]){list}, 1, "sample 1: feature 'b' is missing");
+    first[0] = a; /* only now it is known */
     ck_assert_ok(presto_writer_add(writer, &sample, &err), &err);
     check_refused(writer, (presto_feature[]){a}, 1, "sample 2: feature 'b' is missing");
     presto_feature c = number_of("c", PRESTO_ENCODE_INT64, PRESTO_INT64, 0);
@@ -253,6 +256,8 @@ START_TEST(samples_that_are_not_alike_are_refused_by_name) {
                   "int64 of encoding int64");
     other = number_of("b", PRESTO_ENCODE_TENSOR, PRESTO_UINT8, 3);
     check_refused(writer, (presto_feature[]){a, other}, 2, "feature 'b' is uint8[1,1,1]");
+    check_refused(writer, (presto_feature[]){list, b}, 2,
+                  "feature 'a' is int64[1] of encoding int64, but in samples before it is int64 ");
     other.tensor.spec.dims[0] = -1;
     check_refused(writer, (presto_feature[]){a, other}, 2, "no whole shape");
     b.tensor.spec.dims[1] = 3; /* a size may differ */
@@ -267,7 +272,7 @@ START_TEST(samples_that_are_not_alike_are_refused_by_name) {
     presto_dataset_info info = {0};
     char text[PRESTO_SPEC_TEXT_BYTES];
     ck_assert_ok(presto_dataset_info_read(at("out"), &info, &err), &err);
-    ck_assert_str_eq(presto_spec_format(&info.features[0].spec, text, sizeof text), "int64");
+    ck_assert_str_eq(presto_spec_format(&info.features[0].spec, text, sizeof text), "int64[?]");
     ck_assert_str_eq(presto_spec_format(&info.features[1].spec, text, sizeof text), "uint8[1,?]");
     presto_dataset_info_done(&info);
     tear_down();
