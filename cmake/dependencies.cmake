@@ -59,6 +59,10 @@ else()
   message(STATUS "sndfile not found: what needs it is left out")
 endif()
 
+# libsndfile decodes Vorbis with these. They tell which headers it cannot read, because it loses memory on those.
+presto_optional(OGG ogg)
+presto_optional(VORBIS vorbis)
+
 # Eigen is C++ headers: they hold the FFT of mel-spectrogram and are no part of presto.pc.
 pkg_check_modules(EIGEN IMPORTED_TARGET eigen3)
 set(PRESTO_HAVE_EIGEN 0)

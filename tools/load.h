@@ -6,6 +6,8 @@
 #ifndef PRESTO_TOOLS_LOAD_H
 #define PRESTO_TOOLS_LOAD_H
 
+#include <jansson.h>
+
 #include <presto/mix.h>
 #include <presto/stream.h>
 #include <presto/sweep.h>
@@ -34,6 +36,7 @@ typedef struct load {
     const char *error_file;
     char *cache_dir; /* NULL: no cache on disk */
     error_report errors;
+    json_t *warnings; /* texts, as --stats lists them */
     presto_strategy_file strategy;
     uint64_t started_ns;
     cli_settings settings;

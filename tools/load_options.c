@@ -429,8 +429,11 @@ static void check_options(load *l, int argc, char **argv) {
 
 static void print_warning(void *user, const presto_error *warning) {
     const load *l = user;
+    char text[PRESTO_ERROR_FILE_BYTES + PRESTO_ERROR_MESSAGE_BYTES + 96];
+    presto_error_format(warning, text, sizeof text);
+    cli_json_append(l->warnings, cli_json_text(text));
     if (!l->quiet)
-        cli_warning(NULL, warning);
+        cli_message("%s", text);
 }
 
 void load_parse(load *l, int argc, char **argv) {

@@ -160,6 +160,7 @@ static int stream_all(load *l, const presto_source *source, presto_loader *loade
     cli_progress progress;
     load_report report = {.loader = loader,
                           .source = source,
+                          .warnings = l->warnings,
                           .started_ns = l->started_ns,
                           .total_samples = total_samples(l, loader),
                           .format = load_format_names[l->format],
@@ -279,7 +280,7 @@ static int open_and_run(load *l, const char *const *paths, size_t path_count) {
 }
 
 int main(int argc, char **argv) {
-    load l = {.started_ns = cli_now_ns()};
+    load l = {.started_ns = cli_now_ns(), .warnings = json_array()};
     load_parse(&l, argc, argv);
     const char *const *paths = (const char *const *)argv + optind;
     size_t path_count = (size_t)(argc - optind);
@@ -293,6 +294,7 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < l.mix_count; i++)
         free(l.mix_paths[i]);
     free(l.cache_dir);
+    json_decref(l.warnings);
     code = cli_close_stdout(code);
     cli_reraise();
     return code;

@@ -242,6 +242,7 @@ json_t *report_json(const load_report *report) {
     cli_json_set(object, "limit", limit_json(report));
     cli_json_set(object, "mix", parts_json(report));
     cli_json_set(object, "notes", notes_json(report->source));
+    cli_json_set(object, "warnings", json_incref(report->warnings));
     return object;
 }
 

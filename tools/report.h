@@ -12,6 +12,7 @@
 typedef struct load_report {
     presto_loader *loader;
     const presto_source *source;
+    json_t *warnings; /* texts; borrowed */
     const char *format;
     uint64_t total_samples; /* samples that this run has to deliver; 0: unknown */
     unsigned most_threads;  /* most threads for -j auto; 0: not auto */

@@ -62,7 +62,9 @@ PRESTO_API presto_status presto_ring_writer_open(const presto_ring_options *opti
  * epoch, first, skipped and main_feature are looked at.
  * Returns: PRESTO_OK; PRESTO_END if the reader is gone; PRESTO_ERR_LIMIT (larger than the ring);
  *          PRESTO_ERR_STOPPED; PRESTO_ERR_CORRUPT (the reader does not keep to the protocol);
- *          PRESTO_ERR_IO, PRESTO_ERR_MEMORY.
+ *          PRESTO_ERR_MEMORY; PRESTO_ERR_IO, also if what is at the other end of `fd` is no reader,
+ *          PRESTO_ERR_UNSUPPORTED if it is one of another version, PRESTO_ERR_BUSY if it says
+ *          nothing for 5 s. Whoever is none at `path` is sent away, and the next one waited for.
  * Threads: one at a time, as for the other calls of a writer.
  */
 PRESTO_API presto_status presto_ring_writer_put(presto_ring_writer *writer,

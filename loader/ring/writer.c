@@ -139,35 +139,45 @@ uint64_t presto_ring_writer_bytes(const presto_ring_writer *self) {
 
 /* ---- the reader comes ---- */
 
-static presto_status send_hello(presto_ring_writer *self, presto_error *err) {
+static presto_status send_hello(presto_ring_writer *self, int memory_fd, presto_error *err) {
     presto__ring_head head = {PRESTO__RING_HELLO, sizeof(presto__ring_hello)};
     presto__ring_hello hello = {.version = PRESTO__RING_VERSION,
                                 .ring_bytes = self->parts.ring_bytes};
     memcpy(hello.magic, PRESTO__RING_MAGIC, sizeof hello.magic);
     struct iovec parts[] = {{&head, sizeof head}, {&hello, sizeof hello}};
-    return presto__ring_send(&self->link, parts, 2, self->memory_fd, err);
+    return presto__ring_send(&self->link, parts, 2, memory_fd, err);
 }
 
-/* Whoever is at the other end says hello. PRESTO_END: it does not, within this time. */
+/*
+ * Whoever is at the other end says hello. A reader of another version is told this one's, so that
+ * it can say why it is refused. PRESTO_END: it has hung up.
+ */
 static presto_status take_hello(presto_ring_writer *self, uint64_t within_ns, presto_error *err) {
     presto__ring_head head = {0};
     presto_span body = {0};
-    presto__ring_hello hello;
-    if (presto__ring_check_peer(self->link.fd, NULL) < 0)
-        return PRESTO_END;
+    presto__ring_hello hello = {0};
+    PRESTO_TRY(presto__ring_check_peer(self->link.fd, err));
     uint64_t until_ns = self->link.until_ns;
     self->link.until_ns = presto__clock_ns() + within_ns;
     presto_status status = presto__ring_take(&self->link, true, &head, &body, err);
     self->link.until_ns = until_ns;
-    if (status == PRESTO_ERR_BUSY || status == PRESTO_ERR_CORRUPT)
-        return PRESTO_END;
-    if (status != PRESTO_OK)
+    if (status == PRESTO_ERR_BUSY)
+        return presto_fail(err, PRESTO_ERR_BUSY, PRESTO_NO_OFFSET,
+                           "no reader said hello within %ju s",
+                           (uintmax_t)(within_ns / UINT64_C(1000000000)));
+    if (status != PRESTO_OK && status != PRESTO_ERR_CORRUPT)
         return status;
-    if (head.kind != PRESTO__RING_HELLO || body.bytes != sizeof hello)
-        return PRESTO_END;
-    memcpy(&hello, body.data, sizeof hello);
-    return memcmp(hello.magic, PRESTO__RING_MAGIC, sizeof hello.magic) == 0 ? PRESTO_OK
-                                                                            : PRESTO_END;
+    if (status == PRESTO_OK && head.kind == PRESTO__RING_HELLO && body.bytes == sizeof hello)
+        memcpy(&hello, body.data, sizeof hello);
+    if (memcmp(hello.magic, PRESTO__RING_MAGIC, sizeof hello.magic) != 0)
+        return presto_fail(err, PRESTO_ERR_IO, PRESTO_NO_OFFSET,
+                           "the other side is no reader of a ring");
+    if (hello.version == PRESTO__RING_VERSION)
+        return PRESTO_OK;
+    (void)send_hello(self, -1, NULL);
+    return presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
+                       "the reader's protocol has version %ju, not %d", (uintmax_t)hello.version,
+                       PRESTO__RING_VERSION);
 }
 
 /* Accept whoever connects next. */
@@ -185,29 +195,36 @@ static presto_status accept_one(presto_ring_writer *self, presto_error *err) {
     }
 }
 
+/* Whatever it says, it is not listened to. */
+static void hang_up(presto_ring_writer *self) {
+    (void)close(self->link.fd);
+    self->link.fd = -1;
+    self->link.in.bytes = self->link.taken = 0;
+}
+
 /*
- * Wait for a reader. One that does not know what to say is sent away. The reader refuses another
- * version by itself. Its hello is answered when the path is gone, so that it knows that.
+ * Wait for a reader. At a path, whoever is none is sent away, and the next one may come; at a given
+ * descriptor there is no next one. A hello is answered when the path is gone, so that the reader
+ * knows that.
  */
 static presto_status meet(presto_ring_writer *self, presto_error *err) {
     presto_status status = PRESTO_OK;
     if (self->is_met)
         return PRESTO_OK;
-    for (;;) {
+    do {
         if (self->listener >= 0)
             PRESTO_TRY(accept_one(self, err));
         status = take_hello(self, HELLO_NS, err);
-        if (status != PRESTO_END || self->listener < 0)
-            break;
-        (void)close(self->link.fd);
-        self->link.fd = -1;
-        self->link.in.bytes = self->link.taken = 0;
-    }
+        if (status == PRESTO_ERR_STOPPED || status == PRESTO_ERR_MEMORY)
+            return status;
+        if (status < 0 || (status == PRESTO_END && self->listener >= 0))
+            hang_up(self);
+    } while (status != PRESTO_OK && self->listener >= 0);
     if (status != PRESTO_OK)
         return status;
     remove_socket(self);
     self->is_met = true;
-    return send_hello(self, err);
+    return send_hello(self, self->memory_fd, err);
 }
 
 /* ---- room ---- */
@@ -217,12 +234,14 @@ static presto_status take_releases(presto_ring_writer *self, presto_error *err) 
     for (;;) {
         presto__ring_head head = {0};
         presto_span body = {0};
-        uint64_t id = 0;
+        uint64_t id;
         presto_status status = presto__ring_take(&self->link, false, &head, &body, err);
         if (status != PRESTO_OK)
             return status == PRESTO_DROP ? PRESTO_OK : status;
-        if (head.kind == PRESTO__RING_RELEASE && body.bytes == sizeof id)
-            memcpy(&id, body.data, sizeof id);
+        if (head.kind != PRESTO__RING_RELEASE || body.bytes != sizeof id)
+            return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
+                               "the reader of the ring sent what is no release of a batch");
+        memcpy(&id, body.data, sizeof id);
         if (!presto__ring_release(&self->parts, id))
             return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
                                "the reader of the ring gave back what it did not have");
@@ -391,7 +410,7 @@ void presto_ring_writer_fail(presto_ring_writer *self, const presto_error *why) 
     self->link.should_stop = NULL; /* this is what happens when it says so */
     self->link.until_ns = presto__clock_ns() + (self->listener >= 0 ? 0 : FAREWELL_NS);
     if (!self->is_met && (self->listener >= 0 || take_hello(self, FAREWELL_NS, NULL) != PRESTO_OK ||
-                          send_hello(self, NULL) != PRESTO_OK))
+                          send_hello(self, self->memory_fd, NULL) != PRESTO_OK))
         return;
     size_t file_bytes = strlen(why->file), message_bytes = strlen(why->message);
     presto__ring_error says = {why->status, why->sys_errno, why->offset,

@@ -79,6 +79,12 @@ presto_status presto__sound_file_read(presto__sound *sound, int16_t *out, size_t
                                       size_t *got_out, presto_error *err);
 void presto__sound_file_close(presto__sound *sound);
 
+/**
+ * Can the headers of an Ogg be read? Of Ogg that holds no Vorbis, only the first page is looked at.
+ * Returns: PRESTO_OK, also if this build cannot tell; PRESTO_ERR_CORRUPT; PRESTO_ERR_MEMORY.
+ */
+presto_status presto__sound_vorbis_check(presto_span ogg, presto_error *err);
+
 presto_status presto__sound_mp3_open(presto__sound *sound, presto_error *err);
 presto_status presto__sound_mp3_read(presto__sound *sound, int16_t *out, size_t frames,
                                      size_t *got_out, presto_error *err);

@@ -32,9 +32,15 @@ static sf_count_t file_tell(void *user) {
 
 /* ---- sounds ---- */
 
+static bool is_ogg(presto_span bytes) {
+    return bytes.bytes >= 4 && memcmp(bytes.data, "OggS", 4) == 0;
+}
+
 presto_status presto__sound_file_open(presto__sound *sound, presto_error *err) {
     static SF_VIRTUAL_IO calls = {file_length, file_seek, file_read, file_write, file_tell};
     SF_INFO info = {0};
+    if (is_ogg(sound->bytes))
+        PRESTO_TRY(presto__sound_vorbis_check(sound->bytes, err));
     /* Why it fails, libsndfile tells through a variable that all threads share. */
     sound->handle = sf_open_virtual(&calls, SFM_READ, &info, sound);
     if (sound->handle == NULL)

@@ -52,6 +52,13 @@ presto_status presto__head_check(const uint8_t *head, uint64_t number, uint64_t 
     return PRESTO_OK;
 }
 
+static presto_status fail_parse(const presto_error *why, presto_error *err) {
+    if (why->offset == PRESTO_NO_OFFSET)
+        return presto__own_fail(err, "its reply is no tf.train.Example: %s", why->message);
+    return presto__own_fail(err, "its reply is no tf.train.Example: %s (at byte %" PRIu64 ")",
+                            why->message, why->offset);
+}
+
 /* The worker says that the sample is bad. */
 static presto_status fail_bad(const presto_feature *error, presto_error *err) {
     const presto_tensor *text = &error->tensor;
@@ -93,11 +100,13 @@ presto_status presto__reply_parse(const presto__reply_form *form, presto_span pa
     if (status == PRESTO_ERR_MEMORY)
         return presto_fail_memory(err, payload.bytes);
     if (status < 0)
-        return presto__own_fail(err, "its reply is no tf.train.Example: %s (at byte %" PRIu64 ")",
-                                inner.message, inner.offset);
+        return fail_parse(&inner, err);
     if (reply.feature_count == 0)
         return PRESTO_DROP;
     size_t error = presto_sample_find(&reply, presto_span_of_text(PRESTO__ERROR_NAME));
+    if (error != SIZE_MAX && reply.feature_count > 1)
+        return presto__own_fail(err, "its reply has the feature " PRESTO__ERROR_NAME
+                                     ", which comes alone, and others");
     if (error != SIZE_MAX)
         return fail_bad(&reply.features[error], err);
     for (size_t i = 0; i < reply.feature_count; i++)

@@ -314,6 +314,11 @@ class DiskCache(CacheCase):
         self.assertTrue(done.stdout == plain)
         self.assertEqual(done.stderr.count("nothing more is cached"), 1, done.stderr)
         self.assertIn(str(self.cache), done.stderr)
+        shutil.rmtree(self.cache)
+        stats = self.new("stats")
+        self.load("-q", "--stats", stats, "--cache", f"disk:{self.cache}:{LIMIT}", *arguments, preexec_fn=small_files)
+        [warning] = json.loads(stats.read_text())["warnings"]
+        self.assertIn("nothing more is cached", warning)
         self.assertTrue(self.load("-q", "--cache", f"disk:{self.cache}:{LIMIT}", *arguments) == plain)
 
     def test_a_full_file_system_ends_caching_with_one_warning(self):

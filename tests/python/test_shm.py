@@ -7,6 +7,7 @@ import io
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -176,6 +177,14 @@ class Shm(PythonCase):
         taken.write_text("mine")
         case.assert_fails(cli.run("presto-load", "--format", f"shm:{taken}", self.stored), 2, "no socket")
         self.assertEqual(taken.read_text(), "mine")
+
+    def test_who_is_no_reader_at_stdout_is_an_error(self):
+        ours, theirs = socket.socketpair()
+        with ours, subprocess.Popen(self.command(self.stored), stdout=theirs, stderr=subprocess.PIPE) as process:
+            theirs.close()
+            ours.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            self.assertIn(b"the other side is no reader of a ring", process.communicate(timeout=TIMEOUT_S)[1])
+            self.assertEqual(process.returncode, 1)
 
     # ---- who dies ----
 

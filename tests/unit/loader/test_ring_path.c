@@ -183,6 +183,14 @@ START_TEST(who_is_no_reader_is_sent_away_and_the_writer_waits_on) {
     ck_assert_int_eq(send(odd, "GET / HTTP/1.1\r\n\r\n", 18, MSG_NOSIGNAL), 18);
     ck_assert_int_le(recv(odd, reply, sizeof reply, 0), 0);
     close(odd);
+    const struct {
+        presto__ring_head head;
+        presto__ring_hello hello;
+    } newer = {{PRESTO__RING_HELLO, sizeof newer.hello},
+               {{'P', 'R', 'E', 'S', 'T', 'O', 'R', 'G'}, PRESTO__RING_VERSION + 1, 0}};
+    odd = connect_bare();
+    ck_assert_int_eq(send(odd, &newer, sizeof newer, MSG_NOSIGNAL), sizeof newer);
+    close(odd);
     ck_assert_ok(open_reader(60, &reader), &err);
     presto_ring_reader_free(reader);
     pthread_join(self.thread, NULL);

@@ -139,19 +139,101 @@ START_TEST(the_words_of_a_failure_cannot_steer_a_terminal) {
 }
 END_TEST
 
-START_TEST(a_reader_that_gives_back_what_it_has_not_is_refused) {
-    writing self = whole;
+/* A writer in a thread; returns the reader's end. */
+static int start_pair(writing *self) {
     int ends[2];
+    *self = whole;
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-    presto_ring_options_defaults(&self.options);
-    self.options.fd = ends[0];
-    start_writer(&self);
-    const presto__ring_hello hello = {.magic = {'P', 'R', 'E', 'S', 'T', 'O', 'R', 'G'}};
-    const uint64_t id = 1 << 20;
-    send_message(ends[1], PRESTO__RING_HELLO, &hello, sizeof hello);
-    send_message(ends[1], PRESTO__RING_RELEASE, &id, sizeof id);
-    end_writer(&self, PRESTO_ERR_CORRUPT);
-    close(ends[1]);
+    presto_ring_options_defaults(&self->options);
+    self->options.fd = ends[0];
+    start_writer(self);
+    return ends[1];
+}
+
+static presto__ring_hello hello_of(uint64_t version) {
+    presto__ring_hello hello = {.version = version};
+    memcpy(hello.magic, PRESTO__RING_MAGIC, sizeof hello.magic);
+    return hello;
+}
+
+/* Say hello, and take the writer's messages until the first batch has come. */
+static presto__ring_link take_first_batch(int fd) {
+    const presto__ring_hello hello = hello_of(PRESTO__RING_VERSION);
+    presto__ring_link link = {.fd = fd, .memory = -1};
+    presto__ring_head head = {0};
+    presto_span body;
+    send_message(fd, PRESTO__RING_HELLO, &hello, sizeof hello);
+    while (head.kind != PRESTO__RING_BATCH)
+        ck_assert_ok(presto__ring_take(&link, true, &head, &body, &err), &err);
+    return link;
+}
+
+START_TEST(messages_that_are_no_release_of_what_the_reader_has_are_refused) {
+    const uint64_t first[2] = {0}, far = 1 << 20;
+    const struct {
+        uint32_t kind;
+        const void *body;
+        size_t bytes;
+    } messages[] = {{PRESTO__RING_RELEASE, &far, sizeof far},
+                    {PRESTO__RING_RELEASE, first, 0},
+                    {PRESTO__RING_RELEASE, first, sizeof first},
+                    {PRESTO__RING_END, "", 0},
+                    {PRESTO__RING_HELLO, first, sizeof first[0]}};
+    for (size_t i = 0; i < sizeof messages / sizeof *messages; i++) {
+        writing self;
+        presto__ring_link link = take_first_batch(start_pair(&self));
+        send_message(link.fd, messages[i].kind, messages[i].body, messages[i].bytes);
+        (void)shutdown(link.fd, SHUT_WR); /* one that takes the message for a release ends, too */
+        end_writer(&self, PRESTO_ERR_CORRUPT);
+        presto__ring_link_done(&link);
+    }
+}
+END_TEST
+
+START_TEST(who_is_no_reader_at_a_descriptor_is_an_error_and_who_hangs_up_is_none) {
+    writing self;
+    int fd = start_pair(&self);
+    send_message(fd, PRESTO__RING_HELLO, "PRESTORH", 8);
+    end_writer(&self, PRESTO_ERR_IO);
+    ck_assert_str_eq(self.err.message, "the other side is no reader of a ring");
+    close(fd);
+    fd = start_pair(&self);
+    ck_assert_int_eq(send(fd, "GET / HTTP/1.1\r\n\r\n", 18, MSG_NOSIGNAL), 18);
+    end_writer(&self, PRESTO_ERR_IO);
+    close(fd);
+    fd = start_pair(&self);
+    close(fd);
+    end_writer(&self, PRESTO_END);
+}
+END_TEST
+
+START_TEST(a_descriptor_where_nobody_says_hello_is_an_error) {
+    writing self;
+    int fd = start_pair(&self);
+    end_writer(&self, PRESTO_ERR_BUSY);
+    ck_assert_str_eq(self.err.message, "no reader said hello within 5 s");
+    close(fd);
+}
+END_TEST
+
+START_TEST(a_reader_of_another_version_is_told_this_one_and_gets_no_memory) {
+    writing self;
+    int fd = start_pair(&self);
+    const presto__ring_hello hello = hello_of(PRESTO__RING_VERSION + 1);
+    send_message(fd, PRESTO__RING_HELLO, &hello, sizeof hello);
+    presto__ring_link link = {.fd = fd, .memory = -1};
+    presto__ring_head head;
+    presto__ring_hello said;
+    presto_span body;
+    ck_assert_ok(presto__ring_take(&link, true, &head, &body, &err), &err);
+    ck_assert_uint_eq(head.kind, PRESTO__RING_HELLO);
+    ck_assert_uint_eq(body.bytes, sizeof said);
+    memcpy(&said, body.data, sizeof said);
+    ck_assert_uint_eq(said.version, PRESTO__RING_VERSION);
+    ck_assert_int_eq(link.memory, -1);
+    ck_assert_status(presto__ring_take(&link, true, &head, &body, &err), PRESTO_END, &err);
+    presto__ring_link_done(&link);
+    end_writer(&self, PRESTO_ERR_UNSUPPORTED);
 }
 END_TEST
 
@@ -160,7 +242,10 @@ int main(void) {
         memory_that_could_shrink_or_is_too_small_is_refused,
         messages_that_cannot_be_are_refused,
         the_words_of_a_failure_cannot_steer_a_terminal,
-        a_reader_that_gives_back_what_it_has_not_is_refused,
+        messages_that_are_no_release_of_what_the_reader_has_are_refused,
+        who_is_no_reader_at_a_descriptor_is_an_error_and_who_hangs_up_is_none,
+        a_descriptor_where_nobody_says_hello_is_an_error,
+        a_reader_of_another_version_is_told_this_one_and_gets_no_memory,
     };
     return presto_check_main("ring_protocol", tests, sizeof tests / sizeof tests[0], 120);
 }

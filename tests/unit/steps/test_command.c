@@ -284,7 +284,7 @@ START_TEST(replies_are_what_the_step_declares_or_are_refused) {
         {{value, boxes}, 2, PRESTO_OK, ""},
         {{value}, 0, PRESTO_DROP, ""},
         {{error}, 1, PRESTO_ERR_CORRUPT, "bad sample: too dark"},
-        {{value, error}, 2, PRESTO_ERR_CORRUPT, "bad sample: too dark"},
+        {{value, error}, 2, PRESTO_ERR_IO, "its reply has the feature error, which comes alone"},
         {{errors}, 1, PRESTO_ERR_IO, "its reply's feature error is not one text"},
         {{boxes}, 1, PRESTO_ERR_IO, "its reply lacks the feature value"},
         {{turned},
@@ -305,6 +305,26 @@ START_TEST(replies_are_what_the_step_declares_or_are_refused) {
             ck_assert_uint_eq(reply.feature_count, cases[i].count);
         presto_arena_done(&arena);
     }
+}
+END_TEST
+
+/* A tensor's size has no place in the reply. */
+START_TEST(what_has_no_place_in_a_reply_is_told_without_one) {
+    static const char huge[] = "\x08\x04\x12\x1c" /* uint8[2^62,2^62,3] */
+                               "\x12\x0a\x08\x80\x80\x80\x80\x80\x80\x80\x80\x40"
+                               "\x12\x0a\x08\x80\x80\x80\x80\x80\x80\x80\x80\x40"
+                               "\x12\x02\x08\x03";
+    presto_span proto = presto_span_of(huge, sizeof huge - 1);
+    const presto_feature value = {presto_span_of_text("value"),
+                                  PRESTO_ENCODE_BYTES,
+                                  {.spec = {.dtype = PRESTO_STRING}, .strings = &proto}};
+    presto_arena arena = {0};
+    presto_sample reply;
+    presto_error err;
+    ck_assert_status(parse_features(&value, 1, &arena, &reply, &err), PRESTO_ERR_IO, &err);
+    ck_assert_ptr_nonnull(strstr(err.message, "its reply is no tf.train.Example: "));
+    ck_assert_ptr_null(strstr(err.message, "at byte"));
+    presto_arena_done(&arena);
 }
 END_TEST
 
@@ -349,6 +369,7 @@ int main(void) {
         a_worker_that_dies_at_a_later_sample_is_told_and_another_one_starts,
         a_cancelled_worker_returns_although_its_process_hangs,
         replies_are_what_the_step_declares_or_are_refused,
+        what_has_no_place_in_a_reply_is_told_without_one,
         specs_are_read_as_they_are_written,
     };
     return presto_check_main("command", tests, sizeof tests / sizeof tests[0], 120);

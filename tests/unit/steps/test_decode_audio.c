@@ -183,6 +183,41 @@ START_TEST(every_cut_of_a_sound_is_an_error) {
 }
 END_TEST
 
+/* ---- Vorbis ---- */
+
+/* libsndfile loses memory on what it cannot read of them, so it must not get them. */
+START_TEST(damaged_headers_of_vorbis_never_reach_libsndfile) {
+    enum { HEADERS_BYTES = 3446, CHECKSUM_AT = 22, CHANNELS_AT = 39, ROUNDS = 100 };
+    static const uint8_t checksum[4] = {0x05, 0x90, 0x5c,
+                                        0x5c}; /* of the first page, without channels */
+    presto_rng rng = test_rng(78);
+    size_t bytes;
+    uint8_t *content = read_golden("vorbis-16k.ogg", &bytes);
+    uint8_t *damaged = presto_check_copy(presto_span_of(content, bytes));
+    for (int round = 0; round <= ROUNDS; round++) {
+        size_t at = (size_t)presto_rng_below(&rng, HEADERS_BYTES);
+        memcpy(damaged, content, bytes);
+        if (round < ROUNDS) {
+            damaged[at] ^= (uint8_t)(1U << presto_rng_below(&rng, 8));
+        } else {
+            damaged[CHANNELS_AT] = 0;
+            memcpy(damaged + CHECKSUM_AT, checksum, sizeof checksum);
+        }
+        stage s;
+        presto_error err;
+        presto_status status =
+            decode(&s, "{step: decode-audio}", presto_span_of(damaged, bytes), &err);
+        ck_assert_msg(status == PRESTO_ERR_TRUNCATED || status == PRESTO_ERR_CORRUPT,
+                      "a bit at %zu: %s", at, presto_status_name(status));
+        ck_assert_msg(strstr(err.message, "libsndfile") == NULL, "a bit at %zu: %s", at,
+                      err.message);
+        stage_close(&s);
+    }
+    free(damaged);
+    free(content);
+}
+END_TEST
+
 /* ---- MP3 ---- */
 
 /* The samples of `file`; `count_out` of them. */
@@ -401,6 +436,7 @@ int main(void) {
         every_cut_of_a_sound_is_an_error,
         without_the_encoders_note_all_frames_are_decoded,
         mp3_in_a_wav_is_the_same_sound,
+        damaged_headers_of_vorbis_never_reach_libsndfile,
         damaged_mp3_prints_nothing,
         a_channel_is_chosen_or_the_mean_is_taken,
         resampling_keeps_a_tone_and_its_length,
