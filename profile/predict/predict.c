@@ -49,8 +49,8 @@ static bool foretell(presto_sweep *sweep, size_t i) {
         .cached_samples_per_s = rates.cached_samples_per_s,
         .uncertainty = model->uncertainty,
         .preparation_s = whole.preparation_s,
-        .stored_bytes = result->strategy.codec == NULL ? (double)sweep->facts.source_bytes
-                                                       : whole.stored_bytes,
+        .stored_bytes =
+            result->strategy.codec == NULL ? (double)sweep->facts.source_bytes : whole.stored_bytes,
         .cold_error = NAN,
         .cached_error = NAN,
         .memory_samples_per_s = rates.memory_samples_per_s,
