@@ -26,6 +26,8 @@ static double ahead_of(const json_t *root, const json_t *best_at, const json_t *
     const json_t *best = json_array_get(results, (size_t)json_integer_value(best_at));
     const json_t *next = json_array_get(results, (size_t)json_integer_value(next_at));
     double cost = number_of(best, "cost");
+    if (cost <= 0)
+        return ANY_MARGIN; /* no ratio of costs */
     return (isfinite(cost) ? number_of(next, "cost") / cost : rate_of(best) / rate_of(next)) - 1;
 }
 
@@ -39,14 +41,15 @@ static bool margin_of(const json_t *root, double *margin_out) {
     double target = number_of(json_object_get(root, "options"), "target_samples_per_s");
     double ahead = NAN;
     if (target > 0)
-        ahead = fmax(number_of(chosen, "slowest_samples_per_s") / target - 1, 0);
+        ahead = number_of(chosen, "slowest_samples_per_s") / target - 1;
     else if (json_is_array(runners_up) && next == NULL)
         ahead = ANY_MARGIN;
     else if (json_is_integer(best) && json_is_integer(next))
         ahead = ahead_of(root, best, next);
     if (!isfinite(ahead))
         return false;
-    *margin_out = ahead < 0 ? ANY_MARGIN : fmax(ahead, LEAST_MARGIN);
+    bool is_behind = ahead < 0 && !(target > 0);
+    *margin_out = is_behind ? ANY_MARGIN : fmax(ahead, LEAST_MARGIN);
     return true;
 }
 

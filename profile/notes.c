@@ -177,7 +177,9 @@ static presto_status note_tails(presto_sweep *sweep, presto_error *err) {
     if (sweep->facts.samples >= all || (!files && !records))
         return PRESTO_OK;
     const presto__moments *of = records ? &best->record_bytes : &sweep->files.moments;
-    if (farthest_part(of, all) < LEAST_TAIL_PART)
+    uint64_t population =
+        records ? presto__population_of(of->count, sweep->facts.samples, all) : all;
+    if (farthest_part(of, population) < LEAST_TAIL_PART)
         return PRESTO_OK;
     const char *what = records ? "records" : "files";
     uint64_t half = records ? best->record_half : files_half;
@@ -191,7 +193,7 @@ static presto_status note_tails(presto_sweep *sweep, presto_error *err) {
                             "%s: totals that follow their sizes depend on how many such the sample "
                             "caught, and may be off by %.0f %% and more; a larger --samples makes "
                             "them surer",
-                            text, 100 * farthest_part(of, all));
+                            text, 100 * farthest_part(of, population));
 }
 
 static presto_status note_limits(presto_sweep *sweep, presto_error *err) {

@@ -65,12 +65,15 @@ static bool is_other(const asked *a, const presto__choice *choice) {
            presto__merit_saving(&other, &mine) != PRESTO__SAVES_NOTHING;
 }
 
+static bool asks_limit(const asked *a) {
+    return a->variant.limits.most_stored_bytes != a->sweep->limits.most_stored_bytes;
+}
+
 /* Limits that nothing keeps are put aside; only where they are asked about, that is an answer. */
 static bool is_missed(const asked *a, const presto__choice *choice) {
-    bool asks_limit = a->variant.limits.most_stored_bytes != a->sweep->limits.most_stored_bytes;
     return choice->verdict == PRESTO_SWEEP_MISSES ||
            (choice->verdict == PRESTO_SWEEP_EXCEEDS &&
-            (asks_limit || !presto__limits_are_aside(a->sweep)));
+            (asks_limit(a) || !presto__limits_are_aside(a->sweep)));
 }
 
 static void PRESTO_PRINTF(2, 3) ask(asked *a, const char *format, ...) {
@@ -97,7 +100,7 @@ static void PRESTO_PRINTF(2, 3) ask(asked *a, const char *format, ...) {
                                          .is_other = is_other(a, &choice),
                                          .is_missed = is_missed(a, &choice)};
     /* What is the best without the limit that was asked about is not near to it. */
-    if (at->what_if.is_missed && choice.verdict == PRESTO_SWEEP_EXCEEDS)
+    if (asks_limit(a) && !presto__keeps_limits(&a->merits[choice.best], &variant->limits))
         at->what_if.is_other = false;
 }
 

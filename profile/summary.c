@@ -71,8 +71,8 @@ presto_status presto__trial_summarize(const presto__runner *runner, presto__tria
     presto_strategy_result *result = &trial->result;
     PRESTO_TRY(summarize_epochs(trial->cold, trial->cold_count, &result->cold, err));
     PRESTO_TRY(summarize_epochs(trial->cached, trial->cached_count, &result->cached, err));
+    result->samples = trial->cached[0].samples / trial->cached[0].epochs; /* delivered */
     if (result->strategy.codec == NULL) {
-        result->samples = trial->cached[0].samples / trial->cached[0].epochs;
         result->total_stored_bytes = (double)runner->source_bytes;
         return PRESTO_OK;
     }

@@ -231,7 +231,7 @@ static presto_status add_best_not_run(const presto_sweep *sweep, presto_buffer *
 static presto_status add_chance(const presto_sweep *sweep, size_t i, presto_buffer *text,
                                 presto_error *err) {
     double goal = presto__goal(&sweep->limits);
-    if (sweep->verdict == PRESTO_SWEEP_KEEPS && goal > 0)
+    if (sweep->verdict != PRESTO_SWEEP_MISSES && goal > 0)
         return presto__text_add(text, err, "%s less and may reach the target", need_of(sweep));
     if (goal > 0 && sweep->trials[i].result.cold.samples_per_s.most >= goal)
         return presto__text_add(text, err, "may reach the target");

@@ -5,12 +5,10 @@
  */
 #include "table.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli.h"
 #include "terminal.h"
@@ -210,7 +208,7 @@ static void print_failures(const presto_sweep *sweep) {
 }
 
 static const char *legend(const presto_sweep *sweep, unsigned runs) {
-    bool reaches = presto_sweep_get_verdict(sweep) == PRESTO_SWEEP_KEEPS &&
+    bool reaches = presto_sweep_get_verdict(sweep) != PRESTO_SWEEP_MISSES &&
                    presto_sweep_get_limits(sweep)->target_samples_per_s > 0;
     if (runs == 1)
         return reaches ? "; one run tells nothing of the spread; =: reaches the target."

@@ -201,5 +201,5 @@ def into_readme(text, figures):
             "where Presto is not ahead):\n\n"
             "![Samples a second of tf.data, torch's DataLoader, Grain, WebDataset, MDS, LitData and DALI as a share of Presto's, for each\n"
             "workload](docs/performance.png)\n")
-    below = "Ratios are taken within a round, so they differ a little from the quotient of the medians.\n"
+    below = "Ratios are taken within a round, so they are not the quotients of the medians.\n"
     return f"{head}{begin}{said}\n{short(figures)}\n\n{below}{tail}"

@@ -77,7 +77,8 @@ PRESTO_API presto_status presto_writer_open(const presto_writer_options *options
  * The first sample fixes the schema: all have the same features, in any order, each with one
  * encoding, dtype and rank, at most PRESTO_MAX_RANK - 1; sizes may differ. A feature whose value a
  * sample lacks is there with PRESTO_ENCODE_NONE. The dataset then declares its first dimension as
- * one that varies; for a scalar, a list.
+ * one that varies; for a scalar, a list. After a resume, a feature that was declared as a list of
+ * any size takes scalars and lists: which of them it had is not kept.
  *
  * Order:   samples stand in the dataset in the order of the calls; of calls at the same time, in
  *          any order. Which bytes are written does not depend on threads.

@@ -58,12 +58,13 @@ static void name_feature(presto_error *err, uint64_t number, presto_span name, c
 
 static presto_status check_spec(const presto_feature *feature, uint64_t number, presto_error *err) {
     const presto_tensor_spec *spec = &feature->tensor.spec;
-    char excess[64];
     if (feature->encoding == PRESTO_ENCODE_NONE)
         return PRESTO_OK;
-    snprintf(excess, sizeof excess, "has %d dimensions, more than %d", spec->rank, MOST_RANK);
-    if (spec->rank > MOST_RANK)
+    if (spec->rank > MOST_RANK) {
+        char excess[64];
+        snprintf(excess, sizeof excess, "has %d dimensions, more than %d", spec->rank, MOST_RANK);
         return fail_feature(err, number, feature->name, excess, "");
+    }
     bool holds = spec->rank >= 0;
     for (int i = 0; holds && i < spec->rank; i++)
         holds = spec->dims[i] >= 0;

@@ -101,7 +101,7 @@ static void take_preparation(presto__model_split *split, const presto__model *mo
                              const presto__trial *one, const presto__trial *all) {
     if (split->is_raw)
         return;
-    double samples = (double)one->result.samples, cores = model->cores;
+    double samples = (double)one->record_bytes.count, cores = model->cores;
     const presto__preparation *by_one = &one->preparations[0], *by_all = &all->preparations[0];
     double wall_one = fmax(by_one->wall_s - by_one->list_s, 0) / samples;
     double wall_all = fmax(by_all->wall_s - by_all->list_s, 0) / samples;
@@ -115,8 +115,9 @@ static void take_preparation(presto__model_split *split, const presto__model *mo
 static void take_sizes(presto__model_split *split, const presto__model *model,
                        const presto__trial *one) {
     const presto_strategy_result *result = &one->result;
-    double samples = (double)result->samples;
+    double samples = (double)(split->is_raw ? result->samples : one->record_bytes.count);
     split->records = samples / fmax((double)model->samples, 1);
+    split->delivered = (double)result->samples / fmax((double)model->samples, 1);
     split->plain_bytes = (double)result->stored_bytes / samples;
     split->raw_bytes = (double)result->raw_bytes / samples;
     split->reads = split->is_raw ? 1 : 0;

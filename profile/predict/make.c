@@ -93,7 +93,7 @@ static presto_status probe_split(const probing *with, size_t s, const presto__tr
                                  presto_error *err) {
     presto_sweep *sweep = with->sweep;
     presto__model_split *split = &sweep->model->splits[s];
-    double samples = (double)trial->result.samples;
+    double samples = (double)(split->is_raw ? trial->result.samples : trial->record_bytes.count);
     split->plain_bytes = (double)trial->result.stored_bytes / samples;
     split->raw_bytes = (double)trial->result.raw_bytes / samples;
     split->times.cold_s.one = seconds_each(trial->cold, trial->cold_count);

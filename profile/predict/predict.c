@@ -95,7 +95,7 @@ bool presto__predict_result(presto_sweep *sweep, const presto__runner *runner, s
     const presto_sweep_prediction *said = &result->prediction;
     const presto__model_split *split = split_of(sweep, result->strategy.split);
     result->is_predicted = true;
-    result->samples = (uint64_t)llround((double)runner->samples * split->records);
+    result->samples = (uint64_t)llround((double)runner->samples * split->delivered);
     result->stored_bytes = (uint64_t)llround(sample.stored_bytes);
     result->raw_bytes = (uint64_t)llround(sample.raw_bytes);
     double time = sample.preparation_s;

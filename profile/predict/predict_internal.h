@@ -72,6 +72,7 @@ typedef struct presto__model_split {
     bool is_recalled;       /* what probes tell of it is from the journal */
     bool is_raw;            /* unprocessed: there are no codecs; codecs[0] is the source itself */
     double records;         /* that a sample of the source gives: some give none, or several */
+    double delivered;       /* samples of an epoch that it gives, likewise */
     double raw_bytes;       /* serialized, before codec and framing */
     double plain_bytes;     /* as stored without a codec, with framing; of the source if raw */
     double delivered_bytes; /* of a row of a batch */
@@ -99,8 +100,7 @@ typedef struct presto__model_cache {
     double bytes;          /* of memory, for a sample */
 } presto__model_cache;
 
-/** The distribution of a step's, or of a whole sample's, time over samples: one thread, steps not
- * fused. */
+/** How the time of a step, or of a whole sample, is spread: one thread, steps not fused. */
 typedef struct presto__step_cost {
     char name[64];
     bool is_step;

@@ -119,6 +119,7 @@ function rivalOf(confidence) {
   if (notRun.length > 0 && !confidence.rivals.some(r => isOpen(r, confidence))) return notRun[0];
   const open = confidence.rivals.find(r => isOpen(r, confidence));
   if (confidence.by === "target") return open ? open.result : notRun[0];
+  if (!open && confidence.left_out === 0) return notRun[0];
   if (confidence.leader && confidence.leader.result !== recommended) return confidence.leader.result;
   const most = r => typeof r.ratio_max === "number" ? r.ratio_max : Infinity;
   const unknown = confidence.rivals.filter(r => r.standing === "unknown" && r.result !== recommended);
@@ -172,6 +173,10 @@ function doubt(confidence, rival, same) {
   const notRun = confidence.not_run || [];
   if (notRun.includes(sweep.recommendation.result))
     return "The recommended strategy was not run: its figures are predictions.";
+  if (rival === undefined && confidence.left_out === 0 && all.some(isUnseen))
+    return "The sweep was stopped before it had looked at all: what is left may be the better choice.";
+  if (confidence.by === "score" && !(sweep.options.weights.throughput > 0))
+    return "Times of preparation vary, and rounds do not measure them.";
   if (confidence.by === "target") return doubtOfTarget(confidence, rival);
   if (notRun.includes(rival))
     return `${nameOf(all[rival])} was not run, and by its prediction it may be the better choice` +
@@ -243,13 +248,19 @@ function fillCommands() {
 }
 
 /* ---- the others ---- */
+/* As the terminal has it: the source is there anyway. */
+function storageBeside(r) {
+  if (!isStored(r)) return "none";
+  return isStored(best) ? compared(r.total_stored_bytes / best.total_stored_bytes, "more", "less", "as much") : bytes(r.total_stored_bytes);
+}
+
 function fillOthers() {
   const next = (sweep.recommendation.runners_up || []).slice(0, 4).map(i => all[i]);
   if (next.length > 0) {
     const cost = r => hasCosts ? [guess(r, compared(r.cost / best.cost, "more", "less", "as much"))] : [];
     fillTable("runners", ["Strategy", "Speed", "Storage", "Preparation", ...(hasCosts ? ["Cost"] : [])], next.map(r => [nameOf(r),
       guess(r, compared(rate(r) / rate(best), "faster", "slower", "as fast")),
-      compared(r.total_stored_bytes / best.total_stored_bytes, "more", "less", "as much"),
+      storageBeside(r),
       seconds(r.total_preparation_s, 2), ...cost(r)]), () => false);
     find("runners").classList.toggle("priced", hasCosts);
     show("runners-part");
@@ -270,7 +281,7 @@ function answerTo(question) {
   const other = all[question.result];
   if (question.is_missed) return "No strategy can" + (question.is_other ? `; the nearest is ${nameOf(other)}` : "");
   if (!question.is_other) return "The same";
-  return `${nameOf(other)}: ${guess(other, perSecond(rate(other)))}, ${bytes(other.total_stored_bytes, 2)}`;
+  return `${nameOf(other)}: ${guess(other, perSecond(rate(other)))}, ${isStored(other) ? bytes(other.total_stored_bytes, 2) : "nothing stored"}`;
 }
 
 /* ---- what was measured ---- */
@@ -318,13 +329,13 @@ function fillTried() {
   const run = good.filter(isMeasured).length, predicted = good.length - run, unseen = all.length - good.length - failed.length;
   const { samples, measured_samples: some } = sweep.source;
   const on = `on ${some < samples ? `${number(some)} of` : "all"} ${number(samples)} sample${plural(samples)}`;
-  const parts = [[predicted, "are predicted"], [failed.length, "failed"], [unseen, "were not looked at"]].filter(([count]) => count > 0)
+  const parts = [[predicted, `${areOrIs(predicted)} predicted`], [failed.length, "failed"], [unseen, `${wereOrWas(unseen)} not looked at`]].filter(([count]) => count > 0)
     .map(([count, what]) => `, ${number(count)} ${what}`).join("");
   setText("tried", "How far should this data be prepared before it is stored, in which compression, and read by how many threads?" +
     (sweep.is_stopped ? "" : ` ${all.length === 1 ? "One way was" : `${number(all.length)} ways were`} compared ${on}` +
-      (parts ? `: ${number(run)} were run${parts}.` : ".")));
+      (parts ? `: ${number(run)} ${wereOrWas(run)} run${parts}.` : ".")));
   if (!sweep.is_stopped) return;
-  setText("stopped", `The sweep was stopped: ${number(run)} of ${number(all.length)} ways were run ${on}${parts}. ` +
+  setText("stopped", `The sweep was stopped: ${number(run)} of ${number(all.length)} ways ${wereOrWas(run)} run ${on}${parts}. ` +
     "The same command with --resume goes on.");
   show("stopped");
 }

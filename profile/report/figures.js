@@ -13,9 +13,9 @@ const model = sweep.model || null;
 
 /* ---- strategies ---- */
 const isMeasured = r => r.measured !== false;
-/* Not failed, but not looked at before the sweep was stopped: as profile/trial.c and profile/sweep.c have it. */
-const UNSEEN = "the sweep was stopped";
-const isUnseen = r => r.status !== "ok" && r.failure.endsWith(UNSEEN);
+/* Not failed, but not looked at before the sweep was stopped: as profile/sweep.c has it. */
+const UNSEEN = "not measured: ";
+const isUnseen = r => r.status !== "ok" && r.failure.startsWith(UNSEEN);
 const failed = all.filter(r => r.status !== "ok" && !isUnseen(r));
 const hasCosts = good.some(r => typeof r.cost === "number");
 /* Notes on what disturbed the runs begin like this: as profile/notes.c has them. */
@@ -30,6 +30,8 @@ const fastestRun = list => fastest(list.filter(isMeasured)) || fastest(list);
 function plural(count) {
   return count === 1 ? "" : "s";
 }
+const wereOrWas = count => count === 1 ? "was" : "were";
+const areOrIs = count => count === 1 ? "is" : "are";
 const threadsOf = r => r.threads === 0 ? "inline" : `${r.threads} thread${plural(r.threads)}`;
 const codecOf = r => r.codec === "none" ? "uncompressed" : r.codec || "as files";
 const onThreads = r => r.threads === 0 ? "inline" : `on ${threadsOf(r)}`;
@@ -44,10 +46,10 @@ function cut(text, most = 22) {
 }
 const linesOf = r => [cut(r.split), cut(isStored(r) ? `${codecOf(r)}, ${threadsOf(r)}` : threadsOf(r), 30)];
 
-/* Would it store more, or take longer to prepare, than it may? */
+/* Would it store more, or take longer to prepare, than it may? The source is there anyway. */
 function exceedsLimits(r) {
   const { most_stored_bytes: stored, most_preparation_s: prepared } = sweep.options;
-  return (stored > 0 && r.total_stored_bytes > stored) || (prepared > 0 && r.total_preparation_s > prepared);
+  return isStored(r) && ((stored > 0 && r.total_stored_bytes > stored) || (prepared > 0 && r.total_preparation_s > prepared));
 }
 
 /* What reading the files as they are delivers: on the same threads as `r`, or else at its best. */

@@ -265,7 +265,8 @@ class NpyStream(Iterator[Batch]):
 
     def close(self) -> None:
         """Stop reading. A program that was started ends: if closing its pipe does not do it within a second, by a signal. A read
-        under way, in another thread or below a signal handler, ends with presto.StoppedError; its program gets the signal at once.
+        under way, in another thread or below a signal handler, ends with presto.StoppedError: of a program at once, as that gets
+        the signal then; of a file or pipe when that has bytes or ends.
         """
         self._close()
 

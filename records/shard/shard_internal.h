@@ -81,8 +81,7 @@ typedef struct presto__frame_search {
 
 /**
  * The first position of a whole frame (both CRCs correct) as `wanted`, of those that are afforded.
- * Everything before it is
- * forgotten.
+ * Everything before it is forgotten.
  * Returns: PRESTO_OK; PRESTO_END if there is none: *found_out is then the end of the stream, or
  *          where it fails (the next view says why); PRESTO_ERR_MEMORY, _STOPPED.
  */

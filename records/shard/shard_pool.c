@@ -101,12 +101,17 @@ void presto__fd_pool_share(presto__fd_pool *pool, size_t datasets) {
     pthread_mutex_unlock(&pool->lock);
 }
 
-void presto__fd_pool_enter(presto__fd_pool *pool, presto_shard *shard) {
+/* The shard's file was opened: another one is closed if there are too many. */
+static void pool_enter(presto__fd_pool *pool, presto_shard *shard) {
     pthread_mutex_lock(&pool->lock);
     pool_make_room(pool, shard);
-    shard->pool = pool;
     pool_add(pool, shard);
     pthread_mutex_unlock(&pool->lock);
+}
+
+void presto__fd_pool_enter(presto__fd_pool *pool, presto_shard *shard) {
+    shard->pool = pool; /* before other threads know the shard: they read it without a lock */
+    pool_enter(pool, shard);
 }
 
 void presto__fd_pool_end_stream(presto_shard *shard) {
@@ -171,7 +176,7 @@ presto_status presto__shard_acquire(presto_shard *shard, int *fd_out, presto_err
          * storage. */
         status = reopen(shard, err);
         if (status == PRESTO_OK)
-            presto__fd_pool_enter(pool, shard);
+            pool_enter(pool, shard);
     }
     if (status == PRESTO_OK) {
         shard->users++;

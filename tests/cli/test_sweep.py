@@ -14,7 +14,7 @@ import struct
 import subprocess
 import termios
 
-from cli import TOOLS, frames, main, run
+from cli import PIPELINE, TOOLS, frames, main, run
 from sweep_case import SweepCase
 
 
@@ -118,6 +118,24 @@ class Sweep(SweepCase):
             file.write_text(start + nested)
             done = run("presto-load", "--strategy", file, "--format", "null", self.make_photos())
             self.assert_fails(done, 1, "deep.yaml", "more than 16 deep")
+
+    def test_steps_that_drop_samples_in_every_epoch_leave_as_many_of_each_strategy(self):
+        pipeline = self.new("some.yaml")
+        pipeline.write_text(PIPELINE.replace("  - {step: center-pixels", "  - {step: filter, feature: label, in: [0], yields: some}\n  - {step: center-pixels"))
+        for mode in ("--measure", "--confirm=0"):
+            out = self.new("sweep")
+            done = run("presto-sweep", "-q", "-p", pipeline, "--splits", "unprocessed,resized,some", "--codecs", "none", "--threads", "1,3",
+                       "--runs", "1", "--run-time", "0", "--decide-time", "0", mode, "-o", out, self.make_photos())
+            self.assertEqual(done.returncode, 0, done.stderr)
+            results = json.loads((out / "results.json").read_text())["results"]
+            delivered = results[0]["cold"]["runs"][0]["samples"]
+            self.assertTrue(0 < delivered < self.photo_count)
+            self.assertEqual({r["samples"] for r in results}, {delivered})
+            # All are tried: what is stored before the filter holds all, and what is behind it those that it keeps.
+            counts = {r["split"]: r["records"]["count"] for r in results if r.get("records")}
+            self.assertEqual(counts, {"resized": self.photo_count, "some": delivered})
+            for r in results:
+                self.assertAlmostEqual(r["total_stored_bytes"], r["stored_bytes"], delta=1)
 
     def test_steps_that_leave_out_all_samples_are_told(self):
         pipeline = self.new("none.yaml")

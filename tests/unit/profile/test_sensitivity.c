@@ -119,6 +119,13 @@ START_TEST(limits_that_nothing_keeps_do_not_make_every_answer_a_miss) {
     ck_assert_uint_eq(sweep->best, 2);
     expect(sweep, "with half the storage, 110 MB at most", 2, false);
     ck_assert(is_missed(sweep, "with half the storage, 110 MB at most"));
+    sweep->limits.target_samples_per_s = 1e6; /* nor is what misses the target, too */
+    score(sweep);
+    ck_assert_uint_eq(sweep->best, 2);
+    expect(sweep, "with half the storage, 110 MB at most", 2, false);
+    sweep->trials[1].result.cold.samples_per_s = (presto_spread){7920, 8000, 8080, 3};
+    score(sweep);
+    expect(sweep, "with half the storage, 110 MB at most", 1, false);
     presto_sweep_free(sweep);
 }
 END_TEST
