@@ -94,7 +94,7 @@ START_TEST(more_shards_than_descriptors_are_closed_and_opened_again) {
     ck_assert_uint_eq(pool.open_count, 0);
     read_with_threads(shards, 8, &file, false);
     read_with_threads(shards, 4, &file, false); /* two in each, which open it again together */
-    for (size_t i = 0; i < 10; i++) /* threads that read at once may have opened more */
+    for (size_t i = 0; i < 10; i++)             /* threads that read at once may have opened more */
         check_range(shards[i], &file, 0, 1, &block);
     ck_assert_uint_le(pool.open_count, 3);
     /* A file that was replaced is noticed when it is opened again. */
