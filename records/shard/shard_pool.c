@@ -62,7 +62,7 @@ static void pool_remove(presto__fd_pool *pool, presto_shard *shard) {
  * was closed.
  */
 static bool pool_close_one(presto__fd_pool *pool, const presto_shard *self) {
-    for (size_t left = 2 * pool->open_count; left > 0; left--) {
+    for (size_t left = 2 * pool->open_count; left > 0 && pool->oldest != NULL; left--) {
         presto_shard *shard = pool->oldest;
         if (shard != self && pthread_mutex_trylock(&shard->lock) == 0) {
             bool is_idle = shard->users == 0 && !shard->used;

@@ -251,7 +251,7 @@ START_TEST(guessing_the_codec_takes_the_memory_of_one_record) {
     char text[PRESTO_CODEC_TEXT_BYTES];
     ck_assert_str_eq(presto_codec_format(&spec, text), "none");
     ck_assert_uint_ge(arena.total_bytes, BYTES);
-    ck_assert_uint_lt(arena.total_bytes, 3 * BYTES);
+    ck_assert_uint_lt(arena.total_bytes, (size_t)3 * BYTES);
     presto_arena_done(&arena);
     presto_buffer_done(&stored);
     presto_codec_free(codec);
