@@ -59,7 +59,7 @@ double presto__pace_middle(const presto__pace *pace) {
         return NAN;
     double sorted[PRESTO__PACES_MOST], sum_s = 0;
     memcpy(sorted, pace->epoch_s, pace->count * sizeof *sorted);
-    if (pace->count < ENOUGH)
+    if (pace->follow && pace->count < ENOUGH)
         share_time(pace, sorted);
     qsort(sorted, pace->count, sizeof *sorted, by_value);
     if (pace->count < MANY)
@@ -81,6 +81,8 @@ presto__pacer presto__pacer_start(presto__pace *pace, uint64_t epoch_samples, ui
                            .epoch_samples = epoch_samples + !epoch_samples,
                            .epochs = epochs,
                            .last_ns = start_ns};
+    if (pace != NULL)
+        pace->follow = true;
     pacer.next = pace != NULL && pace->wants_first ? 1 : next_end(&pacer);
     return pacer;
 }

@@ -18,6 +18,7 @@ typedef struct presto__pace {
     double epoch_s[PRESTO__PACES_MOST];
     size_t count;
     bool wants_first; /* by itself, however short epochs are */
+    bool follow;      /* they followed one another in a loader, which may have been ahead */
     double first_s;   /* what the first one of a loader took */
 } presto__pace;
 
