@@ -142,7 +142,7 @@ static void signal_row(const steps_settings *set, const char *row, const char *y
 #if PRESTO_HAVE_HDF5
 #include <hdf5.h>
 
-#include "loader/source/hdf5_internal.h"
+#include "loader/source/hdf5/hdf5_internal.h"
 
 static const char *const names[] = {"voltage", "current"};
 static pthread_mutex_t library_turn = PTHREAD_MUTEX_INITIALIZER;

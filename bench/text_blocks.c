@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "steps/text/extract_text_choice_internal.h"
+#include "steps/text/page/extract_text_choice_internal.h"
 
 static void put(const void *bytes, size_t count) {
     if (fwrite(bytes, 1, count, stdout) != count) {

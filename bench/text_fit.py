@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fit the forest of extract-text, steps/text/extract_text_forest.c, to pages whose text is known.
+"""Fit the forest of extract-text, steps/text/page/generated/extract_text_forest.c, to pages whose text is known.
 
     bench/text_fit.py [--blocks build/release/bench/text_blocks] [--trees N] [--check] -o FILE FOLDER...
 

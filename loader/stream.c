@@ -13,7 +13,7 @@
 #include "../base/options_internal.h"
 #include "../base/storage_internal.h"
 #include "engine/engine_internal.h"
-#include "source/source_internal.h"
+#include "source/core/source_internal.h"
 #include "stream_internal.h"
 
 void presto_stream_options_init(presto_stream_options *options, size_t struct_bytes) {

@@ -4,8 +4,8 @@
  * records, shapes of the samples and the time of loading are compared. The latter in rounds, by
  * turns, as the contenders of a sweep are.
  */
+#include "choice/sure_internal.h"
 #include "drift_internal.h"
-#include "sure_internal.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include <jansson.h>
 #include <presto/drift.h>
 
-#include "trial_internal.h"
+#include "trial/trial_internal.h"
 
 /** Values of samples. Owned by whoever made them. */
 typedef struct presto__series {

@@ -10,11 +10,11 @@
 #include <presto/numbers.h>
 #include <presto/sweep.h>
 
-#include "choice_internal.h"
-#include "journal_internal.h"
-#include "measure_internal.h"
-#include "tails_internal.h"
-#include "trial_internal.h"
+#include "choice/choice_internal.h"
+#include "stats/tails_internal.h"
+#include "trial/journal_internal.h"
+#include "trial/measure_internal.h"
+#include "trial/trial_internal.h"
 
 /* ---- text.c: words and quoting ---- */
 

@@ -6,8 +6,8 @@
 #include "../base/clock_internal.h"
 #include "../base/digest_internal.h"
 #include "../base/options_internal.h"
+#include "choice/sure_internal.h"
 #include "predict/predict_internal.h"
-#include "sure_internal.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The programs as a user runs them: each file of tests/cli is one test, with folders of its own, so that
-# they may run at once. They need NumPy, which the system's Python has (tools/setup).
+# they may run at once. They need NumPy, which the system's Python has (scripts/setup).
 find_program(PRESTO_SYSTEM_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH)
 find_program(PRESTO_SYSTEM_PYTHON python3 REQUIRED)
 set(cli_tests help write load storage mix pack npy raw_records index split foreign sources state cache cache_damage hostile bad_input bad_shard inspect sweep sweep_decide sweep_resume sweep_room sweep_shards check set folders corpora pipelines synthetic own_steps augment tfrecord)

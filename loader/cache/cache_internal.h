@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "../source/source_internal.h"
+#include "../source/core/source_internal.h"
 
 /* ---- in memory ---- */
 

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "../../records/dataset/dataset_internal.h"
-#include "source_files_internal.h"
+#include "files/source_files_internal.h"
 
 /* Names looked at before giving up. */
 #define MOST_NAMES 10000

@@ -13,7 +13,7 @@
 
 #include "../../base/clock_internal.h"
 #include "../../base/memory_internal.h"
-#include "source_internal.h"
+#include "core/source_internal.h"
 
 #define LANES 32
 

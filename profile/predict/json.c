@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The model as an object of results.json: docs/sweep.md describes it. */
-#include "../json_internal.h"
+#include "../report/json_internal.h"
 #include "predict_internal.h"
 
 #include <string.h>

@@ -14,7 +14,7 @@
 
 #include <jansson.h>
 
-#include "../sure_internal.h"
+#include "../choice/sure_internal.h"
 
 /** A figure for one thread, and one for as many threads as this machine has processors. */
 typedef struct presto__pair {

@@ -3,7 +3,7 @@
  * What the probes have found, as lines of the journal: a sweep that is resumed predicts the same,
  * and probes nothing again. Whoever wrote the file, nothing in it does more harm than wrong figures.
  */
-#include "../json_internal.h"
+#include "../report/json_internal.h"
 #include "predict_internal.h"
 
 #include <limits.h>

@@ -15,7 +15,7 @@ from cli import PROGRAMS, ROOT, TIMEOUT_S, TOOLS, Case, main, run
 def table_of(program):
     """(name, letter) of each option in the program's table, from its source."""
     file = "load_options.c" if program == "presto-load" else f"{program.replace('-', '_')}.c"
-    source = (ROOT / "tools" / file).read_text()
+    source = next((ROOT / "tools").rglob(file)).read_text()
     table = source[source.index("cli_option options[]") : source.index("cli_program self")]
     for letter, name in re.findall(r"\{('.'|OPT_\w+),\s*\"([a-z0-9-]+)\",", table):
         yield name, letter.strip("'") if len(letter) == 3 else None

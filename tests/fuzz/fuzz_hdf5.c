@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "source/hdf5_internal.h"
+#include "source/hdf5/hdf5_internal.h"
 
 #define MOST_VALUES 4096
 

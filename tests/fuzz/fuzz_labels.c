@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "source/source_internal.h"
+#include "source/core/source_internal.h"
 
 static void check(presto__labels *labels, bool are_classes) {
     FUZZ_HOLDS(!are_classes || (labels->names != NULL && !labels->are_fractions));

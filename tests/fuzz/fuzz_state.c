@@ -3,7 +3,7 @@
  * a mix. */
 #include "fuzz.h"
 
-#include "source/mix_internal.h"
+#include "source/mix/mix_internal.h"
 
 #define SAMPLES 1000
 

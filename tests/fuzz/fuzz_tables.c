@@ -3,7 +3,7 @@
  * Tables of clips: any bytes are refused with a line, or every field lies within the text, on its
  * line, and holds no separator.
  */
-#include "source/source_tables_internal.h"
+#include "source/table/source_tables_internal.h"
 
 #include "fuzz.h"
 

@@ -3,7 +3,7 @@
  * Tar archives: any bytes are a list of members, each within the archive and behind the one before,
  * that ends, or fails with a byte; going on behind a failure ends as well.
  */
-#include "source/tar_internal.h"
+#include "source/tar/tar_internal.h"
 
 #include "fuzz.h"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Write steps/text/unicode_categories.c: general categories of all code points, as the regex library of the Python package tokenizers
+"""Write steps/text/generated/unicode_categories.c: general categories of all code points, as the regex library of the Python package tokenizers
 (Oniguruma, Unicode 16) has them. Usage: unicode_categories.py (with build/venv/bin/python)"""
 import pathlib
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Write steps/text/unicode_forms_newer.c: the characters that libutf8proc decomposes or orders and the library tokenizers does not.
+"""Write steps/text/generated/unicode_forms_newer.c: the characters that libutf8proc decomposes or orders and the library tokenizers does not.
 
 The normal forms of tokenizers are those of Unicode 9; what came later stays as it is there. Needs libutf8proc 2.8 or later and tokenizers.
 
-Usage: unicode_forms.py > steps/text/unicode_forms_newer.c
+Usage: unicode_forms.py > steps/text/generated/unicode_forms_newer.c
 """
 import ctypes
 

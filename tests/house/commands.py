@@ -93,7 +93,7 @@ class Desk:
         """A fresh folder with what a checkout has, and with the photos of the first one."""
         folder = self.scratch / name
         folder.mkdir()
-        for part in ("examples", "tools", "tests", "pipelines"):
+        for part in ("examples", "scripts", "tests", "pipelines"):
             (folder / part).symlink_to(self.root / part)
         (folder / "stream.c").symlink_to(self.root / "examples" / "stream.c")  # docs/c-api.md compiles it
         if self.photos:

@@ -28,7 +28,7 @@ MAY_SEE = {
     "python": {"base", "records", "steps", "loader", "profile", "python"},
 }
 # What else lies in the top folder.
-OTHERS = {"proto", "include", "pipelines", "examples", "bench", "tests", "docs", "cmake"}
+OTHERS = {"proto", "scripts", "include", "pipelines", "examples", "bench", "tests", "docs", "cmake"}
 # A folder's concern, told by the libraries it must not touch.
 FORBIDDEN = {
     "records": r"jpeglib|spng|png\.h|yaml",
@@ -39,8 +39,8 @@ FORBIDDEN = {
 }
 # (file, header): the one program that makes images instead of reading them through steps/; a file format that is inflated;
 # converters that the C library loads.
-EXEMPT = {("tools/photo_encode.c", "jpeglib.h"), ("tools/photo_encode.c", "spng.h"), ("steps/image/png_fast.c", "isa-l/crc.h"),
-          ("steps/image/png_fast.c", "isa-l/igzip_lib.h"), ("steps/text/extract_text_charset.c", "pthread.h")}
+EXEMPT = {("tools/photos/photo_encode.c", "jpeglib.h"), ("tools/photos/photo_encode.c", "spng.h"), ("steps/image/png_fast.c", "isa-l/crc.h"),
+          ("steps/image/png_fast.c", "isa-l/igzip_lib.h"), ("steps/text/page/extract_text_charset.c", "pthread.h")}
 # (room, header): steps of other programs speak in Examples, and their processes serve threads. records/example/ needs base only.
 EXEMPT_ROOMS = {("steps/own", "presto/example.h"), ("steps/own", "pthread.h")}
 HEADER_OWNER = {name: folder for folder, names in OWNERS.items() for name in names.split()}

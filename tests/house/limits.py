@@ -20,17 +20,17 @@ include/presto/dataset.h PRESTO_MAX_FEATURES
 include/presto/drift.h PRESTO_DRIFT_RESULTS_MOST_BYTES
 include/presto/frame.h PRESTO_FRAME_MAX_PAYLOAD_BYTES
 include/presto/tensor.h PRESTO_MAX_RANK
-loader/source/manifest.c MOST_LINE_WEIGHT
-loader/source/manifest.c MOST_SPARE_CELLS
-loader/source/source_files_labels.c MOST_CSV_BYTES
-loader/source/source_manifest.c MOST_MANIFEST_BYTES
-loader/source/source_tar.c OPEN_FILES
-loader/source/source_tar_scan.c MOST_FOLDER_BYTES
-loader/source/source_tar_scan.c MOST_LOST_BYTES
-loader/source/tar.c MOST_NAME_BYTES
-loader/source/tar.c MOST_PAX_BYTES
-profile/journal.c MOST_BYTES
-profile/journal.c MOST_LINE_WEIGHT
+loader/source/table/manifest.c MOST_LINE_WEIGHT
+loader/source/table/manifest.c MOST_SPARE_CELLS
+loader/source/files/source_files_labels.c MOST_CSV_BYTES
+loader/source/files/source_manifest.c MOST_MANIFEST_BYTES
+loader/source/tar/source_tar.c OPEN_FILES
+loader/source/tar/source_tar_scan.c MOST_FOLDER_BYTES
+loader/source/tar/source_tar_scan.c MOST_LOST_BYTES
+loader/source/tar/tar.c MOST_NAME_BYTES
+loader/source/tar/tar.c MOST_PAX_BYTES
+profile/trial/journal.c MOST_BYTES
+profile/trial/journal.c MOST_LINE_WEIGHT
 profile/strategy.c MOST_BYTES
 records/dataset/dataset_internal.h PRESTO__JSON_MAX_BYTES
 records/dataset/dataset_internal.h PRESTO__JSON_MAX_WEIGHT
@@ -47,14 +47,14 @@ steps/text/bpe_encode.c MAX_MODEL_BYTES
 steps/text/byte_bpe_internal.h PRESTO__BPE_MAX_MERGES
 steps/text/charsmap_check.c MAX_MAP_BYTES
 steps/text/embed.c MAX_MADE_BYTES
-steps/text/extract_text_internal.h PRESTO__PAGE_MAX_DEPTH
-steps/text/extract_text_internal.h PRESTO__PAGE_MAX_ITEMS
+steps/text/page/extract_text_internal.h PRESTO__PAGE_MAX_DEPTH
+steps/text/page/extract_text_internal.h PRESTO__PAGE_MAX_ITEMS
 steps/text/sentencepiece_internal.h PRESTO__MODEL_MAX_TOKENS
 steps/text/sentencepiece_internal.h PRESTO__SENTENCEPIECE_MAX_TOKEN_BYTES
 steps/text/table_internal.h PRESTO__TABLE_MAX_HEADER_BYTES
 steps/text/table_safetensors.c MAX_JSON_WEIGHT
 steps/text/tokenizer.c MAX_JSON_WEIGHT
-tools/state_file.c MAX_STATE_BYTES
+tools/load/state_file.c MAX_STATE_BYTES
 """.split("\n")[1:-1]
 
 

@@ -16,14 +16,14 @@ NETWORK = "it downloads"
 ROOT_RIGHTS = "it installs packages of the system"
 # Commands of the pages that are only checked, and why. What no line matches is run.
 NOT_RUN = {
-    r"tools/demo\b": f"{ROOT_RIGHTS}; {MINUTES}",
-    r"tools/setup\b(?!.*--list)": ROOT_RIGHTS,
+    r"scripts/demo\b": f"{ROOT_RIGHTS}; {MINUTES}",
+    r"scripts/setup\b(?!.*--list)": ROOT_RIGHTS,
     r"tests/run\b": f"{ROOT_RIGHTS}; {MINUTES}",
     r"tests/chaos/hostile\b": f"{MINUTES}, in a build with a sanitizer",
     r"tests/corpora/make NAME": "NAME stands for any; cli.corpora makes them",
     r"(cmake|ctest) ": MINUTES,
     r"pip install ": NETWORK,
-    r"tools/wheel\b": MINUTES,
+    r"scripts/wheel\b": MINUTES,
     r"torchrun ": "it needs PyTorch; python.examples runs its program",
     r'python3 -c "import (sentencepiece|tokenizers)\b': "it needs a package; live.tokenizers runs the same",
     r"bench/": MINUTES,
@@ -31,7 +31,7 @@ NOT_RUN = {
 }
 # Of blocks of commands.
 LANGUAGES = (None, "sh", "bash", "shell")
-CHECKOUT = ("tools/", "tests/", "bench/", "examples/")
+CHECKOUT = ("scripts/", "tests/", "bench/", "examples/")
 
 
 def blocks(text):

@@ -120,7 +120,7 @@ def check_targets(browser, tools, folder):
 def check_texts_of_c():
     """What the page looks for in texts of the sweep is there."""
     root = pathlib.Path(__file__).resolve().parents[2]
-    figures = root.joinpath("profile", "report", "figures.js").read_text()
+    figures = root.joinpath("profile", "report", "page", "figures.js").read_text()
     begins = re.findall('"(.*?)"', re.search(r"DISTURBANCES = \[(.*?)\]", figures).group(1))
     notes = disturbances()
     assert len(notes) == len(begins) == 2 and all(note.startswith(begin) for note, begin in zip(notes, begins)), (notes, begins)

@@ -12,7 +12,7 @@ HOSTILE = "</script><img src=x onerror=\"document.title='owned'\"><!-- & ' " + "
 def disturbances():
     """The notes on what disturbed the runs, as C has them, and the page knows by how they begin."""
     root = pathlib.Path(__file__).resolve().parents[2]
-    notes = root.joinpath("profile", "notes.c").read_text().split("note_busy_machine(", 1)[1].split("\n}", 1)[0]
+    notes = root.joinpath("profile", "answer", "notes.c").read_text().split("note_busy_machine(", 1)[1].split("\n}", 1)[0]
     return [text.replace('"\n            "', "").replace("%.0f", "%d") for text in re.findall(r'"((?:[^"]|"\n +")*)",\n', notes)]
 
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "source/source_files_internal.h"
+#include "source/files/source_files_internal.h"
 
 static char *dir;
 

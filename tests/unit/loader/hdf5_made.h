@@ -9,11 +9,11 @@
 #include "folder_check.h"
 #include "loader_check.h"
 
-#include "source/source_internal.h"
+#include "source/core/source_internal.h"
 
 #include <hdf5.h>
 
-#include "source/hdf5_internal.h"
+#include "source/hdf5/hdf5_internal.h"
 
 /* libhdf5 forgets to free some memory of some damaged files. */
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);

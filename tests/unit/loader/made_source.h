@@ -6,7 +6,7 @@
 
 #include "loader_check.h"
 
-#include "source/source_internal.h"
+#include "source/core/source_internal.h"
 
 typedef struct made_source {
     presto_source base;

@@ -2,7 +2,7 @@
 /* Label files: quoting, header, integers and names, and every way to be wrong. */
 #include "presto_check.h"
 
-#include "source/source_internal.h"
+#include "source/core/source_internal.h"
 
 static bool as_classes;
 

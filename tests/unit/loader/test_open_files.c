@@ -11,7 +11,7 @@
 #include <presto/rng.h>
 
 #include "presto_check.h"
-#include "source/open_files_internal.h"
+#include "source/files/open_files_internal.h"
 
 enum { FILES = 200, THREADS = 4, HELD = 3 };
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "source/source_files_internal.h"
+#include "source/files/source_files_internal.h"
 
 #include "files_check.h"
 

@@ -5,11 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "source/source_internal.h"
+#include "source/core/source_internal.h"
 
 #include <hdf5.h>
 
-#include "source/hdf5_internal.h"
+#include "source/hdf5/hdf5_internal.h"
 
 #include "../records/faults.h"
 #include "hdf5_made.h"

@@ -11,7 +11,7 @@
 #include "folder_check.h"
 #include "skips_check.h"
 
-#include "source/source_internal.h"
+#include "source/core/source_internal.h"
 
 /* ---- the source: lines of text files ---- */
 

@@ -8,7 +8,7 @@
 #include "folder_check.h"
 #include "loader_check.h"
 
-#include "source/manifest_internal.h"
+#include "source/table/manifest_internal.h"
 
 static char *dir;
 static presto_source *source;

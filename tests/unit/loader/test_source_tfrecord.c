@@ -4,7 +4,7 @@
  * once, in every order, from every kind of file; a saved state; damage.
  */
 #define _XOPEN_SOURCE 700
-#include "source/source_internal.h"
+#include "source/core/source_internal.h"
 
 #include "tfrecord_check.h"
 

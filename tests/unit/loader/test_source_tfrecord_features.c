@@ -2,7 +2,7 @@
 /* The source `tfrecord`: the features that were asked for, the label, lists of any length, and what
  * is said where it is not known what the steps work on. */
 #define _XOPEN_SOURCE 700
-#include "source/source_internal.h"
+#include "source/core/source_internal.h"
 
 #include "tfrecord_check.h"
 

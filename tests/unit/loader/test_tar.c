@@ -2,7 +2,7 @@
 /* Headers of tar archives: what is read, what is refused, and with which byte. */
 #include "tar_made.h"
 
-#include "source/tar_internal.h"
+#include "source/tar/tar_internal.h"
 
 static presto_error err;
 

@@ -7,7 +7,7 @@
 
 #include "skips_check.h"
 
-#include "source/source_internal.h"
+#include "source/core/source_internal.h"
 
 enum { SAMPLES = 300, SHARDS = 3 };
 

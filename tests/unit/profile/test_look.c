@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "presto_check.h"
-#include "trial_internal.h"
+#include "trial/trial_internal.h"
 
 /* A look beside other programs is made again, up to three times. */
 enum { FILES = 16, FILE_BYTES = 65536, MADE_MOST = 4 };

@@ -2,7 +2,7 @@
 /* Strategies that are only predicted: when they leave the choice undecided, and what is said then. */
 #include "made_sweep.h"
 
-#include "sure_internal.h"
+#include "choice/sure_internal.h"
 
 /* Strategy i is predicted so, give or take 8 %. */
 static void predict(presto_sweep *sweep, size_t i, double rate, double bytes) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The time of an epoch that is like most. */
-#include "pace_internal.h"
 #include "presto_check.h"
-#include "trial_internal.h"
+#include "trial/pace_internal.h"
+#include "trial/trial_internal.h"
 
 #include <math.h>
 

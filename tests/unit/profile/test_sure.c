@@ -3,7 +3,7 @@
  * with a known truth. */
 #include "made_sweep.h"
 
-#include "sure_internal.h"
+#include "choice/sure_internal.h"
 
 /* ---- the interval ---- */
 

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "presto_check.h"
-#include "trial_internal.h"
+#include "trial/trial_internal.h"
 
 static char *dir;
 

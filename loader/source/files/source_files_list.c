@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lists the files of a source, and reports those left out.
+ *
+ * Invariant: the list depends only on the names below the roots. The order is bytewise by relative
+ * path, root by root. Below a root no folder is entered twice (base/walk_internal.h). A file with
+ * several names is a sample of each.
+ */
+#define _GNU_SOURCE /* FNM_CASEFOLD */
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include <presto/numbers.h>
+
+#include "../../../base/file_internal.h"
+#include "../../../base/walk_internal.h"
+#include "../../../records/shard/shard_internal.h"
+#include "source_files_internal.h"
+
+#define MOST_KINDS 32 /* told apart */
+#define KINDS_TOLD 6
+#define MOST_ENDING_BYTES 12
+#define KIND_BYTES 24
+#define NOTE_BYTES 512
+
+/* Files left out, by the ending of their names. */
+typedef struct kind {
+    char text[KIND_BYTES]; /* ".txt" */
+    uint64_t count;
+} kind;
+
+typedef struct file_search {
+    presto__files *source;
+    const presto_option *match;
+    size_t root_bytes; /* of the root's path with its slash: what keys leave out */
+    kind kinds[MOST_KINDS];
+    size_t kind_count;
+    uint64_t left_out; /* files whose names do not match */
+    const char *odd;   /* the first file that was named although it does not match; NULL: none */
+} file_search;
+
+static bool name_matches(const file_search *search, const char *name) {
+    for (size_t i = 0; i < search->match->text_count; i++)
+        if (fnmatch(search->match->texts[i], name, FNM_CASEFOLD) == 0)
+            return true;
+    return false;
+}
+
+/* ---- what is left out ---- */
+
+/* The ending in lower case; a long or odd one counts as none. */
+static void kind_of(const char *name, char text_out[KIND_BYTES]) {
+    const char *ending = strrchr(name, '.');
+    size_t bytes = ending == NULL ? 0 : strlen(ending);
+    snprintf(text_out, KIND_BYTES, "without ending");
+    if (bytes < 2 || bytes > MOST_ENDING_BYTES)
+        return;
+    for (size_t i = 1; i < bytes; i++)
+        if (!(ending[i] >= '0' && ending[i] <= '9') && !(ending[i] >= 'a' && ending[i] <= 'z') &&
+            !(ending[i] >= 'A' && ending[i] <= 'Z'))
+            return;
+    for (size_t i = 0; i <= bytes; i++)
+        text_out[i] =
+            (char)(ending[i] >= 'A' && ending[i] <= 'Z' ? ending[i] - 'A' + 'a' : ending[i]);
+}
+
+static void count_kind(file_search *search, const char *text) {
+    size_t i = 0;
+    search->left_out++;
+    while (i < search->kind_count && strcmp(search->kinds[i].text, text) != 0)
+        i++;
+    if (i == MOST_KINDS)
+        return; /* "others", which are counted by what the known kinds lack */
+    if (i == search->kind_count)
+        snprintf(search->kinds[search->kind_count++].text, KIND_BYTES, "%s", text);
+    search->kinds[i].count++;
+}
+
+static int compare_kinds(const void *a, const void *b) {
+    const kind *left = a;
+    const kind *right = b;
+    if (left->count != right->count)
+        return left->count < right->count ? 1 : -1;
+    return strcmp(left->text, right->text);
+}
+
+/* "20 files left out: 19 .txt, 1 without ending" */
+static void tell_left_out(file_search *search, char *text, size_t room) {
+    uint64_t others = search->left_out;
+    size_t used = (size_t)snprintf(text, room, "%" PRIu64 " file%s left out: ", search->left_out,
+                                   presto_plural(search->left_out));
+    qsort(search->kinds, search->kind_count, sizeof search->kinds[0], compare_kinds);
+    for (size_t i = 0; i < search->kind_count && i < KINDS_TOLD; i++) {
+        used += (size_t)snprintf(text + used, room - used, "%s%" PRIu64 " %s", i == 0 ? "" : ", ",
+                                 search->kinds[i].count, search->kinds[i].text);
+        others -= search->kinds[i].count;
+    }
+    if (others > 0)
+        snprintf(text + used, room - used, ", %" PRIu64 " other%s", others, presto_plural(others));
+}
+
+/* ---- finding files ---- */
+
+static presto_status want_name(void *user, const char *folder, const char *name, bool *wanted_out,
+                               presto_error *err) {
+    (void)user, (void)folder, (void)err;
+    *wanted_out = name[0] != '.';
+    return PRESTO_OK;
+}
+
+static presto_status add_found(void *user, const presto__walked *found, presto_error *err) {
+    file_search *search = user;
+    bool matches = name_matches(search, found->name);
+    char text[KIND_BYTES];
+    if (found->info == NULL) {
+        /* A link to nothing, or to a place that may not be read. If its name matches, it is a
+         * sample that fails when it is read. */
+        int code = found->sys_errno;
+        if (code == ENOMEM || (!matches && code != ENOENT && code != ELOOP && code != ENOTDIR))
+            return presto_fail_errno(err, code, found->path, "cannot stat");
+    } else if (!S_ISREG(found->info->st_mode)) {
+        if (matches)
+            count_kind(search, "no regular file");
+        return PRESTO_OK;
+    } else if (!matches) {
+        kind_of(found->name, text);
+        count_kind(search, text);
+    }
+    return matches ? presto__files_add(search->source, found->path, search->root_bytes, found->info,
+                                       err)
+                   : PRESTO_OK;
+}
+
+static int compare_entries(const void *a, const void *b) {
+    const presto__file *left = a;
+    const presto__file *right = b;
+    return strcmp(left->path + left->key_at, right->path + right->key_at);
+}
+
+/* List everything at one path: a folder, or a named file, which need not match. */
+static presto_status search_root(file_search *search, const char *path, presto_error *err) {
+    presto__files *source = search->source;
+    size_t before = (size_t)source->base.full_count;
+    struct stat info;
+    if (stat(path, &info) != 0) {
+        if (errno != ENOENT && errno != ENOTDIR)
+            return presto_fail_errno(err, errno, path, "cannot stat");
+        presto_status status =
+            presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET, "no such file or folder");
+        presto_error_set_file(err, path);
+        return status;
+    }
+    if (S_ISREG(info.st_mode)) {
+        const char *slash = strrchr(path, '/');
+        size_t key_at = slash == NULL ? 0 : (size_t)(slash - path) + 1;
+        if (search->odd == NULL && !name_matches(search, path + key_at))
+            search->odd = path;
+        return presto__files_add(source, path, key_at, &info, err);
+    }
+    if (!S_ISDIR(info.st_mode)) {
+        presto_status status =
+            presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "neither a file nor a folder");
+        presto_error_set_file(err, path);
+        return status;
+    }
+    size_t path_bytes = strlen(path);
+    search->root_bytes = path_bytes + (path[path_bytes - 1] == '/' ? 0 : 1);
+    const presto__walk walk = {.user = search, .name = want_name, .found = add_found};
+    PRESTO_TRY(presto__walk_folder(&walk, path, err));
+    if ((size_t)source->base.full_count == before)
+        return PRESTO_OK;
+    qsort(source->entries + before, (size_t)source->base.full_count - before,
+          sizeof *source->entries, compare_entries);
+    return PRESTO_OK;
+}
+
+/* "no file matches *.jpg, *.jpeg (20 files left out: 19 .txt, 1 without ending)" */
+static presto_status fail_empty(file_search *search, const char *path, presto_error *err) {
+    char patterns[200] = "";
+    char left_out[NOTE_BYTES] = "no file is there";
+    size_t used = 0;
+    for (size_t i = 0; i < search->match->text_count && used < sizeof patterns; i++)
+        used += (size_t)snprintf(patterns + used, sizeof patterns - used, "%s%s",
+                                 i == 0 ? "" : ", ", search->match->texts[i]);
+    if (search->left_out > 0)
+        tell_left_out(search, left_out, sizeof left_out);
+    presto_status status = presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
+                                       "no file matches %s (%s)", patterns, left_out);
+    presto_error_set_file(err, path);
+    return status;
+}
+
+bool presto__file_is_tfrecord(const char *path) {
+    uint8_t head[512];
+    size_t got = 0;
+    struct stat info;
+    int fd;
+    if (presto__open_regular(path, &fd, &info, NULL) < 0)
+        return false;
+    (void)presto__read_at((presto__file_place){fd, path, 0}, head, sizeof head, &got, NULL);
+    close(fd);
+    return presto__is_tfrecord(presto_span_of(head, got));
+}
+
+/* Endings of files that hold many samples, and the sources that take them. */
+static const struct {
+    const char *ending, *source;
+} holders[] = {
+    {".csv", "manifest"},  {".tsv", "manifest"}, {".jsonl", "manifest"}, {".ndjson", "manifest"},
+    {".json", "manifest"}, {".tar", "tar"},      {".tar.gz", "tar"},     {".tgz", "tar"},
+};
+
+/* A file that was named is a sample, whatever its name; but that may not be what was meant. */
+static presto_status advise_source(presto_source *source, const char *path, presto_error *err) {
+    size_t bytes = strlen(path);
+    for (size_t i = 0; i < sizeof holders / sizeof holders[0]; i++) {
+        size_t ending = strlen(holders[i].ending);
+        char text[NOTE_BYTES];
+        if (bytes <= ending || strcasecmp(path + bytes - ending, holders[i].ending) != 0)
+            continue;
+        snprintf(text, sizeof text,
+                 "%.200s is taken as one sample: with source.type=%s it would be the samples that "
+                 "it %s",
+                 path, holders[i].source,
+                 strcmp(holders[i].source, "tar") == 0 ? "holds" : "lists");
+        return presto__source_note(source, text, err);
+    }
+    return PRESTO_OK;
+}
+
+/* TFRecords are no samples: they hold many. */
+static presto_status check_odd(presto__files *source, const char *path, presto_error *err) {
+    if (path == NULL)
+        return PRESTO_OK;
+    if (!presto__file_is_tfrecord(path))
+        return advise_source(&source->base, path, err);
+    presto_status status = presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
+                                       "its name is not that of a file of this source");
+    presto_error_set_file(err, path);
+    return status;
+}
+
+presto_status presto__files_list(presto__files *source, const presto_option *match,
+                                 const char *const *paths, size_t path_count, presto_error *err) {
+    file_search search = {.source = source, .match = match};
+    char note[NOTE_BYTES];
+    for (size_t i = 0; i < path_count; i++)
+        PRESTO_TRY(search_root(&search, paths[i], err));
+    source->file_count = (size_t)source->base.full_count;
+    if (source->file_count == 0)
+        return fail_empty(&search, paths[path_count - 1], err);
+    PRESTO_TRY(check_odd(source, search.odd, err));
+    if (search.left_out == 0)
+        return PRESTO_OK;
+    tell_left_out(&search, note, sizeof note);
+    return presto__source_note(&source->base, note, err);
+}

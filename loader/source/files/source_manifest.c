@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The raw source `manifest`: the rows of a table, each with the path of a file. The order is that
+ * of the rows. Classes are numbered over all rows, so that every selection of them has the same
+ * numbers. Rows without file and files without row are left out and told.
+ */
+#define _GNU_SOURCE /* FNM_CASEFOLD */
+#include <dirent.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#include <presto/numbers.h>
+
+#include "../../../base/file_internal.h"
+#include "../table/manifest_internal.h"
+#include "../table/source_tables_internal.h"
+#include "source_files_internal.h"
+
+#define MOST_MANIFEST_BYTES ((uint64_t)4 << 30)
+#define NOTE_BYTES 700
+
+/* The manifest that is being taken. */
+typedef struct taking {
+    presto__files *source;
+    const presto_pipeline *pipeline;
+    const char *file;
+    presto__manifest table;
+    presto__manifest_root root;
+    size_t path_column, label_column; /* the latter SIZE_MAX: none */
+    size_t *columns;                  /* that become features */
+    size_t column_count;
+    char **classes; /* sorted; NULL: the label is a number */
+    size_t class_count;
+    uint64_t chosen, missing, first_missing;
+    const char *missing_name;
+} taking;
+
+static presto_status fail_manifest(const taking *t, presto_status status, presto_error *err) {
+    presto_error_set_file(err, t->file);
+    return status;
+}
+
+/* ---- columns ---- */
+
+static presto_status fail_column(const taking *t, const char *option, const char *name,
+                                 presto_error *err) {
+    char list[300] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < t->table.column_count && used < sizeof list; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : ", ",
+                                 t->table.names[i]);
+    return fail_manifest(t,
+                         presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
+                                     "has no column '%.64s', which source.%s names (there is: %s)",
+                                     name, option, list),
+                         err);
+}
+
+static presto_status find_path(taking *t, presto_error *err) {
+    const presto_option *path = presto_pipeline_source_option(t->pipeline, "path");
+    if (path->is_set) {
+        t->path_column = presto__manifest_find(&t->table, path->text);
+        return t->path_column == SIZE_MAX ? fail_column(t, "path", path->text, err) : PRESTO_OK;
+    }
+    for (t->path_column = 0; t->path_column < t->table.column_count; t->path_column++)
+        if (presto__csv_is_path_name(t->table.names[t->path_column]))
+            return PRESTO_OK;
+    return fail_manifest(t,
+                         presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
+                                     "has no column 'path' or 'file': name the one with the "
+                                     "paths, source.path=COLUMN (the first column is '%.64s')",
+                                     t->table.names[0]),
+                         err);
+}
+
+static presto_status find_label(taking *t, presto_error *err) {
+    const char *label = presto_pipeline_source_option(t->pipeline, "label")->text;
+    t->label_column =
+        strcmp(label, "none") == 0 ? SIZE_MAX : presto__manifest_find(&t->table, label);
+    bool is_missing = t->label_column == SIZE_MAX && strcmp(label, "none") != 0;
+    return is_missing && strcmp(label, "label") != 0 ? fail_column(t, "label", label, err)
+                                                     : PRESTO_OK;
+}
+
+static presto_status add_column(taking *t, size_t column, presto_error *err) {
+    const char *name = t->table.names[column];
+    const char *main = presto_pipeline_source_option(t->pipeline, "feature")->text;
+    if (strcmp(name, "key") == 0 || strcmp(name, "label") == 0 || strcmp(name, main) == 0)
+        return fail_manifest(
+            t,
+            presto_fail(err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
+                        "the column '%.64s' has the name of a feature that the source gives: list "
+                        "others in source.columns",
+                        name),
+            err);
+    t->columns[t->column_count++] = column;
+    return PRESTO_OK;
+}
+
+/* All columns but those of path and label, or those of the option. */
+static presto_status find_columns(taking *t, presto_error *err) {
+    const presto_option *wanted = presto_pipeline_source_option(t->pipeline, "columns");
+    size_t most = t->table.column_count + wanted->text_count;
+    t->columns = calloc(most, sizeof *t->columns);
+    if (t->columns == NULL)
+        return presto_fail_memory(err, most * sizeof *t->columns);
+    for (size_t i = 0; wanted->is_set && i < wanted->text_count; i++) {
+        size_t column = presto__manifest_find(&t->table, wanted->texts[i]);
+        if (column == SIZE_MAX)
+            return fail_column(t, "columns", wanted->texts[i], err);
+        PRESTO_TRY(add_column(t, column, err));
+    }
+    for (size_t i = 0; !wanted->is_set && i < t->table.column_count; i++)
+        if (i != t->path_column && i != t->label_column)
+            PRESTO_TRY(add_column(t, i, err));
+    return PRESTO_OK;
+}
+
+static presto_status declare_columns(taking *t, presto_error *err) {
+    presto__files *source = t->source;
+    source->columns = calloc(t->column_count + 1, sizeof *source->columns);
+    if (source->columns == NULL)
+        return presto_fail_memory(err, (t->column_count + 1) * sizeof *source->columns);
+    source->column_count = t->column_count;
+    for (size_t i = 0; i < t->column_count; i++) {
+        presto_span name;
+        PRESTO_TRY(presto__files_keep(source, presto_span_of_text(t->table.names[t->columns[i]]),
+                                      &name, err));
+        presto__text_kind kind = t->table.kinds[t->columns[i]];
+        source->columns[i] = (presto__files_column){.name = (const char *)name.data,
+                                                    .is_number = kind == PRESTO__TEXT_INTEGER,
+                                                    .is_fraction = kind == PRESTO__TEXT_FRACTION};
+    }
+    return PRESTO_OK;
+}
+
+/* ---- labels ---- */
+
+static presto_status number_classes(taking *t, presto_error *err) {
+    size_t rows = t->table.row_count;
+    presto__files *source = t->source;
+    if (t->label_column == SIZE_MAX)
+        return PRESTO_OK;
+    source->has_labels = true;
+    source->has_fractions = t->table.kinds[t->label_column] == PRESTO__TEXT_FRACTION;
+    if (t->table.kinds[t->label_column] != PRESTO__TEXT_NAME)
+        return PRESTO_OK;
+    t->classes = calloc(rows, sizeof *t->classes);
+    if (t->classes == NULL)
+        return presto_fail_memory(err, rows * sizeof *t->classes);
+    for (; t->class_count < rows; t->class_count++) {
+        const char *cell = presto__manifest_cell(&t->table, t->class_count, t->label_column);
+        t->classes[t->class_count] = strdup(cell);
+        if (t->classes[t->class_count] == NULL)
+            return presto_fail_memory(err, strlen(cell) + 1);
+    }
+    t->class_count = presto__names_distinct(t->classes, t->class_count);
+    return PRESTO_OK;
+}
+
+static presto_status fail_cell(const taking *t, size_t row, size_t column, const char *type,
+                               presto_error *err) {
+    return fail_manifest(t,
+                         presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
+                                     "line %" PRIu64 ": '%.64s' of column '%.64s' does not fit %s",
+                                     t->table.lines[row],
+                                     presto__manifest_cell(&t->table, row, column),
+                                     t->table.names[column], type),
+                         err);
+}
+
+/* ---- rows ---- */
+
+/* Do all of `where` hold? Their columns are known to be there. */
+static bool is_wanted(const taking *t, const presto_option *where, size_t row) {
+    for (size_t i = 0; i < where->text_count; i++) {
+        const char *equals = strchr(where->texts[i], '=');
+        presto_span name = presto_span_of(where->texts[i], (size_t)(equals - where->texts[i]));
+        for (size_t c = 0; c < t->table.column_count; c++)
+            if (presto_span_is(name, t->table.names[c]) &&
+                strcmp(presto__manifest_cell(&t->table, row, c), equals + 1) != 0)
+                return false;
+    }
+    return true;
+}
+
+static presto_status check_where(const taking *t, const presto_option *where, presto_error *err) {
+    for (size_t i = 0; i < where->text_count; i++) {
+        char name[200];
+        size_t bytes = strcspn(where->texts[i], "=");
+        snprintf(name, sizeof name, "%.*s", (int)(bytes < sizeof name ? bytes : sizeof name - 1),
+                 where->texts[i]);
+        if (presto__manifest_find(&t->table, name) == SIZE_MAX)
+            return fail_column(t, "where", name, err);
+    }
+    return PRESTO_OK;
+}
+
+/* The path of a row, malloc'd. */
+static presto_status path_of(const taking *t, size_t row, char **path_out, presto_error *err) {
+    const char *name = presto__manifest_cell(&t->table, row, t->path_column);
+    presto_status status = presto__manifest_path(&t->root, name, path_out, err);
+    if (status != PRESTO_ERR_NOT_FOUND)
+        return status;
+    return fail_manifest(
+        t,
+        presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
+                    "line %" PRIu64 ": the path '%.100s' does not lead to a file below %.100s: "
+                    "source.root names the folder that paths start from",
+                    t->table.lines[row], name, t->root.named[0] == '\0' ? "." : t->root.named),
+        err);
+}
+
+static presto_status set_label(taking *t, size_t row, presto_error *err) {
+    presto__file *entry = &t->source->entries[t->source->base.full_count - 1];
+    if (t->label_column == SIZE_MAX)
+        return PRESTO_OK;
+    const char *text = presto__manifest_cell(&t->table, row, t->label_column);
+    if (t->classes != NULL)
+        entry->label = (int64_t)presto__names_find(t->classes, t->class_count, text);
+    else if (t->source->has_fractions && !presto__text_fraction(text, &entry->fraction))
+        return fail_cell(t, row, t->label_column, "float32", err);
+    else if (!t->source->has_fractions && !presto__text_integer(text, &entry->label))
+        return fail_cell(t, row, t->label_column, "int64", err);
+    return PRESTO_OK;
+}
+
+static presto_status set_value(taking *t, size_t row, size_t column, presto__files_value *value,
+                               presto_error *err) {
+    const char *text = presto__manifest_cell(&t->table, row, column);
+    switch (t->table.kinds[column]) {
+    case PRESTO__TEXT_INTEGER:
+        return presto__text_integer(text, &value->number) ? PRESTO_OK
+                                                          : fail_cell(t, row, column, "int64", err);
+    case PRESTO__TEXT_FRACTION:
+        return presto__text_fraction(text, &value->fraction)
+                   ? PRESTO_OK
+                   : fail_cell(t, row, column, "float32", err);
+    case PRESTO__TEXT_NAME:
+        break;
+    }
+    return presto__files_keep(t->source, presto_span_of_text(text), &value->text, err);
+}
+
+static presto_status set_values(taking *t, size_t row, presto_error *err) {
+    presto__files_value *values = presto__files_last_values(t->source);
+    for (size_t i = 0; i < t->column_count; i++)
+        PRESTO_TRY(set_value(t, row, t->columns[i], &values[i], err));
+    return set_label(t, row, err);
+}
+
+static presto_status add_file(taking *t, size_t row, const char *path, presto_error *err) {
+    struct stat info;
+    t->chosen++;
+    bool is_there = stat(path, &info) == 0;
+    if (!is_there && (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG)) {
+        if (t->missing++ == 0) {
+            t->first_missing = t->table.lines[row];
+            t->missing_name = presto__manifest_cell(&t->table, row, t->path_column);
+        }
+        return PRESTO_OK;
+    }
+    PRESTO_TRY(
+        presto__files_add(t->source, path, strlen(t->root.named), is_there ? &info : NULL, err));
+    return set_values(t, row, err);
+}
+
+/* paths[i]: that of row i, chosen or not; malloc'd. */
+static presto_status add_rows(taking *t, char **paths, presto_error *err) {
+    const presto_option *where = presto_pipeline_source_option(t->pipeline, "where");
+    PRESTO_TRY(check_where(t, where, err));
+    for (size_t row = 0; row < t->table.row_count; row++) {
+        PRESTO_TRY(path_of(t, row, &paths[row], err));
+        if (is_wanted(t, where, row))
+            PRESTO_TRY(add_file(t, row, paths[row], err));
+    }
+    return PRESTO_OK;
+}
+
+/* ---- what is left out ---- */
+
+/* Of a path's folder, with its slash; 0: it names none. */
+static size_t folder_bytes(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? 0 : (size_t)(slash - path) + 1;
+}
+
+static int compare_folders(const char *a, const char *b) {
+    size_t bytes_a = folder_bytes(a), bytes_b = folder_bytes(b);
+    int order = memcmp(a, b, bytes_a < bytes_b ? bytes_a : bytes_b);
+    return order != 0 ? order : (bytes_a > bytes_b) - (bytes_a < bytes_b);
+}
+
+/* The files of a folder are neighbours, which they are not in the order of whole paths: "a.npy",
+ * "aa/1.npy", "b.npy". */
+static int compare_paths(const void *a, const void *b) {
+    const char *left = *(char *const *)a, *right = *(char *const *)b;
+    int order = compare_folders(left, right);
+    return order != 0 ? order : strcmp(left, right);
+}
+
+static bool has_row(char *const *paths, size_t count, const char *path) {
+    return bsearch(&path, paths, count, sizeof *paths, compare_paths) != NULL;
+}
+
+/* Files in the folder of paths[i] that match, and stand in no row. */
+static uint64_t count_without_row(const taking *t, char *const *paths, size_t count, size_t i) {
+    const presto_option *match = presto_pipeline_source_option(t->pipeline, "match");
+    size_t bytes = folder_bytes(paths[i]), added = bytes == 0 ? 2 : 0;
+    char *folder = bytes == 0 ? strdup("./") : strndup(paths[i], bytes);
+    DIR *dir = folder == NULL ? NULL : opendir(folder);
+    const struct dirent *entry;
+    uint64_t found = 0;
+    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+        bool matches = false;
+        struct stat info;
+        for (size_t m = 0; m < match->text_count && entry->d_name[0] != '.'; m++)
+            matches = matches || fnmatch(match->texts[m], entry->d_name, FNM_CASEFOLD) == 0;
+        char *path = matches ? presto__join_path(folder, entry->d_name) : NULL;
+        if (path != NULL && stat(path, &info) == 0 && S_ISREG(info.st_mode) &&
+            strcmp(path + added, t->file) != 0 && !has_row(paths, count, path + added))
+            found++;
+        free(path);
+    }
+    if (dir != NULL)
+        closedir(dir);
+    free(folder);
+    return found;
+}
+
+static presto_status tell(taking *t, char **paths, presto_error *err) {
+    char text[NOTE_BYTES];
+    size_t rows = t->table.row_count;
+    uint64_t extra = 0;
+    if (t->missing > 0) {
+        snprintf(text, sizeof text,
+                 "%.200s: %" PRIu64 " of %" PRIu64 " row%s left out: no such file, the first in "
+                 "line %" PRIu64 ": %.150s",
+                 t->file, t->missing, t->chosen, presto_plural(t->chosen), t->first_missing,
+                 t->missing_name);
+        PRESTO_TRY(presto__source_note(&t->source->base, text, err));
+    }
+    qsort(paths, rows, sizeof *paths, compare_paths);
+    for (size_t i = 0; i < rows; i++)
+        if (i == 0 || compare_folders(paths[i - 1], paths[i]) != 0)
+            extra += count_without_row(t, paths, rows, i);
+    if (extra == 0)
+        return PRESTO_OK;
+    snprintf(text, sizeof text, "%" PRIu64 " file%s beside those of %.200s left out: no row", extra,
+             presto_plural(extra), t->file);
+    return presto__source_note(&t->source->base, text, err);
+}
+
+static presto_status fail_none(const taking *t, presto_error *err) {
+    presto_status status =
+        t->chosen == 0
+            ? presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
+                          "none of its %zu row%s is as source.where says", t->table.row_count,
+                          presto_plural(t->table.row_count))
+            : presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
+                          "of its %" PRIu64 " file%s, none is there, the first, of line %" PRIu64
+                          ", is %.150s",
+                          t->chosen, presto_plural(t->chosen), t->first_missing, t->missing_name);
+    return fail_manifest(t, status, err);
+}
+
+/* ---- the manifest ---- */
+
+static bool ends_with(const char *path, const char *ending) {
+    size_t bytes = strlen(path), tail = strlen(ending);
+    return bytes >= tail && strcasecmp(path + bytes - tail, ending) == 0;
+}
+
+static presto_status read_table(taking *t, presto_error *err) {
+    presto_arena arena = {0};
+    presto_span text = {0};
+    presto__file_request request = {.path = t->file, .max_bytes = MOST_MANIFEST_BYTES};
+    bool is_json = ends_with(t->file, ".jsonl") || ends_with(t->file, ".ndjson") ||
+                   ends_with(t->file, ".json");
+    presto__manifest_form form = is_json                      ? PRESTO__MANIFEST_JSONL
+                                 : ends_with(t->file, ".tsv") ? PRESTO__MANIFEST_TSV
+                                                              : PRESTO__MANIFEST_CSV;
+    presto_status status = presto__source_file_read(&request, &arena, &text, err);
+    if (status == PRESTO_OK)
+        status = presto__manifest_parse(text, form, &t->table, err);
+    presto_arena_done(&arena);
+    if (status >= 0 &&
+        (t->table.row_count == 0 || t->table.names == NULL || t->table.kinds == NULL))
+        status = presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET, "has no rows");
+    return status < 0 ? fail_manifest(t, status, err) : PRESTO_OK;
+}
+
+/* The option, or the folder of the manifest. */
+static presto_status find_root(taking *t, presto_error *err) {
+    const presto_option *root = presto_pipeline_source_option(t->pipeline, "root");
+    return presto__manifest_root_find(t->file, root->is_set ? root->text : NULL, &t->root, err);
+}
+
+static presto_status take_rows(taking *t, presto_error *err) {
+    size_t rows = t->table.row_count;
+    char **paths = calloc(rows, sizeof *paths);
+    presto_status status =
+        paths == NULL ? presto_fail_memory(err, rows * sizeof *paths) : add_rows(t, paths, err);
+    if (status == PRESTO_OK && t->source->base.full_count == 0)
+        status = fail_none(t, err);
+    if (status == PRESTO_OK)
+        status = tell(t, paths, err);
+    for (size_t i = 0; paths != NULL && i < rows; i++)
+        free(paths[i]);
+    free(paths);
+    return status;
+}
+
+static presto_status take(taking *t, presto_error *err) {
+    PRESTO_TRY(read_table(t, err));
+    PRESTO_TRY(find_root(t, err));
+    PRESTO_TRY(find_path(t, err));
+    PRESTO_TRY(find_label(t, err));
+    PRESTO_TRY(find_columns(t, err));
+    PRESTO_TRY(declare_columns(t, err));
+    PRESTO_TRY(number_classes(t, err));
+    PRESTO_TRY(take_rows(t, err));
+    t->source->base.label_names = t->classes;
+    t->source->base.label_count = t->class_count;
+    t->classes = NULL;
+    return PRESTO_OK;
+}
+
+static presto_status fill(presto__files *source, const presto__files_request *request,
+                          presto_error *err) {
+    taking t = {.source = source, .pipeline = request->pipeline, .file = request->paths[0]};
+    if (request->path_count != 1)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "a source of type manifest takes one manifest, not %zu",
+                           request->path_count);
+    presto_status status = take(&t, err);
+    for (size_t i = 0; t.classes != NULL && i < t.class_count; i++)
+        free(t.classes[i]);
+    free(t.classes);
+    free(t.columns);
+    presto__manifest_root_done(&t.root);
+    presto__manifest_done(&t.table);
+    return status;
+}
+
+static presto_status manifest_open(const presto_pipeline *pipeline, const char *const *paths,
+                                   size_t path_count, presto_source **source_out,
+                                   presto_error *err) {
+    const presto__files_request request = {pipeline, paths, path_count};
+    return presto__files_open(&request, fill, source_out, err);
+}
+
+const presto__source_kind presto__source_manifest = {.name = "manifest", .open = manifest_open};

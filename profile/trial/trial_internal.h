@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Room trial. One trial: what is run, what is measured meanwhile, and what that says about the whole. Trials
+ * use the public API only, as any user would. Nothing here compares strategies.
+ * May see: base, room stats, and the headers of profile/.
+ */
+#ifndef PRESTO_PROFILE_TRIAL_INTERNAL_H
+#define PRESTO_PROFILE_TRIAL_INTERNAL_H
+
+#include <presto/sweep.h>
+
+#include "../stats/estimate_internal.h"
+#include "calm_internal.h"
+
+/* ---- metrics.c: the process and the machine ---- */
+
+/** Counters at one moment. */
+typedef struct presto__usage {
+    uint64_t wall_ns;
+    double cpu_user_s, cpu_system_s;
+    double context_switches;
+    double disk_read_bytes; /* NaN: not provided */
+    double machine_iowait_s, machine_steal_s,
+        machine_busy_s; /* summed over all CPUs; NaN: not provided */
+} presto__usage;
+
+/** The differences between two moments. */
+typedef struct presto__measure {
+    double wall_s;
+    double cpu_user_s, cpu_system_s;
+    double context_switches;
+    double disk_read_bytes;
+    double machine_iowait_s, machine_steal_s, machine_busy_s;
+    double peak_rss_bytes;
+} presto__measure;
+
+/** Watches a stretch of work. */
+typedef struct presto__watch {
+    presto__usage start;
+    bool peak_is_reset;    /* VmHWM counts from the start of the watch */
+    double peak_rss_bytes; /* else: largest of the samples taken by presto__watch_sample */
+} presto__watch;
+
+void presto__watch_start(presto__watch *watch);
+/**
+ * Cheap enough for every few milliseconds. Needed only if the kernel does not let us reset the
+ * peak.
+ */
+void presto__watch_sample(presto__watch *watch);
+/** `wall_ns`: when the work ended (presto__clock_ns). */
+void presto__watch_stop(presto__watch *watch, uint64_t wall_ns, presto__measure *measure_out);
+/** Adds another stretch: sums, and the larger peak. */
+void presto__measure_add(presto__measure *sum, const presto__measure *more);
+/** Processor time of other processes; NaN: not known. */
+double presto__others_s(const presto__measure *measure);
+
+/**
+ * Fill in CPU, memory, kernel, the file system of `dir` and the time. Unknown values are "unknown"
+ * or 0.
+ */
+void presto__machine_facts(const char *dir, presto_sweep_facts *facts);
+/** Bytes that may still be written to the file system of `dir`; UINT64_MAX if unknown. */
+uint64_t presto__disk_free_bytes(const char *dir);
+/** Did it fail for want of space? With room, it may succeed. */
+bool presto__is_disk_full(const presto_error *failure);
+/** CPUs of the machine, at least 1: those whose times a presto__measure sums. */
+double presto__machine_cpus(void);
+/** CPUs that this process may run on, at least 1. */
+unsigned presto__cpu_count(void);
+
+/* ---- sample.c: which samples are measured ---- */
+
+/** Can the source of the pipeline be opened for single files, instead of the whole? */
+bool presto__sample_can_spread(const presto_pipeline *pipeline);
+void presto__paths_free(char **paths, size_t count);
+
+/* ---- runner.c, conversion.c: one trial ---- */
+
+/** Worker time in seconds per sample for one part of the work. */
+typedef struct presto__cost {
+    char name[64]; /* a step's name, or reading, decompressing, parsing, batching */
+    bool is_step;
+    double busy_s_per_sample;
+} presto__cost;
+
+/** One conversion. */
+typedef struct presto__preparation {
+    double wall_s, cpu_s;
+    double list_s; /* of wall_s, for listing the whole source: it does not grow with the sample */
+    double error_s_per_sample; /* half of the 95 % interval, by batch means; NaN: unknown */
+} presto__preparation;
+
+/** Some consecutive epochs, measured as one: those of a run in one state of the cache. */
+typedef struct presto__epochs {
+    uint64_t epochs;
+    uint64_t samples, read_bytes, delivered_bytes; /* over all of them */
+    presto__measure measure;
+    double epoch_s;      /* of one that is like most (pace_internal.h); not known: 0 or NaN */
+    presto__cost *costs; /* owned */
+    size_t cost_count;
+    double worker_wait_s, consumer_wait_s;
+} presto__epochs;
+
+/** Seconds of an epoch that is like most; where that is not known, of the mean one. */
+double presto__epochs_typical_s(const presto__epochs *epochs);
+/** Samples per second in it. */
+double presto__epochs_rate(const presto__epochs *epochs);
+
+/** A cold run in a round of the race: all of a round are measured one after another. */
+typedef struct presto__lap {
+    uint64_t round;
+    double samples_per_s;
+} presto__lap;
+
+/** All that is known of one strategy. */
+typedef struct presto__trial {
+    presto_strategy_result result;
+    bool gave_up; /* the disk was full: it keeps the runs that it has had, and has no more */
+    char *dir;    /* its dataset while that exists; NULL otherwise */
+    uint64_t dir_bytes;
+    presto__preparation *preparations;
+    size_t preparation_count;
+    presto__epochs *cold, *cached;
+    size_t cold_count, cached_count;
+    presto__moments record_bytes; /* of the stored records with their framing */
+    uint64_t record_half;         /* so many of the largest make up half of them; 0: many */
+    presto__lap *laps;            /* by round */
+    size_t lap_count;
+    double rate_added; /* what other weights than that of throughput are worth (judge.c) */
+    bool may_change;   /* it was not run, and a run of it could change the choice (judge.c) */
+} presto__trial;
+
+/** Conversions of a strategy that has so many runs. */
+static inline unsigned presto__preparations_of(const presto_sweep_options *options, unsigned runs) {
+    return options->preparation_runs < runs ? options->preparation_runs : runs;
+}
+
+static inline double presto__seconds(uint64_t ns) {
+    return (double)ns * 1e-9;
+}
+
+/** Adds another stretch of epochs of the same strategy. Moves out of `more`. */
+void presto__epochs_add(presto__epochs *sum, presto__epochs *more);
+void presto__trial_done(presto__trial *trial);
+
+/** What all trials share. */
+typedef struct presto__runner {
+    const presto_pipeline *pipeline;
+    const char *const *paths;
+    size_t path_count;
+    const presto_sweep_options *options;
+    char **sample_paths; /* the files that are measured; NULL: the first of `paths` */
+    size_t sample_path_count;
+    presto_partition picked; /* which samples of the files; all zero: all */
+    bool is_even;            /* the sample is from all over the source */
+    char *work_dir;          /* the fresh folder inside options->work_dir; removed at the end */
+    presto_source *source;   /* raw, cut to the sample */
+    char **notes;            /* of the whole source */
+    size_t note_count;
+    uint64_t skipped;        /* of the sample: they cannot be processed */
+    presto_error first_skip; /* why the first one cannot */
+    presto_plan *plan;       /* all steps, for the raw source */
+    size_t batch_samples;
+    uint64_t source_samples, source_bytes, samples, sample_bytes;
+    uint64_t flight_bytes; /* of a loader's batches and reads; trials deliver the same batches */
+    char source_identity[PRESTO_SOURCE_IDENTITY_BYTES];
+    size_t next_dir;
+    presto__calm calm;
+    /* passed on to on_trial */
+    size_t done, total;
+    presto_strategy reported; /* last */
+    uint64_t asked_ns;        /* when on_trial was called last */
+} presto__runner;
+
+/**
+ * Open source and plan, make the work folder, try the sample out. `runner` is zero but for
+ * `total`, the number of trials. The caller calls presto__runner_done in any case.
+ */
+presto_status presto__runner_init(presto__runner *runner, const char *const *paths,
+                                  size_t path_count, const presto_sweep_options *options,
+                                  presto_error *err);
+/** sample.c: the source that is measured, anew. PRESTO_END: it has the first samples of its files. */
+presto_status presto__sample_open(const presto__runner *runner, presto_source **source_out,
+                                  presto_error *err);
+/** sample.c: open the sample instead of the whole source. */
+presto_status presto__sample_take(presto__runner *runner, presto_error *err);
+/** Removes the work folder. */
+void presto__runner_done(presto__runner *runner);
+/** Trials leave out what the try-out left out: whether that is too much was seen there. */
+presto_loader_errors presto__trial_errors(const presto__runner *runner);
+/** The options that trials are loaded with. */
+void presto__loader_options_of(const presto__runner *runner, unsigned threads, uint64_t epochs,
+                               presto_loader_options *options_out);
+/** Tell the user. PRESTO_ERR_STOPPED if the answer is to stop. */
+presto_status presto__runner_report(presto__runner *runner, const presto_strategy *strategy,
+                                    const presto_strategy_result *result, presto_error *err);
+/** The same as a presto_stop_fn, of a runner, for what may wait long: it asks the user ten times a
+ * second, and costs a look at the clock otherwise. */
+bool presto__runner_stops(void *runner);
+/** Write the trial's dataset (again); nothing to do for "unprocessed". It is measured unless it has
+ * been often enough. */
+presto_status presto__trial_prepare(presto__runner *runner, presto__trial *trial,
+                                    presto_error *err);
+/** warm.c: touch so much free memory, and some more, that the machine has it at hand. */
+void presto__warm_memory(uint64_t bytes);
+/** Bytes until the limits of the cgroups in `list` (as /proc/self/cgroup), whose files are below
+ * `root`, and of those above them. UINT64_MAX: no limit. Beyond one, the system kills. */
+uint64_t presto__group_room(const char *list, const char *root);
+/** settle.c: read a dataset that was just written, unmeasured. */
+presto_status presto__settle(const char *dir, presto_error *err);
+/** One run: cold epochs, then cached ones. */
+presto_status presto__trial_load(presto__runner *runner, presto__trial *trial, presto_error *err);
+/** The cold epochs of one run. Its dataset must be there. */
+presto_status presto__trial_lap(presto__runner *runner, presto__trial *trial, uint64_t round,
+                                presto_error *err);
+/** A run that is short, and not kept. */
+typedef struct presto__look {
+    uint64_t samples;                /* the first so many records of the dataset */
+    double cold_run_s, cached_run_s; /* cold epochs last so long together, and cached ones */
+    double epoch_s;                  /* a cached one, about; 0: not known */
+    double cold_s, cached_s;         /* what was seen: of the clock, for a sample */
+} presto__look;
+/** Of a run or look, in one state of the cache. */
+#define PRESTO__CACHED_EPOCHS_MOST 2000
+/** Of a look, unless they are long. */
+#define PRESTO__LOOK_EPOCHS_LEAST 3
+/** pace.c: how many cached epochs of `epoch_s` each count in a look that is to last `run_s`. */
+uint64_t presto__look_epochs(double run_s, double epoch_s);
+/** Look at a strategy that stores something. Its dataset must be there. */
+presto_status presto__trial_look(presto__runner *runner, presto__trial *trial,
+                                 presto__look *look_io, presto_error *err);
+presto_status presto__trial_add_lap(presto__trial *trial, presto__lap lap, presto_error *err);
+/** Remove the trial's dataset. */
+void presto__trial_remove(presto__trial *trial);
+/** Fill in trial->result from what was measured. */
+presto_status presto__trial_summarize(const presto__runner *runner, presto__trial *trial,
+                                      presto_error *err);
+
+#endif

@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * presto-inspect: looks into TFRecord files of any program. presto/inspect.h does the work; here
+ * are the subcommands, their options and their output.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <getopt.h>
+
+#include <presto/inspect.h>
+
+#include "../cli/cli.h"
+#include "inspect_cat.h"
+#include "inspect_info.h"
+#include "inspect_recode.h"
+
+enum {
+    OPT_RECORD = CLI_LONG,
+    OPT_FULL,
+    OPT_LIMIT,
+    OPT_SAMPLE,
+    OPT_FRAMES_ONLY,
+    OPT_DALI,
+    OPT_FILE_COMPRESSION,
+    OPT_SHARD_BYTES,
+    OPT_RESUME,
+};
+
+static const cli_option options[] = {
+    {0, "info", NULL, NULL},
+    {OPT_SAMPLE, "sample", "N", "records looked into for features [default: 100]"},
+    {0, "verify", NULL, NULL},
+    {OPT_FRAMES_ONLY, "frames-only", NULL, "check the checksums, do not decode the records"},
+    {0, "cat", NULL, NULL},
+    {OPT_RECORD, "record", "N", "only record N, from 0"},
+    {OPT_LIMIT, "limit", "N", "only the first N records"},
+    {OPT_FULL, "full", NULL, "with --json: all numbers of long lists, bytes as base64"},
+    {0, "index", NULL, NULL},
+    {OPT_DALI, "dali", NULL, "write DALI's text form, FILE.idx, instead of FILE.index"},
+    {0, "repair, recode", NULL, NULL},
+    {'o', "output", "FILE|DIR", "the new file (repair) or folder (recode)"},
+    {'c', "codec", "CODEC[:LEVEL]",
+     "recode: of the records; TensorFlow reads none, zlib and gzip [default: as the input]"},
+    {'s', "shards", "N", "recode: number of files [default: as many as the input]"},
+    {OPT_SHARD_BYTES, "shard-bytes", "SIZE", "recode: files of up to SIZE instead, such as 256MiB"},
+    {OPT_FILE_COMPRESSION, "file-compression", "FORMAT",
+     "recode: compress each file as a whole: none, gzip or zlib [default: none]"},
+    {'j', "threads", "N", "recode: threads; 0: no extra ones [default: one per CPU]"},
+    {OPT_RESUME, "resume", NULL, "recode: go on where an interrupted run ended"},
+    CLI_COMMON_OPTIONS("JSON on stdout: one object; cat: one per record"),
+};
+
+static const cli_program self = {
+    "presto-inspect",
+    "[info] [--json] PATH...\n"
+    "verify [--json] PATH...\n"
+    "cat [--json] [--record N] PATH\n"
+    "index [--dali] PATH...\n"
+    "repair FILE -o FILE\n"
+    "recode [-c CODEC] [-s SHARDS] -o DIR PATH...",
+    "Look into TFRecord files, with or without Presto's dataset.json: what they hold (info), "
+    "whether they are whole (verify), their records (cat); index them, save what is whole of a "
+    "damaged one (repair), store them again in another codec or number of files (recode). PATH is "
+    "a file or a folder.",
+    options,
+    "verify prints a line per fault. Exit: 0 done, 1 failed, 2 usage, 3 data corrupt.\n"
+    "A file of another kind (WAV, CSV, ...) is 1; where a shard is listed, 3.\n"
+    "\n"
+    "Example: presto-inspect cat --json --record 17 photos-resized",
+};
+
+typedef enum command { INFO, VERIFY, CAT, INDEX, REPAIR, RECODE, COMMAND_COUNT } command;
+static const char *const command_names[] = {"info",   "verify", "cat", "index",
+                                            "repair", "recode", NULL};
+
+typedef struct inspect {
+    command command;
+    info_options info;
+    cat_options cat;
+    recode_options recode;
+    bool quiet, json, frames_only, dali;
+    const char *output;
+} inspect;
+
+/* ---- the command line ---- */
+
+static bool belongs(int id, command to) {
+    switch (id) {
+    case OPT_SAMPLE:
+        return to == INFO;
+    case OPT_FRAMES_ONLY:
+        return to == VERIFY;
+    case OPT_RECORD:
+    case OPT_LIMIT:
+    case OPT_FULL:
+        return to == CAT;
+    case OPT_DALI:
+        return to == INDEX;
+    case 'o':
+        return to == REPAIR || to == RECODE;
+    case 'c':
+    case 's':
+    case OPT_SHARD_BYTES:
+    case OPT_FILE_COMPRESSION:
+    case 'j':
+    case OPT_RESUME:
+        return to == RECODE;
+    case CLI_JSON:
+        return to != INDEX;
+    default:
+        return true;
+    }
+}
+
+static void parse_option(inspect *in, int id, const char *text) {
+    static const char *const compressions[] = {"none", "gzip", "zlib", NULL};
+    static const presto_file_compression compression_values[] = {
+        PRESTO_FILE_PLAIN, PRESTO_FILE_GZIP, PRESTO_FILE_ZLIB};
+    switch (id) {
+    case OPT_SAMPLE:
+        in->info.sample_records = (size_t)cli_number("--sample", text, 1, UINT32_MAX);
+        break;
+    case OPT_FRAMES_ONLY:
+        in->frames_only = true;
+        break;
+    case OPT_RECORD:
+        in->cat.record = cli_number("--record", text, 0, UINT64_MAX - 1);
+        break;
+    case OPT_LIMIT:
+        in->cat.limit = cli_number("--limit", text, 1, UINT64_MAX);
+        break;
+    case OPT_FULL:
+        in->cat.full = true;
+        break;
+    case OPT_DALI:
+        in->dali = true;
+        break;
+    case 'o':
+        in->output = cli_path("--output", text);
+        break;
+    case 'c':
+        cli_check_codec("--codec", text, false);
+        in->recode.convert.codec = text;
+        break;
+    case 's':
+        in->recode.convert.shards = (size_t)cli_number("--shards", text, 1, PRESTO_MAX_SHARDS);
+        break;
+    case OPT_SHARD_BYTES:
+        in->recode.convert.shard_bytes = cli_size("--shard-bytes", text, 1);
+        break;
+    case OPT_FILE_COMPRESSION:
+        in->recode.convert.file_compression =
+            compression_values[cli_choice("--file-compression", text, compressions)];
+        break;
+    case 'j':
+        in->recode.convert.threads = (unsigned)cli_number("--threads", text, 0, PRESTO_MAX_THREADS);
+        break;
+    case OPT_RESUME:
+        in->recode.convert.resume = true;
+        break;
+    case CLI_QUIET:
+        in->quiet = in->recode.quiet = true;
+        break;
+    case CLI_JSON:
+        in->json = in->info.json = in->cat.json = in->recode.json = true;
+        break;
+    default:
+        break;
+    }
+}
+
+static const char *option_name(int id) {
+    for (const cli_option *option = options; option->name != NULL; option++)
+        if (option->id == id)
+            return option->name;
+    return "?";
+}
+
+/* Removes the first operand from the operands if it names a subcommand. */
+static void take_command(inspect *in, char **argv, int *argc) {
+    in->command = INFO;
+    for (int i = 0; optind < *argc && command_names[i] != NULL; i++) {
+        if (strcmp(argv[optind], command_names[i]) == 0) {
+            in->command = (command)i;
+            optind++;
+            return;
+        }
+    }
+    /* If other operands follow, a word that is no file was meant as a subcommand. */
+    if (optind + 1 < *argc && strchr(argv[optind], '/') == NULL && access(argv[optind], F_OK) != 0)
+        cli_usage("'%s' is no command (info, verify, cat, index, repair, recode) and no file",
+                  argv[optind]);
+}
+
+static void parse_command_line(inspect *in, int argc, char **argv) {
+    bool given[CLI_LONG + 32] = {false};
+    const char *text = NULL;
+    presto_convert_options_defaults(&in->recode.convert);
+    in->recode.convert.codec = NULL; /* the input's */
+    in->recode.convert.threads = cli_cpu_count();
+    in->cat.record = in->cat.limit = UINT64_MAX;
+    for (int id; (id = cli_next(argc, argv, &text)) != -1;) {
+        parse_option(in, id, text);
+        given[id] = true;
+    }
+    take_command(in, argv, &argc);
+    for (int id = 0; id < CLI_LONG + 32; id++)
+        if (given[id] && !belongs(id, in->command))
+            cli_usage("--%s does not go with %s", option_name(id), command_names[in->command]);
+    bool single = in->command == CAT || in->command == REPAIR;
+    cli_check_operands(argc, argv, 1, single ? 1 : INT32_MAX, "PATH");
+    if ((in->command == REPAIR || in->command == RECODE) && in->output == NULL)
+        cli_usage("--output is missing");
+    if (in->recode.convert.shards > 0 && in->recode.convert.shard_bytes > 0)
+        cli_usage("--shards and --shard-bytes: one of them decides where files end");
+    if (in->command == CAT && !in->json && isatty(STDOUT_FILENO))
+        cli_usage("cat: stdout is a terminal: use --json, or redirect it");
+}
+
+/* ---- verify ---- */
+
+typedef struct verification {
+    const inspect *in;
+    json_t *list;
+} verification;
+
+static json_t *position_json(uint64_t value, uint64_t none) {
+    return value == none ? json_null() : json_integer((json_int_t)value);
+}
+
+static bool on_fault(void *user, const presto_fault *fault) {
+    verification *v = user;
+    const char *kind = presto_fault_name(fault->kind);
+    if (v->list != NULL) {
+        json_t *object = json_object();
+        cli_json_set(object, "file", cli_json_text(fault->file));
+        cli_json_set(object, "record", position_json(fault->record, PRESTO_NO_RECORD));
+        cli_json_set(object, "offset", position_json(fault->offset, PRESTO_NO_OFFSET));
+        cli_json_set(object, "lost_bytes", json_integer((json_int_t)fault->lost_bytes));
+        cli_json_set(object, "kind", json_string(kind));
+        cli_json_set(object, "message", cli_json_text(fault->message));
+        json_array_append_new(v->list, object);
+    } else if (!v->in->quiet) {
+        cli_put("%s: ", fault->file);
+        if (fault->record != PRESTO_NO_RECORD)
+            printf("record %ju: ", (uintmax_t)fault->record);
+        cli_put("%s: %s", kind, fault->message);
+        if (fault->offset != PRESTO_NO_OFFSET)
+            printf(" (at byte %ju)", (uintmax_t)fault->offset);
+        if (fault->lost_bytes > 0)
+            printf(", %ju byte%s lost", (uintmax_t)fault->lost_bytes,
+                   presto_plural(fault->lost_bytes));
+        putchar('\n');
+    }
+    return !cli_interrupted() && !ferror(stdout);
+}
+
+static int print_verify_json(const presto_verify_result *result, json_t *list) {
+    const cli_count counts[] = {
+        {"files", result->files},   {"records", result->records},
+        {"bytes", result->bytes},   {"payload_bytes", result->payload_bytes},
+        {"faults", result->faults}, {"lost_bytes", result->lost_bytes},
+    };
+    json_t *object = cli_json_new();
+    cli_json_set_counts(object, counts, sizeof counts / sizeof counts[0]);
+    cli_json_set(object, "fault_list", list);
+    return cli_print_json(object);
+}
+
+static void print_verify(const presto_verify_result *result) {
+    char files[PRESTO_TEXT_BYTES], records[PRESTO_TEXT_BYTES], bytes[PRESTO_TEXT_BYTES];
+    char faults[PRESTO_TEXT_BYTES], lost[PRESTO_TEXT_BYTES];
+    printf("%s, %s, %s: ", presto_format_things(result->files, "file", files),
+           presto_format_things(result->records, "whole record", records),
+           presto_format_bytes((double)result->bytes, bytes));
+    if (result->faults == 0)
+        puts("no faults");
+    else
+        printf("%s, %s lost\n", presto_format_things(result->faults, "fault", faults),
+               presto_format_things(result->lost_bytes, "byte", lost));
+}
+
+static int run_verify(const inspect *in, const char *const *paths, size_t path_count) {
+    presto_error err;
+    presto_verify_options verify;
+    presto_verify_result result;
+    verification v = {in, in->json ? json_array() : NULL};
+    memset(&result, 0, sizeof result);
+    presto_verify_options_defaults(&verify);
+    verify.check_examples = !in->frames_only;
+    verify.on_fault = on_fault;
+    verify.user = &v;
+    verify.should_stop = cli_should_stop;
+    cli_catch_signals();
+    presto_status status = presto_verify_paths(paths, path_count, &verify, &result, &err);
+    if (status < 0) {
+        json_decref(v.list);
+        return status == PRESTO_ERR_STOPPED ? CLI_FAILED : cli_error(&err);
+    }
+    uint64_t unread = result.faults_of[PRESTO_FAULT_IO] + result.faults_of[PRESTO_FAULT_FOREIGN];
+    /* How many whole records are in files that cannot be read is not known. */
+    bool is_known = result.records > 0 || result.faults == 0 ||
+                    result.faults > result.faults_of[PRESTO_FAULT_IO];
+    int code = CLI_DONE;
+    if (in->json)
+        code = print_verify_json(&result, v.list);
+    else if (!in->quiet && is_known)
+        print_verify(&result);
+    if (result.faults == 0)
+        return code;
+    return result.faults > unread ? CLI_CORRUPT : CLI_FAILED;
+}
+
+/* ---- index ---- */
+
+static presto_status index_file(const inspect *in, const char *path, presto_error *err) {
+    char index_path[PATH_MAX];
+    char text[PRESTO_TEXT_BYTES];
+    uint64_t records = 0;
+    if (!in->dali) {
+        PRESTO_TRY(presto_index_build(path, &records, err));
+        if (!in->quiet)
+            cli_message("%s.index: %s", path, presto_format_things(records, "record", text));
+        return PRESTO_OK;
+    }
+    if ((size_t)snprintf(index_path, sizeof index_path, "%s.idx", path) >= sizeof index_path)
+        return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET, "the name is too long");
+    PRESTO_TRY(presto_index_write_dali(path, index_path, err));
+    if (!in->quiet)
+        cli_message("%s", index_path);
+    return PRESTO_OK;
+}
+
+static int run_index(const inspect *in, const char *const *paths, size_t path_count) {
+    presto_error err;
+    presto_shard_options shards;
+    presto_dataset *dataset = NULL;
+    presto_shard_options_defaults(&shards);
+    shards.ignore_index = true;
+    presto_status status = presto_dataset_open(paths, path_count, &shards, &dataset, &err);
+    for (size_t i = 0; status >= 0 && i < presto_dataset_shard_count(dataset); i++)
+        status = index_file(in, presto_dataset_shard_path(dataset, i), &err);
+    presto_dataset_free(dataset);
+    return status < 0 ? cli_error(&err) : CLI_DONE;
+}
+
+/* ---- repair ---- */
+
+typedef struct repair {
+    const inspect *in;
+    const char *path;
+    json_t *ranges;
+} repair;
+
+static bool on_lost(void *user, uint64_t offset, uint64_t bytes, uint64_t records_before) {
+    repair *r = user;
+    char records[PRESTO_TEXT_BYTES], lost[PRESTO_TEXT_BYTES];
+    json_t *range = json_object();
+    cli_json_set(range, "offset", json_integer((json_int_t)offset));
+    cli_json_set(range, "bytes", json_integer((json_int_t)bytes));
+    cli_json_set(range, "records_before", json_integer((json_int_t)records_before));
+    json_array_append_new(r->ranges, range);
+    if (!r->in->quiet)
+        cli_message("%s: after %s: %s lost (at byte %ju)", r->path,
+                    presto_format_things(records_before, "record", records),
+                    presto_format_things(bytes, "byte", lost), (uintmax_t)offset);
+    return !cli_interrupted();
+}
+
+static int run_repair(const inspect *in, const char *path) {
+    presto_error err;
+    presto_repair_result result = {0};
+    repair r = {in, path, json_array()};
+    const presto_repair_options repairing = {.struct_bytes = sizeof repairing,
+                                             .on_lost = on_lost,
+                                             .on_lost_user = &r,
+                                             .should_stop = cli_should_stop};
+    char records[PRESTO_TEXT_BYTES], lost[PRESTO_TEXT_BYTES], places[PRESTO_TEXT_BYTES];
+    cli_catch_signals();
+    presto_status status = presto_repair_file(path, in->output, &repairing, &result, &err);
+    if (status < 0) {
+        json_decref(r.ranges);
+        return status == PRESTO_ERR_STOPPED ? CLI_FAILED : cli_error(&err);
+    }
+    if (!in->quiet)
+        cli_message("%s: %s saved, %s lost in %s", in->output,
+                    presto_format_things(result.records, "record", records),
+                    presto_format_things(result.lost_bytes, "byte", lost),
+                    presto_format_things(result.lost_ranges, "place", places));
+    if (!in->json) {
+        json_decref(r.ranges);
+        return CLI_DONE;
+    }
+    json_t *object = cli_json_new();
+    cli_json_set(object, "records", json_integer((json_int_t)result.records));
+    cli_json_set(object, "lost_bytes", json_integer((json_int_t)result.lost_bytes));
+    cli_json_set(object, "lost_ranges", r.ranges);
+    return cli_print_json(object);
+}
+
+int main(int argc, char **argv) {
+    inspect in = {0};
+    int code = CLI_DONE;
+    cli_start(&self);
+    parse_command_line(&in, argc, argv);
+    const char *const *paths = (const char *const *)argv + optind;
+    size_t path_count = (size_t)(argc - optind);
+    switch (in.command) {
+    case INFO:
+    case COMMAND_COUNT:
+        code = inspect_info(paths, path_count, &in.info);
+        break;
+    case VERIFY:
+        code = run_verify(&in, paths, path_count);
+        break;
+    case CAT:
+        code = inspect_cat(paths[0], &in.cat);
+        break;
+    case INDEX:
+        code = run_index(&in, paths, path_count);
+        break;
+    case REPAIR:
+        code = run_repair(&in, paths[0]);
+        break;
+    case RECODE:
+        code = inspect_recode(&in.recode, in.output, paths, path_count);
+        break;
+    }
+    code = cli_close_stdout(code);
+    cli_reraise();
+    return code;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the parts of presto-load share: its options. load_options.c sets the given ones,
+ * load_strategy.c then sets the others; presto_load.c and load_explain.c read them.
+ */
+#ifndef PRESTO_TOOLS_LOAD_H
+#define PRESTO_TOOLS_LOAD_H
+
+#include <jansson.h>
+
+#include <presto/mix.h>
+#include <presto/stream.h>
+#include <presto/sweep.h>
+
+#include "../cli/cli.h"
+#include "../cli/error_report.h"
+#include "feature_options.h"
+#include "sink.h"
+
+typedef struct load {
+    presto_mix_input mix[PRESTO_MIX_MOST_INPUTS];
+    char *mix_paths[PRESTO_MIX_MOST_INPUTS];
+    size_t mix_count; /* 0: the operands are the input */
+    presto_mix_epoch mix_epoch;
+    bool has_mix_epoch;
+    presto_stream_options input; /* points to `reading` and `loader` */
+    presto_pipeline_options reading;
+    presto_loader_options loader;
+    sink_format format;
+    presto_ring_options ring; /* path: of the command line */
+    feature_options features;
+    const char *stats_file;
+    const char *state_file;
+    double state_interval_s; /* negative: not given */
+    const char *strategy_file;
+    const char *error_file;
+    char *cache_dir; /* NULL: no cache on disk */
+    error_report errors;
+    json_t *warnings; /* texts, as --stats lists them */
+    presto_strategy_file strategy;
+    uint64_t started_ns;
+    cli_settings settings;
+    bool quiet, json, explain;
+    bool has_threads, has_batch, has_seed, has_rank, has_world, has_skip, has_ring;
+} load;
+
+/** Names of sink_format, in its order; ends with NULL. */
+extern const char *const load_format_names[];
+
+/**
+ * Set `l`, which is zeroed, from the command line. A usage error ends the program. The operands
+ * start at argv[optind].
+ */
+void load_parse(load *l, int argc, char **argv);
+
+/** Set the format from the word after --format. Usage errors end the program, here and below. */
+void load_parse_format(load *l, const char *text);
+/** Refuse options that do not go with the format. */
+void load_check_format(const load *l);
+
+/** Set the options that were not given from --strategy, if there is one. */
+presto_status load_apply_strategy(load *l, presto_error *err);
+
+/** Set the defaults of the remaining options. */
+void load_settle_defaults(load *l);
+
+/**
+ * A strategy belongs to one way to store one pipeline's samples: a dataset of another one is a
+ * usage error. For files of other programs nothing is known, so nothing is checked.
+ */
+void load_check_strategy(const load *l, const presto_stream *stream);
+
+/** Print what would run. Returns the exit code. */
+int load_explain(const load *l, const presto_stream *stream);
+
+#endif

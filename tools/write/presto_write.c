@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * presto-write: the offline part of a strategy. Source files go through the steps up to the split
+ * into shards. presto_convert() does the work; here are the options and the messages.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <getopt.h>
+
+#include <presto/convert.h>
+#include <presto/stream.h>
+#include <presto/sweep.h>
+
+#include "../cli/record_options.h"
+#include "write.h"
+
+enum {
+    OPT_FILE_COMPRESSION = CLI_LONG,
+    OPT_TENSORFLOW,
+    OPT_STRATEGY,
+    OPT_LIMIT,
+    OPT_RESUME,
+    OPT_ON_ERROR,
+    OPT_ERROR_REPORT,
+    OPT_SEED,
+    OPT_EXPLAIN,
+    OPT_HELP_STEPS,
+    OPT_SET,
+    OPT_PLUGIN,
+    OPT_ALLOW,
+    OPT_FROM,
+    OPT_FEATURE,
+    OPT_INDEX,
+    OPT_SPLIT,
+    OPT_PART,
+    OPT_SPLIT_SEED,
+    OPT_SHARD_BYTES,
+};
+
+static const cli_option options[] = {
+    {0, "What", NULL, NULL},
+    {'p', "pipeline", "NAME|FILE", "the pipeline to run"},
+    CLI_SET_OPTION(OPT_SET),
+    CLI_PLUGIN_OPTION(OPT_PLUGIN),
+    CLI_ALLOW_OPTION(OPT_ALLOW, "a strategy"),
+    CLI_RECORD_OPTIONS(OPT_FROM, OPT_FEATURE,
+                       "the sources are TFRecords, or a dataset, that hold this one; the steps "
+                       "after it run"),
+    CLI_INDEX_OPTION(OPT_INDEX),
+    {'u', "up-to", "REPRESENTATION",
+     "store this one [default: the last that no random step comes before]"},
+    {'c', "codec", "CODEC[:LEVEL]",
+     "compress each record, e.g. zstd:3 or lz4; TensorFlow reads none, zlib and gzip "
+     "[default: none]"},
+    {OPT_FILE_COMPRESSION, "file-compression", "FORMAT",
+     "compress each file as a whole: none, gzip or zlib [default: none]"},
+    {OPT_TENSORFLOW, "tensorflow-readable", NULL,
+     "refuse codecs that not every TensorFlow reads: all but none, zlib and gzip"},
+    {OPT_STRATEGY, "strategy", "FILE",
+     "all of these and -s, -j from presto-sweep's strategy.yaml; options given here win"},
+    CLI_PARTITION_OPTIONS(OPT_SPLIT, OPT_PART, OPT_SPLIT_SEED),
+    {OPT_LIMIT, "limit", "N", "only the first N samples"},
+
+    {0, "How", NULL, NULL},
+    {'o', "output", "DIR", "folder to write; must be empty, or not exist yet"},
+    {'s', "shards", "N", "number of files [default: as many as threads]"},
+    {OPT_SHARD_BYTES, "shard-bytes", "SIZE",
+     "instead of --shards: as many files as it takes, none larger than this, e.g. 256MiB, unless a "
+     "single record is. With --file-compression, the size before it"},
+    {'j', "threads", "N|auto",
+     "worker threads; 0 = run inline; auto = as many of the CPUs as are found to help "
+     "[default: number of CPUs]"},
+    {OPT_RESUME, "resume", NULL,
+     "go on with an interrupted run of the same command, keeping its finished files; those under "
+     "way, up to four, are made anew, so that more files lose less"},
+    {OPT_ON_ERROR, "on-error", "POLICY",
+     "what to do about a sample that is damaged, does not fit a step or cannot be read: fail, "
+     "skip, "
+     "skip:N (at most N samples) or skip:P% (of the samples) [default: fail]"},
+    {OPT_ERROR_REPORT, "error-report", "FILE",
+     "append a line of JSON there for each sample skipped, as it happens, or for each run of them "
+     "that are alike: file, record, byte, sample, samples, epoch, status, reason [default: a line "
+     "on stderr]"},
+    {OPT_SEED, "seed", "S", "recorded in dataset.json [default: 0]"},
+    {OPT_EXPLAIN, "explain", NULL, "print what would run, and stop"},
+    {OPT_HELP_STEPS, "help-steps", NULL, "print all steps and their options, and stop"},
+    CLI_COMMON_OPTIONS(
+        "print the closing figures, or what --explain says, as a JSON object on stdout"),
+};
+
+static const cli_program self = {
+    "presto-write",
+    "-p PIPELINE [OPTIONS] -o DIR SOURCE...\n"
+    "--strategy FILE [OPTIONS] -o DIR SOURCE...",
+    "Run a pipeline over source files up to one representation and store the samples as TFRecord "
+    "files, with their index and dataset.json.",
+    options,
+    "Where dataset.json stands, the dataset is whole: it is written last.\n"
+    "Exit: 0 done, 1 failed, 2 usage, 3 data corrupt.\n"
+    "\n"
+    "Example: presto-write -p cv -u resized -c zstd:3 -o photos-resized photos",
+};
+
+static presto_file_compression parse_file_compression(const char *text) {
+    static const char *const names[] = {"none", "gzip", "zlib", NULL};
+    static const presto_file_compression values[] = {PRESTO_FILE_PLAIN, PRESTO_FILE_GZIP,
+                                                     PRESTO_FILE_ZLIB};
+    return values[cli_choice("--file-compression", text, names)];
+}
+
+static void parse_setting(write_job *w, int id, const char *text) {
+    if (id == OPT_SET)
+        cli_add_setting(&w->settings, text);
+    else if (id == OPT_FROM || id == OPT_FEATURE)
+        cli_set_record_option(&w->settings, id == OPT_FROM, text);
+    else if (id == OPT_PLUGIN)
+        cli_add_plugin(&w->settings, text);
+    else if (id == OPT_ALLOW)
+        w->settings.allows_code = true;
+}
+
+/* Which samples of the input. */
+static void parse_input_option(write_job *w, int id, const char *text) {
+    presto_convert_options *o = &w->convert;
+    if (id == OPT_INDEX)
+        o->keep_index = cli_parse_index(text, &o->index_dir);
+    else if (id == OPT_SPLIT)
+        o->partition.ratio = text;
+    else if (id == OPT_PART)
+        o->partition.part = text;
+    else if (id == OPT_SPLIT_SEED)
+        o->partition.seed = cli_number("--split-seed", text, 0, UINT64_MAX);
+    else if (id == OPT_LIMIT)
+        o->limit_samples = cli_number("--limit", text, 1, UINT64_MAX);
+}
+
+static void parse_option(write_job *w, int id, const char *text) {
+    presto_convert_options *o = &w->convert;
+    cli_on_error policy;
+    switch (id) {
+    case 'p':
+        w->pipeline_name = text;
+        break;
+    case 'u':
+        o->split = text;
+        break;
+    case 'c':
+        cli_check_codec("--codec", text, false);
+        o->codec = text;
+        break;
+    case OPT_FILE_COMPRESSION:
+        o->file_compression = parse_file_compression(text);
+        break;
+    case OPT_TENSORFLOW:
+        w->tensorflow_readable = true;
+        break;
+    case OPT_STRATEGY:
+        w->strategy_file = text;
+        break;
+    case 'o':
+        w->output = cli_path("--output", text);
+        break;
+    case 's':
+        o->shards = (size_t)cli_number("--shards", text, 1, PRESTO_MAX_SHARDS);
+        w->has_shards = true;
+        break;
+    case OPT_SHARD_BYTES:
+        o->shard_bytes = cli_size("--shard-bytes", text, 1);
+        break;
+    case 'j':
+        o->auto_threads = strcmp(text, "auto") == 0;
+        o->threads = o->auto_threads
+                         ? cli_cpu_count()
+                         : (unsigned)cli_number("--threads", text, 0, PRESTO_MAX_THREADS);
+        w->has_threads = true;
+        break;
+    case OPT_RESUME:
+        o->resume = true;
+        break;
+    case OPT_ON_ERROR:
+        policy = cli_parse_on_error("--on-error", text);
+        o->errors.policy = policy.policy;
+        o->errors.skip_limit = policy.skip_limit;
+        o->errors.skip_fraction = policy.skip_fraction;
+        break;
+    case OPT_ERROR_REPORT:
+        w->error_file = cli_path("--error-report", text);
+        break;
+    case OPT_SEED:
+        o->seed = cli_number("--seed", text, 0, UINT64_MAX);
+        w->has_seed = true;
+        break;
+    case OPT_EXPLAIN:
+        w->explain = true;
+        break;
+    case OPT_HELP_STEPS:
+        cli_help_steps();
+    case CLI_QUIET:
+        w->quiet = true;
+        break;
+    case CLI_JSON:
+        w->json = true;
+        break;
+    default:
+        break;
+    }
+}
+
+/* Explicit options win; until here, NULL is the codec's default. */
+static void apply_strategy(write_job *w) {
+    presto_error err;
+    presto_convert_options *o = &w->convert;
+    if (presto_strategy_load(w->strategy_file, &w->strategy, &err) < 0)
+        exit(cli_error(&err));
+    if (strcmp(w->strategy.split, PRESTO_UNPROCESSED) == 0 && o->split == NULL) {
+        cli_message("%s: its strategy is to read the source as it is: nothing to write; "
+                    "presto-load --strategy reads it",
+                    w->strategy_file);
+        exit(CLI_FAILED);
+    }
+    if (w->pipeline_name == NULL) {
+        w->pipeline_name = w->strategy.pipeline;
+        cli_settings_of_strategy(&w->settings, &w->strategy);
+    }
+    if (o->split == NULL)
+        o->split = w->strategy.split;
+    if (o->codec == NULL)
+        o->codec = w->strategy.codec;
+    if (!w->has_shards && o->shard_bytes == 0 && w->strategy.shards > 0) {
+        o->shards = w->strategy.shards;
+        w->has_shards = true;
+    }
+    if (!w->has_threads) {
+        o->threads = w->strategy.threads;
+        w->has_threads = true;
+    }
+    if (!w->has_seed)
+        o->seed = w->strategy.seed;
+}
+
+static void parse_command_line(write_job *w, int argc, char **argv) {
+    const char *text = NULL;
+    presto_convert_options_defaults(&w->convert);
+    const char *default_codec = w->convert.codec;
+    w->convert.codec = NULL;
+    for (int id; (id = cli_next(argc, argv, &text)) != -1;) {
+        parse_setting(w, id, text);
+        parse_input_option(w, id, text);
+        parse_option(w, id, text);
+    }
+    cli_check_operands(argc, argv, 0, INT32_MAX, "SOURCE");
+    if (w->pipeline_name == NULL && w->strategy_file == NULL)
+        cli_usage("--pipeline is missing");
+    if (w->output == NULL && !w->explain)
+        cli_usage("--output is missing");
+    if (w->has_shards && w->convert.shard_bytes > 0)
+        cli_usage("--shards and --shard-bytes: one of them decides where files end");
+    if (w->strategy_file != NULL)
+        apply_strategy(w);
+    if (w->convert.codec == NULL)
+        w->convert.codec = default_codec;
+    if (w->tensorflow_readable)
+        cli_check_codec(w->convert.codec == w->strategy.codec ? w->strategy_file : "--codec",
+                        w->convert.codec, true);
+    if (!w->has_threads)
+        w->convert.threads = cli_cpu_count();
+    if (!w->has_shards && w->convert.shard_bytes == 0)
+        w->convert.shards = w->convert.threads > 0 ? w->convert.threads : 1;
+    cli_check_partition(&w->convert.partition);
+    if (w->error_file != NULL && w->convert.errors.policy == PRESTO_ON_ERROR_FAIL)
+        cli_usage("--error-report needs --on-error skip");
+    w->convert.errors.on_skip = error_report_add;
+    w->convert.errors.on_skip_user = &w->errors;
+    w->convert.errors.on_warning = cli_warning;
+}
+
+static const char *last_storable(const presto_pipeline *pipeline) {
+    size_t r = presto_pipeline_representation_count(pipeline) - 1;
+    while (r > 0 && !presto_pipeline_representation_storable(pipeline, r))
+        r--;
+    return presto_pipeline_representation_name(pipeline, r);
+}
+
+/* ---- the job ---- */
+
+typedef struct watch {
+    cli_progress progress;
+} watch;
+
+static bool on_progress(void *user, const presto_progress *progress) {
+    watch *w = user;
+    cli_catch_signals(); /* nothing to clean up until here */
+    char note[64] = "";
+    if (progress->skipped > 0)
+        snprintf(note, sizeof note, "%ju skipped", (uintmax_t)progress->skipped);
+    cli_progress_state state = {
+        "samples", progress->samples_done, progress->samples_total, progress->bytes_written, note,
+        false};
+    cli_progress_show(&w->progress, &state);
+    return !cli_interrupted();
+}
+
+static double per_second(uint64_t count, uint64_t ns) {
+    return ns > 0 ? (double)count * 1e9 / (double)ns : 0;
+}
+
+static void print_packed(const presto_convert_result *result) {
+    char documents[PRESTO_TEXT_BYTES], tokens[PRESTO_TEXT_BYTES], rest[PRESTO_TEXT_BYTES];
+    cli_message("packed %s, %s; %s %s",
+                presto_format_things(result->packed_documents, "document", documents),
+                presto_format_things(result->packed_tokens, "token", tokens),
+                presto_format_things(result->dropped_tokens + result->padded_tokens, "token", rest),
+                result->padded_tokens > 0 ? "of padding" : "fill no row and are left out");
+}
+
+static void print_result(const write_job *w, const presto_convert_result *result) {
+    char samples[PRESTO_TEXT_BYTES], stored[PRESTO_TEXT_BYTES], time[PRESTO_TEXT_BYTES];
+    char rate[PRESTO_TEXT_BYTES], shards[PRESTO_TEXT_BYTES];
+    cli_message("%s: %s (%s), %s, %s in %s: %s samples/s", w->output,
+                presto_format_things(result->samples, "sample", samples), w->convert.split,
+                presto_format_things(result->shards, "shard", shards),
+                presto_format_bytes((double)result->stored_bytes, stored),
+                presto_format_seconds((double)result->wall_ns / 1e9, time),
+                presto_format_number(per_second(result->samples, result->wall_ns), rate));
+    if (result->skipped > result->dropped)
+        cli_message("%s skipped",
+                    presto_format_things(result->skipped - result->dropped, "sample", samples));
+    if (result->dropped > 0)
+        cli_message("%s left out by steps",
+                    presto_format_things(result->dropped, "sample", samples));
+    if (result->packed_documents > 0)
+        print_packed(result);
+}
+
+static int print_json(const write_job *w, const presto_pipeline *pipeline,
+                      const presto_convert_result *result) {
+    const cli_count counts[] = {
+        {"samples", result->samples},
+        {"skipped", result->skipped},
+        {"shards", result->shards},
+        {"source_bytes", result->source_bytes},
+        {"stored_bytes", result->stored_bytes},
+        {"raw_bytes", result->raw_bytes},
+        {"threads", result->threads},
+        {"dropped", result->dropped},
+        {"packed_documents", result->packed_documents},
+        {"packed_tokens", result->packed_tokens},
+        {"dropped_tokens", result->dropped_tokens},
+        {"padded_tokens", result->padded_tokens},
+    };
+    json_t *object = cli_json_new();
+    cli_json_set(object, "dataset", cli_json_text(w->output));
+    cli_json_set(object, "pipeline", json_string(presto_pipeline_name(pipeline)));
+    cli_json_set(object, "split", json_string(w->convert.split));
+    cli_json_set(object, "codec", json_string(w->convert.codec));
+    cli_json_set_counts(object, counts, sizeof counts / sizeof counts[0]);
+    cli_json_set(object, "auto_threads", json_boolean(w->convert.auto_threads));
+    cli_json_set(object, "wall_s", cli_json_real((double)result->wall_ns / 1e9));
+    cli_json_set(object, "cpu_s", cli_json_real((double)result->cpu_ns / 1e9));
+    cli_json_set(object, "samples_per_s",
+                 cli_json_real(per_second(result->samples, result->wall_ns)));
+    cli_json_set(object, "notes", json_incref(w->notes));
+    return cli_print_json(object);
+}
+
+static void on_note(void *user, const char *note) {
+    write_job *w = user;
+    if (!w->quiet)
+        cli_message("note: %s", note);
+    if (w->json)
+        cli_json_append(w->notes, cli_json_text(note));
+}
+
+static int run(write_job *w, const presto_pipeline *pipeline, const char *const *paths,
+               size_t path_count) {
+    presto_error err;
+    presto_convert_result result;
+    watch watching;
+    cli_progress_start(&watching.progress, w->quiet);
+    w->convert.pipeline = pipeline;
+    w->convert.dir = w->output;
+    w->convert.on_note = on_note;
+    w->convert.on_note_user = w;
+    w->notes = json_array();
+    w->convert.on_progress = on_progress;
+    w->convert.on_progress_user = &watching;
+    presto_status status = presto_convert(paths, path_count, &w->convert, &result, &err);
+    cli_progress_end(&watching.progress);
+    error_report_flush(&w->errors);
+    if (status >= 0 && !w->quiet)
+        print_result(w, &result);
+    int code = CLI_DONE;
+    if (status == PRESTO_ERR_STOPPED)
+        code = cli_stopped_conversion(w->output);
+    else if (status < 0)
+        code = cli_error(&err);
+    else if (w->json)
+        code = print_json(w, pipeline, &result);
+    json_decref(w->notes);
+    return code;
+}
+
+int main(int argc, char **argv) {
+    write_job w = {0};
+    cli_start(&self);
+    parse_command_line(&w, argc, argv);
+    presto_pipeline *pipeline = cli_load_pipeline(w.pipeline_name, &w.settings);
+    cli_check_sources(argc, argv, pipeline, "SOURCE");
+    if (w.convert.split == NULL)
+        w.convert.split = last_storable(pipeline);
+    cli_check_representation(pipeline, "--up-to", w.convert.split, true);
+    if (strcmp(w.convert.split, PRESTO_UNPROCESSED) == 0)
+        cli_usage("--up-to: '%s' is the source as it is: nothing to write; presto-load -p reads it",
+                  w.convert.split);
+    const char *const *paths = (const char *const *)argv + optind;
+    size_t path_count = (size_t)(argc - optind);
+    int code = error_report_open(&w.errors, w.error_file);
+    if (code == CLI_DONE) {
+        code =
+            w.explain ? write_explain(&w, paths, path_count) : run(&w, pipeline, paths, path_count);
+        code = error_report_close(&w.errors, code);
+    }
+    presto_pipeline_free(pipeline);
+    presto_strategy_file_done(&w.strategy);
+    cli_reraise();
+    return code;
+}

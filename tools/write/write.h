@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of presto-write share: its options. presto_write.c sets and runs them. */
+#ifndef PRESTO_TOOLS_WRITE_H
+#define PRESTO_TOOLS_WRITE_H
+
+#include <presto/convert.h>
+#include <presto/sweep.h>
+
+#include "../cli/cli.h"
+#include "../cli/error_report.h"
+
+typedef struct write_job {
+    presto_convert_options convert;
+    const char *pipeline_name, *output, *strategy_file, *error_file;
+    error_report errors;
+    json_t *notes; /* of the source, for --json */
+    presto_strategy_file strategy;
+    cli_settings settings;
+    bool quiet, json, explain, tensorflow_readable;
+    bool has_threads, has_shards, has_seed;
+} write_job;
+
+/** Print what would run. Returns the exit code. */
+int write_explain(const write_job *w, const char *const *paths, size_t path_count);
+
+#endif
