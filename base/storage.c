@@ -17,7 +17,7 @@
 
 static _Thread_local presto__storage_thread *bound;
 
-presto_status presto__storage_init(presto__storage *storage, const presto_storage *limits,
+presto_status presto__storage_init(presto__played_storage *storage, const presto_storage *limits,
                                    const presto__storage_time *time, presto_error *err) {
     pthread_condattr_t attributes;
     storage->limits = *limits;
@@ -43,19 +43,19 @@ presto_status presto__storage_init(presto__storage *storage, const presto_storag
     return presto_fail_errno(err, failed, NULL, "cannot make a lock");
 }
 
-void presto__storage_done(presto__storage *storage) {
+void presto__storage_done(presto__played_storage *storage) {
     pthread_mutex_destroy(&storage->lock);
     pthread_cond_destroy(&storage->over);
 }
 
-void presto__storage_cancel(presto__storage *storage) {
+void presto__storage_cancel(presto__played_storage *storage) {
     pthread_mutex_lock(&storage->lock);
     atomic_store(&storage->is_cancelled, true);
     pthread_cond_broadcast(&storage->over);
     pthread_mutex_unlock(&storage->lock);
 }
 
-void presto__storage_thread_init(presto__storage_thread *thread, presto__storage *storage) {
+void presto__storage_thread_init(presto__storage_thread *thread, presto__played_storage *storage) {
     *thread = (presto__storage_thread){.storage = storage, .file = -1};
 }
 
@@ -69,7 +69,7 @@ presto__storage_thread *presto__storage_bound(void) {
     return bound;
 }
 
-static uint64_t now(const presto__storage *storage) {
+static uint64_t now(const presto__played_storage *storage) {
     return storage->time == NULL ? presto__clock_ns() : storage->time->now_ns(storage->time->user);
 }
 
@@ -80,7 +80,7 @@ uint64_t presto__storage_begin(const presto__storage_thread *thread) {
 /* ---- waiting ---- */
 
 static void sleep_until(presto__storage_thread *thread, uint64_t until_ns) {
-    presto__storage *storage = thread->storage;
+    presto__played_storage *storage = thread->storage;
     uint64_t now_ns = presto__clock_ns();
     pthread_mutex_lock(&storage->lock);
     while (now_ns < until_ns && !atomic_load(&storage->is_cancelled)) {
@@ -104,7 +104,7 @@ static void sleep_until(presto__storage_thread *thread, uint64_t until_ns) {
 }
 
 /* A thread has woken so late. */
-static void note_late(presto__storage *storage, double late_ns) {
+static void note_late(presto__played_storage *storage, double late_ns) {
     double known = atomic_load_explicit(&storage->slack_ns, memory_order_relaxed);
     double most = late_ns < MOST_SLACK_NS ? late_ns : MOST_SLACK_NS;
     while (most > known &&
@@ -114,7 +114,7 @@ static void note_late(presto__storage *storage, double late_ns) {
 
 /* What the thread did is done at `done_ns` of its clock. */
 static void wait_for(presto__storage_thread *thread, double done_ns) {
-    presto__storage *storage = thread->storage;
+    presto__played_storage *storage = thread->storage;
     uint64_t before_ns = now(storage);
     double late_ns = (double)(before_ns - storage->start_ns) - done_ns;
     if (late_ns < -SHORT_NS && !atomic_load(&storage->is_cancelled)) {
@@ -141,7 +141,7 @@ static double later(double a, double b) {
  * Book `cost_ns` of what is shared, from `at_ns` on; returns its end. Other threads may sleep too
  * long and book later what would have come before this: as much as that may be is not lost.
  */
-static double book(const presto__storage *storage, _Atomic double *free_ns, double at_ns,
+static double book(const presto__played_storage *storage, _Atomic double *free_ns, double at_ns,
                    double cost_ns) {
     double is_free = atomic_load_explicit(free_ns, memory_order_relaxed);
     double from_ns = at_ns - atomic_load_explicit(&storage->slack_ns, memory_order_relaxed);
@@ -166,7 +166,7 @@ void presto__storage_opened(presto__storage_thread *thread, uint64_t begin_ns) {
 
 void presto__storage_read(presto__storage_thread *thread, uint64_t begin_ns,
                           const presto__storage_piece *piece) {
-    presto__storage *storage = thread->storage;
+    presto__played_storage *storage = thread->storage;
     const presto_storage *limits = &storage->limits;
     double bytes = (double)piece->bytes;
     double begin = thread_time(thread, begin_ns);

@@ -34,7 +34,7 @@ typedef struct presto__storage_time {
 } presto__storage_time;
 
 /** Times of the schedule are ns since `start_ns`. */
-typedef struct presto__storage {
+typedef struct presto__played_storage {
     /* Set by init, then read-only. */
     presto_storage limits;
     const presto__storage_time *time; /* NULL: the system's */
@@ -46,11 +46,11 @@ typedef struct presto__storage {
     /* The schedule, each on a cache line of its own. */
     _Alignas(PRESTO__APART_BYTES) _Atomic double bandwidth_free_ns;
     _Alignas(PRESTO__APART_BYTES) _Atomic double reads_free_ns;
-} presto__storage;
+} presto__played_storage;
 
 /** One that reads. Used by one thread at a time. */
 typedef struct presto__storage_thread {
-    presto__storage *storage;
+    presto__played_storage *storage;
     presto_stop_fn stop; /* asked ten times a second while it waits; NULL: nobody */
     void *stop_user;
     double late_ns; /* how much later it is than on the thread's clock; below 0: it owes a wait */
@@ -65,14 +65,14 @@ typedef struct presto__storage_thread {
  * `limits` as presto_storage_check takes them. `time` NULL: the system's; else borrowed.
  * Returns: PRESTO_OK; PRESTO_ERR_MEMORY or _IO (no lock).
  */
-presto_status presto__storage_init(presto__storage *storage, const presto_storage *limits,
+presto_status presto__storage_init(presto__played_storage *storage, const presto_storage *limits,
                                    const presto__storage_time *time, presto_error *err);
 /** No thread is bound to it any more. */
-void presto__storage_done(presto__storage *storage);
+void presto__storage_done(presto__played_storage *storage);
 /** From now on nobody waits, and whoever does stops at once. Any thread. */
-void presto__storage_cancel(presto__storage *storage);
+void presto__storage_cancel(presto__played_storage *storage);
 
-void presto__storage_thread_init(presto__storage_thread *thread, presto__storage *storage);
+void presto__storage_thread_init(presto__storage_thread *thread, presto__played_storage *storage);
 
 /** The calling thread's reads are those of `thread` from now on; NULL: of nobody. Returns what it
  * was before. */

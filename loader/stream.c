@@ -322,7 +322,7 @@ static presto_status open_stream(presto_stream *stream, const char *const *paths
 static presto_status open_played(presto_stream *stream, const char *const *paths, size_t path_count,
                                  const presto_stream_options *options, presto_error *err) {
     const presto_loader_options *loader = options->loader;
-    presto__storage storage;
+    presto__played_storage storage;
     presto__storage_thread opening;
     if (!presto_storage_is_set(&loader->storage))
         return open_stream(stream, paths, path_count, options, err);

@@ -171,7 +171,7 @@ static presto_status note_all(presto_source *mix, const streams *inputs, presto_
 
 static presto_status make_source(const presto_mix_options *options, const streams *inputs,
                                  presto_source **source_out, presto_error *err) {
-    presto__mix_input items[PRESTO_MIX_MOST_INPUTS];
+    presto__mixed_source items[PRESTO_MIX_MOST_INPUTS];
     presto__mix_request request = {
         .inputs = items, .count = inputs->count, .epoch = options->epoch};
     presto_loader_options loader;
@@ -182,9 +182,9 @@ static presto_status make_source(const presto_mix_options *options, const stream
     request.features = loader.features;
     request.feature_count = loader.feature_count;
     for (size_t k = 0; k < inputs->count; k++)
-        items[k] = (presto__mix_input){.source = inputs->items[k].source,
-                                       .name = options->inputs[k].path,
-                                       .weight = options->inputs[k].weight};
+        items[k] = (presto__mixed_source){.source = inputs->items[k].source,
+                                          .name = options->inputs[k].path,
+                                          .weight = options->inputs[k].weight};
     return presto__source_mix(&request, source_out, err);
 }
 

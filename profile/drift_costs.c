@@ -71,7 +71,7 @@ static bool is_beyond(double then, double now, double margin) {
 
 /* Half of the 95 % interval of the mean, relative; 0: unknown. */
 static double error_of_bytes(const presto__runner *runner) {
-    presto__tail files = {.held = 0};
+    presto__size_tail files = {.held = 0};
     if (runner->sample_paths == NULL || !presto__sample_can_spread(runner->pipeline))
         return 0;
     presto__tail_of_files(runner->paths, runner->path_count, &files);

@@ -93,10 +93,10 @@ struct presto_sweep {
     presto__model *model;     /* NULL: all is measured */
     json_t **probes;          /* what the journal had of the machine, then of each split */
     presto_sweep_facts facts;
-    bool is_spread;      /* the sample was taken from all over the source */
-    presto__tail files;  /* sizes of the files that were measured, where a sample is a file */
-    char *pipeline;      /* as the user named it */
-    char *pipeline_name; /* as it calls itself */
+    bool is_spread;          /* the sample was taken from all over the source */
+    presto__size_tail files; /* sizes of the files that were measured, where a sample is a file */
+    char *pipeline;          /* as the user named it */
+    char *pipeline_name;     /* as it calls itself */
     char *pipeline_json;
     char **set; /* the changes it was read with */
     size_t set_count;

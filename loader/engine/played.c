@@ -10,7 +10,7 @@
 presto_status presto__loader_open_storage(presto_loader *loader, presto_error *err) {
     if (!presto_storage_is_set(&loader->options.storage))
         return PRESTO_OK;
-    presto__storage *storage = presto__memory_apart(1, sizeof *storage);
+    presto__played_storage *storage = presto__memory_apart(1, sizeof *storage);
     if (storage == NULL)
         return presto_fail_memory(err, sizeof *storage);
     presto_status status = presto__storage_init(storage, &loader->options.storage, NULL, err);

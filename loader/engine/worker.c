@@ -423,7 +423,7 @@ static void find_numbers(presto__worker *worker) {
     presto__order *order = &worker->loader->order;
     const presto__packet *packet = worker->packet;
     const presto__packet_part *part = worker->part;
-    const presto__stretch stretch = {packet->epoch, packet->first + part->first, part->count};
+    const presto__positions stretch = {packet->epoch, packet->first + part->first, part->count};
     uint64_t *numbers = packet->numbers + part->first;
     if (is_mixed(worker))
         presto__mix_numbers(&order->options, &stretch, numbers, worker->epochs);

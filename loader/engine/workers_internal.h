@@ -115,10 +115,10 @@ struct presto_loader {
     size_t worker_count;
     size_t capacity;
     presto__pool *pool;
-    presto__cache *cache;     /* NULL: no memory cache */
-    presto__disk *disk;       /* NULL: no disk cache */
-    presto__storage *storage; /* NULL: none is played */
-    atomic_bool is_abandoned; /* results are no longer wanted */
+    presto__cache *cache;            /* NULL: no memory cache */
+    presto__disk *disk;              /* NULL: no disk cache */
+    presto__played_storage *storage; /* NULL: none is played */
+    atomic_bool is_abandoned;        /* results are no longer wanted */
     presto__read_ahead read_ahead;
     presto__range *range_list; /* owned; the list of all ranges below and in read_ahead */
 

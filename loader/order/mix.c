@@ -94,7 +94,7 @@ static size_t part_at(cursor *at, const presto__order_options *options, uint64_t
     return part;
 }
 
-void presto__mix_numbers(const presto__order_options *options, const presto__stretch *stretch,
+void presto__mix_numbers(const presto__order_options *options, const presto__positions *stretch,
                          uint64_t *numbers_out, uint64_t *epochs_out) {
     cursor at;
     presto__epoch_order orders[PRESTO__MOST_PARTS]; /* of each part in the epoch met last */

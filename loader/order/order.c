@@ -105,7 +105,7 @@ static void order_all(presto__order *order, uint64_t epoch, uint64_t first, size
         return;
     }
     if (options->part_count > 0) {
-        const presto__stretch stretch = {epoch, first, count};
+        const presto__positions stretch = {epoch, first, count};
         presto__mix_numbers(options, &stretch, numbers_out, NULL);
         return;
     }

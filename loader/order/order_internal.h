@@ -103,14 +103,14 @@ uint64_t presto__epoch_order_at(presto__epoch_order *order, uint64_t position);
 #define PRESTO__MOST_PARTS PRESTO_MIX_MOST_INPUTS
 
 /** Positions [first, first + count) of a rank in an epoch. */
-typedef struct presto__stretch {
+typedef struct presto__positions {
     uint64_t epoch, first;
     size_t count;
-} presto__stretch;
+} presto__positions;
 
 /** The sample numbers of a stretch of a mix, and the epoch of its part in which each of them is.
  * `epochs_out` NULL: not wanted. */
-void presto__mix_numbers(const presto__order_options *options, const presto__stretch *stretch,
+void presto__mix_numbers(const presto__order_options *options, const presto__positions *stretch,
                          uint64_t *numbers_out, uint64_t *epochs_out);
 /** How many samples of each part are before `position` of the mix's `epoch`, in that epoch. */
 void presto__mix_passed(const presto__order_options *options, uint64_t epoch, uint64_t position,

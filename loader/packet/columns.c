@@ -50,7 +50,7 @@ presto__column *presto__column_find(presto__fill *fill, presto_span name, size_t
 static presto_status take_slot(presto__packet_part *part, size_t *slot_out, presto_error *err) {
     if (part->slot_count == part->slot_capacity) {
         size_t capacity = part->slot_capacity * 2 + 2;
-        presto__tail *tails = realloc(part->tails, 2 * capacity * sizeof *tails);
+        presto__column_tail *tails = realloc(part->tails, 2 * capacity * sizeof *tails);
         if (tails == NULL)
             return presto_fail_memory(err, 2 * capacity * sizeof *tails);
         memset(tails + 2 * part->slot_capacity, 0,
@@ -69,7 +69,7 @@ static size_t most_rows(const presto__place *place) {
 static presto_status begin_items(const presto__place *place, presto__column *column,
                                  presto_error *err) {
     static const int64_t zero = 0;
-    presto__tail *items = presto__column_items(place->part, column);
+    presto__column_tail *items = presto__column_items(place->part, column);
     column->item_start = items->bytes;
     return presto__tail_append(items, &zero, sizeof zero, err);
 }
@@ -79,7 +79,7 @@ static presto_status begin_tail(const presto__place *place, presto__column *colu
                                 presto_error *err) {
     if (column->slot == SIZE_MAX)
         PRESTO_TRY(take_slot(place->part, &column->slot, err));
-    presto__tail *values = presto__column_values(place->part, column);
+    presto__column_tail *values = presto__column_values(place->part, column);
     size_t padding = -values->bytes & (PRESTO__BATCH_ALIGN - 1);
     PRESTO_TRY(presto__tail_reserve(values, padding + PRESTO__BATCH_ALIGN, err)); /* never NULL */
     values->bytes += padding;

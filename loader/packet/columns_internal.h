@@ -27,15 +27,15 @@ void presto__slab_done(presto__slab *slab);
 
 /** Bytes that grow at their end and start at a multiple of 64; `data` moves when they grow. Keeps
  * its memory from life to life. Zero-initialise. */
-typedef struct presto__tail {
+typedef struct presto__column_tail {
     presto__slab memory; /* one chunk */
     uint8_t *data;
     size_t bytes;
     size_t capacity;
-} presto__tail;
+} presto__column_tail;
 
-presto_status presto__tail_reserve(presto__tail *tail, size_t more, presto_error *err);
-presto_status presto__tail_append(presto__tail *tail, const void *data, size_t bytes,
+presto_status presto__tail_reserve(presto__column_tail *tail, size_t more, presto_error *err);
+presto_status presto__tail_append(presto__column_tail *tail, const void *data, size_t bytes,
                                   presto_error *err);
 
 /** An array out of the part's memory, uninitialised; NULL: no memory. */
@@ -113,13 +113,13 @@ presto_status presto__column_begin_shapes(const presto__place *place, presto__co
 /** Note the shape of the row that comes next, if shapes are noted. */
 void presto__column_put_shape(presto__column *column, const presto_tensor_spec *spec);
 
-static inline presto__tail *presto__column_values(const presto__packet_part *part,
-                                                  const presto__column *column) {
+static inline presto__column_tail *presto__column_values(const presto__packet_part *part,
+                                                         const presto__column *column) {
     return &part->tails[2 * column->slot];
 }
 
-static inline presto__tail *presto__column_items(const presto__packet_part *part,
-                                                 const presto__column *column) {
+static inline presto__column_tail *presto__column_items(const presto__packet_part *part,
+                                                        const presto__column *column) {
     return &part->tails[2 * column->slot + 1];
 }
 

@@ -28,7 +28,7 @@ void *presto__fill_slot(const presto__place *place, const presto_feature *featur
         return presto_spec_equal(&column->row, &feature->tensor.spec)
                    ? column->array + column->rows * column->row_bytes
                    : NULL;
-    presto__tail *values = presto__column_values(place->part, column);
+    presto__column_tail *values = presto__column_values(place->part, column);
     size_t bytes = presto_tensor_bytes(&feature->tensor);
     return presto__tail_reserve(values, bytes, NULL) == PRESTO_OK ? values->data + values->bytes
                                                                   : NULL;
@@ -94,8 +94,8 @@ static void put_dense(const presto__place *place, presto__column *column,
 
 static presto_status put_strings(const presto__place *place, presto__column *column,
                                  const presto_tensor *tensor, presto_error *err) {
-    presto__tail *values = presto__column_values(place->part, column);
-    presto__tail *items = presto__column_items(place->part, column);
+    presto__column_tail *values = presto__column_values(place->part, column);
+    presto__column_tail *items = presto__column_items(place->part, column);
     uint64_t count = presto_spec_elements(&tensor->spec);
     for (uint64_t i = 0; i < count; i++) {
         PRESTO_TRY(

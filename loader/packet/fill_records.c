@@ -22,8 +22,8 @@ bool presto__fill_put_records(const presto__place *place, const presto_record *r
     if (!takes_records(fill))
         return false;
     presto__column *column = fill->columns;
-    presto__tail *values = presto__column_values(place->part, column);
-    presto__tail *items = presto__column_items(place->part, column);
+    presto__column_tail *values = presto__column_values(place->part, column);
+    presto__column_tail *items = presto__column_items(place->part, column);
     size_t bytes = total_bytes(records, count);
     if (presto__tail_reserve(values, bytes, NULL) < 0 ||
         presto__tail_reserve(items, count * sizeof(int64_t), NULL) < 0)

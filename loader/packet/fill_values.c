@@ -164,7 +164,7 @@ static presto_status look_at_tail(const presto__place *place, presto__lane *lane
     if (value->encoding != PRESTO_ENCODE_INT64)
         return PRESTO_OK;
     const presto__fill *fill = presto__place_fill(place);
-    presto__tail *tail = presto__column_values(place->part, &fill->columns[lane->column]);
+    presto__column_tail *tail = presto__column_values(place->part, &fill->columns[lane->column]);
     PRESTO_TRY(presto__tail_reserve(tail, bytes, err));
     int64_t *to = (int64_t *)(void *)(tail->data + tail->bytes);
     return presto_example_value_int64s(value, count, to) ? PRESTO_OK : PRESTO_END;
@@ -311,8 +311,8 @@ static presto_status look(const presto__place *place, const presto_example_value
 
 static presto_status put_strings(const presto__place *place, presto__column *column,
                                  const presto_example_value *value, presto_error *err) {
-    presto__tail *bytes = presto__column_values(place->part, column);
-    presto__tail *items = presto__column_items(place->part, column);
+    presto__column_tail *bytes = presto__column_values(place->part, column);
+    presto__column_tail *items = presto__column_items(place->part, column);
     presto_span string;
     size_t at = 0, count = 0;
     while (presto_example_value_next(value, &at, &string)) {
@@ -348,7 +348,7 @@ static presto_status put_tails(const presto__place *place, const presto_example_
             PRESTO_TRY(presto__column_put(place, column, &lane->tensor, err));
             continue;
         }
-        const presto__tail *tail = presto__column_values(place->part, column);
+        const presto__column_tail *tail = presto__column_values(place->part, column);
         bool is_float = value->encoding == PRESTO_ENCODE_FLOAT;
         const presto_tensor tensor = {
             .spec = {.dtype = column->row.dtype,

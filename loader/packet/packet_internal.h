@@ -100,9 +100,9 @@ typedef struct presto__packet_part {
     bool has_failed;
     size_t *gaps; /* rising: positions in the packet that are left out, failed or dropped */
     size_t gap_count, gap_capacity;
-    presto_arena memory;        /* memory of its fills, without arrays and tails */
-    struct presto__tail *tails; /* two a slot: values, ends of strings */
-    size_t slot_count;          /* in use */
+    presto_arena memory;               /* memory of its fills, without arrays and tails */
+    struct presto__column_tail *tails; /* two a slot: values, ends of strings */
+    size_t slot_count;                 /* in use */
     size_t slot_capacity;
     const presto__fill *model; /* the last one with a row; NULL: none. The next is mostly like it */
     struct presto__view *views; /* what the last view was like, by position in the sample */

@@ -88,7 +88,7 @@ void presto__slab_reset(presto__slab *slab) {
 
 /* ---- tails ---- */
 
-presto_status presto__tail_reserve(presto__tail *tail, size_t more, presto_error *err) {
+presto_status presto__tail_reserve(presto__column_tail *tail, size_t more, presto_error *err) {
     if (more <= tail->capacity - tail->bytes)
         return PRESTO_OK;
     size_t needed, capacity;
@@ -112,7 +112,7 @@ presto_status presto__tail_reserve(presto__tail *tail, size_t more, presto_error
     return PRESTO_OK;
 }
 
-presto_status presto__tail_append(presto__tail *tail, const void *data, size_t bytes,
+presto_status presto__tail_append(presto__column_tail *tail, const void *data, size_t bytes,
                                   presto_error *err) {
     PRESTO_TRY(presto__tail_reserve(tail, bytes, err));
     uint8_t *to = tail->data + tail->bytes;

@@ -14,7 +14,7 @@
  * the squared skewness on. */
 #define COCHRAN 25
 
-void presto__tail_add(presto__tail *tail, double value) {
+void presto__tail_add(presto__size_tail *tail, double value) {
     presto__moments_add(&tail->moments, value);
     size_t at = tail->held;
     if (at == PRESTO__TAIL_HELD && value <= tail->largest[at - 1])
@@ -28,7 +28,7 @@ void presto__tail_add(presto__tail *tail, double value) {
     tail->largest[at] = value;
 }
 
-uint64_t presto__tail_half(const presto__tail *tail) {
+uint64_t presto__tail_half(const presto__size_tail *tail) {
     double half = tail->moments.mean * (double)tail->moments.count / 2;
     double sum = 0;
     for (size_t i = 0; i < tail->held; i++) {
@@ -83,8 +83,8 @@ void presto__skewed_interval(const presto__moments *sample, uint64_t population,
     *most_out = all * (sample->mean - hall_limit(a, -quantile) * error);
 }
 
-void presto__tail_of_files(const char *const *paths, size_t count, presto__tail *tail_out) {
-    *tail_out = (presto__tail){.held = 0};
+void presto__tail_of_files(const char *const *paths, size_t count, presto__size_tail *tail_out) {
+    *tail_out = (presto__size_tail){.held = 0};
     for (size_t i = 0; i < count; i++) {
         struct stat info;
         if (stat(paths[i], &info) == 0)

@@ -8,15 +8,15 @@
 #define PRESTO__TAIL_HELD 256
 
 /** Sizes seen one by one, of which the largest are kept. Zero-initialise. */
-typedef struct presto__tail {
+typedef struct presto__size_tail {
     presto__moments moments;
     double largest[PRESTO__TAIL_HELD]; /* falling */
     size_t held;
-} presto__tail;
+} presto__size_tail;
 
-void presto__tail_add(presto__tail *tail, double value);
+void presto__tail_add(presto__size_tail *tail, double value);
 /** How many of the largest ones make up half of the sum; 0: more than are kept. */
-uint64_t presto__tail_half(const presto__tail *tail);
+uint64_t presto__tail_half(const presto__size_tail *tail);
 /** Of the values that were seen; 0 if there are fewer than three, or all are the same. */
 double presto__skewness(const presto__moments *moments);
 /** Do the `half` largest, which make up half of the sum, count as few? */
@@ -30,6 +30,6 @@ bool presto__is_heavy(const presto__moments *moments, uint64_t half);
 void presto__skewed_interval(const presto__moments *sample, uint64_t population, double *least_out,
                              double *most_out);
 /** Sizes of files; those that are gone are left out. */
-void presto__tail_of_files(const char *const *paths, size_t count, presto__tail *tail_out);
+void presto__tail_of_files(const char *const *paths, size_t count, presto__size_tail *tail_out);
 
 #endif

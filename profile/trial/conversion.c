@@ -40,7 +40,7 @@ static bool on_progress(void *user, const presto_progress *progress) {
 }
 
 /* Sizes of the records of a dataset, framing included. */
-static presto_status measure_records(const char *dir, presto__tail *tail, presto_error *err) {
+static presto_status measure_records(const char *dir, presto__size_tail *tail, presto_error *err) {
     presto_dataset *dataset = NULL;
     presto_shard_options options;
     presto_shard_options_defaults(&options);
@@ -142,7 +142,7 @@ presto_status presto__trial_prepare(presto__runner *runner, presto__trial *trial
     PRESTO_TRY(prepare(runner, trial, err));
     if (trial->record_bytes.count > 0)
         return PRESTO_OK;
-    presto__tail tail = {.held = 0};
+    presto__size_tail tail = {.held = 0};
     PRESTO_TRY(measure_records(trial->dir, &tail, err));
     trial->record_bytes = tail.moments;
     trial->record_half = presto__tail_half(&tail);

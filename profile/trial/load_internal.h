@@ -21,21 +21,21 @@ typedef struct presto__load {
 } presto__load;
 
 /** A run, or a look. Its costs are owned. */
-typedef struct presto__run {
+typedef struct presto__load_run {
     presto__epochs cold, cached;
     const presto__look *look; /* what is wanted of it; NULL: it is no look */
-} presto__run;
+} presto__load_run;
 
 /** Leaves a run that is empty but for `look`. */
-void presto__run_done(presto__run *seen);
+void presto__run_done(presto__load_run *seen);
 
 /** Writes into a run that is empty but for `look`. What it holds after a failure is owned, too. */
-typedef presto_status (*presto__measure_fn)(const presto__load *what, presto__run *into,
+typedef presto_status (*presto__measure_fn)(const presto__load *what, presto__load_run *into,
                                             presto_error *err);
 
 /** Opens what the strategy reads, and measures; again if others disturbed it (calm_internal.h). */
 presto_status presto__measure_strategy(presto__runner *runner, presto__trial *trial,
-                                       presto__measure_fn measure, presto__run *into,
+                                       presto__measure_fn measure, presto__load_run *into,
                                        presto_error *err);
 /** So many epochs in one loader. The clock covers what grows with the data: from the start of the
  * loader to the end of the last epoch. *epochs_out owns nothing unless it succeeds. */

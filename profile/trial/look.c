@@ -36,7 +36,8 @@ static presto_status look_cached(const presto__load *what, double cold_s, presto
     return PRESTO_OK;
 }
 
-static presto_status look_apart(const presto__load *what, presto__run *into, presto_error *err) {
+static presto_status look_apart(const presto__load *what, presto__load_run *into,
+                                presto_error *err) {
     presto__load cold_ones = *what, cached_ones = *what;
     presto__pace cold = {.count = 0};
     cold_ones.run_s = into->look->cold_run_s;
@@ -55,7 +56,7 @@ static uint64_t epochs_before(uint64_t needed) {
 
 /* The first epoch is cold; *into has what it and those before it took. */
 static presto_status load_cold_then_cached(const presto__load *what, uint64_t epochs,
-                                           presto__pace *cold, presto__run *into,
+                                           presto__pace *cold, presto__load_run *into,
                                            presto_error *err) {
     PRESTO_TRY(presto_source_drop_cache(what->source, err));
     PRESTO_TRY(presto__measure_epochs(what, epochs, &into->cached, err));
@@ -66,7 +67,8 @@ static presto_status load_cold_then_cached(const presto__load *what, uint64_t ep
     return PRESTO_OK;
 }
 
-static presto_status look_in_one(const presto__load *what, presto__run *into, presto_error *err) {
+static presto_status look_in_one(const presto__load *what, presto__load_run *into,
+                                 presto_error *err) {
     uint64_t needed = presto__look_epochs(into->look->cached_run_s, into->look->epoch_s);
     uint64_t before = epochs_before(needed);
     presto__pace cold = {.count = 0}, cached = {.wants_first = true};
@@ -91,7 +93,7 @@ static presto_status look_in_one(const presto__load *what, presto__run *into, pr
 }
 
 /* The storage that a sweep is for is played in cold epochs alone. */
-static presto_status look(const presto__load *what, presto__run *into, presto_error *err) {
+static presto_status look(const presto__load *what, presto__load_run *into, presto_error *err) {
     presto_source_truncate(what->source, into->look->samples);
     bool is_played = presto_storage_is_set(&what->runner->options->storage);
     return into->look->epoch_s > 0 && !is_played ? look_in_one(what, into, err)
@@ -100,7 +102,7 @@ static presto_status look(const presto__load *what, presto__run *into, presto_er
 
 presto_status presto__trial_look(presto__runner *runner, presto__trial *trial,
                                  presto__look *look_io, presto_error *err) {
-    presto__run seen = {.look = look_io};
+    presto__load_run seen = {.look = look_io};
     presto_status status = presto__measure_strategy(runner, trial, look, &seen, err);
     if (status == PRESTO_OK) {
         look_io->cold_s = 1 / presto__epochs_rate(&seen.cold);

@@ -330,13 +330,14 @@ static presto_status measure_cached(const presto__load *what, const presto__epoc
     return PRESTO_OK;
 }
 
-void presto__run_done(presto__run *seen) {
+void presto__run_done(presto__load_run *seen) {
     free(seen->cold.costs);
     free(seen->cached.costs);
-    *seen = (presto__run){.look = seen->look};
+    *seen = (presto__load_run){.look = seen->look};
 }
 
-static presto_status measure_run(const presto__load *what, presto__run *into, presto_error *err) {
+static presto_status measure_run(const presto__load *what, presto__load_run *into,
+                                 presto_error *err) {
     presto__pace pace = {.count = 0};
     PRESTO_TRY(presto__measure_cold(what, &pace, &into->cold, err));
     /* The last cold epoch has filled the page cache. */
@@ -344,7 +345,7 @@ static presto_status measure_run(const presto__load *what, presto__run *into, pr
 }
 
 static presto_status measure_calmly(const presto__load *what, presto__measure_fn measure,
-                                    presto__run *into, presto_error *err) {
+                                    presto__load_run *into, presto_error *err) {
     presto__calm *calm = &what->runner->calm;
     do {
         presto__run_done(into);
@@ -355,7 +356,7 @@ static presto_status measure_calmly(const presto__load *what, presto__measure_fn
 }
 
 presto_status presto__measure_strategy(presto__runner *runner, presto__trial *trial,
-                                       presto__measure_fn measure, presto__run *into,
+                                       presto__measure_fn measure, presto__load_run *into,
                                        presto_error *err) {
     const presto_strategy *strategy = &trial->result.strategy;
     if (strategy->codec == NULL) {
@@ -385,7 +386,7 @@ presto_status presto__measure_strategy(presto__runner *runner, presto__trial *tr
 }
 
 presto_status presto__trial_load(presto__runner *runner, presto__trial *trial, presto_error *err) {
-    presto__run seen = {0};
+    presto__load_run seen = {0};
     presto_status status = presto__measure_strategy(runner, trial, measure_run, &seen, err);
     if (status == PRESTO_OK) {
         trial->cold[trial->cold_count++] = seen.cold;
@@ -396,14 +397,15 @@ presto_status presto__trial_load(presto__runner *runner, presto__trial *trial, p
     return status;
 }
 
-static presto_status measure_lap(const presto__load *what, presto__run *into, presto_error *err) {
+static presto_status measure_lap(const presto__load *what, presto__load_run *into,
+                                 presto_error *err) {
     presto__pace pace = {.count = 0};
     return presto__measure_cold(what, &pace, &into->cold, err);
 }
 
 presto_status presto__trial_lap(presto__runner *runner, presto__trial *trial, uint64_t round,
                                 presto_error *err) {
-    presto__run seen = {0};
+    presto__load_run seen = {0};
     presto_status status = presto__measure_strategy(runner, trial, measure_lap, &seen, err);
     if (status == PRESTO_OK) {
         const presto__lap lap = {round, presto__epochs_rate(&seen.cold)};

@@ -49,7 +49,7 @@ typedef struct presto__listing {
 
 /**
  * Add the files among `paths`, and for each folder the TFRecord files below it, sorted. Each folder
- * below it is entered once (base/walk_internal.h). An index whose file is among `paths`, as where a
+ * below it is entered once (base/folder_walk_internal.h). An index whose file is among `paths`, as where a
  * shell's pattern named both, is passed over.
  * Returns: PRESTO_ERR_NOT_FOUND (no such path, no TFRecord file in it); PRESTO_ERR_BUSY (a folder
  *          in it is an unfinished dataset of ours); PRESTO_ERR_ARGUMENT (one is a dataset with a

@@ -16,7 +16,7 @@
 #include <presto/dataset.h>
 
 #include "../../base/file_internal.h"
-#include "../../base/walk_internal.h"
+#include "../../base/folder_walk_internal.h"
 #include "../shard/shard_internal.h"
 
 void presto__listing_done(presto__listing *listing) {
@@ -186,7 +186,7 @@ static presto_status listing_add(presto__listing *listing, const char *path, pre
     if (!S_ISDIR(info.st_mode))
         return add_path(listing, strdup(path), err);
     size_t start = listing->count;
-    const presto__walk walk = {.user = listing, .name = want_name, .found = add_found};
+    const presto__folder_walk walk = {.user = listing, .name = want_name, .found = add_found};
     PRESTO_TRY(presto__walk_folder(&walk, path, err));
     if (listing->count == start)
         return fail_empty(listing, path, err);

@@ -96,7 +96,7 @@ void presto_shard_free(presto_shard *shard) {
     if (shard->mapping != NULL)
         munmap((void *)(uintptr_t)shard->mapping, (size_t)shard->file_bytes);
     presto__byte_stream_free(shard->stream);
-    presto__walk_free(shard->walk);
+    presto__shard_walker_free(shard->walk);
     presto__index_done(&shard->index);
     presto__found_free(atomic_load(&shard->found));
     presto__found_free(shard->unused);

@@ -22,7 +22,7 @@ typedef struct presto__found {
     presto_buffer outgrown;     /* pointers: arrays that were replaced by larger ones */
 } presto__found;
 
-typedef struct presto__walk presto__walk;
+typedef struct presto__shard_walker presto__shard_walker;
 
 struct presto_shard {
     /* Set by open, then read-only. */
@@ -59,7 +59,7 @@ struct presto_shard {
     _Atomic(presto_error *) index_fault; /* set once: neither index nor headers will do */
     _Atomic(presto_error *) warning;     /* the index file was no use; NULL once it is taken */
 
-    presto__walk *walk;             /* NULL: none is under way; whoever walks takes turns */
+    presto__shard_walker *walk;     /* NULL: none is under way; whoever walks takes turns */
     presto__found known;            /* a copy of what it has found; guarded by index_lock */
     _Atomic uint64_t known_records; /* of it, so many may be read until the shard is indexed */
     presto__found *unused;          /* found too late, but it may be looked at; NULL: none */
@@ -175,7 +175,7 @@ void presto__shard_hide_known(presto_shard *shard);
 /** As presto__shard_places, of records that are shown. */
 void presto__shard_known_places(presto_shard *shard, uint64_t first, presto__places *places_out);
 
-void presto__walk_free(presto__walk *walk);
+void presto__shard_walker_free(presto__shard_walker *walk);
 /** From now on the shard is indexed by `found`, which it owns, unless it is indexed already. */
 void presto__shard_use_found(presto_shard *shard, presto__found *found);
 

@@ -18,7 +18,7 @@
 /* Of a file's first records nothing is known: read this much. */
 #define FIRST_BYTES ((size_t)64 << 10)
 
-struct presto__walk {
+struct presto__shard_walker {
     presto__hopper hop; /* its bytes are those read beyond the last stretch */
     presto__found *found;
     presto_error fault; /* of the record that comes next ... */
@@ -26,7 +26,7 @@ struct presto__walk {
     bool has_failed;    /* nothing can be read after it: the fault comes again and again */
 };
 
-void presto__walk_free(presto__walk *walk) {
+void presto__shard_walker_free(presto__shard_walker *walk) {
     if (walk == NULL)
         return;
     presto__hopper_done(&walk->hop);
@@ -35,7 +35,7 @@ void presto__walk_free(presto__walk *walk) {
 }
 
 static presto_status start(presto_shard *shard, presto_error *err) {
-    presto__walk *walk = calloc(1, sizeof *walk);
+    presto__shard_walker *walk = calloc(1, sizeof *walk);
     if (walk == NULL)
         return presto_fail_memory(err, sizeof *walk);
     walk->found = calloc(1, sizeof *walk->found);
@@ -44,7 +44,7 @@ static presto_status start(presto_shard *shard, presto_error *err) {
             ? presto_fail_memory(err, sizeof *walk->found)
             : presto__hopper_start(&walk->hop, shard, walk->found, shard->options.tolerate, err);
     if (status < 0) {
-        presto__walk_free(walk);
+        presto__shard_walker_free(walk);
         return status;
     }
     shard->walk = walk;
@@ -59,7 +59,8 @@ static presto_status resume(presto_shard *shard, presto_error *err) {
 /* ---- what is found ---- */
 
 /* The step that the hopper took met no whole record: say so as the next one. */
-static void note_fault(presto__walk *walk, presto_status status, const presto_error *failure) {
+static void note_fault(presto__shard_walker *walk, presto_status status,
+                       const presto_error *failure) {
     presto__found *found = walk->found;
     walk->has_fault = true;
     walk->has_failed = status < 0;
@@ -76,7 +77,7 @@ static void note_fault(presto__walk *walk, presto_status status, const presto_er
 }
 
 /* One step of the hopper. PRESTO_END: the end, or a fault, which is noted. */
-static presto_status step(presto__walk *walk) {
+static presto_status step(presto__shard_walker *walk) {
     const presto_buffer *damaged = &walk->found->damaged;
     size_t before = damaged->bytes;
     presto_error failure;
@@ -89,7 +90,7 @@ static presto_status step(presto__walk *walk) {
 }
 
 /* The stretch is the fault alone. */
-static void give_fault(presto__walk *walk, presto_stretch *stretch) {
+static void give_fault(presto__shard_walker *walk, presto_stretch *stretch) {
     stretch->count = 1;
     stretch->fault = walk->fault;
     stretch->is_last = walk->has_failed;
@@ -97,8 +98,8 @@ static void give_fault(presto__walk *walk, presto_stretch *stretch) {
 }
 
 /* Copy the places of the records found since `first`; the last of them ends at `end`. */
-static presto_status give_places(const presto__walk *walk, uint64_t end, presto_stretch *stretch,
-                                 presto_error *err) {
+static presto_status give_places(const presto__shard_walker *walk, uint64_t end,
+                                 presto_stretch *stretch, presto_error *err) {
     const uint8_t *found = walk->found->offsets.data + stretch->first * sizeof(uint64_t);
     stretch->offsets_.bytes = 0;
     PRESTO_TRY(presto_buffer_append(&stretch->offsets_,
@@ -121,7 +122,7 @@ static void trim_window(presto__hopper *hop) {
 
 /* Read on until the window has `need` bytes from the next record on, or better `wish`; fewer at the
  * end of the file. */
-static presto_status fill_window(presto__walk *walk, size_t need, size_t wish,
+static presto_status fill_window(presto__shard_walker *walk, size_t need, size_t wish,
                                  const presto_arena *grower, presto_error *err) {
     presto__hopper *hop = &walk->hop;
     presto_buffer *window = &hop->bytes;
@@ -144,7 +145,7 @@ static presto_status fill_window(presto__walk *walk, size_t need, size_t wish,
 }
 
 /* The size of the frame that comes next; 0: there is no whole one. */
-static uint64_t next_frame(const presto__walk *walk) {
+static uint64_t next_frame(const presto__shard_walker *walk) {
     const presto__hopper *hop = &walk->hop;
     const presto_buffer *window = &hop->bytes;
     size_t at = (size_t)(hop->offset - hop->start);
@@ -159,7 +160,7 @@ static uint64_t next_frame(const presto__walk *walk) {
 }
 
 /* How much to read for so many records, if they are like those before. */
-static size_t guess(const presto__walk *walk, size_t records, size_t most_bytes) {
+static size_t guess(const presto__shard_walker *walk, size_t records, size_t most_bytes) {
     uint64_t known = walk->found->record_count;
     double mean = known == 0 ? 0 : (double)walk->hop.offset / (double)known;
     double bytes = known == 0 ? (double)FIRST_BYTES : mean * (double)records;
@@ -168,7 +169,7 @@ static size_t guess(const presto__walk *walk, size_t records, size_t most_bytes)
 
 /* The whole records that are in the window already, as far as the limits allow. *count_io: how many
  * were found, and with these. */
-static presto_status take_records(presto__walk *walk, const presto_walk_limits *limits,
+static presto_status take_records(presto__shard_walker *walk, const presto_walk_limits *limits,
                                   uint64_t start, size_t *count_io, presto_error *err) {
     presto__hopper *hop = &walk->hop;
     presto_buffer *offsets = &walk->found->offsets;
@@ -198,7 +199,7 @@ static presto_status take_records(presto__walk *walk, const presto_walk_limits *
 
 /* Whole records, one after the other, into the window. *count_out: how many; fewer than wanted
  * before anything else. */
-static presto_status find_records(presto__walk *walk, const presto_walk_limits *limits,
+static presto_status find_records(presto__shard_walker *walk, const presto_walk_limits *limits,
                                   size_t *count_out, presto_error *err) {
     presto__hopper *hop = &walk->hop;
     presto__found *found = walk->found;
@@ -242,7 +243,7 @@ static void give_window(presto__hopper *hop, presto_block *block) {
     hop->start = hop->offset;
 }
 
-static presto_status walk_plain(presto__walk *walk, const presto_walk_limits *limits,
+static presto_status walk_plain(presto__shard_walker *walk, const presto_walk_limits *limits,
                                 presto_block *block, presto_stretch *stretch, presto_error *err) {
     trim_window(&walk->hop);
     PRESTO_TRY(find_records(walk, limits, &stretch->count, err));
@@ -260,7 +261,7 @@ static presto_status walk_plain(presto__walk *walk, const presto_walk_limits *li
 
 /* ---- compressed files ---- */
 
-static presto_status walk_compressed(presto__walk *walk, const presto_walk_limits *limits,
+static presto_status walk_compressed(presto__shard_walker *walk, const presto_walk_limits *limits,
                                      presto_block *block, presto_stretch *stretch,
                                      presto_error *err) {
     presto_buffer *bytes = &block->bytes_;
@@ -283,7 +284,7 @@ static presto_status walk_compressed(presto__walk *walk, const presto_walk_limit
 
 /* ---- the walk ---- */
 
-static presto_status walk_on(presto__walk *walk, const presto_walk_limits *limits,
+static presto_status walk_on(presto__shard_walker *walk, const presto_walk_limits *limits,
                              presto_block *block, presto_stretch *stretch, presto_error *err) {
     stretch->count = 0;
     stretch->fault.status = PRESTO_OK;
@@ -317,7 +318,7 @@ presto_status presto__shard_walk(presto_shard *shard, const presto_walk_limits *
 }
 
 /* Pass over a record or a damaged range. PRESTO_END: there is none. */
-static presto_status pass_one(presto__walk *walk, presto_error *err) {
+static presto_status pass_one(presto__shard_walker *walk, presto_error *err) {
     presto__found *found = walk->found;
     bool is_new = !walk->has_fault;
     size_t starts_bytes = found->offsets.bytes;
@@ -355,7 +356,7 @@ presto_status presto__shard_pass(presto_shard *shard, uint64_t most, uint64_t *p
 }
 
 bool presto__shard_walk_at_end(presto_shard *shard) {
-    presto__walk *walk = shard->walk;
+    presto__shard_walker *walk = shard->walk;
     if (walk == NULL || walk->has_fault)
         return false;
     const presto__hopper *hop = &walk->hop;
@@ -370,12 +371,12 @@ bool presto__shard_walk_at_end(presto_shard *shard) {
 }
 
 presto_status presto__shard_end_walk(presto_shard *shard, presto_error *err) {
-    presto__walk *walk = shard->walk;
+    presto__shard_walker *walk = shard->walk;
     PRESTO_TRY(presto__hop_end(&walk->hop, err));
     presto__shard_use_found(shard, walk->found);
     walk->found = NULL;
     shard->walk = NULL;
-    presto__walk_free(walk);
+    presto__shard_walker_free(walk);
     return PRESTO_OK;
 }
 

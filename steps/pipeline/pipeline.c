@@ -147,7 +147,7 @@ static const presto_step_type *type_of_step(const presto_pipeline *pipeline, con
 
 /* A step of a plugin that is not loaded: it is carried along, and no plan can have it. */
 static presto_status make_absent(parse_state *p, const presto__yaml_node *node,
-                                 const presto__plugin *plugin, presto__pipeline_step *step) {
+                                 const presto__loaded_plugin *plugin, presto__pipeline_step *step) {
     char why[320];
     const char *copy = NULL;
     snprintf(why, sizeof why,

@@ -150,13 +150,13 @@ typedef struct presto__pipeline_step {
 #define PRESTO__MAX_PLUGINS 64
 #define PRESTO__PLUGIN_DIGEST_BYTES 33
 
-typedef struct presto__plugin {
+typedef struct presto__loaded_plugin {
     const char *file;                         /* absolute */
     char digest[PRESTO__PLUGIN_DIGEST_BYTES]; /* of its content, hexadecimal; "": not known */
     bool is_given;                            /* by the caller, and not by the pipeline */
     void *handle;                             /* of dlopen; NULL: not loaded */
     const presto_plugin *exported;            /* NULL: not loaded */
-} presto__plugin;
+} presto__loaded_plugin;
 
 /* A representation but `unprocessed`. */
 typedef struct presto__representation {
@@ -170,7 +170,7 @@ struct presto_pipeline {
     const char *name;
     const presto_step_type **own_steps; /* of the options it was read with, and of plugins */
     size_t own_step_count;
-    presto__plugin *plugins;
+    presto__loaded_plugin *plugins;
     size_t plugin_count;
     bool runs_code; /* may it load its plugins and start programs? */
     char *json;
@@ -211,7 +211,7 @@ presto_status presto__plugins_take(presto_pipeline *pipeline,
 void presto__plugins_close(presto_pipeline *pipeline);
 
 /** Is `type` a step of this plugin? */
-bool presto__plugin_has(const presto__plugin *plugin, const presto_step_type *type);
+bool presto__plugin_has(const presto__loaded_plugin *plugin, const presto_step_type *type);
 
 /** The plugins that its steps come from, or may come from. NULL: no memory. */
 json_t *presto__plugins_to_json(const presto_pipeline *pipeline);

@@ -74,7 +74,7 @@ static void show_functions(void) {
     }
 }
 
-static presto_status fail_plugin(const presto__plugin *plugin, presto_status status,
+static presto_status fail_plugin(const presto__loaded_plugin *plugin, presto_status status,
                                  const char *what, presto_error *err) {
     presto_error_set(err, status, PRESTO_NO_OFFSET, "the plugin %s: %s", plugin->file, what);
     return status;
@@ -82,7 +82,7 @@ static presto_status fail_plugin(const presto__plugin *plugin, presto_status sta
 
 /* Its code stays when it is closed: libraries that have started threads do not survive being
  * unmapped. */
-static presto_status open_file(presto__plugin *plugin, presto_error *err) {
+static presto_status open_file(presto__loaded_plugin *plugin, presto_error *err) {
     show_functions();
     plugin->handle = dlopen(plugin->file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (plugin->handle == NULL) {
@@ -105,7 +105,7 @@ static presto_status open_file(presto__plugin *plugin, presto_error *err) {
     return fail_plugin(plugin, PRESTO_ERR_ARGUMENT, what, err);
 }
 
-static presto_status open_plugin(presto_pipeline *pipeline, presto__plugin *plugin,
+static presto_status open_plugin(presto_pipeline *pipeline, presto__loaded_plugin *plugin,
                                  presto_error *err) {
     char found[PRESTO__PLUGIN_DIGEST_BYTES];
     PRESTO_TRY(digest_file(plugin->file, found, err));
@@ -172,8 +172,8 @@ static presto_status parse_plugin(presto_pipeline *pipeline, const char *folder,
     if (digest != NULL && (digest->kind != PRESTO__YAML_SCALAR ||
                            strlen(digest->text) != PRESTO__PLUGIN_DIGEST_BYTES - 1))
         return presto__yaml_fail(node, err, "the digest of a plugin has 32 digits");
-    presto__plugin *plugin = &pipeline->plugins[pipeline->plugin_count];
-    *plugin = (presto__plugin){0};
+    presto__loaded_plugin *plugin = &pipeline->plugins[pipeline->plugin_count];
+    *plugin = (presto__loaded_plugin){0};
     if (digest != NULL)
         memcpy(plugin->digest, digest->text, sizeof plugin->digest);
     PRESTO_TRY(find_file(&pipeline->arena, folder, file->text, &plugin->file, err));
@@ -187,7 +187,8 @@ static presto_status allocate(presto_pipeline *pipeline, size_t given, size_t na
         return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET, "more than %d plugins",
                            PRESTO__MAX_PLUGINS);
     size_t bytes = (named + given + 1) * sizeof *pipeline->plugins;
-    pipeline->plugins = presto_arena_alloc(&pipeline->arena, bytes, _Alignof(presto__plugin));
+    pipeline->plugins =
+        presto_arena_alloc(&pipeline->arena, bytes, _Alignof(presto__loaded_plugin));
     return pipeline->plugins != NULL ? PRESTO_OK : presto_fail_memory(err, bytes);
 }
 
@@ -197,8 +198,8 @@ presto_status presto__plugins_take(presto_pipeline *pipeline,
     bool is_list = node != NULL && node->kind == PRESTO__YAML_SEQUENCE;
     PRESTO_TRY(allocate(pipeline, request->given_count, is_list ? node->count : 1, err));
     for (size_t i = 0; i < request->given_count; i++) {
-        presto__plugin *plugin = &pipeline->plugins[pipeline->plugin_count];
-        *plugin = (presto__plugin){.is_given = true};
+        presto__loaded_plugin *plugin = &pipeline->plugins[pipeline->plugin_count];
+        *plugin = (presto__loaded_plugin){.is_given = true};
         PRESTO_TRY(find_file(&pipeline->arena, NULL, request->given[i], &plugin->file, err));
         pipeline->plugin_count++;
     }
@@ -219,14 +220,14 @@ void presto__plugins_close(presto_pipeline *pipeline) {
 
 /* ---- what of it a dataset records ---- */
 
-bool presto__plugin_has(const presto__plugin *plugin, const presto_step_type *type) {
+bool presto__plugin_has(const presto__loaded_plugin *plugin, const presto_step_type *type) {
     for (unsigned i = 0; plugin->exported != NULL && i < plugin->exported->step_count; i++)
         if (plugin->exported->steps[i] == type)
             return true;
     return false;
 }
 
-static bool is_used(const presto_pipeline *pipeline, const presto__plugin *plugin) {
+static bool is_used(const presto_pipeline *pipeline, const presto__loaded_plugin *plugin) {
     for (size_t i = 0; i < pipeline->step_count; i++)
         if (presto__plugin_has(plugin, pipeline->steps[i].type))
             return true;
@@ -236,7 +237,7 @@ static bool is_used(const presto_pipeline *pipeline, const presto__plugin *plugi
 json_t *presto__plugins_to_json(const presto_pipeline *pipeline) {
     json_t *list = json_array();
     for (size_t i = 0; i < pipeline->plugin_count; i++) {
-        const presto__plugin *plugin = &pipeline->plugins[i];
+        const presto__loaded_plugin *plugin = &pipeline->plugins[i];
         if (!is_used(pipeline, plugin))
             continue;
         json_t *entry = json_object();

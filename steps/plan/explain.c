@@ -85,7 +85,7 @@ static const char fallback[] =
     "counts such samples as unfused]\n";
 
 /* The lines of one stage, each with what fusion does to its step. */
-static presto_status explain_stage(const presto_plan *plan, const presto__stage *group,
+static presto_status explain_stage(const presto_plan *plan, const presto__plan_stage *group,
                                    const presto_buffer *lines, const size_t *line_ends,
                                    presto_buffer *out) {
     size_t last = group->first + group->count - 1;

@@ -20,10 +20,10 @@
 
 #include "../pipeline/pipeline_internal.h"
 
-typedef struct presto__stage {
+typedef struct presto__plan_stage {
     size_t first; /* of the plan's steps */
     size_t count; /* more than 1: fused, the last one crops */
-} presto__stage;
+} presto__plan_stage;
 
 struct presto_plan {
     const presto_pipeline *pipeline; /* the caller's; outlives the plan */
@@ -33,7 +33,7 @@ struct presto_plan {
     void **models;          /* a step; NULL: it has no load() */
     pthread_mutex_t *turns; /* a step; used by serial ones */
     size_t turn_count;      /* of them initialised */
-    presto__stage *stages;
+    presto__plan_stage *stages;
     size_t stage_count;
     presto_tensor_spec output;
     unsigned flags; /* flags of all its steps together */
@@ -133,10 +133,10 @@ presto_status presto__plan_put_feature(presto_plan_worker *worker, size_t at, co
 
 /** Measure a fused stage: which window must each step compute? < 0: it cannot be measured, and
  * must run step by step. */
-presto_status presto__windows_measure(presto_plan_worker *worker, const presto__stage *group,
+presto_status presto__windows_measure(presto_plan_worker *worker, const presto__plan_stage *group,
                                       const presto_tensor *tensor);
 /** Run a stage that has been measured. */
-presto_status presto__windows_run(presto_plan_worker *worker, const presto__stage *group,
+presto_status presto__windows_run(presto_plan_worker *worker, const presto__plan_stage *group,
                                   presto_tensor *tensor, presto_error *err);
 
 void presto__timing_start(presto_plan_worker *worker);

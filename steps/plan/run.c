@@ -61,7 +61,7 @@ static presto_status run_step(presto_plan_worker *worker, size_t i, presto_error
 
 /* Step by step, for a stage that cannot be measured: the same step then fails with the same
  * message. */
-static presto_status run_alone(presto_plan_worker *worker, const presto__stage *group,
+static presto_status run_alone(presto_plan_worker *worker, const presto__plan_stage *group,
                                presto_error *err) {
     for (size_t i = group->first; i < group->first + group->count; i++) {
         presto_status status = run_step(worker, i, err);
@@ -73,7 +73,7 @@ static presto_status run_alone(presto_plan_worker *worker, const presto__stage *
     return PRESTO_OK;
 }
 
-static presto_status run_stage(presto_plan_worker *worker, const presto__stage *group,
+static presto_status run_stage(presto_plan_worker *worker, const presto__plan_stage *group,
                                presto_error *err) {
     size_t at;
     if (group->count == 1)

@@ -40,16 +40,16 @@ void presto__plan_group(presto_plan *plan, bool no_fusion) {
         if (first < i) {
             /* So far each step from `first` on has a stage of its own: join them. */
             plan->stage_count -= i - first;
-            plan->stages[plan->stage_count++] = (presto__stage){first, i - first + 1};
+            plan->stages[plan->stage_count++] = (presto__plan_stage){first, i - first + 1};
             done = i + 1;
         } else {
-            plan->stages[plan->stage_count++] = (presto__stage){i, 1};
+            plan->stages[plan->stage_count++] = (presto__plan_stage){i, 1};
         }
     }
 }
 
 /* Forwards: the whole shapes, then the window that the crop keeps of the last one. */
-static presto_status measure(presto_plan_worker *worker, const presto__stage *group,
+static presto_status measure(presto_plan_worker *worker, const presto__plan_stage *group,
                              const presto_tensor *tensor) {
     size_t crop = group->first + group->count - 1;
     const presto_tensor_spec *spec = &tensor->spec;
@@ -78,7 +78,7 @@ static presto_status measure(presto_plan_worker *worker, const presto__stage *gr
 }
 
 /* Backwards: what each step has to compute. */
-static void spread(presto_plan_worker *worker, const presto__stage *group) {
+static void spread(presto_plan_worker *worker, const presto__plan_stage *group) {
     for (size_t i = group->first + group->count - 2; i > group->first; i--) {
         const presto__pipeline_step *step = presto__plan_step(worker->plan, i);
         const presto_step_windows *windows = step->type->windows;
@@ -89,7 +89,7 @@ static void spread(presto_plan_worker *worker, const presto__stage *group) {
     }
 }
 
-presto_status presto__windows_measure(presto_plan_worker *worker, const presto__stage *group,
+presto_status presto__windows_measure(presto_plan_worker *worker, const presto__plan_stage *group,
                                       const presto_tensor *tensor) {
     PRESTO_TRY(measure(worker, group, tensor));
     spread(worker, group);
@@ -108,7 +108,7 @@ static presto_part whole_of(const presto_tensor *tensor) {
 }
 
 /* The steps before the last one; *part is their input before, and their output after. */
-static presto_status run_parts(presto_plan_worker *worker, const presto__stage *group,
+static presto_status run_parts(presto_plan_worker *worker, const presto__plan_stage *group,
                                presto_part *part, presto_error *err) {
     size_t last = group->first + group->count - 1;
     bool only_crops = presto__plan_step(worker->plan, last)->type->windows->run_window == NULL;
@@ -156,7 +156,7 @@ static presto_status run_last(presto_plan_worker *worker, size_t last, const pre
     return PRESTO_OK;
 }
 
-presto_status presto__windows_run(presto_plan_worker *worker, const presto__stage *group,
+presto_status presto__windows_run(presto_plan_worker *worker, const presto__plan_stage *group,
                                   presto_tensor *tensor, presto_error *err) {
     size_t last = group->first + group->count - 1;
     const presto_step_windows *windows = presto__plan_step(worker->plan, last)->type->windows;

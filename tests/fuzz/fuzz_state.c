@@ -54,8 +54,8 @@ static const presto_source plain = {.ops = &ops, .count = SAMPLES, .full_count =
 static presto_source *make_mix(void) {
     static presto_source second = {.ops = &ops, .count = SAMPLES / 5, .full_count = SAMPLES / 5};
     presto_source *mix = NULL;
-    const presto__mix_input inputs[] = {{(presto_source *)(uintptr_t)&plain, "first", 2},
-                                        {&second, "second", 1}};
+    const presto__mixed_source inputs[] = {{(presto_source *)(uintptr_t)&plain, "first", 2},
+                                           {&second, "second", 1}};
     const presto__mix_request request = {.inputs = inputs, .count = 2};
     (void)presto__source_mix(&request, &mix, NULL);
     return mix;

@@ -47,24 +47,26 @@ HEADER_OWNER = {name: folder for folder, names in OWNERS.items() for name in nam
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
-def owner_of(header, includer_folder, root):
-    """Folder that an included header belongs to; None for the system's and other libraries'."""
+def owner_of(quote, header, path, root):
+    """Folder that an included header belongs to, found by its path; None for the system's and other libraries'."""
     if header.startswith("presto/"):
         name = header[len("presto/"):].removesuffix(".h")
         return HEADER_OWNER.get(name, f"nobody ({header} is not listed in layers.py)")
     if header.endswith(".pb-c.h"):
         return "proto"
-    for folder in MAY_SEE:
-        for path in (root / folder).rglob(pathlib.Path(header).name):
-            return folder
-    return None
+    if quote == "<":
+        return None
+    target = (path.parent / header).resolve()
+    if not target.is_file() or not target.is_relative_to(root):
+        return "nobody (no such file; headers are named by their paths from the file that includes them)"
+    return target.relative_to(root).parts[0]
 
 
 def faults_in(path, folder, root):
     text = path.read_text()
     room = str(path.relative_to(root).parent)
     for quote, header in INCLUDE.findall(text):
-        owner = owner_of(header, folder, root) if quote == '"' or header.startswith("presto/") else None
+        owner = owner_of(quote, header, path, root)
         if owner is not None and owner not in MAY_SEE[folder] and (room, header) not in EXEMPT_ROOMS:
             yield f"{path.relative_to(root)} includes {header}, which belongs to {owner}"
         if re.search(FORBIDDEN.get(folder, r"$^"), header) and (str(path.relative_to(root)), header) not in EXEMPT:

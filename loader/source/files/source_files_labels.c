@@ -8,7 +8,7 @@
 
 #include <presto/numbers.h>
 
-#include "../../../base/walk_internal.h"
+#include "../../../base/folder_walk_internal.h"
 #include "source_files_internal.h"
 
 #define MOST_CSV_BYTES ((uint64_t)1 << 30)

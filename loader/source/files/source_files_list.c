@@ -3,7 +3,7 @@
  * Lists the files of a source, and reports those left out.
  *
  * Invariant: the list depends only on the names below the roots. The order is bytewise by relative
- * path, root by root. Below a root no folder is entered twice (base/walk_internal.h). A file with
+ * path, root by root. Below a root no folder is entered twice (base/folder_walk_internal.h). A file with
  * several names is a sample of each.
  */
 #define _GNU_SOURCE /* FNM_CASEFOLD */
@@ -18,7 +18,7 @@
 #include <presto/numbers.h>
 
 #include "../../../base/file_internal.h"
-#include "../../../base/walk_internal.h"
+#include "../../../base/folder_walk_internal.h"
 #include "../../../records/shard/shard_internal.h"
 #include "source_files_internal.h"
 
@@ -170,7 +170,7 @@ static presto_status search_root(file_search *search, const char *path, presto_e
     }
     size_t path_bytes = strlen(path);
     search->root_bytes = path_bytes + (path[path_bytes - 1] == '/' ? 0 : 1);
-    const presto__walk walk = {.user = search, .name = want_name, .found = add_found};
+    const presto__folder_walk walk = {.user = search, .name = want_name, .found = add_found};
     PRESTO_TRY(presto__walk_folder(&walk, path, err));
     if ((size_t)source->base.full_count == before)
         return PRESTO_OK;

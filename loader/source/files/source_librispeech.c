@@ -11,7 +11,7 @@
 
 #include <presto/numbers.h>
 
-#include "../../../base/walk_internal.h"
+#include "../../../base/folder_walk_internal.h"
 #include "../table/source_tables_internal.h"
 #include "source_files_internal.h"
 
@@ -145,7 +145,7 @@ static int compare_tables(const void *a, const void *b) {
 }
 
 static presto_status read_tree(speech_tree *tree, const char *root, presto_error *err) {
-    const presto__walk walk = {.user = tree, .name = want_name, .found = add_found};
+    const presto__folder_walk walk = {.user = tree, .name = want_name, .found = add_found};
     uint64_t before = tree->source->base.full_count;
     PRESTO_TRY(presto__walk_folder(&walk, root, err));
     if (tree->table_count > 0)

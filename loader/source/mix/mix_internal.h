@@ -14,15 +14,15 @@
 /** Samples of all inputs, and of an epoch. */
 #define PRESTO__MIX_MOST_SAMPLES ((uint64_t)1 << 56)
 
-typedef struct presto__mix_input {
+typedef struct presto__mixed_source {
     presto_source *source; /* of what the mix owns (presto__source_mix_own), or kept by the caller
                             * until the mix is freed */
     const char *name;
     double weight; /* more than 0 */
-} presto__mix_input;
+} presto__mixed_source;
 
 typedef struct presto__mix_request {
-    const presto__mix_input *inputs;
+    const presto__mixed_source *inputs;
     size_t count;
     presto_mix_epoch epoch;
     /* Only these features need to agree, beside the main one; none: all. Borrowed during the

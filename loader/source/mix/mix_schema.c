@@ -12,7 +12,7 @@
 
 /* Two inputs that are compared. */
 typedef struct input_pair {
-    const presto__mix_input *first, *second;
+    const presto__mixed_source *first, *second;
 } input_pair;
 
 static bool is_wanted(const presto__mix_request *request, const char *name) {
@@ -88,8 +88,8 @@ static presto_status fail_feature(const presto_feature_spec *first,
                        same_text ? presto_encoding_name(second->encoding) : "", pair->second->name);
 }
 
-static presto_status fail_absent(const char *name, const presto__mix_input *has,
-                                 const presto__mix_input *lacks, presto_error *err) {
+static presto_status fail_absent(const char *name, const presto__mixed_source *has,
+                                 const presto__mixed_source *lacks, presto_error *err) {
     return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                        "cannot be mixed: %s has the feature '%s', which %s lacks; choose the "
                        "features that both have",
@@ -150,7 +150,7 @@ static presto_status merge_features(presto_source *mix, const presto__mix_reques
 }
 
 static presto_status merge_input(presto_source *mix, const presto__mix_request *request,
-                                 const presto__mix_input *input, presto_error *err) {
+                                 const presto__mixed_source *input, presto_error *err) {
     const input_pair pair = {&request->inputs[0], input};
     const presto_source *source = input->source;
     bool declared_all = mix->declares_all; /* until this input */
@@ -184,8 +184,8 @@ static presto_status copy_labels(presto_source *mix, const presto_source *source
 }
 
 /* Inputs that name their labels must give the same names to the same numbers. */
-static presto_status merge_labels(presto_source *mix, const presto__mix_input *first,
-                                  const presto__mix_input *input, presto_error *err) {
+static presto_status merge_labels(presto_source *mix, const presto__mixed_source *first,
+                                  const presto__mixed_source *input, presto_error *err) {
     const presto_source *source = input->source;
     if (source->label_count == 0)
         return PRESTO_OK;
@@ -205,8 +205,8 @@ static presto_status merge_labels(presto_source *mix, const presto__mix_input *f
                        source->label_count);
 }
 
-static presto_status merge_main(presto_source *mix, const presto__mix_input *first,
-                                const presto__mix_input *input, presto_error *err) {
+static presto_status merge_main(presto_source *mix, const presto__mixed_source *first,
+                                const presto__mixed_source *input, presto_error *err) {
     const char *main = input->source->main_feature;
     if (main == NULL)
         return PRESTO_OK;
@@ -230,7 +230,7 @@ presto_status presto__mix_schema(presto_source *mix, const presto__mix_request *
             presto__source_declare(mix, feature->name, feature->encoding, &feature->spec, err));
     }
     for (size_t k = 0; k < request->count; k++) {
-        const presto__mix_input *input = &request->inputs[k];
+        const presto__mixed_source *input = &request->inputs[k];
         PRESTO_TRY(merge_main(mix, &request->inputs[0], input, err));
         if (k > 0)
             PRESTO_TRY(merge_input(mix, request, input, err));

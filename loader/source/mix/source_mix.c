@@ -399,7 +399,8 @@ static void choose_ops(mix_source *mix) {
 
 /* ---- what it is made of ---- */
 
-static presto_status add_input(mix_source *mix, const presto__mix_input *input, presto_error *err) {
+static presto_status add_input(mix_source *mix, const presto__mixed_source *input,
+                               presto_error *err) {
     presto_source *base = &mix->base;
     PRESTO_TRY(presto__source_settle(input->source, err));
     uint64_t samples = presto_source_count(input->source);

@@ -8,13 +8,13 @@
 #define TABLE_BIT (UINT64_C(1) << PRESTO__TAG_TABLE)
 
 /* Something that a reader wrote, rather than a button beside it. */
-static bool is_comment(const presto__measures *measures, const presto__block *block) {
+static bool is_comment(const presto__measures *measures, const presto__text_block *block) {
     return (measures->nodes[block->node].hints & PRESTO__HINT_COMMENT) != 0 && block->words >= 4 &&
            2 * (uint64_t)block->link_chars < block->chars;
 }
 
 /* Inside a table of the text, not of the page's layout. */
-static bool is_in_table(const presto__measures *measures, const presto__block *block) {
+static bool is_in_table(const presto__measures *measures, const presto__text_block *block) {
     return (measures->nodes[block->node].tags & TABLE_BIT) != 0 &&
            (measures->nodes[measures->container].tags & TABLE_BIT) == 0;
 }
@@ -23,7 +23,7 @@ static bool is_in_table(const presto__measures *measures, const presto__block *b
 static uint64_t keep_above(presto__page *page, float score) {
     uint64_t chars = 0;
     for (size_t i = 0; i < page->block_count; i++) {
-        presto__block *block = &page->blocks[i];
+        presto__text_block *block = &page->blocks[i];
         block->is_kept = block->score > score;
         if (block->is_kept)
             chars += block->chars;
@@ -45,7 +45,7 @@ void presto__page_choose(presto__page *page, const presto__measures *measures,
         if (keep_above(page, scores[i]) >= FEW_CHARS)
             break;
     for (size_t i = 0; i < page->block_count; i++) {
-        presto__block *block = &page->blocks[i];
+        presto__text_block *block = &page->blocks[i];
         if (options->comments && is_comment(measures, block))
             block->is_kept = true;
         if (!options->tables && is_in_table(measures, block))

@@ -18,7 +18,7 @@ static int class_of(uint8_t byte) {
     return byte == '.' || byte == '!' || byte == '?' ? CLASS_STOP : CLASS_OTHER;
 }
 
-static void count_char(presto__page *page, presto__block *block, int class) {
+static void count_char(presto__page *page, presto__text_block *block, int class) {
     if (class == CLASS_SPACE) {
         page->after_space = true;
         return;
@@ -57,7 +57,8 @@ static int wide_class(const uint8_t *bytes) {
 }
 
 /* Count a character of more than one byte; returns its bytes. */
-static size_t count_wide(presto__page *page, presto__block *block, const uint8_t *at, size_t left) {
+static size_t count_wide(presto__page *page, presto__text_block *block, const uint8_t *at,
+                         size_t left) {
     size_t bytes = at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;
     if (bytes > left)
         return left;
@@ -80,7 +81,7 @@ static size_t count_wide(presto__page *page, presto__block *block, const uint8_t
     return bytes;
 }
 
-static size_t count_reference(presto__page *page, presto__block *block, const uint8_t *at,
+static size_t count_reference(presto__page *page, presto__text_block *block, const uint8_t *at,
                               size_t left) {
     static const char *const spaces[] = {"&nbsp;", "&#160;", "&#xa0;", "&#xA0;"};
     for (size_t i = 0; i < sizeof spaces / sizeof spaces[0]; i++)
@@ -95,7 +96,7 @@ static size_t count_reference(presto__page *page, presto__block *block, const ui
     return bytes < left && at[bytes] == ';' ? bytes + 1 : 1;
 }
 
-void presto__block_count(presto__page *page, presto__block *block, presto_span raw) {
+void presto__block_count(presto__page *page, presto__text_block *block, presto_span raw) {
     for (size_t i = 0; i < raw.bytes;) {
         uint8_t byte = raw.data[i];
         if (byte > ' ') {

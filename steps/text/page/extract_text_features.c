@@ -26,7 +26,7 @@ static void add_bits(feature_adder *adder, uint32_t bits) {
         add(adder, bits >> i & 1);
 }
 
-static void add_text(feature_adder *adder, const presto__block *block) {
+static void add_text(feature_adder *adder, const presto__text_block *block) {
     double chars = block->chars, words = block->words + 0.001;
     add(adder, log_of(chars));
     add(adder, log_of(words));
@@ -72,7 +72,7 @@ static void add_element(feature_adder *adder, const presto__page *page,
 
 static void add_names(feature_adder *adder, const presto__page *page,
                       const presto__measures *measures, size_t at) {
-    const presto__block *block = &page->blocks[at];
+    const presto__text_block *block = &page->blocks[at];
     const presto__node *node = &page->nodes[block->node], *parent = &page->nodes[node->parent];
     const presto__node *second = &page->nodes[parent->parent];
     add_bits(adder, node->hints | block->hints | parent->hints);
@@ -100,7 +100,7 @@ static void add_ancestors(feature_adder *adder, const presto__page *page,
 }
 
 static void add_neighbour(feature_adder *adder, const presto__page *page,
-                          const presto__block *block, size_t at) {
+                          const presto__text_block *block, size_t at) {
     if (at >= page->block_count) { /* before the first, too */
         add(adder, 0);
         add(adder, -1);
@@ -108,7 +108,7 @@ static void add_neighbour(feature_adder *adder, const presto__page *page,
         add(adder, 0);
         return;
     }
-    const presto__block *other = &page->blocks[at];
+    const presto__text_block *other = &page->blocks[at];
     add(adder, log_of(other->chars));
     add(adder, other->link_chars / (double)other->chars);
     add(adder, other->ends_sentence);
@@ -164,7 +164,7 @@ static void add_place(feature_adder *adder, const presto__page *page,
 
 void presto__measures_features(const presto__measures *measures, const presto__page *page,
                                size_t at, float features[PRESTO__FEATURE_COUNT]) {
-    const presto__block *block = &page->blocks[at];
+    const presto__text_block *block = &page->blocks[at];
     const presto__block_sums *sums = &measures->blocks[at];
     const presto__block_sums *all = &measures->blocks[page->block_count];
     feature_adder adder = {features};

@@ -170,12 +170,12 @@ typedef struct presto__node {
 } presto__node;
 
 /* A piece of text of the page, raw. bytes == 0: a line break. */
-typedef struct presto__run {
+typedef struct presto__text_run {
     uint32_t at, bytes;
-} presto__run;
+} presto__text_run;
 
 /* Text without a block boundary inside: a paragraph, a heading, a menu entry, ... */
-typedef struct presto__block {
+typedef struct presto__text_block {
     uint32_t node; /* the innermost element around it that is a block */
     uint32_t run_begin, run_end;
     uint32_t chars; /* without white space; ideographs count twice */
@@ -187,13 +187,13 @@ typedef struct presto__block {
     bool ends_sentence;
     float score;  /* of the forest */
     bool is_kept; /* the choice */
-} presto__block;
+} presto__text_block;
 
 typedef struct presto__page {
     presto_span text; /* UTF-8 */
     presto__node *nodes;
-    presto__block *blocks;
-    presto__run *runs;
+    presto__text_block *blocks;
+    presto__text_run *runs;
     size_t node_count, block_count, run_count;
     size_t node_capacity, block_capacity, run_capacity;
     presto_span title; /* raw */
@@ -213,7 +213,7 @@ void presto__page_init(presto__page *page);
 void presto__page_done(presto__page *page);
 
 /** Count the text `raw`, which follows in the block that the page is in. */
-void presto__block_count(presto__page *page, presto__block *block, presto_span raw);
+void presto__block_count(presto__page *page, presto__text_block *block, presto_span raw);
 
 /* Counts that only matter while they are small. */
 static inline void presto__add_u16(uint16_t *count) {
@@ -231,7 +231,7 @@ presto_status presto__page_build(presto__page *page, presto__html *html, presto_
 presto_status presto__page_write(const presto__page *page, presto_buffer *out, presto_error *err);
 
 /** Append the text of one block, after a line break if `out` has text already. */
-presto_status presto__block_write(const presto__page *page, const presto__block *block,
+presto_status presto__block_write(const presto__page *page, const presto__text_block *block,
                                   presto_buffer *out, presto_error *err);
 
 #endif

@@ -80,7 +80,7 @@ static void find_repeats(presto__measures *measures, const presto__page *page) {
         mask = 2 * mask + 1;
     memset(measures->places, 0, (mask + 1) * sizeof *measures->places);
     for (size_t i = 0; i < page->block_count; i++) {
-        const presto__block *block = &page->blocks[i];
+        const presto__text_block *block = &page->blocks[i];
         uint32_t hash = 2166136261u;
         for (uint32_t r = block->run_begin; r < block->run_end; r++)
             hash = hash_text((presto_span){page->text.data + page->runs[r].at, page->runs[r].bytes},
@@ -123,7 +123,7 @@ static size_t plain_words(presto_span text, char out[MAX_TITLE_BYTES], size_t by
 }
 
 /* Does the page's title contain the block? */
-static bool repeats_title(const presto__page *page, const presto__block *block,
+static bool repeats_title(const presto__page *page, const presto__text_block *block,
                           const char title[MAX_TITLE_BYTES]) {
     char words[MAX_TITLE_BYTES];
     size_t bytes = 0;
@@ -140,7 +140,7 @@ static bool repeats_title(const presto__page *page, const presto__block *block,
 
 /* ---- sums ---- */
 
-static bool is_good(const presto__measures *measures, const presto__block *block) {
+static bool is_good(const presto__measures *measures, const presto__text_block *block) {
     if (block->chars < 30 || 3 * (uint64_t)block->link_chars > block->chars)
         return false;
     if ((measures->nodes[block->node].hints & NEVER_GOOD) != 0)
@@ -155,7 +155,7 @@ static bool is_leaf(uint8_t tag) {
 
 /* A good block speaks for the elements around it, the less the farther away. */
 static void add_score(presto__measures *measures, const presto__page *page,
-                      const presto__block *block) {
+                      const presto__text_block *block) {
     float chars = (float)block->chars;
     float score = 1 + (float)block->commas + (chars > 300 ? 3 : chars / 100);
     score *= 1 - (float)block->link_chars / chars;
@@ -177,7 +177,7 @@ static void sum_texts(presto__measures *measures, const presto__page *page) {
     for (size_t i = 0; i < page->node_count; i++)
         measures->nodes[i] = (presto__node_sums){0};
     for (size_t i = 0; i < page->block_count; i++) {
-        const presto__block *block = &page->blocks[i];
+        const presto__text_block *block = &page->blocks[i];
         presto__node_sums *node = &measures->nodes[block->node];
         node->chars += (float)block->chars;
         node->link_chars += (float)block->link_chars;
@@ -204,7 +204,7 @@ static void join_names(presto__measures *measures, const presto__page *page) {
     }
 }
 
-static uint32_t hints_of_text(const presto__page *page, const presto__block *block) {
+static uint32_t hints_of_text(const presto__page *page, const presto__text_block *block) {
     uint32_t hints = 0;
     if (block->words <= 8)
         for (uint32_t r = block->run_begin; r < block->run_end; r++)
@@ -218,7 +218,7 @@ static void sum_blocks(presto__measures *measures, const presto__page *page) {
     title[plain_words(page->title, title, 0)] = '\0';
     presto__block_sums sums = {0};
     for (size_t i = 0; i < page->block_count; i++) {
-        const presto__block *block = &page->blocks[i];
+        const presto__text_block *block = &page->blocks[i];
         presto__block_sums *entry = &measures->blocks[i];
         entry->good = sums.good;
         entry->chars = sums.chars;

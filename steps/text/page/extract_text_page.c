@@ -44,7 +44,7 @@ static bool is_in_line(uint8_t tag) {
 static void end_block(presto__page *page) {
     if (!page->in_block)
         return;
-    presto__block *block = &page->blocks[page->block_count - 1];
+    presto__text_block *block = &page->blocks[page->block_count - 1];
     page->in_block = false;
     if (block->chars > 0) {
         block->run_end = (uint32_t)page->run_count;
@@ -63,7 +63,7 @@ static bool begin_block(presto__page *page) {
     size_t at = page->depth - 1;
     while (at > 0 && is_in_line(page->nodes[page->open[at]].tag))
         at--;
-    page->blocks[page->block_count++] = (presto__block){
+    page->blocks[page->block_count++] = (presto__text_block){
         .node = page->open[at],
         .run_begin = (uint32_t)page->run_count,
     };
@@ -75,7 +75,7 @@ static bool begin_block(presto__page *page) {
 
 static void add_run(presto__page *page, size_t at, size_t bytes) {
     if (grow(page, (void **)&page->runs, &page->run_capacity, page->run_count, sizeof *page->runs))
-        page->runs[page->run_count++] = (presto__run){(uint32_t)at, (uint32_t)bytes};
+        page->runs[page->run_count++] = (presto__text_run){(uint32_t)at, (uint32_t)bytes};
 }
 
 /* ---- text ---- */
@@ -88,7 +88,7 @@ static bool is_blank(presto_span raw) {
 }
 
 /* Names of the elements inside the line, and of the link, that the text is in. */
-static void note_surroundings(presto__page *page, presto__block *block) {
+static void note_surroundings(presto__page *page, presto__text_block *block) {
     for (size_t at = page->depth; at-- > 1 && is_in_line(page->nodes[page->open[at]].tag);)
         block->hints |= page->nodes[page->open[at]].hints;
     if (page->link_depth == NO_LINK)
@@ -110,7 +110,7 @@ static void take_text(void *object, presto_span raw) {
         return;
     if (!begin_block(page))
         return;
-    presto__block *block = &page->blocks[page->block_count - 1];
+    presto__text_block *block = &page->blocks[page->block_count - 1];
     note_surroundings(page, block);
     presto__block_count(page, block, raw);
     add_run(page, (size_t)(raw.data - page->text.data), raw.bytes);

@@ -86,14 +86,14 @@ static void put_raw(line_writer *writer, presto_span raw) {
     }
 }
 
-static size_t most_bytes(const presto__page *page, const presto__block *block) {
+static size_t most_bytes(const presto__page *page, const presto__text_block *block) {
     size_t bytes = 1;
     for (uint32_t i = block->run_begin; i < block->run_end; i++)
         bytes += 1 + page->runs[i].bytes;
     return 2 * bytes;
 }
 
-presto_status presto__block_write(const presto__page *page, const presto__block *block,
+presto_status presto__block_write(const presto__page *page, const presto__text_block *block,
                                   presto_buffer *out, presto_error *err) {
     PRESTO_TRY(presto_buffer_reserve(out, most_bytes(page, block), err));
     uint8_t *begin = out->data + out->bytes;
@@ -105,7 +105,7 @@ presto_status presto__block_write(const presto__page *page, const presto__block 
     }
     const uint8_t *first = writer.line;
     for (uint32_t i = block->run_begin; i < block->run_end; i++) {
-        const presto__run *run = &page->runs[i];
+        const presto__text_run *run = &page->runs[i];
         if (run->bytes > 0) {
             put_raw(&writer, (presto_span){page->text.data + run->at, run->bytes});
         } else {

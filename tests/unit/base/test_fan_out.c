@@ -84,7 +84,7 @@ static presto_status read_it(void *user, size_t i, presto_error *err) {
 
 START_TEST(threads_read_from_the_storage_of_the_caller) {
     presto_error err;
-    presto__storage storage;
+    presto__played_storage storage;
     presto__storage_thread caller;
     const presto_storage limits = {.latency_s = 1e-4};
     ck_assert_ok(presto__storage_init(&storage, &limits, NULL, &err), &err);
@@ -106,7 +106,7 @@ static bool at_once(void *user) {
 
 START_TEST(the_caller_ends_what_others_wait_for) {
     presto_error err;
-    presto__storage storage;
+    presto__played_storage storage;
     presto__storage_thread caller;
     atomic_uint asked = 0;
     const presto_storage limits = {.latency_s = 1000};

@@ -207,7 +207,7 @@ typedef struct work {
 
 /* Files per second that `work` gets from the storage, within so long. */
 static double files_per_s(const presto_storage *limits, const work *what, double end_s) {
-    presto__storage storage;
+    presto__played_storage storage;
     presto__storage_thread threads[MOST_THREADS];
     uint64_t ready_ns[MOST_THREADS] = {0}, pieces = 0;
     const uint64_t end_ns = (uint64_t)(end_s * 1e9);
@@ -298,7 +298,7 @@ START_TEST(rates_are_those_of_the_model) {
 END_TEST
 
 START_TEST(what_goes_on_is_one_read) {
-    presto__storage storage;
+    presto__played_storage storage;
     presto__storage_thread thread;
     presto_storage limits = parsed("latency=1s");
     fake.now_ns = 1000;
@@ -329,7 +329,7 @@ END_TEST
 
 START_TEST(the_slowest_storage_does_not_overflow) {
     presto_storage limits = parsed("bandwidth=1B/s,per-thread=1B/s,iops=0.001,latency=3600s");
-    presto__storage storage;
+    presto__played_storage storage;
     presto__storage_thread thread;
     fake.now_ns = 0;
     fake.oversleep_ns = 0;
@@ -355,7 +355,7 @@ static presto_status read_here(int fd, uint64_t offset, size_t bytes) {
 
 START_TEST(only_threads_that_are_bound_read_from_it) {
     presto_storage limits = parsed("bandwidth=1000TB/s");
-    presto__storage storage;
+    presto__played_storage storage;
     presto__storage_thread thread;
     struct stat info;
     int fd;
@@ -394,7 +394,7 @@ static void *read_slowly(void *argument) {
 
 START_TEST(cancelling_ends_every_wait_at_once) {
     presto_storage limits = parsed("bandwidth=1B/s,latency=3600s");
-    presto__storage storage;
+    presto__played_storage storage;
     presto__storage_thread threads[4];
     pthread_t ids[4];
     ck_assert_status(presto__storage_init(&storage, &limits, NULL, NULL), PRESTO_OK, NULL);
@@ -417,7 +417,7 @@ static bool stop_after_some(void *user) {
 
 START_TEST(who_waits_asks_whether_to_stop) {
     presto_storage limits = parsed("latency=3600s");
-    presto__storage storage;
+    presto__played_storage storage;
     presto__storage_thread thread;
     unsigned left = 3;
     ck_assert_status(presto__storage_init(&storage, &limits, NULL, NULL), PRESTO_OK, NULL);

@@ -4,7 +4,7 @@
 #include "made_sweep.h"
 
 START_TEST(half_of_the_sum_is_in_the_largest) {
-    presto__tail tail = {.held = 0};
+    presto__size_tail tail = {.held = 0};
     for (unsigned i = 0; i < 197; i++)
         presto__tail_add(&tail, 1);
     ck_assert_uint_eq(presto__tail_half(&tail), 99);
@@ -16,7 +16,7 @@ START_TEST(half_of_the_sum_is_in_the_largest) {
     ck_assert_double_eq(tail.largest[0], 100);
     ck_assert_double_eq(tail.largest[2], 40);
     ck_assert(presto__is_heavy(&tail.moments, 3));
-    presto__tail many = {.held = 0};
+    presto__size_tail many = {.held = 0};
     for (unsigned i = 0; i < 3 * PRESTO__TAIL_HELD; i++)
         presto__tail_add(&many, i == 5 ? 2 : 1);
     ck_assert_uint_eq(presto__tail_half(&many), 0);
@@ -57,7 +57,7 @@ START_TEST(with_a_long_tail_the_interval_is_more_often_right) {
     presto_rng_init(&rng, &(presto_rng_key){.seed = presto_check_seed()});
     size_t rounds = 4000, usual_misses = 0, misses = 0, heavy = 0;
     for (size_t round = 0; round < rounds; round++) {
-        presto__tail tail = {.held = 0};
+        presto__size_tail tail = {.held = 0};
         double least, most;
         for (int i = 0; i < SAMPLE; i++)
             presto__tail_add(&tail, exp(sigma * normal(&rng)));

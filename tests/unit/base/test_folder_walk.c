@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../base/walk_internal.h"
+#include "../base/folder_walk_internal.h"
 
 static char *root;
 static char names[64][700];
@@ -63,7 +63,7 @@ static int compare(const void *a, const void *b) {
 }
 
 static void check_walk(const char *from, const char *wanted) {
-    const presto__walk walk = {.name = want, .found = note};
+    const presto__folder_walk walk = {.name = want, .found = note};
     presto_error err;
     char text[4096] = "";
     ck_assert_ok(presto__walk_folder(&walk, from, &err), &err);
@@ -131,7 +131,7 @@ START_TEST(two_links_to_the_next_folder_in_each_of_many_are_walked_at_once) {
         snprintf(name, sizeof name, "%02d/b", i);
         ck_assert_int_eq(symlink(target, at(name)), 0);
     }
-    const presto__walk walk = {.name = want, .found = note};
+    const presto__folder_walk walk = {.name = want, .found = note};
     presto_error err;
     ck_assert_ok(presto__walk_folder(&walk, at("00"), &err), &err);
     ck_assert_uint_eq(count, 26 + 2); /* and the last two links, which lead nowhere */
@@ -163,7 +163,7 @@ START_TEST(failures_end_it) {
     make("b", "1");
     make("c", "2");
     ck_assert_int_eq(symlink("b", at("a")), 0);
-    const presto__walk walk = {.name = want, .found = refuse};
+    const presto__folder_walk walk = {.name = want, .found = refuse};
     presto_error err;
     ck_assert_status(presto__walk_folder(&walk, root, &err), PRESTO_ERR_TYPE, &err);
     ck_assert_str_eq(err.message, "1");

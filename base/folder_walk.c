@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Walking through folders, each of them once; device and inode identify a folder. */
-#include "walk_internal.h"
+#include "folder_walk_internal.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -21,7 +21,7 @@ typedef struct path_list {
 } path_list;
 
 typedef struct walker {
-    const presto__walk *walk;
+    const presto__folder_walk *walk;
     place *entered; /* open addressing, at most half full */
     size_t entered_count, entered_slots;
     path_list folders; /* still to be entered, from the end of the list */
@@ -171,7 +171,8 @@ static presto_status walk_folders(walker *w, presto_error *err) {
     return status;
 }
 
-presto_status presto__walk_folder(const presto__walk *walk, const char *path, presto_error *err) {
+presto_status presto__walk_folder(const presto__folder_walk *walk, const char *path,
+                                  presto_error *err) {
     walker w = {.walk = walk};
     path_list links = {0};
     presto_status status = list_add(&w.folders, strdup(path), err);

@@ -5,8 +5,8 @@
  * through those, and so on. So a folder has the same path in every walk, and links that form a ring
  * or lead to the same place cost nothing.
  */
-#ifndef PRESTO_WALK_INTERNAL_H
-#define PRESTO_WALK_INTERNAL_H
+#ifndef PRESTO_FOLDER_WALK_INTERNAL_H
+#define PRESTO_FOLDER_WALK_INTERNAL_H
 
 #include <sys/stat.h>
 
@@ -23,17 +23,18 @@ typedef struct presto__walked {
 } presto__walked;
 
 /** The caller's hooks. A status below 0 from a hook ends the walk with that status. */
-typedef struct presto__walk {
+typedef struct presto__folder_walk {
     void *user;
     /** Called for each name in `folder` before it is examined: is it wanted? */
     presto_status (*name)(void *user, const char *folder, const char *name, bool *wanted_out,
                           presto_error *err);
     /** Called for each wanted entry, in no order. */
     presto_status (*found)(void *user, const presto__walked *found, presto_error *err);
-} presto__walk;
+} presto__folder_walk;
 
 /** Returns: PRESTO_OK; PRESTO_ERR_IO (a folder cannot be read); PRESTO_ERR_MEMORY; what a hook
  * returned. */
-presto_status presto__walk_folder(const presto__walk *walk, const char *path, presto_error *err);
+presto_status presto__walk_folder(const presto__folder_walk *walk, const char *path,
+                                  presto_error *err);
 
 #endif
