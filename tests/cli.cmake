@@ -33,6 +33,9 @@ foreach(name ${cli_tests})
   set_tests_properties(cli.${name} PROPERTIES ENVIRONMENT
     "PRESTO_TOOLS=$<TARGET_FILE_DIR:presto-load>;PRESTO_PHOTOS=$<TARGET_FILE:presto-make-photos>;PRESTO_PLUGIN=$<TARGET_FILE:plugin_invert>;PRESTO_SANITIZE=${PRESTO_SANITIZE}")
 endforeach()
+if(NOT PRESTO_SANITIZE)  # what the programs write, to the byte: here only that all runs end as they should
+  add_test(NAME cli.recorded COMMAND ${PRESTO_SYSTEM_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/recorded/record ${PROJECT_BINARY_DIR})
+endif()
 if(PRESTO_HAVE_SENTENCEPIECE)
   add_test(NAME cli.text_steps COMMAND ${PRESTO_SYSTEM_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/cli/test_text_steps.py)
   set_tests_properties(cli.text_steps PROPERTIES ENVIRONMENT
