@@ -102,8 +102,10 @@ static presto_status make_fresh(drift_job *job, presto_sweep_options *options,
     options->on_trial_user = job;
     PRESTO_TRY(presto__runner_init(&job->runner, paths, path_count, options, err));
     presto__trial *trial = &job->trial;
-    trial->result.strategy = (presto_strategy){
-        .split = info->split, .codec = info->codec, .threads = presto__cpu_count(), .shards = 1};
+    trial->result.strategy = (presto_strategy){.split = info->split,
+                                               .codec = info->codec,
+                                               .threads = presto_processor_count(),
+                                               .shards = 1};
     trial->preparations = calloc(1, sizeof *trial->preparations);
     if (trial->preparations == NULL)
         return presto_fail_memory(err, sizeof *trial->preparations);

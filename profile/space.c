@@ -125,7 +125,7 @@ static presto_status list_codecs(const presto_sweep_options *options, presto__sp
 
 static presto_status list_threads(const presto_sweep_options *options, presto__space *space,
                                   presto_error *err) {
-    unsigned defaults[2] = {1, presto__cpu_count()};
+    unsigned defaults[2] = {1, presto_processor_count()};
     const unsigned *threads = options->thread_count > 0 ? options->threads : defaults;
     size_t count = options->thread_count > 0 ? options->thread_count : 2;
     space->threads = calloc(count, sizeof *space->threads);
@@ -198,7 +198,7 @@ static void add_strategies(const char *split, const char *codec, presto__space *
 presto_strategy presto__anchor_of(const presto__space *space, size_t s, bool is_for_all) {
     const char *split = space->splits[s];
     const char *codec = strcmp(split, PRESTO_UNPROCESSED) == 0 ? NULL : "none";
-    return strategy_of(split, codec, is_for_all ? presto__cpu_count() : 1, space->shards[0]);
+    return strategy_of(split, codec, is_for_all ? presto_processor_count() : 1, space->shards[0]);
 }
 
 static bool same_text(const char *a, const char *b) {

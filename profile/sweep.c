@@ -122,9 +122,10 @@ static presto_status run_all(presto_sweep *sweep, presto__runner *runner, presto
 static void identify(const presto_sweep *sweep, const presto__runner *runner,
                      const presto_sweep_options *options, char text_out[33]) {
     presto__digest digest = {{0}};
-    const uint64_t numbers[] = {
-        options->samples,       options->cold_epochs, options->seed,          runner->batch_samples,
-        runner->source_samples, runner->source_bytes, options->errors.policy, presto__cpu_count()};
+    const uint64_t numbers[] = {options->samples,       options->cold_epochs,
+                                options->seed,          runner->batch_samples,
+                                runner->source_samples, runner->source_bytes,
+                                options->errors.policy, presto_processor_count()};
     presto__digest_add(&digest, runner->source_identity, sizeof runner->source_identity);
     presto__digest_add(&digest, sweep->pipeline_json, strlen(sweep->pipeline_json));
     presto__digest_add(&digest, numbers, sizeof numbers);

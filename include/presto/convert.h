@@ -45,7 +45,8 @@ typedef struct presto_convert_options {
                              larger than so many bytes of frames (what the file holds, before
                              file_compression); it has at least one record. Default 0: by number */
     unsigned threads;
-    bool auto_threads;      /* `threads` is the most, see presto_loader_options. Default false */
+    bool auto_threads;      /* `threads` compute; more may read while they wait for storage, see
+                               presto_loader_options. Default false */
     uint64_t limit_samples; /* 0 = all */
     uint64_t seed;
     size_t prefetch_bytes;       /* of data in flight; default 0: 256 MiB, of which records take 32

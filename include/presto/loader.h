@@ -156,9 +156,11 @@ typedef struct presto_loader_options {
     size_t struct_bytes;       /* set by presto_loader_options_defaults */
     unsigned threads;          /* worker threads, PRESTO_MAX_THREADS at most; 0 = inline in
                                   presto_loader_next. Default 1 */
-    bool auto_threads;         /* `threads` is the most: find while running how many of them are
-                                  worth it (more only if it delivers clearly more). The stream
-                                  stays the same. Default false */
+    bool auto_threads;         /* `threads` is the most, such as presto_auto_threads(): find while
+                                  running how many of them are worth it. It begins with one for
+                                  each processor; more are made while they wait for storage, and
+                                  kept if they deliver clearly more. The stream stays the same.
+                                  Default false */
     bool unaligned_views;      /* batches of 1 without steps are views of the block read, not
                                   copied: their data is aligned to nothing. Default false */
     presto_output_kind output; /* default batches */

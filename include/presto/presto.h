@@ -59,6 +59,7 @@
 
 #include <presto/version.h>
 
+#include <presto/processors.h>
 #include <presto/span.h>
 #include <presto/status.h>
 #include <presto/tensor.h>

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include <presto/numbers.h>
+#include <presto/processors.h>
 
 #include "../../base/clock_internal.h"
 #include "../../base/options_internal.h"
@@ -115,6 +116,8 @@ void presto__conversion_loader_options(presto__conversion *job,
     presto_loader_options_defaults(&loader);
     loader.threads = options->threads;
     loader.auto_threads = options->auto_threads;
+    if (options->auto_threads && loader.threads < presto_auto_threads())
+        loader.threads = presto_auto_threads(); /* `threads` of them compute and write shards */
     loader.output = PRESTO_OUTPUT_RECORDS;
     loader.batch_samples = 0;
     loader.order.seed = options->seed;

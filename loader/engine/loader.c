@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include <presto/numbers.h>
+#include <presto/processors.h>
 
 #include "../../base/checked_internal.h"
 #include "../../base/clock_internal.h"
@@ -209,28 +210,43 @@ static presto_status open_order(presto_loader *loader, presto_error *err) {
     return PRESTO_OK;
 }
 
-static presto_status start_workers(presto_loader *loader, presto_error *err) {
-    size_t count = loader->options.threads > 0 ? loader->options.threads : 1;
-    loader->workers = presto__memory_apart(count, sizeof *loader->workers);
-    if (loader->workers == NULL)
-        return presto_fail_memory(err, count * sizeof *loader->workers);
-    for (; loader->worker_count < count; loader->worker_count++) {
-        presto_status status =
-            presto__worker_init(&loader->workers[loader->worker_count], loader, err);
+presto_status presto__loader_start_workers(presto_loader *loader, size_t count, presto_error *err) {
+    bool is_inline = loader->options.threads == 0;
+    while (loader->worker_count < count) {
+        presto__worker *worker = &loader->workers[loader->worker_count];
+        presto_status status = presto__worker_init(worker, loader, err);
+        if (status == PRESTO_OK) {
+            pthread_mutex_lock(&loader->pool->lock);
+            presto__worker_settle_locked(worker, loader->worker_bytes);
+            pthread_mutex_unlock(&loader->pool->lock);
+            int failed =
+                is_inline ? 0 : presto__thread_start(&worker->thread, presto__worker_main, worker);
+            worker->is_started = failed == 0 && !is_inline;
+            if (failed != 0)
+                status = presto_fail_errno(err, failed, "", "cannot start worker thread");
+        }
         if (status < 0) {
-            loader->worker_count++; /* half built: it must be freed, too */
+            pthread_mutex_lock(&loader->pool->lock);
+            presto__worker_settle_locked(worker, 0);
+            pthread_mutex_unlock(&loader->pool->lock);
+            presto__worker_done(worker);
+            *worker = (presto__worker){.loader = loader};
             return status;
         }
-        presto__worker_settle_locked(&loader->workers[loader->worker_count], loader->worker_bytes);
+        loader->worker_count++;
+        if (atomic_load(&loader->is_abandoned)) /* meanwhile: its steps were not told */
+            presto__loader_abandon(loader);
     }
-    int failed = 0;
-    for (size_t i = 0; i < loader->options.threads && failed == 0; i++) {
-        presto__worker *worker = &loader->workers[i];
-        failed = presto__thread_start(&worker->thread, presto__worker_main, worker);
-        worker->is_started = failed == 0;
-    }
-    return failed == 0 ? PRESTO_OK
-                       : presto_fail_errno(err, failed, "", "cannot start worker thread");
+    return PRESTO_OK;
+}
+
+static presto_status start_workers(presto_loader *loader, presto_error *err) {
+    size_t most = loader->options.threads > 0 ? loader->options.threads : 1;
+    loader->workers = presto__memory_apart(most, sizeof *loader->workers);
+    if (loader->workers == NULL)
+        return presto_fail_memory(err, most * sizeof *loader->workers);
+    return presto__loader_start_workers(loader,
+                                        loader->tuner.most > 0 ? loader->tuner.active : most, err);
 }
 
 static presto_status open_cache(presto_loader *loader, presto_error *err) {
@@ -287,7 +303,7 @@ static presto_status open_loader(presto_loader *loader, presto_error *err) {
     if (loader->options.auto_threads && loader->options.threads > 1) {
         if (pthread_cond_init(&loader->spare, NULL) != 0)
             return presto_fail(err, PRESTO_ERR_MEMORY, PRESTO_NO_OFFSET, "cannot make a lock");
-        presto__tuner_init(&loader->tuner, loader->options.threads);
+        presto__tuner_init(&loader->tuner, loader->options.threads, presto_processor_count());
     }
     return start_workers(loader, err);
 }

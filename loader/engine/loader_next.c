@@ -9,6 +9,7 @@
 #include <presto/numbers.h>
 
 #include "../../base/clock_internal.h"
+#include "../../base/thread_internal.h"
 #include "walk_internal.h"
 
 /*
@@ -54,17 +55,52 @@ static struct timespec after(uint64_t ns) {
                              .tv_nsec = (long)(until % 1000000000)};
 }
 
-/* Sleep until a worker wakes the consumer, or until it is time to ask should_stop. True: stop. */
+/*
+ * Let the tuner look at what the workers have done. If it wants more of them, they are made here,
+ * which takes a moment without the lock. If the machine has no room for one, there are no more.
+ */
+static void tune_locked(presto_loader *loader) {
+    presto__tuner *tuner = &loader->tuner;
+    presto__pool *pool = loader->pool;
+    uint64_t now = presto__clock_ns();
+    if (!presto__tuner_is_due(tuner, now))
+        return;
+    presto__tuner_seen seen = {.now_ns = now,
+                               .room_ns = loader->worker_wait_ns,
+                               .is_full = pool->workers_waiting > 0 || loader->walks};
+    size_t there = loader->worker_count;
+    for (size_t i = 0; i < there; i++) {
+        const presto__worker *worker = &loader->workers[i];
+        seen.samples += atomic_load_explicit(&worker->done_samples, memory_order_relaxed);
+        seen.runnable_ns += presto__thread_runnable_ns(worker->thread, worker->thread_id);
+    }
+    if (!presto__tuner_look(tuner, &seen))
+        return;
+    if (tuner->active > there) {
+        presto_error error;
+        pthread_mutex_unlock(&pool->lock);
+        (void)presto__loader_start_workers(loader, tuner->active, &error);
+        pthread_mutex_lock(&pool->lock);
+        if (loader->worker_count < tuner->active)
+            presto__tuner_limit(tuner, (unsigned)loader->worker_count);
+    }
+    pthread_cond_broadcast(&loader->spare);
+}
+
+/* Sleep until a worker wakes the consumer, or until it is time to ask should_stop or to look at the
+ * workers. True: stop. */
 static bool sleep_and_stop(presto_loader *loader) {
     presto__pool *pool = loader->pool;
     loader->consumer_waiting = true;
-    if (loader->options.should_stop == NULL) {
+    if (loader->options.should_stop == NULL && loader->tuner.most == 0) {
         pthread_cond_wait(&pool->ready, &pool->lock);
         return false;
     }
     struct timespec deadline = after(ASK_NS);
-    return pthread_cond_timedwait(&pool->ready, &pool->lock, &deadline) == ETIMEDOUT &&
-           stops_locked(loader);
+    if (pthread_cond_timedwait(&pool->ready, &pool->lock, &deadline) != ETIMEDOUT)
+        return false;
+    tune_locked(loader);
+    return loader->options.should_stop != NULL && stops_locked(loader);
 }
 
 /*
@@ -243,8 +279,8 @@ static void count_packet(presto_loader *loader, const presto__packet *packet) {
     loader->counts.delivered_bytes += bytes;
     loader->counts.skipped = loader->skipped_samples;
     loader->counts.dropped = loader->dropped_samples;
-    if (loader->tuner.most > 0 && presto__tuner_add(&loader->tuner, bytes, presto__clock_ns()))
-        pthread_cond_broadcast(&loader->spare);
+    if (loader->tuner.most > 0)
+        tune_locked(loader);
     pthread_mutex_unlock(&loader->pool->lock);
 }
 

@@ -13,6 +13,7 @@
  */
 
 #include "../../base/clock_internal.h"
+#include "../../base/thread_internal.h"
 #include "allowance_internal.h"
 #include "walk_internal.h"
 
@@ -385,6 +386,7 @@ bool presto__worker_run_next(presto__worker *worker) {
 void *presto__worker_main(void *argument) {
     presto__worker *worker = argument;
     presto_loader *loader = worker->loader;
+    worker->thread_id = presto__thread_id();
     pthread_mutex_lock(&loader->pool->lock);
     while (presto__worker_run_next(worker)) {}
     bool wakes = must_wake(loader, true) || worker->wakes_consumer;

@@ -372,6 +372,11 @@ static bool leave_out(presto__worker *worker, presto_status status, presto_error
     return !part->has_failed;
 }
 
+static void worker_has_done(presto__worker *worker, size_t samples) {
+    uint64_t done = atomic_load_explicit(&worker->done_samples, memory_order_relaxed);
+    atomic_store_explicit(&worker->done_samples, done + samples, memory_order_relaxed);
+}
+
 /*
  * Run samples [first, first + *count_io) of the packet; false: the part ends here. If samples that
  * were found are gone, *count_io is the number done.
@@ -398,13 +403,12 @@ static bool run_samples(presto__worker *worker, size_t first, size_t *count_io, 
         worker->reader->time_scale = worker->time_scale;
         worker->reader->lost_shard = false;
         worker->began_here = false;
-        if (worker->loader->takes_runs) {
-            size_t put = presto__worker_put_run(worker, count - i);
-            if (put > 0) {
-                i += put - 1;
-                fetched += put - 1;
-                continue;
-            }
+        size_t put = worker->loader->takes_runs ? presto__worker_put_run(worker, count - i) : 0;
+        worker_has_done(worker, put > 0 ? put : 1);
+        if (put > 0) {
+            i += put - 1;
+            fetched += put - 1;
+            continue;
         }
         status = from_cache ? load_hit(worker, i) : PRESTO_OK;
         if (status == PRESTO_END) {

@@ -25,6 +25,7 @@ struct presto__worker {
     /* No two workers share a cache line. The loader joins its workers before it goes. */
     _Alignas(PRESTO__APART_BYTES) presto_loader *loader;
     pthread_t thread;
+    _Atomic pid_t thread_id; /* 0: not running yet; the worker writes it */
     bool is_started;
     presto_arena arena;
     presto__blocks blocks;
@@ -62,6 +63,9 @@ struct presto__worker {
     presto__storage_thread storage; /* bound while it reads the source, if a storage is played */
     bool wakes_consumer;            /* after it has released the lock */
     unsigned slow_parts;            /* slow parts in a row */
+    /* Samples that it has finished or left out. Only the worker writes it; the consumer reads it
+     * for the tuner. */
+    _Atomic uint64_t done_samples;
 };
 
 /** The sizes of blocks, computed once from options and source. */
@@ -112,7 +116,9 @@ struct presto_loader {
     uint64_t opened_ns;
     /* Owned; freed after the join. The pool and its cache stay until the last batch is released. */
     presto__worker *workers;
-    size_t worker_count;
+    /* Those that are there: with auto_threads they are made when they are needed. The consumer's
+     * thread writes it, any thread reads it. */
+    _Atomic size_t worker_count;
     size_t capacity;
     presto__pool *pool;
     presto__cache *cache;            /* NULL: no memory cache */
@@ -188,6 +194,9 @@ presto_status presto__loader_check_steps(const presto_plan *plan, presto_error *
 /** Choose what is parsed and what batches have; forgets the options' features and pads. */
 presto_status presto__loader_open_features(presto_loader *loader, presto_error *err);
 presto_status presto__worker_init(presto__worker *worker, presto_loader *loader, presto_error *err);
+/** Make and start workers until there are `count`. The consumer's thread, without the lock, or open.
+ * If it fails, those before are there. */
+presto_status presto__loader_start_workers(presto_loader *loader, size_t count, presto_error *err);
 void presto__worker_done(presto__worker *worker);
 
 /* ---- batches output: rows.c ---- */

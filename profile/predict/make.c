@@ -23,7 +23,7 @@ static presto_status new_model(presto_sweep *sweep, const presto__runner *runner
     if (model == NULL)
         return presto_fail_memory(err, sizeof *model);
     sweep->model = model;
-    model->cores = presto__cpu_count();
+    model->cores = presto_processor_count();
     model->shards = space->shards[0];
     model->samples = runner->samples;
     model->source_samples = runner->source_samples;

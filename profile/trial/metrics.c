@@ -152,14 +152,6 @@ double presto__machine_cpus(void) {
     return online > 0 ? (double)online : 1;
 }
 
-unsigned presto__cpu_count(void) {
-    cpu_set_t allowed;
-    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
-        return (unsigned)CPU_COUNT(&allowed);
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online > 0 ? (unsigned)online : 1;
-}
-
 static void cpu_model(char *text_out, size_t bytes) {
     snprintf(text_out, bytes, "unknown");
     FILE *file = fopen("/proc/cpuinfo", "re");
@@ -245,7 +237,7 @@ bool presto__is_disk_full(const presto_error *failure) {
 
 void presto__machine_facts(const char *dir, presto_sweep_facts *facts) {
     cpu_model(facts->cpu_model, sizeof facts->cpu_model);
-    facts->cpus = presto__cpu_count();
+    facts->cpus = presto_processor_count();
     double memory_kib = proc_value("/proc/meminfo", "MemTotal:");
     facts->memory_bytes = isnan(memory_kib) ? 0 : (uint64_t)memory_kib * 1024;
     struct utsname name;

@@ -7,6 +7,7 @@
 #ifndef PRESTO_PROFILE_TRIAL_INTERNAL_H
 #define PRESTO_PROFILE_TRIAL_INTERNAL_H
 
+#include <presto/processors.h>
 #include <presto/sweep.h>
 
 #include "../stats/estimate_internal.h"
@@ -65,8 +66,6 @@ uint64_t presto__disk_free_bytes(const char *dir);
 bool presto__is_disk_full(const presto_error *failure);
 /** CPUs of the machine, at least 1: those whose times a presto__measure sums. */
 double presto__machine_cpus(void);
-/** CPUs that this process may run on, at least 1. */
-unsigned presto__cpu_count(void);
 
 /* ---- sample.c: which samples are measured ---- */
 

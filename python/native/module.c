@@ -65,6 +65,18 @@ PyObject *native_fail(presto_status status, const char *message) {
 
 /* ---- functions ---- */
 
+static PyObject *processor_count(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    return PyLong_FromUnsignedLong(presto_processor_count());
+}
+
+static PyObject *auto_threads(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    return PyLong_FromUnsignedLong(presto_auto_threads());
+}
+
 static PyObject *builtin_pipelines(PyObject *module, PyObject *unused) {
     (void)module, (void)unused;
     PyObject *names = PyList_New(0);
@@ -79,6 +91,8 @@ static PyObject *builtin_pipelines(PyObject *module, PyObject *unused) {
 }
 
 static PyMethodDef functions[] = {
+    {"processor_count", processor_count, METH_NOARGS, "CPUs that this process may use."},
+    {"auto_threads", auto_threads, METH_NOARGS, "The most threads of threads=\"auto\"."},
     {"builtin_pipelines", builtin_pipelines, METH_NOARGS, "Names of the built-in pipelines."},
     {"arrow_stream", native_arrow_stream, METH_VARARGS,
      "Batches of a function as an Arrow C stream."},

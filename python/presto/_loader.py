@@ -16,7 +16,7 @@ from ._dataset import Dataset, Path, _encode, dataset_of, once
 from ._errors import ArgumentError, Error, HeldError, StoppedError
 from ._loop import Batches, Place, Taking
 from ._options import SHUFFLES, cache_of, called, layout_of, names_of, natural, on_error_of, pads_of, share_of, shuffle_of
-from ._process import cpu_count, generation, size
+from ._process import auto_threads, generation, size
 from ._step import forget_traces
 from ._state import Position, moved, read, saved
 from ._strategy import Strategy, strategy_of
@@ -131,7 +131,7 @@ class Loader:
             raise ValueError(f'order is "strict" or "completion", not {order!r}')
         if isinstance(threads, str) and threads != "auto":
             raise ValueError(f'threads is a number or "auto", not {threads!r}')
-        workers = cpu_count() if isinstance(threads, str) else natural(threads, "threads")
+        workers = auto_threads() if isinstance(threads, str) else natural(threads, "threads")
         if pad is not None and not isinstance(pad, Mapping):
             raise TypeError(f'pad is a dict such as {{"tokens": 0}}, not {pad!r}')
         if order == "completion" and per_epoch:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 
+from . import _native
+
 _forks = 0
 
 
@@ -21,30 +23,8 @@ def generation() -> int:
     return _forks
 
 
-def _quota(folder: str) -> float:
-    try:
-        with open(f"/sys/fs/cgroup{folder}/cpu.max", encoding="ascii") as file:
-            quota, period = file.read().split()
-        return float("inf") if quota == "max" else int(quota) / int(period)
-    except (OSError, ValueError):
-        return float("inf")
-
-
-def cpu_count() -> int:
-    """CPUs that this process may use: affinity, bounded by the quota of its cgroup and those above it."""
-    cpus = len(os.sched_getaffinity(0))
-    try:
-        with open("/proc/self/cgroup", encoding="utf-8") as file:
-            folder = next((line[3:].strip() for line in file if line.startswith("0::/")), "")
-    except OSError:
-        folder = ""
-    folder = folder.rstrip("/")
-    least = float(cpus)
-    while True:
-        least = min(least, _quota(folder))
-        if not folder:
-            return max(1, int(-(-least // 1)))
-        folder = folder.rpartition("/")[0]
+cpu_count = _native.processor_count
+auto_threads = _native.auto_threads
 
 
 _UNITS = {"": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}

@@ -113,7 +113,7 @@ class Load(Case):
         self.assertEqual((done.returncode, done.stdout), (0, b""))
         self.assertIn("nothing remains", done.stderr)
 
-    def test_threads_are_found_within_the_cpus_there_are(self):
+    def test_threads_are_found_and_change_nothing(self):
         order = ["-e", "20", "--shuffle", "full", "-b", "5", "--format", "npy", self.resized]
         wanted = self.load("-q", "-j", "1", *order)
         stats_file = self.new("stats")
@@ -126,8 +126,8 @@ class Load(Case):
             stats = json.loads(stats_file.read_text())
             self.assertTrue(stats["auto_threads"])
             self.assertGreaterEqual(stats["threads"], 1)
-            self.assertLessEqual(stats["threads"], count)
-            self.assertRegex(done.stderr, rf"presto-load: auto: {stats['threads']} of {count} threads?\n$")
+            self.assertLessEqual(stats["threads"], max(64, 4 * count))
+            self.assertRegex(done.stderr, rf"presto-load: auto: {stats['threads']} threads?\n$")
         self.assertFalse(json.loads(self.load("--json", "-j", "2", "--format", "null", self.resized))["auto_threads"])
         self.assert_usage(run("presto-load", "-j", "automatic", self.resized), "--threads")
 

@@ -3,6 +3,7 @@
 """--storage of presto-load and presto-sweep: what it takes, what it counts, and that a signal ends its waits."""
 import io
 import json
+import os
 import re
 import signal
 import subprocess
@@ -108,6 +109,16 @@ class Storage(Case):
         done = run("presto-load", "-p", self.pipeline, "--storage", "open=20ms", "-j", "2", "--format", "null", self.make_photos())
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("limited by storage (", done.stderr)
+
+    def test_auto_threads_are_more_than_processors_where_they_wait(self):
+        """Each photo waits for 0.1 s: some 60 threads are worth it, whatever the number of processors."""
+        order = ["-q", "-p", self.pipeline, "--shuffle", "full", "-e", "40", "--format", "npy", self.make_photos()]
+        stats_file = self.new("stats")
+        slow = ["--storage", "latency=100ms", "--stats", stats_file, "-j", "auto"]
+        self.assertEqual(self.load(*slow, *order), self.load("-j", "1", *order))
+        stats = json.loads(stats_file.read_text())
+        self.assertGreater(stats["threads"], 2 * len(os.sched_getaffinity(0)))
+        self.assertLess(stats["wall_s"], 0.1 * stats["samples"] / len(os.sched_getaffinity(0)))
 
     def test_a_signal_ends_a_wait(self):
         for number in (signal.SIGINT, signal.SIGTERM):

@@ -12,7 +12,7 @@ import sys
 
 # Which folder each public header belongs to; a header that is not listed fails the test.
 OWNERS = {
-    "base": "api file numbers rng span status storage tensor text version",
+    "base": "api file numbers processors rng span status storage tensor text version",
     "records": "codec crc32c dataset example frame inspect shard",
     "steps": "pipeline step",
     "loader": "convert loader mix ring source stream writer",

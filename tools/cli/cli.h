@@ -17,6 +17,7 @@
 
 #include <presto/convert.h>
 #include <presto/numbers.h>
+#include <presto/processors.h>
 #include <presto/status.h>
 #include <presto/storage.h>
 #include <presto/stream.h>
@@ -132,9 +133,6 @@ void cli_check_representation(const presto_pipeline *pipeline, const char *optio
 void cli_check_codec(const char *option, const char *text, bool for_tensorflow);
 /** --help-steps: print the reference of all steps and end the program. */
 _Noreturn void cli_help_steps(void);
-
-/** CPUs this process may use: affinity mask and cgroup quota. At least 1. */
-unsigned cli_cpu_count(void);
 
 /* ---- messages ---- */
 

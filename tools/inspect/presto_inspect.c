@@ -201,7 +201,7 @@ static void parse_command_line(inspect *in, int argc, char **argv) {
     const char *text = NULL;
     presto_convert_options_defaults(&in->recode.convert);
     in->recode.convert.codec = NULL; /* the input's */
-    in->recode.convert.threads = cli_cpu_count();
+    in->recode.convert.threads = presto_processor_count();
     in->cat.record = in->cat.limit = UINT64_MAX;
     for (int id; (id = cli_next(argc, argv, &text)) != -1;) {
         parse_option(in, id, text);

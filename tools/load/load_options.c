@@ -106,7 +106,7 @@ static const cli_option options[] = {
 
     {0, "Work", NULL, NULL},
     {'j', "threads", "N|auto",
-     "worker threads; 0 = run inline; auto = as many of the CPUs as are found to be worth it while "
+     "worker threads; 0 = run inline; auto = as many as are found to be worth it while "
      "running [default: number of CPUs, by affinity and cgroup]"},
     {OPT_PREFETCH, "prefetch-bytes", "SIZE",
      "memory for data in flight, e.g. 64MiB [default: 256MiB]"},
@@ -323,7 +323,7 @@ static void parse_output_option(load *l, int id, const char *text) {
     if (id == 'j') {
         l->loader.auto_threads = strcmp(text, "auto") == 0;
         l->loader.threads = l->loader.auto_threads
-                                ? cli_cpu_count()
+                                ? presto_auto_threads()
                                 : (unsigned)cli_number("--threads", text, 0, PRESTO_MAX_THREADS);
         l->has_threads = true;
     } else if (id == OPT_PREFETCH) {

@@ -40,7 +40,7 @@ void load_check_strategy(const load *l, const presto_stream *stream) {
 
 void load_settle_defaults(load *l) {
     if (!l->has_threads)
-        l->loader.threads = cli_cpu_count();
+        l->loader.threads = presto_processor_count();
     l->loader.output = l->format == SINK_TFRECORD ? PRESTO_OUTPUT_RECORDS
                        : l->format == SINK_NULL   ? PRESTO_OUTPUT_COUNT
                                                   : PRESTO_OUTPUT_BATCHES;

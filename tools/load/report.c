@@ -98,8 +98,7 @@ void report_print(const load_report *report) {
     if (stats.samples > 0)
         cli_message("limited by %s", verdict.text);
     if (report->most_threads > 0)
-        cli_message("auto: %u of %s", stats.threads,
-                    presto_format_things(report->most_threads, "thread", count));
+        cli_message("auto: %s", presto_format_things(stats.threads, "thread", count));
 }
 
 static double seconds(uint64_t ns) {

@@ -324,7 +324,7 @@ int main(int argc, char **argv) {
                        .classes = 10,
                        .seed = 1,
                        .format = {.width = 500, .height = 375, .quality = 90}};
-    unsigned cpus = cli_cpu_count();
+    unsigned cpus = presto_processor_count();
     o.threads = (int)(cpus < MAX_THREADS ? cpus : MAX_THREADS);
     cli_start(&self);
     parse_command_line(&o, argc, argv);

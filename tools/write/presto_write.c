@@ -173,7 +173,7 @@ static void parse_option(write_job *w, int id, const char *text) {
     case 'j':
         o->auto_threads = strcmp(text, "auto") == 0;
         o->threads = o->auto_threads
-                         ? cli_cpu_count()
+                         ? presto_processor_count()
                          : (unsigned)cli_number("--threads", text, 0, PRESTO_MAX_THREADS);
         w->has_threads = true;
         break;
@@ -266,7 +266,7 @@ static void parse_command_line(write_job *w, int argc, char **argv) {
         cli_check_codec(w->convert.codec == w->strategy.codec ? w->strategy_file : "--codec",
                         w->convert.codec, true);
     if (!w->has_threads)
-        w->convert.threads = cli_cpu_count();
+        w->convert.threads = presto_processor_count();
     if (!w->has_shards && w->convert.shard_bytes == 0)
         w->convert.shards = w->convert.threads > 0 ? w->convert.threads : 1;
     cli_check_partition(&w->convert.partition);

@@ -31,7 +31,7 @@ START_TEST(by_default_every_split_goes_with_every_codec_and_two_thread_counts) {
     ck_assert_str_eq(space.splits[0], "unprocessed");
     ck_assert_str_eq(space.splits[4], "pixel-centered");
     ck_assert_uint_ge(space.codec_count, 2);
-    ck_assert_uint_eq(space.thread_count, presto__cpu_count() == 1 ? 1 : 2);
+    ck_assert_uint_eq(space.thread_count, presto_processor_count() == 1 ? 1 : 2);
     ck_assert_uint_eq(space.strategy_count, space.thread_count * (1 + 4 * space.codec_count));
     for (size_t i = 0; i < space.strategy_count; i++) {
         const presto_strategy *strategy = &space.strategies[i];

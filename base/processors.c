@@ -5,7 +5,7 @@
  */
 #define _GNU_SOURCE /* sched_getaffinity */
 
-#include "cli.h"
+#include <presto/processors.h>
 
 #include <errno.h>
 #include <limits.h>
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MASK_CPUS = 8192 };
+enum { MASK_CPUS = 8192, LEAST_AUTO = 64, PER_PROCESSOR = 4 };
 
 static unsigned affinity_cpus(void) {
     unsigned cpus = 0;
@@ -75,8 +75,13 @@ static unsigned cgroup_cpus(void) {
     }
 }
 
-unsigned cli_cpu_count(void) {
+unsigned presto_processor_count(void) {
     unsigned cpus = affinity_cpus();
     unsigned quota = cgroup_cpus();
     return quota != 0 && quota < cpus ? quota : cpus;
+}
+
+unsigned presto_auto_threads(void) {
+    unsigned processors = presto_processor_count();
+    return processors < LEAST_AUTO / PER_PROCESSOR ? LEAST_AUTO : processors * PER_PROCESSOR;
 }
