@@ -36,36 +36,10 @@ static presto_status list_add(char **list, size_t *count, const char *text, pres
     return PRESTO_OK;
 }
 
-static presto_status unknown_split(const presto_pipeline *pipeline, const char *name,
-                                   presto_error *err) {
-    char known[PRESTO_ERROR_MESSAGE_BYTES] = "";
-    size_t used = 0;
-    for (size_t r = 0; r < presto_pipeline_representation_count(pipeline); r++) {
-        if (!presto_pipeline_representation_storable(pipeline, r))
-            continue;
-        int length = snprintf(known + used, sizeof known - used, "%s%s", used > 0 ? ", " : "",
-                              presto_pipeline_representation_name(pipeline, r));
-        used += (size_t)length;
-        if (used >= sizeof known)
-            break;
-    }
-    return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
-                       "pipeline %s has no representation '%s' to split at; there are: %s",
-                       presto_pipeline_name(pipeline), name, known);
-}
-
 static presto_status check_split(const presto_pipeline *pipeline, const char *name,
                                  presto_error *err) {
-    size_t r = presto_pipeline_representation_find(pipeline, name);
-    if (r == SIZE_MAX)
-        return unknown_split(pipeline, name, err);
-    if (!presto_pipeline_representation_storable(pipeline, r))
-        return presto_fail(
-            err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-            "representation '%s' of pipeline %s comes after a random step: stored, it "
-            "would be the same in every epoch",
-            name, presto_pipeline_name(pipeline));
-    return PRESTO_OK;
+    size_t r;
+    return presto_pipeline_representation_named(pipeline, name, true, &r, err);
 }
 
 static presto_status list_splits(const presto_pipeline *pipeline,

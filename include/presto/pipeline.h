@@ -52,9 +52,8 @@ typedef struct presto_pipeline_options {
     /**
      * Changes to what the text says, each "STEP.OPTION=VALUE" or "source.OPTION=VALUE", VALUE as it
      * would stand in YAML. A step that the pipeline has several times is named with its place among
-     * them: "resize-image[2].height=64". "from=REPRESENTATION": the input is TFRecords that hold
-     * that representation; a source of type tfrecord, whose options "source.OPTION=VALUE" then
-     * sets, takes the place of the source and of the steps up to there. Default: none
+     * them: "resize-image[2].height=64". "from=REPRESENTATION" is another way to say `from`, below.
+     * Default: none
      */
     const char *const *set;
     size_t set_count;
@@ -68,6 +67,11 @@ typedef struct presto_pipeline_options {
     const char *const *plugins;
     size_t plugin_count;
     presto_code code; /* Default: PRESTO_CODE_IF_NAMED */
+    /** The input is TFRecords that hold this representation: a source of type tfrecord, whose
+     * options "source.OPTION=VALUE" then sets, takes the place of the source and of the steps up to
+     * there. PRESTO_UNPROCESSED, or NULL: the pipeline's own source. Default: NULL */
+    const char *from;
+    const char *feature; /* of the source: its option `feature`. Default: as the text says */
 } presto_pipeline_options;
 
 PRESTO_API void presto_pipeline_options_init(presto_pipeline_options *options, size_t struct_bytes);
@@ -101,6 +105,8 @@ PRESTO_API presto_status presto_pipeline_load(const char *name_or_path,
 PRESTO_API presto_status presto_pipeline_parse(presto_span yaml, const char *file,
                                                const presto_pipeline_options *options,
                                                presto_pipeline **pipeline_out, presto_error *err);
+/** Another owner, who calls presto_pipeline_free, too. Threads: any. */
+PRESTO_API presto_pipeline *presto_pipeline_keep(const presto_pipeline *pipeline);
 PRESTO_API void presto_pipeline_free(presto_pipeline *pipeline);
 
 /** i-th built-in pipeline's name, NULL past the last. */
@@ -164,6 +170,14 @@ PRESTO_API const char *presto_pipeline_representation_name(const presto_pipeline
 /** Its number by name; SIZE_MAX if there is none. */
 PRESTO_API size_t presto_pipeline_representation_find(const presto_pipeline *pipeline,
                                                       const char *name);
+/**
+ * As presto_pipeline_representation_find, for a name that somebody has typed: the message lists
+ * those that there are. `to_store`: only one that may be stored.
+ * Returns: PRESTO_OK; PRESTO_ERR_NOT_FOUND; PRESTO_ERR_ARGUMENT: a random step comes before it.
+ */
+PRESTO_API presto_status presto_pipeline_representation_named(const presto_pipeline *pipeline,
+                                                              const char *name, bool to_store,
+                                                              size_t *r_out, presto_error *err);
 /** How many steps have run when representation r is reached. */
 PRESTO_API size_t presto_pipeline_representation_steps(const presto_pipeline *pipeline, size_t r);
 /** May it be stored, i.e. is no random step before it? ("unprocessed": as the source has it.) */

@@ -57,6 +57,9 @@ typedef struct presto_stream_options {
     presto_keep_index keep_index;
     const char *index_dir;
     presto_partition partition; /* only these samples. Default: all */
+    /* Instead of reading `pipeline`: one that was read already, with the representation that the
+     * input holds in its options (`from`). The stream is another owner. NULL: none */
+    const presto_pipeline *read;
 } presto_stream_options;
 
 PRESTO_API void presto_stream_options_init(presto_stream_options *options, size_t struct_bytes);

@@ -48,82 +48,51 @@ static void choose_memory(presto__conversion *job) {
 
 /* ---- the input ---- */
 
-static presto_status open_dataset(presto__conversion *job, const char *const *paths,
-                                  size_t path_count, presto_error *err) {
-    presto_shard_options shard;
-    presto_shard_options_defaults(&shard);
-    shard.tolerate = job->options->errors.policy == PRESTO_ON_ERROR_SKIP;
-    shard.keep_index = job->options->keep_index;
-    shard.index_dir = job->options->index_dir;
-    return presto_dataset_open(paths, path_count, &shard, &job->dataset, err);
-}
-
+/* All that the job reads is the input's from here on, and the job's to free. */
 static presto_status open_input(presto__conversion *job, const char *const *paths,
-                                size_t path_count, size_t *first_step_out, presto_error *err) {
-    bool is_dataset = false;
-    if (path_count == 1)
-        PRESTO_TRY(presto__path_is_dataset(paths[0], &is_dataset, err));
-    *first_step_out = 0;
-    bool takes_records = presto_pipeline_source(job->pipeline)->takes_records;
-    if (!is_dataset && (!takes_records || path_count == 0))
-        return presto_source_open_raw(job->pipeline, paths, path_count, &job->source, err);
-    PRESTO_TRY(open_dataset(job, paths, path_count, err));
-    const presto_dataset_info *info = presto_dataset_get_info(job->dataset);
-    bool matches = false;
-    if (info->pipeline_json != NULL && info->split != NULL)
-        PRESTO_TRY(presto_pipeline_continues(job->pipeline, info->pipeline_json, info->split,
-                                             &matches, err));
-    if (!matches && takes_records)
-        return presto__tfrecord_open(job->pipeline, job->dataset, &job->source, err);
-    if (!matches)
-        return presto_fail(
-            err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-            "%s was not made by the pipeline %s, so that its steps cannot go on there; to run that "
-            "one's steps on it, give --from with the representation that it holds",
-            paths[0], presto_pipeline_name(job->pipeline));
-    PRESTO_TRY(presto_source_open_dataset(job->dataset, &job->source, err));
-    size_t representation = 0;
-    PRESTO_TRY(presto__find_representation(job->pipeline, info->split, &representation, err));
-    *first_step_out = presto_pipeline_representation_steps(job->pipeline, representation);
-    return PRESTO_OK;
+                                size_t path_count, presto__input *input, presto_error *err) {
+    presto__input_request request = {.paths = paths, .path_count = path_count};
+    request.read = job->pipeline;
+    request.as_stored = job->pipeline == NULL;
+    presto_pipeline_options_defaults(&request.reading);
+    presto_shard_options_defaults(&request.shard);
+    request.shard.tolerate = job->options->errors.policy == PRESTO_ON_ERROR_SKIP;
+    request.shard.keep_index = job->options->keep_index;
+    request.shard.index_dir = job->options->index_dir;
+    presto_status status = presto__input_open(&request, input, err);
+    job->dataset = input->dataset;
+    job->source = input->source;
+    presto_pipeline_free(input->pipeline); /* the caller's lives longer */
+    return status;
 }
 
-/* The number of the representation to store. */
-static presto_status choose_split(presto__conversion *job, size_t *representation_out,
-                                  presto_error *err) {
+/* The representation to store. */
+static presto_status choose_split(presto__conversion *job, presto_error *err) {
     const presto_pipeline *pipeline = job->pipeline;
     size_t chosen = 0;
     if (job->options->split != NULL) {
-        PRESTO_TRY(presto__find_representation(pipeline, job->options->split, &chosen, err));
-        if (!presto_pipeline_representation_storable(pipeline, chosen))
-            return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                               "representation '%s' comes after a random step and cannot be stored",
-                               job->options->split);
+        PRESTO_TRY(presto_pipeline_representation_named(pipeline, job->options->split, true,
+                                                        &chosen, err));
     } else {
         for (size_t i = 0; i < presto_pipeline_representation_count(pipeline); i++)
             if (presto_pipeline_representation_storable(pipeline, i))
                 chosen = i;
     }
     job->split = presto_pipeline_representation_name(pipeline, chosen);
-    *representation_out = chosen;
     return PRESTO_OK;
 }
 
-static presto_status make_plan(presto__conversion *job, size_t first_step, size_t representation,
-                               presto_error *err) {
-    size_t last_step = presto_pipeline_representation_steps(job->pipeline, representation);
-    if (last_step < first_step)
-        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                           "representation '%s' comes before '%s', which is what the input holds",
-                           job->split, presto_dataset_get_info(job->dataset)->split);
+static presto_status make_plan(presto__conversion *job, const char *holds, presto_error *err) {
+    presto__step_range steps;
+    PRESTO_TRY(presto__input_steps(job->pipeline, holds, job->split, &steps, err));
     presto_tensor_spec spec = presto_source_main_spec(job->source);
     presto_plan_options options = {.struct_bytes = sizeof options,
-                                   .first_step = first_step,
-                                   .last_step = last_step,
+                                   .first_step = steps.first,
+                                   .last_step = steps.last,
                                    .in = &spec};
     PRESTO_TRY(presto_plan_new(job->pipeline, &options, &job->plan, err));
     if ((presto_plan_flags(job->plan) & PRESTO_STEP_REGROUPS) != 0)
-        job->regroup_step = last_step - 1;
+        job->regroup_step = steps.last - 1;
     return PRESTO_OK;
 }
 
@@ -131,12 +100,12 @@ static presto_status make_plan(presto__conversion *job, size_t first_step, size_
 static presto_status prepare_steps(presto__conversion *job, const char *const *paths,
                                    size_t path_count, presto_tensor_spec *stored_out,
                                    presto_error *err) {
-    size_t first_step, representation;
+    presto__input input = {0};
     const char *codec = job->options->codec;
     PRESTO_TRY(presto_codec_parse(codec == NULL ? "none" : codec, &job->codec, err));
-    PRESTO_TRY(choose_split(job, &representation, err));
-    PRESTO_TRY(open_input(job, paths, path_count, &first_step, err));
-    PRESTO_TRY(make_plan(job, first_step, representation, err));
+    PRESTO_TRY(choose_split(job, err));
+    PRESTO_TRY(open_input(job, paths, path_count, &input, err));
+    PRESTO_TRY(make_plan(job, input.holds, err));
     job->pipeline_json = presto_pipeline_json(job->pipeline);
     job->seed = job->options->seed;
     *stored_out = *presto_plan_output(job->plan);
@@ -153,8 +122,8 @@ static presto_status prepare_records(presto__conversion *job, const char *const 
     const char *codec = job->options->codec;
     if (codec != NULL) /* an unknown codec is reported before a missing input */
         PRESTO_TRY(presto_codec_parse(codec, &job->codec, err));
-    PRESTO_TRY(open_dataset(job, paths, path_count, err));
-    PRESTO_TRY(presto_source_open_dataset(job->dataset, &job->source, err));
+    presto__input input = {0};
+    PRESTO_TRY(open_input(job, paths, path_count, &input, err));
     const presto_dataset_info *info = presto_dataset_get_info(job->dataset);
     if (codec == NULL)
         PRESTO_TRY(presto_codec_parse(info->codec, &job->codec, err));

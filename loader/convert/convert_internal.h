@@ -14,7 +14,7 @@
 #include <presto/stream.h>
 
 #include "../engine/engine_internal.h"
-#include "../stream_internal.h"
+#include "../input/input_internal.h"
 #include "progress_internal.h"
 
 /* ---- one conversion ---- */

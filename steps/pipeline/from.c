@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A pipeline without its first steps, for inputs that these have behind them already. */
-#include <stdio.h>
-
 #include "pipeline_internal.h"
 
 /* What enters the step after the first `count`. Parsing has shown that these steps fit. */
@@ -19,22 +17,9 @@ static presto_tensor_spec infer_up_to(const presto_pipeline *pipeline, size_t co
     return spec;
 }
 
-static presto_status fail_unknown(const presto_pipeline *pipeline, const char *from,
-                                  presto_error *err) {
-    char names[PRESTO_ERROR_MESSAGE_BYTES - 160] = "";
-    size_t used = 0;
-    for (size_t r = 1; r < pipeline->representation_count && used < sizeof names; r++)
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", r == 1 ? "" : ", ",
-                                 presto_pipeline_representation_name(pipeline, r));
-    return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
-                       "--set from=%.64s: pipeline %.64s has no such representation, only %s", from,
-                       pipeline->name, names);
-}
-
 presto_status presto__pipeline_cut(presto_pipeline *pipeline, const char *from, presto_error *err) {
-    size_t r = presto_pipeline_representation_find(pipeline, from);
-    if (r == SIZE_MAX || r == 0)
-        return fail_unknown(pipeline, from, err);
+    size_t r = 0;
+    PRESTO_TRY(presto_pipeline_representation_named(pipeline, from, false, &r, err));
     size_t first = presto_pipeline_representation_steps(pipeline, r);
     pipeline->source_output = infer_up_to(pipeline, first);
     for (size_t i = 0; i < first; i++)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a parsed pipeline holds: its name, source, steps and representations. */
+#include <stdio.h>
+
 #include "../../base/options_internal.h"
 #include "pipeline_internal.h"
 
@@ -78,6 +80,35 @@ size_t presto_pipeline_representation_find(const presto_pipeline *pipeline, cons
         if (strcmp(presto_pipeline_representation_name(pipeline, r), name) == 0)
             return r;
     return SIZE_MAX;
+}
+
+/* "unprocessed, decoded, resized"; `to_store`: those that may be stored. */
+static void list_names(const presto_pipeline *pipeline, bool to_store, char *text, size_t bytes) {
+    size_t used = 0;
+    for (size_t r = 0; r < pipeline->representation_count && used < bytes; r++)
+        if (!to_store || presto_pipeline_representation_storable(pipeline, r))
+            used += (size_t)snprintf(text + used, bytes - used, "%s%s", used > 0 ? ", " : "",
+                                     presto_pipeline_representation_name(pipeline, r));
+}
+
+presto_status presto_pipeline_representation_named(const presto_pipeline *pipeline,
+                                                   const char *name, bool to_store, size_t *r_out,
+                                                   presto_error *err) {
+    char names[PRESTO_ERROR_MESSAGE_BYTES - 160] = "";
+    size_t found = presto_pipeline_representation_find(pipeline, name);
+    if (found != SIZE_MAX &&
+        (!to_store || presto_pipeline_representation_storable(pipeline, found))) {
+        *r_out = found;
+        return PRESTO_OK;
+    }
+    list_names(pipeline, to_store, names, sizeof names);
+    if (found != SIZE_MAX)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "'%s' comes after a random step and is never stored; there is %s", name,
+                           names);
+    return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
+                       "pipeline %s has no representation '%s'; there is %s", pipeline->name, name,
+                       names);
 }
 
 size_t presto_pipeline_representation_steps(const presto_pipeline *pipeline, size_t r) {

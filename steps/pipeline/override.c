@@ -2,8 +2,8 @@
 /*
  * --set STEP.OPTION=VALUE: changes the tree of a pipeline before it is parsed. So a changed option
  * is checked, completed and recorded like one in the text. `source.type` puts another kind of
- * source in front of the same steps. --set from=REPRESENTATION makes another source, which from.c
- * puts into the parsed pipeline; source.OPTION is then an option of that one.
+ * source in front of the same steps. `from` makes another source, which from.c puts into the parsed
+ * pipeline; source.OPTION is then an option of that one.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -205,18 +205,49 @@ static bool is_from(const char *argument) {
     return strncmp(argument, FROM, sizeof FROM - 1) == 0;
 }
 
-/* The last one that is given counts. NULL: none, or the source itself. */
+/* The representation: the field, else the last change that is one. NULL: none, or the source
+ * itself. */
 static const char *find_from(const presto_pipeline_options *options) {
-    const char *found = NULL;
-    for (size_t i = 0; i < options->set_count; i++)
+    const char *found = options->from;
+    for (size_t i = 0; i < options->set_count && options->from == NULL; i++)
         if (is_from(options->set[i]))
-            found = options->set[i];
-    return found == NULL || strcmp(found + sizeof FROM - 1, PRESTO_UNPROCESSED) == 0 ? NULL : found;
+            found = options->set[i] + sizeof FROM - 1;
+    return found == NULL || strcmp(found, PRESTO_UNPROCESSED) == 0 ? NULL : found;
+}
+
+/* OWNER and the name, for messages as about --set. */
+static presto_status name_change(const char *owner, const char *name, presto_arena *arena,
+                                 char **argument_out, presto_error *err) {
+    size_t owner_bytes = strlen(owner), bytes = strlen(name) + 1;
+    char *argument = presto_arena_alloc(arena, owner_bytes + bytes, 1);
+    if (argument == NULL)
+        return presto_fail_memory(err, owner_bytes + bytes);
+    memcpy(argument, owner, owner_bytes);
+    memcpy(argument + owner_bytes, name, bytes);
+    *argument_out = argument;
+    return PRESTO_OK;
+}
+
+/* The name is a text, whatever it looks like. */
+static presto_status set_feature(presto__yaml_node *source, const char *name, presto_arena *arena,
+                                 presto_error *err) {
+    static const char option[] = "source.feature=";
+    presto__yaml_node *value =
+        presto_arena_alloc(arena, sizeof *value, _Alignof(presto__yaml_node));
+    char *argument = NULL;
+    if (value == NULL)
+        return presto_fail_memory(err, sizeof *value);
+    PRESTO_TRY(name_change(option, name, arena, &argument, err));
+    *value = (presto__yaml_node){
+        .kind = PRESTO__YAML_SCALAR, .set = argument, .text = argument + sizeof option - 1};
+    return presto__yaml_put(source, "feature", value, arena, err);
 }
 
 /* The mapping {type: tfrecord, yields: REPRESENTATION}. */
-static presto_status make_records(const char *argument, size_t line, presto_arena *arena,
+static presto_status make_records(const char *from, size_t line, presto_arena *arena,
                                   presto__yaml_node **records_out, presto_error *err) {
+    char *argument = NULL;
+    PRESTO_TRY(name_change(FROM, from, arena, &argument, err));
     presto__yaml_node *nodes =
         presto_arena_alloc(arena, 3 * sizeof *nodes, _Alignof(presto__yaml_node));
     if (nodes == NULL)
@@ -227,9 +258,7 @@ static presto_status make_records(const char *argument, size_t line, presto_aren
     nodes[1] = nodes[2] = text;
     nodes[1].text = "tfrecord";
     PRESTO_TRY(presto__yaml_put(&nodes[0], "type", &nodes[1], arena, err));
-    char *name = NULL;
-    PRESTO_TRY(copy_words(argument + sizeof FROM - 1, arena, &name, err));
-    nodes[2].text = name;
+    nodes[2].text = argument + sizeof FROM - 1;
     PRESTO_TRY(presto__yaml_put(&nodes[0], "yields", &nodes[2], arena, err));
     *records_out = nodes;
     return PRESTO_OK;
@@ -250,5 +279,7 @@ presto_status presto__pipeline_override(presto__yaml_node *root,
     for (size_t i = 0; i < options->set_count; i++)
         if (!is_from(options->set[i]))
             PRESTO_TRY(apply(root, source, options->set[i], arena, err));
+    if (options->feature != NULL && source != NULL && source->kind == PRESTO__YAML_MAPPING)
+        PRESTO_TRY(set_feature(source, options->feature, arena, err));
     return PRESTO_OK;
 }

@@ -395,6 +395,7 @@ static presto_status parse_pipeline(parse_state *p, presto_span yaml, const char
     presto_pipeline *pipeline = calloc(1, sizeof *pipeline);
     if (pipeline == NULL)
         return presto_fail_memory(p->err, sizeof *pipeline);
+    atomic_init(&pipeline->owners, 1);
     p->pipeline = pipeline;
     pipeline->runs_code = p->options->code == PRESTO_CODE_ALWAYS ||
                           (p->options->code == PRESTO_CODE_IF_NAMED && p->is_named);
@@ -428,8 +429,14 @@ presto_status presto__pipeline_parse_named(presto_span yaml, const char *file,
     return parse_pipeline(&p, yaml, file, pipeline_out);
 }
 
+presto_pipeline *presto_pipeline_keep(const presto_pipeline *pipeline) {
+    presto_pipeline *kept = (presto_pipeline *)(uintptr_t)pipeline; /* only `owners` changes */
+    atomic_fetch_add(&kept->owners, 1);
+    return kept;
+}
+
 void presto_pipeline_free(presto_pipeline *pipeline) {
-    if (pipeline == NULL)
+    if (pipeline == NULL || atomic_fetch_sub(&pipeline->owners, 1) > 1)
         return;
     for (size_t i = 0; i < pipeline->step_count; i++)
         if (pipeline->steps[i].type->destroy != NULL)

@@ -7,6 +7,8 @@
 #ifndef PRESTO_STEPS_PIPELINE_INTERNAL_H
 #define PRESTO_STEPS_PIPELINE_INTERNAL_H
 
+#include <stdatomic.h>
+
 #include <jansson.h>
 
 #include <presto/pipeline.h>
@@ -165,7 +167,8 @@ typedef struct presto__representation {
 } presto__representation;
 
 struct presto_pipeline {
-    presto_arena arena; /* all texts, options and arrays */
+    atomic_size_t owners; /* each calls presto_pipeline_free; any thread changes it */
+    presto_arena arena;   /* all texts, options and arrays */
     const char *file;
     const char *name;
     const presto_step_type **own_steps; /* of the options it was read with, and of plugins */
@@ -217,8 +220,8 @@ bool presto__plugin_has(const presto__loaded_plugin *plugin, const presto_step_t
 json_t *presto__plugins_to_json(const presto_pipeline *pipeline);
 
 /**
- * Apply `options->set` to the tree of a pipeline; new nodes are the arena's. *records_out is the
- * source that "from=" puts in the place of the text's, after the text has been parsed; NULL: none.
+ * Apply `set`, `from` and `feature` of the options to the tree of a pipeline; new nodes are the
+ * arena's. *records_out is the source that `from` puts in the place of the text's, after the text has been parsed; NULL: none.
  */
 presto_status presto__pipeline_override(presto__yaml_node *root,
                                         const presto_pipeline_options *options, presto_arena *arena,
@@ -227,7 +230,7 @@ presto_status presto__pipeline_override(presto__yaml_node *root,
 /**
  * Leave out the steps up to the representation `from`, which is then number 1, and what the source
  * gives. They count as behind it. The caller puts another source in.
- * Returns: PRESTO_OK; PRESTO_ERR_SYNTAX if there is no such representation.
+ * Returns: as presto_pipeline_representation_named.
  */
 presto_status presto__pipeline_cut(presto_pipeline *pipeline, const char *from, presto_error *err);
 

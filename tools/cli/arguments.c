@@ -37,36 +37,35 @@ presto_pipeline_options cli_pipeline_options(const cli_settings *settings) {
                                      .set_count = settings->count,
                                      .plugins = settings->plugins,
                                      .plugin_count = settings->plugin_count,
+                                     .from = settings->from,
+                                     .feature = settings->feature,
                                      .code = settings->allows_code   ? PRESTO_CODE_ALWAYS
                                              : settings->is_indirect ? PRESTO_CODE_NEVER
                                                                      : PRESTO_CODE_IF_NAMED};
 }
 
-/* A wrong name is told as for other options. What else is wrong is told by who loads it. */
+/* After a failure: a wrong name of a representation is a usage error, as for other options. */
 static void check_from(const char *name, const cli_settings *settings) {
     presto_pipeline *whole = NULL;
-    const char *from = NULL;
-    for (size_t i = 0; i < settings->count; i++)
-        if (strncmp(settings->texts[i], "from=", 5) == 0)
-            from = settings->texts[i] + 5;
     const presto_pipeline_options reading = {.struct_bytes = sizeof reading,
                                              .code = PRESTO_CODE_NEVER};
-    if (from == NULL || presto_pipeline_load(name, &reading, &whole, NULL) < 0)
+    if (settings->from == NULL || presto_pipeline_load(name, &reading, &whole, NULL) < 0)
         return;
-    cli_check_representation(whole, "--from", from, false);
+    cli_check_representation(whole, "--from", settings->from, false);
     presto_pipeline_free(whole);
 }
 
 presto_pipeline *cli_load_pipeline(const char *name, const cli_settings *settings) {
     presto_error err;
     presto_pipeline *pipeline = NULL;
-    check_from(name, settings);
     presto_pipeline_options options = cli_pipeline_options(settings);
     presto_status status = presto_pipeline_load(name, &options, &pipeline, &err);
     if (status == PRESTO_ERR_NOT_FOUND && err.file[0] == '\0')
         cli_usage("--pipeline: %s", err.message);
-    if (status < 0)
+    if (status < 0) {
+        check_from(name, settings);
         exit(cli_error(&err));
+    }
     return pipeline;
 }
 
@@ -77,23 +76,10 @@ void cli_check_sources(int argc, char **argv, const presto_pipeline *pipeline, c
 
 void cli_check_representation(const presto_pipeline *pipeline, const char *option, const char *name,
                               bool to_store) {
-    char list[512] = "";
-    size_t used = 0;
-    size_t found = presto_pipeline_representation_find(pipeline, name);
-    if (found != SIZE_MAX && !to_store)
-        return;
-    if (found != SIZE_MAX && presto_pipeline_representation_storable(pipeline, found))
-        return;
-    size_t count = presto_pipeline_representation_count(pipeline);
-    for (size_t r = 0; r < count && used < sizeof list; r++)
-        if (!to_store || presto_pipeline_representation_storable(pipeline, r))
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used > 0 ? ", " : "",
-                                     presto_pipeline_representation_name(pipeline, r));
-    if (found != SIZE_MAX)
-        cli_usage("%s: '%s' comes after a random step and is never stored; there is %s", option,
-                  name, list);
-    cli_usage("%s: pipeline %s has no '%s'; there is %s", option, presto_pipeline_name(pipeline),
-              name, list);
+    presto_error err;
+    size_t found;
+    if (presto_pipeline_representation_named(pipeline, name, to_store, &found, &err) < 0)
+        cli_usage("%s: %s", option, err.message);
 }
 
 void cli_check_codec(const char *option, const char *text, bool for_tensorflow) {

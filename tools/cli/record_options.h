@@ -29,10 +29,4 @@ void cli_check_partition(const presto_partition *partition);
 /** What --index says. *dir_out is NULL or a part of `text`. */
 presto_keep_index cli_parse_index(const char *text, const char **dir_out);
 
-/**
- * Add the argument of one of the two to the settings, as the pipeline takes it. The text that is
- * added is kept here: one of each in a program; a second one replaces the first.
- */
-void cli_set_record_option(cli_settings *settings, bool is_from, const char *text);
-
 #endif

@@ -48,14 +48,16 @@
     }
 
 enum { CLI_MAX_SETTINGS = 64 };
-/** How pipelines are read: the arguments of --set and --plugin, in their order. */
+/** How pipelines are read: the arguments of --set and --plugin, in their order, of --from and of
+ * --feature. */
 typedef struct cli_settings {
     const char *texts[CLI_MAX_SETTINGS];
     size_t count;
     const char *plugins[CLI_MAX_SETTINGS];
     size_t plugin_count;
-    bool allows_code; /* --allow-commands */
-    bool is_indirect; /* a file names the pipeline, and not the user */
+    const char *from, *feature; /* NULL: not given */
+    bool allows_code;           /* --allow-commands */
+    bool is_indirect;           /* a file names the pipeline, and not the user */
 } cli_settings;
 /** One more argument; too many are a usage error. */
 void cli_add_setting(cli_settings *settings, const char *text);

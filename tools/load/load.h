@@ -23,8 +23,9 @@ typedef struct load {
     size_t mix_count; /* 0: the operands are the input */
     presto_mix_epoch mix_epoch;
     bool has_mix_epoch;
-    presto_stream_options input; /* points to `reading` and `loader` */
+    presto_stream_options input; /* points to those below */
     presto_pipeline_options reading;
+    presto_pipeline *pipeline; /* as `reading` says, once it was needed; NULL: none is named */
     presto_loader_options loader;
     sink_format format;
     presto_ring_options ring; /* path: of the command line */

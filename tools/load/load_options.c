@@ -265,7 +265,7 @@ static void parse_input_option(load *l, int id, const char *text) {
     } else if (id == OPT_FROM) {
         l->input.from = text;
     } else if (id == OPT_FEATURE) {
-        cli_set_record_option(&l->settings, false, text);
+        l->settings.feature = text;
         l->reading = cli_pipeline_options(&l->settings);
     } else if (id == OPT_INDEX) {
         l->input.keep_index = cli_parse_index(text, &l->input.index_dir);
@@ -368,7 +368,7 @@ static void parse_output_option(load *l, int id, const char *text) {
 }
 
 /* Only a pipeline whose source makes its samples needs no input; a strategy may name one. */
-static void check_inputs(const load *l, int argc, char **argv) {
+static void check_inputs(load *l, int argc, char **argv) {
     static const char what[] = "what to load (DIR, FILE or SOURCE)";
     const char *name = l->input.pipeline;
     cli_settings settings = l->settings;
@@ -382,9 +382,8 @@ static void check_inputs(const load *l, int argc, char **argv) {
     if (optind < argc || name == NULL) {
         cli_check_operands(argc, argv, 1, INT32_MAX, what);
     } else {
-        presto_pipeline *pipeline = cli_load_pipeline(name, &settings);
-        cli_check_sources(argc, argv, pipeline, what);
-        presto_pipeline_free(pipeline);
+        l->pipeline = cli_load_pipeline(name, &settings);
+        cli_check_sources(argc, argv, l->pipeline, what);
     }
     presto_strategy_file_done(&strategy);
 }
@@ -401,7 +400,7 @@ static void check_mix(const load *l, int argc) {
 /* Refuse options that contradict each other, before any work. */
 static void check_options(load *l, int argc, char **argv) {
     if (l->input.from != NULL && l->input.pipeline != NULL) {
-        cli_set_record_option(&l->settings, true, l->input.from);
+        l->settings.from = l->input.from;
         l->reading = cli_pipeline_options(&l->settings);
     }
     if (l->mix_count > 0)

@@ -20,13 +20,14 @@
 #include "state_file.h"
 
 /* Names that do not exist are refused before any data is looked at. */
-static void check_names(const load *l) {
+static void check_names(load *l) {
     if (l->input.pipeline == NULL)
         return;
-    presto_pipeline *pipeline = cli_load_pipeline(l->input.pipeline, &l->settings);
+    if (l->pipeline == NULL)
+        l->pipeline = cli_load_pipeline(l->input.pipeline, &l->settings);
     if (l->input.to != NULL)
-        cli_check_representation(pipeline, "--to", l->input.to, false);
-    presto_pipeline_free(pipeline);
+        cli_check_representation(l->pipeline, "--to", l->input.to, false);
+    l->input.read = l->pipeline;
 }
 
 /* The number of samples to deliver; 0: unknown, or not known yet. */
@@ -291,6 +292,7 @@ int main(int argc, char **argv) {
     if (code == CLI_DONE)
         code = error_report_close(&l.errors, open_and_run(&l, paths, path_count));
     feature_options_done(&l.features);
+    presto_pipeline_free(l.pipeline);
     for (size_t i = 0; i < l.mix_count; i++)
         free(l.mix_paths[i]);
     free(l.cache_dir);

@@ -216,8 +216,10 @@ static void parse_option(sweep_job *s, int id, const char *text) {
         cli_add_setting(&s->settings, text);
         break;
     case OPT_FROM:
+        s->settings.from = text;
+        break;
     case OPT_FEATURE:
-        cli_set_record_option(&s->settings, id == OPT_FROM, text);
+        s->settings.feature = text;
         break;
     case OPT_SPLITS:
         free(s->splits);

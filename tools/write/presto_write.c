@@ -114,8 +114,10 @@ static presto_file_compression parse_file_compression(const char *text) {
 static void parse_setting(write_job *w, int id, const char *text) {
     if (id == OPT_SET)
         cli_add_setting(&w->settings, text);
-    else if (id == OPT_FROM || id == OPT_FEATURE)
-        cli_set_record_option(&w->settings, id == OPT_FROM, text);
+    else if (id == OPT_FROM)
+        w->settings.from = text;
+    else if (id == OPT_FEATURE)
+        w->settings.feature = text;
     else if (id == OPT_PLUGIN)
         cli_add_plugin(&w->settings, text);
     else if (id == OPT_ALLOW)
@@ -419,8 +421,8 @@ int main(int argc, char **argv) {
     size_t path_count = (size_t)(argc - optind);
     int code = error_report_open(&w.errors, w.error_file);
     if (code == CLI_DONE) {
-        code =
-            w.explain ? write_explain(&w, paths, path_count) : run(&w, pipeline, paths, path_count);
+        code = w.explain ? write_explain(&w, pipeline, paths, path_count)
+                         : run(&w, pipeline, paths, path_count);
         code = error_report_close(&w.errors, code);
     }
     presto_pipeline_free(pipeline);

@@ -21,6 +21,7 @@ typedef struct write_job {
 } write_job;
 
 /** Print what would run. Returns the exit code. */
-int write_explain(const write_job *w, const char *const *paths, size_t path_count);
+int write_explain(const write_job *w, const presto_pipeline *pipeline, const char *const *paths,
+                  size_t path_count);
 
 #endif

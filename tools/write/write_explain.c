@@ -40,15 +40,15 @@ static int explain_json(const write_job *w, const presto_stream *stream) {
     return cli_print_json(object);
 }
 
-int write_explain(const write_job *w, const char *const *paths, size_t path_count) {
+int write_explain(const write_job *w, const presto_pipeline *pipeline, const char *const *paths,
+                  size_t path_count) {
     presto_stream_options input;
     presto_stream stream = {0};
     presto_error err;
     char count[PRESTO_TEXT_BYTES], bytes[PRESTO_TEXT_BYTES], shards[2 * PRESTO_TEXT_BYTES];
     presto_stream_options_defaults(&input);
     input.pipeline = w->pipeline_name;
-    presto_pipeline_options reading = cli_pipeline_options(&w->settings);
-    input.pipeline_options = &reading;
+    input.read = pipeline;
     input.to = w->convert.split;
     input.partition = w->convert.partition;
     if (presto_stream_open(paths, path_count, &input, &stream, &err) < 0)

@@ -291,8 +291,8 @@ START_TEST(records_take_the_place_of_the_source_and_the_first_steps) {
     options.set = wrong;
     options.set_count = 1;
     ck_assert_status(presto_pipeline_parse(presto_span_of_text(text), "p", &options, &bad, &err),
-                     PRESTO_ERR_SYNTAX, &err);
-    ck_assert_ptr_nonnull(strstr(err.message, "only read, decoded, small"));
+                     PRESTO_ERR_NOT_FOUND, &err);
+    ck_assert_ptr_nonnull(strstr(err.message, "there is unprocessed, read, decoded, small"));
     const char *const whole[] = {"from=unprocessed"};
     options.set = whole;
     ck_assert_ok(presto_pipeline_parse(presto_span_of_text(text), "p", &options, &cut, &err), &err);

@@ -125,7 +125,7 @@ START_TEST(unknown_names_are_refused_with_a_list_of_what_there_is) {
     options.splits = split;
     options.split_count = 1;
     check_refused(&options, PRESTO_ERR_NOT_FOUND,
-                  "pipeline cv has no representation 'resised' to split at; there are: "
+                  "pipeline cv has no representation 'resised'; there is "
                   "unprocessed, concatenated, decoded, resized, pixel-centered");
     presto_sweep_options_defaults(&options);
     const char *const codec[] = {"none", "squeeze:3"};

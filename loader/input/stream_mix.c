@@ -9,11 +9,11 @@
 
 #include <presto/numbers.h>
 
-#include "../base/options_internal.h"
-#include "../records/dataset/dataset_internal.h"
-#include "engine/engine_internal.h"
-#include "source/mix/mix_internal.h"
-#include "stream_internal.h"
+#include "../../base/options_internal.h"
+#include "../../records/dataset/dataset_internal.h"
+#include "../engine/engine_internal.h"
+#include "../source/mix/mix_internal.h"
+#include "input_internal.h"
 
 #define STEPS_TEXT_BYTES 96
 

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a list of paths means: the kind of input, its pipeline, and where its steps start.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "../../base/file_internal.h"
+#include "../../base/storage_internal.h"
+#include "../source/core/source_internal.h"
+#include "input_internal.h"
+
+presto_status presto__path_is_dataset(const char *path, bool *is_dataset_out, presto_error *err) {
+    char *file = presto__join_path(path, PRESTO_DATASET_FILE);
+    if (file == NULL)
+        return presto_fail_memory(err, 1);
+    struct stat info;
+    presto_status status = PRESTO_OK;
+    bool found = stat(file, &info) == 0;
+    /* A path that may not be read, or is no folder, fails where it is opened. A failing disk
+     * must fail here: it would hide the dataset. */
+    if (!found && (errno == EIO || errno == ENOMEM || errno == ESTALE))
+        status = presto_fail_errno(err, errno, file, "cannot stat");
+    *is_dataset_out = found && S_ISREG(info.st_mode);
+    free(file);
+    return status;
+}
+
+presto_status presto__input_steps(const presto_pipeline *pipeline, const char *holds,
+                                  const char *to, presto__step_range *steps_out,
+                                  presto_error *err) {
+    size_t representation = 0;
+    PRESTO_TRY(presto_pipeline_representation_named(pipeline, holds, false, &representation, err));
+    size_t first = presto_pipeline_representation_steps(pipeline, representation);
+    size_t last = presto_pipeline_step_count(pipeline);
+    if (to != NULL) {
+        PRESTO_TRY(presto_pipeline_representation_named(pipeline, to, false, &representation, err));
+        last = presto_pipeline_representation_steps(pipeline, representation);
+    }
+    if (last < first)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "'%s' comes before '%s', which is what the input holds", to, holds);
+    *steps_out = (presto__step_range){first, last};
+    return PRESTO_OK;
+}
+
+static presto_status open_dataset(const presto__input_request *request, presto__input *input,
+                                  presto_error *err) {
+    return presto_dataset_open(request->paths, request->path_count, &request->shard,
+                               &input->dataset, err);
+}
+
+/* The one that has been read or is named, else the text of the dataset. */
+static presto_status take_pipeline(const presto__input_request *request, presto__input *input,
+                                   presto_error *err) {
+    if (request->read != NULL) {
+        input->pipeline = presto_pipeline_keep(request->read);
+        return PRESTO_OK;
+    }
+    presto_pipeline_options reading = request->reading;
+    reading.from = request->from;
+    /* Files of pipelines and of their steps are not on the storage that is played. */
+    presto__storage_thread *played = presto__storage_bind(NULL);
+    presto_status status =
+        request->pipeline != NULL
+            ? presto_pipeline_load(request->pipeline, &reading, &input->pipeline, err)
+            : presto_pipeline_parse(
+                  presto_span_of_text(presto_dataset_get_info(input->dataset)->pipeline_json),
+                  request->paths[0], &reading, &input->pipeline, err);
+    (void)presto__storage_bind(played);
+    return status;
+}
+
+static bool has_pipeline(const presto__input_request *request) {
+    return request->pipeline != NULL || request->read != NULL;
+}
+
+static bool takes_records(const presto__input *input) {
+    return presto_pipeline_source(input->pipeline)->takes_records;
+}
+
+/* All steps remain, from what the pipeline's source gives. */
+static presto_status start_at_source(presto__input *input) {
+    input->holds = PRESTO_UNPROCESSED;
+    input->spec = presto_source_main_spec(input->source);
+    return PRESTO_OK;
+}
+
+static presto_status open_as_records(presto__input *input, presto_error *err) {
+    PRESTO_TRY(presto__tfrecord_open(input->pipeline, input->dataset, &input->source, err));
+    return start_at_source(input);
+}
+
+/* The stored samples have run through the steps before: these must be the same. */
+static presto_status fail_other(const presto__input_request *request, const presto__input *input,
+                                presto_error *err) {
+    const presto_dataset_info *info = presto_dataset_get_info(input->dataset);
+    if (info->pipeline_json == NULL || info->split == NULL)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "%s does not say which representation of pipeline %s it holds: give "
+                           "--from REPRESENTATION",
+                           request->paths[0], presto_pipeline_name(input->pipeline));
+    if (!has_pipeline(request))
+        return presto_fail(
+            err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+            "--set changes a step that %s has behind it, or its source: it holds '%s'",
+            request->paths[0], info->split);
+    return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                       "%s was made by another pipeline than %s, so that its steps cannot go on "
+                       "there; to run that one's steps on it, give --from with the representation "
+                       "that it holds",
+                       request->paths[0],
+                       request->pipeline != NULL ? request->pipeline
+                                                 : presto_pipeline_name(input->pipeline));
+}
+
+/* A dataset that does not say what made it, without a pipeline: records as they are. */
+static presto_status open_unnamed(const presto__input_request *request, presto__input *input,
+                                  presto_error *err) {
+    const char *word = request->from != NULL ? request->from : request->to;
+    if (word != NULL)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "%s does not say which pipeline it belongs to, so that '%s' means "
+                           "nothing",
+                           request->paths[0], word);
+    return presto_source_open_dataset(input->dataset, &input->source, err);
+}
+
+/*
+ * A dataset goes on after what it holds if it was made by this pipeline. Else its records are the
+ * source, if the pipeline takes records.
+ */
+static presto_status open_own(const presto__input_request *request, presto__input *input,
+                              presto_error *err) {
+    if (request->path_count > 1)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "%s is a whole dataset and must be the only input", request->paths[0]);
+    PRESTO_TRY(open_dataset(request, input, err));
+    const presto_dataset_info *info = presto_dataset_get_info(input->dataset);
+    bool knows_pipeline = info->pipeline_json != NULL && info->split != NULL;
+    if (!has_pipeline(request) && !knows_pipeline)
+        return open_unnamed(request, input, err);
+    if (!has_pipeline(request) && request->from != NULL && strcmp(request->from, info->split) != 0)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "%s holds '%s', not '%s': leave out --from, or name another pipeline",
+                           request->paths[0], info->split, request->from);
+    bool continues = false;
+    PRESTO_TRY(take_pipeline(request, input, err));
+    if (knows_pipeline)
+        PRESTO_TRY(presto_pipeline_continues(input->pipeline, info->pipeline_json, info->split,
+                                             &continues, err));
+    if (!continues && takes_records(input))
+        return open_as_records(input, err);
+    if (!continues)
+        return fail_other(request, input, err);
+    PRESTO_TRY(presto_source_open_dataset(input->dataset, &input->source, err));
+    input->holds = info->split;
+    input->spec = presto_source_main_spec(input->source);
+    if (presto_source_count(input->source) == 0) /* no sample has shown what it is */
+        input->spec = (presto_tensor_spec){.dtype = PRESTO_DTYPE_UNKNOWN, .rank = -1};
+    return PRESTO_OK;
+}
+
+static presto_status open_raw(const presto__input_request *request, presto__input *input,
+                              presto_error *err) {
+    PRESTO_TRY(take_pipeline(request, input, err));
+    if (takes_records(input) && request->path_count > 0) {
+        PRESTO_TRY(open_dataset(request, input, err));
+        return open_as_records(input, err);
+    }
+    PRESTO_TRY(presto_source_open_raw(input->pipeline, request->paths, request->path_count,
+                                      &input->source, err));
+    return start_at_source(input);
+}
+
+/* Records as they are stored, of a dataset or of files. */
+static presto_status open_records(const presto__input_request *request, presto__input *input,
+                                  presto_error *err) {
+    if (has_pipeline(request) || request->from != NULL || request->to != NULL)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "raw records run through no steps: name no pipeline");
+    if (request->path_count == 0)
+        return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET, "no input is given");
+    PRESTO_TRY(open_dataset(request, input, err));
+    return presto_source_open_records(input->dataset, &input->source, err);
+}
+
+/* Files without a pipeline: TFRecords of other programs. */
+static presto_status open_foreign(const presto__input_request *request, presto__input *input,
+                                  presto_error *err) {
+    if (request->reading.set_count > 0)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "--set %.64s: of which pipeline?", request->reading.set[0]);
+    if (request->reading.feature != NULL)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "--feature %.64s: of which pipeline?", request->reading.feature);
+    if (request->from != NULL || request->to != NULL)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "'%s' is a representation of which pipeline?",
+                           request->from != NULL ? request->from : request->to);
+    PRESTO_TRY(open_dataset(request, input, err));
+    return presto_source_open_dataset(input->dataset, &input->source, err);
+}
+
+static presto_status open_input(const presto__input_request *request, presto__input *input,
+                                presto_error *err) {
+    if (request->raw_records)
+        return open_records(request, input, err);
+    if (request->as_stored) {
+        PRESTO_TRY(open_dataset(request, input, err));
+        return presto_source_open_dataset(input->dataset, &input->source, err);
+    }
+    bool is_raw = has_pipeline(request) &&
+                  (request->from == NULL || strcmp(request->from, PRESTO_UNPROCESSED) == 0);
+    if (request->path_count == 0 && !is_raw) /* there are sources without paths */
+        return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET, "no input is given");
+    for (size_t i = 0; i < request->path_count; i++) {
+        bool is_dataset = false;
+        PRESTO_TRY(presto__path_is_dataset(request->paths[i], &is_dataset, err));
+        if (is_dataset)
+            return open_own(request, input, err);
+    }
+    return has_pipeline(request) ? open_raw(request, input, err)
+                                 : open_foreign(request, input, err);
+}
+
+presto_status presto__input_open(const presto__input_request *request, presto__input *input,
+                                 presto_error *err) {
+    presto_status status = open_input(request, input, err);
+    return status < 0 ? status : PRESTO_OK;
+}
+
+void presto__input_close(presto__input *input) {
+    presto_source_free(input->source);
+    presto_dataset_free(input->dataset);
+    presto_pipeline_free(input->pipeline);
+    *input = (presto__input){0};
+}
