@@ -252,8 +252,7 @@ presto_status presto__sync_folder_of(const char *path, presto_error *err) {
 
 /* ---- files that take their name when they are whole ---- */
 
-/* The name is random, so nobody can plant a file there first; O_EXCL refuses one anyway. */
-static uint64_t draw_name(void) {
+uint64_t presto__random_name(void) {
     uint64_t draw;
     if (getentropy(&draw, sizeof draw) != 0)
         draw = presto__clock_ns() * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)getpid();
@@ -283,7 +282,7 @@ presto_status presto__partial_open(const char *path, char **partial_out, int *fd
     int fd = -1;
     for (int i = 0; fd < 0 && i < NAME_TRIES; i++) {
         snprintf(partial + folder_bytes, bytes - folder_bytes, ".%.*s.%016" PRIx64 "%s", STEM_BYTES,
-                 name, draw_name(), partial_suffix);
+                 name, presto__random_name(), partial_suffix);
         fd = open(partial, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
         if (fd < 0 && errno != EEXIST && errno != EINTR)
             break;

@@ -60,6 +60,9 @@ presto_status presto__sync_folder(const char *folder, presto_error *err);
 /** The same for the folder of `path`. */
 presto_status presto__sync_folder_of(const char *path, presto_error *err);
 
+/** 64 random bits for a name that nobody can guess. */
+uint64_t presto__random_name(void);
+
 /**
  * Make a new file for writing that will be renamed to `path`: ".NAME.RANDOM.partial" in the same
  * folder. A link of that name is not followed; the mode follows umask. The caller closes *fd_out,

@@ -4,9 +4,12 @@
  * close-on-exec in one step, so that a process that another thread starts does not inherit them:
  * a pipe whose writing end is open elsewhere never ends.
  */
-#define _GNU_SOURCE /* pipe2, F_SETPIPE_SZ, posix_spawn_file_actions_addclosefrom_np */
+#define _GNU_SOURCE /* pipe2, F_SETPIPE_SZ, posix_spawn_file_actions_addclosefrom_np, memmem */
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -19,13 +22,15 @@
 #include <unistd.h>
 
 #include "clock_internal.h"
+#include "file_internal.h"
 #include "process_internal.h"
 
 enum {
     SLICE_MS = 50,        /* between two questions whether to stop */
     PIPE_BYTES = 1 << 20, /* what an ordinary user may ask for */
     FIRST_FREE_FILE = 3,
-    MOST_FLOOD_READS = 64 /* of stderr, before stdout has its turn */
+    MOST_KILL_ROUNDS = 100, /* over /proc: what starts others while it is killed takes a few */
+    MOST_FLOOD_READS = 64   /* of stderr, before stdout has its turn */
 };
 
 /* ---- finding a program ---- */
@@ -88,23 +93,27 @@ static void close_pipes(pipes *p) {
     }
 }
 
+/* The pipe for the child's file i. */
+static int open_pipe(pipes *p, int i) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return errno;
+    p->ours[i] = ends[i == 0 ? 1 : 0];
+    p->theirs[i] = ends[i == 0 ? 0 : 1];
+    int failed = move_up(&p->ours[i]);
+    if (failed == 0)
+        failed = move_up(&p->theirs[i]);
+    if (failed == 0 && fcntl(p->ours[i], F_SETFL, O_NONBLOCK) != 0)
+        failed = errno;
+    return failed;
+}
+
 static int open_pipes(pipes *p) {
     *p = (pipes){{-1, -1, -1}, {-1, -1, -1}};
-    for (int i = 0; i < 3; i++) {
-        int ends[2];
-        if (pipe2(ends, O_CLOEXEC) != 0)
-            return errno;
-        p->ours[i] = ends[i == 0 ? 1 : 0];
-        p->theirs[i] = ends[i == 0 ? 0 : 1];
-        int failed = move_up(&p->ours[i]);
-        if (failed == 0)
-            failed = move_up(&p->theirs[i]);
-        if (failed == 0 && fcntl(p->ours[i], F_SETFL, O_NONBLOCK) != 0)
-            failed = errno;
-        if (failed != 0)
-            return failed;
-    }
-    return 0;
+    int failed = 0;
+    for (int i = 0; i < 3 && failed == 0; i++)
+        failed = open_pipe(p, i);
+    return failed;
 }
 
 static int add_files(posix_spawn_file_actions_t *actions, const pipes *p) {
@@ -119,7 +128,7 @@ static int add_files(posix_spawn_file_actions_t *actions, const pipes *p) {
     return failed;
 }
 
-static int set_attributes(posix_spawnattr_t *attributes) {
+static int set_attributes(posix_spawnattr_t *attributes, pid_t group) {
     sigset_t none, defaults;
     sigemptyset(&none);
     sigfillset(&defaults);
@@ -127,14 +136,23 @@ static int set_attributes(posix_spawnattr_t *attributes) {
     if (failed == 0)
         failed = posix_spawnattr_setsigdefault(attributes, &defaults);
     if (failed == 0)
-        failed = posix_spawnattr_setpgroup(attributes, 0);
+        failed = posix_spawnattr_setpgroup(attributes, group);
     if (failed == 0)
         failed = posix_spawnattr_setflags(
             attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
     return failed;
 }
 
-static int spawn(const char *path, const char *const *argv, const pipes *p, pid_t *pid_out) {
+/* What is started with the pipes as its first three files, in the process group `group` (0: a new
+ * one). */
+typedef struct started {
+    const char *path;
+    const char *const *argv;
+    char *const *environment;
+    pid_t group;
+} started;
+
+static int spawn(const started *what, const pipes *p, pid_t *pid_out) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     int failed = posix_spawn_file_actions_init(&actions);
@@ -144,29 +162,164 @@ static int spawn(const char *path, const char *const *argv, const pipes *p, pid_
     if (failed == 0) {
         failed = add_files(&actions, p);
         if (failed == 0)
-            failed = set_attributes(&attributes);
+            failed = set_attributes(&attributes, what->group);
         if (failed == 0)
-            failed =
-                posix_spawn(pid_out, path, &actions, &attributes, (char *const *)argv, environ);
+            failed = posix_spawn(pid_out, what->path, &actions, &attributes,
+                                 (char *const *)what->argv, what->environment);
         posix_spawnattr_destroy(&attributes);
     }
     posix_spawn_file_actions_destroy(&actions);
     return failed;
 }
 
+/* ---- the mark ---- */
+
+#define MARK_VARIABLE "PRESTO_WORKER="
+
+presto__family presto__family_new(void) {
+    presto__family family;
+    snprintf(family.name, sizeof family.name, "%016" PRIx64, presto__random_name());
+    return family;
+}
+
+/*
+ * This program's environment with the mark. If it has a mark itself, because it is the worker of
+ * another one, that stays in front, so that both are found. Frees with free().
+ */
+static char **marked_environment(const char *mark) {
+    size_t count = 0, prefix = sizeof MARK_VARIABLE - 1;
+    const char *outer = "";
+    while (environ != NULL && environ[count] != NULL)
+        count++;
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(environ[i], MARK_VARIABLE, prefix) == 0)
+            outer = environ[i] + prefix;
+    size_t text_bytes = prefix + strlen(outer) + 1 + strlen(mark) + 1;
+    char **copy = malloc((count + 2) * sizeof *copy + text_bytes);
+    if (copy == NULL)
+        return NULL;
+    char *text = (char *)(copy + count + 2);
+    snprintf(text, text_bytes, MARK_VARIABLE "%s%s%s", outer, outer[0] == '\0' ? "" : ":", mark);
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(environ[i], MARK_VARIABLE, prefix) != 0)
+            copy[kept++] = environ[i];
+    copy[kept++] = text;
+    copy[kept] = NULL;
+    return copy;
+}
+
+/* Has the process `name` of /proc the mark in the environment that it was started with? */
+static bool is_marked(int proc, const char *name, const char *mark) {
+    char path[32], text[16384];
+    size_t mark_bytes = strlen(mark), kept = 0;
+    snprintf(path, sizeof path, "%.16s/environ", name);
+    int file = openat(proc, path, O_RDONLY | O_CLOEXEC);
+    bool is_found = false;
+    for (ssize_t got = 1; file >= 0 && got > 0 && !is_found;) {
+        got = read(file, text + kept, sizeof text - kept);
+        size_t bytes = kept + (got > 0 ? (size_t)got : 0);
+        is_found = memmem(text, bytes, mark, mark_bytes) != NULL;
+        kept = bytes < mark_bytes ? bytes : mark_bytes;
+        memmove(text, text + bytes - kept, kept);
+    }
+    if (file >= 0)
+        close(file);
+    return is_found;
+}
+
+void presto__process_kill_marked(const char *mark) {
+    bool is_any = true;
+    for (int round = 0; round < MOST_KILL_ROUNDS && is_any; round++) {
+        DIR *proc = opendir("/proc");
+        is_any = false;
+        if (proc == NULL)
+            return;
+        for (const struct dirent *entry; (entry = readdir(proc)) != NULL;) {
+            pid_t pid = isdigit((unsigned char)entry->d_name[0]) ? (pid_t)atoi(entry->d_name) : 0;
+            if (pid <= 1 || pid == getpid() || !is_marked(dirfd(proc), entry->d_name, mark))
+                continue;
+            is_any = kill(pid, SIGKILL) == 0 || is_any;
+        }
+        closedir(proc);
+        if (is_any && round > 0) /* what was killed takes a moment to end */
+            (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+}
+
+/* ---- the guard ---- */
+
+/* Waits for the end of its stdin; then kills all that have the mark, and its group with itself. */
+static const char guard_script[] =
+    "read -r line\n"
+    "for round in 1 2 3 4 5 6 7 8; do\n"
+    "    found=$(grep -ls \"$1\" /proc/[0-9]*/environ)\n"
+    "    [ -n \"$found\" ] || break\n"
+    "    for file in $found; do file=${file#/proc/}; kill -9 \"${file%/environ}\"; done\n"
+    "done\n"
+    "kill -9 0\n";
+
+/* Starts the guard of the process, if the system has a shell. */
+static int start_guard(presto__process *process) {
+    const char *const argv[] = {"presto-guard", "-c",          guard_script,
+                                "presto-guard", process->mark, NULL};
+    const started what = {.path = "/bin/sh", .argv = argv, .environment = environ};
+    pipes p = {{-1, -1, -1}, {-1, -1, -1}};
+    if (access(what.path, X_OK) != 0)
+        return 0;
+    int failed = open_pipe(&p, 0);
+    for (int i = 1; i < 3 && failed == 0; i++) {
+        p.theirs[i] = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        failed = p.theirs[i] < 0 ? errno : move_up(&p.theirs[i]);
+    }
+    if (failed == 0)
+        failed = spawn(&what, &p, &process->guard);
+    if (failed == 0) {
+        process->watched = p.ours[0];
+        p.ours[0] = -1;
+    }
+    close_pipes(&p);
+    return failed;
+}
+
+/* Ends the guard, and with it all that is left of its group. The guard is not waited for before, so
+ * its number names the group. */
+static void end_guard(presto__process *process) {
+    close_file(&process->watched);
+    if (process->guard == 0)
+        return;
+    (void)kill(-process->guard, SIGKILL);
+    while (waitpid(process->guard, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    process->guard = 0;
+}
+
 presto_status presto__process_start(const char *path, const char *const *argv,
-                                    presto__process *process_out, presto_error *err) {
+                                    const presto__family *family, presto__process *process_out,
+                                    presto_error *err) {
+    presto__process process = {.input = -1, .output = -1, .errors = -1, .watched = -1};
+    snprintf(process.mark, sizeof process.mark, "%s-%08" PRIx32, family->name,
+             (uint32_t)presto__random_name());
+    char **environment = marked_environment(process.mark);
+    if (environment == NULL)
+        return presto_fail_memory(err, 0);
     pipes p;
-    pid_t pid = 0;
     int failed = open_pipes(&p);
     if (failed == 0)
-        failed = spawn(path, argv, &p, &pid);
+        failed = start_guard(&process);
+    const started what = {path, argv, environment, process.guard};
+    if (failed == 0)
+        failed = spawn(&what, &p, &process.pid);
+    free(environment);
     if (failed != 0) {
         close_pipes(&p);
+        end_guard(&process);
         return presto_fail_errno(err, failed, NULL, "cannot start %s", path);
     }
-    *process_out =
-        (presto__process){.pid = pid, .input = p.ours[0], .output = p.ours[1], .errors = p.ours[2]};
+    process.input = p.ours[0];
+    process.output = p.ours[1];
+    process.errors = p.ours[2];
+    *process_out = process;
     for (int i = 0; i < 3; i++)
         close_file(&p.theirs[i]);
     return PRESTO_OK;
@@ -318,7 +471,7 @@ void presto__process_finish(presto__process *process) {
     close_file(&process->input);
 }
 
-/* Has it ended? It stays a zombie, so that its number still names its group. */
+/* Has it ended? It stays a zombie, so that its number is not taken by another process. */
 static bool has_ended(const presto__process *process) {
     siginfo_t info = {0};
     int failed;
@@ -354,13 +507,15 @@ int presto__process_end(presto__process *process, uint64_t most_ns) {
         if (pause.tv_nsec < 10000000)
             pause.tv_nsec *= 2;
     }
-    (void)kill(-process->pid, SIGKILL);
+    (void)kill(process->pid, SIGKILL);
+    (void)kill(process->guard != 0 ? -process->guard : -process->pid, SIGKILL);
     while (waitpid(process->pid, &status, 0) < 0) {
         if (errno != EINTR) {
             status = -1; /* the program ignores SIGCHLD */
             break;
         }
     }
+    end_guard(process);
     drain_errors(process);
     close_file(&process->output);
     close_file(&process->errors);

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Another program that runs beside this one, with a pipe to its stdin and pipes from its stdout and
- * stderr. It has a process group of its own: Ctrl-C reaches this program only, and all that it has
- * started ends with it. It gets no other open file of this program, an empty signal mask and the
- * default handling of signals.
+ * stderr. It has a process group of its own, so Ctrl-C reaches this program only. It gets no other
+ * open file of this program, an empty signal mask and the default handling of signals.
+ *
+ * All that it has started ends with it, also what has left its process group: the environment of
+ * the program has a mark, which its descendants inherit and by which they are found in /proc. The
+ * leader of the group is a shell, the guard. It waits for the end of a pipe that only this program
+ * holds, and does the same if this program is killed.
  *
  * Threads: one at a time uses a process; any number start theirs at once.
  */
@@ -15,15 +19,27 @@
 #include <presto/span.h>
 
 #define PRESTO__PROCESS_TAIL_BYTES 2048
+#define PRESTO__FAMILY_BYTES 17 /* with the NUL */
+#define PRESTO__MARK_BYTES (PRESTO__FAMILY_BYTES + 17)
+
+/** A name that several processes have in common: random, so that no other process has it. */
+typedef struct presto__family {
+    char name[PRESTO__FAMILY_BYTES];
+} presto__family;
+
+presto__family presto__family_new(void);
 
 typedef struct presto__process {
-    pid_t pid; /* 0: none runs */
-    int input; /* ends of the pipes, none of which blocks; -1: closed */
+    pid_t pid;   /* 0: none runs */
+    pid_t guard; /* the leader of its group; 0: it leads a group itself, for there is no shell */
+    int watched; /* the guard's pipe; -1: closed */
+    int input;   /* ends of the pipes, none of which blocks; -1: closed */
     int output;
     int errors;
     bool grown; /* the pipes have been asked to hold more */
     size_t tail_bytes;
     char tail[PRESTO__PROCESS_TAIL_BYTES]; /* the last that came from its stderr */
+    char mark[PRESTO__MARK_BYTES];         /* begins with the name of the family */
 } presto__process;
 
 /**
@@ -33,11 +49,12 @@ typedef struct presto__process {
 char *presto__program_find(const char *name);
 
 /**
- * Start the program `path` with the arguments `argv`, which end with NULL.
+ * Start the program `path` with the arguments `argv`, which end with NULL, as one of the family.
  * Returns: PRESTO_ERR_IO, PRESTO_ERR_MEMORY with sys_errno; the message names the path.
  */
 presto_status presto__process_start(const char *path, const char *const *argv,
-                                    presto__process *process_out, presto_error *err);
+                                    const presto__family *family, presto__process *process_out,
+                                    presto_error *err);
 
 typedef enum presto__process_event {
     PRESTO__PROCESS_MOVED,  /* bytes have gone one way or the other */
@@ -69,11 +86,16 @@ void presto__process_grow(presto__process *process);
 void presto__process_finish(presto__process *process);
 
 /**
- * Wait for its end, for `most_ns` at most; then kill it and all that it has started. Closes the
- * pipes. What it writes meanwhile is read, so that it does not wait.
+ * Wait for its end, for `most_ns` at most; then kill it and all that is left of its group. Closes
+ * the pipes. What it writes meanwhile is read, so that it does not wait. Call
+ * presto__process_kill_marked afterwards, once for several processes.
  * Returns: its status as waitpid() gives it; -1: unknown.
  */
 int presto__process_end(presto__process *process, uint64_t most_ns);
+
+/** Kill all processes of this user whose mark begins with `mark`: a family's name, or the mark of
+ * one process. */
+void presto__process_kill_marked(const char *mark);
 
 /** What stderr had last: whole lines if possible, at most `room` bytes with the NUL, lines
  * separated by " | ". */

@@ -33,6 +33,7 @@ typedef struct worker {
 
 struct presto__workers {
     presto__workers_options options;
+    presto__family family; /* of all processes, so that their strays are found */
     pthread_mutex_t lock;
     pthread_cond_t freed; /* a process is free, or one has ended */
     /* Guarded by lock: */
@@ -40,6 +41,7 @@ struct presto__workers {
     worker *free;    /* those that nobody uses */
     unsigned count;  /* that run or start */
     bool has_failed;
+    bool has_started; /* one of them, ever */
 };
 
 static int init_lock(presto__workers *pool) {
@@ -65,6 +67,7 @@ presto_status presto__workers_new(const presto__workers_options *options,
     if (pool == NULL)
         return presto_fail_memory(err, sizeof *pool);
     pool->options = *options;
+    pool->family = presto__family_new();
     int failed = init_lock(pool);
     if (failed != 0) {
         free(pool);
@@ -87,6 +90,8 @@ void presto__workers_free(presto__workers *pool) {
         presto__process_end(&w->process, now < end ? end - now : 0);
         free(w);
     }
+    if (pool->has_started)
+        presto__process_kill_marked(pool->family.name);
     pthread_cond_destroy(&pool->freed);
     pthread_mutex_destroy(&pool->lock);
     free(pool);
@@ -96,9 +101,9 @@ void presto__workers_free(presto__workers *pool) {
 
 static presto_status start_worker(presto__workers *pool, worker **worker_out, presto_error *err) {
     worker *w = calloc(1, sizeof *w);
-    presto_status status =
-        w == NULL ? presto_fail_memory(err, sizeof *w)
-                  : presto__process_start(pool->options.path, pool->options.argv, &w->process, err);
+    presto_status status = w == NULL ? presto_fail_memory(err, sizeof *w)
+                                     : presto__process_start(pool->options.path, pool->options.argv,
+                                                             &pool->family, &w->process, err);
     pthread_mutex_lock(&pool->lock);
     if (status < 0) {
         pool->count--;
@@ -106,6 +111,7 @@ static presto_status start_worker(presto__workers *pool, worker **worker_out, pr
     } else {
         w->next = pool->workers;
         pool->workers = w;
+        pool->has_started = true;
     }
     pthread_mutex_unlock(&pool->lock);
     if (status < 0)
@@ -188,6 +194,7 @@ static presto_status bury_worker(presto__workers *pool, worker *w, const char *w
                                  presto_error *err) {
     char end[64], lines[280];
     int status = presto__process_end(&w->process, what == NULL ? CURT_NS : 0);
+    presto__process_kill_marked(w->process.mark);
     describe_end(status, end, sizeof end);
     presto__process_last_lines(&w->process, lines, sizeof lines);
     presto_status failed =
@@ -277,6 +284,7 @@ static presto_status fail_exchange(presto__workers *pool, worker *w, progress ho
     case STOPPED:
     case NO_MEMORY:
         presto__process_end(&w->process, 0);
+        presto__process_kill_marked(w->process.mark);
         forget_worker(pool, w);
         return how == NO_MEMORY ? PRESTO_ERR_MEMORY
                                 : presto_fail(err, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "stopped");

@@ -222,13 +222,15 @@ presto_worker.serve(step)
         for number, threads in ((signal.SIGINT, "0"), (signal.SIGINT, "3"), (signal.SIGTERM, "3"), (signal.SIGKILL, "3")):
             with self.subTest(signal=number, threads=threads):
                 name, mark = f"hangs{number}{threads}.py", self.new("mark")
-                # A process whose parent was killed sees the end of stdin. One that never looks there stays, as anywhere.
+                # It never looks at its stdin again, and its child has left its session.
                 step = self.command(name, "output: string, timeout: 1h", f"""
-import time
-open({str(mark)!r}, "w").close()
-if {number == signal.SIGKILL}:
-    presto_worker.serve(lambda sample: time.sleep(0.05) or sample["value"], text=True)
-time.sleep(1000)
+import subprocess, time
+if "child" not in sys.argv:
+    subprocess.Popen([sys.executable, __file__, "child"], start_new_session=True)
+else:
+    open({str(mark)!r}, "w").close()
+while True:
+    pass
 """)
                 pipeline = self.write_pipeline(step, head=HEAD.rsplit("\n", 2)[0] + "\n")
                 process = subprocess.Popen([TOOLS / "presto-load", "-q", "--format", "null", "-e", "1000", "-j", threads, "-p",
@@ -240,7 +242,7 @@ time.sleep(1000)
                 _, errors = process.communicate(timeout=120)
                 self.assertEqual(process.returncode, -number, errors)
                 self.assertEqual(errors, b"")
-                while self.left_over(name):  # those of a killed parent end by themselves
+                while self.left_over(name):  # a guard ends those of a killed parent
                     self.assertEqual(number, signal.SIGKILL)
                     time.sleep(0.01)
 

@@ -19,9 +19,10 @@
 static presto__process start(const char *const *argv) {
     presto__process process;
     presto_error err;
+    presto__family family = presto__family_new();
     char *path = presto__program_find(argv[0]);
     ck_assert_ptr_nonnull(path);
-    ck_assert_ok(presto__process_start(path, argv, &process, &err), &err);
+    ck_assert_ok(presto__process_start(path, argv, &family, &process, &err), &err);
     free(path);
     return process;
 }
@@ -88,14 +89,16 @@ START_TEST(a_program_is_found_by_path_and_runs_from_where_it_was_found) {
     ck_assert_int_eq(chmod(file, 0700), 0);
     char *found = presto__program_find("mine");
     ck_assert_str_eq(found, file);
-    ck_assert_ok(presto__process_start(found, (const char *const[]){"mine", NULL}, &process, &err),
-                 &err);
+    presto__family family = presto__family_new();
+    ck_assert_ok(
+        presto__process_start(found, (const char *const[]){"mine", NULL}, &family, &process, &err),
+        &err);
     int status = presto__process_end(&process, LONG_NS);
     ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 7);
     ck_assert_ptr_null(presto__program_find("/nowhere/mine"));
-    ck_assert_status(
-        presto__process_start("/nowhere/mine", (const char *const[]){"mine", NULL}, &process, &err),
-        PRESTO_ERR_IO, &err);
+    ck_assert_status(presto__process_start("/nowhere/mine", (const char *const[]){"mine", NULL},
+                                           &family, &process, &err),
+                     PRESTO_ERR_IO, &err);
     ck_assert_int_eq(err.sys_errno, ENOENT);
     ck_assert_str_eq(err.message, "cannot start /nowhere/mine: No such file or directory");
     free(found);
@@ -163,6 +166,68 @@ START_TEST(one_that_hangs_is_late_can_be_stopped_and_is_killed_with_its_children
     while (!is_dead(child))
         sched_yield();
     presto_buffer_done(&in);
+}
+END_TEST
+
+/* One line of its stdout is a number. */
+static pid_t receive_pid(presto__process *process) {
+    presto_buffer in = {0};
+    presto_span nothing = {NULL, 0};
+    const presto__process_wait wait = {.deadline_ns = presto__clock_ns() + LONG_NS};
+    do {
+        ck_assert_ok(presto_buffer_reserve(&in, 64, NULL), NULL);
+        ck_assert_int_eq(presto__process_move(process, &nothing, &in, &wait),
+                         PRESTO__PROCESS_MOVED);
+    } while (in.data[in.bytes - 1] != '\n');
+    pid_t pid = (pid_t)strtol((const char *)in.data, NULL, 10);
+    presto_buffer_done(&in);
+    ck_assert_int_gt(pid, 1);
+    return pid;
+}
+
+#define STRAY "setsid sh -c 'echo $$; exec sleep 1000' & sleep 1000"
+
+START_TEST(what_has_left_its_group_ends_with_it_and_that_of_others_does_not) {
+    setenv("PRESTO_WORKER", "outer", 1); /* this program is itself a worker of another one */
+    presto__process process = start_shell(STRAY), other = start_shell(STRAY);
+    pid_t stray = receive_pid(&process), others = receive_pid(&other);
+    presto__process_end(&process, 0);
+    ck_assert(!is_dead(stray));
+    presto__process_kill_marked(process.mark);
+    while (!is_dead(stray))
+        sched_yield();
+    ck_assert(!is_dead(others));
+    presto__process_end(&other, 0);
+    presto__process_kill_marked("outer:");
+    while (!is_dead(others))
+        sched_yield();
+    unsetenv("PRESTO_WORKER");
+}
+END_TEST
+
+/* A program that starts one and is killed. */
+START_TEST(all_ends_if_this_program_is_killed) {
+    int ends[2];
+    ck_assert_int_eq(pipe(ends), 0);
+    pid_t program = fork();
+    if (program == 0) {
+        presto__process process = start_shell("sleep 1000 & " STRAY "; wait");
+        pid_t pids[] = {process.pid, process.guard, receive_pid(&process)};
+        ck_assert_int_eq(write(ends[1], pids, sizeof pids), sizeof pids);
+        for (;;)
+            pause();
+    }
+    pid_t pids[3];
+    ck_assert_int_eq(read(ends[0], pids, sizeof pids), sizeof pids);
+    for (size_t i = 0; i < 3; i++)
+        ck_assert(!is_dead(pids[i]));
+    kill(program, SIGKILL);
+    waitpid(program, NULL, 0);
+    for (size_t i = 0; i < 3; i++)
+        while (!is_dead(pids[i]))
+            sched_yield();
+    close(ends[0]);
+    close(ends[1]);
 }
 END_TEST
 
@@ -247,6 +312,8 @@ int main(void) {
         a_program_is_found_by_path_and_runs_from_where_it_was_found,
         it_inherits_three_files_and_no_signals,
         one_that_hangs_is_late_can_be_stopped_and_is_killed_with_its_children,
+        what_has_left_its_group_ends_with_it_and_that_of_others_does_not,
+        all_ends_if_this_program_is_killed,
         who_waits_can_be_stopped,
         one_that_has_gone_raises_no_signal,
         the_last_lines_of_stderr_are_kept_however_many_there_are,
