@@ -3,7 +3,7 @@
 # they may run at once. They need NumPy, which the system's Python has (scripts/setup).
 find_program(PRESTO_SYSTEM_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH)
 find_program(PRESTO_SYSTEM_PYTHON python3 REQUIRED)
-set(cli_tests help write load storage mix pack npy raw_records index split foreign sources state cache cache_damage hostile bad_input bad_shard inspect sweep sweep_decide sweep_resume sweep_room sweep_shards check set folders corpora pipelines synthetic own_steps augment tfrecord)
+set(cli_tests help write load storage mix pack npy raw_records index split foreign sources state cache cache_damage hostile bad_input bad_shard inspect sweep sweep_decide sweep_resume sweep_room sweep_shards check set folders corpora pipelines synthetic own_steps augment tfrecord late_end)
 if(PRESTO_SANITIZE MATCHES "thread")  # threads of a sweep: unit.profile; the others hardly start any
   list(REMOVE_ITEM cli_tests sweep sweep_decide sweep_resume sweep_room sweep_shards check help bad_input inspect set corpora)
 endif()
@@ -17,7 +17,7 @@ if(PRESTO_HAVE_SNDFILE AND PRESTO_HAVE_MPG123 AND PRESTO_HAVE_EIGEN)
   list(APPEND cli_tests speech)
 endif()
 # Plugins, as users build them: with Presto's headers and without its library.
-foreach(plugin invert old taken)
+foreach(plugin invert old taken stuck)
   set(source ${CMAKE_CURRENT_SOURCE_DIR}/cli/plugins/${plugin}.c)
   if(plugin STREQUAL invert)
     set(source ${PROJECT_SOURCE_DIR}/examples/plugin/invert.c)

@@ -71,17 +71,8 @@ static presto_status open_plan(presto__runner *runner, presto_error *err) {
 static presto_status make_work_dir(presto__runner *runner, presto_error *err) {
     const char *parent = runner->options->work_dir;
     PRESTO_TRY(presto__folder_make(parent, err));
-    char *path = presto__join_path(parent, "presto-sweep-XXXXXX");
-    if (path == NULL)
-        return presto_fail_memory(err, strlen(parent) + 32);
-    if (mkdtemp(path) == NULL) {
-        presto_status status =
-            presto_fail_errno(err, errno, parent, "cannot make a folder for trial datasets");
-        free(path);
-        return status;
-    }
-    runner->work_dir = path;
-    return PRESTO_OK;
+    return presto__folder_make_own(parent, "presto-sweep", &runner->work_dir, &runner->work_lock,
+                                   err);
 }
 
 void presto__loader_options_of(const presto__runner *runner, unsigned threads, uint64_t epochs,
@@ -175,6 +166,8 @@ presto_status presto__runner_init(presto__runner *runner, const char *const *pat
 void presto__runner_done(presto__runner *runner) {
     if (runner->work_dir != NULL)
         (void)presto__folder_remove(runner->work_dir, NULL);
+    if (runner->work_dir != NULL && runner->work_lock >= 0)
+        close(runner->work_lock);
     free(runner->work_dir);
     presto__paths_free(runner->sample_paths, runner->sample_path_count);
     presto__paths_free(runner->notes, runner->note_count);

@@ -153,6 +153,7 @@ typedef struct presto__runner {
     presto_partition picked; /* which samples of the files; all zero: all */
     bool is_even;            /* the sample is from all over the source */
     char *work_dir;          /* the fresh folder inside options->work_dir; removed at the end */
+    int work_lock;           /* of that folder, where the file system has locks; else -1 */
     presto_source *source;   /* raw, cut to the sample */
     char **notes;            /* of the whole source */
     size_t note_count;

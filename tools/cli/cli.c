@@ -10,6 +10,8 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -25,6 +27,9 @@
 #include "terminal.h"
 
 enum { MAX_OPTIONS = 64, HELP_COLUMNS = 80, HELP_INDENT = 28 };
+
+/* After a signal: so long may a program wait for what cannot be interrupted. */
+#define END_WITHIN_S 5
 
 static const cli_program *program; /* who we are; set once by cli_start */
 
@@ -375,9 +380,65 @@ static void on_alarm(int number) {
     alarm(1);
 }
 
+static sem_t signalled; /* posted by the handler */
+
 static void on_signal(int number) {
+    int code = errno;
     caught_signal = number;
     alarm(1);
+    (void)sem_post(&signalled);
+    errno = code;
+}
+
+/*
+ * A thread of the program may be inside a library, with a sample that takes minutes. The main
+ * thread then waits for it in vain, or is that thread itself. So another thread waits for the
+ * signal, and ends the program some seconds later, if it has not ended in order by then.
+ */
+static pthread_mutex_t end_lock = PTHREAD_MUTEX_INITIALIZER;
+static cli_late_end late_end; /* guarded by end_lock */
+
+static void *end_late(void *unused) {
+    struct timespec rest = {.tv_sec = END_WITHIN_S};
+    (void)unused;
+    while (sem_wait(&signalled) != 0)
+        continue;
+    while (nanosleep(&rest, &rest) != 0)
+        continue;
+    pthread_mutex_lock(&end_lock);
+    if (late_end.run != NULL)
+        late_end.run(late_end.user);
+    sigset_t caught;
+    sigemptyset(&caught);
+    sigaddset(&caught, caught_signal);
+    pthread_sigmask(SIG_UNBLOCK, &caught, NULL);
+    cli_reraise();
+    return NULL;
+}
+
+/* Without the thread a program ends in order only. */
+static void watch_end(void) {
+    sigset_t all, before;
+    pthread_t thread;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (sem_init(&signalled, 0, 0) == 0 && pthread_create(&thread, NULL, end_late, NULL) == 0)
+        pthread_detach(thread);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void cli_on_late_end(const cli_late_end *what) {
+    pthread_mutex_lock(&end_lock);
+    late_end = *what;
+    pthread_mutex_unlock(&end_lock);
+}
+
+void cli_hold_end(void) {
+    pthread_mutex_lock(&end_lock);
+}
+
+void cli_release_end(void) {
+    pthread_mutex_unlock(&end_lock);
 }
 
 void cli_catch_signals(void) {
@@ -389,6 +450,7 @@ void cli_catch_signals(void) {
 #ifdef __SANITIZE_THREAD__ /* it loses a signal that arrives in a thread's first blocking call */
     nanosleep(&(struct timespec){.tv_nsec = 1}, NULL);
 #endif
+    watch_end();
     memset(&action, 0, sizeof action);
     sigemptyset(&action.sa_mask);
     action.sa_handler = on_alarm;
@@ -417,6 +479,10 @@ uint64_t cli_now_ns(void) {
 bool cli_should_stop(void *unused) {
     (void)unused;
     return cli_interrupted();
+}
+
+void cli_stop_conversion_late(void *dir) {
+    (void)cli_stopped_conversion(dir);
 }
 
 int cli_stopped_conversion(const char *dir) {

@@ -198,8 +198,22 @@ uint64_t cli_now_ns(void);
 /**
  * From here on SIGINT and SIGTERM only set a flag, so that files can be cleaned up; a second signal
  * ends the program at once. After the first, blocking calls are interrupted at least once a second.
- * Further calls have no effect. */
+ * A program that has not ended 5 s after it, because a library keeps one of its threads, dies of the
+ * signal. Further calls have no effect. */
 void cli_catch_signals(void);
+
+/** What is done before a program dies because it did not end in order. */
+typedef struct cli_late_end {
+    void (*run)(void *user); /* by another thread than the main one; NULL: nothing */
+    void *user;
+} cli_late_end;
+void cli_on_late_end(const cli_late_end *what);
+
+/** Between these calls the program does not die in that way: for writing results, however long it
+ * takes, and for what cli_late_end.run reads. They do not nest. */
+void cli_hold_end(void);
+void cli_release_end(void);
+
 bool cli_interrupted(void); /* any thread */
 /** A presto_stop_fn that says cli_interrupted(). */
 bool cli_should_stop(void *unused);
@@ -209,6 +223,8 @@ bool cli_should_stop(void *unused);
  * Returns: the exit code.
  */
 int cli_stopped_conversion(const char *dir);
+/** A cli_late_end.run that prints it: `dir` is a const char *. */
+void cli_stop_conversion_late(void *dir);
 /** If a signal was caught, die of it. */
 void cli_reraise(void);
 

@@ -167,6 +167,7 @@ static int stream_all(load *l, const presto_source *source, presto_loader *loade
                           .format = load_format_names[l->format],
                           .most_threads = l->loader.auto_threads ? l->loader.threads : 0,
                           .state = {.path = l->state_file,
+                                    .runs_steps = l->loader.threads == 0,
                                     .interval_ns = (uint64_t)(l->state_interval_s * 1e9),
                                     .written_ns = cli_now_ns()}};
     cli_catch_signals();
@@ -174,17 +175,24 @@ static int stream_all(load *l, const presto_source *source, presto_loader *loade
     int code = l->state_file == NULL ? CLI_DONE : state_file_write(loader, l->state_file);
     if (code != CLI_DONE)
         return code;
+    if (l->state_file != NULL)
+        cli_on_late_end(&(cli_late_end){state_file_end_late, &report.state});
     cli_progress_start(&progress, l->quiet);
     presto_status status = pump(l, out, &progress, &report, &err);
     if (status == PRESTO_END)
         status = end_stream(out, &report, &err);
     if (status < 0)
         sink_fail(out, &err);
+    cli_hold_end();
     report.ended_ns = cli_now_ns();
     cli_progress_end(&progress);
     error_report_flush(&l->errors);
     report.written_bytes = sink_bytes(out);
-    return finish(l, &report, status, &err);
+    code = finish(l, &report, status, &err);
+    cli_release_end();
+    cli_on_late_end(&(cli_late_end){NULL, NULL}); /* all is written */
+    presto_buffer_done(&report.state.kept);
+    return code;
 }
 
 static void tell_notes(const presto_source *source) {

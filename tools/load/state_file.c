@@ -41,10 +41,27 @@ presto_status state_file_check(const char *path, const presto_source *source,
 
 void state_file_keep(state_keeper *keeper, const presto_loader *loader) {
     uint64_t now_ns = cli_now_ns();
+    if (keeper->path != NULL && keeper->runs_steps) {
+        cli_hold_end();
+        keeper->kept.bytes = 0;
+        if (presto_loader_save_state(loader, &keeper->kept, NULL) < 0)
+            keeper->kept.bytes = 0;
+        cli_release_end();
+    }
     if (keeper->path == NULL || now_ns - keeper->written_ns < keeper->interval_ns)
         return;
     (void)state_file_write(loader, keeper->path);
     keeper->written_ns = cli_now_ns();
+}
+
+static int write_text(const presto_buffer *text, const char *path) {
+    return report_replace(json_loadb((const char *)text->data, text->bytes, 0, NULL), path);
+}
+
+void state_file_end_late(void *user) {
+    const state_keeper *keeper = user;
+    if (keeper->kept.bytes > 0)
+        (void)write_text(&keeper->kept, keeper->path);
 }
 
 int state_file_write(const presto_loader *loader, const char *path) {
@@ -54,7 +71,7 @@ int state_file_write(const presto_loader *loader, const char *path) {
     if (presto_loader_save_state(loader, &text, &err) < 0)
         code = cli_error(&err);
     else
-        code = report_replace(json_loadb((const char *)text.data, text.bytes, 0, NULL), path);
+        code = write_text(&text, path);
     presto_buffer_done(&text);
     return code;
 }

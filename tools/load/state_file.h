@@ -3,6 +3,8 @@
 #ifndef PRESTO_TOOLS_STATE_FILE_H
 #define PRESTO_TOOLS_STATE_FILE_H
 
+#include <stdbool.h>
+
 #include <presto/loader.h>
 
 /**
@@ -22,6 +24,9 @@ typedef struct state_keeper {
     const char *path; /* NULL: never */
     uint64_t interval_ns;
     uint64_t written_ns; /* time of the last writing; at first, the start of the stream */
+    bool runs_steps;     /* the thread that writes states also runs the steps, so it may be inside
+                            one when the program must end: each state is kept for that */
+    presto_buffer kept;  /* written and read between cli_hold_end and cli_release_end */
 } state_keeper;
 
 /**
@@ -29,6 +34,9 @@ typedef struct state_keeper {
  * failure is reported and the stream continues; only a failure at the end changes the exit code.
  */
 void state_file_keep(state_keeper *keeper, const presto_loader *loader);
+
+/** A cli_late_end.run of a state_keeper: the program ends while a step runs. */
+void state_file_end_late(void *keeper);
 
 /** Write the state after the last delivered batch. Returns the exit code. */
 int state_file_write(const presto_loader *loader, const char *path);

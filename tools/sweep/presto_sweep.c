@@ -389,6 +389,13 @@ static int show(const sweep_job *s, const presto_sweep *sweep) {
     return is_written ? code : sweep_end_failed(&err, s->output);
 }
 
+static void end_late(void *user) {
+    const sweep_job *s = user;
+    const sweep_end end = {.output = s->output, .journal = s->journal};
+    const presto_error stopped = {.status = PRESTO_ERR_STOPPED, .message = "stopped"};
+    (void)sweep_end_early(&end, &stopped);
+}
+
 static int run(sweep_job *s, const presto_pipeline *pipeline, const char *const *paths,
                size_t path_count) {
     presto_error err;
@@ -401,7 +408,9 @@ static int run(sweep_job *s, const presto_pipeline *pipeline, const char *const 
     s->sweep.on_trial = on_trial;
     s->sweep.on_trial_user = s;
     s->sweep.pipeline = pipeline;
+    cli_on_late_end(&(cli_late_end){end_late, s});
     presto_status status = presto_sweep_run(paths, path_count, &s->sweep, &sweep, &err);
+    cli_hold_end();
     cli_progress_end(&s->progress);
     (void)rmdir(s->work_dir); /* the sweep has removed its own files; others stay */
     if (sweep != NULL)
@@ -413,6 +422,7 @@ static int run(sweep_job *s, const presto_pipeline *pipeline, const char *const 
         code = sweep_end_whole(&end);
     presto_sweep_free(sweep);
     presto_folder_lock_release(s->lock);
+    cli_release_end();
     return code;
 }
 
@@ -429,12 +439,20 @@ static int check(const sweep_job *s, const char *const *paths, size_t path_count
     return sweep_check(&job, paths, path_count);
 }
 
+static void done(sweep_job *s) {
+    free(s->splits);
+    free(s->codecs);
+    free(s->threads);
+    free(s->shards);
+}
+
 int main(int argc, char **argv) {
     sweep_job s = {0};
     cli_start(&self);
     parse_command_line(&s, argc, argv);
     if (s.check != NULL) {
         int checked = check(&s, (const char *const *)argv + optind, (size_t)(argc - optind));
+        done(&s);
         cli_reraise();
         return checked;
     }
@@ -444,10 +462,7 @@ int main(int argc, char **argv) {
         cli_check_representation(pipeline, "--splits", s.splits[i], true);
     int code = run(&s, pipeline, (const char *const *)argv + optind, (size_t)(argc - optind));
     presto_pipeline_free(pipeline);
-    free(s.splits);
-    free(s.codecs);
-    free(s.threads);
-    free(s.shards);
+    done(&s);
     cli_reraise();
     return code;
 }

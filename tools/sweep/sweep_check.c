@@ -169,17 +169,6 @@ static int compare(const check_job *job, const char *work_dir, const char *const
 }
 
 int sweep_check(const check_job *job, const char *const *paths, size_t path_count) {
-    char work_dir[PATH_MAX];
-    const char *place = getenv("TMPDIR");
-    if (place == NULL || place[0] == '\0')
-        place = "/tmp";
-    if ((size_t)snprintf(work_dir, sizeof work_dir, "%s/presto-check-XXXXXX", place) >=
-            sizeof work_dir ||
-        mkdtemp(work_dir) == NULL) {
-        cli_message("%s: cannot make a folder for samples", place);
-        return CLI_FAILED;
-    }
-    int code = compare(job, work_dir, paths, path_count);
-    (void)rmdir(work_dir); /* the comparison has removed its own files */
-    return code;
+    const char *place = getenv("TMPDIR"); /* the comparison makes a folder of its own there */
+    return compare(job, place == NULL || place[0] == '\0' ? "/tmp" : place, paths, path_count);
 }
