@@ -95,10 +95,12 @@ typedef struct presto__least {
 
 /** An encoded image, and how it is wanted. */
 typedef struct presto__encoded_image {
-    presto_span bytes;   /* borrowed until the decoder is closed */
-    int channels;        /* 0: as stored */
-    uint64_t max_bytes;  /* of its pixels in full size */
-    presto__least least; /* for JPEG */
+    presto_span bytes;                  /* borrowed until the decoder is closed */
+    int channels;                       /* 0: as stored */
+    uint64_t max_bytes;                 /* of its pixels in full size */
+    presto__least least;                /* for JPEG */
+    const presto_step_context *context; /* asked whether the step is cancelled, until the decoder is
+                                           closed; NULL: nobody is */
 } presto__encoded_image;
 
 /** Bytes of one pixel, i.e. of the dims after the first two. `spec` is complete, rank >= 2. */

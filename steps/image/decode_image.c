@@ -159,9 +159,14 @@ static const char *describe_content(presto_span in) {
     return "neither a JPEG nor a PNG";
 }
 
-static presto_status open_image(const decode_state *state, decode_worker *worker, presto_span in,
-                                presto_error *err) {
-    const presto__encoded_image image = {in, state->channels, state->max_bytes, state->least};
+static presto_status open_image(const decode_state *state, presto_step_context *context,
+                                presto_span in, presto_error *err) {
+    decode_worker *worker = presto_step_worker(context);
+    const presto__encoded_image image = {.bytes = in,
+                                         .channels = state->channels,
+                                         .max_bytes = state->max_bytes,
+                                         .least = state->least,
+                                         .context = context};
     worker->open = FORMAT_NONE;
     worker->turn = presto__turn_of(state->orients ? presto__exif_orientation(in) : 1);
     if (presto__jpeg_probe(in)) {
@@ -275,7 +280,7 @@ static presto_status measure(const void *state, presto_step_context *context,
     decode_worker *worker = presto_step_worker(context);
     presto_tensor_spec unused;
     PRESTO_TRY(infer(state, &in->spec, &unused, err));
-    PRESTO_TRY(open_image(state, worker, in->strings[0], err));
+    PRESTO_TRY(open_image(state, context, in->strings[0], err));
     *out_out = presto__turn_spec(&worker->turn, &worker->spec);
     return PRESTO_OK;
 }

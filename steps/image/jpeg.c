@@ -27,14 +27,20 @@ bool presto__jpeg_probe(presto_span in) {
 
 #include <jerror.h>
 
+#include <presto/numbers.h>
+
 #include "jpeg_coefficients_internal.h"
 
 /*
  * A progressive file may have any number of scans. Each is a pass over all pixels, however few
- * bytes it has. Encoders write 10 to 30. More are read only if all passes together are short.
+ * bytes it has. Encoders write 10 to 16, few up to 30. The more there are, the shorter all passes
+ * together must be.
  */
 #define MAX_SCANS 500
-#define FREE_SCANS 32
+#define USUAL_SCANS 16
+#define UNUSUAL_SCANS 32
+#define MAX_USUAL_PIXELS ((uint64_t)1 << 33)
+#define MAX_UNUSUAL_PIXELS ((uint64_t)1 << 32)
 #define MAX_SCANNED_PIXELS ((uint64_t)1 << 30)
 /*
  * Columns next to a cut are upsampled as at an edge of the image. This many extra ones are decoded
@@ -51,9 +57,10 @@ struct presto__jpeg {
     jmp_buf escape;
     bool is_open;
     presto_span in;
-    int channels;         /* of the output: 1 or 3 */
-    presto_window window; /* what presto__jpeg_read delivers */
-    presto_status status; /* why longjmp was called */
+    const presto_step_context *context; /* of the image; NULL: nobody asks to stop */
+    int channels;                       /* of the output: 1 or 3 */
+    presto_window window;               /* what presto__jpeg_read delivers */
+    presto_status status;               /* why longjmp was called */
     char message[JMSG_LENGTH_MAX];
     uint64_t offset;
     /* of presto__jpeg_read: */
@@ -124,24 +131,35 @@ static void ignore_message(j_common_ptr cinfo) {
     (void)cinfo;
 }
 
-/* Called before each row of blocks of each scan. */
-static void limit_scans(j_common_ptr cinfo) {
+static uint64_t most_pixels(uint64_t scans) {
+    return scans <= USUAL_SCANS     ? MAX_USUAL_PIXELS
+           : scans <= UNUSUAL_SCANS ? MAX_UNUSUAL_PIXELS
+           : scans <= MAX_SCANS     ? MAX_SCANNED_PIXELS
+                                    : 0;
+}
+
+/* Called before each row of blocks of each scan, and before each row of the output. */
+static void watch(j_common_ptr cinfo) {
     presto__jpeg *jpeg = jpeg_of(cinfo);
     uint64_t scans = (uint64_t)jpeg->cinfo.input_scan_number;
     uint64_t pixels = (uint64_t)jpeg->cinfo.image_width * jpeg->cinfo.image_height;
-    if (scans <= FREE_SCANS || (scans <= MAX_SCANS && scans * pixels <= MAX_SCANNED_PIXELS))
+    bool is_cancelled = jpeg->context != NULL && presto_step_is_cancelled(jpeg->context);
+    if (!is_cancelled && scans * pixels <= most_pixels(scans))
         return;
-    jpeg->status = PRESTO_ERR_LIMIT;
+    jpeg->status = is_cancelled ? PRESTO_ERR_STOPPED : PRESTO_ERR_LIMIT;
     snprintf(jpeg->message, sizeof jpeg->message,
-             "more than %ju scans, each a pass over %u x %u pixels: it would take too long; "
+             "more than %ju scan%s, each a pass over %u x %u pixels: it would take too long; "
              "jpegtran stores it with fewer",
-             (uintmax_t)scans - 1, jpeg->cinfo.image_width, jpeg->cinfo.image_height);
+             (uintmax_t)scans - 1, presto_plural(scans - 1), jpeg->cinfo.image_width,
+             jpeg->cinfo.image_height);
     jpeg->offset = jpeg->in.bytes - jpeg->source.bytes_in_buffer;
     longjmp(jpeg->escape, 1);
 }
 
 static presto_status fail_jpeg(presto__jpeg *jpeg, presto_error *err) {
     presto__jpeg_close(jpeg);
+    if (jpeg->status == PRESTO_ERR_STOPPED)
+        return presto_fail(err, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "stopped");
     return presto_fail(err, jpeg->status, jpeg->offset, "%s JPEG: %s",
                        jpeg->status == PRESTO_ERR_TRUNCATED ? "truncated"
                        : jpeg->status == PRESTO_ERR_CORRUPT ? "damaged"
@@ -184,7 +202,7 @@ presto__jpeg *presto__jpeg_new(void) {
     jpeg->source.skip_input_data = source_skip;
     jpeg->source.resync_to_restart = jpeg_resync_to_restart;
     jpeg->source.term_source = source_nothing;
-    jpeg->progress.progress_monitor = limit_scans;
+    jpeg->progress.progress_monitor = watch;
     return jpeg;
 }
 
@@ -277,6 +295,7 @@ presto_status presto__jpeg_open(presto__jpeg *jpeg, const presto__encoded_image 
                                 presto_tensor_spec *spec_out, presto_error *err) {
     presto__jpeg_close(jpeg);
     jpeg->in = image->bytes;
+    jpeg->context = image->context;
     jpeg->channels = image->channels;
     PRESTO_TRY(read_header(jpeg, image, err));
     *spec_out = (presto_tensor_spec){

@@ -38,6 +38,8 @@ records/shard/shard_pool.c FILES_IF_UNLIMITED
 records/shard/shard_pool.c SHARE_OF_FILES
 steps/image/jpeg.c MAX_SCANNED_PIXELS
 steps/image/jpeg.c MAX_SCANS
+steps/image/jpeg.c MAX_UNUSUAL_PIXELS
+steps/image/jpeg.c MAX_USUAL_PIXELS
 steps/image/png.c MAX_CHUNK_BYTES
 steps/pipeline/pipeline_internal.h PRESTO__PIPELINE_MAX_STEPS
 steps/pipeline/pipeline_internal.h PRESTO__YAML_MAX_BYTES

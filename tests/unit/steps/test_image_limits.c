@@ -86,6 +86,34 @@ START_TEST(more_scans_are_read_of_a_small_image_only) {
 }
 END_TEST
 
+static bool stops_later(void *asked) {
+    return ++*(int *)asked > 100;
+}
+
+START_TEST(a_decoder_that_is_cancelled_stops_within_a_scan) {
+    presto_buffer jpeg = {0};
+    make_jpeg(&jpeg, 4096, 16);
+    int asked = 0;
+    rig r;
+    rig_options options = {0};
+    presto_tensor out;
+    presto_error err;
+    ck_assert_ok(rig_open(&r, "{step: decode-image, channels: 1}", &string_spec, false, &err),
+                 &err);
+    presto_plan_worker_free(r.worker);
+    const presto_plan_worker_options stopping = {.struct_bytes = sizeof stopping,
+                                                 .arena = &r.arena,
+                                                 .should_stop = stops_later,
+                                                 .should_stop_user = &asked};
+    ck_assert_ok(presto_plan_worker_new(r.plan, &stopping, &r.worker, &err), &err);
+    ck_assert_status(rig_run_bytes(&r, &options, presto_buffer_span(&jpeg), &out, &err),
+                     PRESTO_ERR_STOPPED, &err);
+    ck_assert_int_eq(asked, 101);
+    rig_close(&r);
+    presto_buffer_done(&jpeg);
+}
+END_TEST
+
 START_TEST(a_scan_bomb_is_refused_after_a_few_of_its_scans) {
     presto_error err;
     ck_assert_status(decode_scans(6144, 480, &err), PRESTO_ERR_LIMIT, &err);
@@ -225,6 +253,7 @@ int main(void) {
     const TTest *const tests[] = {
         as_many_scans_as_encoders_write_are_read_whatever_the_size,
         more_scans_are_read_of_a_small_image_only,
+        a_decoder_that_is_cancelled_stops_within_a_scan,
         a_scan_bomb_is_refused_after_a_few_of_its_scans,
         coefficients_are_asked_for_and_returned,
         an_image_of_one_scan_has_no_coefficients,
