@@ -7,6 +7,7 @@
 #include "retry_internal.h"
 #include "storage_internal.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,6 +16,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <presto/numbers.h>
@@ -23,6 +25,7 @@
 #define CALL_BYTES ((size_t)1 << 30)
 #define READ_BYTES ((size_t)64 << 10)
 #define NAME_TRIES 100
+#define MOST_CLEANED_NAMES 4096 /* of a folder that is looked through at each replacement */
 #define RANDOM_DIGITS 16
 #define STEM_BYTES 200 /* longest part of the name in a temporary name: NAME_MAX is 255 */
 
@@ -269,32 +272,78 @@ size_t presto__partial_stem(const char *name) {
     return is_partial ? bytes - tail - 1 : 0;
 }
 
-presto_status presto__partial_open(const char *path, char **partial_out, int *fd_out,
+/* A cleaner may hold the lock of a file that has none yet, and remove it: then it is EAGAIN. */
+static int lock_partial(presto__partial *partial) {
+    struct stat info;
+    bool is_locked = flock(partial->fd, LOCK_EX | LOCK_NB) == 0;
+    if (!is_locked && errno == EWOULDBLOCK)
+        return EAGAIN;
+    if (is_locked && fstat(partial->fd, &info) == 0 && info.st_nlink == 0)
+        return EAGAIN;
+    partial->lock = is_locked ? fcntl(partial->fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : -1;
+    return 0;
+}
+
+presto_status presto__partial_open(const char *path, presto__partial *partial_out,
                                    presto_error *err) {
     const char *slash = strrchr(path, '/');
     const char *name = slash != NULL ? slash + 1 : path;
     size_t folder_bytes = (size_t)(name - path);
     size_t bytes = folder_bytes + NAME_MAX + 1;
-    char *partial = malloc(bytes);
-    if (partial == NULL)
+    presto__partial partial = {.path = malloc(bytes), .fd = -1, .lock = -1};
+    if (partial.path == NULL)
         return presto_fail_memory(err, bytes);
-    memcpy(partial, path, folder_bytes);
-    int fd = -1;
-    for (int i = 0; fd < 0 && i < NAME_TRIES; i++) {
-        snprintf(partial + folder_bytes, bytes - folder_bytes, ".%.*s.%016" PRIx64 "%s", STEM_BYTES,
-                 name, presto__random_name(), partial_suffix);
-        fd = open(partial, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-        if (fd < 0 && errno != EEXIST && errno != EINTR)
+    memcpy(partial.path, path, folder_bytes);
+    int failed = EEXIST;
+    for (int i = 0; failed != 0 && i < NAME_TRIES; i++) {
+        snprintf(partial.path + folder_bytes, bytes - folder_bytes, ".%.*s.%016" PRIx64 "%s",
+                 STEM_BYTES, name, presto__random_name(), partial_suffix);
+        partial.fd = open(partial.path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        failed = partial.fd < 0 ? errno : lock_partial(&partial);
+        if (partial.fd < 0 && failed != EEXIST && failed != EINTR)
             break;
+        if (partial.fd >= 0 && failed != 0)
+            close(partial.fd);
     }
-    if (fd < 0) {
-        presto_status status = presto_fail_errno(err, errno, path, "cannot create");
-        free(partial);
+    if (failed != 0) {
+        presto_status status = presto_fail_errno(err, failed, path, "cannot create");
+        free(partial.path);
         return status;
     }
     *partial_out = partial;
-    *fd_out = fd;
     return PRESTO_OK;
+}
+
+void presto__partial_done(presto__partial *partial) {
+    if (partial->lock >= 0)
+        close(partial->lock);
+    free(partial->path);
+    *partial = (presto__partial){.fd = -1, .lock = -1};
+}
+
+void presto__partial_clean(const char *path) {
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    size_t stem = strlen(name) < STEM_BYTES ? strlen(name) : STEM_BYTES;
+    char *folder = presto__folder_of(path);
+    DIR *entries = folder != NULL ? opendir(folder) : NULL;
+    for (int i = 0; entries != NULL && i < MOST_CLEANED_NAMES; i++) {
+        const struct dirent *entry = readdir(entries);
+        if (entry == NULL)
+            break;
+        if (presto__partial_stem(entry->d_name) != stem ||
+            strncmp(entry->d_name + 1, name, stem) != 0)
+            continue;
+        int fd =
+            openat(dirfd(entries), entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+            (void)unlinkat(dirfd(entries), entry->d_name, 0);
+        if (fd >= 0)
+            close(fd);
+    }
+    if (entries != NULL)
+        closedir(entries);
+    free(folder);
 }
 
 /* Signals that end the process. They wait while a file has a temporary name, so that a program of
@@ -310,21 +359,21 @@ static void hold_signals(sigset_t *before) {
 
 static presto_status replace(const char *path, const presto_span *pieces, size_t piece_count,
                              bool sync, presto_error *err) {
-    char *partial;
-    int fd;
-    PRESTO_TRY(presto__partial_open(path, &partial, &fd, err));
+    presto__partial partial;
+    presto__partial_clean(path);
+    PRESTO_TRY(presto__partial_open(path, &partial, err));
     presto_status status = PRESTO_OK;
     for (size_t i = 0; i < piece_count && status == PRESTO_OK; i++)
-        status = presto__write_all(fd, path, pieces[i], err);
-    if (status == PRESTO_OK && sync && fsync(fd) != 0)
+        status = presto__write_all(partial.fd, path, pieces[i], err);
+    if (status == PRESTO_OK && sync && fsync(partial.fd) != 0)
         status = presto_fail_errno(err, errno, path, "cannot sync");
-    if (close(fd) != 0 && status == PRESTO_OK)
+    if (close(partial.fd) != 0 && status == PRESTO_OK)
         status = presto_fail_errno(err, errno, path, "cannot close");
-    if (status == PRESTO_OK && rename(partial, path) != 0)
+    if (status == PRESTO_OK && rename(partial.path, path) != 0)
         status = presto_fail_errno(err, errno, path, "cannot rename to");
     if (status < 0)
-        unlink(partial);
-    free(partial);
+        unlink(partial.path);
+    presto__partial_done(&partial);
     return status;
 }
 
@@ -339,8 +388,7 @@ presto_status presto_file_replace(const char *path, const presto_span *pieces, s
 
 presto_status presto_file_check_replace(const char *path, presto_error *err) {
     struct stat info;
-    char *partial;
-    int fd;
+    presto__partial partial;
     int reason = 0;
     if (stat(path, &info) == 0)
         reason = S_ISDIR(info.st_mode) ? EISDIR : 0;
@@ -348,9 +396,10 @@ presto_status presto_file_check_replace(const char *path, presto_error *err) {
         reason = errno;
     if (reason != 0)
         return presto_fail_errno(err, reason, path, "cannot write");
-    PRESTO_TRY(presto__partial_open(path, &partial, &fd, err));
-    close(fd);
-    unlink(partial);
-    free(partial);
+    presto__partial_clean(path);
+    PRESTO_TRY(presto__partial_open(path, &partial, err));
+    close(partial.fd);
+    unlink(partial.path);
+    presto__partial_done(&partial);
     return PRESTO_OK;
 }

@@ -63,13 +63,25 @@ presto_status presto__sync_folder_of(const char *path, presto_error *err);
 /** 64 random bits for a name that nobody can guess. */
 uint64_t presto__random_name(void);
 
+/** A file that will be renamed to another name when it is whole. */
+typedef struct presto__partial {
+    char *path; /* ".NAME.RANDOM.partial" in the folder of the other name */
+    int fd;     /* for writing; the caller closes it */
+    int lock;   /* says that the file has a writer (flock), from its making until it is renamed or
+                   removed, also after fd is closed; -1: none */
+} presto__partial;
+
 /**
- * Make a new file for writing that will be renamed to `path`: ".NAME.RANDOM.partial" in the same
- * folder. A link of that name is not followed; the mode follows umask. The caller closes *fd_out,
- * renames or unlinks *partial_out and frees it. Errors name `path`.
+ * Make such a file for `path`. A link of that name is not followed; the mode follows umask. The
+ * caller closes fd, renames or unlinks `path`, and calls presto__partial_done. Errors name `path`.
  */
-presto_status presto__partial_open(const char *path, char **partial_out, int *fd_out,
+presto_status presto__partial_open(const char *path, presto__partial *partial_out,
                                    presto_error *err);
+void presto__partial_done(presto__partial *partial);
+
+/** Remove what runs that were killed have left of such files for `path`: those whose lock is free.
+ * Looks at some thousands of names of a folder at most. */
+void presto__partial_clean(const char *path);
 
 /** If `name` is ".NAME.RANDOM.partial": the length of NAME, which starts at name[1]. Otherwise
  * 0. */

@@ -74,6 +74,7 @@ presto_status presto_repair_file_sized(const char *path, const char *out_path,
     presto_shard_writer_options written;
     presto_shard_writer_options_defaults(&written);
     written.compression = presto__scan_compression(scan);
+    presto__partial_clean(out_path);
     presto_status status = presto_shard_writer_open(out_path, &written, &writer, err);
     if (status == PRESTO_OK)
         status = copy_whole(scan, writer, &taken, &result, err);

@@ -31,9 +31,8 @@
 
 struct presto_shard_writer {
     char *path;
-    char *partial;
+    presto__partial partial; /* its fd is -1 before it is open and when it is closed */
     presto_shard_writer_options options;
-    int fd;
     presto_status failed; /* < 0: an append failed, the file cannot be finished */
     presto_shard_summary summary;
     uint64_t started_bytes; /* bytes of the file that the disk has or was asked to write */
@@ -73,7 +72,7 @@ static presto_status start(presto_shard_writer *writer, const char *path, presto
         writer->zlib.next_out = writer->output.data;
         writer->zlib.avail_out = PIECE_BYTES;
     }
-    return presto__partial_open(path, &writer->partial, &writer->fd, err);
+    return presto__partial_open(path, &writer->partial, err);
 }
 
 presto_status presto_shard_writer_open(const char *path, const presto_shard_writer_options *options,
@@ -85,7 +84,7 @@ presto_status presto_shard_writer_open(const char *path, const presto_shard_writ
     if (writer == NULL)
         return presto_fail_memory(err, sizeof *writer);
     writer->options = taken;
-    writer->fd = -1;
+    writer->partial = (presto__partial){.fd = -1, .lock = -1};
     presto_status status = start(writer, path, err);
     if (status < 0) {
         presto_shard_writer_free(writer);
@@ -102,10 +101,10 @@ static presto_status write_out(presto_shard_writer *writer, presto_span bytes, p
         return PRESTO_OK;
     writer->summary.crc32c = presto_crc32c(writer->summary.crc32c, bytes.data, bytes.bytes);
     writer->summary.stored_bytes += bytes.bytes;
-    PRESTO_TRY(presto__write_all(writer->fd, writer->path, bytes, err));
+    PRESTO_TRY(presto__write_all(writer->partial.fd, writer->path, bytes, err));
     uint64_t dirty = writer->summary.stored_bytes - writer->started_bytes;
     if (writer->options.sync && dirty >= WRITEBACK_BYTES) {
-        presto__start_writeback(writer->fd, writer->started_bytes, dirty);
+        presto__start_writeback(writer->partial.fd, writer->started_bytes, dirty);
         writer->started_bytes += dirty;
     }
     return PRESTO_OK;
@@ -257,7 +256,7 @@ presto_status presto_shard_writer_append_frames(presto_shard_writer *writer, pre
 
 static presto_status write_index(presto_shard_writer *writer, presto_error *err) {
     struct stat info;
-    if (fstat(writer->fd, &info) != 0)
+    if (fstat(writer->partial.fd, &info) != 0)
         return presto_fail_errno(err, errno, writer->path, "cannot stat");
     PRESTO_TRY(presto_buffer_append(&writer->offsets,
                                     presto_span_of(&writer->offset, sizeof writer->offset), err));
@@ -281,12 +280,12 @@ static presto_status complete(presto_shard_writer *writer, presto_error *err) {
     PRESTO_TRY(hand_on(writer, presto_buffer_span(&writer->pending), err));
     if (writer->options.compression != PRESTO_FILE_PLAIN)
         PRESTO_TRY(deflate_out(writer, presto_span_of(NULL, 0), Z_FINISH, err));
-    if (writer->options.sync && fsync(writer->fd) != 0)
+    if (writer->options.sync && fsync(writer->partial.fd) != 0)
         return presto_fail_errno(err, errno, writer->path, "cannot sync");
     if (writer->options.write_index)
         PRESTO_TRY(write_index(writer, err));
-    int fd = writer->fd;
-    writer->fd = -1;
+    int fd = writer->partial.fd;
+    writer->partial.fd = -1;
     if (close(fd) != 0)
         return presto_fail_errno(err, errno, writer->path, "cannot close");
     return PRESTO_OK;
@@ -311,7 +310,7 @@ presto_status presto_shard_writer_finish_sized(presto_shard_writer *writer,
     if (status == PRESTO_OK && !writer->options.write_index)
         remove_index(writer->path);
     if (status == PRESTO_OK) {
-        named = rename(writer->partial, writer->path) == 0;
+        named = rename(writer->partial.path, writer->path) == 0;
         if (!named)
             status = presto_fail_errno(err, errno, writer->path, "cannot rename to");
     }
@@ -325,8 +324,7 @@ presto_status presto_shard_writer_finish_sized(presto_shard_writer *writer,
         writer->failed = status;
         return status;
     }
-    free(writer->partial);
-    writer->partial = NULL; /* nothing to remove any more */
+    presto__partial_done(&writer->partial); /* nothing to remove any more */
     writer->failed = PRESTO_ERR_STOPPED;
     presto__result_give(summary_out, &writer->summary, sizeof writer->summary);
     return PRESTO_OK;
@@ -335,16 +333,16 @@ presto_status presto_shard_writer_finish_sized(presto_shard_writer *writer,
 void presto_shard_writer_free(presto_shard_writer *writer) {
     if (writer == NULL)
         return;
-    if (writer->fd >= 0)
-        close(writer->fd);
-    if (writer->partial != NULL)
-        unlink(writer->partial);
+    if (writer->partial.fd >= 0)
+        close(writer->partial.fd);
+    if (writer->partial.path != NULL)
+        unlink(writer->partial.path);
+    presto__partial_done(&writer->partial);
     if (writer->zlib_ready)
         deflateEnd(&writer->zlib);
     presto_buffer_done(&writer->pending);
     presto_buffer_done(&writer->offsets);
     presto_buffer_done(&writer->output);
     free(writer->path);
-    free(writer->partial);
     free(writer);
 }

@@ -3,8 +3,10 @@
 #define _DEFAULT_SOURCE /* symlink, mkfifo, S_IFSOCK */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -89,16 +91,15 @@ END_TEST
 
 START_TEST(temporary_names_are_of_their_file_and_never_the_same) {
     set_up();
-    char *partials[2];
+    presto__partial partials[2];
     for (int i = 0; i < 2; i++) {
-        int fd;
-        ck_assert_ok(presto__partial_open(path, &partials[i], &fd, &err), &err);
-        close(fd);
-        ck_assert_uint_eq(presto__partial_stem(strrchr(partials[i], '/') + 1), strlen("file"));
+        ck_assert_ok(presto__partial_open(path, &partials[i], &err), &err);
+        close(partials[i].fd);
+        ck_assert_uint_eq(presto__partial_stem(strrchr(partials[i].path, '/') + 1), strlen("file"));
     }
-    ck_assert_str_ne(partials[0], partials[1]);
-    free(partials[0]);
-    free(partials[1]);
+    ck_assert_str_ne(partials[0].path, partials[1].path);
+    presto__partial_done(&partials[0]);
+    presto__partial_done(&partials[1]);
     static const char *const others[] = {
         "",
         ".",
@@ -111,6 +112,34 @@ START_TEST(temporary_names_are_of_their_file_and_never_the_same) {
     };
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         ck_assert_uint_eq(presto__partial_stem(others[i]), 0);
+    tear_down();
+}
+END_TEST
+
+START_TEST(what_killed_runs_have_left_is_removed_and_what_live_ones_write_is_not) {
+    set_up();
+    presto__partial live, left;
+    char *of_another = presto__join_path(dir, ".file2.0123456789abcdef.partial");
+    char *link = presto__join_path(dir, ".file.0123456789abcdef.partial");
+    ck_assert_ok(presto__partial_open(path, &live, &err), &err);
+    ck_assert_ok(presto__partial_open(path, &left, &err), &err);
+    char *left_path = strdup(left.path);
+    close(left.fd);
+    presto__partial_done(&left);
+    close(live.fd); /* whole, and not yet renamed */
+    ck_assert_int_eq(close(open(of_another, O_WRONLY | O_CREAT, 0600)), 0);
+    ck_assert_int_eq(symlink(of_another, link), 0);
+    ck_assert_ok(presto_file_check_replace(path, &err), &err);
+    ck_assert_int_ne(access(left_path, F_OK), 0);
+    ck_assert_int_eq(access(live.path, F_OK), 0);
+    ck_assert_int_eq(access(of_another, F_OK), 0);
+    ck_assert_int_eq(rename(live.path, path), 0);
+    presto__partial_done(&live);
+    unlink(of_another);
+    unlink(link);
+    free(of_another);
+    free(link);
+    free(left_path);
     tear_down();
 }
 END_TEST
@@ -138,6 +167,8 @@ START_TEST(what_stands_by_a_temporary_name_is_neither_followed_nor_written_to) {
     snprintf(file, sizeof file, "%s/.file.00000000000000ff.partial", dir);
     presto_check_write_file(other, presto_span_of_text("precious"));
     presto_check_write_file(file, presto_span_of_text("theirs"));
+    int theirs = open(file, O_RDONLY);
+    ck_assert_int_eq(flock(theirs, LOCK_EX | LOCK_NB), 0); /* it has a writer */
     ck_assert_int_eq(symlink(other, link), 0);
     const uint64_t planted_then_free[] = {1, 0xff, 2};
     memcpy(draws, planted_then_free, sizeof planted_then_free);
@@ -153,6 +184,7 @@ START_TEST(what_stands_by_a_temporary_name_is_neither_followed_nor_written_to) {
     check_content(other, "precious");
     check_content(file, "theirs");
     ck_assert_uint_eq(count_entries(), 4);
+    close(theirs);
     tear_down();
 }
 END_TEST
@@ -245,6 +277,7 @@ int main(void) {
         a_link_in_the_place_of_a_file_is_replaced_and_not_followed,
         the_mode_of_a_new_file_is_what_umask_leaves,
         temporary_names_are_of_their_file_and_never_the_same,
+        what_killed_runs_have_left_is_removed_and_what_live_ones_write_is_not,
         what_stands_by_a_temporary_name_is_neither_followed_nor_written_to,
         a_link_by_a_temporary_name_that_leads_nowhere_makes_no_file,
         a_name_as_long_as_names_may_be_can_be_replaced,

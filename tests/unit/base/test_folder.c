@@ -29,6 +29,34 @@ START_TEST(folders_are_made_with_their_parents_and_removed_with_all_in_them) {
 }
 END_TEST
 
+START_TEST(a_folder_of_a_process_is_removed_by_the_next_one_if_its_lock_is_free) {
+    presto_error err;
+    char *dir = presto_check_temp_dir();
+    char *live, *left, *next;
+    int live_lock, left_lock, next_lock;
+    ck_assert_ok(presto__folder_make_own(dir, "own", &live, &live_lock, &err), &err);
+    ck_assert_ok(presto__folder_make_own(dir, "own", &left, &left_lock, &err), &err);
+    char *inner = presto__join_path(left, "a/b"), *like = presto__join_path(dir, "own-abcdefg");
+    ck_assert_ok(presto__folder_make(inner, &err), &err);
+    ck_assert_ok(presto__folder_make(like, &err), &err);
+    ck_assert_int_ge(live_lock, 0);
+    close(left_lock);
+    ck_assert_ok(presto__folder_make_own(dir, "own", &next, &next_lock, &err), &err);
+    ck_assert_int_eq(access(live, F_OK), 0);
+    ck_assert_int_ne(access(left, F_OK), 0);
+    ck_assert_int_eq(access(like, F_OK), 0);
+    close(live_lock);
+    close(next_lock);
+    presto_check_remove_tree(dir);
+    free(next);
+    free(left);
+    free(live);
+    free(like);
+    free(inner);
+    free(dir);
+}
+END_TEST
+
 START_TEST(links_in_a_folder_are_removed_and_not_followed) {
     presto_error err;
     char *dir = presto_check_temp_dir();
@@ -52,6 +80,7 @@ END_TEST
 int main(void) {
     const TTest *const tests[] = {
         folders_are_made_with_their_parents_and_removed_with_all_in_them,
+        a_folder_of_a_process_is_removed_by_the_next_one_if_its_lock_is_free,
         links_in_a_folder_are_removed_and_not_followed,
     };
     return presto_check_main("folder", tests, sizeof tests / sizeof tests[0], 60);
