@@ -6,7 +6,7 @@ if(PRESTO_SANITIZE)
   set(chaos_light 1)
 else()
   set(chaos_light 0)
-  list(APPEND chaos_tests faults machine sweeps)
+  list(APPEND chaos_tests faults machine machine_faults sweeps)
 endif()
 foreach(name ${chaos_tests})
   add_test(NAME chaos.${name}

@@ -147,4 +147,10 @@ void presto__timing_finish(presto_plan_worker *worker);
 void presto__count_output(presto_plan_worker *worker, size_t i, const presto_tensor *out);
 void presto__count(_Atomic uint64_t *counter, uint64_t amount);
 
+/**
+ * What a step's run has returned, with errno set to 0 before it. Where a library has found no memory
+ * and called it damage, it is PRESTO_ERR_MEMORY: what the machine lacks is no fault of the sample.
+ */
+presto_status presto__plan_judge(presto_status status, presto_error *err);
+
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Running a plan on one sample: stage after stage, each on the feature that its steps work on. */
+#include <errno.h>
+
 #include "../../base/options_internal.h"
 #include "plan_internal.h"
 
@@ -25,15 +27,27 @@ static size_t find_target(presto_plan_worker *worker, size_t i, size_t input) {
     return name == NULL ? input : presto__plan_find_feature(&worker->sample, name, input);
 }
 
+presto_status presto__plan_judge(presto_status status, presto_error *err) {
+    bool is_samples = status == PRESTO_ERR_CORRUPT || status == PRESTO_ERR_TRUNCATED ||
+                      status == PRESTO_ERR_TYPE || status == PRESTO_ERR_UNSUPPORTED ||
+                      status == PRESTO_ERR_LIMIT;
+    if (!is_samples || errno != ENOMEM)
+        return status;
+    return presto_fail(err, PRESTO_ERR_MEMORY, PRESTO_NO_OFFSET, "out of memory");
+}
+
 static presto_status call(presto_plan_worker *worker, size_t i, const presto_tensor *in,
                           presto_tensor *out, presto_error *err) {
     const presto__pipeline_step *step = presto__plan_step(worker->plan, i);
     presto_step_context *context = &worker->contexts[i];
-    if ((step->flags & PRESTO_STEP_SERIAL) == 0)
-        return step->type->run(step->state, context, in, out, err);
-    pthread_mutex_lock(&worker->plan->turns[i]);
-    presto_status status = step->type->run(step->state, context, in, out, err);
-    pthread_mutex_unlock(&worker->plan->turns[i]);
+    bool is_serial = (step->flags & PRESTO_STEP_SERIAL) != 0;
+    if (is_serial)
+        pthread_mutex_lock(&worker->plan->turns[i]);
+    errno = 0;
+    presto_status status =
+        presto__plan_judge(step->type->run(step->state, context, in, out, err), err);
+    if (is_serial)
+        pthread_mutex_unlock(&worker->plan->turns[i]);
     return status;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stages of several steps that end in a crop, perhaps one that resizes: which steps belong to one,
  * and how they compute only what the crop keeps. */
+#include <errno.h>
+
 #include "plan_internal.h"
 
 /* Do both work on the same feature, in place? */
@@ -119,8 +121,9 @@ static presto_status run_parts(presto_plan_worker *worker, const presto__plan_st
         /* The step before the crop writes the stage's output if its window is the crop's. */
         context->is_last = only_crops && i + 1 == last && worker->contexts[last].is_last;
         context->row_spec = &worker->specs[last];
-        presto_status status =
-            step->type->windows->run_window(step->state, context, part, &out, err);
+        errno = 0;
+        presto_status status = presto__plan_judge(
+            step->type->windows->run_window(step->state, context, part, &out, err), err);
         presto__timing_mark(worker, i);
         if (status < 0)
             return presto__plan_fail(worker, i, status, err);
@@ -150,8 +153,10 @@ static presto_status run_last(presto_plan_worker *worker, size_t last, const pre
     const presto__pipeline_step *step = presto__plan_step(worker->plan, last);
     const presto_tensor_spec *spec = &worker->specs[last];
     presto_part out = {.whole = *spec, .window = {0, 0, spec->dims[0], spec->dims[1]}};
-    PRESTO_TRY(
-        step->type->windows->run_window(step->state, &worker->contexts[last], part, &out, err));
+    presto_step_context *context = &worker->contexts[last];
+    errno = 0;
+    PRESTO_TRY(presto__plan_judge(
+        step->type->windows->run_window(step->state, context, part, &out, err), err));
     *tensor = out.tensor;
     return PRESTO_OK;
 }

@@ -58,6 +58,21 @@ static herr_t take_innermost(unsigned n, const H5E_error2_t *entry, void *user) 
     return 0;
 }
 
+static herr_t find_memory(unsigned n, const H5E_error2_t *entry, void *user) {
+    bool *is_memory = user;
+    (void)n;
+    *is_memory = *is_memory || entry->maj_num == H5_VALUE(E_RESOURCE) ||
+                 entry->min_num == H5_VALUE(E_NOSPACE) || entry->min_num == H5_VALUE(E_CANTALLOC);
+    return 0;
+}
+
+/* Did the last call fail because memory ran out? That is no fault of the file. */
+static bool lacks_memory(void) {
+    bool is_memory = false;
+    (void)H5(Ewalk2)(H5E_DEFAULT, H5E_WALK_UPWARD, find_memory, &is_memory);
+    return is_memory;
+}
+
 /* What the library says of its last failure. */
 static const char *library_words(char words[WORDS_BYTES]) {
     snprintf(words, WORDS_BYTES, "damaged");
@@ -70,6 +85,8 @@ static const char *library_words(char words[WORDS_BYTES]) {
 
 static presto_status fail_damaged(const open_dataset *d, presto_error *err) {
     char words[WORDS_BYTES];
+    if (lacks_memory())
+        return presto_fail(err, PRESTO_ERR_MEMORY, PRESTO_NO_OFFSET, "libhdf5 is out of memory");
     return fail_dataset(d, err, PRESTO_ERR_CORRUPT, "cannot be read: %s", library_words(words));
 }
 
@@ -85,6 +102,8 @@ static presto_status fail_missing(const session *s, const char *name, presto_err
     char words[WORDS_BYTES];
     char names[NAMES_BYTES] = "";
     hsize_t at = 0;
+    if (lacks_memory())
+        return presto_fail(err, PRESTO_ERR_MEMORY, PRESTO_NO_OFFSET, "libhdf5 is out of memory");
     library_words(words);
     (void)H5(PRESTO__HDF5_ITERATE)(s->file, H5_INDEX_NAME, H5_ITER_INC, &at, add_name, names);
     return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
@@ -228,6 +247,8 @@ static presto_status find_chunk(const open_dataset *d, uint64_t i, presto_error 
     view->notes_values = true;
     herr_t failed = H5(Dread_chunk)(d->set, H5P_DEFAULT, at, &chunk->skipped_filters, unused);
     view->notes_values = false;
+    if (failed < 0 && lacks_memory())
+        return presto_fail(err, PRESTO_ERR_MEMORY, PRESTO_NO_OFFSET, "libhdf5 is out of memory");
     if (failed < 0 || !view->has_seen)
         return PRESTO_OK;
     if (view->seen_bytes > raw + raw / 8 + STORED_SLACK)
@@ -393,7 +414,9 @@ static presto_status look_up_file(session *s, presto__hdf5_dataset *datasets, pr
     s->file = H5I_INVALID_HID;
     if (access >= 0 && driver >= 0 && H5(Pset_driver)(access, driver, &info) >= 0)
         s->file = H5(Fopen)(s->view.name, H5F_ACC_RDONLY, access);
-    if (s->file < 0)
+    if (s->file < 0 && lacks_memory())
+        status = presto_fail(err, PRESTO_ERR_MEMORY, PRESTO_NO_OFFSET, "libhdf5 is out of memory");
+    else if (s->file < 0)
         status = presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
                              "cannot be read as HDF5: %s", library_words(words));
     else
@@ -424,17 +447,15 @@ static void leave(session *s) {
         (void)H5(Eset_auto2)(H5E_DEFAULT, s->print, s->print_data);
 }
 
-presto_status presto__hdf5_look_up(const presto__hdf5_request *request,
-                                   presto__hdf5_dataset *datasets_out, presto_error *err) {
+static presto_status look_up(const presto__hdf5_request *request, presto__hdf5_dataset *datasets,
+                             presto_error *err) {
     session s = {.request = request,
                  .view = {.fd = request->fd,
                           .bytes = request->bytes,
                           .name = request->path,
                           .left_bytes = request->bytes * METADATA_FACTOR + METADATA_LEAST,
                           .left_windows = request->bytes / BYTES_PER_WINDOW + WINDOWS_LEAST}};
-    presto__hdf5_dataset *datasets = calloc(request->count, sizeof *datasets);
-    if (datasets == NULL)
-        return presto_fail_memory(err, request->count * sizeof *datasets);
+    memset(datasets, 0, request->count * sizeof *datasets);
     /* Whoever waits for a disk or a file server does so without the lock: most of the time, all
      * metadata are at the front. */
     presto__hdf5_view_load(&s.view, 0);
@@ -453,6 +474,19 @@ presto_status presto__hdf5_look_up(const presto__hdf5_request *request,
     }
     for (size_t i = 0; i < request->count && status < 0; i++)
         presto__hdf5_dataset_done(&datasets[i]);
+    return status;
+}
+
+presto_status presto__hdf5_look_up(const presto__hdf5_request *request,
+                                   presto__hdf5_dataset *datasets_out, presto_error *err) {
+    presto__hdf5_dataset *datasets = calloc(request->count, sizeof *datasets);
+    if (datasets == NULL)
+        return presto_fail_memory(err, request->count * sizeof *datasets);
+    presto_status status = look_up(request, datasets, err);
+    /* In many places the library does not say that memory has run out, and calls the file damaged.
+     * One that is damaged is so a second time. */
+    if (status < 0 && status != PRESTO_ERR_MEMORY && status != PRESTO_ERR_IO)
+        status = look_up(request, datasets, err);
     if (status >= 0)
         memcpy(datasets_out, datasets, request->count * sizeof *datasets);
     else

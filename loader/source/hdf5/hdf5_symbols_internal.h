@@ -70,8 +70,11 @@
     X(dont_atexit)                                                                                 \
     X(open)
 
-/** The variables that are read: types of numbers, and a class of property lists. */
+/** The variables that are read: kinds of failures, types of numbers, a class of property lists. */
 #define PRESTO__HDF5_VARIABLES(X)                                                                  \
+    X(E_RESOURCE_g)                                                                                \
+    X(E_NOSPACE_g)                                                                                 \
+    X(E_CANTALLOC_g)                                                                               \
     X(T_IEEE_F64LE_g)                                                                              \
     X(T_IEEE_F64BE_g)                                                                              \
     X(T_IEEE_F32LE_g)                                                                              \
