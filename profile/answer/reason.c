@@ -422,6 +422,22 @@ static presto_status add_bound(const presto_sweep *sweep, presto_buffer *text, p
                             100 * largest->busy_s_per_sample / total_s);
 }
 
+/* What no strategy reaches, the loader's cache may. */
+static presto_status add_cache(const presto_sweep *sweep, presto_buffer *text, presto_error *err) {
+    size_t at = presto__cache_that_reaches(sweep);
+    if (at == SIZE_MAX)
+        return PRESTO_OK;
+    const presto_strategy_result *result = result_at(sweep, at);
+    char rate[PRESTO_TEXT_BYTES], bytes[PRESTO_TEXT_BYTES], threads[PRESTO_TEXT_BYTES];
+    return presto__text_add(
+        text, err,
+        " With a cache in memory, epochs after the first are predicted to reach it: %s samples/s "
+        "on %s (presto-load --cache memory:SIZE; %s for the whole source).",
+        presto_format_number(result->prediction.memory_samples_per_s, rate),
+        presto_format_things(result->strategy.threads, "thread", threads),
+        presto_format_bytes(result->prediction.memory_bytes, bytes));
+}
+
 static presto_status add_missed(const presto_sweep *sweep, presto_buffer *text, presto_error *err) {
     char rate[PRESTO_TEXT_BYTES];
     presto_format_number(sweep->limits.target_samples_per_s, rate);
@@ -434,9 +450,11 @@ static presto_status add_missed(const presto_sweep *sweep, presto_buffer *text, 
     presto__merit merit = presto__merit_of(result_at(sweep, sweep->best));
     double slowest = presto__merit_slowest_rate(&merit);
     if (slowest < sweep->limits.target_samples_per_s || slowest >= presto__goal(&sweep->limits))
-        return presto__text_add(text, err, ".");
-    return presto__text_add(text, err, ", less than its headroom of %.0f %%.",
-                            100 * sweep->limits.headroom);
+        PRESTO_TRY(presto__text_add(text, err, "."));
+    else
+        PRESTO_TRY(presto__text_add(text, err, ", less than its headroom of %.0f %%.",
+                                    100 * sweep->limits.headroom));
+    return add_cache(sweep, text, err);
 }
 
 static presto_status add_verdict(const presto_sweep *sweep, presto_buffer *text,

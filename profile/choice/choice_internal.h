@@ -14,7 +14,8 @@
 presto_status presto__weights_check(const presto_weights *weights, presto_error *err);
 
 /** What a strategy is judged by; the order in an array is that of the results. */
-typedef struct presto__merit {
+typedef struct presto__merit presto__merit;
+struct presto__merit {
     bool counts; /* false: failed, left out */
     double preparation_s, stored_bytes;
     presto_spread samples_per_s;
@@ -23,11 +24,21 @@ typedef struct presto__merit {
                            median and the slowest */
     bool is_aside;      /* it counts for the scores, but is not chosen */
     bool is_source;     /* read as it is: stored_bytes are there anyway */
-} presto__merit;
+    const presto__merit *plain; /* the same strategy without a codec; NULL: there is none */
+    bool
+        is_pointless; /* it has a codec that saves next to nothing: it counts for the scores, but is
+                          neither chosen nor a rival */
+};
 
 presto__merit presto__merit_of(const presto_strategy_result *result);
+/** Let each of the sweep's merits know the one without its codec. */
+void presto__merits_link(const presto_sweep *sweep, presto__merit *merits);
+/** May more runs make it the best? */
+static inline bool presto__contends(const presto__merit *merit) {
+    return merit->counts && !merit->is_pointless;
+}
 static inline bool presto__may_win(const presto__merit *merit) {
-    return merit->counts && !merit->is_aside;
+    return presto__contends(merit) && !merit->is_aside;
 }
 
 /** What is compared, and by which weights. */
@@ -124,6 +135,12 @@ presto_sweep_verdict presto__verdict_of(const presto__merit *best, bool reaches,
                                         const presto_sweep_limits *limits);
 /** Does the recommended one exceed them, as all do? */
 bool presto__limits_are_aside(const presto_sweep *sweep);
+/**
+ * A result with whose threads the loader's cache in memory is predicted to reach the target, from
+ * the second epoch on and with all of the source in it: the one with the fewest threads. SIZE_MAX:
+ * there is no target, none reaches it, or this machine has not enough memory.
+ */
+size_t presto__cache_that_reaches(const presto_sweep *sweep);
 /** The rate that reaches the target: with its headroom. */
 double presto__goal(const presto_sweep_limits *limits);
 /** As presto__choose does if no strategy reaches the target. */

@@ -8,6 +8,10 @@
 #include <math.h>
 
 #define HEADROOM_MOST 10
+/* A codec that saves a smaller part of the storage is never better than none. */
+#define LEAST_SAVING 0.02
+/* A cache that takes more of this machine's memory is not proposed. */
+#define MEMORY_PART 0.75
 
 double presto__goal(const presto_sweep_limits *limits) {
     return limits->target_samples_per_s * (1 + limits->headroom);
@@ -58,9 +62,35 @@ bool presto__limits_are_aside(const presto_sweep *sweep) {
 static void apply_limits(presto__merit *merits, size_t count, const presto_sweep_limits *limits) {
     size_t left = 0;
     for (size_t i = 0; i < count; i++)
-        left += presto__may_win(&merits[i]) && presto__keeps_limits(&merits[i], limits);
+        left += merits[i].counts && !merits[i].is_aside && presto__keeps_limits(&merits[i], limits);
     for (size_t i = 0; i < count && left > 0; i++)
         merits[i].counts = merits[i].counts && presto__keeps_limits(&merits[i], limits);
+}
+
+/* Where the same strategy without a codec may be chosen, a codec that saves next to nothing may
+ * not: what it seems to gain is chance. */
+static void leave_pointless(presto__merit *merits, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        presto__merit *merit = &merits[i];
+        merit->is_pointless = merit->plain != NULL && presto__may_win(merit->plain) &&
+                              merit->stored_bytes > (1 - LEAST_SAVING) * merit->plain->stored_bytes;
+    }
+}
+
+size_t presto__cache_that_reaches(const presto_sweep *sweep) {
+    double most_bytes = (double)sweep->facts.memory_bytes * MEMORY_PART;
+    size_t found = SIZE_MAX;
+    for (size_t i = 0; i < sweep->trial_count && sweep->limits.target_samples_per_s > 0; i++) {
+        const presto_strategy_result *result = &sweep->trials[i].result;
+        const presto_sweep_prediction *prediction = &result->prediction;
+        bool reaches = !result->failed && !prediction->is_elsewhere &&
+                       prediction->memory_samples_per_s >= presto__goal(&sweep->limits) &&
+                       prediction->memory_bytes <= most_bytes;
+        if (reaches && (found == SIZE_MAX ||
+                        result->strategy.threads < sweep->trials[found].result.strategy.threads))
+            found = i;
+    }
+    return found;
 }
 
 static size_t mark_reaching(const presto__contest *contest, double target, bool *reaches_out) {
@@ -117,6 +147,7 @@ presto__choice presto__choose(presto__merit *merits, const presto__contest *cont
                               bool *is_equal_out) {
     double goal = presto__goal(limits);
     apply_limits(merits, contest->count, limits);
+    leave_pointless(merits, contest->count);
     presto__choice choice = {.first = presto__score(contest, scores_out)};
     bool reaches = goal > 0 && mark_reaching(contest, goal, is_equal_out) > 0;
     if (reaches) {

@@ -159,7 +159,7 @@ static void find_rivals(presto_sweep *sweep, const presto__contest *contest, siz
     double slowest = worth(sweep, leader, contest->merits[leader].samples_per_s.least);
     for (size_t i = 0; i < contest->count; i++) {
         const presto__merit *merit = &contest->merits[i];
-        is_open[i] = merit->counts && was_run(merit) && i != leader &&
+        is_open[i] = presto__contends(merit) && was_run(merit) && i != leader &&
                      worth(sweep, i, merit->samples_per_s.most) >= slowest + near_to(merit);
     }
     for (size_t next; (next = take_next(sweep, contest->count, is_open)) != SIZE_MAX;) {
@@ -178,7 +178,7 @@ static void find_reaching(presto_sweep *sweep, const presto__contest *contest, b
     begin(sweep, SIZE_MAX);
     for (size_t i = 0; i < contest->count; i++) {
         const presto__merit *merit = &contest->merits[i];
-        is_open[i] = merit->counts && was_run(merit) &&
+        is_open[i] = presto__contends(merit) && was_run(merit) &&
                      worth(sweep, i, merit->samples_per_s.most) >= near_to(merit);
         left += is_open[i];
     }
@@ -267,7 +267,7 @@ static bool may_change(const presto_sweep *sweep, const presto__contest *contest
     size_t best = ballot->choice.best;
     const presto__merit *merit = &contest->merits[i];
     double most = merit->samples_per_s.most, goal = presto__goal(&sweep->limits);
-    if (!merit->counts || was_run(merit))
+    if (!presto__contends(merit) || was_run(merit))
         return false;
     if (i == best)
         return true;

@@ -29,6 +29,7 @@ static size_t take_merits(presto_sweep *sweep, presto__merit *merits) {
         left += presto__may_win(&merits[i]);
         aside += merits[i].is_aside;
     }
+    presto__merits_link(sweep, merits);
     for (size_t i = 0; i < sweep->trial_count && left == 0; i++)
         merits[i].is_aside = false;
     return left > 0 ? left : aside;

@@ -74,7 +74,26 @@ presto__merit presto__merit_of(const presto_strategy_result *result) {
                            result->strategy.threads,
                            {NAN, NAN, NAN, 0},
                            false,
-                           result->strategy.codec == NULL};
+                           result->strategy.codec == NULL,
+                           NULL,
+                           false};
+}
+
+static bool is_plain(const presto_strategy *strategy) {
+    return strategy->codec != NULL && strcmp(strategy->codec, "none") == 0;
+}
+
+void presto__merits_link(const presto_sweep *sweep, presto__merit *merits) {
+    for (size_t i = 0; i < sweep->trial_count; i++) {
+        const presto_strategy *coded = &sweep->trials[i].result.strategy;
+        for (size_t k = 0; k < sweep->trial_count && coded->codec != NULL && !is_plain(coded);
+             k++) {
+            const presto_strategy *plain = &sweep->trials[k].result.strategy;
+            if (is_plain(plain) && plain->threads == coded->threads &&
+                plain->shards == coded->shards && strcmp(plain->split, coded->split) == 0)
+                merits[i].plain = &merits[k];
+        }
+    }
 }
 
 static range throughput_of(const presto__merit *merits, size_t count) {

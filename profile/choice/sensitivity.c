@@ -86,6 +86,7 @@ static void PRESTO_PRINTF(2, 3) ask(asked *a, const char *format, ...) {
         a->merits[i] = presto__merit_of(&result);
         a->merits[i].cost = a->epochs > 0 ? time_of(a, &result) : presto__cost_of(variant, &result);
     }
+    presto__merits_link(variant, a->merits);
     const presto__contest contest = {a->merits, variant->trial_count, variant->weights,
                                      a->epochs > 0 || presto__prices_given(&variant->prices)};
     const presto__choice choice =

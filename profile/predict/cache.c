@@ -14,7 +14,7 @@
 #define SAMPLES_LEAST 8
 #define MOST_BYTES ((size_t)512 << 20)
 #define FOR_S 0.15
-/* A cache that takes more of this machine's memory is not proposed. */
+/* A cache that takes more of this machine's memory is not proposed; as in choose.c. */
 #define MEMORY_PART 0.75
 #define REPORT_EVERY_NS UINT64_C(200000000)
 

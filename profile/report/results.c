@@ -427,6 +427,9 @@ static json_t *recommendation_value(json_builder *builder, const presto_sweep *s
     for (size_t i = 0, at; (at = presto_sweep_runner_up(sweep, i)) != SIZE_MAX; i++)
         append(builder, next, whole(at));
     put(builder, object, "runners_up", next);
+    size_t cached =
+        sweep->verdict == PRESTO_SWEEP_MISSES ? presto__cache_that_reaches(sweep) : SIZE_MAX;
+    put(builder, object, "cache_reaches", cached != SIZE_MAX ? whole(cached) : json_null());
     put(builder, object, "reason", text_value(presto_sweep_reason(sweep)));
     put(builder, object, "write_command", text_value(presto_sweep_write_command(sweep)));
     put(builder, object, "load_command", text_value(presto_sweep_load_command(sweep)));

@@ -12,9 +12,10 @@ import shutil
 import statistics
 import struct
 import subprocess
+import sys
 import termios
 
-from cli import PIPELINE, TOOLS, frames, main, run
+from cli import PIPELINE, ROOT, TOOLS, frames, main, run
 from sweep_case import SweepCase
 
 
@@ -302,6 +303,28 @@ class Sweep(SweepCase):
                 self.assertEqual(results["recommendation"]["split"], least["split"])
                 self.assertIn("=: reaches the target", done.stdout.decode().replace("\n", " "))
             self.assertIn(part.split()[0], done.stdout.decode())
+            self.assertLessEqual(done.stdout.decode().count("no strategy can"), 1)
+            self.assertEqual(results["recommendation"]["cache_reaches"], None)
+
+    def test_a_target_that_only_a_cache_in_memory_reaches_says_so(self):
+        """A step that sleeps: no strategy runs it fast, and what the cache holds does not run it again."""
+        slow = self.new("slow.py")
+        slow.write_text(f"import sys, time\nsys.path.insert(0, {str(ROOT / 'examples' / 'own_steps')!r})\nimport presto_worker\n"
+                        "presto_worker.serve(lambda sample: time.sleep(0.02) or sample['value'], text=True)\n")
+        pipeline = self.new("slow.yaml")
+        pipeline.write_text("name: slow\nsource: {type: files, match: ['*.jpg']}\nsteps:\n  - {step: read-file, yields: read}\n"
+                            f"  - {{step: command, run: [{sys.executable}, {slow}], output: string}}\n")
+        out = self.new("sweep")
+        done = run("presto-sweep", "-q", "-p", pipeline, "--codecs", "none", "--threads", "1", "--runs", "1", "--run-time", "0.01",
+                   "--decide-time", "0", "--splits", "unprocessed,read", "--samples", "8", "--target", "500/s", "-o", out,
+                   self.make_photos())
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        results = json.loads((out / "results.json").read_text())
+        advice = results["recommendation"]
+        self.assertEqual(advice["limits"], "misses target")
+        self.assertGreater(results["results"][advice["cache_reaches"]]["predicted_memory_samples_per_s"], 500)
+        for text in (advice["reason"], " ".join(done.stdout.decode().split())):
+            self.assertIn("With a cache in memory, epochs after the first are predicted to reach it", text)
 
     def test_the_nearest_take_turns_until_it_is_decided(self):
         for _ in range(3):  # even of three runs, all may seem to be far apart

@@ -97,27 +97,57 @@ static void print_runners_up(const presto_sweep *sweep) {
     }
 }
 
+/* Is all to be said of it that no strategy can? That the nearest one is another is of interest only
+ * where there is no miss without the question. */
+static bool is_only_missed(const presto_sweep *sweep, const presto_sweep_what_if *what_if) {
+    return what_if->is_missed &&
+           (!what_if->is_other || presto_sweep_get_verdict(sweep) == PRESTO_SWEEP_MISSES);
+}
+
+/* All that no strategy can, in one line. Returns the bytes of the line; 0: there is nothing. */
+static size_t join_missed(const presto_sweep *sweep, char *line, size_t room) {
+    static const size_t named_most = 3;
+    const presto_sweep_what_if *what_if;
+    size_t used = 0, count = 0;
+    for (size_t i = 0; (what_if = presto_sweep_get_what_if(sweep, i)) != NULL; i++) {
+        if (!is_only_missed(sweep, what_if) || ++count > named_most)
+            continue;
+        int bytes =
+            snprintf(line + used, room - used, "%s%s", used > 0 ? "; " : "", what_if->condition);
+        used += (size_t)bytes < room - used ? (size_t)bytes : room - used - 1;
+    }
+    if (count > named_most)
+        used += (size_t)snprintf(line + used, room - used, "; and %zu more", count - named_most);
+    if (count > 0)
+        used += (size_t)snprintf(line + used, room - used, ": no strategy can");
+    return used;
+}
+
 /* What would change the answer; what changes nothing is in results.json. */
 static void print_what_ifs(const presto_sweep *sweep) {
     const presto_sweep_what_if *what_if;
     bool first = true, has_files = table_has_own_files(sweep);
+    char line[1024];
     for (size_t i = 0; (what_if = presto_sweep_get_what_if(sweep, i)) != NULL; i++) {
         const presto_strategy *other = &presto_sweep_result(sweep, what_if->result)->strategy;
-        char line[512], name[TABLE_NAME_BYTES];
-        if (!what_if->is_other && !what_if->is_missed)
+        char name[TABLE_NAME_BYTES];
+        if (!what_if->is_other || is_only_missed(sweep, what_if))
             continue;
-        if (what_if->is_missed && !what_if->is_other)
-            snprintf(line, sizeof line, "%s: no strategy can", what_if->condition);
-        else
-            snprintf(line, sizeof line, "%s: %s%s", what_if->condition,
-                     what_if->is_missed ? "no strategy can, the nearest is " : "",
-                     table_strategy(other, has_files, name));
+        snprintf(line, sizeof line, "%s: %s%s", what_if->condition,
+                 what_if->is_missed ? "no strategy can, the nearest is " : "",
+                 table_strategy(other, has_files, name));
         if (first)
             puts("\nWhat would change it:");
         first = false;
         fputs("  ", stdout);
         cli_print_wrapped(line, 2, 2);
     }
+    if (join_missed(sweep, line, sizeof line) == 0)
+        return;
+    if (first)
+        puts("\nWhat would not change it:");
+    fputs("  ", stdout);
+    cli_print_wrapped(line, 2, 2);
 }
 
 void table_print_recommendation(const presto_sweep *sweep, const char *results_dir) {

@@ -265,7 +265,7 @@ function fillOthers() {
     find("runners").classList.toggle("priced", hasCosts);
     show("runners-part");
   }
-  const questions = sweep.what_if || [];
+  const questions = joinMissed(sweep.what_if || []);
   if (questions.length > 0) {
     fillTable("whatif", ["Question", "Answer", ...(hasCosts ? ["Cost, prices as given"] : [])], questions.map(q =>
       [keepUnits(q.if[0].toUpperCase() + q.if.slice(1)), answerTo(q), ...(hasCosts ? [q.is_other ? costOf(all[q.result]) : ""] : [])]),
@@ -275,6 +275,16 @@ function fillOthers() {
   const shown = [...next, ...questions.filter(q => q.is_other).map(q => all[q.result])];
   if (!shown.every(isMeasured)) show("others-text");
   if (next.length + questions.length > 0) show("others-part");
+}
+
+/* All that no strategy can is one question. Where the target is missed anyway, the nearest one is of no interest. */
+function joinMissed(questions) {
+  const misses = sweep.recommendation.limits === "misses target";
+  const isOnlyMissed = q => q.is_missed && (!q.is_other || misses);
+  const missed = questions.filter(isOnlyMissed);
+  if (missed.length < 2) return questions;
+  const joined = { ...missed[0], if: missed.map(q => q.if).join("; "), is_other: false };
+  return [...questions.filter(q => !isOnlyMissed(q)), joined];
 }
 
 function answerTo(question) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "made_sweep.h"
 
-/* Without prices, not put aside, and stored. */
-#define NO_COST {NAN, NAN, NAN, 0}, false, false
+/* Without prices, not put aside, stored, and without a codec. */
+#define NO_COST {NAN, NAN, NAN, 0}, false, false, NULL, false
 
 /* A strategy on two threads whose runs were all alike. */
 #define MERIT(counts, preparation_s, bytes, rate)                                                  \
@@ -138,6 +138,28 @@ static presto__choice choose_within(presto__merit *merits, size_t count, presto_
     const presto__contest contest = {merits, count, {0, 0, 1}, false};
     return presto__choose(merits, &contest, &limits, scores, is_equal_out);
 }
+
+START_TEST(a_codec_that_saves_less_than_a_fiftieth_never_beats_none) {
+    bool is_equal[3];
+    /* The second has a codec, which makes it faster or lets it keep a limit, and saves 1 %. */
+    presto__merit merits[] = {STEADY(50, 200, 40), STEADY(50, 198, 60), STEADY(0, 400, 30)};
+    presto_sweep_limits limits = {.most_stored_bytes = 0};
+    ck_assert_uint_eq(choose_within(merits, 3, limits, is_equal).best, 1);
+    merits[1].plain = &merits[0];
+    ck_assert_uint_eq(choose_within(merits, 3, limits, is_equal).best, 0);
+    limits.target_samples_per_s = 50; /* which only the second seems to reach */
+    ck_assert_uint_eq(choose_within(merits, 3, limits, is_equal).best, 0);
+    limits = (presto_sweep_limits){.most_stored_bytes = 199};
+    ck_assert_uint_eq(choose_within(merits, 3, limits, is_equal).best, 1);
+    presto__merit more[] = {STEADY(50, 200, 40), STEADY(50, 195, 60), STEADY(0, 400, 30)};
+    more[1].plain = &more[0]; /* 2.5 % */
+    limits.most_stored_bytes = 0;
+    ck_assert_uint_eq(choose_within(more, 3, limits, is_equal).best, 1);
+    presto__merit failed[] = {FAILED(50, 200, 40), STEADY(50, 199, 60), STEADY(0, 400, 30)};
+    failed[1].plain = &failed[0];
+    ck_assert_uint_eq(choose_within(failed, 3, limits, is_equal).best, 1);
+}
+END_TEST
 
 START_TEST(with_a_target_the_cheapest_that_reaches_it_in_every_run_is_chosen) {
     presto__merit merits[] = {STEADY(0, 100, 10),
@@ -455,6 +477,7 @@ int main(void) {
         each_weight_alone_finds_its_own_best,
         equal_values_count_as_one_and_ties_go_to_the_cheaper,
         failed_strategies_neither_win_nor_move_the_scale,
+        a_codec_that_saves_less_than_a_fiftieth_never_beats_none,
         with_a_target_the_cheapest_that_reaches_it_in_every_run_is_chosen,
         limits_leave_out_what_exceeds_them_unless_that_is_all,
         weights_that_say_nothing_are_refused,
