@@ -95,6 +95,14 @@ presto_status presto__sentencepiece_encode_raw(const presto__sentencepiece *mode
                                                presto_buffer *ids, presto_error *err) {
     static const char what[] = "the text cannot be encoded";
     static_assert(sizeof(int) == sizeof(int32_t), "ids are int32");
+    const uint64_t each = model->info.most_compared;
+    if (each > PRESTO__SENTENCEPIECE_USUAL_TOKEN_BYTES &&
+        text.bytes > PRESTO__SENTENCEPIECE_MAX_COMPARED_BYTES / each)
+        return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
+                           "a text of %zu bytes, and the model has tokens of up to %ju bytes: it "
+                           "would take too long; cut it into texts of %ju bytes at most",
+                           text.bytes, static_cast<uintmax_t>(each),
+                           static_cast<uintmax_t>(PRESTO__SENTENCEPIECE_MAX_COMPARED_BYTES / each));
     return guarded(what, err, [&] {
         std::vector<int> found;
         const auto result = model->processor.Encode(view(text), &found);

@@ -113,6 +113,7 @@ typedef struct check {
     bool has_unknown;
     presto_buffer symbols; /* presto_span of each user-defined symbol */
     uint64_t model_type;
+    size_t longest, longest_symbol;  /* bytes of tokens, and of user-defined ones */
     bool has_suffixes;               /* white space is the end of a word */
     bool no_prefix, keeps_spaces;    /* of the normalizer */
     bool maps_spaces, joins_a_space; /* a key of the map, a token: beyond the end of a word */
@@ -168,8 +169,11 @@ static presto_status check_piece(check *c, const message *m, const field *piece,
                            "token %ju of the model has %zu bytes, limit %d",
                            (uintmax_t)c->info.token_count, text.bytes,
                            PRESTO__SENTENCEPIECE_MAX_TOKEN_BYTES);
-    if (type == PIECE_USER_DEFINED)
+    c->longest = text.bytes > c->longest ? text.bytes : c->longest;
+    if (type == PIECE_USER_DEFINED) {
         PRESTO_TRY(check_symbol(c, m, text, err));
+        c->longest_symbol = text.bytes > c->longest_symbol ? text.bytes : c->longest_symbol;
+    }
     c->info.has_byte_names = c->info.has_byte_names || is_byte_name(text);
     c->joins_a_space = c->joins_a_space || is_beyond_word(text);
     if (type == PIECE_UNKNOWN) {
@@ -283,6 +287,7 @@ presto_status presto__sentencepiece_check(presto_span model, presto__sentencepie
     presto_status status = check_fields(&c, &m, err);
     presto_buffer_done(&c.symbols);
     c.info.words_stand_alone = do_words_stand_alone(&c);
+    c.info.most_compared = (uint32_t)(c.model_type == TYPE_UNIGRAM ? c.longest : c.longest_symbol);
     if (status >= 0)
         *info_out = c.info;
     return status;

@@ -17,14 +17,20 @@ extern "C" {
 #define PRESTO__MODEL_MAX_TOKENS 1048576
 /* The longest token: the library builds its trie by recursion, one level a byte. */
 #define PRESTO__SENTENCEPIECE_MAX_TOKEN_BYTES 4096
+/* At each byte of a text, the library compares up to the longest token. If that is longer than
+ * this, tokens times text are limited. */
+#define PRESTO__SENTENCEPIECE_USUAL_TOKEN_BYTES 128
+#define PRESTO__SENTENCEPIECE_MAX_COMPARED_BYTES 2147483648
 /* A text may become this many times as long when its characters are mapped. */
 #define PRESTO__SENTENCEPIECE_MAX_GROWTH 100
 
 typedef struct presto__sentencepiece_info {
     uint32_t token_count;
-    uint32_t unknown_id;    /* of the one token that stands for unknown characters */
-    bool has_byte_pieces;   /* unknown characters become bytes, not the unknown token */
-    bool has_byte_names;    /* without byte pieces, yet a token is called as one of them */
+    uint32_t unknown_id; /* of the one token that stands for unknown characters */
+    uint32_t
+        most_compared;    /* bytes of the longest token that is looked for at each byte of a text */
+    bool has_byte_pieces; /* unknown characters become bytes, not the unknown token */
+    bool has_byte_names;  /* without byte pieces, yet a token is called as one of them */
     bool words_stand_alone; /* the ids of a text are those of its words, one after the other, where
                                words end at spaces, and the text has no U+2581 */
 } presto__sentencepiece_info;
@@ -75,7 +81,8 @@ const presto__sentencepiece_info *presto__sentencepiece_get_info(
 /**
  * Append the int32 ids of `text` as the library has them; see sentencepiece.cc for unknown
  * characters. Each byte that is not UTF-8 counts as U+FFFD.
- * Returns: PRESTO_OK; PRESTO_ERR_CORRUPT with the library's reason; PRESTO_ERR_MEMORY.
+ * Returns: PRESTO_OK; PRESTO_ERR_CORRUPT with the library's reason; PRESTO_ERR_LIMIT: it would take
+ *          too long; PRESTO_ERR_MEMORY.
  */
 presto_status presto__sentencepiece_encode_raw(const presto__sentencepiece *model, presto_span text,
                                                presto_buffer *ids, presto_error *err);

@@ -52,6 +52,7 @@ steps/text/embed.c MAX_MADE_BYTES
 steps/text/page/extract_text_internal.h PRESTO__PAGE_MAX_DEPTH
 steps/text/page/extract_text_internal.h PRESTO__PAGE_MAX_ITEMS
 steps/text/sentencepiece_internal.h PRESTO__MODEL_MAX_TOKENS
+steps/text/sentencepiece_internal.h PRESTO__SENTENCEPIECE_MAX_COMPARED_BYTES
 steps/text/sentencepiece_internal.h PRESTO__SENTENCEPIECE_MAX_TOKEN_BYTES
 steps/text/table_internal.h PRESTO__TABLE_MAX_HEADER_BYTES
 steps/text/table_safetensors.c MAX_JSON_WEIGHT

@@ -402,6 +402,35 @@ START_TEST(models_that_would_overflow_the_library_are_refused) {
 }
 END_TEST
 
+START_TEST(long_tokens_are_not_looked_for_in_long_texts) {
+    static char many_a[PRESTO__SENTENCEPIECE_MAX_TOKEN_BYTES];
+    size_t most = PRESTO__SENTENCEPIECE_MAX_COMPARED_BYTES / sizeof many_a;
+    presto_buffer model = {0}, ids = {0};
+    presto__sentencepiece *loaded = NULL;
+    presto_error err;
+    memset(many_a, 'a', sizeof many_a);
+    put_piece(&model, "<unk>", 5, 2);
+    put_piece(&model, "b", 1, 1);
+    put_piece(&model, many_a, sizeof many_a, 1);
+    ck_assert_ok(presto__sentencepiece_new(presto_buffer_span(&model), &loaded, &err), &err);
+    char *text = malloc(most + 1);
+    ck_assert_ptr_nonnull(text);
+    memset(text, 'b', most + 1);
+    ck_assert_ok(presto__sentencepiece_encode(loaded, NULL, presto_span_of(text, most), &ids, &err),
+                 &err);
+    ck_assert_status(
+        presto__sentencepiece_encode(loaded, NULL, presto_span_of(text, most + 1), &ids, &err),
+        PRESTO_ERR_LIMIT, &err);
+    ck_assert_str_eq(err.message, "a text of 524289 bytes, and the model has tokens of up to 4096 "
+                                  "bytes: it would take too long; cut it into texts of 524288 "
+                                  "bytes at most");
+    free(text);
+    presto__sentencepiece_free(loaded);
+    presto_buffer_done(&model);
+    presto_buffer_done(&ids);
+}
+END_TEST
+
 /* A map of characters whose array has 512 units; unit(i, value) sets one. */
 enum { UNITS = 512 };
 
@@ -476,12 +505,13 @@ int main(void) {
         long_texts_are_refused,
         models_that_are_cut_or_damaged_are_errors,
         models_that_would_overflow_the_library_are_refused,
+        long_tokens_are_not_looked_for_in_long_texts,
         maps_of_characters_are_walked_before_they_are_used,
     };
     size_t count = sizeof tests / sizeof tests[0];
     if (!has_sentencepiece()) {
         first_model = SENTENCEPIECE_COUNT;
-        count -= 7;
+        count -= 8;
     }
     return presto_check_main("bpe-encode", tests, count, 300);
 }
