@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a running step may ask for (step.h). */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "plan_internal.h"
@@ -107,6 +108,15 @@ presto_status presto_step_set_feature(presto_step_context *context, const char *
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "sets the feature '%s', which its output goes to", name);
     return presto__plan_put_feature(worker, at, name, value, err);
+}
+
+presto_status presto__plan_judge(presto_status status, presto_error *err) {
+    bool is_samples = status == PRESTO_ERR_CORRUPT || status == PRESTO_ERR_TRUNCATED ||
+                      status == PRESTO_ERR_TYPE || status == PRESTO_ERR_UNSUPPORTED ||
+                      status == PRESTO_ERR_LIMIT;
+    if (!is_samples || errno != ENOMEM)
+        return status;
+    return presto_fail(err, PRESTO_ERR_MEMORY, PRESTO_NO_OFFSET, "out of memory");
 }
 
 bool presto_step_is_cancelled(const presto_step_context *context) {

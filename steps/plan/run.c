@@ -27,15 +27,6 @@ static size_t find_target(presto_plan_worker *worker, size_t i, size_t input) {
     return name == NULL ? input : presto__plan_find_feature(&worker->sample, name, input);
 }
 
-presto_status presto__plan_judge(presto_status status, presto_error *err) {
-    bool is_samples = status == PRESTO_ERR_CORRUPT || status == PRESTO_ERR_TRUNCATED ||
-                      status == PRESTO_ERR_TYPE || status == PRESTO_ERR_UNSUPPORTED ||
-                      status == PRESTO_ERR_LIMIT;
-    if (!is_samples || errno != ENOMEM)
-        return status;
-    return presto_fail(err, PRESTO_ERR_MEMORY, PRESTO_NO_OFFSET, "out of memory");
-}
-
 static presto_status call(presto_plan_worker *worker, size_t i, const presto_tensor *in,
                           presto_tensor *out, presto_error *err) {
     const presto__pipeline_step *step = presto__plan_step(worker->plan, i);
