@@ -109,6 +109,23 @@ PRESTO_API presto_status presto_loader_open_paths(const char *const *paths, size
                                                   const presto_stream_options *options,
                                                   presto_loader **loader_out, presto_error *err);
 
+/** What the steps make of the main feature: a row of it. NULL: no steps remain. Owned by the
+ * stream. */
+PRESTO_API const presto_tensor_spec *presto_stream_output(const presto_stream *stream);
+
+/**
+ * What the batches of a loader with `options` will look like, before there is one: the features that
+ * the input declares, each as if its tensor had one row, without data. Rows whose length is not
+ * declared are ragged, padded ones have the length that they are padded to. No features: nothing is
+ * known. `options` NULL: the defaults.
+ * Returns: PRESTO_OK; PRESTO_ERR_MEMORY; as presto_loader_open about the options.
+ * Owner:   caller, presto_loader_schema_free (no other function takes it). Names are the stream's.
+ */
+PRESTO_API presto_status presto_loader_schema(const presto_stream *stream,
+                                              const presto_loader_options *options,
+                                              presto_batch **schema_out, presto_error *err);
+PRESTO_API void presto_loader_schema_free(presto_batch *schema);
+
 #ifdef __cplusplus
 }
 #endif

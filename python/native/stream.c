@@ -194,13 +194,10 @@ static PyObject *get_pipeline(PyObject *self, void *unused) {
 /* What the steps make of the main feature: (dtype, shape), or None if there are no steps. */
 static PyObject *get_output(PyObject *self, void *unused) {
     (void)unused;
-    const presto_stream *opened = &((native_stream *)self)->opened;
-    const presto_plan *last = opened->plan;
-    if (last == NULL || presto_plan_step_count(last) == 0)
-        last = opened->cache_plan;
-    if (last == NULL || presto_plan_step_count(last) == 0)
+    const presto_tensor_spec *output = presto_stream_output(&((native_stream *)self)->opened);
+    if (output == NULL)
         Py_RETURN_NONE;
-    return native_spec(presto_plan_output(last));
+    return native_spec(output);
 }
 
 static PyObject *get_explain(PyObject *self, void *unused) {
@@ -215,6 +212,45 @@ static PyObject *get_explain(PyObject *self, void *unused) {
     Py_DECREF(text);
     Py_XDECREF(rest);
     return both;
+}
+
+/* (name, layout, whether rows have any number of strings, dtype, dims of a row). */
+static PyObject *schema_row(const presto_batch_feature *feature) {
+    const presto_tensor_spec *spec = &feature->tensor.spec;
+    PyObject *dims = PyTuple_New(spec->rank - 1);
+    for (int i = 1; dims != NULL && i < spec->rank; i++)
+        if (PyTuple_SetItem(dims, i - 1, PyLong_FromLongLong(spec->dims[i])) < 0)
+            Py_CLEAR(dims);
+    if (dims == NULL)
+        return NULL;
+    return Py_BuildValue("(yiOsN)", feature->name, (int)feature->layout,
+                         feature->row_offsets != NULL ? Py_True : Py_False,
+                         presto_dtype_name(spec->dtype), dims);
+}
+
+static PyObject *get_schema(PyObject *self, PyObject *dict) {
+    native_options options;
+    presto_batch *schema = NULL;
+    presto_error err;
+    if (!PyDict_Check(dict)) {
+        PyErr_SetString(PyExc_TypeError, "options are a dict");
+        return NULL;
+    }
+    if (!native_options_read(dict, &options))
+        return NULL;
+    presto_status status =
+        presto_loader_schema(&((native_stream *)self)->opened, &options.loader, &schema, &err);
+    native_options_done(&options);
+    if (status < 0)
+        return native_raise(&err);
+    PyObject *rows = PyTuple_New((Py_ssize_t)schema->feature_count);
+    for (size_t i = 0; rows != NULL && i < schema->feature_count; i++) {
+        PyObject *row = schema_row(&schema->features[i]);
+        if (row == NULL || PyTuple_SetItem(rows, (Py_ssize_t)i, row) < 0)
+            Py_CLEAR(rows);
+    }
+    presto_loader_schema_free(schema);
+    return rows;
 }
 
 /* ---- does it fit ---- */
@@ -238,6 +274,9 @@ static PyObject *check_strategy(PyObject *self, PyObject *args) {
 }
 
 static PyMethodDef methods[] = {
+    {"schema", get_schema, METH_O,
+     "schema(options): what is declared of batches: (name, layout, any number of strings a row, "
+     "dtype, dims of a row) of each feature."},
     {"check_strategy", check_strategy, METH_VARARGS,
      "check_strategy(pipeline, split, codec): an ArgumentError if it is about other samples."},
     {NULL, NULL, 0, NULL},

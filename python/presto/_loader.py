@@ -15,7 +15,7 @@ from ._arrays import Batch, wrap
 from ._dataset import Dataset, Path, _encode, dataset_of, once
 from ._errors import ArgumentError, Error, HeldError, StoppedError
 from ._loop import Batches, Place, Taking
-from ._options import SHUFFLES, cache_of, called, layout_of, names_of, natural, on_error_of, pads_of, share_of, shuffle_of
+from ._options import SHUFFLES, cache_of, called, names_of, natural, on_error_of, pads_of, share_of, shuffle_of
 from ._process import auto_threads, generation, size
 from ._step import forget_traces
 from ._state import Position, moved, read, saved
@@ -366,12 +366,11 @@ class Loader:
 
     def _declared(self) -> tuple[tuple[bytes, int, bool, str, tuple[int, ...]], ...]:
         """Features as they are in batches, if that is known before there is one; else none."""
-        lengths = {name: length for name, _, length in self._options["pads"]}
-        features = {_encode(name): feature for name, feature in self.dataset.features.items()}
-        chosen = features if self._options["features"] is None else self._options["features"]
-        if any(name not in features or features[name].dtype == "unknown" for name in chosen):
+        rows = {row[0]: row for row in self.dataset.known().schema(self._options)}
+        chosen = rows if self._options["features"] is None else self._options["features"]
+        if any(name not in rows or rows[name][3] == "unknown" for name in chosen):
             return ()
-        return tuple(layout_of(name, features[name], lengths.get(name)) for name in sorted(chosen))
+        return tuple(rows[name] for name in sorted(chosen))
 
     def __len__(self) -> int:
         """Batches that a whole `for` delivers, if no sample is left out."""

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ._dataset import Feature, _encode
+from ._dataset import _encode
 from ._paths import absolute
 from ._process import size
 from ._strategy import strategy_of
@@ -123,20 +123,3 @@ def pads_of(pad: Mapping[str, Any]) -> tuple[tuple[bytes, float, int], ...]:
             raise TypeError(f"pad of {name!r} is a number, or a number and a length, not {given!r}") from None
         found.append((_encode(name), number, natural(length, f"the length of pad {name!r}", 0, _LONGEST)))
     return tuple(found)
-
-
-_DENSE, _RAGGED, _BYTES = 0, 1, 2  # presto_layout
-
-
-def layout_of(name: bytes, feature: Feature, padded: int | None) -> tuple[bytes, int, bool, str, tuple[int, ...]]:
-    """(name, layout, whether rows have any number of strings, dtype, shape of a row) in a batch. `padded`: to this length, 0
-    for the longest of the batch; None: not at all."""
-    shape, dtype = feature.shape, feature.dtype
-    if padded is not None:
-        shape = (padded or None, *(shape or ())[1:])
-        dtype = "uint8" if dtype == "string" else dtype
-    if dtype == "string":
-        return name, _BYTES, shape != (), "uint8", ()
-    known = () if shape is None else tuple(dim for dim in shape if dim is not None)
-    is_dense = shape is not None and len(known) == len(shape)
-    return name, _DENSE if is_dense else _RAGGED, False, dtype, known if is_dense else ()

@@ -14,7 +14,6 @@
 
 #include <presto/file.h>
 
-#include "declared.h"
 #include "load.h"
 #include "report.h"
 #include "state_file.h"
@@ -206,22 +205,22 @@ static int run(load *l, const presto_stream *stream) {
     presto_error err;
     presto_loader *loader = NULL;
     sink *out = NULL;
-    presto_batch declared = {.features = NULL};
-    const sink_options to = {.format = l->format,
-                             .fd = STDOUT_FILENO,
-                             .features = (const char *const *)l->features.names,
-                             .feature_count = l->features.name_count,
-                             .skip = l->has_skip ? l->loader.range.skip_samples : 0,
-                             .wishes = l->features.wishes,
-                             .wish_count = l->features.wish_count,
-                             .declared = &declared,
-                             .ring = &l->ring};
+    presto_batch *declared = NULL;
+    sink_options to = {.format = l->format,
+                       .fd = STDOUT_FILENO,
+                       .features = (const char *const *)l->features.names,
+                       .feature_count = l->features.name_count,
+                       .skip = l->has_skip ? l->loader.range.skip_samples : 0,
+                       .wishes = l->features.wishes,
+                       .wish_count = l->features.wish_count,
+                       .ring = &l->ring};
     if (!l->quiet)
         tell_notes(stream->source);
     presto_status status =
         feature_options_apply(&l->features, stream, l->format == SINK_RAW, &l->loader, &err);
     if (status >= 0 && l->format == SINK_ARROW)
-        status = declared_features(stream, &l->loader, &declared, &err);
+        status = presto_loader_schema(stream, &l->loader, &declared, &err);
+    to.declared = declared;
     if (status >= 0)
         status = find_start(l, stream->source, &err);
     if (status >= 0)
@@ -235,7 +234,7 @@ static int run(load *l, const presto_stream *stream) {
         status = sink_new(&to, &out, &err);
     int code = status < 0 ? cli_error(&err) : stream_all(l, stream->source, loader, out);
     sink_free(out);
-    declared_done(&declared);
+    presto_loader_schema_free(declared);
     presto_loader_free(loader);
     return code;
 }

@@ -35,7 +35,7 @@ typedef struct sink_options {
     const arrow_wish *wishes; /* arrow; borrowed */
     size_t wish_count;
     const presto_batch *declared; /* arrow: the columns of a stream without samples, as far as they
-                                     are known (declared.h); borrowed. NULL: none are */
+                                     are known (presto_loader_schema); borrowed. NULL: none are */
     const presto_ring_options *ring; /* shm; borrowed during sink_new */
 } sink_options;
 

@@ -1,16 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "declared.h"
-
+/*
+ * What batches will look like, from what the source and the steps declare. Rows whose length is not
+ * declared are ragged.
+ */
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../base/options_internal.h"
+#include "../engine/engine_internal.h"
+#include "out_internal.h"
+
 static const int64_t none[PRESTO_MAX_RANK];
 
-/* What the steps make of the main feature; NULL: there are no steps. */
-static const presto_tensor_spec *output_of(const presto_stream *stream) {
-    const presto_plan *last = stream->plan;
+/* A batch without data. */
+typedef struct made_schema {
+    presto_batch batch;
+    presto_batch_feature features[]; /* by name */
+} made_schema;
+
+const presto_tensor_spec *presto_stream_output(const presto_stream *stream) {
+    presto_stream opened;
+    presto__result_copy(&opened, sizeof opened, stream);
+    const presto_plan *last = opened.plan;
     if (last == NULL || presto_plan_step_count(last) == 0)
-        last = stream->cache_plan;
+        last = opened.cache_plan;
     return last == NULL || presto_plan_step_count(last) == 0 ? NULL : presto_plan_output(last);
 }
 
@@ -59,36 +72,50 @@ static int compare_names(const void *a, const void *b) {
     return strcmp(((const presto_batch_feature *)a)->name, ((const presto_batch_feature *)b)->name);
 }
 
-presto_status declared_features(const presto_stream *stream, const presto_loader_options *options,
-                                presto_batch *batch_out, presto_error *err) {
-    size_t count;
+/* The features that the source declares, as rows of a batch; `schema` has room for them. */
+static void describe(const presto_stream *stream, const presto_loader_options *options,
+                     made_schema *schema) {
+    size_t count = 0;
     const presto_feature_spec *specs = presto_source_features(stream->source, &count);
     const char *main = presto_source_main_feature(stream->source);
-    const presto_tensor_spec *output = output_of(stream);
-    presto_batch_feature *features = calloc(count + 1, sizeof *features);
-    if (features == NULL)
-        return presto_fail_memory(err, (count + 1) * sizeof *features);
+    const presto_tensor_spec *output = presto_stream_output(stream);
     for (size_t i = 0; i < count; i++) {
         bool is_output = output != NULL && main != NULL && strcmp(specs[i].name, main) == 0;
         presto_tensor_spec row = is_output ? *output : specs[i].spec;
         const presto_pad *pad = find_pad(options, specs[i].name);
         if (pad != NULL)
             apply_pad(pad, &row);
-        features[i] = (presto_batch_feature){.name = specs[i].name,
-                                             .encoding = is_output ? PRESTO_ENCODE_TENSOR
-                                                                   : specs[i].encoding};
-        set_layout(&row, &features[i]);
+        schema->features[i] = (presto_batch_feature){.name = specs[i].name,
+                                                     .encoding = is_output ? PRESTO_ENCODE_TENSOR
+                                                                           : specs[i].encoding};
+        set_layout(&row, &schema->features[i]);
     }
-    qsort(features, count, sizeof *features, compare_names);
-    *batch_out =
-        (presto_batch){.features = features, .feature_count = count, .main_feature = SIZE_MAX};
+    qsort(schema->features, count, sizeof *schema->features, compare_names);
+    schema->batch = (presto_batch){
+        .features = schema->features, .feature_count = count, .main_feature = SIZE_MAX};
     for (size_t i = 0; main != NULL && i < count; i++)
-        if (strcmp(features[i].name, main) == 0)
-            batch_out->main_feature = i;
+        if (strcmp(schema->features[i].name, main) == 0)
+            schema->batch.main_feature = i;
+}
+
+presto_status presto_loader_schema(const presto_stream *stream,
+                                   const presto_loader_options *options, presto_batch **schema_out,
+                                   presto_error *err) {
+    presto_stream opened;
+    presto_loader_options taken;
+    size_t count;
+    PRESTO_TRY(presto__loader_take_options(&taken, options, err));
+    presto__result_copy(&opened, sizeof opened, stream);
+    (void)presto_source_features(opened.source, &count);
+    size_t bytes = sizeof(made_schema) + (count + 1) * sizeof(presto_batch_feature);
+    made_schema *made = calloc(1, bytes);
+    if (made == NULL)
+        return presto_fail_memory(err, bytes);
+    describe(&opened, &taken, made);
+    *schema_out = &made->batch;
     return PRESTO_OK;
 }
 
-void declared_done(presto_batch *batch) {
-    free((void *)(uintptr_t)batch->features);
-    *batch = (presto_batch){.features = NULL};
+void presto_loader_schema_free(presto_batch *batch) {
+    free(batch); /* it is the first member */
 }
