@@ -31,6 +31,36 @@ void cli_settings_of_strategy(cli_settings *settings, const presto_strategy_file
         cli_add_setting(settings, given.texts[i]);
 }
 
+/* Is it surely a text in YAML, without quotes? */
+static bool is_plain_text(const char *name) {
+    static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_/.-";
+    return name[strspn(name, safe)] == '\0' && strchr(name, '/') != NULL &&
+           strchr("0123456789.-", name[0]) == NULL;
+}
+
+void cli_settings_spell_out(cli_settings *settings) {
+    static char from[512], feature[1024];
+    if (settings->from != NULL) {
+        if ((size_t)snprintf(from, sizeof from, "from=%s", settings->from) >= sizeof from)
+            cli_usage("--from: the name is too long");
+        cli_add_setting(settings, from);
+    }
+    if (settings->feature == NULL)
+        return;
+    /* In quotes, as YAML has them: a quote in the name is doubled. */
+    const char *quote = is_plain_text(settings->feature) ? "" : "'";
+    size_t used = (size_t)snprintf(feature, sizeof feature, "source.feature=%s", quote);
+    for (const char *c = settings->feature; *c != '\0'; c++) {
+        if (used + 4 > sizeof feature)
+            cli_usage("--feature: the name is too long");
+        feature[used++] = *c;
+        if (*c == '\'')
+            feature[used++] = '\'';
+    }
+    snprintf(feature + used, 2, "%s", quote);
+    cli_add_setting(settings, feature);
+}
+
 presto_pipeline_options cli_pipeline_options(const cli_settings *settings) {
     return (presto_pipeline_options){.struct_bytes = sizeof(presto_pipeline_options),
                                      .set = settings->texts,

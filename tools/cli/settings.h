@@ -66,6 +66,9 @@ void cli_add_plugin(cli_settings *settings, const char *file);
  * win. */
 void cli_settings_of_strategy(cli_settings *settings, const presto_strategy_file *strategy);
 presto_pipeline_options cli_pipeline_options(const cli_settings *settings);
+/** Say --from and --feature as changes, as strategy.yaml and the commands of a sweep have them. The
+ * texts are kept here: one of each in a program. */
+void cli_settings_spell_out(cli_settings *settings);
 /** Load what --pipeline names; a file that cannot be read or parsed ends the program with 1. */
 presto_pipeline *cli_load_pipeline(const char *name, const cli_settings *settings);
 

@@ -21,8 +21,8 @@ static void check_raw_records(const load *l) {
     if (l->format == SINK_RAW)
         cli_usage("--raw-records needs --format tfrecord, npy, arrow, shm or null");
     if (l->input.pipeline != NULL || l->input.from != NULL || l->input.to != NULL ||
-        l->strategy_file != NULL || l->reading.set_count > 0 || l->features.name_count > 0 ||
-        l->features.pad_count > 0)
+        l->strategy_file != NULL || l->reading.set_count > 0 || l->reading.feature != NULL ||
+        l->features.name_count > 0 || l->features.pad_count > 0)
         cli_usage("--raw-records goes without --pipeline, --from, --to, --set, --strategy, "
                   "--features and --pad: nothing in the records is looked at");
 }

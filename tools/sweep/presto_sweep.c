@@ -320,6 +320,7 @@ static void parse_command_line(sweep_job *s, int argc, char **argv) {
     s->sweep.work_dir = s->work_dir;
     s->sweep.journal = s->journal;
     s->sweep.pipeline_name = s->pipeline_name;
+    cli_settings_spell_out(&s->settings);
     s->sweep.set = s->settings.texts;
     s->sweep.set_count = s->settings.count;
     s->sweep.plugins = s->settings.plugins;
