@@ -99,6 +99,7 @@ typedef struct presto__encoded_image {
     int channels;                       /* 0: as stored */
     uint64_t max_bytes;                 /* of its pixels in full size */
     presto__least least;                /* for JPEG */
+    bool is_accurate;                   /* for JPEG: JDCT_ISLOW, not JDCT_IFAST */
     const presto_step_context *context; /* asked whether the step is cancelled, until the decoder is
                                            closed; NULL: nobody is */
 } presto__encoded_image;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JPEG by libjpeg-turbo, with the settings that give TensorFlow's pixels to the bit: JDCT_IFAST,
- * fancy upsampling, EXIF orientation ignored, CMYK and YCCK turned to RGB by k * c / 255 (Adobe's
+ * JPEG. Usual files go to the decoder of jpeg_fast_internal.h, all others to libjpeg-turbo, with the
+ * settings that give TensorFlow's pixels to the bit: JDCT_IFAST (or JDCT_ISLOW, if asked for), fancy upsampling, EXIF orientation ignored, CMYK and YCCK turned to RGB by k * c / 255 (Adobe's
  * are stored inverted).
  *
  * Damage is never ignored: if the data ends, the source manager fails instead of inventing an end
@@ -30,6 +30,7 @@ bool presto__jpeg_probe(presto_span in) {
 #include <presto/numbers.h>
 
 #include "jpeg_coefficients_internal.h"
+#include "jpeg_fast_internal.h"
 
 /*
  * A progressive file may have any number of scans. Each is a pass over all pixels, however few
@@ -56,11 +57,15 @@ struct presto__jpeg {
     struct jpeg_progress_mgr progress;
     jmp_buf escape;
     bool is_open;
-    presto_span in;
-    const presto_step_context *context; /* of the image; NULL: nobody asks to stop */
-    int channels;                       /* of the output: 1 or 3 */
-    presto_window window;               /* what presto__jpeg_read delivers */
-    presto_status status;               /* why longjmp was called */
+    presto__encoded_image image;
+    int channels;            /* of the output: 1 or 3 */
+    presto_window window;    /* what libjpeg delivers */
+    presto__jpeg_fast *fast; /* NULL: not used on this processor */
+    bool is_fast;            /* `fast` has the image open */
+    size_t row_bytes;        /* of that image, as libjpeg may decode it */
+    presto_window wanted;    /* of an image that `fast` has, or had, open */
+    bool is_part;            /* `fast` gave it up: of the window only `wanted` is delivered */
+    presto_status status;    /* why longjmp was called */
     char message[JMSG_LENGTH_MAX];
     uint64_t offset;
     /* of presto__jpeg_read: */
@@ -105,7 +110,7 @@ _Noreturn static void escape(j_common_ptr cinfo) {
     jpeg->status = status_of_error(cinfo->err->msg_code);
     jpeg->errors.format_message(cinfo, text);
     snprintf(jpeg->message, sizeof jpeg->message, "%s", text);
-    jpeg->offset = jpeg->in.bytes - jpeg->source.bytes_in_buffer;
+    jpeg->offset = jpeg->image.bytes.bytes - jpeg->source.bytes_in_buffer;
     longjmp(jpeg->escape, 1);
 }
 
@@ -143,7 +148,8 @@ static void watch(j_common_ptr cinfo) {
     presto__jpeg *jpeg = jpeg_of(cinfo);
     uint64_t scans = (uint64_t)jpeg->cinfo.input_scan_number;
     uint64_t pixels = (uint64_t)jpeg->cinfo.image_width * jpeg->cinfo.image_height;
-    bool is_cancelled = jpeg->context != NULL && presto_step_is_cancelled(jpeg->context);
+    bool is_cancelled =
+        jpeg->image.context != NULL && presto_step_is_cancelled(jpeg->image.context);
     if (!is_cancelled && scans * pixels <= most_pixels(scans))
         return;
     jpeg->status = is_cancelled ? PRESTO_ERR_STOPPED : PRESTO_ERR_LIMIT;
@@ -152,7 +158,7 @@ static void watch(j_common_ptr cinfo) {
              "jpegtran stores it with fewer",
              (uintmax_t)scans - 1, presto_plural(scans - 1), jpeg->cinfo.image_width,
              jpeg->cinfo.image_height);
-    jpeg->offset = jpeg->in.bytes - jpeg->source.bytes_in_buffer;
+    jpeg->offset = jpeg->image.bytes.bytes - jpeg->source.bytes_in_buffer;
     longjmp(jpeg->escape, 1);
 }
 
@@ -203,6 +209,15 @@ presto__jpeg *presto__jpeg_new(void) {
     jpeg->source.resync_to_restart = jpeg_resync_to_restart;
     jpeg->source.term_source = source_nothing;
     jpeg->progress.progress_monitor = watch;
+    /* Its portable code takes longer than libjpeg-turbo's vectors: it is for tests. */
+    presto__jpeg_level level = presto__jpeg_level_of_cpu();
+    if (level == PRESTO__JPEG_PORTABLE && getenv("PRESTO_PORTABLE") == NULL)
+        return jpeg;
+    jpeg->fast = presto__jpeg_fast_new(level);
+    if (jpeg->fast == NULL) {
+        free(jpeg);
+        return NULL;
+    }
     return jpeg;
 }
 
@@ -210,6 +225,7 @@ void presto__jpeg_free(presto__jpeg *jpeg) {
     if (jpeg == NULL)
         return;
     presto__jpeg_close(jpeg);
+    presto__jpeg_fast_free(jpeg->fast);
     free(jpeg);
 }
 
@@ -218,15 +234,16 @@ void presto__jpeg_close(presto__jpeg *jpeg) {
         jpeg_destroy_decompress(&jpeg->cinfo);
     presto__coefficients_free(&jpeg->coefficients);
     jpeg->is_open = false;
+    jpeg->is_fast = false;
+    jpeg->is_part = false;
 }
 
 /* ---- header ---- */
 
-static void start_decompressor(presto__jpeg *jpeg, presto_span in) {
+static void start_decompressor(presto__jpeg *jpeg) {
     memset(&jpeg->cinfo, 0, sizeof jpeg->cinfo);
-    jpeg->in = in;
-    jpeg->source.next_input_byte = in.data;
-    jpeg->source.bytes_in_buffer = in.bytes;
+    jpeg->source.next_input_byte = jpeg->image.bytes.data;
+    jpeg->source.bytes_in_buffer = jpeg->image.bytes.bytes;
     jpeg->cinfo.err = &jpeg->errors;
     jpeg->errors.num_warnings = 0;
     jpeg->cinfo.client_data = jpeg;
@@ -264,29 +281,28 @@ static void set_output(presto__jpeg *jpeg, const presto__least *least) {
         cinfo->out_color_space = JCS_CMYK;
     else
         cinfo->out_color_space = JCS_RGB;
-    cinfo->dct_method = JDCT_IFAST;
+    cinfo->dct_method = jpeg->image.is_accurate ? JDCT_ISLOW : JDCT_IFAST;
     cinfo->do_fancy_upsampling = TRUE;
     cinfo->scale_num = 1;
     cinfo->scale_denom = reduction(cinfo, least);
     jpeg_calc_output_dimensions(cinfo);
 }
 
-static presto_status read_header(presto__jpeg *jpeg, const presto__encoded_image *image,
-                                 presto_error *err) {
+static presto_status read_header(presto__jpeg *jpeg, presto_error *err) {
     struct jpeg_decompress_struct *cinfo = &jpeg->cinfo;
     if (setjmp(jpeg->escape))
         return fail_jpeg(jpeg, err);
-    start_decompressor(jpeg, jpeg->in);
+    start_decompressor(jpeg);
     jpeg_read_header(cinfo, TRUE);
-    set_output(jpeg, &image->least);
+    set_output(jpeg, &jpeg->image.least);
     uint64_t bytes =
         (uint64_t)cinfo->image_width * cinfo->image_height * (uint64_t)cinfo->num_components;
-    if (bytes <= image->max_bytes)
+    if (bytes <= jpeg->image.max_bytes)
         return PRESTO_OK;
     presto_status status =
         presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
                     "image of %u x %u pixels is larger than max-bytes (%ju)", cinfo->image_width,
-                    cinfo->image_height, (uintmax_t)image->max_bytes);
+                    cinfo->image_height, (uintmax_t)jpeg->image.max_bytes);
     presto__jpeg_close(jpeg);
     return status;
 }
@@ -294,17 +310,21 @@ static presto_status read_header(presto__jpeg *jpeg, const presto__encoded_image
 presto_status presto__jpeg_open(presto__jpeg *jpeg, const presto__encoded_image *image,
                                 presto_tensor_spec *spec_out, presto_error *err) {
     presto__jpeg_close(jpeg);
-    jpeg->in = image->bytes;
-    jpeg->context = image->context;
+    jpeg->image = *image;
+    jpeg->is_fast = jpeg->fast != NULL && presto__jpeg_fast_open(jpeg->fast, image, spec_out);
+    if (jpeg->is_fast) {
+        jpeg->row_bytes = (size_t)spec_out->dims[1] * 4;
+        return PRESTO_OK;
+    }
     jpeg->channels = image->channels;
-    PRESTO_TRY(read_header(jpeg, image, err));
+    PRESTO_TRY(read_header(jpeg, err));
     *spec_out = (presto_tensor_spec){
         PRESTO_UINT8, 3, {jpeg->cinfo.output_height, jpeg->cinfo.output_width, jpeg->channels}};
     return PRESTO_OK;
 }
 
 size_t presto__jpeg_coefficient_bytes(presto__jpeg *jpeg) {
-    return presto__coefficients_bytes(&jpeg->cinfo);
+    return jpeg->is_fast ? 0 : presto__coefficients_bytes(&jpeg->cinfo);
 }
 
 /* ---- pixels ---- */
@@ -328,14 +348,13 @@ static bool can_cut(const struct jpeg_decompress_struct *cinfo) {
     return parts[0].h_samp_factor * parts[0].v_samp_factor <= 4;
 }
 
-presto_status presto__jpeg_aim(presto__jpeg *jpeg, const presto_window *wanted,
-                               presto_window *window_out, presto_error *err) {
+static presto_status aim_libjpeg(presto__jpeg *jpeg, const presto_window *wanted,
+                                 presto_error *err) {
     struct jpeg_decompress_struct *cinfo = &jpeg->cinfo;
     if (setjmp(jpeg->escape))
         return fail_jpeg(jpeg, err);
     jpeg_start_decompress(cinfo);
     jpeg->window = (presto_window){0, 0, cinfo->output_height, cinfo->output_width};
-    *window_out = jpeg->window;
     if (!can_cut(cinfo))
         return PRESTO_OK;
     jpeg->window.y = wanted->y;
@@ -353,12 +372,24 @@ presto_status presto__jpeg_aim(presto__jpeg *jpeg, const presto_window *wanted,
         jpeg->window.x = x;
         jpeg->window.width = width;
     }
-    *window_out = jpeg->window;
     return PRESTO_OK;
 }
 
+presto_status presto__jpeg_aim(presto__jpeg *jpeg, const presto_window *wanted,
+                               presto_window *window_out, presto_error *err) {
+    jpeg->wanted = *wanted;
+    if (!jpeg->is_fast)
+        PRESTO_TRY(aim_libjpeg(jpeg, wanted, err));
+    *window_out = jpeg->is_fast ? *wanted : jpeg->window;
+    return PRESTO_OK;
+}
+
+/* libjpeg may have to take over, and then needs a row. */
 size_t presto__jpeg_scratch_bytes(const presto__jpeg *jpeg) {
-    return (size_t)jpeg->window.width * 4;
+    if (!jpeg->is_fast)
+        return (size_t)jpeg->window.width * 4;
+    size_t bytes = presto__jpeg_fast_scratch_bytes(jpeg->fast, &jpeg->wanted);
+    return bytes > jpeg->row_bytes ? bytes : jpeg->row_bytes;
 }
 
 static void rgb_from_cmyk(const presto__jpeg *jpeg, const uint8_t *in, uint8_t *out) {
@@ -373,8 +404,12 @@ static void rgb_from_cmyk(const presto__jpeg *jpeg, const uint8_t *in, uint8_t *
 }
 
 static void read_row(presto__jpeg *jpeg, uint8_t *out) {
-    JSAMPROW row = is_cmyk(jpeg) || out == NULL ? jpeg->scratch : out;
+    JSAMPROW row = is_cmyk(jpeg) || jpeg->is_part || out == NULL ? jpeg->scratch : out;
     jpeg_read_scanlines(&jpeg->cinfo, &row, 1);
+    size_t channels = (size_t)jpeg->channels;
+    if (jpeg->is_part && out != NULL)
+        memcpy(out, row + (size_t)(jpeg->wanted.x - jpeg->window.x) * channels,
+               (size_t)jpeg->wanted.width * channels);
     if (is_cmyk(jpeg) && out != NULL)
         rgb_from_cmyk(jpeg, jpeg->scratch, out);
 }
@@ -399,7 +434,8 @@ static presto_status read_pixels(presto__jpeg *jpeg, presto_error *err) {
         return fail_jpeg(jpeg, err);
     if (jpeg->window.y > 0)
         jpeg_skip_scanlines(cinfo, (JDIMENSION)jpeg->window.y);
-    size_t row_bytes = (size_t)jpeg->window.width * (size_t)jpeg->channels;
+    int64_t width = jpeg->is_part ? jpeg->wanted.width : jpeg->window.width;
+    size_t row_bytes = (size_t)width * (size_t)jpeg->channels;
     JDIMENSION end = (JDIMENSION)(jpeg->window.y + jpeg->window.height);
     while (cinfo->output_scanline < end) {
         size_t row = (size_t)(cinfo->output_scanline - (JDIMENSION)jpeg->window.y);
@@ -409,11 +445,29 @@ static presto_status read_pixels(presto__jpeg *jpeg, presto_error *err) {
     return PRESTO_OK;
 }
 
+/* The header was read already, but not by libjpeg. */
+static presto_status take_over(presto__jpeg *jpeg, presto_error *err) {
+    jpeg->is_fast = false;
+    jpeg->channels = jpeg->image.channels;
+    PRESTO_TRY(read_header(jpeg, err));
+    PRESTO_TRY(aim_libjpeg(jpeg, &jpeg->wanted, err));
+    jpeg->is_part = true;
+    return PRESTO_OK;
+}
+
 presto_status presto__jpeg_read(presto__jpeg *jpeg, uint8_t *out, uint8_t *scratch,
                                 presto_error *err) {
     jpeg->out = out;
     jpeg->scratch = scratch;
-    presto_status status = read_pixels(jpeg, err);
+    presto_status status = PRESTO_OK;
+    if (jpeg->is_fast && presto__jpeg_fast_read(jpeg->fast, &jpeg->wanted, out, scratch)) {
+        presto__jpeg_close(jpeg);
+        return PRESTO_OK;
+    }
+    if (jpeg->is_fast)
+        status = take_over(jpeg, err);
+    if (status == PRESTO_OK)
+        status = read_pixels(jpeg, err);
     presto__jpeg_close(jpeg);
     return status;
 }

@@ -324,8 +324,28 @@ def put_rings():
     put("ring", b"\0\1" + struct.pack("<qqQQQQ", 3, -5, 0, 0, 2**63, 2**63) + b"x")
 
 
+def put_jpegs():
+    """The first byte is the request of fuzz_jpeg.c: instructions, reduction, channels, transform."""
+    import io
+
+    from PIL import Image
+
+    kinds = [(8, 8, 0), (17, 33, 2), (48, 31, 2), (40, 16, 1), (1, 1, 0), (3, 20, 2), (64, 9, 1)]
+    for number, (width, height, sampling) in enumerate(kinds * 4):
+        pixels = bytes((x * 37 ^ y * 91 ^ x * y * c) & 255 if number % 3 else (x * 3 + y * 2 + c) & 255
+                       for y in range(height) for x in range(width) for c in range(3))
+        picture = Image.frombytes("RGB", (width, height), pixels)
+        out = io.BytesIO()
+        if number % 7 == 4:
+            picture = picture.convert("L")
+        picture.save(out, "JPEG", quality=25 + number * 3 % 75, subsampling=sampling, optimize=number % 2 == 0,
+                     restart_marker_blocks=number % 4 * 2)
+        put("jpeg", bytes([number * 29 & 255]) + out.getvalue())
+
+
 def main():
     put_rings()
+    put_jpegs()
     put_text_files()
     put_pngs()
     put_values()

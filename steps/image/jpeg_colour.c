@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows of samples to rows of RGB, as libjpeg-turbo makes them.
+ *
+ * Samples of colour lie in the middle of the pixels that share them. "Fancy" upsampling takes 3/4 of
+ * the nearer one and 1/4 of the other one, in each direction; halves are rounded down and up in
+ * turn. At the edges the other one is the nearer one.
+ *
+ * The factors of colour have 16 bits of fraction, and products are rounded to nearest:
+ *
+ *     r = y + 1.402 * cr,  g = y - 0.34414 * cb - 0.71414 * cr,  b = y + 1.772 * cb
+ */
+#include "jpeg_fast_internal.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#define SLACK PRESTO__JPEG_SLACK
+
+enum { CENTER = 128 };
+
+/* What a filter across adds before it shifts, for the even and for the odd pixel. */
+typedef struct rounding {
+    int even, odd, shift;
+} rounding;
+
+static const rounding across = {1, 2, 2}, both = {8, 7, 4};
+
+/* ---- portable ---- */
+
+static void blend_down(const presto__jpeg_rows *rows, uint8_t *out) {
+    int half = rows->is_upper ? 1 : 2;
+    for (size_t i = 0; i < rows->count; i++)
+        out[i] = (uint8_t)((3 * rows->near[i] + rows->far[i] + half) >> 2);
+}
+
+static void blend_across(const uint16_t *restrict sums, size_t count, const rounding *add,
+                         uint8_t *restrict out) {
+    const int even = add->even, odd = add->odd, shift = add->shift;
+    for (size_t i = 0; i < count; i++) {
+        out[2 * i] = (uint8_t)((3 * sums[i + 1] + sums[i] + even) >> shift);
+        out[2 * i + 1] = (uint8_t)((3 * sums[i + 1] + sums[i + 2] + odd) >> shift);
+    }
+}
+
+static void spread_portable(presto__jpeg_spread how, const presto__jpeg_rows *rows, uint8_t *out,
+                            uint8_t *scratch) {
+    const uint8_t *near = rows->near, *far = rows->far;
+    size_t count = rows->count;
+    if (how == PRESTO__JPEG_EACH) {
+        memcpy(out, near, count);
+        return;
+    }
+    if (how == PRESTO__JPEG_DOWN) {
+        blend_down(rows, out);
+        return;
+    }
+    uint16_t *restrict sums = (uint16_t *)(void *)(scratch + SLACK);
+    for (size_t i = 0; i < count; i++)
+        sums[i] = (uint16_t)(how == PRESTO__JPEG_BOTH ? 3 * near[i] + far[i] : near[i]);
+    sums[-1] = sums[0];
+    sums[count] = sums[count - 1];
+    blend_across(sums - 1, count, how == PRESTO__JPEG_BOTH ? &both : &across, out);
+}
+
+static inline uint8_t clamp8(int value) {
+    return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
+}
+
+/* In planes first, which compilers turn into vectors. */
+static void from_ycc_portable(const uint8_t *y, const uint8_t *cb, const uint8_t *cr, size_t count,
+                              uint8_t *out) {
+    enum { AT_ONCE = 128 };
+    uint8_t red[AT_ONCE], green[AT_ONCE], blue[AT_ONCE];
+    for (size_t done = 0; done < count; done += AT_ONCE) {
+        size_t some = count - done < AT_ONCE ? count - done : AT_ONCE;
+        for (size_t i = 0; i < some; i++) {
+            int16_t light = y[done + i], b = (int16_t)(cb[done + i] - CENTER);
+            int16_t r = (int16_t)(cr[done + i] - CENTER);
+            red[i] = clamp8(light + r + ((r * 26345 + (1 << 15)) >> 16));
+            green[i] = clamp8(light + ((b * -11277 + r * -23401 + (1 << 14)) >> 15));
+            blue[i] = clamp8(light + 2 * b + ((b * -14942 + (1 << 15)) >> 16));
+        }
+        for (size_t i = 0; i < some; i++, out += 3) {
+            out[0] = red[i];
+            out[1] = green[i];
+            out[2] = blue[i];
+        }
+    }
+}
+
+static const presto__jpeg_colour portable = {spread_portable, from_ycc_portable};
+
+/* ---- AVX2 ---- */
+
+#if defined(__x86_64__)
+#define TARGET __attribute__((target("avx2")))
+#define PAIR(a, b) ((int)((uint32_t)(uint16_t)(b) << 16 | (uint16_t)(a)))
+
+enum { AT_ONCE = 32 };
+
+TARGET static inline __m256i load_words(const uint8_t *from) {
+    return _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)from));
+}
+
+TARGET static inline __m256i thrice(__m256i a) {
+    return _mm256_add_epi16(a, _mm256_add_epi16(a, a));
+}
+
+TARGET static void spread_avx2(presto__jpeg_spread how, const presto__jpeg_rows *rows, uint8_t *out,
+                               uint8_t *scratch) {
+    const uint8_t *near = rows->near, *far = rows->far;
+    size_t count = rows->count;
+    if (how == PRESTO__JPEG_EACH || how == PRESTO__JPEG_DOWN) {
+        spread_portable(how, rows, out, scratch);
+        return;
+    }
+    uint16_t *sums = (uint16_t *)(void *)(scratch + SLACK);
+    for (size_t i = 0; i < count; i += 16) {
+        __m256i sum = load_words(near + i);
+        if (how == PRESTO__JPEG_BOTH)
+            sum = _mm256_add_epi16(thrice(sum), load_words(far + i));
+        _mm256_storeu_si256((__m256i *)(void *)(sums + i), sum);
+    }
+    sums[-1] = sums[0];
+    sums[count] = sums[count - 1];
+    const rounding *add = how == PRESTO__JPEG_BOTH ? &both : &across;
+    const __m256i even = _mm256_set1_epi16((int16_t)add->even);
+    const __m256i odd = _mm256_set1_epi16((int16_t)add->odd);
+    const __m128i shift = _mm_cvtsi32_si128(add->shift);
+    for (size_t i = 0; i < count; i += 16) {
+        const uint16_t *s = sums + i;
+        __m256i here = thrice(_mm256_loadu_si256((const __m256i *)(const void *)s));
+        __m256i left = _mm256_loadu_si256((const __m256i *)(const void *)(s - 1));
+        __m256i right = _mm256_loadu_si256((const __m256i *)(const void *)(s + 1));
+        left = _mm256_srl_epi16(_mm256_add_epi16(_mm256_add_epi16(here, left), even), shift);
+        right = _mm256_srl_epi16(_mm256_add_epi16(_mm256_add_epi16(here, right), odd), shift);
+        _mm256_storeu_si256((__m256i *)(void *)(out + 2 * i),
+                            _mm256_or_si256(left, _mm256_slli_epi16(right, 8)));
+    }
+}
+
+typedef struct rgb {
+    __m256i r, g, b;
+} rgb;
+
+/* 16 pixels, of 16 bits; cb and cr are differences from the center. */
+TARGET static inline __attribute__((always_inline)) rgb colours(__m256i y, __m256i cb, __m256i cr) {
+    const __m256i one = _mm256_set1_epi16(1);
+    const __m256i factors = _mm256_set1_epi32(PAIR(-11277, -23401));
+    const __m256i half = _mm256_set1_epi32(1 << 14);
+    /* 1.402 = 1 + 26345 / 65536; 1.772 = 2 - 7471 / 32768 */
+    __m256i red = _mm256_mulhi_epi16(_mm256_add_epi16(cr, cr), _mm256_set1_epi16(26345));
+    red = _mm256_srai_epi16(_mm256_add_epi16(red, one), 1);
+    __m256i blue = _mm256_mulhrs_epi16(cb, _mm256_set1_epi16(-7471));
+    __m256i low = _mm256_madd_epi16(_mm256_unpacklo_epi16(cb, cr), factors);
+    __m256i high = _mm256_madd_epi16(_mm256_unpackhi_epi16(cb, cr), factors);
+    low = _mm256_srai_epi32(_mm256_add_epi32(low, half), 15);
+    high = _mm256_srai_epi32(_mm256_add_epi32(high, half), 15);
+    return (rgb){_mm256_add_epi16(_mm256_add_epi16(y, cr), red),
+                 _mm256_add_epi16(y, _mm256_packs_epi32(low, high)),
+                 _mm256_add_epi16(_mm256_add_epi16(y, _mm256_add_epi16(cb, cb)), blue)};
+}
+
+/*
+ * Pixels of three bytes fill three vectors of 16 bytes. Byte i of them takes red, green and blue in
+ * turn, each of another pixel: so the reds (greens, blues) of 16 pixels can be put in order once for
+ * all three, and each then takes what is its own. Before, even pixels stand in front of odd ones.
+ */
+static const int8_t orders[3][16] = {{0, 13, 3, 8, 6, 11, 1, 14, 4, 9, 7, 12, 2, 15, 5, 10},
+                                     {10, 0, 13, 3, 8, 6, 11, 1, 14, 4, 9, 7, 12, 2, 15, 5},
+                                     {5, 10, 0, 13, 3, 8, 6, 11, 1, 14, 4, 9, 7, 12, 2, 15}};
+static const int8_t greens_of[3][16] = {{0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0},
+                                        {-1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1},
+                                        {0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0}};
+static const int8_t blues_of[3][16] = {{0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0},
+                                       {0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0},
+                                       {-1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1}};
+
+TARGET static inline __attribute__((always_inline)) __m256i twice(const int8_t *from) {
+    return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)from));
+}
+
+TARGET static inline __attribute__((always_inline)) __m256i interleave(const rgb *in, int part) {
+    __m256i mixed = _mm256_blendv_epi8(in->r, in->g, twice(greens_of[part]));
+    return _mm256_blendv_epi8(mixed, in->b, twice(blues_of[part]));
+}
+
+TARGET static inline __attribute__((always_inline)) void pixels_at_once(const uint8_t *y,
+                                                                        const uint8_t *cb,
+                                                                        const uint8_t *cr,
+                                                                        uint8_t *out) {
+    const __m256i low_byte = _mm256_set1_epi16(255), center = _mm256_set1_epi16(CENTER);
+    __m256i light = _mm256_loadu_si256((const __m256i *)(const void *)y);
+    __m256i blue = _mm256_loadu_si256((const __m256i *)(const void *)cb);
+    __m256i red = _mm256_loadu_si256((const __m256i *)(const void *)cr);
+    rgb even = colours(_mm256_and_si256(light, low_byte),
+                       _mm256_sub_epi16(_mm256_and_si256(blue, low_byte), center),
+                       _mm256_sub_epi16(_mm256_and_si256(red, low_byte), center));
+    rgb odd =
+        colours(_mm256_srli_epi16(light, 8), _mm256_sub_epi16(_mm256_srli_epi16(blue, 8), center),
+                _mm256_sub_epi16(_mm256_srli_epi16(red, 8), center));
+    const rgb all = {_mm256_shuffle_epi8(_mm256_packus_epi16(even.r, odd.r), twice(orders[0])),
+                     _mm256_shuffle_epi8(_mm256_packus_epi16(even.g, odd.g), twice(orders[1])),
+                     _mm256_shuffle_epi8(_mm256_packus_epi16(even.b, odd.b), twice(orders[2]))};
+    __m256i first = interleave(&all, 0), second = interleave(&all, 1), third = interleave(&all, 2);
+    __m256i *to = (__m256i *)(void *)out;
+    _mm256_storeu_si256(to, _mm256_permute2x128_si256(first, second, 0x20));
+    _mm256_storeu_si256(to + 1, _mm256_permute2x128_si256(third, first, 0x30));
+    _mm256_storeu_si256(to + 2, _mm256_permute2x128_si256(second, third, 0x31));
+}
+
+/* The last pixels are computed together with some before them. */
+TARGET static void from_ycc_avx2(const uint8_t *y, const uint8_t *cb, const uint8_t *cr,
+                                 size_t count, uint8_t *out) {
+    if (count < AT_ONCE) {
+        uint8_t row[3 * AT_ONCE];
+        pixels_at_once(y, cb, cr, row);
+        memcpy(out, row, 3 * count);
+        return;
+    }
+    size_t last = count - AT_ONCE;
+    for (size_t i = 0; i < last; i += AT_ONCE)
+        pixels_at_once(y + i, cb + i, cr + i, out + 3 * i);
+    pixels_at_once(y + last, cb + last, cr + last, out + 3 * last);
+}
+
+static const presto__jpeg_colour vectors = {spread_avx2, from_ycc_avx2};
+
+const presto__jpeg_colour *presto__jpeg_colour_of(presto__jpeg_level level) {
+    return level == PRESTO__JPEG_PORTABLE ? &portable : &vectors;
+}
+
+#else
+
+const presto__jpeg_colour *presto__jpeg_colour_of(presto__jpeg_level level) {
+    (void)level;
+    return &portable;
+}
+
+#endif

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The decoder of jpeg_fast_internal.h beside libjpeg-turbo: what it accepts has the same pixels, for
+ * each kind of instructions that this processor has, both transforms, all reductions, and windows.
+ * The files are made here by libjpeg-turbo, at random. PRESTO_TEST_JPEGS sets how many:
+ *
+ *     PRESTO_TEST_JPEGS=100000 build/release/tests/steps_test_jpeg_fast
+ */
+#include <presto/rng.h>
+
+#include "steps_check.h"
+
+#if PRESTO_HAVE_JPEG
+#include "image/jpeg_internal.h"
+#include "jpeg_check.h"
+
+enum { LEVELS = 3, MAX_SIDE = 200 };
+
+static presto__jpeg_fast *decoders[LEVELS]; /* NULL: not of this processor */
+
+static void open_decoders(void) {
+    for (int i = 0; i < LEVELS; i++) {
+        if (!presto__jpeg_level_is_there((presto__jpeg_level)i))
+            continue;
+        decoders[i] = presto__jpeg_fast_new((presto__jpeg_level)i);
+        ck_assert_ptr_nonnull(decoders[i]);
+    }
+}
+
+static void close_decoders(void) {
+    for (int i = 0; i < LEVELS; i++)
+        presto__jpeg_fast_free(decoders[i]);
+}
+
+static size_t rounds_of(size_t usual) {
+    const char *text = getenv("PRESTO_TEST_JPEGS");
+    return text != NULL ? (size_t)strtoul(text, NULL, 10) : presto_check_rounds(usual);
+}
+
+static presto_rng start_rng(uint64_t stream) {
+    presto_rng rng;
+    presto_rng_key key = {presto_check_seed(), 0, 0, stream};
+    presto_rng_init(&rng, &key);
+    return rng;
+}
+
+static unsigned below(presto_rng *rng, unsigned bound) {
+    return (unsigned)presto_rng_below(rng, bound);
+}
+
+/* ---- files ---- */
+
+typedef enum content { SMOOTH, NOISE, EXTREMES, PLAIN, CONTENTS } content;
+
+typedef struct design {
+    unsigned width, height;
+    int h, v; /* sampling factors of the first component */
+    int quality;
+    bool is_grey, is_rgb, is_optimized, is_baseline, has_jfif, has_adobe;
+    unsigned restart;
+    content content;
+    unsigned coarse; /* quantization is multiplied by it */
+} design;
+
+static design draw_design(presto_rng *rng, unsigned max_side) {
+    static const int samplings[][2] = {{2, 2}, {2, 2}, {2, 1}, {1, 1}, {1, 2}};
+    const int *sampling = samplings[below(rng, 5)];
+    design d = {.width = 1 + below(rng, max_side),
+                .height = 1 + below(rng, max_side),
+                .h = sampling[0],
+                .v = sampling[1],
+                .quality = 1 + (int)below(rng, 100),
+                .is_grey = below(rng, 8) == 0,
+                .is_optimized = below(rng, 2) == 0,
+                .is_baseline = below(rng, 2) == 0,
+                .has_jfif = below(rng, 4) != 0,
+                .has_adobe = below(rng, 4) == 0,
+                .restart = below(rng, 3) == 0 ? 1 + below(rng, 20) : 0,
+                .content = (content)below(rng, CONTENTS),
+                .coarse = below(rng, 6) == 0 ? 1 + below(rng, 40) : 1};
+    d.is_rgb = !d.is_grey && below(rng, 10) == 0;
+    return d;
+}
+
+static void ignore_message(j_common_ptr cinfo) {
+    (void)cinfo;
+}
+
+static void draw_row(const design *d, presto_rng *rng, unsigned y, unsigned values, uint8_t *row) {
+    for (unsigned i = 0; i < values; i++) {
+        unsigned smooth = (i / 23 * 77 + y / 9 * 53) % 200 + below(rng, 20);
+        switch (d->content) {
+        case SMOOTH:
+            row[i] = (uint8_t)smooth;
+            break;
+        case NOISE:
+            row[i] = (uint8_t)below(rng, 256);
+            break;
+        case EXTREMES:
+            row[i] = (uint8_t)((i / 7 + y / 5) % 2 == 0 ? 0 : 255);
+            break;
+        case PLAIN:
+        case CONTENTS:
+        default:
+            row[i] = 77;
+            break;
+        }
+    }
+}
+
+/* malloc'ed by libjpeg */
+static presto_span encode(const design *d, presto_rng *rng) {
+    struct jpeg_compress_struct cinfo;
+    struct jpeg_error_mgr errors;
+    unsigned char *data = NULL;
+    unsigned long bytes = 0;
+    cinfo.err = jpeg_std_error(&errors);
+    errors.output_message = ignore_message;
+    jpeg_create_compress(&cinfo);
+    jpeg_mem_dest(&cinfo, &data, &bytes);
+    cinfo.image_height = d->height;
+    cinfo.image_width = d->width;
+    cinfo.input_components = d->is_grey ? 1 : 3;
+    cinfo.in_color_space = d->is_grey ? JCS_GRAYSCALE : JCS_RGB;
+    jpeg_set_defaults(&cinfo);
+    if (d->is_rgb)
+        jpeg_set_colorspace(&cinfo, JCS_RGB);
+    jpeg_set_quality(&cinfo, d->quality, d->is_baseline);
+    for (int i = 0; d->coarse > 1 && i < 2; i++)
+        for (int k = 0; cinfo.quant_tbl_ptrs[i] != NULL && k < DCTSIZE2; k++)
+            cinfo.quant_tbl_ptrs[i]->quantval[k] =
+                (UINT16)(cinfo.quant_tbl_ptrs[i]->quantval[k] * d->coarse % 65535 + 1);
+    if (!d->is_rgb && !d->is_grey) {
+        cinfo.comp_info[0].h_samp_factor = d->h;
+        cinfo.comp_info[0].v_samp_factor = d->v;
+    }
+    cinfo.write_JFIF_header = d->has_jfif;
+    cinfo.write_Adobe_marker = d->has_adobe;
+    cinfo.optimize_coding = d->is_optimized;
+    cinfo.restart_interval = d->restart;
+    jpeg_start_compress(&cinfo, TRUE);
+    uint8_t row[MAX_SIDE * 3];
+    JSAMPROW rows[] = {row};
+    for (unsigned y = 0; y < d->height; y++) {
+        draw_row(d, rng, y, d->width * (unsigned)cinfo.input_components, row);
+        jpeg_write_scanlines(&cinfo, rows, 1);
+    }
+    jpeg_finish_compress(&cinfo);
+    jpeg_destroy_compress(&cinfo);
+    return presto_span_of(data, bytes);
+}
+
+static void describe(const design *d, const jpeg_request *request, char *text, size_t bytes) {
+    snprintf(text, bytes,
+             "%u x %u, %d x %d, quality %d, restart %u, content %d, coarse %u, grey %d, rgb %d: "
+             "%d channels, by %u, accurate %d",
+             d->width, d->height, d->h, d->v, d->quality, d->restart, (int)d->content, d->coarse,
+             d->is_grey, d->is_rgb, request->channels, request->by, request->is_accurate);
+}
+
+/* ---- tests ---- */
+
+static presto_window draw_window(presto_rng *rng, const jpeg_result *of) {
+    presto_window window = {.y = below(rng, (unsigned)of->height),
+                            .x = below(rng, (unsigned)of->width)};
+    window.height = 1 + below(rng, (unsigned)(of->height - (size_t)window.y));
+    window.width = 1 + below(rng, (unsigned)(of->width - (size_t)window.x));
+    return window;
+}
+
+/* How many decoders accepted it. */
+static unsigned compare(presto_span in, const jpeg_request *request, presto_rng *rng,
+                        const char *name) {
+    unsigned accepted = 0;
+    jpeg_result want = jpeg_by_libjpeg(in, request, UINT64_MAX);
+    ck_assert_msg(want.is_decoded, "%s", name);
+    const presto_window all = {0, 0, (int64_t)want.height, (int64_t)want.width};
+    const presto_window window = draw_window(rng, &want);
+    for (int i = 0; i < LEVELS; i++) {
+        presto_tensor_spec spec = {0};
+        if (decoders[i] == NULL)
+            continue;
+        uint8_t *whole = jpeg_by_fast(decoders[i], in, request, NULL, &spec);
+        uint8_t *part = jpeg_by_fast(decoders[i], in, request, &window, &spec);
+        ck_assert_msg((whole == NULL) == (accepted == 0) || i == 0, "%s, level %d", name, i);
+        accepted += whole != NULL;
+        if (whole != NULL)
+            ck_assert_msg(want.warnings == 0 && spec.dims[0] == (int64_t)want.height &&
+                              spec.dims[1] == (int64_t)want.width &&
+                              jpeg_window_is_equal(&want, &all, whole),
+                          "%s, level %d", name, i);
+        if (part != NULL)
+            ck_assert_msg(jpeg_window_is_equal(&want, &window, part),
+                          "%s, level %d, window %d, %d, %d x %d", name, i, (int)window.y,
+                          (int)window.x, (int)window.height, (int)window.width);
+        free(whole);
+        free(part);
+    }
+    free(want.pixels);
+    return accepted;
+}
+
+static jpeg_request draw_request(presto_rng *rng, const design *d) {
+    static const unsigned reductions[] = {1, 1, 1, 2, 4, 8};
+    return (jpeg_request){.channels = !d->is_rgb && below(rng, 6) == 0 ? 1 : 3,
+                          .by = jpeg_reduction(d->width, d->height, reductions[below(rng, 6)]),
+                          .is_accurate = below(rng, 2) == 0};
+}
+
+START_TEST(small_images_have_the_pixels_of_libjpeg) {
+    presto_rng rng = start_rng(1);
+    size_t rounds = rounds_of(3000), accepted = 0;
+    open_decoders();
+    for (size_t i = 0; i < rounds; i++) {
+        char name[300];
+        design d = draw_design(&rng, 64);
+        presto_span in = encode(&d, &rng);
+        jpeg_request request = draw_request(&rng, &d);
+        describe(&d, &request, name, sizeof name);
+        accepted += compare(in, &request, &rng, name) > 0;
+        free((void *)(uintptr_t)in.data);
+    }
+    ck_assert_uint_gt(accepted, rounds * 3 / 4);
+    close_decoders();
+}
+END_TEST
+
+START_TEST(larger_images_have_the_pixels_of_libjpeg) {
+    presto_rng rng = start_rng(2);
+    open_decoders();
+    for (size_t i = 0; i < presto_check_rounds(200); i++) {
+        char name[300];
+        design d = draw_design(&rng, MAX_SIDE);
+        presto_span in = encode(&d, &rng);
+        jpeg_request request = draw_request(&rng, &d);
+        describe(&d, &request, name, sizeof name);
+        compare(in, &request, &rng, name);
+        free((void *)(uintptr_t)in.data);
+    }
+    close_decoders();
+}
+END_TEST
+
+START_TEST(usual_photos_are_accepted) {
+    presto_rng rng = start_rng(3);
+    open_decoders();
+    for (int sampling = 0; sampling < 4; sampling++)
+        for (unsigned by = 1; by <= 8; by *= 2) {
+            design d = {.width = 150,
+                        .height = 99,
+                        .h = 1 + sampling % 2,
+                        .v = 1 + sampling / 2,
+                        .quality = 90,
+                        .is_baseline = true,
+                        .has_jfif = true,
+                        .restart = by == 1 ? 7 : 0,
+                        .content = by == 2 ? NOISE : SMOOTH};
+            presto_span in = encode(&d, &rng);
+            jpeg_request request = {.channels = 3, .by = by, .is_accurate = by < 4};
+            unsigned there = 0;
+            for (int i = 0; i < LEVELS; i++)
+                there += decoders[i] != NULL;
+            /* Colour that is as coarse at an eighth of the size is spread in another way. */
+            bool is_left = by == 8 && d.h != d.v;
+            ck_assert_uint_eq(compare(in, &request, &rng, "usual"), is_left ? 0 : there);
+            free((void *)(uintptr_t)in.data);
+        }
+    close_decoders();
+}
+END_TEST
+
+/* Damaged files are left to libjpeg, or libjpeg reads them without a warning, to the same pixels. */
+START_TEST(damaged_files_are_refused_or_have_the_pixels_of_libjpeg) {
+    presto_rng rng = start_rng(4);
+    size_t rounds = rounds_of(4000), refused = 0;
+    open_decoders();
+    for (size_t i = 0; i < rounds; i++) {
+        design d = draw_design(&rng, 64);
+        presto_span made = encode(&d, &rng);
+        size_t bytes = below(&rng, 5) == 0 ? 1 + below(&rng, (unsigned)made.bytes) : made.bytes;
+        uint8_t *copy = malloc(bytes);
+        ck_assert_ptr_nonnull(copy);
+        memcpy(copy, made.data, bytes);
+        for (unsigned k = 0; k < 1 + below(&rng, 3); k++) {
+            size_t at = below(&rng, (unsigned)bytes);
+            unsigned flipped = copy[at] ^ 1U << below(&rng, 8);
+            copy[at] = (uint8_t)(below(&rng, 2) == 0 ? below(&rng, 256) : flipped);
+        }
+        presto_span in = presto_span_of(copy, bytes);
+        jpeg_request request = draw_request(&rng, &d);
+        jpeg_result want = jpeg_by_libjpeg(in, &request, 1 << 20);
+        presto_window all = {0, 0, (int64_t)want.height, (int64_t)want.width};
+        for (int level = 0; level < LEVELS; level++) {
+            presto_tensor_spec spec = {0};
+            uint8_t *got = decoders[level] == NULL
+                               ? NULL
+                               : jpeg_by_fast(decoders[level], in, &request, NULL, &spec);
+            /* Damage may have made it that large, or another reduction does as well. */
+            bool is_comparable =
+                want.width > 0 && spec.dims[0] == all.height && spec.dims[1] == all.width;
+            if (got != NULL && is_comparable)
+                ck_assert_msg(
+                    want.is_decoded && want.warnings == 0 && jpeg_window_is_equal(&want, &all, got),
+                    "round %zu, level %d: decoded %d, %ld warnings, %d x %d, sampling "
+                    "%d x %d, %d channels, by %u, accurate %d",
+                    i, level, want.is_decoded, want.warnings, (int)want.width, (int)want.height,
+                    d.h, d.v, request.channels, request.by, request.is_accurate);
+            refused += got == NULL;
+            free(got);
+        }
+        free(want.pixels);
+        free(copy);
+        free((void *)(uintptr_t)made.data);
+    }
+    ck_assert_uint_gt(refused, rounds / 4);
+    close_decoders();
+}
+END_TEST
+
+/* Bytes between the scan and the end of the image: libjpeg passes over them, the decoder here gives
+ * the file up once its pixels are read. */
+START_TEST(libjpeg_takes_over_with_the_same_window) {
+    presto_rng rng = start_rng(5);
+    for (int i = 0; i < 50; i++) {
+        design d = draw_design(&rng, MAX_SIDE);
+        d.is_grey = false;
+        presto_span made = encode(&d, &rng);
+        uint8_t *copy = malloc(made.bytes + 3);
+        ck_assert_ptr_nonnull(copy);
+        memcpy(copy, made.data, made.bytes - 2);
+        memcpy(copy + made.bytes - 2, (const uint8_t[]){0, 1, 2, 0xff, 0xd9}, 5);
+        presto_span in = presto_span_of(copy, made.bytes + 3);
+        jpeg_request request = {.channels = 3, .by = 1};
+        jpeg_result want = jpeg_by_libjpeg(in, &request, UINT64_MAX);
+        ck_assert(want.is_decoded);
+        presto_window wanted = draw_window(&rng, &want), window;
+        presto__encoded_image image = {.bytes = in, .channels = 3, .max_bytes = 1 << 20};
+        presto_tensor_spec spec = {0};
+        presto_error err;
+        presto__jpeg *jpeg = presto__jpeg_new();
+        ck_assert_ok(presto__jpeg_open(jpeg, &image, &spec, &err), &err);
+        ck_assert_ok(presto__jpeg_aim(jpeg, &wanted, &window, &err), &err);
+        size_t scratch_bytes = (presto__jpeg_scratch_bytes(jpeg) + 63) / 64 * 64;
+        uint8_t *scratch = aligned_alloc(64, scratch_bytes);
+        uint8_t *out = malloc((size_t)(window.height * window.width * 3));
+        ck_assert_ok(presto__jpeg_read(jpeg, out, scratch, &err), &err);
+        ck_assert(jpeg_window_is_equal(&want, &window, out));
+        presto__jpeg_free(jpeg);
+        free(out);
+        free(scratch);
+        free(want.pixels);
+        free(copy);
+        free((void *)(uintptr_t)made.data);
+    }
+}
+END_TEST
+
+/* The step's option, also where libjpeg decodes: color that is finer than luminance. */
+START_TEST(the_option_dct_chooses_the_transform) {
+    presto_rng rng = start_rng(6);
+    unsigned differences = 0;
+    for (unsigned i = 0; i < 20; i++) {
+        presto_tensor out[2];
+        jpeg_result want[2];
+        design d = {.width = 90, .height = 70, .h = 1, .v = 1 + (int)i % 2 * 3, .quality = 90};
+        presto_span in = encode(&d, &rng);
+        for (int accurate = 0; accurate < 2; accurate++) {
+            rig r;
+            presto_error err;
+            rig_options rig_request = {.seed = i};
+            const jpeg_request request = {3, 1, accurate != 0};
+            const char *step = accurate ? "{step: decode-image, dct: accurate}"
+                                        : "{step: decode-image, dct: fast}";
+            ck_assert_ok(rig_open(&r, step, &string_spec, false, &err), &err);
+            ck_assert_ok(rig_run_bytes(&r, &rig_request, in, &out[accurate], &err), &err);
+            want[accurate] = jpeg_by_libjpeg(in, &request, UINT64_MAX);
+            const presto_window all = {0, 0, 70, 90};
+            ck_assert(jpeg_window_is_equal(&want[accurate], &all, out[accurate].data));
+            rig_close(&r);
+        }
+        differences += memcmp(want[0].pixels, want[1].pixels, (size_t)90 * 70 * 3) != 0;
+        free(want[0].pixels);
+        free(want[1].pixels);
+        free((void *)(uintptr_t)in.data);
+    }
+    ck_assert_uint_gt(differences, 0);
+}
+END_TEST
+
+int main(void) {
+    const TTest *const tests[] = {
+        the_option_dct_chooses_the_transform,
+        small_images_have_the_pixels_of_libjpeg,
+        larger_images_have_the_pixels_of_libjpeg,
+        usual_photos_are_accepted,
+        damaged_files_are_refused_or_have_the_pixels_of_libjpeg,
+        libjpeg_takes_over_with_the_same_window,
+    };
+    return presto_check_main("jpeg_fast", tests, sizeof tests / sizeof tests[0], 3600);
+}
+#else
+START_TEST(there_is_no_jpeg_in_this_build) {
+    ck_assert_ptr_nonnull(presto_step_find("decode-image"));
+}
+END_TEST
+
+int main(void) {
+    const TTest *const tests[] = {there_is_no_jpeg_in_this_build};
+    return presto_check_main("jpeg_fast", tests, 1, 60);
+}
+#endif
