@@ -28,7 +28,7 @@
 
 enum { MAX_OPTIONS = 64, HELP_COLUMNS = 80, HELP_INDENT = 28 };
 
-/* After a signal: so long may a program wait for what cannot be interrupted. */
+/* After a signal: so long may a program wait for what cannot be interrupted, unless it says so. */
 #define END_WITHIN_S 5
 
 static const cli_program *program; /* who we are; set once by cli_start */
@@ -399,10 +399,12 @@ static pthread_mutex_t end_lock = PTHREAD_MUTEX_INITIALIZER;
 static cli_late_end late_end; /* guarded by end_lock */
 
 static void *end_late(void *unused) {
-    struct timespec rest = {.tv_sec = END_WITHIN_S};
     (void)unused;
     while (sem_wait(&signalled) != 0)
         continue;
+    pthread_mutex_lock(&end_lock);
+    struct timespec rest = {.tv_sec = late_end.after_s > 0 ? late_end.after_s : END_WITHIN_S};
+    pthread_mutex_unlock(&end_lock);
     while (nanosleep(&rest, &rest) != 0)
         continue;
     pthread_mutex_lock(&end_lock);

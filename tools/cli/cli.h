@@ -198,14 +198,15 @@ uint64_t cli_now_ns(void);
 /**
  * From here on SIGINT and SIGTERM only set a flag, so that files can be cleaned up; a second signal
  * ends the program at once. After the first, blocking calls are interrupted at least once a second.
- * A program that has not ended 5 s after it, because a library keeps one of its threads, dies of the
- * signal. Further calls have no effect. */
+ * A program that has not ended 5 s after it (cli_late_end.after_s), because a library keeps one of
+ * its threads, dies of the signal. Further calls have no effect. */
 void cli_catch_signals(void);
 
 /** What is done before a program dies because it did not end in order. */
 typedef struct cli_late_end {
     void (*run)(void *user); /* by another thread than the main one; NULL: nothing */
     void *user;
+    unsigned after_s; /* what it does in order may take so long, also on a busy machine; 0: 5 s */
 } cli_late_end;
 void cli_on_late_end(const cli_late_end *what);
 
@@ -223,6 +224,8 @@ bool cli_should_stop(void *unused);
  * Returns: the exit code.
  */
 int cli_stopped_conversion(const char *dir);
+/** After a signal, a conversion ends what its writers are at, and notes what is whole. */
+#define CLI_CONVERSION_ENDS_S 10
 /** A cli_late_end.run that prints it: `dir` is a const char *. */
 void cli_stop_conversion_late(void *dir);
 /** If a signal was caught, die of it. */

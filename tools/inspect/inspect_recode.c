@@ -46,9 +46,10 @@ int inspect_recode(recode_options *options, const char *output, const char *cons
     options->convert.errors.on_warning = cli_warning;
     options->convert.on_progress = on_progress;
     options->convert.on_progress_user = &progress;
-    cli_on_late_end(&(cli_late_end){cli_stop_conversion_late, (void *)(uintptr_t)output});
+    cli_on_late_end(&(cli_late_end){cli_stop_conversion_late, (void *)(uintptr_t)output,
+                                    CLI_CONVERSION_ENDS_S});
     presto_status status = presto_convert(paths, path_count, &options->convert, &result, &err);
-    cli_on_late_end(&(cli_late_end){NULL, NULL});
+    cli_on_late_end(&(cli_late_end){NULL, NULL, 0});
     cli_progress_end(&progress);
     if (status == PRESTO_ERR_STOPPED)
         return cli_stopped_conversion(output);

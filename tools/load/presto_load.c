@@ -175,7 +175,7 @@ static int stream_all(load *l, const presto_source *source, presto_loader *loade
     if (code != CLI_DONE)
         return code;
     if (l->state_file != NULL)
-        cli_on_late_end(&(cli_late_end){state_file_end_late, &report.state});
+        cli_on_late_end(&(cli_late_end){state_file_end_late, &report.state, 0});
     cli_progress_start(&progress, l->quiet);
     presto_status status = pump(l, out, &progress, &report, &err);
     if (status == PRESTO_END)
@@ -189,7 +189,7 @@ static int stream_all(load *l, const presto_source *source, presto_loader *loade
     report.written_bytes = sink_bytes(out);
     code = finish(l, &report, status, &err);
     cli_release_end();
-    cli_on_late_end(&(cli_late_end){NULL, NULL}); /* all is written */
+    cli_on_late_end(&(cli_late_end){NULL, NULL, 0}); /* all is written */
     presto_buffer_done(&report.state.kept);
     return code;
 }

@@ -390,6 +390,9 @@ static int show(const sweep_job *s, const presto_sweep *sweep) {
     return is_written ? code : sweep_end_failed(&err, s->output);
 }
 
+/* It removes its trial datasets first. The next sweep in the folder does so, too. */
+#define ENDS_WITHIN_S 20
+
 static void end_late(void *user) {
     const sweep_job *s = user;
     const sweep_end end = {.output = s->output, .journal = s->journal};
@@ -409,7 +412,7 @@ static int run(sweep_job *s, const presto_pipeline *pipeline, const char *const 
     s->sweep.on_trial = on_trial;
     s->sweep.on_trial_user = s;
     s->sweep.pipeline = pipeline;
-    cli_on_late_end(&(cli_late_end){end_late, s});
+    cli_on_late_end(&(cli_late_end){end_late, s, ENDS_WITHIN_S});
     presto_status status = presto_sweep_run(paths, path_count, &s->sweep, &sweep, &err);
     cli_hold_end();
     cli_progress_end(&s->progress);

@@ -389,7 +389,8 @@ static int run(write_job *w, const presto_pipeline *pipeline, const char *const 
     w->notes = json_array();
     w->convert.on_progress = on_progress;
     w->convert.on_progress_user = &watching;
-    cli_on_late_end(&(cli_late_end){cli_stop_conversion_late, (void *)(uintptr_t)w->output});
+    cli_on_late_end(&(cli_late_end){cli_stop_conversion_late, (void *)(uintptr_t)w->output,
+                                    CLI_CONVERSION_ENDS_S});
     presto_status status = presto_convert(paths, path_count, &w->convert, &result, &err);
     cli_hold_end();
     cli_progress_end(&watching.progress);
