@@ -27,7 +27,7 @@ typedef struct load {
     presto_pipeline_options reading;
     presto_pipeline *pipeline; /* as `reading` says, once it was needed; NULL: none is named */
     presto_loader_options loader;
-    sink_format format;
+    const sink_type *format;
     presto_ring_options ring; /* path: of the command line */
     feature_options features;
     const char *stats_file;
@@ -44,9 +44,6 @@ typedef struct load {
     bool quiet, json, explain;
     bool has_threads, has_batch, has_seed, has_rank, has_world, has_skip, has_ring;
 } load;
-
-/** Names of sink_format, in its order; ends with NULL. */
-extern const char *const load_format_names[];
 
 /**
  * Set `l`, which is zeroed, from the command line. A usage error ends the program. The operands

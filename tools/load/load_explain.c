@@ -68,8 +68,7 @@ static void print_text(const load *l, const presto_stream *stream) {
     char epochs[PRESTO_TEXT_BYTES];
     printf("loader: %s, batch %zu, format %s, %s, prefetch %s\n",
            presto_format_things(l->loader.threads, "thread", count), l->loader.batch_samples,
-           load_format_names[l->format],
-           presto_format_things(l->loader.range.epochs, "epoch", epochs),
+           l->format->name, presto_format_things(l->loader.range.epochs, "epoch", epochs),
            presto_format_size(l->loader.memory.prefetch_bytes, bytes));
 }
 

@@ -6,19 +6,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-const char *const load_format_names[] = {"tfrecord", "npy", "raw", "null", "arrow", "shm", NULL};
-
 void load_parse_format(load *l, const char *text) {
     l->ring.path = strncmp(text, "shm:", 4) == 0 ? text + 4 : NULL;
     if (l->ring.path != NULL && l->ring.path[0] == '\0')
         cli_usage("--format: 'shm:' lacks the path of a socket");
-    l->format =
-        (sink_format)cli_choice("--format", l->ring.path != NULL ? "shm" : text, load_format_names);
+    const char *names[16] = {NULL};
+    for (size_t i = 0; sink_types[i] != NULL && i + 1 < sizeof names / sizeof *names; i++)
+        names[i] = sink_types[i]->name;
+    l->format = sink_types[cli_choice("--format", l->ring.path != NULL ? "shm" : text, names)];
 }
 
 /* Raw records are not parsed, so options about what is in them are refused. */
 static void check_raw_records(const load *l) {
-    if (l->format == SINK_RAW)
+    if (!l->format->takes_raw_records)
         cli_usage("--raw-records needs --format tfrecord, npy, arrow, shm or null");
     if (l->input.pipeline != NULL || l->input.from != NULL || l->input.to != NULL ||
         l->strategy_file != NULL || l->reading.set_count > 0 || l->reading.feature != NULL ||
@@ -29,33 +29,33 @@ static void check_raw_records(const load *l) {
 
 /* stdout is what the format needs. */
 static void check_stdout(const load *l) {
-    if (l->json && l->format != SINK_NULL && !l->explain)
+    if (l->json && !l->format->is_silent && !l->explain)
         cli_usage("--json: stdout carries the samples; use --stats FILE");
     struct stat is;
-    bool is_piped = l->format != SINK_NULL && l->format != SINK_SHM && !l->explain;
-    if (l->format == SINK_SHM && l->ring.path == NULL && !l->explain &&
+    bool is_piped = l->format->is_stream && !l->explain;
+    if (l->format->takes_ring && l->ring.path == NULL && !l->explain &&
         (fstat(STDOUT_FILENO, &is) != 0 || !S_ISSOCK(is.st_mode)))
         cli_usage("--format shm: stdout is no Unix socket; name one that the reader connects to: "
                   "shm:SOCKET");
     if (is_piped && isatty(STDOUT_FILENO))
         cli_usage("--format %s is binary and stdout is a terminal: redirect it, or use --format "
                   "null",
-                  load_format_names[l->format]);
+                  l->format->name);
 }
 
 void load_check_format(const load *l) {
-    bool has_features = l->format != SINK_TFRECORD && l->format != SINK_NULL;
+    bool has_features = l->format->takes_features;
     if (l->features.name_count > 0 && !has_features)
         cli_usage("--features needs --format npy, arrow, shm or raw");
     if (l->features.pad_count > 0 && !has_features)
         cli_usage("--pad needs --format npy, arrow, shm or raw");
-    if (l->has_ring && l->format != SINK_SHM)
+    if (l->has_ring && !l->format->takes_ring)
         cli_usage("--ring-bytes needs --format shm");
-    if (l->features.wish_count > 0 && l->format != SINK_ARROW)
+    if (l->features.wish_count > 0 && !l->format->takes_arrow_types)
         cli_usage("--arrow-type needs --format arrow");
-    if (l->loader.range.drop_last && l->format == SINK_TFRECORD)
+    if (l->loader.range.drop_last && l->format->output == PRESTO_OUTPUT_RECORDS)
         cli_usage("--drop-last needs batches: --format npy, arrow, shm, raw or null");
-    if (l->loader.cache.bytes > 0 && l->format == SINK_TFRECORD)
+    if (l->loader.cache.bytes > 0 && l->format->output == PRESTO_OUTPUT_RECORDS)
         cli_usage("--cache: records are not cached; --format npy, arrow, shm, raw or null");
     if (l->input.raw_records)
         check_raw_records(l);

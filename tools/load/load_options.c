@@ -445,6 +445,7 @@ void load_parse(load *l, int argc, char **argv) {
     l->input.loader = &l->loader;
     l->input.pipeline_options = &l->reading;
     l->state_interval_s = -1;
+    l->format = sink_types[0];
     for (int id; (id = cli_next(argc, argv, &text)) != -1;) {
         parse_input_option(l, id, text);
         parse_mix_option(l, id, text);

@@ -6,11 +6,6 @@
 
 #include "../cli/cli.h"
 
-enum {
-    DEFAULT_BLOCK_OF_RECORDS = 256, /* samples delivered at a time if the format has no batches */
-    DEFAULT_BATCH = 64
-};
-
 presto_status load_apply_strategy(load *l, presto_error *err) {
     if (l->strategy_file == NULL)
         return PRESTO_OK;
@@ -41,13 +36,7 @@ void load_check_strategy(const load *l, const presto_stream *stream) {
 void load_settle_defaults(load *l) {
     if (!l->has_threads)
         l->loader.threads = presto_processor_count();
-    l->loader.output = l->format == SINK_TFRECORD ? PRESTO_OUTPUT_RECORDS
-                       : l->format == SINK_NULL   ? PRESTO_OUTPUT_COUNT
-                                                  : PRESTO_OUTPUT_BATCHES;
-    if (l->has_batch)
-        return;
-    if (l->format == SINK_TFRECORD || l->format == SINK_NULL)
-        l->loader.batch_samples = DEFAULT_BLOCK_OF_RECORDS;
-    else if (l->format == SINK_ARROW || l->format == SINK_SHM)
-        l->loader.batch_samples = DEFAULT_BATCH;
+    l->loader.output = l->format->output;
+    if (!l->has_batch && l->format->default_batch > 0)
+        l->loader.batch_samples = l->format->default_batch;
 }

@@ -163,7 +163,7 @@ static int stream_all(load *l, const presto_source *source, presto_loader *loade
                           .warnings = l->warnings,
                           .started_ns = l->started_ns,
                           .total_samples = total_samples(l, loader),
-                          .format = load_format_names[l->format],
+                          .format = l->format->name,
                           .most_threads = l->loader.auto_threads ? l->loader.threads : 0,
                           .state = {.path = l->state_file,
                                     .runs_steps = l->loader.threads == 0,
@@ -206,7 +206,7 @@ static int run(load *l, const presto_stream *stream) {
     presto_loader *loader = NULL;
     sink *out = NULL;
     presto_batch *declared = NULL;
-    sink_options to = {.format = l->format,
+    sink_options to = {.type = l->format,
                        .fd = STDOUT_FILENO,
                        .features = (const char *const *)l->features.names,
                        .feature_count = l->features.name_count,
@@ -217,8 +217,8 @@ static int run(load *l, const presto_stream *stream) {
     if (!l->quiet)
         tell_notes(stream->source);
     presto_status status =
-        feature_options_apply(&l->features, stream, l->format == SINK_RAW, &l->loader, &err);
-    if (status >= 0 && l->format == SINK_ARROW)
+        feature_options_apply(&l->features, stream, l->format->takes_main_only, &l->loader, &err);
+    if (status >= 0 && l->format->wants_schema)
         status = presto_loader_schema(stream, &l->loader, &declared, &err);
     to.declared = declared;
     if (status >= 0)
@@ -228,7 +228,7 @@ static int run(load *l, const presto_stream *stream) {
     if (status == PRESTO_ERR_UNSUPPORTED)
         cli_usage("%s", err.message);
     l->ring.should_stop = cli_should_stop;
-    if (status >= 0 && l->format == SINK_SHM && l->ring.path == NULL)
+    if (status >= 0 && l->format->takes_ring && l->ring.path == NULL)
         l->ring.fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
     if (status >= 0)
         status = sink_new(&to, &out, &err);

@@ -13,19 +13,33 @@
 
 #include "arrow_stream.h"
 
-typedef enum sink_format {
-    SINK_TFRECORD = 0, /* frames */
-    SINK_NPY = 1,      /* .npy arrays: docs/streams.md */
-    SINK_RAW = 2,      /* the features' tensors of each sample, back to back */
-    SINK_NULL = 3,     /* nothing */
-    SINK_ARROW = 4,    /* an Arrow IPC stream */
-    SINK_SHM = 5       /* a ring in shared memory: presto/ring.h */
-} sink_format;
-
 typedef struct sink sink;
+typedef struct sink_options sink_options;
 
-typedef struct sink_options {
-    sink_format format;
+/** One output format. */
+typedef struct sink_type {
+    const char *name;          /* after --format */
+    presto_output_kind output; /* what the loader makes for it */
+    size_t default_batch;      /* 0: the loader's */
+    bool takes_features;       /* --features, --pad */
+    bool takes_main_only;      /* without --features: the main feature alone */
+    bool takes_raw_records;
+    bool takes_arrow_types;
+    bool takes_ring;   /* it goes through shared memory; stdout is a socket, or unused */
+    bool wants_schema; /* of a stream without samples: sink_options.declared */
+    bool is_stream;    /* bytes on stdout */
+    bool is_silent;    /* nothing on stdout, so that figures may stand there */
+    /** Hooks; NULL: there is nothing to do. sink_free ends what `open` has begun. */
+    presto_status (*open)(sink *self, const sink_options *options, presto_error *err);
+    presto_status (*write)(sink *self, const presto_batch *batch, presto_error *err);
+    presto_status (*end)(sink *self, presto_error *err);
+} sink_type;
+
+/** All formats, the default first; ends with NULL. */
+extern const sink_type *const sink_types[];
+
+struct sink_options {
+    const sink_type *type;
     int fd; /* borrowed; a pipe is widened to 1 MiB */
     /* What to write, in this order. Borrowed. None: npy and arrow write all features, the main one
      * first, then "label", then the others as the batch has them; raw writes the main feature. */
@@ -37,7 +51,7 @@ typedef struct sink_options {
     const presto_batch *declared; /* arrow: the columns of a stream without samples, as far as they
                                      are known (presto_loader_schema); borrowed. NULL: none are */
     const presto_ring_options *ring; /* shm; borrowed during sink_new */
-} sink_options;
+};
 
 presto_status sink_new(const sink_options *options, sink **sink_out, presto_error *err);
 void sink_free(sink *self);
