@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "clock_internal.h"
+#include "stop_internal.h"
 #include "storage_internal.h"
 #include "thread_internal.h"
 
@@ -24,6 +25,7 @@ typedef struct fan_out {
     void *user;
     size_t count;
     presto__storage_thread *caller; /* NULL: no storage is played */
+    presto__stop_scope pass;        /* that the caller is in */
     pthread_mutex_t lock;           /* of all that follows */
     pthread_cond_t ended;           /* a thread has */
     size_t next, done;
@@ -75,6 +77,7 @@ static void *run(void *argument) {
         presto__storage_thread_init(&mine, all->caller->storage);
         (void)presto__storage_bind(&mine);
     }
+    (void)presto__stop_bind((presto__stop_scope){.hook = all->pass.hook});
     do_jobs(all);
     pthread_mutex_lock(&all->lock);
     all->reads += mine.reads;
@@ -108,10 +111,9 @@ static bool wait_for_end(fan_out *all, uint64_t most_ns) {
 /* With the lock held, but not while the caller's function runs. */
 static void ask_caller(fan_out *all) {
     presto__storage_thread *caller = all->caller;
-    if (caller == NULL || caller->stop == NULL)
-        return;
     pthread_mutex_unlock(&all->lock);
-    if (caller->stop(caller->stop_user))
+    (void)presto__stop_check(NULL); /* the jobs see the answer */
+    if (caller != NULL && caller->stop != NULL && caller->stop(caller->stop_user))
         presto__storage_cancel(caller->storage);
     pthread_mutex_lock(&all->lock);
 }
@@ -172,7 +174,8 @@ presto_status presto__fan_out(size_t count, presto__job_fn job, void *user, pres
                    .user = user,
                    .count = count,
                    .failed_at = count,
-                   .caller = presto__storage_bound()};
+                   .caller = presto__storage_bound(),
+                   .pass = presto__stop_bound()};
     int failed = init(&all);
     if (failed != 0)
         return presto_fail_errno(err, failed, NULL, "cannot make a lock");

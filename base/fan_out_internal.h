@@ -15,7 +15,7 @@
 #define PRESTO__FAN_OUT_MOST 16
 
 /** Job number `i`. Runs in any thread, beside others. What it reads is read from the storage that
- * the caller is bound to (storage_internal.h). */
+ * the caller is bound to (storage_internal.h), and ends with the caller's pass (stop_internal.h). */
 typedef presto_status (*presto__job_fn)(void *user, size_t i, presto_error *err);
 
 /**

@@ -5,6 +5,7 @@
 #include "clock_internal.h"
 #include "file_internal.h"
 #include "retry_internal.h"
+#include "stop_internal.h"
 #include "storage_internal.h"
 
 #include <dirent.h>
@@ -55,6 +56,7 @@ static presto_status read_all(presto__file_place place, void *data, size_t bytes
 
 presto_status presto__read_at(presto__file_place place, void *data, size_t bytes, size_t *got_out,
                               presto_error *err) {
+    PRESTO_TRY(presto__stop_check(err));
     presto__storage_thread *played = presto__storage_bound();
     if (played == NULL)
         return read_all(place, data, bytes, got_out, err);
@@ -126,6 +128,7 @@ presto_status presto__fail_open(presto_error *err, int sys_errno, const char *pa
 
 presto_status presto__open_regular(const char *path, int *fd_out, struct stat *info_out,
                                    presto_error *err) {
+    PRESTO_TRY(presto__stop_check(err));
     presto__storage_thread *played = presto__storage_bound();
     uint64_t begin_ns = played == NULL ? 0 : presto__storage_begin(played);
     int fd;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Walking through folders, each of them once; device and inode identify a folder. */
 #include "folder_walk_internal.h"
+#include "stop_internal.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -115,6 +116,7 @@ static presto_status keep_for_later(walker *w, char *path, presto_error *err) {
 
 static presto_status look_at(walker *w, const char *folder, const char *name, presto_error *err) {
     bool is_wanted = false;
+    PRESTO_TRY(presto__stop_check(err));
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
         return PRESTO_OK;
     PRESTO_TRY(w->walk->name(w->walk->user, folder, name, &is_wanted, err));

@@ -30,7 +30,8 @@ bool presto__errno_is_machine(int sys_errno) {
 }
 
 bool presto__is_machine_failure(const presto_error *why) {
-    return why->status == PRESTO_ERR_MEMORY || presto__errno_is_machine(why->sys_errno);
+    return why->status == PRESTO_ERR_MEMORY || why->status == PRESTO_ERR_STOPPED ||
+           presto__errno_is_machine(why->sys_errno);
 }
 
 bool presto__errno_may_pass(int sys_errno) {

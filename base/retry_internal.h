@@ -13,7 +13,7 @@
  */
 bool presto__errno_is_machine(int sys_errno);
 
-/** The same of an error: no memory, or such an errno. All samples share it. */
+/** The same of an error: no memory, a wish to stop, or such an errno. All samples share it. */
 bool presto__is_machine_failure(const presto_error *why);
 
 /** May the same call succeed a moment later (EMFILE, ENFILE, EAGAIN, EINTR, ESTALE, ...)? */

@@ -13,6 +13,7 @@
 
 #include "../base/clock_internal.h"
 #include "../base/options_internal.h"
+#include "../base/stop_internal.h"
 
 /* Records of the dataset that are looked at. */
 #define STORED_MOST 4096
@@ -448,6 +449,11 @@ static presto_status check(drift_job *job, const char *const *paths, size_t path
     return status;
 }
 
+static bool stops(void *user) {
+    const presto_drift_options *options = ((const drift_job *)user)->options;
+    return !options->on_progress(options->on_progress_user);
+}
+
 presto_status presto_drift_check_sized(const char *const *paths, size_t path_count,
                                        const presto_drift_options *options, presto_drift *drift_out,
                                        presto_error *err) {
@@ -460,7 +466,11 @@ presto_status presto_drift_check_sized(const char *const *paths, size_t path_cou
     if (job == NULL)
         return presto_fail_memory(err, sizeof *job);
     job->options = &taken;
+    presto__stop_hook pass;
+    presto__stop_scope before =
+        presto__stop_enter(&pass, taken.on_progress == NULL ? NULL : stops, job);
     presto_status status = check(job, paths, path_count, err);
+    status = presto__stop_leave(&pass, before, status, err);
     presto_stream_close(&job->stored);
     if (status == PRESTO_OK)
         presto__result_move(drift_out, &job->found, sizeof job->found);

@@ -6,6 +6,7 @@
 #include "../base/clock_internal.h"
 #include "../base/digest_internal.h"
 #include "../base/options_internal.h"
+#include "../base/stop_internal.h"
 #include "choice/sure_internal.h"
 #include "predict/predict_internal.h"
 
@@ -379,6 +380,9 @@ presto_status presto_sweep_run(const char *const *paths, size_t path_count,
     presto_sweep *sweep = calloc(1, sizeof *sweep);
     if (sweep == NULL)
         return presto_fail_memory(err, sizeof *sweep);
+    presto__stop_hook pass;
+    presto__stop_scope before =
+        presto__stop_enter(&pass, options->should_stop, options->should_stop_user);
     presto_status status = presto__space_init(options->pipeline, options, &sweep->space, err);
     if (status == PRESTO_OK)
         status = keep_input(sweep, paths, path_count, options, err);
@@ -386,6 +390,10 @@ presto_status presto_sweep_run(const char *const *paths, size_t path_count,
         status = make_trials(sweep, err);
     if (status == PRESTO_OK)
         status = run(sweep, paths, path_count, options, err);
+    if (!sweep->is_stopped) /* else it has what was measured until then */
+        status = presto__stop_leave(&pass, before, status, err);
+    else
+        (void)presto__stop_leave(&pass, before, status, NULL);
     if (status == PRESTO_OK)
         status = presto_sweep_score(sweep, &options->weights, err);
     if (status == PRESTO_OK)

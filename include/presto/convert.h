@@ -63,6 +63,10 @@ typedef struct presto_convert_options {
     presto_keep_index keep_index; /* of TFRecords without an index; see presto_shard_options */
     const char *index_dir;        /* borrowed during the call */
     presto_partition partition; /* only these samples; `limit_samples` counts them. Default: all */
+    /* Asked, by the calling thread, while the input is listed: before on_progress is called. NULL:
+     * never */
+    presto_stop_fn should_stop;
+    void *should_stop_user;
 } presto_convert_options;
 
 PRESTO_API void presto_convert_options_init(presto_convert_options *options, size_t struct_bytes);

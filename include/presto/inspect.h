@@ -178,6 +178,8 @@ typedef struct presto_info_options {
     size_t struct_bytes; /* set by presto_info_options_defaults */
     size_t
         sample_records; /* how many records are looked into, spread over the files; default 100 */
+    presto_stop_fn should_stop; /* asked before each read; NULL: never */
+    void *should_stop_user;
 } presto_info_options;
 
 PRESTO_API void presto_info_options_init(presto_info_options *options, size_t struct_bytes);

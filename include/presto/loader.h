@@ -295,7 +295,8 @@ PRESTO_API presto_status presto_loader_next(presto_loader *loader, presto_batch 
 /**
  * Random access: the samples with these numbers as one batch, in this order; a number may come
  * several times. The loader must have been opened with threads 0. From the first call on it is no
- * stream any more: presto_loader_next ends. Random steps draw as in the epoch range.first_epoch.
+ * stream any more: presto_loader_next ends. Random steps draw as in the epoch range.first_epoch, or
+ * as presto_loader_redraw says.
  *
  * Returns: PRESTO_OK (with fewer rows than `count` if steps, or the error policy, left samples out:
  *          sample_numbers says which are there); PRESTO_DROP if all were left out;
@@ -306,6 +307,13 @@ PRESTO_API presto_status presto_loader_next(presto_loader *loader, presto_batch 
 PRESTO_API presto_status presto_loader_pick(presto_loader *loader, const uint64_t *numbers,
                                             size_t count, presto_batch **batch_out,
                                             presto_error *err);
+
+/**
+ * Random steps of the samples that presto_loader_pick gives from now on draw as in this epoch of a
+ * stream with this seed. For loaders that only pick.
+ * Threads: one consumer at a time.
+ */
+PRESTO_API void presto_loader_redraw(presto_loader *loader, uint64_t seed, uint64_t epoch);
 
 /** Give a batch back to its pool. Any thread, also after presto_loader_free. NULL is fine. */
 PRESTO_API void presto_batch_release(presto_batch *batch);

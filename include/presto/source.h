@@ -144,6 +144,15 @@ PRESTO_API const char *const *presto_source_label_names(const presto_source *sou
  */
 PRESTO_API const char *const *presto_source_notes(const presto_source *source, size_t *count_out);
 
+/** What a note is for. */
+typedef enum presto_note_kind {
+    PRESTO_NOTE_CAUTION = 0, /* it may not be what was meant: files left out, labels, ... */
+    PRESTO_NOTE_CONFIRM = 1  /* what was asked for, in numbers: a part, the shares of a mix */
+} presto_note_kind;
+
+/** The kind of note i, which is below presto_source_notes' count. */
+PRESTO_API presto_note_kind presto_source_note_kind(const presto_source *source, size_t i);
+
 /**
  * Drop the page cache of everything this source reads (posix_fadvise(DONTNEED) per file after
  * sync), for a cold epoch.

@@ -233,6 +233,10 @@ typedef struct presto_sweep_options {
      * list: as many as threads. None: `shards` only. */
     const size_t *shard_counts;
     size_t shard_count_count;
+    /* Asked, by the calling thread, also while the source is listed and nothing is tried yet. NULL:
+     * only on_trial is */
+    presto_stop_fn should_stop;
+    void *should_stop_user;
 } presto_sweep_options;
 
 PRESTO_API void presto_sweep_options_init(presto_sweep_options *options, size_t struct_bytes);

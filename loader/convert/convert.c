@@ -16,6 +16,7 @@
 
 #include "../../base/clock_internal.h"
 #include "../../base/options_internal.h"
+#include "../../base/stop_internal.h"
 #include "convert_internal.h"
 
 /* Memory for records in flight: for each thread, and for the writers. */
@@ -188,7 +189,11 @@ static presto_status tell_start(const presto__conversion *job, presto_error *err
 
 static presto_status run(presto__conversion *job, const char *const *paths, size_t path_count,
                          presto_error *err) {
-    PRESTO_TRY(prepare(job, paths, path_count, err));
+    presto__stop_hook pass;
+    presto__stop_scope before =
+        presto__stop_enter(&pass, job->options->should_stop, job->options->should_stop_user);
+    presto_status status = prepare(job, paths, path_count, err);
+    PRESTO_TRY(presto__stop_leave(&pass, before, status, err));
     tell_notes(job);
     PRESTO_TRY(tell_start(job, err));
     PRESTO_TRY(presto__conversion_open_folder(job, err));

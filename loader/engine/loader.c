@@ -11,6 +11,7 @@
 #include "../../base/clock_internal.h"
 #include "../../base/memory_internal.h"
 #include "../../base/options_internal.h"
+#include "../../base/stop_internal.h"
 #include "../../base/thread_internal.h"
 #include "allowance_internal.h"
 #include "played_internal.h"
@@ -317,18 +318,9 @@ static presto_status open_played(presto_loader *loader, presto_error *err) {
     return status;
 }
 
-presto_status presto_loader_open(presto_source *source, const presto_plan *plan,
-                                 const presto_loader_options *options, presto_loader **loader_out,
-                                 presto_error *err) {
-    presto_loader_options taken;
-    PRESTO_TRY(presto__loader_take_options(&taken, options, err));
-    const presto__loader_input input = {.source = source, .plan = plan};
-    return presto__loader_open_input(&input, &taken, loader_out, err);
-}
-
-presto_status presto__loader_open_input(const presto__loader_input *input,
-                                        const presto_loader_options *options,
-                                        presto_loader **loader_out, presto_error *err) {
+static presto_status open_input(const presto__loader_input *input,
+                                const presto_loader_options *options, presto_loader **loader_out,
+                                presto_error *err) {
     presto_loader_options resumed;
     presto_source *source = input->source;
     const presto_plan *plan = input->plan;
@@ -376,6 +368,32 @@ presto_status presto__loader_open_input(const presto__loader_input *input,
     }
     *loader_out = loader;
     return PRESTO_OK;
+}
+
+/* Samples may have to be counted, or a cache on disk to be looked through. */
+presto_status presto__loader_open_input(const presto__loader_input *input,
+                                        const presto_loader_options *options,
+                                        presto_loader **loader_out, presto_error *err) {
+    presto__stop_hook pass;
+    presto_loader *loader = NULL;
+    presto__stop_scope before =
+        presto__stop_enter(&pass, options->should_stop, options->should_stop_user);
+    presto_status status = open_input(input, options, &loader, err);
+    status = presto__stop_leave(&pass, before, status, err);
+    if (status < 0)
+        presto_loader_free(loader);
+    else
+        *loader_out = loader;
+    return status;
+}
+
+presto_status presto_loader_open(presto_source *source, const presto_plan *plan,
+                                 const presto_loader_options *options, presto_loader **loader_out,
+                                 presto_error *err) {
+    presto_loader_options taken;
+    PRESTO_TRY(presto__loader_take_options(&taken, options, err));
+    const presto__loader_input input = {.source = source, .plan = plan};
+    return presto__loader_open_input(&input, &taken, loader_out, err);
 }
 
 void presto_loader_free(presto_loader *loader) {

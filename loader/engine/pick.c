@@ -5,6 +5,7 @@
  */
 #include <inttypes.h>
 
+#include "../../base/stop_internal.h"
 #include "workers_internal.h"
 
 static presto_status check_pick(const presto_loader *loader, const uint64_t *numbers, size_t count,
@@ -18,7 +19,11 @@ static presto_status check_pick(const presto_loader *loader, const uint64_t *num
         wrong = "there must be at least one sample to pick";
     if (wrong != NULL)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET, "%s", wrong);
-    PRESTO_TRY(presto__source_settle(loader->source, err));
+    presto__stop_hook pass;
+    presto__stop_scope before =
+        presto__stop_enter(&pass, options->should_stop, options->should_stop_user);
+    presto_status status = presto__source_settle(loader->source, err);
+    PRESTO_TRY(presto__stop_leave(&pass, before, status, err));
     const uint64_t samples = presto_source_count(loader->source);
     for (size_t i = 0; i < count; i++)
         if (numbers[i] >= samples)
@@ -51,6 +56,11 @@ static void aim(presto_loader *loader, const uint64_t *numbers, size_t count) {
     loader->epochs_left = 1;
     loader->samples_left = UINT64_MAX;
     loader->end_packet = UINT64_MAX;
+}
+
+void presto_loader_redraw(presto_loader *loader, uint64_t seed, uint64_t epoch) {
+    loader->options.order.seed = seed;
+    loader->options.range.first_epoch = epoch;
 }
 
 presto_status presto_loader_pick(presto_loader *loader, const uint64_t *numbers, size_t count,

@@ -13,6 +13,7 @@
 #include "../../base/clock_internal.h"
 #include "../../base/memory_internal.h"
 #include "../../base/retry_internal.h"
+#include "../../base/stop_internal.h"
 #include "allowance_internal.h"
 #include "played_internal.h"
 #include "walk_internal.h"
@@ -295,14 +296,19 @@ static void fail_part(presto__worker *worker, const presto_error *error) {
     stop_later_parts(worker);
 }
 
-/* Is the result of this part still wanted? Without threads this is the consumer's thread, which
+/* A presto_stop_fn: are results no longer wanted? Without threads this is the consumer's thread, which
  * must ask. */
+static bool is_over(void *user) {
+    presto_loader *loader = user;
+    return loader->options.threads == 0 ? presto__loader_stops(loader)
+                                        : atomic_load(&loader->is_abandoned);
+}
+
+/* Is the result of this part still wanted? */
 static bool is_wanted(const presto__worker *worker) {
     const presto__packet *packet = worker->packet;
     size_t self = (size_t)(worker->part - packet->parts);
-    bool stops = worker->loader->options.threads == 0 ? presto__loader_stops(worker->loader)
-                                                      : atomic_load(&worker->loader->is_abandoned);
-    return self <= atomic_load(&packet->failing_part) && !stops;
+    return self <= atomic_load(&packet->failing_part) && !is_over(worker->loader);
 }
 
 /* Was sample i found in a cache, of those fetched last? */
@@ -493,12 +499,16 @@ static void run_part(presto__worker *worker, presto__packet *packet, presto__pac
 }
 
 void presto__worker_run(presto__worker *worker, presto__packet *packet, presto__packet_part *part) {
+    /* A file without an index may have to be read from its start. */
+    presto__stop_hook pass;
+    presto__stop_scope others = presto__stop_enter(&pass, is_over, worker->loader);
     if (worker->loader->storage == NULL) {
         run_part(worker, packet, part);
-        return;
+    } else {
+        presto__storage_thread *before = presto__storage_bind(&worker->storage);
+        run_part(worker, packet, part);
+        (void)presto__storage_bind(before);
+        presto__worker_count_played(worker);
     }
-    presto__storage_thread *before = presto__storage_bind(&worker->storage);
-    run_part(worker, packet, part);
-    (void)presto__storage_bind(before);
-    presto__worker_count_played(worker);
+    (void)presto__stop_leave(&pass, others, PRESTO_OK, NULL); /* it has failed with all of it */
 }

@@ -7,6 +7,7 @@
 #include <presto/stream.h>
 
 #include "../../base/options_internal.h"
+#include "../../base/stop_internal.h"
 #include "../../base/storage_internal.h"
 #include "../engine/engine_internal.h"
 #include "input_internal.h"
@@ -154,9 +155,13 @@ presto_status presto_stream_open_sized(const char *const *paths, size_t path_cou
     PRESTO_TRY(presto__loader_take_options(&loader, taken.loader, err));
     PRESTO_TRY(presto__result_check(stream_out, err));
     taken.loader = &loader;
+    presto__stop_hook pass;
+    presto__stop_scope before =
+        presto__stop_enter(&pass, loader.should_stop, loader.should_stop_user);
     presto_status status = open_played(&stream, paths, path_count, &taken, err);
     if (status >= 0)
         status = presto_source_choose(stream.source, &taken.partition, err);
+    status = presto__stop_leave(&pass, before, status, err);
     if (status >= 0)
         presto__result_move(stream_out, &stream, sizeof stream);
     close_all(&stream);

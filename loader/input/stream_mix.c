@@ -10,6 +10,7 @@
 #include <presto/numbers.h>
 
 #include "../../base/options_internal.h"
+#include "../../base/stop_internal.h"
 #include "../../records/dataset/dataset_internal.h"
 #include "../engine/engine_internal.h"
 #include "../source/mix/mix_internal.h"
@@ -141,7 +142,7 @@ static presto_status note_part(presto_source *mix, size_t k, uint64_t epoch, pre
              presto_format_count(part->epoch_samples, count[1]), part->name,
              (double)part->epoch_samples / (double)part->samples,
              presto_format_count(part->samples, count[2]));
-    return presto__source_note(mix, text, err);
+    return presto__source_note_of(mix, PRESTO_NOTE_CONFIRM, text, err);
 }
 
 /* What input k has to say; of several, each note of a part of its samples needs its name. */
@@ -152,8 +153,9 @@ static presto_status note_input(presto_source *mix, const presto_source *input, 
     for (size_t i = 0; i < count; i++) {
         char text[512];
         snprintf(text, sizeof text, "%.256s: %s", mix->parts[k].name, notes[i]);
-        PRESTO_TRY(
-            presto__source_note(mix, mix->subset != NULL && i + 1 == count ? text : notes[i], err));
+        PRESTO_TRY(presto__source_note_of(mix, presto_source_note_kind(input, i),
+                                          mix->subset != NULL && i + 1 == count ? text : notes[i],
+                                          err));
     }
     return PRESTO_OK;
 }
@@ -223,12 +225,23 @@ presto_status presto_stream_open_mix_sized(const presto_mix_options *options,
     PRESTO_TRY(presto__result_check(stream_out, err));
     for (size_t i = 0; i < taken.input_count; i++)
         PRESTO__CHECK_ROOM(&taken.inputs[i], err);
+    presto_loader_options loader;
+    presto_stream_options options_of_all;
+    presto_stream_options_defaults(&options_of_all);
+    PRESTO_TRY(presto__options_take(&options_of_all, sizeof options_of_all, taken.stream, err));
+    PRESTO_TRY(presto__loader_take_options(&loader, options_of_all.loader, err));
     streams *inputs = calloc(1, sizeof *inputs);
     if (inputs == NULL)
         return presto_fail_memory(err, sizeof *inputs);
+    presto__stop_hook pass;
+    presto__stop_scope before =
+        presto__stop_enter(&pass, loader.should_stop, loader.should_stop_user);
     presto_status status = mix_inputs(&taken, inputs, &stream, err);
+    status = presto__stop_leave(&pass, before, status, err);
     if (status < 0) {
-        free_streams(inputs);
+        if (stream.source == NULL)
+            free_streams(inputs); /* else they are the source's */
+        presto_stream_close(&stream);
         return status;
     }
     presto__result_move(stream_out, &stream, sizeof stream);

@@ -85,15 +85,19 @@ presto_status presto__runner_report(presto__runner *runner, const presto_strateg
     const presto_sweep_options *options = runner->options;
     runner->reported = *strategy;
     runner->asked_ns = presto__clock_ns();
-    if (options->on_trial == NULL ||
-        options->on_trial(options->on_trial_user, strategy, runner->done, runner->total, result))
+    bool is_wished =
+        options->should_stop != NULL && options->should_stop(options->should_stop_user);
+    if (!is_wished &&
+        (options->on_trial == NULL ||
+         options->on_trial(options->on_trial_user, strategy, runner->done, runner->total, result)))
         return PRESTO_OK;
     return presto_fail(err, PRESTO_ERR_STOPPED, PRESTO_NO_OFFSET, "the sweep was stopped");
 }
 
 bool presto__runner_stops(void *user) {
     presto__runner *runner = user;
-    if (runner->options->on_trial == NULL || presto__clock_ns() - runner->asked_ns < ASK_EVERY_NS)
+    bool has_hook = runner->options->on_trial != NULL || runner->options->should_stop != NULL;
+    if (!has_hook || presto__clock_ns() - runner->asked_ns < ASK_EVERY_NS)
         return false;
     const presto_strategy strategy = runner->reported;
     return presto__runner_report(runner, &strategy, NULL, NULL) != PRESTO_OK;

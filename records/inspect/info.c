@@ -10,6 +10,7 @@
 
 #include "../../base/checked_internal.h"
 #include "../../base/options_internal.h"
+#include "../../base/stop_internal.h"
 #include "../example/example_internal.h"
 #include "../shard/shard_internal.h"
 #include "inspect_internal.h"
@@ -448,14 +449,18 @@ presto_status presto_info_collect_sized(const char *const *paths, size_t path_co
     PRESTO_TRY(presto__result_check(info_out, err));
     presto_shard_options_defaults(&shard_options);
     shard_options.tolerate = true;
-    PRESTO_TRY(presto_dataset_open(paths, path_count, &shard_options, &c.dataset, err));
-    presto_status status = look_at_files(&c, err);
+    presto__stop_hook pass;
+    presto__stop_scope before = presto__stop_enter(&pass, mine.should_stop, mine.should_stop_user);
+    presto_status status = presto_dataset_open(paths, path_count, &shard_options, &c.dataset, err);
+    if (status == PRESTO_OK)
+        status = look_at_files(&c, err);
     if (status == PRESTO_OK)
         status = take_sample(&c, mine.sample_records, &taken, err);
     if (status == PRESTO_OK)
         status = look_at_sample(&c, &taken, err);
     if (status == PRESTO_OK)
         take_known_sizes(&c);
+    status = presto__stop_leave(&pass, before, status, err);
     free(c.sizes);
     free(c.firsts);
     sampler_done(&taken);

@@ -16,6 +16,7 @@
 
 #include "../../base/file_internal.h"
 #include "../../base/options_internal.h"
+#include "../../base/stop_internal.h"
 #include "../dataset/dataset_internal.h"
 #include "../shard/shard_internal.h"
 #include "inspect_internal.h"
@@ -56,6 +57,7 @@ typedef struct verifier {
 } verifier;
 
 static presto_status report(verifier *v, presto_fault fault, presto_error *err) {
+    PRESTO_TRY(presto__stop_check(err)); /* what was not read for it is no fault */
     fault.file = v->path;
     v->faults++;
     v->result->faults++;
@@ -411,7 +413,11 @@ presto_status presto_verify_paths_sized(const char *const *paths, size_t path_co
     presto_verify_result sum;
     PRESTO_TRY(take_options(options, &taken, result, err));
     presto__result_copy(&sum, sizeof sum, result);
+    presto__stop_hook pass;
+    presto__stop_scope before =
+        presto__stop_enter(&pass, taken.should_stop, taken.should_stop_user);
     presto_status status = verify_paths(paths, path_count, &taken, &sum, err);
+    status = presto__stop_leave(&pass, before, status, err);
     presto__result_give(result, &sum, sizeof sum);
     return status;
 }

@@ -174,6 +174,16 @@ static presto_status end_with(presto__byte_stream *stream, presto_status failed)
     return PRESTO_OK;
 }
 
+/* A read has failed. Whoever was asked to stop may go on another time. */
+static presto_status fail_read(presto__byte_stream *stream, presto_status status,
+                               presto_error *err) {
+    if (status != PRESTO_ERR_STOPPED)
+        return end_with(stream, status);
+    if (err != NULL)
+        *err = stream->failure;
+    return status;
+}
+
 static presto_status fill_plain(presto__byte_stream *stream, size_t most, presto_error *err) {
     if (most < READ_BYTES)
         most = READ_BYTES;
@@ -183,7 +193,7 @@ static presto_status fill_plain(presto__byte_stream *stream, size_t most, presto
         presto__read_at((presto__file_place){stream->fd, stream->path, stream->file_offset},
                         stream->window.data + stream->window.bytes, most, &got, &stream->failure);
     if (status < 0)
-        return end_with(stream, status);
+        return fail_read(stream, status, err);
     stream->window.bytes += got;
     stream->file_offset += got;
     stream->ended = got < most;
@@ -198,13 +208,13 @@ static presto_status fail_inflate(presto__byte_stream *stream, presto_status sta
 }
 
 /* More compressed bytes. Sets `ended` if there are none. */
-static presto_status refill_input(presto__byte_stream *stream) {
+static presto_status refill_input(presto__byte_stream *stream, presto_error *err) {
     size_t got;
     presto_status status =
         presto__read_at((presto__file_place){stream->fd, stream->path, stream->file_offset},
                         stream->input, READ_BYTES, &got, &stream->failure);
     if (status < 0)
-        return end_with(stream, status);
+        return fail_read(stream, status, err);
     stream->file_offset += got;
     stream->zlib.next_in = stream->input;
     stream->zlib.avail_in = (uInt)got;
@@ -251,7 +261,7 @@ static presto_status inflate_some(presto__byte_stream *stream, presto_error *err
 
 static presto_status fill_inflate(presto__byte_stream *stream, presto_error *err) {
     if (stream->zlib.avail_in == 0) {
-        PRESTO_TRY(refill_input(stream));
+        PRESTO_TRY(refill_input(stream, err));
         if (stream->ended)
             return PRESTO_OK;
     }

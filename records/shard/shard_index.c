@@ -10,6 +10,16 @@
 #include "../frame/frame_internal.h"
 #include "shard_parts_internal.h"
 
+/* Does it say nothing of the shard? Then it is not kept: the next time may do. */
+static bool may_pass(presto_status status) {
+    return status == PRESTO_ERR_MEMORY || status == PRESTO_ERR_IO || status == PRESTO_ERR_STOPPED;
+}
+
+/* There is nothing else to be tried then. */
+static bool is_over(presto_status status) {
+    return status == PRESTO_ERR_MEMORY || status == PRESTO_ERR_STOPPED;
+}
+
 static const uint64_t *offsets_of(const presto__found *found) {
     return (const uint64_t *)(const void *)found->offsets.data;
 }
@@ -96,8 +106,8 @@ static presto_status replace_index(presto_shard *shard, const presto_error *why,
     presto__found_free(found);
     if (err != NULL)
         *err = failure;
-    if (status == PRESTO_ERR_MEMORY || status == PRESTO_ERR_IO)
-        return status; /* may do the next time */
+    if (may_pass(status))
+        return status;
     presto_error *fault = malloc(sizeof *fault);
     if (fault != NULL)
         *fault = failure;
@@ -125,11 +135,11 @@ static presto_status use_index_file(presto_shard *shard, presto_error *err) {
     presto__index_key key = {shard->file_bytes, shard->mtime_ns,
                              shard->compression == PRESTO_FILE_PLAIN};
     presto_status status = open_beside(shard, &key, &why);
-    if (status < 0 && status != PRESTO_ERR_UNSUPPORTED && status != PRESTO_ERR_MEMORY)
+    if (status < 0 && status != PRESTO_ERR_UNSUPPORTED && !is_over(status))
         keep_warning(shard, &why);
-    if (status != PRESTO_OK && status != PRESTO_ERR_MEMORY) {
+    if (status != PRESTO_OK && !is_over(status)) {
         status = presto__kept_index_open(shard, &key, &why);
-        if (status < 0 && status != PRESTO_ERR_MEMORY)
+        if (status < 0 && !is_over(status))
             warn(shard, "the index kept for a file is not used", &why, "");
     }
     if (status == PRESTO_OK) {
@@ -137,7 +147,7 @@ static presto_status use_index_file(presto_shard *shard, presto_error *err) {
         shard->record_count = shard->index.count;
         return PRESTO_OK;
     }
-    if (status == PRESTO_ERR_MEMORY) {
+    if (is_over(status)) {
         if (err != NULL)
             *err = why;
         return status;
@@ -232,9 +242,9 @@ static presto_status load_block(presto_shard *shard, uint64_t block, presto_erro
     if (status == PRESTO_OK && atomic_load_explicit(&shard->found, memory_order_relaxed) == NULL &&
         !presto__index_has(&shard->index, block)) {
         status = presto__index_load(&shard->index, block, &why);
-        if (status == PRESTO_ERR_MEMORY && err != NULL)
+        if (is_over(status) && err != NULL)
             *err = why;
-        else if (status < 0 && status != PRESTO_ERR_MEMORY)
+        else if (status < 0 && !is_over(status))
             status = replace_index(shard, &why, err);
     }
     pthread_mutex_unlock(&shard->index_lock);
@@ -289,7 +299,7 @@ static presto_status check_index(presto_shard *shard, presto_error *err) {
     if (found == NULL)
         return presto_fail_memory(err, sizeof *found);
     presto_status status = presto__shard_hop(shard, false, found, &why);
-    if (status == PRESTO_ERR_MEMORY || status == PRESTO_ERR_IO) {
+    if (may_pass(status)) {
         if (err != NULL)
             *err = why;
     } else {
@@ -300,7 +310,7 @@ static presto_status check_index(presto_shard *shard, presto_error *err) {
             presto_error_set_file(&why, shard->index.path);
         }
         status = is_same ? PRESTO_END : replace_index(shard, &why, err);
-        if (status != PRESTO_ERR_MEMORY && status != PRESTO_ERR_IO)
+        if (!may_pass(status))
             atomic_store(&shard->index_is_checked, true);
     }
     presto__found_free(found);

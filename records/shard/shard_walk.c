@@ -6,9 +6,13 @@
  *
  * Whole records of a plain file are found in the bytes that were read for them. All else (damage,
  * the end, compressed files) is left to the hopper, so a walk finds what indexing would find.
+ *
+ * A walk that is to stop (base/stop_internal.h) stops between two steps, or while it searches a
+ * plain file for what stands behind damage. So it can go on from there.
  */
 #include <stdlib.h>
 
+#include "../../base/stop_internal.h"
 #include "../frame/frame_internal.h"
 #include "shard_parts_internal.h"
 
@@ -76,12 +80,25 @@ static void note_fault(presto__shard_walker *walk, presto_status status,
     walk->fault.offset = damage.offset;
 }
 
-/* One step of the hopper. PRESTO_END: the end, or a fault, which is noted. */
-static presto_status step(presto__shard_walker *walk) {
+/* One step of the hopper. PRESTO_END: the end, or a fault, which is noted. PRESTO_ERR_STOPPED: none
+ * was made. */
+static presto_status step(presto__shard_walker *walk, presto_error *err) {
     const presto_buffer *damaged = &walk->found->damaged;
-    size_t before = damaged->bytes;
+    size_t before = damaged->bytes, starts_bytes = walk->found->offsets.bytes;
     presto_error failure;
+    PRESTO_TRY(presto__stop_check(err));
+    /* Of a stream, what a step has passed over is gone. */
+    presto__stop_scope pass = presto__stop_bound();
+    if (walk->hop.stream != NULL)
+        (void)presto__stop_bind((presto__stop_scope){.hook = NULL});
     presto_status status = presto__hop_step(&walk->hop, &failure);
+    (void)presto__stop_bind(pass);
+    if (status == PRESTO_ERR_STOPPED) {
+        walk->found->offsets.bytes = starts_bytes;
+        if (err != NULL)
+            *err = failure;
+        return status;
+    }
     if (status == PRESTO_OK && damaged->bytes == before)
         return PRESTO_OK;
     if (status != PRESTO_END)
@@ -138,10 +155,13 @@ static presto_status fill_window(presto__shard_walker *walk, size_t need, size_t
         !presto_arena_may_grow(grower, window->capacity / 2 + want))
         return presto_fail_memory(err, want);
     PRESTO_TRY(presto_buffer_reserve(window, want, err));
-    PRESTO_TRY(presto__read_at((presto__file_place){hop->fd, hop->shard->path, at},
-                               window->data + window->bytes, want, &got, err));
-    window->bytes += got;
-    return PRESTO_OK;
+    /* The records before have been found, and are to be given. */
+    presto__stop_scope pass = presto__stop_bind((presto__stop_scope){.hook = NULL});
+    presto_status status = presto__read_at((presto__file_place){hop->fd, hop->shard->path, at},
+                                           window->data + window->bytes, want, &got, err);
+    (void)presto__stop_bind(pass);
+    window->bytes += status < 0 ? 0 : got;
+    return status;
 }
 
 /* The size of the frame that comes next; 0: there is no whole one. */
@@ -251,12 +271,13 @@ static presto_status walk_plain(presto__shard_walker *walk, const presto_walk_li
         give_window(&walk->hop, block);
         return give_places(walk, walk->hop.offset, stretch, err);
     }
-    if (step(walk) == PRESTO_OK) /* it was not there a moment ago */
+    presto_status status = step(walk, err);
+    if (status == PRESTO_OK) /* it was not there a moment ago */
         return presto__shard_fail_at(walk->hop.shard, walk->found->record_count - 1,
                                      presto_fail(err, PRESTO_ERR_CORRUPT, walk->hop.offset,
                                                  "the file has been changed while in use"),
                                      err);
-    return PRESTO_OK;
+    return status < 0 ? status : PRESTO_OK;
 }
 
 /* ---- compressed files ---- */
@@ -269,14 +290,16 @@ static presto_status walk_compressed(presto__shard_walker *walk, const presto_wa
     bytes->bytes = 0;
     walk->hop.kept = bytes;
     walk->hop.grower = limits->grower;
+    presto__stop_scope pass = presto__stop_bind((presto__stop_scope){.hook = NULL});
     while (stretch->count < limits->records && bytes->bytes < limits->bytes) {
         size_t before = bytes->bytes;
-        if (step(walk) != PRESTO_OK) {
+        if (step(walk, err) != PRESTO_OK) {
             bytes->bytes = before;
             break;
         }
         stretch->count++;
     }
+    (void)presto__stop_bind(pass);
     walk->hop.kept = NULL;
     walk->hop.grower = NULL;
     return stretch->count == 0 ? PRESTO_OK : give_places(walk, start + bytes->bytes, stretch, err);
@@ -323,8 +346,9 @@ static presto_status pass_one(presto__shard_walker *walk, presto_error *err) {
     bool is_new = !walk->has_fault;
     size_t starts_bytes = found->offsets.bytes;
     uint64_t records = found->record_count;
-    if (is_new && step(walk) == PRESTO_OK)
-        return PRESTO_OK;
+    presto_status status = is_new ? step(walk, err) : PRESTO_END;
+    if (status != PRESTO_END)
+        return status;
     if (walk->has_failed) {
         if (err != NULL)
             *err = walk->fault;
@@ -365,7 +389,9 @@ bool presto__shard_walk_at_end(presto_shard *shard) {
     presto_span next = {NULL, 0};
     if (presto__hopper_resume(&walk->hop, NULL) < 0)
         return false;
+    presto__stop_scope pass = presto__stop_bind((presto__stop_scope){.hook = NULL});
     presto_status status = presto__byte_stream_view(hop->stream, hop->offset, 1, &next, NULL);
+    (void)presto__stop_bind(pass);
     presto__hopper_pause(&walk->hop);
     return status == PRESTO_OK && next.bytes == 0;
 }

@@ -411,6 +411,7 @@ static int run(sweep_job *s, const presto_pipeline *pipeline, const char *const 
     cli_progress_start(&s->progress, s->quiet);
     s->sweep.on_trial = on_trial;
     s->sweep.on_trial_user = s;
+    s->sweep.should_stop = cli_should_stop;
     s->sweep.pipeline = pipeline;
     cli_on_late_end(&(cli_late_end){end_late, s, ENDS_WITHIN_S});
     presto_status status = presto_sweep_run(paths, path_count, &s->sweep, &sweep, &err);

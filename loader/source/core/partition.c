@@ -12,6 +12,7 @@
 #include <presto/numbers.h>
 
 #include "../../../base/philox_internal.h"
+#include "../../../base/stop_internal.h"
 #include "source_internal.h"
 
 enum { MOST_PARTS = 16, MOST_SHARE = 1000000 };
@@ -19,6 +20,8 @@ enum { MOST_PARTS = 16, MOST_SHARE = 1000000 };
 /* Even samples: few stretches are read about as fast as one. */
 #define STRETCHES 16
 #define STRETCH_BYTES ((uint64_t)1 << 20)
+/* Samples between two looks at whether to stop. */
+#define ASK_EVERY 4096
 
 typedef struct ratio {
     uint64_t ends[MOST_PARTS]; /* sums of the shares up to each part */
@@ -122,9 +125,12 @@ static size_t part_of(const presto_source *source, uint64_t number, uint64_t see
 static presto_status fill(presto_source *source, const presto_partition *partition,
                           const ratio *shares, size_t part, presto_error *err) {
     uint64_t count = presto__source_all(source);
-    for (uint64_t i = 0; i < count; i++)
+    for (uint64_t i = 0; i < count; i++) {
+        if (i % ASK_EVERY == 0)
+            PRESTO_TRY(presto__stop_check(err));
         if (part_of(source, i, partition->seed, shares) == part)
             PRESTO_TRY(presto__subset_add(source->subset, i, err));
+    }
     return PRESTO_OK;
 }
 
@@ -134,7 +140,7 @@ static presto_status tell(presto_source *source, const presto_partition *partiti
     snprintf(text, sizeof text, "%s of %s, seed %" PRIu64 ": %" PRIu64 " of %" PRIu64 " sample%s",
              partition->part, partition->ratio, partition->seed, presto_source_count(source),
              presto__source_all(source), presto_plural(presto__source_all(source)));
-    return presto__source_note(source, text, err);
+    return presto__source_note_of(source, PRESTO_NOTE_CONFIRM, text, err);
 }
 
 /* ---- samples to measure ---- */

@@ -16,6 +16,7 @@ void presto__source_done(presto_source *source) {
     for (size_t i = 0; i < source->note_count; i++)
         free(source->notes[i]);
     free(source->notes);
+    free(source->note_kinds);
     free(source->main_feature);
     presto__subset_free(source->subset);
 }
@@ -99,12 +100,26 @@ const char *const *presto_source_notes(const presto_source *source, size_t *coun
     return (const char *const *)source->notes;
 }
 
+presto_note_kind presto_source_note_kind(const presto_source *source, size_t i) {
+    return source->note_kinds[i];
+}
+
 presto_status presto__source_note(presto_source *source, const char *text, presto_error *err) {
+    return presto__source_note_of(source, PRESTO_NOTE_CAUTION, text, err);
+}
+
+presto_status presto__source_note_of(presto_source *source, presto_note_kind kind, const char *text,
+                                     presto_error *err) {
     size_t count = source->note_count;
     char **notes = realloc(source->notes, (count + 1) * sizeof *notes);
     if (notes == NULL)
         return presto_fail_memory(err, (count + 1) * sizeof *notes);
     source->notes = notes;
+    presto_note_kind *kinds = realloc(source->note_kinds, (count + 1) * sizeof *kinds);
+    if (kinds == NULL)
+        return presto_fail_memory(err, (count + 1) * sizeof *kinds);
+    source->note_kinds = kinds;
+    kinds[count] = kind;
     notes[count] = strdup(text);
     if (notes[count] == NULL)
         return presto_fail_memory(err, strlen(text) + 1);

@@ -140,6 +140,7 @@ struct presto_source {
     char **label_names;
     size_t label_count;
     char **notes; /* of presto_source_notes */
+    presto_note_kind *note_kinds;
     size_t note_count;
     presto_source_part *parts; /* a mix: its inputs. NULL: it is none */
     size_t part_count;
@@ -182,8 +183,10 @@ presto_status presto__tfrecord_open(const presto_pipeline *pipeline, presto_data
 
 /** Frees what the base struct owns. */
 void presto__source_done(presto_source *source);
-/** Keep what the user should know about this source: a line of text. */
+/** Keep what the user should know about this source: a line of text. It is a caution. */
 presto_status presto__source_note(presto_source *source, const char *text, presto_error *err);
+presto_status presto__source_note_of(presto_source *source, presto_note_kind kind, const char *text,
+                                     presto_error *err);
 /** Declare one more feature. */
 presto_status presto__source_declare(presto_source *source, const char *name,
                                      presto_encoding encoding, const presto_tensor_spec *spec,

@@ -104,7 +104,7 @@ static presto_status identify_numbers(presto_dataset *dataset, size_t i, presto_
     /* Without tolerance a shard with a damaged header and no index cannot be opened at all. */
     if (presto_dataset_tolerates(dataset)) {
         presto_status status = presto_dataset_shard_at(dataset, i, &shard, err);
-        if (status == PRESTO_ERR_MEMORY)
+        if (status == PRESTO_ERR_MEMORY || status == PRESTO_ERR_STOPPED)
             return status;
         if (status < 0)
             how = &unreadable;

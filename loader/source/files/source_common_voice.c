@@ -13,6 +13,7 @@
 #include <presto/numbers.h>
 
 #include "../../../base/file_internal.h"
+#include "../../../base/stop_internal.h"
 #include "../table/source_tables_internal.h"
 #include "source_files_internal.h"
 
@@ -118,7 +119,7 @@ static uint64_t count_clips(voice_table *table) {
         return 0;
     DIR *dir = opendir((const char *)table->path.data);
     const struct dirent *entry;
-    while (dir != NULL && (entry = readdir(dir)) != NULL)
+    while (dir != NULL && presto__stop_check(NULL) == PRESTO_OK && (entry = readdir(dir)) != NULL)
         count += entry->d_name[0] != '.';
     if (dir != NULL)
         closedir(dir);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "../../../base/file_internal.h"
+#include "../../../base/stop_internal.h"
 #include "source_files_internal.h"
 
 void presto__files_done(presto__files *source) {
@@ -58,6 +59,7 @@ presto_status presto__files_add(presto__files *source, const char *path, size_t 
     size_t path_bytes = strlen(path);
     if (path_bytes > UINT32_MAX)
         return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET, "path is too long");
+    PRESTO_TRY(presto__stop_check(err));
     PRESTO_TRY(reserve_file(source, err));
     PRESTO_TRY(presto__files_keep(source, presto_span_of(path, path_bytes), &copy, err));
     presto__file entry = {.path = (const char *)copy.data,

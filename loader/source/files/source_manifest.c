@@ -16,6 +16,7 @@
 #include <presto/numbers.h>
 
 #include "../../../base/file_internal.h"
+#include "../../../base/stop_internal.h"
 #include "../table/manifest_internal.h"
 #include "../table/source_tables_internal.h"
 #include "source_files_internal.h"
@@ -315,7 +316,7 @@ static uint64_t count_without_row(const taking *t, char *const *paths, size_t co
     DIR *dir = folder == NULL ? NULL : opendir(folder);
     const struct dirent *entry;
     uint64_t found = 0;
-    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+    while (dir != NULL && presto__stop_check(NULL) == PRESTO_OK && (entry = readdir(dir)) != NULL) {
         bool matches = false;
         struct stat info;
         for (size_t m = 0; m < match->text_count && entry->d_name[0] != '.'; m++)

@@ -12,6 +12,7 @@
 
 #include "../../../base/decimal_internal.h"
 #include "../../../base/json_limit_internal.h"
+#include "../../../base/stop_internal.h"
 
 #define MOST_COLUMNS 1000
 #define NUMBER_BYTES 40
@@ -143,8 +144,11 @@ static presto_status read_csv(presto_span text, uint8_t separator, presto__manif
                               presto_error *err) {
     presto__csv csv = presto__csv_of(text, separator);
     presto_status status = read_names(&csv, table, err);
-    while (status == PRESTO_OK && csv.at < csv.end)
-        status = read_row(&csv, table, err);
+    while (status == PRESTO_OK && csv.at < csv.end) {
+        status = presto__stop_check(err);
+        if (status == PRESTO_OK)
+            status = read_row(&csv, table, err);
+    }
     presto__csv_done(&csv);
     return status;
 }
@@ -232,7 +236,8 @@ static presto_status read_object(manifest_reading *reading, presto_span text, ui
 static presto_status read_lines(manifest_reading *reading, presto_span text, presto_error *err) {
     presto__csv all = presto__csv_of(text, ',');
     presto_status status = PRESTO_OK;
-    while (status == PRESTO_OK && all.at < all.end) {
+    while (status == PRESTO_OK && all.at < all.end &&
+           (status = presto__stop_check(err)) == PRESTO_OK) {
         size_t left = (size_t)(all.end - all.at);
         const uint8_t *stop = memchr(all.at, '\n', left);
         presto_span line = presto_span_of(all.at, stop == NULL ? left : (size_t)(stop - all.at));
