@@ -126,11 +126,13 @@ static int begin(reader *self) {
 
 static int get_schema(arrow_stream *stream, arrow_schema *out) {
     reader *self = stream->owned;
-    PyGILState_STATE state = PyGILState_Ensure();
+    native_visit visit;
+    if (!native_enter(&visit))
+        return fail(self, ECANCELED, "the interpreter ends");
     int code = begin(self);
     if (code == 0 && !arrow_schema_copy(&self->schema, out))
         code = fail(self, ENOMEM, "no memory");
-    PyGILState_Release(state);
+    native_exit(&visit);
     return code;
 }
 
@@ -167,9 +169,11 @@ static int next_locked(reader *self, arrow_array *out) {
 }
 
 static int get_next(arrow_stream *stream, arrow_array *out) {
-    PyGILState_STATE state = PyGILState_Ensure();
+    native_visit visit;
+    if (!native_enter(&visit))
+        return fail(stream->owned, ECANCELED, "the interpreter ends");
     int code = next_locked(stream->owned, out);
-    PyGILState_Release(state);
+    native_exit(&visit);
     return code;
 }
 
@@ -179,12 +183,12 @@ static const char *get_last_error(arrow_stream *stream) {
 
 static void stream_release(arrow_stream *stream) {
     reader *self = stream->owned;
-    if (Py_IsInitialized()) {
-        PyGILState_STATE state = PyGILState_Ensure();
+    native_visit visit;
+    if (native_enter(&visit)) {
         Py_XDECREF(self->next);
         Py_XDECREF(self->declared);
         Py_XDECREF(self->first);
-        PyGILState_Release(state);
+        native_exit(&visit);
     }
     if (self->schema.release != NULL)
         self->schema.release(&self->schema);

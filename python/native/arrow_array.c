@@ -21,10 +21,10 @@ static void array_release(arrow_array *self) {
         free(self->children[i]);
     }
     free(self->children);
-    if (own != NULL && Py_IsInitialized()) { /* else the process ends, and its memory with it */
-        PyGILState_STATE state = PyGILState_Ensure();
+    native_visit visit;
+    if (own != NULL && native_enter(&visit)) { /* else the process ends, and its memory with it */
         Py_DECREF(own->batch);
-        PyGILState_Release(state);
+        native_exit(&visit);
     }
     free(own);
     self->release = NULL;

@@ -33,7 +33,9 @@ static const native_table table = {fields, others};
 
 static bool on_progress(void *user, const presto_progress *progress) {
     native_watch *watch = user;
-    PyGILState_STATE state = PyGILState_Ensure();
+    native_visit visit;
+    if (!native_enter(&visit))
+        return false;
     bool goes_on = native_watch_signals(watch);
     if (goes_on && watch->progress != NULL) {
         PyObject *done = PyObject_CallFunction(watch->progress, "KKKKKd", progress->samples_done,
@@ -43,17 +45,19 @@ static bool on_progress(void *user, const presto_progress *progress) {
         goes_on = done != NULL;
         Py_XDECREF(done);
     }
-    PyGILState_Release(state);
+    native_exit(&visit);
     return goes_on;
 }
 
 static void on_note(void *user, const char *note) {
-    PyGILState_STATE state = PyGILState_Ensure();
+    native_visit visit;
+    if (!native_enter(&visit))
+        return;
     PyObject *text = native_text(note);
     if (text == NULL || PyList_Append(user, text) < 0)
         PyErr_Clear();
     Py_XDECREF(text);
-    PyGILState_Release(state);
+    native_exit(&visit);
 }
 
 PyObject *native_convert_figures(const presto_convert_result *result) {
@@ -80,6 +84,7 @@ static PyObject *run(const native_paths *paths, presto_convert_options *options,
     presto_convert_result result;
     presto_error err;
     presto_status status;
+    native_away away;
     options->on_progress = on_progress;
     options->on_progress_user = &watch;
     options->errors.on_skip = native_watch_skip;
@@ -88,9 +93,14 @@ static PyObject *run(const native_paths *paths, presto_convert_options *options,
     options->errors.on_warning_user = &watch;
     options->on_note_user = callback(dict, "notes");
     options->on_note = options->on_note_user == NULL ? NULL : on_note;
-    Py_BEGIN_ALLOW_THREADS status =
-        presto_convert(paths->list, paths->count, options, &result, &err);
-    Py_END_ALLOW_THREADS if (PyErr_Occurred()) return NULL;
+    options->should_stop = native_watch_stops;
+    options->should_stop_user = &watch;
+    if (!native_leave(&away))
+        return NULL;
+    status = presto_convert(paths->list, paths->count, options, &result, &err);
+    native_return(&away);
+    if (PyErr_Occurred())
+        return NULL;
     return status < 0 ? native_raise(&err) : native_convert_figures(&result);
 }
 

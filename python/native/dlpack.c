@@ -59,10 +59,10 @@ typedef struct exported {
 } exported;
 
 static void drop(void *context, void *memory) {
-    if (Py_IsInitialized()) { /* else the process ends, and its memory with it */
-        PyGILState_STATE state = PyGILState_Ensure();
+    native_visit visit;
+    if (native_enter(&visit)) { /* else the process ends, and its memory with it */
         Py_DECREF((PyObject *)context);
-        PyGILState_Release(state);
+        native_exit(&visit);
     }
     free(memory);
 }

@@ -51,13 +51,22 @@ PyObject *native_inspect(PyObject *module, PyObject *args) {
     presto_info_options_defaults(&options);
     options.sample_records = sampled < 0 ? 0 : (size_t)sampled;
     if (native_paths_read(tuple, &paths, &lists)) {
-        Py_BEGIN_ALLOW_THREADS status =
-            presto_info_collect(paths.list, paths.count, &options, &info, &err);
-        Py_END_ALLOW_THREADS if (status < 0) native_raise(&err);
+        native_watch watch = {.progress = NULL};
+        native_away away;
+        options.should_stop = native_watch_stops;
+        options.should_stop_user = &watch;
+        if (native_leave(&away)) {
+            status = presto_info_collect(paths.list, paths.count, &options, &info, &err);
+            native_return(&away);
+        }
+        if (status < 0 && !PyErr_Occurred())
+            native_raise(&err);
     }
     native_lists_done(&lists);
-    if (PyErr_Occurred())
+    if (PyErr_Occurred()) {
+        presto_info_done(&info);
         return NULL;
+    }
     PyObject *found = Py_BuildValue(
         "{sNsKsKsKsOsKsKsKsKsNsOsssNsK}", "files", list_of(info.file_count, make_file, info.files),
         "records", info.records, "stored_bytes", info.stored_bytes, "raw_bytes", info.raw_bytes,
@@ -83,7 +92,9 @@ static PyObject *number_or_none(uint64_t number, uint64_t none) {
 
 static bool on_fault(void *user, const presto_fault *fault) {
     const faults *found = user;
-    PyGILState_STATE state = PyGILState_Ensure();
+    native_visit visit;
+    if (!native_enter(&visit))
+        return false;
     if (PyList_Size(found->list) < found->most) {
         PyObject *item =
             Py_BuildValue("{sssNsNsNsKsN}", "kind", presto_fault_name(fault->kind), "file",
@@ -96,7 +107,7 @@ static bool on_fault(void *user, const presto_fault *fault) {
         Py_XDECREF(item);
     }
     bool goes_on = !PyErr_Occurred();
-    PyGILState_Release(state);
+    native_exit(&visit);
     return goes_on;
 }
 
@@ -107,11 +118,15 @@ static presto_status verify(const native_paths *paths, faults *found, bool examp
     options.check_examples = examples;
     options.on_fault = on_fault;
     options.user = found;
-    options.should_stop = native_stop_on_signal;
-    presto_status status;
-    Py_BEGIN_ALLOW_THREADS status =
-        presto_verify_paths(paths->list, paths->count, &options, result, err);
-    Py_END_ALLOW_THREADS return status;
+    native_watch watch = {.progress = NULL};
+    native_away away;
+    options.should_stop = native_watch_stops;
+    options.should_stop_user = &watch;
+    if (!native_leave(&away))
+        return PRESTO_ERR_STOPPED;
+    presto_status status = presto_verify_paths(paths->list, paths->count, &options, result, err);
+    native_return(&away);
+    return status;
 }
 
 PyObject *native_verify(PyObject *module, PyObject *args) {

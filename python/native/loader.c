@@ -33,24 +33,34 @@ static void keep_exception(native_loader *self) {
         PyErr_Clear();
 }
 
+static void raise_kept(native_loader *self) {
+    PyErr_Restore(self->exception[0], self->exception[1], self->exception[2]);
+    self->exception[0] = self->exception[1] = self->exception[2] = NULL;
+}
+
 static bool should_stop(void *user) {
     native_loader *self = user;
     if (__atomic_load_n(&self->stops, __ATOMIC_RELAXED) != 0)
         return true;
     uint64_t now = now_ns();
+    native_visit visit;
     if (now - self->asked_ns < ASK_NS)
-        return self->exception[0] != NULL;
-    PyEval_RestoreThread(self->thread);
+        return self->exception[0] != NULL || native_is_ending();
+    if (!native_enter(&visit))
+        return true;
     if (PyErr_CheckSignals() < 0)
         keep_exception(self);
     self->asked_ns = now_ns();
-    self->thread = PyEval_SaveThread();
-    return self->exception[0] != NULL;
+    bool stops = self->exception[0] != NULL;
+    native_exit(&visit);
+    return stops;
 }
 
 static void tell_skip(void *user, uint64_t epoch, uint64_t sample, const presto_error *err) {
     native_loader *self = user;
-    PyEval_RestoreThread(self->thread);
+    native_visit visit;
+    if (!native_enter(&visit))
+        return;
     native_raise(err);
     PyObject *type, *value, *trace, *done = NULL;
     PyErr_Fetch(&type, &value, &trace);
@@ -63,19 +73,21 @@ static void tell_skip(void *user, uint64_t epoch, uint64_t sample, const presto_
     Py_XDECREF(type);
     Py_XDECREF(value);
     Py_XDECREF(trace);
-    self->thread = PyEval_SaveThread();
+    native_exit(&visit);
 }
 
 static void note_warning(void *user, const presto_error *warning) {
     native_loader *self = user;
     char text[PRESTO_ERROR_FILE_BYTES + PRESTO_ERROR_MESSAGE_BYTES + 128];
+    native_visit visit;
     presto_error_format(warning, text, sizeof text);
-    PyEval_RestoreThread(self->thread);
+    if (!native_enter(&visit))
+        return;
     PyObject *line = native_text(text);
     if (line == NULL || PyList_Append(self->warnings, line) < 0)
         PyErr_Clear(); /* no memory to tell that there is a problem */
     Py_XDECREF(line);
-    self->thread = PyEval_SaveThread();
+    native_exit(&visit);
 }
 
 /* ---- open and close ---- */
@@ -94,13 +106,20 @@ static bool open_loader(native_loader *self, PyObject *dict) {
     loader->errors.on_skip_user = self;
     self->on_skip = Py_XNewRef(options.on_skip);
     self->hold_bytes = options.hold_bytes;
-    presto_status status;
-    Py_BEGIN_ALLOW_THREADS status =
-        presto_loader_open_stream(&self->stream->opened, loader, &self->loader, &err);
-    Py_END_ALLOW_THREADS native_options_done(&options);
-    if (status < 0)
-        native_raise(&err);
-    return status >= 0;
+    native_away away;
+    bool is_open = native_leave(&away);
+    if (is_open) {
+        presto_status status =
+            presto_loader_open_stream(&self->stream->opened, loader, &self->loader, &err);
+        native_return(&away);
+        is_open = status >= 0 && self->exception[0] == NULL;
+        if (self->exception[0] != NULL)
+            raise_kept(self);
+        else if (status < 0)
+            native_raise(&err);
+    }
+    native_options_done(&options);
+    return is_open;
 }
 
 static PyObject *loader_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
@@ -135,8 +154,10 @@ static void free_loader(native_loader *self) {
     self->loader = NULL;
     if (loader == NULL || self->generation != native_generation())
         return;
-    Py_BEGIN_ALLOW_THREADS presto_loader_free(loader);
-    Py_END_ALLOW_THREADS
+    native_away away;
+    native_leave_to_free(&away);
+    presto_loader_free(loader);
+    native_return(&away);
 }
 
 static void loader_dealloc(PyObject *object) {
@@ -221,8 +242,7 @@ static PyObject *leave(native_loader *self, presto_status status, presto_batch *
     if (self->exception[0] != NULL) {
         if (status == PRESTO_OK)
             presto_loader_give_back(self->loader, batch);
-        PyErr_Restore(self->exception[0], self->exception[1], self->exception[2]);
-        self->exception[0] = self->exception[1] = self->exception[2] = NULL;
+        raise_kept(self);
     } else if (status == PRESTO_OK) {
         result = native_batch_new(batch, presto_batch_release, self->account);
     } else if (status == PRESTO_END) {
@@ -242,6 +262,13 @@ static PyObject *leave(native_loader *self, presto_status status, presto_batch *
     return result;
 }
 
+/* With an exception set: the library was not called. */
+static PyObject *leave_unused(native_loader *self) {
+    self->is_inside = false;
+    Py_DECREF((PyObject *)self);
+    return NULL;
+}
+
 static PyObject *loader_next(PyObject *object, PyObject *unused) {
     (void)unused;
     native_loader *self = (native_loader *)object;
@@ -250,9 +277,11 @@ static PyObject *loader_next(PyObject *object, PyObject *unused) {
         return NULL;
     presto_error err;
     presto_batch *batch = NULL;
-    self->thread = PyEval_SaveThread();
+    native_away away;
+    if (!native_leave(&away))
+        return leave_unused(self);
     presto_status status = presto_loader_next(loader, &batch, &err);
-    PyEval_RestoreThread(self->thread);
+    native_return(&away);
     return leave(self, status, batch, &err);
 }
 
@@ -282,11 +311,25 @@ static PyObject *loader_pick(PyObject *object, PyObject *args) {
         return NULL;
     presto_error err;
     presto_batch *batch = NULL;
-    self->thread = PyEval_SaveThread();
+    native_away away;
+    if (!native_leave(&away))
+        return leave_unused(self);
     presto_status status = presto_loader_pick(loader, (const uint64_t *)(const void *)data,
                                               (size_t)bytes / sizeof(uint64_t), &batch, &err);
-    PyEval_RestoreThread(self->thread);
+    native_return(&away);
     return leave(self, status, batch, &err);
+}
+
+static PyObject *loader_redraw(PyObject *object, PyObject *args) {
+    native_loader *self = (native_loader *)object;
+    unsigned long long seed, epoch;
+    if (!PyArg_ParseTuple(args, "KK", &seed, &epoch))
+        return NULL;
+    presto_loader *loader = native_loader_get(self);
+    if (loader == NULL)
+        return NULL;
+    presto_loader_redraw(loader, seed, epoch);
+    Py_RETURN_NONE;
 }
 
 static PyObject *loader_stop(PyObject *object, PyObject *unused) {
@@ -346,6 +389,7 @@ static PyMethodDef methods[] = {
     {"next", loader_next, METH_NOARGS, "The next Batch; None at the end."},
     {"take", loader_take, METH_O, "Append the next Batch to a list; False at the end."},
     {"pick", loader_pick, METH_VARARGS, "The samples of these numbers (uint64, packed)."},
+    {"redraw", loader_redraw, METH_VARARGS, "redraw(seed, epoch): of random steps, when picked."},
     {"stop", loader_stop, METH_NOARGS, "Make the call under way in another thread fail."},
     {"close", loader_close, METH_NOARGS, "Stop the workers; the call under way does it."},
     {"state", loader_state, METH_NOARGS, "Where the stream is, as JSON."},

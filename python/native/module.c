@@ -15,6 +15,7 @@ static unsigned generation;
 
 static void count_fork(void) {
     generation++;
+    native_gate_forked();
 }
 
 unsigned native_generation(void) {
@@ -40,6 +41,10 @@ static PyObject *file_or_none(const char *file) {
 }
 
 PyObject *native_raise(const presto_error *error) {
+    if (error->status == PRESTO_ERR_STOPPED && native_is_ending()) {
+        PyErr_SetNone(PyExc_SystemExit); /* the thread ends, without a word */
+        return NULL;
+    }
     char text[PRESTO_ERROR_FILE_BYTES + PRESTO_ERROR_MESSAGE_BYTES + 128];
     presto_error_format(error, text, sizeof text);
     PyObject *exception = NULL;
@@ -96,6 +101,7 @@ static PyMethodDef functions[] = {
     {"builtin_pipelines", builtin_pipelines, METH_NOARGS, "Names of the built-in pipelines."},
     {"arrow_stream", native_arrow_stream, METH_VARARGS,
      "Batches of a function as an Arrow C stream."},
+    {"end", native_end, METH_O, "The interpreter ends: wait for those inside."},
     {"convert", native_convert, METH_VARARGS, "Write a dataset by a pipeline."},
     {"sweep", native_sweep, METH_VARARGS, "Measure strategies."},
     {"load_strategy", native_load_strategy, METH_O, "What strategy.yaml says."},

@@ -5,7 +5,8 @@
  * files. It uses the stable ABI of CPython 3.11, so that one file serves every later version.
  *
  * May see: public headers. Lock: the GIL guards all fields, unless a comment says otherwise. It is
- * released while the library works or waits.
+ * released while the library works or waits: by native_leave, never by CPython's macros, as the
+ * interpreter may end meanwhile.
  *
  * Fork: threads and locks of the library do not live on in a child process. What was made before
  * the fork has another generation than the process, and is left alone there: never used, never
@@ -35,6 +36,40 @@ PyObject *native_raise(const presto_error *error);
 PyObject *native_fail(presto_status status, const char *message);
 /** Text from outside; bytes that are not UTF-8 become surrogates. */
 PyObject *native_text(const char *text);
+
+/* ---- gate.c ---- */
+
+/** A call of the library, of the thread whose stack it is on. */
+typedef struct native_away {
+    PyThreadState *thread;
+    unsigned generation;
+} native_away;
+
+/** Let the GIL go. False: the interpreter ends; a SystemExit is set, and the GIL is still held. */
+bool native_leave(native_away *away);
+/** The same for what must be done in any case. */
+void native_leave_to_free(native_away *away);
+/** Take the GIL again. Does not return if the interpreter is gone. */
+void native_return(native_away *away);
+
+/** A callback into Python. */
+typedef struct native_visit {
+    PyGILState_STATE state;
+    unsigned generation;
+    bool is_counted;
+} native_visit;
+
+/** Any thread: take the GIL, if the thread has not got it. False: the interpreter ends, nothing of
+ * Python may be touched; a call under way is to stop. */
+bool native_enter(native_visit *visit_out);
+/** Undo native_enter that was true. */
+void native_exit(const native_visit *visit);
+/** Any thread, without the GIL: is the interpreter ending, by another thread? */
+bool native_is_ending(void);
+/** end(seconds): the interpreter ends. True: nobody is inside of the library any more. */
+PyObject *native_end(PyObject *module, PyObject *most_s);
+/** In a child process: what was inside is not there. */
+void native_gate_forked(void);
 
 /* ---- stream.c ---- */
 
@@ -129,7 +164,6 @@ typedef struct native_loader {
     bool is_inside; /* a thread is in the library */
     bool closes;    /* that thread closes the loader when it comes back */
     /* Of the thread inside, without the GIL: */
-    PyThreadState *thread;
     uint64_t asked_ns;      /* when signals were looked at last */
     PyObject *on_skip;      /* NULL: none */
     PyObject *exception[3]; /* raised by a signal handler or on_skip; reported by the call */

@@ -12,7 +12,6 @@ typedef struct native_ring {
     native_account *account;
     unsigned generation;
     bool is_inside, closes; /* as in native_loader */
-    PyThreadState *thread;  /* of the one inside */
     PyObject *exception[3]; /* raised by a signal handler */
     volatile int stops;     /* atomic access */
 } native_ring;
@@ -22,15 +21,18 @@ static bool should_stop(void *user) {
     native_ring *self = user;
     if (__atomic_load_n(&self->stops, __ATOMIC_RELAXED) != 0)
         return true;
-    PyEval_RestoreThread(self->thread);
+    native_visit visit;
+    if (!native_enter(&visit))
+        return true;
     if (PyErr_CheckSignals() < 0) {
         if (self->exception[0] == NULL)
             PyErr_Fetch(&self->exception[0], &self->exception[1], &self->exception[2]);
         else
             PyErr_Clear();
     }
-    self->thread = PyEval_SaveThread();
-    return self->exception[0] != NULL || __atomic_load_n(&self->stops, __ATOMIC_RELAXED) != 0;
+    bool stops = self->exception[0] != NULL;
+    native_exit(&visit);
+    return stops || __atomic_load_n(&self->stops, __ATOMIC_RELAXED) != 0;
 }
 
 static void free_reader(native_ring *self) {
@@ -80,10 +82,14 @@ static PyObject *ring_new(PyTypeObject *type, PyObject *args, PyObject *keywords
     options.should_stop = should_stop;
     options.should_stop_user = self;
     presto_error err;
+    native_away away;
     self->is_inside = true;
-    self->thread = PyEval_SaveThread();
+    if (!native_leave(&away)) {
+        Py_DECREF((PyObject *)self);
+        return NULL;
+    }
     presto_status status = presto_ring_reader_open(&options, &self->reader, &err);
-    PyEval_RestoreThread(self->thread);
+    native_return(&away);
     PyObject *done = leave(self, status, &err);
     if (done == NULL)
         Py_CLEAR(self);
@@ -111,11 +117,16 @@ static PyObject *ring_next(PyObject *object, PyObject *unused) {
         PyErr_SetString(PyExc_RuntimeError, "the ring is in use by another call");
         return NULL;
     }
+    native_away away;
     Py_INCREF(object);
     self->is_inside = true;
-    self->thread = PyEval_SaveThread();
+    if (!native_leave(&away)) {
+        self->is_inside = false;
+        Py_DECREF(object);
+        return NULL;
+    }
     presto_status status = presto_ring_reader_next(self->reader, &batch, &err);
-    PyEval_RestoreThread(self->thread);
+    native_return(&away);
     PyObject *result = leave(self, status, &err);
     if (result == NULL) {
         presto_ring_batch_release(batch);

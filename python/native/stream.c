@@ -2,6 +2,8 @@
 /* Stream: an opened input. It does not change once it is open. */
 #include "writing_internal.h"
 
+#include <presto/step.h>
+
 /* ---- opening ---- */
 
 typedef struct arguments {
@@ -53,12 +55,18 @@ static presto_status open_stream(native_stream *self, const native_paths *paths,
     loader.feature_count = given->feature_count;
     options.loader = &loader;
     options.pipeline_options = &given->pipeline;
-    presto_status status;
-    Py_BEGIN_ALLOW_THREADS status =
+    native_watch watch = {.progress = NULL};
+    native_away away;
+    loader.should_stop = native_watch_stops;
+    loader.should_stop_user = &watch;
+    if (!native_leave(&away))
+        return PRESTO_ERR_STOPPED;
+    presto_status status =
         given->mix.inputs != NULL
             ? native_mix_open(&given->mix, &options, &self->opened, err)
             : presto_stream_open(paths->list, paths->count, &options, &self->opened, err);
-    Py_END_ALLOW_THREADS return status;
+    native_return(&away);
+    return status;
 }
 
 static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
@@ -80,10 +88,11 @@ static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     presto_error err;
     if (self != NULL) {
         self->generation = native_generation();
-        if (open_stream(self, &paths, &given, &err) < 0) {
+        presto_status status = open_stream(self, &paths, &given, &err);
+        if (status < 0 && !PyErr_Occurred())
             native_raise(&err);
+        if (PyErr_Occurred())
             Py_CLEAR(self);
-        }
     }
     native_lists_done(&lists);
     return (PyObject *)self;
@@ -185,6 +194,23 @@ static PyObject *get_notes(PyObject *self, void *unused) {
     return list_texts(notes, count);
 }
 
+/* Those that may not be what was meant. */
+static PyObject *get_cautions(PyObject *self, void *unused) {
+    (void)unused;
+    size_t count;
+    const char *const *notes = presto_source_notes(source_of(self), &count);
+    PyObject *out = PyList_New(0);
+    for (size_t i = 0; out != NULL && i < count; i++) {
+        if (presto_source_note_kind(source_of(self), i) != PRESTO_NOTE_CAUTION)
+            continue;
+        PyObject *text = native_text(notes[i]);
+        if (text == NULL || PyList_Append(out, text) < 0)
+            Py_CLEAR(out);
+        Py_XDECREF(text);
+    }
+    return out;
+}
+
 static PyObject *get_pipeline(PyObject *self, void *unused) {
     (void)unused;
     const presto_pipeline *pipeline = ((native_stream *)self)->opened.pipeline;
@@ -198,6 +224,20 @@ static PyObject *get_output(PyObject *self, void *unused) {
     if (output == NULL)
         Py_RETURN_NONE;
     return native_spec(output);
+}
+
+static bool plan_draws(const presto_plan *plan) {
+    size_t steps = plan == NULL ? 0 : presto_plan_step_count(plan);
+    for (size_t i = 0; i < steps; i++)
+        if ((presto_plan_step_flags(plan, i) & PRESTO_STEP_RANDOM) != 0)
+            return true;
+    return false;
+}
+
+static PyObject *get_draws(PyObject *self, void *unused) {
+    (void)unused;
+    const presto_stream *opened = &((native_stream *)self)->opened;
+    return PyBool_FromLong(plan_draws(opened->cache_plan) || plan_draws(opened->plan));
 }
 
 static PyObject *get_explain(PyObject *self, void *unused) {
@@ -291,8 +331,10 @@ static PyGetSetDef properties[] = {
     {"main", get_main, NULL, "The feature that steps work on, or None.", NULL},
     {"labels", get_labels, NULL, "Names of the labels, by number.", NULL},
     {"notes", get_notes, NULL, "What the user should know of the input.", NULL},
+    {"cautions", get_cautions, NULL, "Those of the notes that may not be what was meant.", NULL},
     {"pipeline", get_pipeline, NULL, "Name of the pipeline, or None.", NULL},
     {"output", get_output, NULL, "(dtype, shape) that the steps make, or None.", NULL},
+    {"draws", get_draws, NULL, "Do its steps draw random numbers?", NULL},
     {"explain", get_explain, NULL, "The steps that run, a line each.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

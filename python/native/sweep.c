@@ -64,7 +64,9 @@ static const native_table table = {fields, others};
 static bool on_trial(void *user, const presto_strategy *strategy, size_t done, size_t total,
                      const presto_strategy_result *result) {
     native_watch *watch = user;
-    PyGILState_STATE state = PyGILState_Ensure();
+    native_visit visit;
+    if (!native_enter(&visit))
+        return false;
     bool goes_on = native_watch_signals(watch);
     if (goes_on && watch->progress != NULL) {
         PyObject *told = PyObject_CallFunction(
@@ -73,7 +75,7 @@ static bool on_trial(void *user, const presto_strategy *strategy, size_t done, s
         goes_on = told != NULL;
         Py_XDECREF(told);
     }
-    PyGILState_Release(state);
+    native_exit(&visit);
     return goes_on;
 }
 
@@ -102,9 +104,13 @@ static presto_status measure(const native_paths *paths, const presto_sweep_optio
 static bool run(const native_paths *paths, const presto_sweep_options *options,
                 const char *results) {
     presto_error err;
-    presto_status status;
-    Py_BEGIN_ALLOW_THREADS status = measure(paths, options, results, &err);
-    Py_END_ALLOW_THREADS if (!PyErr_Occurred() && status < 0) native_raise(&err);
+    native_away away;
+    if (!native_leave(&away))
+        return false;
+    presto_status status = measure(paths, options, results, &err);
+    native_return(&away);
+    if (!PyErr_Occurred() && status < 0)
+        native_raise(&err);
     return !PyErr_Occurred();
 }
 
@@ -127,6 +133,8 @@ PyObject *native_sweep(PyObject *module, PyObject *args) {
     options.pipeline = pipeline;
     options.on_trial = on_trial;
     options.on_trial_user = &watch;
+    options.should_stop = native_watch_stops;
+    options.should_stop_user = &watch;
     if (options.preparation_runs > options.runs)
         options.preparation_runs = options.runs;
     done = done && !PyErr_Occurred() && run(&paths, &options, folder);

@@ -20,17 +20,27 @@ bool native_watch_signals(native_watch *watch) {
     return !PyErr_Occurred() && PyErr_CheckSignals() == 0;
 }
 
-bool native_stop_on_signal(void *unused) {
-    (void)unused;
-    PyGILState_STATE state = PyGILState_Ensure();
-    bool is_raised = PyErr_Occurred() != NULL || PyErr_CheckSignals() < 0;
-    PyGILState_Release(state);
-    return is_raised;
+bool native_watch_stops(void *user) {
+    native_watch *watch = user;
+    native_visit visit;
+    uint64_t now = now_ns();
+    if (watch->is_stopped || native_is_ending())
+        return true;
+    if (now - watch->asked_ns < ASK_NS)
+        return false;
+    if (!native_enter(&visit))
+        return true;
+    watch->asked_ns = now;
+    watch->is_stopped = PyErr_Occurred() != NULL || PyErr_CheckSignals() < 0;
+    native_exit(&visit);
+    return watch->is_stopped;
 }
 
 void native_watch_skip(void *user, uint64_t epoch, uint64_t sample, const presto_error *err) {
     native_watch *watch = user;
-    PyGILState_STATE state = PyGILState_Ensure();
+    native_visit visit;
+    if (!native_enter(&visit))
+        return;
     if (watch->on_skip != NULL && !PyErr_Occurred()) {
         PyObject *type, *value, *trace;
         native_raise(err);
@@ -42,14 +52,16 @@ void native_watch_skip(void *user, uint64_t epoch, uint64_t sample, const presto
         Py_XDECREF(value);
         Py_XDECREF(trace);
     }
-    PyGILState_Release(state);
+    native_exit(&visit);
 }
 
 void native_watch_warning(void *user, const presto_error *warning) {
     native_watch *watch = user;
     char text[PRESTO_ERROR_FILE_BYTES + PRESTO_ERROR_MESSAGE_BYTES + 128];
     presto_error_format(warning, text, sizeof text);
-    PyGILState_STATE state = PyGILState_Ensure();
+    native_visit visit;
+    if (!native_enter(&visit))
+        return;
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     PyObject *line = native_text(text);
@@ -57,5 +69,5 @@ void native_watch_warning(void *user, const presto_error *warning) {
         PyErr_Clear(); /* no memory to tell that there is a problem */
     Py_XDECREF(line);
     PyErr_Restore(type, value, trace);
-    PyGILState_Release(state);
+    native_exit(&visit);
 }

@@ -40,7 +40,12 @@ static const native_table table = {fields, NULL};
 
 static bool should_stop(void *user) {
     native_writer *self = user;
-    return __atomic_load_n(&self->stops, __ATOMIC_RELAXED) != 0 || native_stop_on_signal(NULL);
+    native_visit visit;
+    if (__atomic_load_n(&self->stops, __ATOMIC_RELAXED) != 0 || !native_enter(&visit))
+        return true;
+    bool is_raised = PyErr_Occurred() != NULL || PyErr_CheckSignals() < 0;
+    native_exit(&visit);
+    return is_raised;
 }
 
 static bool open_writer(native_writer *self, PyObject *dict) {
@@ -51,11 +56,14 @@ static bool open_writer(native_writer *self, PyObject *dict) {
     bool done = native_fields_read(dict, &table, &options, &lists);
     options.should_stop = should_stop;
     options.should_stop_user = self;
+    native_away away;
+    done = done && native_leave(&away);
     if (done) {
-        presto_status status;
-        Py_BEGIN_ALLOW_THREADS status = presto_writer_open(&options, &self->writer, &err);
-        Py_END_ALLOW_THREADS if (status < 0) native_raise(&err);
-        done = status >= 0;
+        presto_status status = presto_writer_open(&options, &self->writer, &err);
+        native_return(&away);
+        if (status < 0 && !PyErr_Occurred())
+            native_raise(&err);
+        done = !PyErr_Occurred();
     }
     native_lists_done(&lists);
     return done;
@@ -82,8 +90,10 @@ static void free_writer(native_writer *self) {
     self->writer = NULL;
     if (writer == NULL || self->generation != native_generation())
         return;
-    Py_BEGIN_ALLOW_THREADS presto_writer_free(writer);
-    Py_END_ALLOW_THREADS
+    native_away away;
+    native_leave_to_free(&away);
+    presto_writer_free(writer);
+    native_return(&away);
 }
 
 static void writer_dealloc(PyObject *object) {
@@ -139,8 +149,13 @@ static PyObject *writer_add(PyObject *object, PyObject *dict) {
     presto_status status = PRESTO_OK;
     bool is_made = native_sample_make(dict, presto_writer_samples(writer), &sample);
     if (is_made) {
-        Py_BEGIN_ALLOW_THREADS status = presto_writer_add(writer, &sample.sample, &err);
-        Py_END_ALLOW_THREADS native_sample_done(&sample);
+        native_away away;
+        is_made = native_leave(&away);
+        if (is_made) {
+            status = presto_writer_add(writer, &sample.sample, &err);
+            native_return(&away);
+        }
+        native_sample_done(&sample);
     }
     if (!leave(self, status, &err) || !is_made)
         return NULL;
@@ -155,9 +170,13 @@ static PyObject *writer_finish(PyObject *object, PyObject *unused) {
     presto_writer *writer = enter(self);
     if (writer == NULL)
         return NULL;
-    presto_status status;
-    Py_BEGIN_ALLOW_THREADS status = presto_writer_finish(writer, &result, &err);
-    Py_END_ALLOW_THREADS return leave(self, status, &err) ? native_convert_figures(&result) : NULL;
+    native_away away;
+    presto_status status = PRESTO_ERR_STOPPED;
+    if (native_leave(&away)) {
+        status = presto_writer_finish(writer, &result, &err);
+        native_return(&away);
+    }
+    return leave(self, status, &err) ? native_convert_figures(&result) : NULL;
 }
 
 static PyObject *writer_close(PyObject *object, PyObject *unused) {

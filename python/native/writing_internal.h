@@ -115,15 +115,16 @@ typedef struct native_watch {
     PyObject *on_skip;  /* called with (epoch, sample, error); NULL: none */
     PyObject *warnings; /* list of texts; borrowed */
     uint64_t asked_ns;  /* when signals were looked at last */
+    bool is_stopped;    /* a handler of signals has raised */
 } native_watch;
 
 /** With the GIL: look at signals. False: a handler has raised. */
 bool native_watch_signals(native_watch *watch);
 /**
- * A presto_stop_fn without state, for any thread without the GIL: true if a signal handler of this
- * thread has raised. The exception stays set.
+ * A presto_stop_fn of a native_watch, for the thread of the call, without the GIL: true if a signal
+ * handler has raised, which stays set, or the interpreter ends.
  */
-bool native_stop_on_signal(void *unused);
+bool native_watch_stops(void *watch);
 void native_watch_skip(void *user, uint64_t epoch, uint64_t sample, const presto_error *err);
 void native_watch_warning(void *user, const presto_error *warning);
 

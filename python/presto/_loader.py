@@ -2,17 +2,16 @@
 """The loader: batches from the C library's threads, and where the loop stands."""
 from __future__ import annotations
 
-import atexit
 import json
 import threading
 import warnings
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from . import _native
 from ._arrays import Batch, wrap
 from ._dataset import Dataset, Path, _encode, dataset_of, once
+from ._end import alive
 from ._errors import ArgumentError, Error, HeldError, StoppedError
 from ._loop import Batches, Place, Taking
 from ._options import SHUFFLES, cache_of, called, names_of, natural, on_error_of, pads_of, share_of, shuffle_of
@@ -28,16 +27,6 @@ _ENDLESS = 1 << 40
 
 class Warning(UserWarning):
     """Something went wrong that does not harm the stream, such as a damaged index file."""
-
-
-_alive: weakref.WeakSet[Loader] = weakref.WeakSet()
-
-
-@atexit.register
-def _close_all() -> None:
-    """Workers must not run while the libraries that they use are taken down."""
-    for loader in list(_alive):
-        loader.close()
 
 
 class Loader:
@@ -182,7 +171,7 @@ class Loader:
         self._pending: list[_native.Batch] = []  # taken from the stream, and not by the loop; they come first
         self._figures: tuple[dict[str, Any], dict[str, Any]] | None = None
         self._is_inside = False
-        _alive.add(self)
+        alive.add(self)
 
     # ---- the stream ----
 
@@ -467,6 +456,9 @@ class Loader:
                 self._park()
                 forget_traces()
             self._is_closed = True
+
+    def _end(self) -> None:
+        self.close()
 
     def __enter__(self) -> Loader:
         return self

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import IO, Any
 
@@ -278,9 +278,9 @@ class NpyStream(Iterator[Batch]):
     ) -> None:
         self.close()
 
-    def __del__(self) -> None:
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
         # While the interpreter ends, the thread that reads stderr is gone, with the lock of the pipe's buffer.
-        if not getattr(self, "_is_closed", True) and not sys.is_finalizing():
+        if not getattr(self, "_is_closed", True) and not is_finalizing():
             self._close()
 
 

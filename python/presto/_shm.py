@@ -6,7 +6,7 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any
 
@@ -107,8 +107,8 @@ class ShmStream(Iterator[Batch]):
     ) -> None:
         self.close()
 
-    def __del__(self) -> None:
-        if not getattr(self, "_is_closed", True) and not sys.is_finalizing():
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not getattr(self, "_is_closed", True) and not is_finalizing():
             self._close()
 
 

@@ -6,7 +6,7 @@ import fcntl
 import json
 import multiprocessing
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.context import get_spawning_popen
 from multiprocessing.reduction import DupFd
@@ -41,8 +41,10 @@ class Epochs:
     def __reduce__(self) -> tuple[Any, ...]:
         return (Epochs, ()) if get_spawning_popen() is None else (_handed, (DupFd(self._file),))
 
-    def __del__(self) -> None:
-        os.close(self._file)
+    # At the end of the interpreter the names of modules are gone before the last objects are.
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:
+        if (file := getattr(self, "_file", None)) is not None:
+            close(file)
 
     @contextmanager
     def _iterators(self, owner: int) -> Iterator[list[dict[str, Any]]]:

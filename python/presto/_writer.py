@@ -2,30 +2,19 @@
 """Writer: samples from Python become a dataset."""
 from __future__ import annotations
 
-import atexit
 import os
-import weakref
 from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any
 
 from . import _native
+from ._end import alive
 from ._options import natural, natural_or_none
 from ._paths import Path, absolute
 from ._process import cpu_count, size
 from ._summary import Summary
 
 FILE_COMPRESSIONS = {"none": 0, "gzip": 1, "zlib": 2}
-
-_alive: weakref.WeakSet[Writer] = weakref.WeakSet()
-
-
-@atexit.register
-def _abort_all() -> None:
-    """Threads must not run while the libraries that they use are taken down."""
-    for writer in list(_alive):
-        writer.abort()
-
 
 def file_compression(name: str) -> int:
     """The number of "none", "gzip" or "zlib"."""
@@ -127,7 +116,7 @@ class Writer:
             "sync": sync,
         }
         self._native = _native.Writer(options)
-        _alive.add(self)
+        alive.add(self)
 
     def add(self, sample: Mapping[str, Any]) -> None:
         """Add a sample: a mapping from names of features to values.
@@ -165,6 +154,9 @@ class Writer:
     def abort(self) -> None:
         """Give up: what is not in a whole shard is gone, and nothing looks whole. After finish(): nothing."""
         self._native.close()
+
+    def _end(self) -> None:
+        self.abort()
 
     def __enter__(self) -> Writer:
         return self
