@@ -177,7 +177,8 @@ typedef struct presto_loader_options {
                                        its dictionary, which must outlive the loader. NULL: codec
                                        none. Default NULL */
     presto_stop_fn should_stop;     /* asked from presto_loader_next, each time and ten times a
-                                       second while it waits; then that fails with
+                                       second while it waits, and while a stream or a loader is
+                                       opened, before each read; then that fails with
                                        PRESTO_ERR_STOPPED. NULL: never */
     void *should_stop_user;
     presto_loader_order order;

@@ -13,6 +13,8 @@ presto.Writer make datasets, of files and of Python's values; presto.sweep() fin
 makes a Python function a step; presto.inspect() looks into files.
 Failures are presto.Error, by kind: presto.CorruptError has the file, the record and the byte.
 """
+from typing import TYPE_CHECKING
+
 from . import _native
 from ._arrays import Batch, Bytes, Ragged
 from ._dataset import Dataset, Feature, open
@@ -35,9 +37,11 @@ from ._errors import (
     TruncatedError,
     UnsupportedError,
 )
+from ._guesses import of_module as _of_module
 from ._inspect import Damage, File, Info, SeenFeature, inspect
-from ._loader import Loader, Warning
+from ._loader import Loader
 from ._mix import Mix, MixInput, mix
+from ._notes import NoteWarning, Warning
 from ._npy import NpyStream, npy_stream
 from ._pipeline import Pipeline
 from ._shm import ShmStream, shm_stream
@@ -51,6 +55,14 @@ from ._writer import Writer
 
 __version__: str = _native.version
 builtin_pipelines = _native.builtin_pipelines
+
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        raise _of_module(__name__, name)
+
 
 __all__ = [
     "ArgumentError",
@@ -74,6 +86,7 @@ __all__ = [
     "Mix",
     "MixInput",
     "NotFoundError",
+    "NoteWarning",
     "NpyStream",
     "OutOfMemoryError",
     "Pipeline",

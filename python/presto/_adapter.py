@@ -10,7 +10,9 @@ from typing import Any, NamedTuple, Self
 from ._arrays import Batch, Ragged
 from ._dataset import Dataset, Path, dataset_of
 from ._errors import StoppedError
-from ._loader import Loader as _Loader
+from ._guesses import Advised
+from ._loader import Loader as _Loader, loader_table, shown_as
+from ._notes import NoteWarning, warn
 from ._options import settled, share_of
 from ._process import generation
 from ._state import is_behind
@@ -62,7 +64,7 @@ class _Ahead:
         self.given += 1
 
 
-class _Transfer(Iterator[Batch]):
+class _Transfer(Iterator[Any]):
     """One `for` over batches that are copied one ahead of it. Threads may share it."""
 
     def __init__(self, adapter: Adapter, loader: _Loader) -> None:
@@ -71,7 +73,7 @@ class _Transfer(Iterator[Batch]):
         self._before = self._ahead.given  # the loop goes on behind them
         self._failure: Exception | None = None  # it belongs behind the batch that was ready
 
-    def __next__(self) -> Batch:
+    def __next__(self) -> Any:
         adapter = self._adapter
         with adapter._enter():
             while True:
@@ -88,7 +90,7 @@ class _Transfer(Iterator[Batch]):
                     raise StoppedError("the loader is closed", status="PRESTO_ERR_STOPPED")
                 first = ahead.give()
                 if first is not None:
-                    batch = adapter._arrived(*first)
+                    batch = adapter._shown(adapter._arrived(*first))
                     ahead.forget()
                     return batch
                 if self._failure is not None:
@@ -101,13 +103,14 @@ class _Transfer(Iterator[Batch]):
                 self._ahead, self._before = adapter._ahead_of(ahead.loader), 0
 
 
-class Adapter:
+class Adapter(Advised):
     """A presto.Loader that is made when a loop begins, because only then its rank is known.
 
     Subclasses say what batches are, which share is theirs, and how batches are moved.
     """
 
     _has_samples = True
+    _has_told = False
 
     def __init__(
         self,
@@ -168,6 +171,17 @@ class Adapter:
     def _job(self) -> tuple[int, int]:
         return self._default_share() if self._share is None else self._share
 
+    def _tell_share(self, rank: int, world: int) -> None:
+        """Nobody has asked for a share in so many words: say once that this is one."""
+        if self._share is None and rank == 0 and world > 1 and not Adapter._has_told:
+            Adapter._has_told = True
+            warn(
+                f"this is rank 0 of {world}: the loader delivers {-(-self.dataset.epoch_samples // world):,} of "
+                f"{self.dataset.epoch_samples:,} samples of an epoch, the other ranks the others. For all of them on each rank, "
+                "as for an evaluation, say rank=0, world=1",
+                NoteWarning,
+            )
+
     def _loader(self) -> _Loader:
         """The loader for this process and worker."""
         rank, world = self._job()
@@ -175,11 +189,15 @@ class Adapter:
         worker, workers = divided or (0, 1)
         wanted = (generation(), worker * world + rank, workers * world)
         if self._inner is None or self._made_for != wanted:
+            self._tell_share(rank, world)
             if divided is not None and worker == 0:
                 self._tell_divided()
             before = self._inner
             position = self._saved if before is None else self._handed(before)
             self._inner = self._new(*wanted[1:])
+            self._show = self._inner._as_tuple, self._inner._collate
+            if self._moves():  # they are shown when they have arrived
+                self._inner._as_tuple = self._inner._collate = None
             self._made_for, self._ahead = wanted, None
             if position is not None:  # a child process, or another share, goes on
                 self._inner.load_state_dict(position)
@@ -195,7 +213,11 @@ class Adapter:
         """Batches that a whole `for` delivers."""
         return len(self._loader())
 
-    def __iter__(self) -> Iterator[Batch]:
+    def _shown(self, batch: Batch) -> Any:
+        """What the loop gets of a batch that was moved."""
+        return shown_as(batch, *self._show)
+
+    def __iter__(self) -> Iterator[Any]:
         loader = self._loader()
         return _Transfer(self, loader) if self._moves() else iter(loader)
 
@@ -283,6 +305,10 @@ class Adapter:
 
     def __repr__(self) -> str:
         return f"<{type(self).__module__}.Loader of {self.dataset!r}, batch {self.batch}, epoch {self.epoch}>"
+
+    def _repr_html_(self) -> str:
+        """As presto.Loader, for notebooks."""
+        return loader_table(self, f"{type(self).__module__}.Loader", self._loader()._options) + self.dataset._repr_html_()
 
     def close(self) -> None:
         """As presto.Loader.close()."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _native
+from ._html import html_table
 
 Array = NDArray[Any]
 
@@ -124,6 +125,24 @@ class Bytes:
         return f"presto.Bytes({len(self)} rows, {len(self.values)} bytes)"
 
 
+def described(value: Any) -> str:
+    """A feature's values, in a few words."""
+    if isinstance(value, (Ragged, Bytes)):
+        return repr(value).removeprefix("presto.")
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        where = getattr(value, "device", None)
+        shown = "" if where is None or str(where) == "cpu" else f" on {where}"
+        return f"{str(value.dtype).removeprefix('torch.')}[{','.join(map(str, value.shape))}]{shown}"
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _each(value: Any, how: Callable[[Any], Any]) -> Any:
+    if isinstance(value, Ragged):
+        return Ragged(how(value.values), how(value.offsets), None if value.shapes is None else how(value.shapes))
+    return value if isinstance(value, Bytes) else how(value)
+
+
 class Batch(dict[str, Any]):
     """A dict from the name of a feature to its values.
 
@@ -154,10 +173,45 @@ class Batch(dict[str, Any]):
 
     @property
     def numbers(self) -> Any:
-        """int64 [rows]: which sample of the dataset each row is."""
+        """int64 [rows]: which sample of the dataset each row is. None: another library has made the batch anew from the dict."""
         if isinstance(self._numbers, _native.Buffer):
             self._numbers = np.asarray(self._numbers)
         return self._numbers
+
+    def __repr__(self) -> str:
+        epoch = "" if self.epoch < 0 else f", epoch {self.epoch}"
+        skipped = f", {self.skipped} left out" if self.skipped > 0 else ""
+        values = "".join(f"\n  {name}: {described(value)}" for name, value in self.items())
+        return f"<presto.Batch: {self._count()} rows{epoch}{skipped}{values}>"
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks."""
+        rows = [("rows", str(self._count()))]
+        if self.epoch >= 0:
+            rows.append(("epoch", str(self.epoch)))
+        return html_table("presto.Batch", [*rows, *((name, described(value)) for name, value in self.items())])
+
+    def _count(self) -> int:
+        return self.rows if self.rows >= 0 or not self else max(len(value) for value in self.values())
+
+    def _moved(self, how: Callable[[Any], Any]) -> Batch:
+        """What `how` makes of each array that has this method; the place, and what is no such array, stay."""
+        made = Batch((name, _each(value, how)) for name, value in self.items())
+        made.epoch, made.first, made.rows, made.skipped = self.epoch, self.first, self.rows, self.skipped
+        made._numbers = self._numbers
+        return made
+
+    def to(self, *where: Any, **how: Any) -> Batch:
+        """The batch with its tensors moved: each one's own to(). What moves batches, as Lightning and Accelerate do, calls this, so
+        that `numbers` and the rest stay. Arrays of NumPy stay as they are."""
+        return self._moved(lambda array: array.to(*where, **how) if hasattr(array, "to") else array)
+
+    def pin_memory(self, *device: Any) -> Batch:
+        """The batch with its tensors in page-locked memory."""
+        return self._moved(lambda array: array.pin_memory(*device) if hasattr(array, "pin_memory") else array)
+
+    def __copy__(self) -> Batch:
+        return self._moved(lambda array: array)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (dict(self), (self.epoch, self.first, self.rows, self.skipped), self.numbers)

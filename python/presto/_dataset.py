@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import multiprocessing
 import operator
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,8 +12,13 @@ from typing import Any, NamedTuple, SupportsIndex, overload
 import numpy as np
 
 from . import _native
+from . import _notes
 from ._arrays import Batch, array_of, Bytes, Ragged, sample_of, wrap
+from ._checks import names_of, natural
+from ._draws import draw_of_torch
+from ._guesses import Advised, advised
 from ._errors import ArgumentError, Error, ForeignError, NotFoundError
+from ._html import html_table
 from ._paths import Path as Path, absolute, paths_of
 from ._process import generation
 from ._strategy import UNPROCESSED, Strategy, strategy_of
@@ -26,6 +32,20 @@ _CODE_IF_NAMED, _CODE_NEVER = 0, 2  # presto_code
 def printable(text: str) -> str:
     """A text from a file, so that it cannot steer a terminal."""
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+def changes_of(given: Mapping[str, object] | Iterable[str]) -> tuple[str, ...]:
+    """{"random-crop.height": 160} or ["random-crop.height=160"], as the latter."""
+    if isinstance(given, Mapping):
+        texts: tuple[Any, ...] = tuple(f"{name}={value}" for name, value in given.items())
+    elif isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise TypeError(f'set is a dict, or a list of "STEP.OPTION=VALUE", not {given!r}')
+    else:
+        texts = tuple(given)
+    for text in texts:
+        if not isinstance(text, str):
+            raise TypeError(f'set is a dict, or a list of "STEP.OPTION=VALUE", and {text!r} is none')
+    return texts
 
 
 class Feature(NamedTuple):
@@ -69,17 +89,24 @@ def empty_batch(features: Mapping[str, Feature]) -> Batch:
     return batch
 
 
+def shown_spec(dtype: str, shape: tuple[int | None, ...] | None) -> str:
+    """float32[224,224,3], with ? for what differs."""
+    dims = "..." if shape is None else ",".join("?" if dim is None else str(dim) for dim in shape)
+    return dtype if shape == () else f"{dtype}[{dims}]"
+
+
 def _encode(name: str) -> bytes:
     return name.encode("utf-8", "surrogateescape")
 
 
-class Dataset:
+class Dataset(Advised):
     """An opened input: a numbered sequence of samples. Made by presto.open().
 
     `dataset[17]` is a dict with the features of sample 17: arrays, NumPy scalars, bytes; all are the caller's own. It is
     computed anew each time; random steps draw as in epoch 0 with seed 0. `dataset[[3, 1, 4]]`, `dataset[0:8]` and
     `dataset[mask]`, with a truth value for each sample, are a presto.Batch of these samples, in this order. All run in the
-    calling thread; any number of threads may call.
+    calling thread; any number of threads may call. With torch's DataLoader they draw by torch's random numbers, anew in each
+    epoch; set_epoch() chooses otherwise.
     A number below 0 counts from the end; one that there is not is an IndexError. For streams use presto.Loader.
 
     A Dataset can be pickled: the other process opens the paths again. The same happens after a fork. Relative paths are those
@@ -88,6 +115,7 @@ class Dataset:
 
     _has_samples = True
 
+    @advised
     def __init__(
         self,
         paths: Path | Iterable[Path],
@@ -106,19 +134,23 @@ class Dataset:
         plugins: Path | Iterable[Path] = (),
     ) -> None:
         self._shown = paths_of(paths)
-        if isinstance(features, (str, bytes)):
-            raise TypeError(f"features is a list of names, not {features!r}: [{features!r}]")
-        if isinstance(set, (str, bytes)):
-            raise TypeError(f'set is a dict, or a list of "STEP.OPTION=VALUE", not {set!r}')
+        features = None if features is None else names_of(features, "features")
         if not isinstance(split_seed, SupportsIndex) or not 0 <= operator.index(split_seed) < 1 << 64:
             raise ValueError(f"split_seed is a whole number from 0 to 2^64 - 1, not {split_seed!r}")
-        changes = [f"{k}={v}" for k, v in set.items()] if isinstance(set, Mapping) else list(set)
+        changes = changes_of(set)
         from ._pipeline import pipeline_name
 
-        if verify not in _CHECKS:
+        if not isinstance(verify, str) or verify not in _CHECKS:
             raise ValueError(f"verify is full, header or none, not {verify!r}")
         if split is not None and not isinstance(split, str):
             raise TypeError(f'split is a ratio such as "90/10", not {split!r}')
+        if split is not None and "/" not in split and part is None:
+            raise ArgumentError(f'{split!r} is no ratio: a part is chosen by split="90/10", part="train"')
+        for name, value in (("start", start), ("to", to)):
+            if value is not None and not isinstance(value, str):
+                raise TypeError(f"{name} is the name of a representation, not {value!r}")
+        if part is not None and not isinstance(part, (str, SupportsIndex)):
+            raise TypeError(f'part is a name such as "train", or a number, not {part!r}')
         if (split is None) != (part is None):
             given, lacks = ("split", "part") if part is None else ("part", "split")
             raise ArgumentError(f'{given}= needs {lacks}=, as in split="90/10", part="train"')
@@ -128,16 +160,17 @@ class Dataset:
             "pipeline": None if pipeline is None else pipeline_name(pipeline),
             "start": start,
             "to": to,
-            "set": tuple(changes),
+            "set": changes,
             "features": None if features is None else once(features),
             "verify": verify,
-            "map": map,
+            "map": bool(map),
             "strategy": None if strategy is None else strategy_of(strategy).settled(),
             "split": split,
             "part": None if part is None else str(part),
             "split_seed": operator.index(split_seed),
             "plugins": plugin_files(plugins),
         }
+        self._draw = (0, 0)
         self._open_fresh()
         if strategy is not None:
             self.check_strategy(self._arguments["strategy"])
@@ -151,6 +184,7 @@ class Dataset:
         self._known = self.walked()
         if self._known.count is not None:
             self._streams[False, False] = self._known
+        self._note()
 
     def stream(self, *, tolerate: bool = False, cached: bool = False) -> _native.Stream:
         """The native input of this process, its samples counted (not part of the public interface)."""
@@ -162,7 +196,13 @@ class Dataset:
             stream = self._streams[key] = self._new_stream(tolerate=tolerate, cached=cached)
             if key == (False, False):
                 self._known = stream
+                self._note()
         return stream
+
+    def _note(self) -> None:
+        """Warn of what may not be what was meant, once, and not in the processes that open it again."""
+        if self._generation == 0 and multiprocessing.parent_process() is None:
+            _notes.note(self._arguments["paths"], self._known.cautions)
 
     def walked(self, *, tolerate: bool = False, cached: bool = False) -> _native.Stream:
         """An input for one loader in order, which may count on the way (not part of the public interface)."""
@@ -261,7 +301,7 @@ class Dataset:
         return Dataset(**arguments)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopen, (self._arguments,), {"_shown": self._shown}
+        return _reopen, (self._arguments,), {"_shown": self._shown, "_draw": self._draw}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -298,6 +338,16 @@ class Dataset:
         return self.known().labels
 
     @property
+    def classes(self) -> list[str]:
+        """As torchvision's ImageFolder: what the numbers of the feature `label` stand for. The same as `labels`."""
+        return self.labels
+
+    @property
+    def class_to_idx(self) -> dict[str, int]:
+        """As torchvision's ImageFolder: the number of each label, by its name."""
+        return {name: number for number, name in enumerate(self.labels)}
+
+    @property
     def nbytes(self) -> int:
         """Bytes on disk."""
         return self.stream().bytes
@@ -320,12 +370,43 @@ class Dataset:
         given = self._arguments
         paths = ", ".join(repr(path) for path in self._shown)
         part = "" if given["split"] is None else f", {given['part']} of {given['split']}"
-        return f"<presto.Dataset {paths}{part}: {len(self)} samples of {', '.join(map(printable, self.features)) or 'unknown features'}>"
+        names = ", ".join(map(printable, self.features)) or "unknown features"
+        notes = "".join(f"; note: {printable(note)}" for note in self.known().cautions)
+        return f"<presto.Dataset {paths}{part}: {len(self)} samples of {names}{notes}>"
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks."""
+        given = self._arguments
+        rows = [("path", ", ".join(str(path) for path in self._shown)), ("samples", f"{len(self):,}")]
+        if given["split"] is not None:
+            rows.append(("part", f"{given['part']} of {given['split']}"))
+        rows += [(name, shown_spec(feature.dtype, feature.shape)) for name, feature in sorted(self.features.items())]
+        if self.labels:
+            rows.append(("labels", f"{len(self.labels)}: {', '.join(self.labels[:8])}{', ...' if len(self.labels) > 8 else ''}"))
+        if self.pipeline is not None:
+            rows.append(("pipeline", self.pipeline))
+        rows += [("note", note) for note in self.known().cautions]
+        return html_table("presto.Dataset", rows)
 
     # ---- random access ----
 
-    def _pick(self, numbers: Sequence[int] | np.ndarray[Any, Any]) -> Batch:
-        count = len(self)
+    def set_epoch(self, epoch: int, seed: int = 0) -> None:
+        """Random steps of samples by number draw as in this epoch of a presto.Loader with this seed, from now on, also in worker
+        processes that are started after this. For programs that ask for samples themselves, epoch by epoch, as Grain does. (In a
+        DataLoader of torch, and in its workers, they draw by torch's random numbers.)"""
+        self._draw = natural(seed, "seed"), natural(epoch, "epoch")
+
+    def _drawn(self) -> tuple[int, int]:
+        """Seed and epoch that random steps draw by."""
+        drawn = draw_of_torch()
+        return self._draw if drawn is None else (drawn, 0)
+
+    def _numbers_at(self, places: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Numbers of samples, by their places in the dataset."""
+        return places
+
+    def _pick(self, numbers: Sequence[int] | np.ndarray[Any, Any], *, by_number: bool = False) -> Batch:
+        count = Dataset.__len__(self) if by_number else len(self)
         if isinstance(numbers, np.ndarray) and numbers.dtype.kind == "u" and numbers.size > 0 and numbers.max() >= count:
             raise IndexError(f"there are {count} samples, and no number {numbers.max()}")  # as int64 it might be one below 0
         try:
@@ -339,6 +420,9 @@ class Dataset:
             return empty_batch({k: f for k, f in self.features.items() if names is None or k in names})
         if wanted.min() < -count or wanted.max() >= count:
             raise IndexError(f"there are {count} samples, and no number {wanted.max() if wanted.max() >= count else wanted.min()}")
+        wanted = np.where(wanted < 0, wanted + count, wanted)
+        if not by_number:
+            wanted = self._numbers_at(wanted)
         stream = self.stream()
         try:
             picker = self._idle.pop()
@@ -352,7 +436,9 @@ class Dataset:
             }
             picker = _native.Loader(stream, options)
         try:
-            found = picker.pick(np.where(wanted < 0, wanted + count, wanted).astype(np.uint64).tobytes())
+            if stream.draws:
+                picker.redraw(*self._drawn())
+            found = picker.pick(wanted.astype(np.uint64).tobytes())
         except Error:
             self._idle.append(picker)
             raise
@@ -417,7 +503,12 @@ def _reopen(arguments: dict[str, Any]) -> Dataset:
 
 def plugin_files(plugins: Path | Iterable[Path]) -> tuple[str, ...]:
     """Absolute paths: a name without a slash would be looked for where the system has its libraries."""
+    if not isinstance(plugins, (str, bytes, os.PathLike, Iterable)):
+        raise TypeError(f"plugins are paths of files, not {plugins!r}")
     several = (plugins,) if isinstance(plugins, (str, bytes, os.PathLike)) else tuple(plugins)
+    for one in several:
+        if not isinstance(one, (str, bytes, os.PathLike)):
+            raise TypeError(f"plugins are paths of files, and {one!r} is none")
     return tuple(os.path.abspath(os.fsdecode(file)) for file in several)
 
 
@@ -437,6 +528,7 @@ def dataset_of(
     return given if split is None and part is None else given._part(split, part, split_seed)
 
 
+@advised
 def open(
     paths: Path | Iterable[Path],
     *,

@@ -14,7 +14,7 @@ _WAIT_S = 30.0  # for other threads that are inside of the library, as within on
 class Ending(Protocol):
     """What has threads of the library."""
 
-    def _end(self) -> None: ...
+    def _at_exit(self) -> None: ...
 
 
 alive: weakref.WeakSet[Ending] = weakref.WeakSet()
@@ -25,4 +25,4 @@ def _end_all() -> None:
     """From here on only this thread may call the library. Daemon threads that are inside end by SystemExit."""
     if _native.end(_WAIT_S):  # else a thread that hangs has what would have to be closed
         for one in list(alive):
-            one._end()
+            one._at_exit()

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import _native
+from ._guesses import advised
+from ._options import natural
 from ._paths import Path, paths_of
 from ._progress import size
 
@@ -113,6 +115,7 @@ def _feature(found: dict[str, Any]) -> SeenFeature:
     return SeenFeature(dtype=dtype, shape=shape, **found)
 
 
+@advised
 def inspect(paths: Path | Iterable[Path], *, samples: int = 100, verify: bool = False) -> Info:
     """Look into a dataset, or TFRecord files of any program: shards, records, codec, features, damage.
 
@@ -128,7 +131,7 @@ def inspect(paths: Path | Iterable[Path], *, samples: int = 100, verify: bool = 
         presto.ForeignError:  a file that holds no TFRecords.
     """
     encoded = tuple(os.fsencode(path) for path in paths_of(paths))
-    found = _native.inspect(encoded, samples)
+    found = _native.inspect(encoded, natural(samples, "samples", 0, (1 << 63) - 1))
     files = [File(**file) for file in found.pop("files")]
     features = {feature["name"]: _feature(feature) for feature in found.pop("features")}
     if verify:

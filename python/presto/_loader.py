@@ -13,7 +13,10 @@ from ._arrays import Batch, wrap
 from ._dataset import Dataset, Path, _encode, dataset_of, once
 from ._end import alive
 from ._errors import ArgumentError, Error, HeldError, StoppedError
+from ._guesses import Advised, advised
+from ._html import html_table
 from ._loop import Batches, Place, Taking
+from ._notes import Warning as Warning
 from ._options import SHUFFLES, cache_of, called, names_of, natural, on_error_of, pads_of, share_of, shuffle_of
 from ._process import auto_threads, generation, size
 from ._step import forget_traces
@@ -25,11 +28,25 @@ OnSkip = Callable[[int, int, Error], object]
 _ENDLESS = 1 << 40
 
 
-class Warning(UserWarning):
-    """Something went wrong that does not harm the stream, such as a damaged index file."""
+def shown_as(batch: Batch, names: tuple[str, ...] | None, collate: Callable[..., Any] | None) -> Any:
+    """What a loop gets: the batch, a tuple of some of its values, or what a function makes of it."""
+    if names is None:
+        return batch if collate is None else collate(batch)
+    values = tuple(batch[name] for name in names)
+    return values if collate is None else collate(*values)
 
 
-class Loader:
+def loader_table(loader: Any, title: str, options: Mapping[str, Any]) -> str:
+    """For notebooks."""
+    kind = {number: name for name, number in SHUFFLES.items()}[options["shuffle"]]
+    shuffle = f"{kind}:{options['window']}" if options["window"] else kind
+    rows = [("batch", str(loader.batch)), ("shuffle", shuffle), ("epoch", str(loader.epoch))]
+    if loader.world != 1:
+        rows.append(("share", f"rank {loader.rank} of {loader.world}"))
+    return html_table(title, [*rows, ("limit", loader.limit)])
+
+
+class Loader(Advised):
     """Streams a dataset in batches, with threads of the C library, to a `for` loop.
 
         loader = presto.Loader(dataset, batch=256, shuffle="full", seed=1, epochs=90)
@@ -59,12 +76,15 @@ class Loader:
         drop_last: leave out a last batch with fewer samples.
         order:     "strict", or "completion": whatever is ready first; such a stream has no state.
         features:  names of the features wanted. Default: those of the dataset.
+        as_tuple:  ("image", "label"): the loop gets tuples of the values of these features, in place of batches, as in
+                   `for images, labels in loader`.
+        collate:   called with each batch (or with the values of `as_tuple`); the loop gets what it returns.
         pad:       {"tokens": 0} pads rows with 0 to the longest of the batch; {"tokens": (0, 512)} to 512.
         cache:     "memory:8GiB" or "disk:FOLDER:200GiB" keeps what the steps before the first random one make.
         on_error:  "fail", "skip", "skip:N" (at most N in an epoch) or "skip:P%" (of an epoch).
         on_skip:   called with (epoch, sample, error) for each sample left out.
         prefetch:  memory for data in flight.
-        hold:      most bytes of batches held at a time; one more is a presto.HeldError.
+        hold:      most bytes, such as "100MB", of batches held at a time; one more is a presto.HeldError.
         strategy:  of presto.sweep(), or a path of strategy.yaml: batch, threads and seed, where they are not given. It must be
                    about what the dataset holds.
         split, part, split_seed: only one part of the samples, as in presto.open(): split="90/10", part="train".
@@ -80,6 +100,7 @@ class Loader:
 
     _has_samples = True
 
+    @advised
     def __init__(
         self,
         dataset: Dataset | Path | Iterable[Path],
@@ -95,6 +116,8 @@ class Loader:
         drop_last: bool = False,
         order: str = "strict",
         features: Iterable[str] | None = None,
+        as_tuple: Iterable[str] | None = None,
+        collate: Callable[..., Any] | None = None,
         pad: Mapping[str, Any] | None = None,
         cache: str | None = None,
         on_error: str = "fail",
@@ -116,7 +139,7 @@ class Loader:
         seed = natural(seed, "seed")
         epochs = None if epochs is None else natural(epochs, "epochs", 1, _ENDLESS)
         rank, world = share_of(rank, world)
-        if order not in ("strict", "completion"):
+        if not isinstance(order, str) or order not in ("strict", "completion"):
             raise ValueError(f'order is "strict" or "completion", not {order!r}')
         if isinstance(threads, str) and threads != "auto":
             raise ValueError(f'threads is a number or "auto", not {threads!r}')
@@ -126,8 +149,15 @@ class Loader:
         if order == "completion" and per_epoch:
             raise ValueError("in order of completion, epochs cannot be told apart")
         kind, window = shuffle_of(shuffle)
+        self._as_tuple = None if as_tuple is None else once(names_of(as_tuple, "as_tuple"))
+        self._collate = called(collate, "collate")
         names = self.dataset._arguments["features"] if features is None else once(names_of(features, "features"))
-        self.dataset.check_names([*(names or ()), *(pad or ())])
+        if features is None and self._as_tuple is not None and collate is None:
+            names = self._as_tuple
+        self.dataset.check_names([*(names or ()), *(pad or ()), *(self._as_tuple or ())])
+        for name in self._as_tuple or ():
+            if names is not None and name not in names:
+                raise ArgumentError(f"as_tuple asks for {name!r}, which is not among features={list(names)}")
         self.batch = batch
         self.rank, self.world = rank, world
         self._epochs = _ENDLESS if epochs is None else epochs
@@ -334,7 +364,11 @@ class Loader:
         """The batch as this loader shows it; None: nothing of it is for the loop."""
         return self._wrap(found)
 
-    def __iter__(self) -> Iterator[Batch]:
+    def _shown(self, batch: Batch) -> Any:
+        """What the loop gets of a batch."""
+        return shown_as(batch, self._as_tuple, self._collate)
+
+    def __iter__(self) -> Iterator[Any]:
         """Batches up to the end of the epoch(s); a loop that was left goes on."""
         return Batches(self, self._start_for())
 
@@ -457,7 +491,7 @@ class Loader:
                 forget_traces()
             self._is_closed = True
 
-    def _end(self) -> None:
+    def _at_exit(self) -> None:
         self.close()
 
     def __enter__(self) -> Loader:
@@ -469,9 +503,13 @@ class Loader:
     def __repr__(self) -> str:
         return f"<presto.Loader of {self.dataset!r}, batch {self.batch}, epoch {self.epoch}>"
 
+    def _repr_html_(self) -> str:
+        """A table for notebooks."""
+        return loader_table(self, "presto.Loader", self._options) + self.dataset._repr_html_()
+
     def __getstate__(self) -> dict[str, Any]:
         with self._enter():
-            kept = ("dataset", "batch", "rank", "world", "_epochs", "_per_epoch", "_drop_last", "_options",
+            kept = ("dataset", "batch", "rank", "world", "_epochs", "_per_epoch", "_drop_last", "_options", "_as_tuple", "_collate",
                     "_first", "_until", "_ended", "_taken")  # fmt: skip
             return {**{name: getattr(self, name) for name in kept}, "_state": self._native_state() or self._state}
 

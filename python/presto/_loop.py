@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import _native
 from ._arrays import Batch
@@ -42,10 +42,10 @@ class Taking:
             raise
 
 
-class Batches(Taking, Iterator[Batch]):
+class Batches(Taking, Iterator[Any]):
     """The batches of a `for`."""
 
-    def __next__(self) -> Batch:
+    def __next__(self) -> Any:
         loader = self._loader
         taken: list[_native.Batch] = []
         try:
@@ -53,7 +53,7 @@ class Batches(Taking, Iterator[Batch]):
                 loader._take(self._place, taken)
                 batch: Batch | None = loader._wrap_taken(taken[0])
                 if batch is not None:
-                    return batch
+                    return loader._shown(batch)
                 taken.clear()
         except BaseException:  # also Ctrl-C, wherever it comes
             loader._put_back(self._place, taken)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from ._arrays import Batch
 from ._dataset import Dataset, Path, _encode
 from ._errors import ArgumentError
+from ._guesses import advised
+from ._notes import noted
+from ._options import names_of
 from ._strategy import Strategy
 
 _EPOCHS = {"longest": 0, "shortest": 1, "weights": 2}  # presto_mix_epoch
@@ -31,8 +35,11 @@ class MixInput(NamedTuple):
 class Mix(Dataset):
     """Several datasets as one; made by presto.mix(). What a presto.Dataset does, it does, but for strategies.
 
-    Its samples are numbered: those of the first input, then those of the second one, and so on. An epoch of a stream has
-    `epoch_samples`, which differs from len(): samples of a short input come again.
+    An epoch has len(mix) samples, over all ranks: as many of each input as `inputs` says. mix[i] is one of them: those of the
+    first input, then those of the second one, and so on. A short input's come again; of one that is not taken whole it is the first ones.
+
+    Samples have numbers of their own, batch.numbers: all samples of the first input, then those of the second one, and so on.
+    mix.pick(numbers) are those.
     """
 
     def __init__(self, arguments: Mapping[str, Any], weights: tuple[float, ...], epoch: str) -> None:
@@ -53,10 +60,23 @@ class Mix(Dataset):
         """The inputs, in the order in which they were given."""
         return [MixInput(os.fsdecode(shown), *part[1:]) for shown, part in zip(self._shown, self.stream().parts, strict=True)]
 
-    @property
-    def epoch_samples(self) -> int:
-        """Samples that an epoch of a stream has, over all ranks."""
+    def __len__(self) -> int:
+        """Samples that an epoch has, over all ranks."""
         return sum(part.epoch_samples for part in self.inputs)
+
+    def _numbers_at(self, places: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """The numbers of the samples at these places of an epoch, as mix[places] counts them."""
+        parts = self.inputs
+        ends = np.cumsum([part.epoch_samples for part in parts])
+        which = np.searchsorted(ends, places, side="right")
+        begins = ends - [part.epoch_samples for part in parts]
+        firsts, samples = (np.array([part[i] for part in parts], np.int64) for i in (2, 3))
+        found: np.ndarray[Any, Any] = firsts[which] + (places - begins[which]) % samples[which]
+        return found
+
+    def pick(self, numbers: Any) -> Batch:
+        """The samples with these numbers, as batch.numbers has them, in this order."""
+        return self._pick(numbers, by_number=True)
 
     def input_of(self, numbers: Any) -> np.ndarray[Any, np.dtype[np.intp]]:
         """Which of the inputs each sample is of, by the numbers of the samples: `mix.input_of(batch.numbers)`."""
@@ -71,9 +91,10 @@ class Mix(Dataset):
         return Mix(arguments, self._weights, self._epoch)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Mix, (self._arguments, self._weights, self._epoch), {"_shown": self._shown}
+        return Mix, (self._arguments, self._weights, self._epoch), {"_shown": self._shown, "_draw": self._draw}
 
 
+@advised
 def mix(
     inputs: Mapping[_Input, float] | Iterable[tuple[Dataset | Path, float]],
     *,
@@ -105,21 +126,24 @@ def mix(
                               inputs that do not agree (the message names what differs).
         And what presto.open() raises. From the loader: presto.ArgumentError for shuffle="buffer:N".
     """
-    if epoch not in _EPOCHS:
+    if not isinstance(epoch, str) or epoch not in _EPOCHS:
         raise ValueError(f'epoch is "longest", "shortest" or "weights", not {epoch!r}')
-    pairs: list[tuple[Dataset | Path, float]] = (
-        list(cast("Mapping[Dataset | Path, float]", inputs).items())
-        if isinstance(inputs, Mapping)
-        else [(given, weight) for given, weight in inputs]
-    )
+    pairs: list[tuple[Dataset | Path, float]]
+    try:
+        pairs = list(inputs.items() if isinstance(inputs, Mapping) else ((given, weight) for given, weight in inputs))
+        weights = tuple(float(weight) for _, weight in pairs)
+    except (TypeError, ValueError):
+        raise TypeError(f"inputs are {{dataset: weight}}, or pairs of a dataset and a number, not {inputs!r}") from None
     datasets = [given if isinstance(given, Dataset) else Dataset(given) for given, _ in pairs]
     for dataset in datasets:
         _check(dataset, datasets[0], features is not None)
     arguments = dict(datasets[0]._arguments) if datasets else {}
     arguments["paths"] = tuple(dataset._arguments["paths"][0] for dataset in datasets)
     if features is not None:
-        arguments["features"] = features
-    made = Mix(arguments, tuple(float(weight) for _, weight in pairs), epoch)
+        arguments["features"] = names_of(features, "features")
+    for dataset in datasets:
+        noted(arguments["paths"], dataset.notes)
+    made = Mix(arguments, weights, epoch)
     made._shown = tuple(dataset._shown[0] for dataset in datasets)
     return made
 

@@ -2,55 +2,22 @@
 """What arguments of presto.Loader, presto.write() and presto.sweep() mean to the C library."""
 from __future__ import annotations
 
-import operator
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
+from ._checks import called as called, names_of as names_of, natural as natural, natural_or_none as natural_or_none
 from ._dataset import _encode
+from ._guesses import of_shuffle
 from ._paths import absolute
 from ._process import size
 from ._strategy import strategy_of
 
 _LONGEST = (1 << 63) - 1
 SHUFFLES = {"none": 0, "buffer": 1, "full": 2, "blocks": 3}
-
-
-def names_of(value: Iterable[str], name: str) -> tuple[str, ...]:
-    """A list of names. A text by itself would be a list of its letters."""
-    if isinstance(value, (str, bytes)):
-        raise TypeError(f"{name} is a list of names, not {value!r}: [{value!r}]")
-    try:
-        found = tuple(value)
-    except TypeError:
-        raise TypeError(f"{name} is a list of names, not {value!r}") from None
-    for one in found:
-        if not isinstance(one, str):
-            raise TypeError(f"{name} is a list of names, and {one!r} is none")
-    return found
-
-
-def called(function: Any, name: str) -> Any:
-    """A function, or None."""
-    if function is not None and not callable(function):
-        raise TypeError(f"{name} is a function, not {function!r}")
-    return function
-
-
-def natural_or_none(value: Any, name: str, least: int = 0) -> int | None:
-    return None if value is None else natural(value, name, least)
-
-
-def natural(value: Any, name: str, least: int = 0, most: int = (1 << 64) - 1) -> int:
-    """A whole number, as any type of one."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name} is a whole number, not {value!r}") from None
-    if not least <= number <= most:
-        raise ValueError(f"{name} is {number}, and must be {least} or more" if number < least else f"{name} is too large: {number}")
-    return number
 
 
 def share_of(rank: Any, world: Any) -> tuple[int, int]:
@@ -63,11 +30,11 @@ def share_of(rank: Any, world: Any) -> tuple[int, int]:
 
 def shuffle_of(value: str | bool | None) -> tuple[int, int]:
     """Kind and window."""
-    if value is None or isinstance(value, bool):
+    if value is None or isinstance(value, (bool, np.bool_)):
         return SHUFFLES["full" if value else "none"], 0
-    found = re.fullmatch(r"(none|full)|(buffer|blocks):(\d+)", str(value))
+    found = re.fullmatch(r"(none|full)|(buffer|blocks):(\d+)", value) if isinstance(value, str) else None
     if found is None:
-        raise ValueError(f'shuffle is "none", "full", "buffer:N" or "blocks:N", not {value!r}')
+        raise ValueError(f'shuffle is "none", "full", "buffer:N" or "blocks:N", not {value!r}{of_shuffle(value)}')
     return SHUFFLES[found[1] or found[2]], natural(int(found[3] or 0), "N of shuffle")
 
 

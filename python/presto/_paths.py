@@ -6,13 +6,32 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+from ._errors import ArgumentError, NotFoundError
+from ._guesses import of_path
+
 Path = str | os.PathLike[str]
+
+
+def _is_one(path: Any) -> Any:
+    """The path; what another library would make one of is refused with the way here."""
+    found = os.fspath(path)
+    if (way := of_path(found)) is not None:
+        raise NotFoundError(f"{os.fsdecode(found)}: no such path: {way}", file=os.fsdecode(found))
+    return found
+
+
+def output_of(path: Path) -> str:
+    """A path to write to."""
+    found = os.fsdecode(os.fspath(path))
+    if "://" in found or found.startswith("~/"):
+        raise ArgumentError(f"{found}: nothing can be written there: {of_path(found) or 'it is no path of a file system'}")
+    return found
 
 
 def paths_of(given: Path | Iterable[Path]) -> tuple[Any, ...]:
     """A path or several, each a str, or bytes."""
     if isinstance(given, (str, bytes, os.PathLike)):
-        return (os.fspath(given),)
+        return (_is_one(given),)
     if getattr(given, "_has_samples", False):  # else it would be read as a whole, as a list of paths
         kind = type(given)
         name = f"presto.{kind.__name__}" if kind.__module__.startswith("presto._") else f"{kind.__module__}.{kind.__name__}"
@@ -23,7 +42,7 @@ def paths_of(given: Path | Iterable[Path]) -> tuple[Any, ...]:
     for path in given:
         if not isinstance(path, (str, bytes, os.PathLike)):
             raise TypeError(f"a path, or a list of paths, is expected here: a {type(given).__name__} has a {type(path).__name__}")
-        found.append(os.fspath(path))
+        found.append(_is_one(path))
     return tuple(found)
 
 

@@ -2,8 +2,10 @@
 """The process: forks, CPUs, sizes."""
 from __future__ import annotations
 
+import operator
 import os
 import re
+from fractions import Fraction
 
 from . import _native
 
@@ -27,17 +29,30 @@ cpu_count = _native.processor_count
 auto_threads = _native.auto_threads
 
 
-_UNITS = {"": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
+_UNITS = {"b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 
 
-def size(value: int | str, name: str) -> int:
-    """Bytes: a number, or text such as "256MiB"."""
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 64:
-        return value
-    found = re.fullmatch(r"\s*(\d+)\s*([kmgt]i?b)?\s*", str(value), re.IGNORECASE)
-    unit = (found[2] or "").lower() if found else "?"
-    if found is None or unit not in _UNITS:
-        raise ValueError(f'{name} is a number of bytes or a size such as "256MiB", not {value!r}')
-    if (number := int(found[1]) * _UNITS[unit]) >= 1 << 64:
+def size(value: int | float | str, name: str) -> int:
+    """Bytes: a number, or text such as "256MiB" or "100MB"."""
+    wrong = f'{name} is a number of bytes, or a size such as "256MiB" or "100MB", not {value!r}'
+    if isinstance(value, str):
+        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?b|b)?\s*", value, re.IGNORECASE)
+        if found is None or ("." in found[1] and found[2] is None):
+            raise ValueError(wrong)
+        number = int(Fraction(found[1]) * _UNITS[(found[2] or "b").lower()])
+    elif isinstance(value, bool):
+        raise ValueError(wrong)
+    elif isinstance(value, float):
+        if not value.is_integer():
+            raise ValueError(wrong)
+        number = int(value)
+    else:
+        try:
+            number = operator.index(value)
+        except TypeError:
+            raise ValueError(wrong) from None
+    if number < 0:
+        raise ValueError(wrong)
+    if number >= 1 << 64:
         raise ValueError(f"{name} is too large: {value!r}")
     return number

@@ -44,7 +44,8 @@ class Summary:
     def __repr__(self) -> str:
         left_out = f", {self.skipped} left out" if self.skipped else ""
         rate = number(self.samples / self.wall_s) if self.wall_s > 0 else "?"
+        notes = "".join(f"; note: {note}" for note in self.notes)
         return (
             f"<presto.Summary {self.path!r}: {self.samples} samples{left_out}, {self.shards} shards, "
-            f"{size(self.stored_bytes)} in {self.wall_s:.3g} s, {rate} samples/s>"
+            f"{size(self.stored_bytes)} in {self.wall_s:.3g} s, {rate} samples/s{notes}>"
         )

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from . import _native
 from ._dataset import plugin_files, printable
 from ._errors import ArgumentError
+from ._guesses import ARGUMENTS, advised, of_argument
 from ._options import names_of, natural, on_error_of
 from ._pipeline import PipelineLike, pipeline_name
 from ._progress import Line, number, size as shown_size
@@ -47,6 +48,9 @@ class Trial(NamedTuple):
     codec: str | None
     threads: int
     finished: bool
+
+
+_ARGUMENTS = ("source", "pipeline", "splits", "codecs", "threads", "samples", "batch", "seed", "set", "on_error", "output")
 
 
 class SweepResult:
@@ -205,6 +209,8 @@ def _choosing(
     most_storage: int | None,
     most_preparation: float | None,
 ) -> dict[str, Any]:
+    if prices is not None and not isinstance(prices, Mapping):
+        raise TypeError(f"prices are a dict of {', '.join(_PRICES)}, not {prices!r}")
     options: dict[str, Any] = {
         "target_samples_per_s": target,
         "most_stored_bytes": most_storage,
@@ -226,6 +232,7 @@ def _choosing(
     return options
 
 
+@advised
 def sweep(
     source: Path | Iterable[Path],
     pipeline: PipelineLike,
@@ -297,8 +304,13 @@ def sweep(
             holds the results of another sweep.
         presto.BusyError: somebody else writes to `output`.
     """
-    if mode not in _MODES:
+    for known in more:
+        if known in ARGUMENTS:
+            raise TypeError(of_argument("presto.sweep", known, _ARGUMENTS))
+    if not isinstance(mode, str) or mode not in _MODES:
         raise ValueError(f'mode is "predict" or "measure", not {mode!r}')
+    if storage is not None and not isinstance(storage, Mapping):
+        raise TypeError(f'storage is a dict such as {{"bytes_per_s": 910e6}}, not {storage!r}')
     name = pipeline_name(pipeline)
     given, files = changes(set), plugin_files(plugins)
     line = Line(False if callable(progress) else progress)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from . import _native
-from ._dataset import _CODE_IF_NAMED, _CODE_NEVER, plugin_files
+from ._dataset import _CODE_IF_NAMED, _CODE_NEVER, changes_of, plugin_files
 from ._errors import ArgumentError
-from ._loader import OnSkip, Warning
+from ._guesses import advised
+from ._loader import OnSkip
+from ._notes import Warning, note, warn
 from ._options import called, natural, natural_or_none, on_error_of
-from ._paths import Path, paths_of
+from ._paths import Path, output_of, paths_of
 from ._pipeline import PipelineLike, pipeline_name
 from ._process import cpu_count, size
 from ._progress import Line, number, size as shown_size
@@ -34,10 +35,7 @@ class Progress(NamedTuple):
 
 def changes(given: Mapping[str, object] | Iterable[str]) -> tuple[bytes, ...]:
     """{"random-crop.height": 160} or ["random-crop.height=160"]."""
-    if isinstance(given, (str, bytes)):
-        raise TypeError(f'set is a dict, or a list of "STEP.OPTION=VALUE", not {given!r}')
-    texts = [f"{k}={v}" for k, v in given.items()] if isinstance(given, Mapping) else list(given)
-    return tuple(text.encode("utf-8", "surrogateescape") for text in texts)
+    return tuple(text.encode("utf-8", "surrogateescape") for text in changes_of(given))
 
 
 def encoded_paths(source: Path | Iterable[Path]) -> tuple[bytes, ...]:
@@ -64,6 +62,7 @@ def _show(line: Line) -> Callable[..., None]:
     return show
 
 
+@advised
 def write(
     source: Path | Iterable[Path],
     output: Path,
@@ -156,7 +155,7 @@ def write(
     line = Line(False if callable(progress) else progress)
     report = progress if callable(progress) else None
     options |= {
-        "dir": os.fsencode(output),
+        "dir": os.fsencode(output_of(output)),
         "pipeline": name,
         "plugins": tuple(os.fsencode(file) for file in files),
         "split": split,
@@ -180,10 +179,12 @@ def write(
         **thread_options(threads),
         **on_error_of(on_error),
     }
+    encoded = encoded_paths(source)
     try:
-        figures = _native.convert(encoded_paths(source), options)
+        figures = _native.convert(encoded, options)
     finally:
         line.end()
     for text in told:
-        warnings.warn(text, Warning, stacklevel=2)
+        warn(text, Warning)
+    note(encoded, notes)
     return Summary(path=os.fspath(output), notes=tuple(notes), **figures)

@@ -9,8 +9,9 @@ from typing import Any
 
 from . import _native
 from ._end import alive
+from ._guesses import advised
 from ._options import natural, natural_or_none
-from ._paths import Path, absolute
+from ._paths import Path, absolute, output_of
 from ._process import cpu_count, size
 from ._summary import Summary
 
@@ -79,6 +80,7 @@ class Writer:
         presto.NotFoundError, presto.UnsupportedError: no such codec.
     """
 
+    @advised
     def __init__(
         self,
         dir: Path,
@@ -99,7 +101,7 @@ class Writer:
             raise ValueError(f'threads is a number or "auto", not {threads!r}')
         if isinstance(labels, str):
             raise TypeError("labels is a list of names")
-        self.path = os.fspath(dir)
+        self.path = output_of(dir)
         self.summary: Summary | None = None
         options: dict[str, Any] = {
             "dir": os.fsencode(absolute(self.path)),  # each shard is a new file
@@ -155,7 +157,7 @@ class Writer:
         """Give up: what is not in a whole shard is gone, and nothing looks whole. After finish(): nothing."""
         self._native.close()
 
-    def _end(self) -> None:
+    def _at_exit(self) -> None:
         self.abort()
 
     def __enter__(self) -> Writer:

@@ -85,7 +85,7 @@ class _Examples(_BaseExamplesIterable):
     def _loader(self, shard: int) -> WorkerLoader:
         loader = WorkerLoader(self._dataset, rank=shard, world=self._of, **self._options)
         # The shards that are a sample shorter would repeat one.
-        loader._has_surplus = not loader._drop_last and 0 < len(self._dataset) % self._of <= shard
+        loader._has_surplus = not loader._drop_last and 0 < self._dataset.epoch_samples % self._of <= shard
         return loader
 
     def __iter__(self) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -142,6 +142,9 @@ def to_iterable_dataset(
         raise TypeError("a share is chosen with shards and datasets.distributed.split_dataset_by_node")
     if options.get("order") == "completion":
         raise ValueError("a stream in order of completion has no position")
+    for name in ("as_tuple", "collate"):
+        if options.pop(name, None) is not None:
+            raise TypeError(f"examples are dicts: {name} is of presto.Loader; .map() of the dataset changes them")
     if shards < 1:
         raise ValueError("there is at least one shard")
     part = {name: options.pop(name) for name in ("split", "part", "split_seed") if name in options}

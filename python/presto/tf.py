@@ -184,6 +184,8 @@ def dataset(
         loader = source
     else:
         loader = Loader(source, batch, **options)
+    if loader._as_tuple is not None or loader._collate is not None:
+        raise TypeError("elements are dicts of tensors: .map() of tf.data makes tuples of them, not as_tuple or collate")
     taken = loader._options
     chosen = None if taken["features"] is None else {name.decode("utf-8", "surrogateescape") for name in taken["features"]}
     names = frozenset(names_of(ragged, "ragged"))

@@ -10,6 +10,7 @@
 """
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -23,6 +24,7 @@ from ._adapter import Adapter, each_array, placed_as
 from ._arrays import Batch, Bytes, Ragged
 from ._dataset import Dataset, Path
 from ._errors import UnsupportedError
+from ._notes import note
 from ._options import names_of
 from ._workers import Epochs, WorkerLoader
 
@@ -102,6 +104,12 @@ def _distributed() -> tuple[int, int]:
 
     if distributed.is_available() and distributed.is_initialized():
         return distributed.get_rank(), distributed.get_world_size()
+    if "TORCHELASTIC_RUN_ID" in os.environ and os.environ.get("WORLD_SIZE", "1") != "1" and os.environ.get("RANK") == "0":
+        note(
+            "torchrun",
+            [f"torchrun has started {os.environ['WORLD_SIZE']} processes, and torch.distributed is not initialized: each of them "
+             "gets all samples. Call init_process_group() before the loop, or say rank= and world="],
+        )  # fmt: skip
     return 0, 1
 
 
@@ -157,7 +165,7 @@ class Loader(Adapter, IterableDataset[Any]):
         if not isinstance(self._channels_last, bool):
             self.dataset.check_names(self._channels_last)
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[Any]:
         loader = self._loader()
         if self._iterator is None and (begin := self._epochs.leave()) is not None:
             self._ahead = None

@@ -50,7 +50,8 @@ class Mix(PythonCase):
             self.assertEqual([part.epoch_samples for part in mix.inputs], list(shares))
             self.assertEqual(mix.inputs, [presto.MixInput(str(self.stored), 0.7, 0, 24, shares[0]),
                                           presto.MixInput(str(self.few), 0.3, 24, 7, shares[1])])
-            self.assertEqual((mix.epoch_samples, len(mix)), (sum(shares), 31))
+            self.assertEqual((mix.epoch_samples, len(mix)), (sum(shares), sum(shares)))
+            self.assertEqual(len(presto.Loader(mix)), sum(shares))
             mine = {0: [], 1: []}
             for batch in presto.Loader(mix, batch=4, shuffle="full", seed=9, epochs=3):
                 for at, part in enumerate(mix.input_of(batch.numbers).tolist()):
@@ -85,19 +86,35 @@ class Mix(PythonCase):
         mix, alone = self.mix(), [presto.open(path) for path, _ in self.pairs]
         for number in (0, 23, 24, 30, -1):
             at = number % 31
-            self.assertEqual({k: plain(v) for k, v in mix[number].items() if k != "image"},
+            found = mix.pick([number])
+            self.assertEqual({k: plain(v[0]) for k, v in found.items() if k != "image"},
                              {k: plain(v) for k, v in alone[at >= 24][at % 24].items() if k != "image"})
-        some = mix[[30, 0, 24]]
+        some = mix.pick([30, 0, 24])
+        self.assertEqual(some.numbers.tolist(), [30, 0, 24])
         self.assertEqual(mix.input_of(some.numbers).tolist(), [1, 0, 1])
-        self.assertEqual([bytes(key) for key in some["key"]], [bytes(mix[n]["key"]) for n in (30, 0, 24)])
         with self.assertRaises(IndexError):
-            mix[31]
+            mix.pick([31])
+
+    def test_places_are_those_of_an_epoch(self):
+        """mix[i] for each i below len(mix): as many of each input as an epoch of a stream has."""
+        for epoch in EPOCHS:
+            for pairs in (self.pairs, self.pairs[::-1]):
+                mix = presto.mix(pairs, epoch=epoch)
+                whole = mix[:]
+                self.assertEqual(whole.rows, len(mix))
+                self.assertEqual(np.bincount(mix.input_of(whole.numbers)).tolist(), [part.epoch_samples for part in mix.inputs])
+                streamed = np.concatenate([batch.numbers for batch in presto.Loader(mix, 5)])
+                self.assertEqual(sorted(whole.numbers.tolist()), sorted(streamed.tolist()))
+                self.assertEqual([bytes(mix[n]["key"]) for n in (0, len(mix) - 1, -1)], [bytes(whole["key"][n]) for n in (0, -1, -1)])
+                for beyond in (len(mix), -len(mix) - 1):
+                    with self.assertRaises(IndexError):
+                        mix[beyond]
 
     def test_parts_pickles_and_names_of_features(self):
         mix = presto.mix({presto.open(path): weight for path, weight in self.pairs}, features=["label"])
         self.assertEqual(next(iter(presto.Loader(mix, batch=3))).keys(), {"label"})
         train, held_out = self.mix().split("70/30", seed=3)
-        self.assertEqual(len(train) + len(held_out), 31)
+        self.assertEqual(sum(part.samples for half in (train, held_out) for part in half.inputs), 31)
         for part, name in ((train, "train"), (held_out, "eval")):
             raw = self.load(*self.command("--split", "70/30", "--split-seed", 3, "--part", name, "--format", "raw",
                                           "--features", "image", "--shuffle", "full")[1:])

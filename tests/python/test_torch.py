@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """presto.torch: tensors on the loader's memory, shares of workers and ranks, positions. Skipped where torch is not installed."""
+import abc
 import gc
 import json
 import multiprocessing
 import os
 import pickle
+import subprocess
 import sys
 import threading
 import unittest
@@ -492,6 +494,96 @@ print(sum(len(b["label"]) for b in torch.utils.data.DataLoader(loader, batch_siz
         with self.assertRaises(ValueError):
             presto.torch.Loader(self.stored, batch=0)
         self.assertEqual(len(presto.torch.Loader(self.stored, batch=5, epochs=2)), 10)
+
+    # ---- samples by number in torch's DataLoader ----
+
+    def epochs(self, dataset, count=3, **options):
+        """What each epoch delivers: sample -> its image."""
+        loader = DataLoader(dataset, batch_size=5, collate_fn=list, **options)
+        return [{sample["key"]: sample["image"].tobytes() for batch in loader for sample in batch} for _ in range(count)]
+
+    def test_a_map_style_dataset_is_augmented_anew_in_each_epoch(self):
+        dataset = presto.open(self.stored)
+        first = {sample["key"]: sample["image"].tobytes() for sample in dataset}
+        ways = [{"num_workers": 0}, {"num_workers": 2}, {"num_workers": 2, "persistent_workers": True},
+                {"num_workers": 1, "persistent_workers": True, "shuffle": True}, {"num_workers": 0, "shuffle": True},
+                {"num_workers": 2, "multiprocessing_context": "spawn"}]
+        for given in (dataset, torch.utils.data.Subset(dataset, range(24)), torch.utils.data.ConcatDataset([dataset, dataset])):
+            for options in ways if given is dataset else ways[:1]:
+                with self.subTest(options=options, given=type(given).__name__):
+                    torch.manual_seed(self.seed)
+                    one = self.epochs(given, **options)
+                    torch.manual_seed(self.seed)
+                    again = self.epochs(given, **options)
+                    self.assertEqual(len(one[0]), 24)
+                    self.assertEqual(one, again)  # it follows from the seed
+                    for a, b in ((0, 1), (1, 2), (0, 2)):
+                        same = sum(one[a][key] == one[b][key] for key in one[a])
+                        self.assertLess(same, 8)  # of 24: a crop has 17 x 9 places
+                    torch.manual_seed(self.seed + 1)
+                    self.assertNotEqual(self.epochs(given, 1, **options)[0], one[0])
+        self.assertEqual({sample["key"]: sample["image"].tobytes() for sample in dataset}, first)  # outside of a DataLoader as ever
+        self.assertEqual([batch["label"].tolist() for batch in DataLoader(presto.open(self.stored, to="resized"), batch_size=24)],
+                         [[int(sample["label"]) for sample in dataset]])
+
+    def test_two_workers_do_not_draw_alike(self):
+        dataset = presto.open(self.stored)
+        twice = torch.utils.data.Subset(dataset, [7] * 40)  # the same sample again and again, by both workers
+        images = [sample["image"].tobytes() for batch in DataLoader(twice, batch_size=1, num_workers=2, collate_fn=list) for sample in batch]
+        self.assertGreater(len(set(images)), 20)
+
+    # ---- what moves batches ----
+
+    def test_numbers_stay_where_batches_are_moved(self):
+        batch = next(iter(presto.torch.Loader(self.stored, 4)))
+        moved = batch.to("cpu", non_blocking=True)
+        self.assertEqual(moved.to(torch.float64)["image"].dtype, torch.float64)
+        self.assertEqual((moved.numbers.tolist(), moved.rows, moved.epoch), ([0, 1, 2, 3], 4, 0))
+        try:
+            from lightning_utilities.core.apply_func import apply_to_collection  # what Lightning's transfer calls
+        except ImportError:
+            return
+        class Movable(abc.ABC):  # as lightning.fabric.utilities.apply_func
+            @classmethod
+            def __subclasshook__(cls, subclass):
+                return callable(getattr(subclass, "to", None))
+        moved = apply_to_collection(batch, dtype=Movable, function=lambda data: data.to("cpu"))
+        self.assertEqual(moved.numbers.tolist(), [0, 1, 2, 3])
+
+    def test_tuples_of_tensors(self):
+        for options in ({}, {"device": "cpu"}):
+            loader = presto.torch.Loader(self.stored, 7, as_tuple=("image", "label"), **options)
+            pairs = list(loader)
+            self.assertEqual(sum(len(labels) for _, labels in pairs), 24)
+            self.assertTrue(all(isinstance(image, torch.Tensor) for image, _ in pairs))
+            self.assertEqual([total.item() for total in presto.torch.Loader(self.stored, 7, collate=lambda b: b["label"].sum(), **options)],
+                             [labels.sum().item() for _, labels in pairs])
+        self.assertIn("image: float32[4,", repr(next(iter(presto.torch.Loader(self.stored, 4)))))
+        self.assertIn("<table>", presto.torch.Loader(self.stored, 4)._repr_html_())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            loader = DataLoader(presto.torch.Loader(self.stored, 7, as_tuple=("image", "label")), batch_size=None, num_workers=2)
+            self.assertEqual(sorted(int(n) for _, labels in loader for n in labels),
+                             sorted(int(n) for _, labels in pairs for n in labels))
+
+    def test_a_share_that_nobody_asked_for_is_told_once(self):
+        code = """if True:
+            import sys, warnings, torch, presto, presto.torch
+            rank = int(sys.argv[2])
+            torch.distributed.init_process_group("gloo", init_method=f"file://{sys.argv[3]}", rank=rank, world_size=2)
+            for options in ({}, {}, {"rank": 0, "world": 1}):
+                print(sum(batch.rows for batch in presto.torch.Loader(sys.argv[1], 4, **options)))
+        """
+        meeting = self.new("meeting")
+        running = [subprocess.Popen([sys.executable, "-B", "-W", "always", "-c", code, self.stored, str(rank), meeting], text=True,
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE) for rank in range(2)]
+        for rank, one in enumerate(running):
+            out, told = one.communicate(timeout=TIMEOUT_S)
+            self.assertEqual(out, "12\n12\n24\n", told)
+            self.assertEqual(told.count("NoteWarning"), 1 - rank, told)
+            if rank == 0:
+                self.assertIn("12 of 24 samples of an epoch", told)
+                self.assertIn("rank=0, world=1", told)
 
 
 if __name__ == "__main__":
