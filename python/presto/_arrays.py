@@ -191,6 +191,10 @@ class Batch(dict[str, Any]):
             rows.append(("epoch", str(self.epoch)))
         return html_table("presto.Batch", [*rows, *((name, described(value)) for name, value in self.items())])
 
+    def __missing__(self, name: object) -> Any:
+        way = '. A loop gets tuples by presto.Loader(..., as_tuple=("image", "label"))' if isinstance(name, int) else ""
+        raise KeyError(f"{name!r} is no feature of this batch: it has {', '.join(self) or 'none'}{way}")
+
     def _count(self) -> int:
         return self.rows if self.rows >= 0 or not self else max(len(value) for value in self.values())
 

@@ -205,6 +205,11 @@ class Newcomers(PythonCase):
             self.assertIn("24 rows", text)
             self.assertIn("image: float32[24,32,40,3]", text)
             self.assertIn("label: int64[24]", text)
+        with self.assertRaisesRegex(KeyError, "it has image, key, label. .*as_tuple"):
+            batch[0]
+        with self.assertRaisesRegex(KeyError, "'imag' is no feature"):
+            batch["imag"]
+        self.assertIsNone(batch.get("imag"))
         self.assertIn("image", repr(presto.Batch({"image": np.zeros((2, 3)), "text": ["a" * 1000]})))
         self.assertLess(len(repr(presto.Batch({"text": ["a" * 1000]}))), 200)
         for one in (self.d, self.l, batch, presto.mix({self.d: 1}), presto.Loader(self.d, rank=1, world=2, shuffle="buffer:3")):
