@@ -94,7 +94,7 @@ class Ending(PythonCase):
 
     def test_a_thread_inside_of_a_call_ends_with_the_interpreter(self):
         for name, call in self.INSIDE.items():
-            for i in range(int(os.environ.get("PRESTO_TEST_ENDS", 2))):
+            for i in range(int(os.environ.get("PRESTO_TEST_ENDS", 1))):
                 code = f"import presto, sys, tempfile, time\nt = tempfile.mkdtemp(dir='.')\ndef work():\n    {call}\n" + IN_A_THREAD
                 with self.subTest(name, i=i):
                     done = self.run_in(code, self.make_photos(), self.random.random() * (0.05 if i % 2 else 0.6), preload=self.slow_exit)
