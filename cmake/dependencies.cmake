@@ -5,14 +5,12 @@ find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 
 pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
-pkg_check_modules(PROTOBUF_C REQUIRED IMPORTED_TARGET libprotobuf-c)
 pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 pkg_check_modules(LIBDEFLATE REQUIRED IMPORTED_TARGET libdeflate)
 pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
-find_program(PROTOC_C protoc-c REQUIRED)
 
-set(PRESTO_PC_REQUIRES "libisal libprotobuf-c zlib libdeflate yaml-0.1 jansson")
+set(PRESTO_PC_REQUIRES "libisal zlib libdeflate yaml-0.1 jansson")
 set(PRESTO_PC_LIBS "")
 
 # presto_optional(NAME pkg-config-module): sets PRESTO_HAVE_NAME and the target PkgConfig::NAME.

@@ -20,7 +20,7 @@ OWNERS = {
 }
 MAY_SEE = {
     "base": {"base"},
-    "records": {"base", "records", "proto"},
+    "records": {"base", "records"},
     "steps": {"base", "steps"},
     "loader": {"base", "records", "steps", "loader"},
     "profile": {"base", "records", "steps", "loader", "profile"},
