@@ -10,6 +10,7 @@
 #include <presto/numbers.h>
 
 #include "bytes_internal.h"
+#include "content_internal.h"
 
 #define MOST_HEADER_BYTES ((uint32_t)64 << 10)
 #define MAGIC_BYTES ((size_t)8) /* with the version */
@@ -209,11 +210,19 @@ static presto_status check_header(const presto__npy_header *header, presto_error
     return PRESTO_OK;
 }
 
+static presto_status fail_no_npy(presto_span file, presto_error *err) {
+    const presto__content *content = presto__content_of(file);
+    if (content == NULL || strcmp(content->name, "npy") == 0)
+        return presto_fail(err, PRESTO_ERR_TYPE, 0, "not a .npy file");
+    (void)presto__content_refuse(content, PRESTO__CONTENT_ARRAYS, "a .npy file", err);
+    return PRESTO_ERR_CORRUPT;
+}
+
 /* Where the dict stands. */
 static presto_status find_dict(presto_span file, size_t *start_out, size_t *end_out,
                                presto_error *err) {
     if (file.bytes < MAGIC_BYTES || memcmp(file.data, "\x93NUMPY", 6) != 0)
-        return presto_fail(err, PRESTO_ERR_TYPE, 0, "not a .npy file");
+        return fail_no_npy(file, err);
     if (file.data[6] < 1 || file.data[6] > 3 || file.data[7] != 0)
         return presto_fail(err, PRESTO_ERR_CORRUPT, 6, "a .npy file of version %d.%d", file.data[6],
                            file.data[7]);

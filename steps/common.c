@@ -83,6 +83,16 @@ void presto__error_prefix(presto_error *err, const char *prefix) {
     err->message[used + 2 + kept] = '\0';
 }
 
+void presto__error_append(presto_error *err, const char *more) {
+    if (err == NULL)
+        return;
+    size_t used = strlen(err->message);
+    size_t bytes = strlen(more), room = sizeof err->message - 1 - used;
+    bytes = bytes < room ? bytes : room;
+    memcpy(err->message + used, more, bytes);
+    err->message[used + bytes] = '\0';
+}
+
 size_t presto__pixel_bytes(const presto_tensor_spec *spec) {
     size_t bytes = presto_dtype_bytes(spec->dtype);
     for (int i = 2; i < spec->rank; i++)

@@ -86,6 +86,8 @@ presto_status presto__option_copy(const presto_option *option, char **text_out, 
 
 /** Put "PREFIX: " before the message. */
 void presto__error_prefix(presto_error *err, const char *prefix);
+/** Put more behind the message, as far as there is room. */
+void presto__error_append(presto_error *err, const char *more);
 
 /** An image may be decoded in reduced size if it keeps as much. Both 0: in full size only. */
 typedef struct presto__least {

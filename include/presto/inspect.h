@@ -210,7 +210,7 @@ static inline void presto_info_done(presto_info *info) {
 
 /**
  * Name of a file format by its first bytes ("jpeg", "wav", "parquet", "zip", "text", ...; the table
- * is in records/shard/foreign.c), or NULL.
+ * is in base/content.c), or NULL.
  */
 PRESTO_API const char *presto_content_name(presto_span bytes);
 

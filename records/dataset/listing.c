@@ -15,6 +15,7 @@
 
 #include <presto/dataset.h>
 
+#include "../../base/content_internal.h"
 #include "../../base/file_internal.h"
 #include "../../base/folder_walk_internal.h"
 #include "../shard/shard_internal.h"

@@ -9,6 +9,7 @@
 #include <presto/text.h>
 
 #include "../../base/checked_internal.h"
+#include "../../base/content_internal.h"
 #include "../../base/options_internal.h"
 #include "../../base/stop_internal.h"
 #include "../example/example_internal.h"

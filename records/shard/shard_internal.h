@@ -100,17 +100,6 @@ bool presto__is_tfrecord(presto_span head);
 
 /* ---- files that hold no TFRecords ---- */
 
-/** A file format. All strings are static. */
-typedef struct presto__content {
-    const char *name;   /* "wav" */
-    const char *shown;  /* "a WAV file" */
-    const char *advice; /* how to make TFRecords of it */
-    bool is_sure;       /* its first bytes are proof enough */
-} presto__content;
-
-/** The format by its first bytes (1 KiB, or all there are); NULL: unknown. */
-const presto__content *presto__content_of(presto_span bytes);
-
 /**
  * A file's first record does not hold: is it something else than TFRecords? PRESTO_ERR_FOREIGN,
  * with the file's name, if its first bytes are the signature of another format, or look like text

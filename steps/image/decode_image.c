@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "../../base/content_internal.h"
 #include "jpeg_internal.h"
 #include "orientation_internal.h"
 #include "png_internal.h"
@@ -156,17 +157,13 @@ static void close_worker(void *worker) {
     free(decode);
 }
 
-/* The guessed type of an unknown file, for the message. */
-static const char *describe_content(presto_span in) {
+static presto_status fail_other(presto_span in, presto_error *err) {
+    const presto__content *content = presto__content_of(in);
     if (in.bytes == 0)
-        return "the file is empty";
-    if (in.bytes >= 4 && memcmp(in.data, "GIF8", 4) == 0)
-        return "a GIF, but JPEG or PNG is needed";
-    if (in.bytes >= 12 && memcmp(in.data, "RIFF", 4) == 0 && memcmp(in.data + 8, "WEBP", 4) == 0)
-        return "a WebP, but JPEG or PNG is needed";
-    if (in.bytes >= 2 && memcmp(in.data, "BM", 2) == 0)
-        return "a BMP, but JPEG or PNG is needed";
-    return "neither a JPEG nor a PNG";
+        return presto_fail(err, PRESTO_ERR_TRUNCATED, 0, "the file is empty");
+    if (content == NULL)
+        return presto_fail(err, PRESTO_ERR_CORRUPT, 0, "neither a JPEG nor a PNG");
+    return presto__content_refuse(content, PRESTO__CONTENT_IMAGE, "a JPEG or PNG", err);
 }
 
 static presto_status open_image(const decode_state *state, presto_step_context *context,
@@ -193,8 +190,7 @@ static presto_status open_image(const decode_state *state, presto_step_context *
         worker->open = FORMAT_PNG;
         return PRESTO_OK;
     }
-    return presto_fail(err, in.bytes == 0 ? PRESTO_ERR_TRUNCATED : PRESTO_ERR_CORRUPT, 0, "%s",
-                       describe_content(in));
+    return fail_other(in, err);
 }
 
 static presto_status take_scratch(presto_step_context *context, size_t bytes, void **data_out,

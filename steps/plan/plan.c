@@ -10,7 +10,10 @@ static presto_status fail_step(const presto_plan *plan, size_t i, presto_status 
                                presto_error *err) {
     const presto__pipeline_step *step = presto__plan_step(plan, i);
     char prefix[128];
-    snprintf(prefix, sizeof prefix, "line %zu: step %s", step->line, step->type->name);
+    if (err != NULL && err->file[0] != '\0') /* a file that the step reads: it has lines, too */
+        snprintf(prefix, sizeof prefix, "step %s", step->type->name);
+    else
+        snprintf(prefix, sizeof prefix, "line %zu: step %s", step->line, step->type->name);
     presto__error_prefix(err, prefix);
     presto_error_set_file(err, plan->pipeline->file);
     return status;

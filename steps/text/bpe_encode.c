@@ -7,9 +7,18 @@
 
 #include <presto/file.h>
 
+#include "../../base/content_internal.h"
+#include "../text_input_internal.h"
 #include "bpe_encode_internal.h"
 
-enum { OPTION_MODEL, OPTION_MERGES, OPTION_SPECIAL_TOKENS, OPTION_MAX_BYTES, OPTION_COUNT };
+enum {
+    OPTION_MODEL,
+    OPTION_MERGES,
+    OPTION_SPECIAL_TOKENS,
+    OPTION_MAX_BYTES,
+    OPTION_CONTENT,
+    OPTION_COUNT
+};
 
 static const presto_option_type options[] = {
     [OPTION_MODEL] = {.name = "model",
@@ -31,6 +40,11 @@ static const presto_option_type options[] = {
                           .maximum = 16777216,
                           .help = "longer texts are errors; while a text is encoded, about 100 "
                                   "bytes of memory are used for each of its bytes"},
+    [OPTION_CONTENT] = {.name = "content",
+                        .kind = PRESTO_OPTION_CHOICE,
+                        .default_text = "text",
+                        .choices = presto__input_contents,
+                        .help = PRESTO__INPUT_HELP},
 };
 
 #define MAX_MODEL_BYTES ((uint64_t)64 << 20)
@@ -38,7 +52,8 @@ static const presto_option_type options[] = {
 typedef struct encode_state {
     uint64_t max_bytes;
     bool with_special;
-    char *model; /* paths; NULL: none is set */
+    bool takes_any; /* bytes */
+    char *model;    /* paths; NULL: none is set */
     char *merges;
 } encode_state;
 
@@ -62,6 +77,7 @@ static presto_status create(const presto_option *values, void **state_out, prest
     if (state == NULL)
         return presto_fail_memory(err, sizeof *state);
     state->max_bytes = (uint64_t)values[OPTION_MAX_BYTES].integer;
+    state->takes_any = values[OPTION_CONTENT].choice == PRESTO__INPUT_ANY;
     state->with_special = values[OPTION_SPECIAL_TOKENS].truth;
     presto_status status = presto__option_copy(&values[OPTION_MODEL], &state->model, err);
     if (status >= 0)
@@ -116,8 +132,9 @@ static presto_status load_json(const encode_state *encode, presto_span json, enc
         status = presto_file_read(encode->merges, MAX_MODEL_BYTES, &merges, err);
     if (status >= 0 && encode->merges != NULL)
         status = presto_buffer_reserve(&merges, 1, err); /* an empty file has data, too */
+    const presto__merges lines = {presto_buffer_span(&merges), encode->merges};
     if (status >= 0)
-        status = presto__tokenizer_new(json, presto_buffer_span(&merges), &model->tokenizer, err);
+        status = presto__tokenizer_new(json, &lines, &model->tokenizer, err);
     presto_buffer_done(&merges);
     return status;
 }
@@ -135,6 +152,10 @@ static presto_status load_content(const encode_state *encode, presto_span conten
                                   encode_model *model, presto_error *err) {
     if (is_json(content))
         return load_json(encode, content, model, err);
+    const presto__content *other = presto__content_of(content);
+    if (other != NULL && strcmp(other->name, "sentencepiece") != 0)
+        return presto__content_refuse(other, PRESTO__CONTENT_OTHER,
+                                      "a SentencePiece .model, tokenizer.json or vocab.json", err);
     if (encode->merges != NULL)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "the option 'merges' is for a vocab.json, which this is not");
@@ -170,6 +191,7 @@ static presto_status load(const void *state, presto_tensor_spec *out_io, void **
 typedef struct encode_worker {
     presto__sentencepiece_scratch *sentencepiece;
     presto__tokenizer_scratch *tokenizer;
+    presto_buffer text; /* of UTF-16 */
 } encode_worker;
 
 static void close_worker(void *worker) {
@@ -178,6 +200,7 @@ static void close_worker(void *worker) {
         return;
     presto__sentencepiece_scratch_free(own->sentencepiece);
     presto__tokenizer_scratch_free(own->tokenizer);
+    presto_buffer_done(&own->text);
     free(own);
 }
 
@@ -211,9 +234,14 @@ static presto_status run(const void *state, presto_step_context *context, const 
         return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
                            "a text of %zu bytes, limit %ju (max-bytes)", text.bytes,
                            (uintmax_t)encode->max_bytes);
+    static const presto__input_rules rules = {"bpe-encode", "text", false, false};
     presto_buffer *ids = presto_step_buffer(context);
     const encode_model *model = presto_step_model(context);
     encode_worker *own = presto_step_worker(context);
+    if (!encode->takes_any) {
+        PRESTO_TRY(presto__input_check(text, &rules, err));
+        PRESTO_TRY(presto__input_utf8(text, &own->text, &text, err));
+    }
     PRESTO_TRY(
         model->tokenizer == NULL
             ? presto__sentencepiece_encode(model->sentencepiece, own->sentencepiece, text, ids, err)

@@ -5,6 +5,7 @@
 #include <presto/numbers.h>
 
 #include "../../base/bytes_internal.h"
+#include "../../base/content_internal.h"
 
 /* A number of eight bytes, then JSON. */
 static bool is_safetensors(presto_span start) {
@@ -13,6 +14,14 @@ static bool is_safetensors(presto_span start) {
 
 bool presto__table_is_npy(presto_span start) {
     return start.bytes >= 6 && memcmp(start.data, "\x93NUMPY", 6) == 0;
+}
+
+static presto_status fail_no_table(presto_span start, presto_error *err) {
+    const presto__content *content = presto__content_of(start);
+    if (content == NULL || content->group == PRESTO__CONTENT_ARRAYS)
+        return presto_fail(err, PRESTO_ERR_CORRUPT, 0, "neither a .npy nor a .safetensors file");
+    return presto__content_refuse(content, PRESTO__CONTENT_ARRAYS, "a .npy or .safetensors file",
+                                  err);
 }
 
 presto_status presto__table_header_bytes(presto_span start, uint64_t *bytes_out,
@@ -25,7 +34,7 @@ presto_status presto__table_header_bytes(presto_span start, uint64_t *bytes_out,
     else if (is_safetensors(start) && presto__load_u64(start.data) <= UINT64_MAX - 8)
         bytes = 8 + presto__load_u64(start.data);
     else
-        return presto_fail(err, PRESTO_ERR_CORRUPT, 0, "neither a .npy nor a .safetensors file");
+        return fail_no_table(start, err);
     if (bytes > PRESTO__TABLE_MAX_HEADER_BYTES)
         return presto_fail(err, PRESTO_ERR_LIMIT, 0,
                            "a header of %ju bytes, limit 16 MiB: not a .npy or .safetensors file?",

@@ -21,10 +21,10 @@ void presto__tokenizer_free(presto__tokenizer *tokenizer) {
     free(tokenizer);
 }
 
-static presto_status take_any(presto__tokenizer *t, const json_t *json, presto_span merges,
-                              presto_error *err) {
+static presto_status take_any(presto__tokenizer *t, const json_t *json,
+                              const presto__merges *merges, presto_error *err) {
     bool is_whole = json_is_object(json_object_get(json, "model"));
-    if (is_whole && merges.data != NULL)
+    if (is_whole && merges->text.data != NULL)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "a tokenizer.json has its merges; remove the option 'merges'");
     if (is_whole)
@@ -33,7 +33,7 @@ static presto_status take_any(presto__tokenizer *t, const json_t *json, presto_s
         !json_is_integer(json_object_iter_value(json_object_iter((json_t *)json))))
         return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
                            "neither a tokenizer.json nor a vocab.json");
-    if (merges.data == NULL)
+    if (merges->text.data == NULL)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "a vocab.json needs its merges: set bpe-encode.merges=merges.txt");
     PRESTO_TRY(presto__vocab_take(t, json, merges, err));
@@ -54,7 +54,7 @@ static presto_status allocate(presto__tokenizer **tokenizer_out, presto_error *e
     return PRESTO_OK;
 }
 
-presto_status presto__tokenizer_new(presto_span json, presto_span merges,
+presto_status presto__tokenizer_new(presto_span json, const presto__merges *merges,
                                     presto__tokenizer **tokenizer_out, presto_error *err) {
     json_error_t where;
     presto__tokenizer *t;

@@ -53,16 +53,22 @@ typedef struct presto__tokenizer {
     uint8_t *categories;
 } presto__tokenizer;
 
+/** The content of a merges.txt, and the file's name for errors. No data: there is none. */
+typedef struct presto__merges {
+    presto_span text;
+    const char *file;
+} presto__merges;
+
 /**
- * Read a tokenizer.json, or a vocab.json if there are `merges` (content of merges.txt; no data:
- * none).
+ * Read a tokenizer.json, or a vocab.json if there are `merges`. An error within the merges has their
+ * file's name; others have none.
  *
  * Owner:   the caller has *tokenizer_out; presto__tokenizer_free(), for which NULL is fine.
  * Returns: PRESTO_OK; PRESTO_ERR_CORRUPT: not such a file, or damaged; PRESTO_ERR_UNSUPPORTED:
  *          something that is not done here, by name; PRESTO_ERR_ARGUMENT: merges are missing, or
  *          are too many; PRESTO_ERR_LIMIT; PRESTO_ERR_MEMORY.
  */
-presto_status presto__tokenizer_new(presto_span json, presto_span merges,
+presto_status presto__tokenizer_new(presto_span json, const presto__merges *merges,
                                     presto__tokenizer **tokenizer_out, presto_error *err);
 void presto__tokenizer_free(presto__tokenizer *tokenizer);
 

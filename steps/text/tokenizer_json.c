@@ -118,11 +118,11 @@ static presto_status take_model(presto__tokenizer *t, const json_t *model, prest
     return PRESTO_OK;
 }
 
-presto_status presto__vocab_take(presto__tokenizer *t, const json_t *vocab, presto_span merges,
-                                 presto_error *err) {
+presto_status presto__vocab_take(presto__tokenizer *t, const json_t *vocab,
+                                 const presto__merges *merges, presto_error *err) {
     size_t lines = 1;
-    for (size_t i = 0; i < merges.bytes; i++)
-        lines += merges.data[i] == '\n';
+    for (size_t i = 0; i < merges->text.bytes; i++)
+        lines += merges->text.data[i] == '\n';
     PRESTO_TRY(take_vocabulary(t, vocab, lines, err));
     return presto__merge_lines(t, merges, err);
 }

@@ -13,8 +13,8 @@ presto_status presto__json_fail(presto_error *err, presto_status status, const c
 /** A whole tokenizer.json, but for presto__byte_bpe_finish(). */
 presto_status presto__tokenizer_take(presto__tokenizer *t, const json_t *json, presto_error *err);
 /** A vocab.json with the content of its merges.txt. */
-presto_status presto__vocab_take(presto__tokenizer *t, const json_t *vocab, presto_span merges,
-                                 presto_error *err);
+presto_status presto__vocab_take(presto__tokenizer *t, const json_t *vocab,
+                                 const presto__merges *merges, presto_error *err);
 
 /** Cut as GPT-2 does, if `splits`. */
 presto_status presto__byte_level_take(presto__tokenizer *t, bool adds_space, bool splits,
@@ -23,7 +23,8 @@ presto_status presto__byte_level_take(presto__tokenizer *t, bool adds_space, boo
 /** "left right". */
 presto_status presto__merge_line(presto__tokenizer *t, presto_span line, presto_error *err);
 /** merges.txt; a first line "#version ..." is none. */
-presto_status presto__merge_lines(presto__tokenizer *t, presto_span text, presto_error *err);
+presto_status presto__merge_lines(presto__tokenizer *t, const presto__merges *merges,
+                                  presto_error *err);
 
 /** The list added_tokens. */
 presto_status presto__added_take(presto__tokenizer *t, const json_t *list, presto_error *err);

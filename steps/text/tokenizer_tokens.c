@@ -2,7 +2,10 @@
 /* Of a tokenizer.json: merges as lines, added tokens, and the tokens around a text. */
 #include "tokenizer_json_internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+
+#include "../steps_internal.h"
 
 presto_status presto__json_fail(presto_error *err, presto_status status, const char *what) {
     return presto_fail(err, status, PRESTO_NO_OFFSET, "tokenizer.json: %s", what);
@@ -25,17 +28,24 @@ static bool is_version(presto_span line) {
     return line.bytes >= 8 && memcmp(line.data, "#version", 8) == 0;
 }
 
-presto_status presto__merge_lines(presto__tokenizer *t, presto_span text, presto_error *err) {
-    const uint8_t *at = text.data, *end = at + text.bytes;
-    while (at < end) {
+presto_status presto__merge_lines(presto__tokenizer *t, const presto__merges *merges,
+                                  presto_error *err) {
+    char place[40];
+    const uint8_t *at = merges->text.data, *end = at + merges->text.bytes;
+    for (size_t number = 1; at < end; number++) {
         const uint8_t *stop = memchr(at, '\n', (size_t)(end - at));
         const uint8_t *next = stop != NULL ? stop + 1 : end;
         size_t bytes = (size_t)((stop != NULL ? stop : end) - at);
         if (bytes > 0 && at[bytes - 1] == '\r')
             bytes--;
         presto_span line = presto_span_of(at, bytes);
-        if (!is_version(line))
-            PRESTO_TRY(presto__merge_line(t, line, err));
+        presto_status status = is_version(line) ? PRESTO_OK : presto__merge_line(t, line, err);
+        if (status < 0) {
+            snprintf(place, sizeof place, "line %zu", number);
+            presto__error_prefix(err, place);
+            presto_error_set_file(err, merges->file);
+            return status;
+        }
         at = next;
     }
     return PRESTO_OK;

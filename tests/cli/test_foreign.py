@@ -67,7 +67,7 @@ KINDS = {
     "prose.txt": ("a text file", b"Dear reader, hello\nand, of course, goodbye\n" * 30),
     "even.txt": ("a text file", b"Well, hello\nnow, then\nso, goodbye\n" * 30),
     "a.txt": ("a text file", "grüße aus köln\n".encode() * 300),
-    "a.jsonl": ("a JSON file", b'{"text": "a", "label": 1}\n' * 900),
+    "a.jsonl": ("a JSON Lines file", b'{"text": "a", "label": 1}\n' * 900),
     "b.json": ("a JSON file", b'[{"text": "a"},\n {"text": "b"}]'),
     "c.json": ("a JSON file", b"[\n  1.5e3,\n  2\n]\n"),
     "a.log": ("a text file", b"[2026-01-02 03:04:05] started\n" * 30),

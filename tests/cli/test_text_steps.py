@@ -77,7 +77,7 @@ class TextSteps(Case):
             numpy.testing.assert_array_equal(got.offsets, wanted.offsets)
         done = run("presto-load", "-q", "--format", "null", concatenated)
         self.assertEqual(done.returncode, 1)
-        self.assertIn(f"presto-load: {self.model}: line 1: step bpe-encode: cannot open", done.stderr)
+        self.assertIn(f"presto-load: {self.model}: step bpe-encode: cannot open", done.stderr)
 
     def test_a_cache_notices_that_the_model_has_changed(self):
         cache = self.new("cache")
@@ -93,9 +93,9 @@ class TextSteps(Case):
         for arguments, code, part in (
             ([], 2, "no model: set one, e.g. --set bpe-encode.model=FILE; docs/tokenizers.md says how to get or train one"),
             (["--set", "bpe-encode.model=/nowhere/x.model"], 1, "/nowhere/x.model"),
-            (["--set", f"bpe-encode.model={bad}"], 3, "not a SentencePiece model"),
+            (["--set", f"bpe-encode.model={bad}"], 3, "a text file, but a SentencePiece .model, tokenizer.json or vocab.json is needed"),
             ([*self.set_model, "--set", "embed.rows=30"], 1, "but the table has 30 rows"),
-            ([*self.set_model, "--set", f"embed.table={self.model}"], 3, "neither a .npy nor a .safetensors file"),
+            ([*self.set_model, "--set", f"embed.table={self.model}"], 3, "a SentencePiece model, but a .npy or .safetensors file is needed"),
         ):
             with self.subTest(part=part):
                 done = run("presto-load", "-q", "--format", "null", "-p", self.pipeline, *arguments, self.folder)

@@ -46,7 +46,7 @@ static presto_span run(presto_plan_worker *worker, const presto_span *page, pres
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     static const char yaml[] = "{name: f, source: {type: files}, steps: [{step: read-file}, {step: "
-                               "extract-text, comments: true}]}";
+                               "extract-text, comments: true, content: any}]}";
     presto_pipeline *pipeline;
     presto_plan *plan;
     presto_plan_worker *worker;

@@ -19,7 +19,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     presto_span merges = {0};
     if (nul != NULL)
         merges = presto_span_of(nul + 1, bytes - json.bytes - 1);
-    if (presto__tokenizer_new(json, merges, &tokenizer, &err) < 0) {
+    if (presto__tokenizer_new(json, &(presto__merges){merges, "merges.txt"}, &tokenizer, &err) <
+        0) {
         FUZZ_HOLDS(tokenizer == NULL && err.message[0] != '\0');
         return 0;
     }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Make the seeds of the fuzz targets tar, npy and manifest: tests/fuzz/corpus/<target>/. Running it again changes nothing."""
+"""Make the seeds of the fuzz targets tar, npy, manifest, content and encodings: tests/fuzz/corpus/<target>/. Running it again changes nothing."""
 import hashlib
 import io
 import pathlib
@@ -69,7 +69,26 @@ def put_manifests():
     put("manifest", b"\2[]")
 
 
+def put_contents():
+    put("content", tar_of(tarfile.USTAR_FORMAT, [("GIF89a", tarfile.REGTYPE, b"x")]))
+    for start in (b"\xff\xd8\xff\xe0", b"RIFF\x24\0\0\0WAVEfmt ", b"PK\3\4" + bytes(22) + b"\5\0\0\0a.npy", b"\xff\xf1\x50\x80\x01\x1f\xfc\xff\xf1",
+                  b"\0\0\0\x1cftypmif1\0\0\0\0mif1avif", b"BM\x36\x10\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0", b"\x40\0\0\0\0\0\0\0{\"a\":", b"P6\n2 2\n255\n"):
+        put("content", start + bytes(range(64)))
+    for text in (b'{"a": 1}\n{"a": 2}\n', b"<!-- a --> <html>", b"<?xml?><Error>", b"a,b\n1,2\n", b"", b"\xff\xfea\0b\0\x3d\xd8\0\xde", b"\xfe\xff\xd8\x3d\0a\xdc\0\xd8"):
+        put("content", text)
+    put("content", "text without a mark".encode("utf-16-le"))
+
+
+def put_encodings():
+    for page in ('<meta charset=koi8-r>', '<!--> <meta http-equiv="Content-Type" content="text/html; charset = \'big5\' x">', "<?xml encoding='koi8-r'?><p a='>'/b=c>",
+                 "<meta charset=none><meta content='charset charset=gbk' http-equiv=content-type>", "</a b=c><!x><?y><script>'<meta charset=big5>'</script>", "<meta/charset"):
+        put("encodings", page.encode())
+        put("encodings", b"<p x='" + bytes(1100) + b"'>" + page.encode())
+
+
 if __name__ == "__main__":
+    put_contents()
+    put_encodings()
     put_tars()
     put_manifests()
     put_arrays()

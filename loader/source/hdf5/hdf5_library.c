@@ -11,6 +11,7 @@
 
 #include <presto/numbers.h>
 
+#include "../../../base/content_internal.h"
 #include "hdf5_driver_internal.h"
 
 #define WORDS_BYTES 200
@@ -125,6 +126,46 @@ static const char *name_of_class(H5T_class_t class) {
                                                                              : "values";
 }
 
+/* Why numbers of a size that is read are not read. */
+static presto_status fail_layout(const open_dataset *d, H5T_class_t class, size_t bytes,
+                                 presto_error *err) {
+    size_t sign = 0, exponent_at = 0, exponent = 0, mantissa_at = 0, mantissa = 0;
+    const char *name = name_of_class(class);
+    H5T_order_t order = H5(Tget_order)(d->type);
+    size_t bits = H5(Tget_precision)(d->type);
+    int offset = H5(Tget_offset)(d->type);
+    if (order != H5T_ORDER_LE && order != H5T_ORDER_BE && bytes > 1)
+        return fail_dataset(
+            d, err, PRESTO_ERR_UNSUPPORTED,
+            "holds %s in a byte order that is not read (VAX): save little-endian ones", name);
+    if (bits != bytes * 8)
+        return fail_dataset(d, err, PRESTO_ERR_UNSUPPORTED,
+                            "holds %s with a precision of %zu bits at bit %d of %zu byte%s, which "
+                            "is not read: save %s that fill their bytes",
+                            name, bits, offset, bytes, presto_plural(bytes), name);
+    if (class == H5T_FLOAT &&
+        H5(Tget_fields)(d->type, &sign, &exponent_at, &exponent, &mantissa_at, &mantissa) >= 0)
+        return fail_dataset(
+            d, err, PRESTO_ERR_UNSUPPORTED,
+            "holds floats of %zu bytes that are not those of IEEE 754 (exponent of "
+            "%zu bits, mantissa of %zu), which is not read: save float32 or float64",
+            bytes, exponent, mantissa);
+    return fail_dataset(d, err, PRESTO_ERR_UNSUPPORTED, "holds %s of a layout that is not read",
+                        name);
+}
+
+static presto_status fail_number(const open_dataset *d, presto_error *err) {
+    H5T_class_t class = H5(Tget_class)(d->type);
+    size_t bytes = H5(Tget_size)(d->type);
+    if ((class == H5T_FLOAT && (bytes == 4 || bytes == 8)) ||
+        (class == H5T_INTEGER && (bytes == 1 || bytes == 2 || bytes == 4)))
+        return fail_layout(d, class, bytes, err);
+    return fail_dataset(d, err, PRESTO_ERR_TYPE,
+                        "holds %s of %zu bytes each, needs floats of 4 or 8 bytes or integers of "
+                        "1, 2 or 4",
+                        name_of_class(class), bytes);
+}
+
 static presto_status find_number(const open_dataset *d, presto_error *err) {
     const struct {
         hid_t type;
@@ -153,10 +194,7 @@ static presto_status find_number(const open_dataset *d, presto_error *err) {
             return PRESTO_OK;
         }
     }
-    return fail_dataset(d, err, PRESTO_ERR_TYPE,
-                        "holds %s of %zu bytes each, needs floats of 4 or 8 bytes or integers of "
-                        "up to 4",
-                        name_of_class(H5(Tget_class)(d->type)), H5(Tget_size)(d->type));
+    return fail_number(d, err);
 }
 
 static presto_status find_length(const open_dataset *d, presto_error *err) {
@@ -405,8 +443,20 @@ static presto_status look_up_all(session *s, presto__hdf5_dataset *datasets, pre
     return PRESTO_OK;
 }
 
-static presto_status look_up_file(session *s, presto__hdf5_dataset *datasets, presto_error *err) {
+/* The file's start tells whether it is something else. */
+static presto_status fail_open(session *s, presto_error *err) {
     char words[WORDS_BYTES];
+    library_words(words);
+    presto__hdf5_view_load(&s->view, 0);
+    const presto__content *content =
+        presto__content_of(presto_span_of(s->view.window, s->view.window_bytes));
+    if (content == NULL || strcmp(content->name, "hdf5") == 0)
+        return presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET, "cannot be read as HDF5: %s",
+                           words);
+    return presto__content_refuse(content, PRESTO__CONTENT_ARRAYS, "an HDF5 file", err);
+}
+
+static presto_status look_up_file(session *s, presto__hdf5_dataset *datasets, presto_error *err) {
     const presto__hdf5_driver_info info = {&s->view};
     hid_t access = H5(Pcreate)(H5_VALUE(P_CLS_FILE_ACCESS_ID));
     hid_t driver = H5(FDregister)(&presto__hdf5_driver);
@@ -417,8 +467,7 @@ static presto_status look_up_file(session *s, presto__hdf5_dataset *datasets, pr
     if (s->file < 0 && lacks_memory())
         status = presto_fail(err, PRESTO_ERR_MEMORY, PRESTO_NO_OFFSET, "libhdf5 is out of memory");
     else if (s->file < 0)
-        status = presto_fail(err, PRESTO_ERR_CORRUPT, PRESTO_NO_OFFSET,
-                             "cannot be read as HDF5: %s", library_words(words));
+        status = fail_open(s, err);
     else
         status = look_up_all(s, datasets, err);
     if (s->file >= 0)

@@ -66,6 +66,10 @@
     X(Tclose)                                                                                      \
     X(Tequal)                                                                                      \
     X(Tget_class)                                                                                  \
+    X(Tget_fields)                                                                                 \
+    X(Tget_offset)                                                                                 \
+    X(Tget_order)                                                                                  \
+    X(Tget_precision)                                                                              \
     X(Tget_size)                                                                                   \
     X(dont_atexit)                                                                                 \
     X(open)

@@ -10,6 +10,7 @@
 
 #include <presto/numbers.h>
 
+#include "../../../base/content_internal.h"
 #include "../../../base/decimal_internal.h"
 #include "../../../base/json_limit_internal.h"
 #include "../../../base/stop_internal.h"
@@ -276,6 +277,10 @@ presto_status presto__manifest_parse(presto_span text, presto__manifest_form for
     if (text.bytes >= 2 &&
         (memcmp(text.data, "\xff\xfe", 2) == 0 || memcmp(text.data, "\xfe\xff", 2) == 0))
         return presto_fail(err, PRESTO_ERR_SYNTAX, 0, "it is UTF-16: save it as UTF-8");
+    const presto__content *content = presto__content_no_text(text);
+    if (content != NULL && content->group != PRESTO__CONTENT_LINES)
+        return presto__content_refuse(content, PRESTO__CONTENT_TABLE,
+                                      "a CSV, TSV or JSON Lines file", err);
     manifest_reading reading = {.table = {.most_cells = MOST_SPARE_CELLS + text.bytes}};
     presto_status status =
         form == PRESTO__MANIFEST_JSONL

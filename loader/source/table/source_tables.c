@@ -5,6 +5,7 @@
 
 #include <presto/numbers.h>
 
+#include "../../../base/content_internal.h"
 #include "source_tables_internal.h"
 
 typedef struct lines {
@@ -132,6 +133,9 @@ static presto_status read_rows(const presto__tsv *tsv, tsv_reading *reading, pre
 }
 
 presto_status presto__tsv_read(const presto__tsv *tsv, presto_error *err) {
+    const presto__content *content = presto__content_no_text(tsv->text);
+    if (content != NULL)
+        return presto__content_refuse(content, PRESTO__CONTENT_TABLE, "a TSV file", err);
     tsv_reading reading = {.all = lines_of(tsv->text)};
     reading.places = calloc(tsv->wanted_count, sizeof *reading.places);
     reading.fields = calloc(tsv->wanted_count, sizeof *reading.fields);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "../../../base/content_internal.h"
 #include "../../../base/file_internal.h"
 #include "source_tar_internal.h"
 
@@ -12,32 +13,25 @@
 /* This much of a stream is kept for threads that come late. */
 #define BEHIND_BYTES ((uint64_t)32 << 20)
 
-/* Compression that is not read, by its first bytes. */
-static const char *other_compression(presto_span head) {
-    if (head.bytes >= 4 && memcmp(head.data, "\x28\xb5\x2f\xfd", 4) == 0)
-        return "zstd";
-    if (head.bytes >= 3 && memcmp(head.data, "BZh", 3) == 0)
-        return "bzip2";
-    if (head.bytes >= 6 && memcmp(head.data,
-                                  "\xfd"
-                                  "7zXZ\0",
-                                  6) == 0)
-        return "xz";
-    return NULL;
-}
+/* Enough for the signatures of all formats that could stand in the place of a tar file. */
+#define HEAD_BYTES 1024
 
 static presto_status look_at(presto__tar_file *file, const char *path, presto_error *err) {
-    uint8_t head[8];
+    uint8_t head[HEAD_BYTES];
     size_t got;
     PRESTO_TRY(
         presto__read_at((presto__file_place){file->fd, path, 0}, head, sizeof head, &got, err));
-    const char *other = other_compression(presto_span_of(head, got));
-    if (other != NULL)
-        return presto_fail(err, PRESTO_ERR_UNSUPPORTED, 0,
-                           "is compressed with %s: decompress it, or compress it with gzip", other);
     if (got >= 2 && head[0] == 0x1f && head[1] == 0x8b)
         return presto__byte_stream_new(file->fd, path, PRESTO_FILE_GZIP, &file->stream, err);
-    return PRESTO_OK;
+    const presto__content *content = presto__content_of(presto_span_of(head, got));
+    if (content == NULL || content->group < PRESTO__CONTENT_IMAGE ||
+        strcmp(content->name, "tar") == 0)
+        return PRESTO_OK;
+    if (content->group == PRESTO__CONTENT_COMPRESSED)
+        return presto_fail(err, PRESTO_ERR_UNSUPPORTED, 0,
+                           "is compressed with %s: decompress it, or compress it with gzip",
+                           content->name);
+    return presto__content_refuse(content, PRESTO__CONTENT_ARCHIVE, "a tar file", err);
 }
 
 presto_status presto__tar_file_open(presto__tar_file *file, const presto__file *entry,

@@ -5,17 +5,19 @@
  */
 #include <stdlib.h>
 
+#include "../../text_input_internal.h"
 #include "extract_text_choice_internal.h"
 
-enum { OPTION_ENCODING, OPTION_COMMENTS, OPTION_TABLES, OPTION_COUNT };
+enum { OPTION_ENCODING, OPTION_COMMENTS, OPTION_TABLES, OPTION_CONTENT, OPTION_COUNT };
 
 static const presto_option_type options[] = {
     [OPTION_ENCODING] = {.name = "encoding",
                          .kind = PRESTO_OPTION_TEXT,
                          .default_text = "auto",
                          .help =
-                             "of pages without a byte order mark, as iconv names it; auto finds "
-                             "it out from declarations and statistics"},
+                             "of pages without a byte order mark, a label of the Encoding Standard "
+                             "or a name of iconv; auto finds it out from declarations and "
+                             "statistics"},
     [OPTION_COMMENTS] = {.name = "comments",
                          .kind = PRESTO_OPTION_BOOL,
                          .default_text = "false",
@@ -24,6 +26,11 @@ static const presto_option_type options[] = {
                        .kind = PRESTO_OPTION_BOOL,
                        .default_text = "true",
                        .help = "keep tables of the text, a line a cell"},
+    [OPTION_CONTENT] = {.name = "content",
+                        .kind = PRESTO_OPTION_CHOICE,
+                        .default_text = "text",
+                        .choices = presto__input_contents,
+                        .help = PRESTO__INPUT_HELP},
 };
 
 static const presto_tensor_spec string_spec = {PRESTO_STRING, 0, {0}};
@@ -41,6 +48,7 @@ static presto_status infer(const void *state, const presto_tensor_spec *in,
 typedef struct extract_state {
     presto__choice_options choice;
     char *encoding; /* NULL: find it out */
+    bool takes_any; /* bytes */
 } extract_state;
 
 typedef struct extract_worker {
@@ -62,13 +70,17 @@ static presto_status create(const presto_option *values, void **state_out, prest
     const char *encoding = values[OPTION_ENCODING].text;
     bool is_auto = strcmp(encoding, "auto") == 0;
     if (!is_auto && !presto__charset_is_known(encoding))
-        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
-                           "option 'encoding' is '%s', which iconv does not know", encoding);
+        return presto_fail(
+            err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+            "option 'encoding' is '%s', which neither the Encoding Standard nor iconv "
+            "knows",
+            encoding);
     extract_state *state = calloc(1, sizeof *state);
     if (state == NULL)
         return presto_fail_memory(err, sizeof *state);
     state->choice = (presto__choice_options){.comments = values[OPTION_COMMENTS].truth,
                                              .tables = values[OPTION_TABLES].truth};
+    state->takes_any = values[OPTION_CONTENT].choice == PRESTO__INPUT_ANY;
     state->encoding = is_auto ? NULL : presto_span_to_text(presto_span_of_text(encoding));
     if (!is_auto && state->encoding == NULL) {
         destroy(state);
@@ -112,6 +124,10 @@ static presto_status run(const void *state, presto_step_context *context, const 
     extract_worker *worker = presto_step_worker(context);
     presto_span text;
     PRESTO_TRY(presto__spec_expect(&in->spec, &string_spec, err));
+    const presto__input_rules rules = {"extract-text", "an HTML page", true,
+                                       extract->encoding != NULL};
+    if (!extract->takes_any)
+        PRESTO_TRY(presto__input_check(in->strings[0], &rules, err));
     PRESTO_TRY(
         presto__charset_decode(worker->charset, in->strings[0], extract->encoding, &text, err));
     PRESTO_TRY(presto__page_build(&worker->page, worker->html, text, err));

@@ -37,7 +37,7 @@ START_TEST(files_that_are_not_hdf5_fail_alone) {
     presto_check_write_file(path_in(dir, "2.h5"), presto_span_of_text(""));
     fails_alone(PRESTO_ERR_CORRUPT, "cannot be read as HDF5", "");
     presto_check_write_file(path_in(dir, "2.h5"), presto_span_of_text("no HDF5 file at all\n"));
-    fails_alone(PRESTO_ERR_CORRUPT, "file signature not found", "");
+    fails_alone(PRESTO_ERR_CORRUPT, "a text file, but an HDF5 file is needed", "");
     write_file("2.h5", &contiguous, &contiguous);
     ck_assert_int_eq(truncate(path_in(dir, "2.h5"), 3000), 0);
     fails_alone(PRESTO_ERR_CORRUPT, "truncated file", "");

@@ -137,7 +137,8 @@ START_TEST(members_that_are_not_what_they_should_be_fail_alone) {
     bad_member("cls", presto_span_of_text("-"), "no whole number");
     bad_member("cls", presto_span_of_text("9223372036854775808"), "no whole number");
     bad_member("cls", presto_span_of_text("1 2"), "no whole number");
-    bad_member("npy", presto_span_of_text("x"), "member .npy: not a .npy file");
+    bad_member("npy", presto_span_of_text("x"),
+               "member .npy: a text file, but a .npy file is needed");
     bad_member(
         "npy",
         presto_span_of(

@@ -274,7 +274,7 @@ START_TEST(a_missing_model_is_told_with_what_to_do) {
     ck_assert_status(open_with(&r, "/dev", &err), PRESTO_ERR_IO, &err);
     rig_close(&r);
     ck_assert_status(open_with(&r, GOLDEN("train.txt"), &err), PRESTO_ERR_CORRUPT, &err);
-    ck_assert_ptr_nonnull(strstr(err.message, "not a SentencePiece model"));
+    ck_assert_ptr_nonnull(strstr(err.message, "a text file, but a SentencePiece .model"));
     ck_assert_str_eq(err.file, GOLDEN("train.txt"));
     rig_close(&r);
 }

@@ -226,9 +226,13 @@ START_TEST(other_formats_are_named) {
         size_t count;
         const char *want;
     } cases[] = {
-        {"GIF89a..", 8, "a GIF"},     {"RIFF....WEBPVP8 ", 16, "a WebP"},
-        {"BM......", 8, "a BMP"},     {"hello world", 11, "neither a JPEG nor a PNG"},
-        {"\xff\xd8", 2, "neither"},   {"\x89PNG\r\n\x1a", 7, "neither"},
+        {"GIF89a\1\0", 8, "a GIF"},
+        {"RIFF....WEBPVP8 ", 16, "a WebP"},
+        {"BM\x36\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0", 18, "a BMP"},
+        {"hello world", 11, "a text file, but a JPEG or PNG"},
+        {"\1\2\3\4", 4, "neither a JPEG nor a PNG"},
+        {"\xff\xd8", 2, "neither"},
+        {"\x89PNG\r\n\x1a", 7, "neither"},
         {"", 0, "the file is empty"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

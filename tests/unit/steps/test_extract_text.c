@@ -337,7 +337,7 @@ END_TEST
 START_TEST(zeros_and_control_characters_are_no_text) {
     uint8_t page[4096];
     rig r;
-    open_step(&r, "");
+    open_step(&r, "content: any");
     memset(page, 0, sizeof page);
     ck_assert_uint_eq(extract(&r, presto_span_of(page, sizeof page)).bytes, 0);
     memcpy(page, PARAGRAPH, strlen(PARAGRAPH));

@@ -16,7 +16,8 @@ static presto_status try_json(const char *json, const char *merges, const char *
                               presto_buffer *ids, presto_error *err) {
     presto__tokenizer *tokenizer = NULL;
     presto_span span = merges != NULL ? presto_span_of_text(merges) : presto_span_of(NULL, 0);
-    presto_status status = presto__tokenizer_new(presto_span_of_text(json), span, &tokenizer, err);
+    presto_status status = presto__tokenizer_new(
+        presto_span_of_text(json), &(presto__merges){span, "merges.txt"}, &tokenizer, err);
     if (status >= 0) {
         presto__tokenizer_scratch *scratch = presto__tokenizer_scratch_new(true);
         ck_assert_ptr_nonnull(scratch);
