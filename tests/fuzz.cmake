@@ -77,6 +77,7 @@ presto_fuzz(decode-image SOURCE fuzz_decode_image.c CORPUS golden/images LIBS pr
 presto_fuzz(tokenizer SOURCE fuzz_tokenizer.c CORPUS fuzz/corpus/tokenizer LIBS presto_base presto_records presto_steps)
 presto_fuzz(table SOURCE fuzz_table.c CORPUS fuzz/corpus/table LIBS presto_base presto_records presto_steps)
 if(PRESTO_HAVE_MYHTML AND PRESTO_HAVE_UCHARDET)
+  presto_fuzz_internal(encodings steps)
   presto_fuzz(extract-text SOURCE fuzz_extract_text.c CORPUS golden/html fuzz/corpus/extract-text LIBS presto_base presto_records presto_steps)
 endif()
 if(PRESTO_HAVE_SENTENCEPIECE)

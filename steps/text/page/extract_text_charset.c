@@ -2,7 +2,8 @@
 /*
  * The encoding of a page, in this order: byte order mark; text that is UTF-8 with characters beyond
  * ASCII, whatever is declared (by chance, bytes of other encodings are no UTF-8); declaration in
- * <meta> or <?xml; statistics by uchardet; else UTF-8. iconv converts.
+ * <meta> or <?xml; statistics by uchardet; else UTF-8. Encodings of one byte have tables, iconv
+ * converts the others.
  */
 #include <errno.h>
 #include <iconv.h>
@@ -10,20 +11,20 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "encodings_internal.h"
 #include "extract_text_internal.h"
 
 #include <uchardet/uchardet.h>
 
-/* Declarations stand in the first 1024 bytes, says the standard; pages disagree. */
-#define DECLARATION_BYTES 4096
 #define STATISTICS_BYTES ((size_t)128 << 10)
 #define KEEP_BYTES ((size_t)16 << 20)
-#define MAX_LABEL_BYTES 40
+#define MAX_NAME_BYTES 40
 
 struct presto__charset {
     uchardet_t statistics;
     iconv_t converter; /* (iconv_t)-1: none */
-    char converter_name[MAX_LABEL_BYTES + 1];
+    char converter_name[MAX_NAME_BYTES + 1];
+    presto__declared declared; /* of the last page; what it borrows from may be gone */
     presto_buffer out;
 };
 
@@ -138,127 +139,16 @@ static presto_status repair_utf8(presto__charset *charset, presto_span in, prest
     return PRESTO_OK;
 }
 
-/* ---- finding out ---- */
-
-/* Labels of the Web (encoding.spec.whatwg.org) for more than iconv takes them for. */
-static const char *iconv_name(const char *label) {
-    static const char *const names[][2] = {
-        {"iso-8859-1", "CP1252"},
-        {"iso8859-1", "CP1252"},
-        {"iso_8859-1", "CP1252"},
-        {"latin1", "CP1252"},
-        {"us-ascii", "CP1252"},
-        {"ascii", "CP1252"},
-        {"ansi", "CP1252"},
-        {"iso-8859-9", "CP1254"},
-        {"latin5", "CP1254"},
-        {"iso-8859-11", "CP874"},
-        {"tis-620", "CP874"},
-        {"shift_jis", "CP932"},
-        {"shift-jis", "CP932"},
-        {"sjis", "CP932"},
-        {"x-sjis", "CP932"},
-        {"gb2312", "GB18030"},
-        {"gbk", "GB18030"},
-        {"x-gbk", "GB18030"},
-        {"gb_2312-80", "GB18030"},
-        {"euc-kr", "CP949"},
-        {"ks_c_5601-1987", "CP949"},
-        {"korean", "CP949"},
-        {"big5", "BIG5-HKSCS"},
-        {"x-x-big5", "BIG5-HKSCS"},
-        {"x-euc-jp", "EUC-JP"},
-        {"windows-31j", "CP932"},
-        {"x-cp1251", "CP1251"},
-        {"x-cp1252", "CP1252"},
-        {"unicode-1-1-utf-8", "UTF-8"},
-        {"utf8", "UTF-8"},
-        {"unicode", "UTF-16LE"},
-        {"utf-16", "UTF-16LE"},
-        {"mac", "MACINTOSH"},
-        {"x-mac-roman", "MACINTOSH"},
-        {"x-mac-cyrillic", "MAC-CYRILLIC"},
-    };
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcasecmp(label, names[i][0]) == 0)
-            return names[i][1];
-    return label;
-}
-
-static bool is_label_byte(uint8_t byte) {
-    return (byte >= '0' && byte <= '9') || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z') ||
-           byte == '-' || byte == '_' || byte == ':' || byte == '.';
-}
-
-static size_t skip_space(presto_span in, size_t at) {
-    while (at < in.bytes && in.data[at] <= ' ')
-        at++;
-    return at;
-}
-
-/* `= "label"` from `at` on. */
-static bool read_label(presto_span in, size_t at, char label_out[MAX_LABEL_BYTES + 1]) {
-    at = skip_space(in, at);
-    if (at >= in.bytes || in.data[at] != '=')
-        return false;
-    at = skip_space(in, at + 1);
-    if (at < in.bytes && (in.data[at] == '"' || in.data[at] == '\''))
-        at = skip_space(in, at + 1);
-    size_t bytes = 0;
-    while (at + bytes < in.bytes && bytes < MAX_LABEL_BYTES && is_label_byte(in.data[at + bytes])) {
-        label_out[bytes] = (char)in.data[at + bytes];
-        bytes++;
-    }
-    label_out[bytes] = '\0';
-    return bytes > 0;
-}
-
-static size_t find_word(presto_span in, size_t at, const char *word) {
-    size_t bytes = strlen(word);
-    for (; at + bytes <= in.bytes; at++)
-        if ((in.data[at] | 0x20) == (uint8_t)word[0] &&
-            strncasecmp((const char *)in.data + at, word, bytes) == 0)
-            return at;
-    return SIZE_MAX;
-}
-
-/* "charset=" in a <meta> tag, or "encoding=" in an XML declaration. */
-static bool find_declaration(presto_span in, char label_out[MAX_LABEL_BYTES + 1]) {
-    if (in.bytes > DECLARATION_BYTES)
-        in.bytes = DECLARATION_BYTES;
-    size_t at = skip_space(in, 0);
-    if (in.bytes - at > 5 && memcmp(in.data + at, "<?xml", 5) == 0) {
-        const uint8_t *end = memchr(in.data + at, '>', in.bytes - at);
-        presto_span declaration = {in.data + at, end == NULL ? 0 : (size_t)(end - in.data) - at};
-        size_t encoding = find_word(declaration, 0, "encoding");
-        if (encoding != SIZE_MAX && read_label(declaration, encoding + 8, label_out))
-            return true;
-    }
-    for (size_t meta = 0; meta + 5 < in.bytes; meta++) {
-        if (in.data[meta] != '<' || strncasecmp((const char *)in.data + meta + 1, "meta", 4) != 0)
-            continue;
-        const uint8_t *end = memchr(in.data + meta, '>', in.bytes - meta);
-        presto_span tag = {in.data + meta,
-                           end == NULL ? in.bytes - meta : (size_t)(end - in.data) - meta};
-        size_t charset = find_word(tag, 0, "charset");
-        if (charset != SIZE_MAX && read_label(tag, charset + 7, label_out))
-            return true;
-    }
-    return false;
-}
-
 /* ---- conversion ---- */
 
-static bool use_converter(presto__charset *charset, const char *label) {
-    const char *name = iconv_name(label);
+static bool use_converter(presto__charset *charset, const char *name) {
     if (charset->converter != (iconv_t)-1 && strcmp(charset->converter_name, name) == 0) {
         iconv(charset->converter, NULL, NULL, NULL, NULL);
         return true;
     }
     close_converter(charset->converter);
     charset->converter = (iconv_t)-1;
-    /* A suffix such as //TRANSLIT is no part of a name; read_label() lets none through. */
-    if (strlen(name) > MAX_LABEL_BYTES)
+    if (strlen(name) > MAX_NAME_BYTES)
         return false;
     charset->converter = open_converter(name);
     memcpy(charset->converter_name, name, strlen(name) + 1);
@@ -266,9 +156,30 @@ static bool use_converter(presto__charset *charset, const char *label) {
 }
 
 bool presto__charset_is_known(const char *name) {
-    iconv_t converter = open_converter(iconv_name(name));
+    if (presto__encoding_find(presto_span_of_text(name)) != NULL)
+        return true;
+    iconv_t converter = open_converter(name);
     close_converter(converter);
     return converter != (iconv_t)-1;
+}
+
+/* A byte that the converter of the C library knows nothing of, but the standard does. */
+static presto_span character_of(const presto__charset *charset, uint8_t byte) {
+    static const presto_span euro = {(const uint8_t *)"\xe2\x82\xac", 3};
+    static const presto_span control = {(const uint8_t *)"\xc2\x80", 2};
+    if (byte == 0x80 && strcmp(charset->converter_name, "GB18030") == 0)
+        return euro;
+    return byte == 0x80 && strcmp(charset->converter_name, "CP932") == 0 ? control : replacement;
+}
+
+/* A space of old Chinese pages, which the C library takes for a character of private use. */
+static void mend_spaces(const presto__charset *charset, presto_span text) {
+    if (strcmp(charset->converter_name, "GB18030") != 0)
+        return;
+    uint8_t *at = charset->out.data, *end = at + text.bytes;
+    for (; at + 3 <= end && (at = memchr(at, 0xee, (size_t)(end - at) - 2)) != NULL; at++)
+        if (at[1] == 0x97 && at[2] == 0xa5)
+            memcpy(at, "\xe3\x80\x80", 3);
 }
 
 static presto_status convert(presto__charset *charset, presto_span in, presto_span *text_out,
@@ -285,11 +196,12 @@ static presto_status convert(presto__charset *charset, presto_span in, presto_sp
         out->bytes = (size_t)((uint8_t *)to - out->data);
         if (result != (size_t)-1 || errno == E2BIG)
             continue;
-        PRESTO_TRY(presto_buffer_append(out, replacement, err));
+        PRESTO_TRY(presto_buffer_append(out, character_of(charset, (uint8_t)*from), err));
         from++;
         left--;
     }
     *text_out = presto_buffer_span(out);
+    mend_spaces(charset, *text_out);
     return PRESTO_OK;
 }
 
@@ -332,29 +244,90 @@ static const char *guess(presto__charset *charset, presto_span in) {
     return uchardet_get_charset(charset->statistics);
 }
 
-static bool is_utf8(const char *label) {
-    return strcasecmp(iconv_name(label), "UTF-8") == 0;
+/* Of one byte a character. */
+static presto_status convert_bytes(presto__charset *charset, presto_span in,
+                                   const presto__encoding *encoding, presto_span *text_out,
+                                   presto_error *err) {
+    presto_buffer *out = &charset->out;
+    out->bytes = 0;
+    PRESTO_TRY(presto_buffer_reserve(out, in.bytes * 3 + 1, err));
+    uint8_t *to = out->data;
+    for (size_t i = 0; i < in.bytes; i++) {
+        uint8_t byte = in.data[i];
+        if (byte < 0x80) {
+            *to++ = byte;
+            continue;
+        }
+        uint32_t code = encoding->table != NULL ? encoding->table[byte - 0x80] : 0xf700U + byte;
+        if (code == 0)
+            code = 0xfffd;
+        if (code < 0x800) {
+            *to++ = (uint8_t)(0xc0 | code >> 6);
+        } else {
+            *to++ = (uint8_t)(0xe0 | code >> 12);
+            *to++ = (uint8_t)(0x80 | (code >> 6 & 0x3f));
+        }
+        *to++ = (uint8_t)(0x80 | (code & 0x3f));
+    }
+    out->bytes = (size_t)(to - out->data);
+    *text_out = presto_buffer_span(out);
+    return PRESTO_OK;
 }
 
-/* UTF-16 that can be read byte by byte up to a <meta> is none. */
-static bool is_usable(const char *label) {
-    return label[0] != '\0' && strncasecmp(iconv_name(label), "UTF-16", 6) != 0 &&
-           strncasecmp(label, "UTF-32", 6) != 0 && strncasecmp(label, "UTF-7", 5) != 0;
+static presto_status decode_as(presto__charset *charset, presto_span in,
+                               const presto__encoding *encoding, presto_span *text_out,
+                               presto_error *err) {
+    switch (encoding->kind) {
+    case PRESTO__ENCODING_UTF8:
+        return use_utf8(charset, in, count_utf8(in), text_out, err);
+    case PRESTO__ENCODING_TABLE:
+    case PRESTO__ENCODING_USER_DEFINED:
+        return convert_bytes(charset, in, encoding, text_out, err);
+    case PRESTO__ENCODING_REPLACEMENT:
+        *text_out = in.bytes > 0 ? replacement : in;
+        return PRESTO_OK;
+    case PRESTO__ENCODING_UTF16:
+    case PRESTO__ENCODING_CONVERTED:
+        break;
+    }
+    if (!use_converter(charset, encoding->iconv))
+        return presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
+                           "the C library lacks its converter %s", encoding->iconv);
+    return convert(charset, in, text_out, err);
+}
+
+/* What the statistics say. UTF-16 that can be read byte by byte up to a <meta> is none. */
+static bool decode_guessed(presto__charset *charset, presto_span in, presto_span *text_out,
+                           presto_status *status_out, presto_error *err) {
+    const char *name = guess(charset, in);
+    const presto__encoding *encoding = presto__encoding_find(presto_span_of_text(name));
+    if (name[0] == '\0' || strncasecmp(name, "UTF-", 4) == 0)
+        return false;
+    if (encoding != NULL && encoding->kind != PRESTO__ENCODING_REPLACEMENT) {
+        *status_out = decode_as(charset, in, encoding, text_out, err);
+        return true;
+    }
+    if (!use_converter(charset, name))
+        return false;
+    *status_out = convert(charset, in, text_out, err);
+    return true;
 }
 
 static presto_status decode_unmarked(presto__charset *charset, presto_span in,
                                      presto_span *text_out, presto_error *err) {
-    char label[MAX_LABEL_BYTES + 1] = "";
+    presto_status status;
     utf8_count count = count_utf8(in);
-    bool declared = find_declaration(in, label) && is_usable(label);
-    bool is_escaped = declared && strncasecmp(label, "iso-2022", 8) == 0;
+    charset->declared = presto__encoding_declared(in);
+    const presto__encoding *declared = charset->declared.encoding;
+    /* Of seven bits, with escapes: this is no ASCII. */
+    bool is_escaped = declared != NULL && (declared->kind == PRESTO__ENCODING_REPLACEMENT ||
+                                           strcmp(declared->name, "iso-2022-jp") == 0);
     if ((count.invalid == 0 && !is_escaped) || count.valid > 8 * count.invalid)
         return use_utf8(charset, in, count, text_out, err);
-    if (declared && !is_utf8(label) && use_converter(charset, label))
-        return convert(charset, in, text_out, err);
-    const char *guessed = guess(charset, in);
-    if (is_usable(guessed) && !is_utf8(guessed) && use_converter(charset, guessed))
-        return convert(charset, in, text_out, err);
+    if (declared != NULL && declared->kind != PRESTO__ENCODING_UTF8)
+        return decode_as(charset, in, declared, text_out, err);
+    if (decode_guessed(charset, in, text_out, &status, err))
+        return status;
     return use_utf8(charset, in, count, text_out, err);
 }
 
@@ -362,6 +335,7 @@ presto_status presto__charset_decode(presto__charset *charset, presto_span in, c
                                      presto_span *text_out, presto_error *err) {
     size_t mark_bytes;
     const char *marked = mark_of(in, &mark_bytes);
+    charset->declared = (presto__declared){0};
     if (charset->out.capacity > KEEP_BYTES)
         presto_buffer_done(&charset->out);
     if (wanted == NULL || mark_bytes > 0)
@@ -370,10 +344,11 @@ presto_status presto__charset_decode(presto__charset *charset, presto_span in, c
         return decode_unmarked(charset, in, text_out, err);
     in.data += mark_bytes;
     in.bytes -= mark_bytes;
-    if (is_utf8(wanted))
-        return use_utf8(charset, in, count_utf8(in), text_out, err);
+    const presto__encoding *encoding = presto__encoding_find(presto_span_of_text(wanted));
+    if (encoding != NULL)
+        return decode_as(charset, in, encoding, text_out, err);
     if (!use_converter(charset, wanted))
         return presto_fail(err, PRESTO_ERR_UNSUPPORTED, PRESTO_NO_OFFSET,
-                           "iconv does not know the encoding %s", wanted);
+                           "neither the Encoding Standard nor iconv knows the encoding %s", wanted);
     return convert(charset, in, text_out, err);
 }

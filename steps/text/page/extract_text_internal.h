@@ -21,12 +21,12 @@ void presto__charset_free(presto__charset *charset);
 /**
  * `in` as UTF-8. `wanted`: the name of the encoding, or NULL to find it out. What is no valid
  * character becomes U+FFFD. *text_out borrows from `in` or from `charset`, until the next call.
- * Returns: PRESTO_OK, PRESTO_ERR_MEMORY, PRESTO_ERR_UNSUPPORTED (iconv does not know `wanted`).
+ * Returns: PRESTO_OK, PRESTO_ERR_MEMORY, PRESTO_ERR_UNSUPPORTED (`wanted` is not known).
  */
 presto_status presto__charset_decode(presto__charset *charset, presto_span in, const char *wanted,
                                      presto_span *text_out, presto_error *err);
 
-/** Does iconv know an encoding of this name? */
+/** Is it a label of the Encoding Standard, or does iconv know an encoding of this name? */
 bool presto__charset_is_known(const char *name);
 
 /* ---- HTML: UTF-8 -> tokens, by MyHTML ---- */
