@@ -57,6 +57,9 @@ else()
   message(STATUS "sndfile not found: what needs it is left out")
 endif()
 
+# libsndfile decodes FLAC with this one, too, but not of all depths.
+presto_optional(FLAC flac)
+
 # libsndfile decodes Vorbis with these. They tell which headers it cannot read, because it loses memory on those.
 presto_optional(OGG ogg)
 presto_optional(VORBIS vorbis)

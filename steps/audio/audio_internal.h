@@ -19,16 +19,32 @@
 #define PRESTO__AUDIO_MOST_CHANNELS 4096
 
 typedef enum presto__sound_kind {
-    PRESTO__SOUND_FILE, /* WAV, FLAC, Ogg: libsndfile */
+    PRESTO__SOUND_FILE, /* WAV, Ogg: libsndfile */
+    PRESTO__SOUND_FLAC, /* also in Ogg: libFLAC */
     PRESTO__SOUND_MP3   /* bare frames: libmpg123 */
 } presto__sound_kind;
+
+/* What the encoder of an MP3 noted of its length. */
+typedef enum presto__mp3_length {
+    PRESTO__MP3_UNNOTED, /* nothing */
+    PRESTO__MP3_NOTED,   /* it is right */
+    PRESTO__MP3_SHORT    /* it is right, but for a frame at the end that is not there */
+} presto__mp3_length;
+
+/* Four bytes that a library reads in place of those that are there. */
+typedef struct presto__sound_patch {
+    size_t at;
+    uint8_t bytes[4];
+} presto__sound_patch;
 
 /* A sound in memory. Zero-initialise; closing it may be done twice. */
 typedef struct presto__sound {
     /* Set by presto__audio_check. */
     presto_span bytes; /* what to decode; borrowed */
     presto__sound_kind kind;
-    bool is_counted; /* MP3: the encoder noted how many frames there are */
+    presto__sound_patch patches[2];
+    size_t patch_count;
+    presto__mp3_length length; /* MP3 only */
     /* Set by presto__sound_open. */
     int64_t rate; /* Hz */
     int channels;
@@ -84,6 +100,17 @@ void presto__sound_file_close(presto__sound *sound);
  * Returns: PRESTO_OK, also if this build cannot tell; PRESTO_ERR_CORRUPT; PRESTO_ERR_MEMORY.
  */
 presto_status presto__sound_vorbis_check(presto_span ogg, presto_error *err);
+
+/** FLAC by its first bytes, bare or in Ogg; in Ogg only. */
+bool presto__sound_is_flac(presto_span in);
+bool presto__sound_is_ogg_flac(presto_span in);
+
+/* Opening and reading may also be PRESTO_ERR_UNSUPPORTED: rate, channels or depth change midway, or
+ * another stream follows. */
+presto_status presto__sound_flac_open(presto__sound *sound, presto_error *err);
+presto_status presto__sound_flac_read(presto__sound *sound, int16_t *out, size_t frames,
+                                      size_t *got_out, presto_error *err);
+void presto__sound_flac_close(presto__sound *sound);
 
 presto_status presto__sound_mp3_open(presto__sound *sound, presto_error *err);
 presto_status presto__sound_mp3_read(presto__sound *sound, int16_t *out, size_t frames,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sound of either kind, within limits. */
+/* A sound of any kind, within limits. */
 #include "audio_internal.h"
 
 static presto_status check_sound(const presto__sound *sound, presto_error *err) {
@@ -15,7 +15,9 @@ static presto_status check_sound(const presto__sound *sound, presto_error *err) 
 
 presto_status presto__sound_open(presto__sound *sound, presto_error *err) {
     presto_status status = sound->kind == PRESTO__SOUND_MP3 ? presto__sound_mp3_open(sound, err)
-                                                            : presto__sound_file_open(sound, err);
+                           : sound->kind == PRESTO__SOUND_FLAC
+                               ? presto__sound_flac_open(sound, err)
+                               : presto__sound_file_open(sound, err);
     if (status == PRESTO_OK)
         status = check_sound(sound, err);
     if (status < 0)
@@ -25,14 +27,18 @@ presto_status presto__sound_open(presto__sound *sound, presto_error *err) {
 
 presto_status presto__sound_read(presto__sound *sound, int16_t *out, size_t frames, size_t *got_out,
                                  presto_error *err) {
-    return sound->kind == PRESTO__SOUND_MP3
-               ? presto__sound_mp3_read(sound, out, frames, got_out, err)
-               : presto__sound_file_read(sound, out, frames, got_out, err);
+    if (sound->kind == PRESTO__SOUND_MP3)
+        return presto__sound_mp3_read(sound, out, frames, got_out, err);
+    if (sound->kind == PRESTO__SOUND_FLAC)
+        return presto__sound_flac_read(sound, out, frames, got_out, err);
+    return presto__sound_file_read(sound, out, frames, got_out, err);
 }
 
 void presto__sound_close(presto__sound *sound) {
     if (sound->kind == PRESTO__SOUND_MP3)
         presto__sound_mp3_close(sound);
+    else if (sound->kind == PRESTO__SOUND_FLAC)
+        presto__sound_flac_close(sound);
     else
         presto__sound_file_close(sound);
 }

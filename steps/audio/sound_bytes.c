@@ -4,11 +4,20 @@
 
 #include "audio_internal.h"
 
+/* `bytes` of `out` were read from `at` on. */
+static void apply(const presto__sound_patch *patch, size_t at, uint8_t *out, size_t bytes) {
+    for (size_t i = 0; i < 4; i++)
+        if (patch->at + i >= at && patch->at + i - at < bytes)
+            out[patch->at + i - at] = patch->bytes[i];
+}
+
 size_t presto__sound_bytes_read(presto__sound *sound, void *out, size_t bytes) {
     size_t left = sound->bytes.bytes - sound->at;
     bytes = bytes < left ? bytes : left;
     if (bytes > 0)
         memcpy(out, sound->bytes.data + sound->at, bytes);
+    for (size_t i = 0; i < sound->patch_count; i++)
+        apply(&sound->patches[i], sound->at, out, bytes);
     sound->at += bytes;
     return bytes;
 }

@@ -57,7 +57,7 @@ presto_status presto__sound_mp3_open(presto__sound *sound, presto_error *err) {
     if (code == MPG123_OK)
         code = mpg123_getformat(handle, &rate, &sound->channels, &encoding);
     /* Where the encoder did not note it, the length would be guessed from the first frame. */
-    if (code == MPG123_OK && !sound->is_counted)
+    if (code == MPG123_OK && sound->length == PRESTO__MP3_UNNOTED)
         code = mpg123_scan(handle);
     if (code != MPG123_OK)
         return fail_damaged(sound, code, err);
@@ -66,7 +66,8 @@ presto_status presto__sound_mp3_open(presto__sound *sound, presto_error *err) {
                            "this libmpg123 does not decode to float32");
     off_t length = mpg123_length(handle);
     sound->rate = rate;
-    sound->frames = length < 0 ? UINT64_MAX : (uint64_t)length;
+    sound->frames =
+        length < 0 || sound->length == PRESTO__MP3_SHORT ? UINT64_MAX : (uint64_t)length;
     sound->frames_left = sound->frames;
     return PRESTO_OK;
 }

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Golden sounds: small files of every kind, what libsndfile decodes, and TensorFlow's mel spectrograms.
 
-Uses soundfile (libsndfile), flac, lame and TensorFlow. `make(folder)` writes the files and manifest.json.
+Uses soundfile (libsndfile), flac, libFLAC, lame, mpg123 and TensorFlow. `make(folder)` writes the files and manifest.json.
 """
 
+import ctypes
 import json
 import pathlib
+import re
 import struct
 import subprocess
 import zlib
@@ -111,6 +113,61 @@ def make_sounds(folder):
     run("lame", "--quiet", "-b", 128, "-m", "j", source, folder / "joint-48k.mp3")
     yield "joint-48k.mp3", "MP3, joint stereo, loud"
     source.unlink()
+    yield from make_odd_flac(folder)
+    yield from make_odd_mp3(folder)
+
+
+def encode_flac(path, values, rate, bits):
+    """By libFLAC itself: its program writes depths of whole bytes only."""
+    library = ctypes.CDLL("libFLAC.so.12")
+    library.FLAC__stream_encoder_new.restype = ctypes.c_void_p
+    encoder = ctypes.c_void_p(library.FLAC__stream_encoder_new())
+    library.FLAC__stream_encoder_set_streamable_subset(encoder, 0)
+    library.FLAC__stream_encoder_set_channels(encoder, 1)
+    library.FLAC__stream_encoder_set_bits_per_sample(encoder, bits)
+    library.FLAC__stream_encoder_set_sample_rate(encoder, rate)
+    if library.FLAC__stream_encoder_init_file(encoder, str(path).encode(), None, None) != 0:
+        raise OSError(f"libFLAC does not write {bits} bits")
+    data = np.ascontiguousarray(values, np.int32)
+    if not library.FLAC__stream_encoder_process_interleaved(encoder, data.ctypes.data_as(ctypes.c_void_p), data.size):
+        raise OSError(f"{bits} bits")
+    library.FLAC__stream_encoder_finish(encoder)
+    library.FLAC__stream_encoder_delete(encoder)
+
+
+def odd_values(bits):
+    return np.rint(voice(8000, 0.1, 11) * (2**(bits - 1) - 1)).astype(np.int64)
+
+
+def make_odd_flac(folder):
+    for bits in (4, 8, 12, 15, 20, 31, 32):
+        encode_flac(folder / f"bits{bits}-8k.flac", odd_values(bits), 8000, bits)
+        yield f"bits{bits}-8k.flac", f"FLAC of {bits} bits"
+    raw = odd_values(32).astype("<i4").tobytes()
+    run("flac", "-s", "-f", "--ogg", "--serial-number=7", "--force-raw-format", "--endian=little", "--sign=signed", "--channels=1", "--bps=32",
+        "--sample-rate=8000", "-", "-o", folder / "bits32-8k.oga", stdin=raw)
+    yield "bits32-8k.oga", "FLAC of 32 bits in Ogg"
+
+
+def make_odd_mp3(folder):
+    source = folder / "source.wav"
+    soundfile.write(source, pcm(voice(16000, 0.4, 12)), 16000, subtype="PCM_16")
+    run("lame", "--quiet", "--freeformat", "-b", 99, source, folder / "free-16k.mp3")
+    yield "free-16k.mp3", "MP3 of free format"
+    run("lame", "--quiet", "-t", "--freeformat", "-b", 40, source, folder / "free-no-info-16k.mp3")
+    yield "free-no-info-16k.mp3", "MP3 of free format, without LAME's first frame"
+    run("lame", "--quiet", "-b", 64, source, folder / "cut-last-16k.mp3")
+    source.unlink()
+    data = bytearray((folder / "cut-last-16k.mp3").read_bytes())
+    (folder / "cut-last-16k.mp3").write_bytes(data[:-50])
+    yield "cut-last-16k.mp3", "MP3 whose last frame lacks 50 bytes"
+    at = data.index(b"Info") + 8
+    data[at:at + 4] = struct.pack(">I", struct.unpack(">I", data[at:at + 4])[0] + 1)
+    (folder / "counts-itself-16k.mp3").write_bytes(data)
+    yield "counts-itself-16k.mp3", "MP3 whose first frame counts itself, as Helix and LAME 3.94b1 write it"
+    data = (folder / "no-info-48k.mp3").read_bytes()
+    (folder / "cut-no-info-48k.mp3").write_bytes(data[:len(data) * 2 // 3])
+    yield "cut-no-info-48k.mp3", "no-info-48k.mp3, cut within a frame: nothing in it says that more is missing"
 
 
 def make_bad(folder):
@@ -123,7 +180,7 @@ def make_bad(folder):
     def of(name):
         return bytearray((folder / name).read_bytes())
 
-    for name in ("pcm16-8k.wav", "pcm16-16k.flac", "cbr-48k.mp3", "no-info-48k.mp3", "vorbis-16k.ogg"):
+    for name in ("pcm16-8k.wav", "pcm16-16k.flac", "cbr-48k.mp3", "vorbis-16k.ogg"):
         data = of(name)
         status = "CORRUPT" if name.endswith(".flac") else "TRUNCATED"
         yield put(f"bad-cut-{name}", data[:len(data) * 2 // 3]), f"{name}, cut short", status
@@ -140,8 +197,8 @@ def make_bad(folder):
     data[22:26] = b"\xff" * 4
     yield put("bad-claim.flac", data), "pcm16-16k.flac that claims 2^36 - 1 samples", "TRUNCATED"
     data = of("pcm16-8k.wav")
-    data[40:44] = struct.pack("<I", 2**31)
-    yield put("bad-claim.wav", data), "pcm16-8k.wav that claims 2 GiB", "TRUNCATED"
+    data[40:44] = struct.pack("<I", 2**30)
+    yield put("bad-claim.wav", data), "pcm16-8k.wav that claims 1 GiB", "TRUNCATED"
     data = of("pcm16-8k.wav")
     data[24:28] = struct.pack("<I", 2_000_000_000)
     yield put("bad-rate.wav", data), "pcm16-8k.wav with a rate of 2 GHz", "CORRUPT"
@@ -150,12 +207,44 @@ def make_bad(folder):
     yield put("bad-channels.wav", data), "pcm16-8k.wav without channels", "CORRUPT"
     yield put("bad-empty.mp3", b""), "no bytes", "TRUNCATED"
     yield put("bad-text.mp3", b"This is not a sound.\n" * 9), "text", "CORRUPT"
+    rates = [of("pcm16-16k.flac"), of("bits8-8k.flac"), of("bits12-8k.flac"), of("bits12-8k.flac")]
+    rates[0] = rates[0][:21] + bytes([rates[0][21] & 0xf0]) + bytes(4) + rates[0][26:]
+    yield put("bad-rate-changes.flac", rates[0] + rates[1][frames_at(rates[1]):]), "FLAC whose rate changes", "UNSUPPORTED"
+    yield put("bad-two-streams.flac", rates[2] + rates[3]), "two streams of FLAC behind each other", "UNSUPPORTED"
     yield put("bad-riff.wav", b"RIFF\0\0\0\0WAVE"), "a WAV header alone", "TRUNCATED"
     yield put("bad-magic.flac", b"fLaC" + bytes(60)), "FLAC's magic alone", "CORRUPT"
 
 
+def frames_at(flac):
+    """Behind the blocks of metadata."""
+    at = 4
+    while True:
+        is_last = flac[at] & 128
+        at += 4 + int.from_bytes(flac[at + 1:at + 4], "big")
+        if is_last:
+            return at
+
+
+def decode_flac(path):
+    """FLAC loses nothing; libFLAC's program reads depths of whole bytes only."""
+    bits = int(re.match(r"bits(\d+)", path.name)[1])
+    values = odd_values(bits)
+    return (values >> (bits - 16) if bits >= 16 else values << (16 - bits)).astype(np.int16), 8000
+
+
+def decode_mp3(path):
+    """By mpg123's program."""
+    raw = subprocess.run(["mpg123", "-q", "-s", "-e", "f32", path], check=True, capture_output=True).stdout
+    values = np.frombuffer(raw, "<f4")
+    return np.clip(np.rint(values * 32768), -32768, 32767).astype(np.int16), int(path.stem.split("-")[-1][:-1]) * 1000
+
+
 def decode(path):
     """One channel as the step's documentation says, and the rate."""
+    if path.name.startswith("bits"):
+        return decode_flac(path)
+    if path.name.startswith(("free", "cut", "counts")):
+        return decode_mp3(path)
     if path.name == "streamed-16k.flac":  # which soundfile refuses
         raw = subprocess.run(["flac", "-s", "-d", "-c", "--force-raw-format", "--endian=little", "--sign=signed", path],
                              check=True, capture_output=True).stdout

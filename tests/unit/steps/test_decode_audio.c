@@ -127,7 +127,7 @@ START_TEST(sounds_are_those_of_libsndfile_and_spectrograms_those_of_tensorflow) 
         free(content);
         compared++;
     }
-    ck_assert_uint_ge(compared, 17);
+    ck_assert_uint_ge(compared, 29);
     json_decref(manifest);
 }
 END_TEST
@@ -154,7 +154,7 @@ START_TEST(bad_sounds_are_refused_with_a_reason) {
         free(content);
         compared++;
     }
-    ck_assert_uint_ge(compared, 16);
+    ck_assert_uint_ge(compared, 17);
     json_decref(manifest);
 }
 END_TEST
@@ -167,7 +167,9 @@ START_TEST(every_cut_of_a_sound_is_an_error) {
         uint8_t *whole = read_golden(names[i], &bytes);
         presto_rng rng = test_rng(i);
         for (int round = 0; round < 150; round++) {
-            size_t cut = presto_rng_below(&rng, (uint64_t)bytes);
+            /* Of an MP3, decoders leave out a last frame that does not end, and so do we. */
+            size_t last_frame = strstr(names[i], ".mp3") != NULL ? 1500 : 0;
+            size_t cut = presto_rng_below(&rng, (uint64_t)(bytes - last_frame));
             uint8_t *part = presto_check_copy(presto_span_of(whole, cut));
             stage s;
             presto_error err;
@@ -305,6 +307,118 @@ START_TEST(mp3_in_a_wav_is_the_same_sound) {
 }
 END_TEST
 
+/* ---- WAV ---- */
+
+/* What stands before the data of `kind`: sizes of the whole and of the data, and of a chunk ds64. */
+typedef struct wav_head {
+    const char *kind;
+    uint32_t riff, data;
+    uint64_t large; /* 0: no ds64, unless has_large */
+    bool has_large;
+} wav_head;
+
+enum { WAV_SAMPLES = 300 };
+
+static int16_t wav_sample(size_t i) {
+    return (int16_t)((int)(i * 37 % 2001) - 1000);
+}
+
+/* WAV_SAMPLES samples of 16 bits at 8 kHz, and `tail` behind them. */
+static uint8_t *make_wav(const wav_head *head, const char *tail, size_t tail_bytes,
+                         size_t *bytes_out) {
+    static const uint8_t format[] = "fmt \x10\0\0\0\1\0\1\0\x40\x1f\0\0\x80\x3e\0\0\2\0\x10\0data";
+    uint8_t *wav = calloc(1, 2000), *at = wav + 12;
+    memcpy(wav, head->kind, 4);
+    put_le32(wav + 4, head->riff);
+    memcpy(wav + 8, "WAVE", 4);
+    if (head->has_large) {
+        memcpy(at, "ds64\x1c", 5);
+        put_le32(at + 16, (size_t)(head->large & UINT32_MAX));
+        put_le32(at + 20, (size_t)(head->large >> 32));
+        at += 36;
+    }
+    memcpy(at, format, sizeof format - 1);
+    at += sizeof format - 1;
+    put_le32(at, head->data);
+    at += 4;
+    for (size_t i = 0; i < WAV_SAMPLES; i++, at += 2) {
+        uint16_t value = (uint16_t)wav_sample(i);
+        at[0] = (uint8_t)value;
+        at[1] = (uint8_t)(value >> 8);
+    }
+    memcpy(at, tail, tail_bytes);
+    *bytes_out = (size_t)(at - wav) + tail_bytes;
+    return wav;
+}
+
+static void check_whole_wav(const wav_head *head) {
+    size_t bytes, count;
+    uint8_t *made = make_wav(head, "", 0, &bytes);
+    uint8_t *wav = presto_check_copy(presto_span_of(made, bytes));
+    int16_t *samples = decode_copy(presto_span_of(wav, bytes), &count);
+    ck_assert_msg(count == WAV_SAMPLES, "%s of size %x: %zu samples", head->kind, head->data,
+                  count);
+    for (size_t i = 0; i < count; i++)
+        ck_assert_int_eq(samples[i], wav_sample(i));
+    free(samples);
+    free(wav);
+    free(made);
+}
+
+/* ffmpeg, sox, espeak, lame, opusdec, oggdec, mpg123, arecord, and what is rounded to frames. */
+START_TEST(a_wav_that_does_not_know_its_size_goes_to_the_end) {
+    static const uint32_t sizes[] = {0,          0xffffffff, 0xfffffffe, 0xffffffdb,
+                                     0xffffffdc, 0xffffffba, 0x7ffff000, 0x7fffffff,
+                                     0x7ffffffe, 0x7fffffd3, 0x7fffffdb, 0x7fffff00,
+                                     0x7ffffff8, 0x80000000, 0x7fff0000, 0xffff0000};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        check_whole_wav(&(wav_head){.kind = "RIFF", .riff = sizes[i] + 36, .data = sizes[i]});
+        check_whole_wav(&(wav_head){.kind = "RIFF", .riff = 0, .data = sizes[i]});
+        check_whole_wav(&(wav_head){.kind = "RIFF", .riff = UINT32_MAX, .data = sizes[i]});
+    }
+    static const char *const kinds[] = {"RF64", "BW64"};
+    static const uint64_t large[] = {
+        0, (uint64_t)2 * WAV_SAMPLES, UINT64_MAX, INT64_MAX, 0x7ffff000, 0xffffffff};
+    for (size_t k = 0; k < 2; k++) {
+        for (size_t i = 0; i < sizeof large / sizeof large[0]; i++)
+            check_whole_wav(&(wav_head){kinds[k], UINT32_MAX, UINT32_MAX, large[i], true});
+        check_whole_wav(&(wav_head){.kind = kinds[k], .riff = UINT32_MAX, .data = UINT32_MAX});
+        check_whole_wav(&(wav_head){.kind = kinds[k], .riff = 0, .data = 2 * WAV_SAMPLES});
+    }
+}
+END_TEST
+
+START_TEST(a_wav_that_knows_its_size_is_held_to_it) {
+    static const char list[] = "LIST\x0c\0\0\0INFOIART\0\0\0\0";
+    size_t bytes, count;
+    presto_error err;
+    stage s;
+    wav_head head = {.kind = "RIFF", .data = 2 * WAV_SAMPLES};
+    uint8_t *wav = make_wav(&head, list, sizeof list - 1, &bytes);
+    free(decode_copy(presto_span_of(wav, bytes), &count));
+    ck_assert_uint_eq(count, WAV_SAMPLES); /* what follows is no sound */
+    put_le32(wav + 40, 0);
+    memcpy(wav + 44, list, sizeof list - 1);
+    free(decode_copy(presto_span_of(wav, 44 + sizeof list - 1), &count));
+    ck_assert_uint_eq(count, 0);
+    free(decode_copy(presto_span_of(wav, 44), &count));
+    ck_assert_uint_eq(count, 0);
+    free(wav);
+    static const uint32_t sizes[] = {2 * WAV_SAMPLES + 1, 100000, 0x40000000, 0x70000000,
+                                     0xf0000000};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        head.data = sizes[i];
+        wav = make_wav(&head, "", 0, &bytes);
+        ck_assert_status(decode(&s, "{step: decode-audio}", presto_span_of(wav, bytes), &err),
+                         PRESTO_ERR_TRUNCATED, &err);
+        stage_close(&s);
+        free(wav);
+    }
+}
+END_TEST
+
+/* ---- damage ---- */
+
 /* Change a few bytes, or bits, behind the first frame. */
 static void damage(uint8_t *content, size_t bytes, presto_rng *rng) {
     for (uint64_t changes = 1 + presto_rng_below(rng, 20); changes > 0; changes--) {
@@ -436,6 +550,8 @@ int main(void) {
         every_cut_of_a_sound_is_an_error,
         without_the_encoders_note_all_frames_are_decoded,
         mp3_in_a_wav_is_the_same_sound,
+        a_wav_that_does_not_know_its_size_goes_to_the_end,
+        a_wav_that_knows_its_size_is_held_to_it,
         damaged_headers_of_vorbis_never_reach_libsndfile,
         damaged_mp3_prints_nothing,
         a_channel_is_chosen_or_the_mean_is_taken,
