@@ -600,8 +600,6 @@ static bool is_tar(presto_span bytes) {
 
 /* Signatures that stand in the file; text or not, these count. */
 static const presto__content *kind_of_other(presto_span bytes) {
-    if (is_tar(bytes))
-        return &tar_content;
     if (is_avif(bytes))
         return &avif_content;
     if (is_bmp(bytes))
@@ -661,6 +659,8 @@ static const presto__content *short_format(presto_span bytes) {
 }
 
 const presto__content *presto__content_of(presto_span bytes) {
+    if (is_tar(bytes)) /* its first bytes are a name */
+        return &tar_content;
     const presto__content *markup = kind_of_markup(bytes);
     if (markup != NULL)
         return markup;
@@ -675,6 +675,8 @@ const presto__content *presto__content_of(presto_span bytes) {
 }
 
 const presto__content *presto__content_no_text(presto_span bytes) {
+    if (is_tar(bytes))
+        return &tar_content;
     if (kind_of_markup(bytes) != NULL || is_marked_wide(bytes))
         return NULL;
     const presto__content *format = known_format(bytes);

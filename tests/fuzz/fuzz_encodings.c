@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
         FUZZ_HOLDS(found.unknown.data >= data &&
                    found.unknown.data + found.unknown.bytes <= data + bytes &&
                    presto__encoding_find(found.unknown) == NULL);
-    const presto__encoding *label = presto__encoding_find(presto_span_of(data, bytes));
+    const presto__page_encoding *label = presto__encoding_find(presto_span_of(data, bytes));
     FUZZ_HOLDS(label == NULL || bytes < 1000 || label->name != NULL);
     return 0;
 }

@@ -41,7 +41,7 @@ def main():
             table = f"table_{table}"
         iconv = f'"{ICONV[name]}"' if name in ICONV else "NULL"
         entries.append(f'    {{"{name}", PRESTO__ENCODING_{kind}, {iconv}, {table}}},')
-    lines += ["const presto__encoding presto__encodings[] = {", *entries, "};", "", "const presto__encoding_label presto__encoding_labels[] = {"]
+    lines += ["const presto__page_encoding presto__encodings[] = {", *entries, "};", "", "const presto__encoding_label presto__encoding_labels[] = {"]
     lines += [f'    {{"{label}", &presto__encodings[{names.index(labels[label])}]}},' for label in sorted(labels)]
     lines += ["};", f"const size_t presto__encoding_label_count = {len(labels)};", "/* clang-format on */"]
     OUT.write_text("\n".join(lines) + "\n")

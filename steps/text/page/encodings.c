@@ -25,7 +25,7 @@ static int compare_label(const void *key, const void *entry) {
     return order != 0 ? order : known[label->bytes] != '\0' ? -1 : 0;
 }
 
-const presto__encoding *presto__encoding_find(presto_span label) {
+const presto__page_encoding *presto__encoding_find(presto_span label) {
     while (label.bytes > 0 && is_space(label.data[0]))
         label = presto_span_of(label.data + 1, label.bytes - 1);
     while (label.bytes > 0 && is_space(label.data[label.bytes - 1]))
@@ -159,7 +159,7 @@ static presto_span label_in(presto_span content) {
 }
 
 /* By the standard, bytes in which <meta> can be read are none of UTF-16. */
-static const presto__encoding *readable(const presto__encoding *encoding) {
+static const presto__page_encoding *readable(const presto__page_encoding *encoding) {
     if (encoding == NULL)
         return NULL;
     if (encoding->kind == PRESTO__ENCODING_UTF16)
@@ -173,7 +173,7 @@ static const presto__encoding *readable(const presto__encoding *encoding) {
 static bool take_meta(reading *r, bool counts, presto__declared *out) {
     bool has_pragma = false, has_charset = false, needs_pragma = false;
     bool seen_equiv = false, seen_content = false, seen_charset = false;
-    const presto__encoding *encoding = NULL;
+    const presto__page_encoding *encoding = NULL;
     presto_span label = {0};
     attribute found;
     got state;
@@ -184,7 +184,7 @@ static bool take_meta(reading *r, bool counts, presto__declared *out) {
         } else if (is_word(found.name, "content") && !seen_content) {
             seen_content = true;
             presto_span named = label_in(found.value);
-            const presto__encoding *known = presto__encoding_find(named);
+            const presto__page_encoding *known = presto__encoding_find(named);
             if (!has_charset && (known != NULL || named.bytes > 0)) {
                 encoding = known;
                 label = named;
@@ -308,7 +308,7 @@ static void find_xml(presto_span page, presto__declared *out) {
     for (size_t i = 0; i < label.bytes; i++)
         if (label.data[i] <= ' ')
             return;
-    const presto__encoding *encoding = presto__encoding_find(label);
+    const presto__page_encoding *encoding = presto__encoding_find(label);
     /* Only of <meta> does the standard turn x-user-defined into another one. */
     out->encoding = encoding != NULL && encoding->kind == PRESTO__ENCODING_UTF16
                         ? readable(encoding)

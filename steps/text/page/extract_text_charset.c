@@ -246,7 +246,7 @@ static const char *guess(presto__charset *charset, presto_span in) {
 
 /* Of one byte a character. */
 static presto_status convert_bytes(presto__charset *charset, presto_span in,
-                                   const presto__encoding *encoding, presto_span *text_out,
+                                   const presto__page_encoding *encoding, presto_span *text_out,
                                    presto_error *err) {
     presto_buffer *out = &charset->out;
     out->bytes = 0;
@@ -275,7 +275,7 @@ static presto_status convert_bytes(presto__charset *charset, presto_span in,
 }
 
 static presto_status decode_as(presto__charset *charset, presto_span in,
-                               const presto__encoding *encoding, presto_span *text_out,
+                               const presto__page_encoding *encoding, presto_span *text_out,
                                presto_error *err) {
     switch (encoding->kind) {
     case PRESTO__ENCODING_UTF8:
@@ -300,7 +300,7 @@ static presto_status decode_as(presto__charset *charset, presto_span in,
 static bool decode_guessed(presto__charset *charset, presto_span in, presto_span *text_out,
                            presto_status *status_out, presto_error *err) {
     const char *name = guess(charset, in);
-    const presto__encoding *encoding = presto__encoding_find(presto_span_of_text(name));
+    const presto__page_encoding *encoding = presto__encoding_find(presto_span_of_text(name));
     if (name[0] == '\0' || strncasecmp(name, "UTF-", 4) == 0)
         return false;
     if (encoding != NULL && encoding->kind != PRESTO__ENCODING_REPLACEMENT) {
@@ -318,7 +318,7 @@ static presto_status decode_unmarked(presto__charset *charset, presto_span in,
     presto_status status;
     utf8_count count = count_utf8(in);
     charset->declared = presto__encoding_declared(in);
-    const presto__encoding *declared = charset->declared.encoding;
+    const presto__page_encoding *declared = charset->declared.encoding;
     /* Of seven bits, with escapes: this is no ASCII. */
     bool is_escaped = declared != NULL && (declared->kind == PRESTO__ENCODING_REPLACEMENT ||
                                            strcmp(declared->name, "iso-2022-jp") == 0);
@@ -344,7 +344,7 @@ presto_status presto__charset_decode(presto__charset *charset, presto_span in, c
         return decode_unmarked(charset, in, text_out, err);
     in.data += mark_bytes;
     in.bytes -= mark_bytes;
-    const presto__encoding *encoding = presto__encoding_find(presto_span_of_text(wanted));
+    const presto__page_encoding *encoding = presto__encoding_find(presto_span_of_text(wanted));
     if (encoding != NULL)
         return decode_as(charset, in, encoding, text_out, err);
     if (!use_converter(charset, wanted))

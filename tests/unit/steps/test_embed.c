@@ -253,7 +253,7 @@ START_TEST(safetensors_that_are_no_tables_are_told) {
     refuse(put_file(presto_span_of("\xff\xff\xff\xff\xff\xff\xff\x7f{", 9), TWO_ROWS),
            PRESTO_ERR_LIMIT, "limit 16 MiB");
     refuse(put_file(presto_span_of("not a table at all", 18), TWO_ROWS), PRESTO_ERR_CORRUPT,
-           "neither a .npy nor");
+           "a .npy or .safetensors file is needed");
     refuse(put_file(presto_span_of("", 0), presto_span_of("", 0)), PRESTO_ERR_CORRUPT, "neither");
     rig r;
     presto_error err;

@@ -11,9 +11,9 @@
 
 static presto_error err;
 
-static const presto__encoding *find(const char *label) {
+static const presto__page_encoding *find(const char *label) {
     uint8_t *copy = presto_check_copy(presto_span_of_text(label));
-    const presto__encoding *found = presto__encoding_find(presto_span_of(copy, strlen(label)));
+    const presto__page_encoding *found = presto__encoding_find(presto_span_of(copy, strlen(label)));
     free(copy);
     return found;
 }
@@ -29,14 +29,14 @@ START_TEST(all_labels_of_the_standard_are_known_in_any_case) {
          line = strtok_r(NULL, "\n", &state)) {
         char *name = strchr(line, '\t'), spaced[80];
         *name++ = '\0';
-        const presto__encoding *found = find(line);
+        const presto__page_encoding *found = find(line);
         ck_assert_msg(found != NULL && strcmp(found->name, name) == 0, "%s", line);
         snprintf(spaced, sizeof spaced, " \t%s\r\n\f", line);
         for (char *at = spaced; *at != '\0'; at++)
             *at = (char)toupper((unsigned char)*at);
         ck_assert_ptr_eq(find(spaced), found);
         snprintf(spaced, sizeof spaced, "%sx", line);
-        const presto__encoding *longer = find(spaced);
+        const presto__page_encoding *longer = find(spaced);
         ck_assert(longer == NULL || strcmp(longer->name, "windows-1252") != 0);
         count++;
     }

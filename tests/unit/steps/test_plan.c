@@ -327,7 +327,8 @@ START_TEST(files_are_read_through_the_callers_function) {
                                         &worker, &err),
                  &err);
     ck_assert_status(run_one(worker, &options, &tensor, &err), PRESTO_ERR_CORRUPT, &err);
-    ck_assert_str_eq(err.message, "decode-image: neither a JPEG nor a PNG");
+    ck_assert_str_eq(err.message, "decode-image: a text file, but a JPEG or PNG is needed: has its "
+                                  "download failed, or is the path another one?");
     path = presto_span_of_text("missing.jpg");
     ck_assert_status(run_one(worker, &options, &tensor, &err), PRESTO_ERR_IO, &err);
     ck_assert_str_eq(err.message, "read-file: cannot open");

@@ -311,7 +311,7 @@ static const uint16_t table_x_mac_cyrillic[128] = {
     0x0440, 0x0441, 0x0442, 0x0443, 0x0444, 0x0445, 0x0446, 0x0447, 0x0448, 0x0449, 0x044a, 0x044b, 0x044c, 0x044d, 0x044e, 0x20ac,
 };
 
-const presto__encoding presto__encodings[] = {
+const presto__page_encoding presto__encodings[] = {
     {"big5", PRESTO__ENCODING_CONVERTED, "BIG5-HKSCS", NULL},
     {"euc-jp", PRESTO__ENCODING_CONVERTED, "EUC-JP-MS", NULL},
     {"euc-kr", PRESTO__ENCODING_CONVERTED, "CP949", NULL},
