@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The bytes of an archive: of a plain one from any place, of one in gzip from front to back. */
+#define _GNU_SOURCE /* SEEK_DATA */
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -149,4 +151,20 @@ presto_status presto__tar_file_view(void *user, uint64_t offset, size_t count,
     uint64_t after = presto__byte_stream_file_bytes(file->stream);
     file->read_bytes += after >= before ? after - before : after; /* after a rewind: all anew */
     return status;
+}
+
+uint64_t presto__tar_file_skip(void *user, uint64_t offset) {
+    const presto__tar_file *file = user;
+#ifdef SEEK_DATA
+    if (file->stream != NULL || offset > (uint64_t)INT64_MAX)
+        return offset;
+    /* Reads name their offset, so the descriptor's own position is not used. */
+    off_t data = lseek(file->fd, (off_t)offset, SEEK_DATA);
+    if (data < 0 && errno == ENXIO)
+        data = lseek(file->fd, 0, SEEK_END);
+    return data > (off_t)offset ? (uint64_t)data : offset;
+#else
+    (void)file;
+    return offset;
+#endif
 }

@@ -28,6 +28,8 @@ typedef struct tar_search {
     uint64_t no_main; /* groups without a main member */
     uint64_t no_key;  /* members without extension */
     char first_no_main[PRESTO__TAR_SHOWN_BYTES];
+    uint64_t no_end;     /* archives without the blocks of zeros that end each tar */
+    size_t first_no_end; /* the first of them */
 } tar_search;
 
 /* ---- what archives have together ---- */
@@ -91,6 +93,8 @@ static presto_status add_archive(tar_search *search, size_t archive, presto__tar
     presto__tar_source *source = search->source;
     source->archives[archive].first = source->files.base.full_count;
     source->archives[archive].is_gzip = found->is_gzip;
+    if (found->lacks_end && search->no_end++ == 0)
+        search->first_no_end = archive;
     if (search->no_main == 0 && found->no_main > 0)
         memcpy(search->first_no_main, found->first_no_main, sizeof search->first_no_main);
     search->no_main += found->no_main;
@@ -249,6 +253,14 @@ static presto_status make_columns(tar_search *search, const presto_option *featu
 static presto_status tell_left_out(tar_search *search, presto_error *err) {
     char text[NOTE_BYTES], count[PRESTO_TEXT_BYTES];
     presto_source *base = &search->source->files.base;
+    if (search->no_end > 0) {
+        snprintf(text, sizeof text,
+                 "%" PRIu64 " tar%s end%s without the blocks of zeros that end each tar, so members "
+                 "may be missing there, the first is %.300s",
+                 search->no_end, presto_plural(search->no_end), search->no_end == 1 ? "s" : "",
+                 search->source->files.entries[search->first_no_end].path);
+        PRESTO_TRY(presto__source_note(base, text, err));
+    }
     if (search->no_main > 0) {
         presto_format_things(search->no_main, "group", count);
         snprintf(text, sizeof text,

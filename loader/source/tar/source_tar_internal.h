@@ -43,6 +43,9 @@ void presto__tar_file_close(presto__tar_file *file);
 presto_status presto__tar_file_view(void *user, uint64_t offset, size_t count,
                                     presto_span *view_out, presto_error *err);
 
+/** A presto__tar_skip_fn for the same `user`. Knows only the holes of plain files. */
+uint64_t presto__tar_file_skip(void *user, uint64_t offset);
+
 /* ---- the source ---- */
 
 /** Where a sample stands. */
@@ -188,6 +191,7 @@ typedef struct presto__tar_found {
     char first_no_main[PRESTO__TAR_SHOWN_BYTES];
     uint64_t left_out_from; /* 0: nothing is */
     bool is_gzip;
+    bool lacks_end; /* the blocks of zeros that end each tar */
 } presto__tar_found;
 
 /**

@@ -29,6 +29,8 @@ typedef struct tar_group {
     uint64_t start, end;
     presto__tar_rank rank; /* of the best main member */
     size_t main_at;        /* its extension in `extensions` */
+    size_t members;        /* with the key */
+    size_t usual;          /* members of the sample before */
 } tar_group;
 
 typedef struct tar_scan {
@@ -154,6 +156,7 @@ static presto_status close_group(tar_scan *scan, presto_error *err) {
     if (!group->is_open)
         return PRESTO_OK;
     group->is_open = false;
+    group->usual = group->members;
     presto__tar_found *found = scan->found;
     if (group->rank.pattern == SIZE_MAX) {
         size_t shown = sizeof found->first_no_main;
@@ -203,6 +206,7 @@ static presto_status add_member(tar_scan *scan, const presto__tar_member *member
         group->is_open = true;
         group->start = member->start;
         group->extensions.bytes = group->key.bytes = 0;
+        group->members = 0;
         group->rank = (presto__tar_rank){SIZE_MAX, SIZE_MAX};
         PRESTO_TRY(presto_buffer_append(&group->key, key, err));
     }
@@ -212,6 +216,7 @@ static presto_status add_member(tar_scan *scan, const presto__tar_member *member
         group->main_at = group->extensions.bytes;
     }
     group->end = member->data + member->bytes;
+    group->members++;
     return add_extension(group, extension, err);
 }
 
@@ -225,13 +230,25 @@ static presto_status add_failure(tar_scan *scan, presto_error *err) {
     return add_sample(scan->found, &sample, err);
 }
 
+/* Does the member that failed belong to another sample than that at hand? If its name is not known,
+ * going by what the sample before had. */
+static bool is_of_next_sample(const tar_scan *scan) {
+    presto_span key, extension;
+    if (presto__tar_split(presto_buffer_span(&scan->tar.name), &key, &extension))
+        return !presto_span_equal(key, presto_buffer_span(&scan->group.key));
+    return scan->group.members >= scan->group.usual;
+}
+
 /* Behind zeros or damage: PRESTO_END if nothing follows. */
 static presto_status go_on(tar_scan *scan, const presto_error *why, presto_error *err) {
     presto_error ignored;
     if (why == NULL) {
+        scan->found->lacks_end = scan->tar.lacks_end;
         PRESTO_TRY(close_group(scan, err));
         return presto__tar_pass_zeros(&scan->tar, &ignored) == PRESTO_OK ? PRESTO_OK : PRESTO_END;
     }
+    if (why->status == PRESTO_ERR_TRUNCATED && is_of_next_sample(scan))
+        PRESTO_TRY(close_group(scan, err));
     PRESTO_TRY(add_failure(scan, err));
     if (scan->tar.lost_bytes > MOST_LOST_BYTES) {
         /* An archive that is made of broken headers would be read a thousand times over. */
@@ -271,6 +288,7 @@ static presto_status scan_open(tar_scan *scan, presto_error *err) {
     }
     scan->found->is_gzip = file.stream != NULL;
     scan->tar.view = presto__tar_file_view;
+    scan->tar.skip = presto__tar_file_skip;
     scan->tar.user = &file;
     status = walk(scan, err);
     if (status < 0)

@@ -4,7 +4,8 @@
  *
  * Format: POSIX.1-2008, pax (ustar and pax interchange formats); GNU tar manual, "Basic Tar Format"
  * (base-256 numbers, types L, K and S). A header is a block of 512 bytes; content follows, padded
- * to whole blocks. Two blocks of zeros end the archive.
+ * to whole blocks. Two blocks of zeros end the archive. Like GNU tar, this also ends where a header
+ * would begin and nothing is there, or less than a block of zeros.
  */
 #include "tar_internal.h"
 
@@ -99,8 +100,9 @@ static bool checksum_holds(const uint8_t *block) {
 #endif
 }
 
-static bool is_zero(const uint8_t *block) {
-    return block[0] == 0 && memcmp(block, block + 1, BLOCK - 1) == 0;
+static bool is_zero(presto_span bytes) {
+    return bytes.bytes == 0 ||
+           (bytes.data[0] == 0 && memcmp(bytes.data, bytes.data + 1, bytes.bytes - 1) == 0);
 }
 
 static bool is_posix(const uint8_t *block) {
@@ -119,15 +121,30 @@ static presto_span field_text(const uint8_t *field, size_t bytes) {
 
 /* ---- headers ---- */
 
+static presto_status set_name(presto__tar *tar, presto_span name, presto_error *err) {
+    const uint8_t *end = name.bytes == 0 ? NULL : memchr(name.data, 0, name.bytes);
+    tar->name.bytes = 0;
+    if (end != NULL)
+        name.bytes = (size_t)(end - name.data);
+    return presto_buffer_append(&tar->name, name, err);
+}
+
 static presto_status read_header(presto__tar *tar, uint64_t at, tar_header *header_out,
                                  presto_error *err) {
     presto_span view;
     PRESTO_TRY(tar->view(tar->user, at, BLOCK, &view, err));
+    bool is_end = is_zero(view);
+    if (view.bytes < BLOCK && is_end && at > 0) {
+        tar->lacks_end = true;
+        return PRESTO_END;
+    }
+    if (view.bytes >= NAME_BYTES && view.bytes < BLOCK && at == tar->next)
+        PRESTO_TRY(set_name(tar, presto_span_of(view.data, NAME_BYTES), err));
     if (view.bytes < BLOCK)
         return presto_fail(err, PRESTO_ERR_TRUNCATED, at + view.bytes,
                            "the tar ends %s, without the blocks of zeros that end each tar",
                            view.bytes == 0 ? "before this byte" : "within a header");
-    if (is_zero(view.data))
+    if (is_end)
         return PRESTO_END;
     memcpy(header_out->block, view.data, BLOCK);
     if (!checksum_holds(header_out->block))
@@ -140,14 +157,6 @@ static presto_status read_header(presto__tar *tar, uint64_t at, tar_header *head
     header_out->at = at;
     header_out->type = (char)header_out->block[AT_TYPE];
     return PRESTO_OK;
-}
-
-static presto_status set_name(presto__tar *tar, presto_span name, presto_error *err) {
-    const uint8_t *end = name.bytes == 0 ? NULL : memchr(name.data, 0, name.bytes);
-    tar->name.bytes = 0;
-    if (end != NULL)
-        name.bytes = (size_t)(end - name.data);
-    return presto_buffer_append(&tar->name, name, err);
 }
 
 /* ---- extended headers ---- */
@@ -307,10 +316,11 @@ static presto_status next_member(presto__tar *tar, presto__tar_member *member_ou
     tar_extension extension = {0};
     tar_header header;
     uint64_t at = tar->next;
+    tar->name.bytes = 0;
     for (unsigned i = 0; i <= MOST_EXTENDED; i++) {
         presto_status status = read_header(tar, at, &header, err);
         if (status == PRESTO_END && i > 0)
-            return presto_fail(err, PRESTO_ERR_CORRUPT, at,
+            return presto_fail(err, tar->lacks_end ? PRESTO_ERR_TRUNCATED : PRESTO_ERR_CORRUPT, at,
                                "damaged tar: no member behind an extended header");
         if (status != PRESTO_OK)
             return status;
@@ -339,6 +349,8 @@ presto_status presto__tar_resume(presto__tar *tar, presto_error *err) {
     presto_span view;
     size_t wanted = BLOCK; /* the next header may be the next block, again and again */
     for (uint64_t at = tar->next + BLOCK;; at += view.bytes) {
+        if (tar->skip != NULL) /* headers stand at whole blocks */
+            at += (tar->skip(tar->user, at) - at) / BLOCK * BLOCK;
         PRESTO_TRY(tar->view(tar->user, at, wanted, &view, err));
         wanted = wanted < SEARCH_BYTES ? 2 * wanted : SEARCH_BYTES;
         view.bytes = view.bytes / BLOCK * BLOCK;
@@ -361,7 +373,7 @@ presto_status presto__tar_pass_zeros(presto__tar *tar, presto_error *err) {
         if (view.bytes == 0)
             return PRESTO_END;
         for (size_t i = 0; i < view.bytes; i += BLOCK)
-            if (!is_zero(view.data + i)) {
+            if (!is_zero(presto_span_of(view.data + i, BLOCK))) {
                 tar->next = at + i;
                 return PRESTO_OK;
             }

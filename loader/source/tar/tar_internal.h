@@ -15,12 +15,19 @@
 typedef presto_status (*presto__tar_view_fn)(void *user, uint64_t offset, size_t count,
                                              presto_span *view_out, presto_error *err);
 
-/** A walk over the members. Set `view`, `user` and `next`; the rest is 0. */
+/** Where the next bytes are that a hole of the file, which is all zeros, does not hold: `offset`, or
+ * behind it. */
+typedef uint64_t (*presto__tar_skip_fn)(void *user, uint64_t offset);
+
+/** A walk over the members. Set `view`, `user` and `next`, and `skip` if holes are known; the rest is
+ * 0. */
 typedef struct presto__tar {
     presto__tar_view_fn view;
+    presto__tar_skip_fn skip; /* NULL: holes are read */
     void *user;
     uint64_t next;      /* where the next header stands */
-    presto_buffer name; /* of the member at hand */
+    presto_buffer name; /* of the member at hand; empty if it failed before its name was known */
+    bool lacks_end;     /* PRESTO_END came where the bytes end, not at a block of zeros */
     /* Read of extended headers in front of members that failed. The same bytes count each time. */
     uint64_t lost_bytes;
 } presto__tar;
@@ -36,8 +43,8 @@ typedef struct presto__tar_member {
 
 /**
  * The next member. Its content is there as a whole.
- * Returns: PRESTO_OK; PRESTO_END at a block of zeros, which ends an archive. Or a failure, with the
- *          byte in the archive; tar->next stays in front of the member: PRESTO_ERR_TRUNCATED,
+ * Returns: PRESTO_OK; PRESTO_END at a block of zeros, which ends an archive, or where the bytes end
+ *          behind a member, as for GNU tar. Or a failure, with the byte in the archive; tar->next stays in front of the member: PRESTO_ERR_TRUNCATED,
  *          _CORRUPT (a checksum, a number, extended headers that do not hold), _UNSUPPORTED (a
  *          sparse file, a volume's continuation), _LIMIT (a name or extended header too long),
  *          _MEMORY, and what `view` returned.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The raw source `tar` on archives that are damaged, appended, changed, or none. */
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "skips_check.h"
@@ -63,15 +64,86 @@ START_TEST(damage_costs_the_sample_at_hand_and_names_its_byte) {
 }
 END_TEST
 
-START_TEST(an_archive_without_end_is_told) {
+/* All samples of b.tar come, and a note names it. */
+static void is_whole_without_end(const char *name) {
+    skips noted;
+    size_t notes;
+    ck_assert_ok(open_source(""), &err);
+    ck_assert_uint_eq(stream_with_skips(source, plan, &noted), SAMPLES);
+    ck_assert_uint_eq(noted.count, 0);
+    const char *const *texts = presto_source_notes(source, &notes);
+    ck_assert_uint_eq(notes, 1);
+    ck_assert_ptr_nonnull(strstr(texts[0], "1 tar ends without the blocks of zeros"));
+    ck_assert_ptr_nonnull(strstr(texts[0], name));
+    close_source();
+}
+
+/* As GNU tar and Python's tarfile read it. */
+START_TEST(an_archive_without_end_keeps_its_last_sample) {
+    presto_buffer tar = ten_samples();
+    set_up();
+    make_archives(false);
+    for (size_t more = 0; more < 512; more += 100) {
+        presto_check_write_file(path_in(dir, "b.tar"), presto_buffer_span(&tar));
+        ck_assert_int_eq(truncate(path_in(dir, "b.tar"), (off_t)(tar.bytes + more)), 0);
+        is_whole_without_end("b.tar");
+    }
+    /* The padding of the last member may be cut, too. */
+    presto_check_write_file(path_in(dir, "b.tar"), presto_span_of(tar.data, tar.bytes - 300));
+    is_whole_without_end("b.tar");
+    presto_check_write_file(path_in(dir, "b.tar"), presto_buffer_span(&tar));
+    compress("b.tar");
+    is_whole_without_end("b.tar.gz");
+    presto_buffer_done(&tar);
+    tear_down();
+}
+END_TEST
+
+START_TEST(an_archive_that_is_cut_within_a_member_is_told) {
     presto_buffer tar = ten_samples();
     set_up();
     make_archives(false);
     size_t bytes = tar.bytes;
-    presto_check_write_file(path_in(dir, "b.tar"), presto_buffer_span(&tar));
-    fails_once(OF_EACH - 1, PRESTO_ERR_TRUNCATED, "the tar ends before this byte", bytes);
     presto_check_write_file(path_in(dir, "b.tar"), presto_span_of(tar.data, bytes - 600));
     fails_once(OF_EACH - 1, PRESTO_ERR_TRUNCATED, "within a header", bytes - 600);
+    /* The sample in front of the one that is cut is whole. */
+    tar_put_header(&tar, "train/00010.cls", '0', 2);
+    presto_check_write_file(path_in(dir, "b.tar"), presto_buffer_span(&tar));
+    fails_once(OF_EACH, PRESTO_ERR_TRUNCATED, "within the member 'train/00010.cls'", bytes + 512);
+    presto_check_write_file(path_in(dir, "b.tar"), presto_span_of(tar.data, bytes + 200));
+    fails_once(OF_EACH, PRESTO_ERR_TRUNCATED, "within a header", bytes + 200);
+    tar.bytes = bytes;
+    tar_put_extended(&tar, 'x', presto_span_of_text("28 path=train/00010.other.c\n"));
+    presto_check_write_file(path_in(dir, "b.tar"), presto_buffer_span(&tar));
+    fails_once(OF_EACH, PRESTO_ERR_TRUNCATED, "no member behind an extended header", bytes + 1024);
+    presto_buffer_done(&tar);
+    tear_down();
+}
+END_TEST
+
+/* Reading a terabyte takes minutes, looking for the end of a hole does not. */
+START_TEST(a_hole_behind_damage_is_not_read) {
+    presto_buffer tar = ten_samples();
+    off_t hole = (off_t)1 << 40;
+    set_up();
+    make_archives(false);
+    size_t bytes = tar.bytes;
+    tar_put_header(&tar, "train/00010.Bin", '0', 1);
+    tar.data[bytes] ^= 1;
+    presto_check_write_file(path_in(dir, "b.tar"), presto_buffer_span(&tar));
+    if (truncate(path_in(dir, "b.tar"), hole) == 0) {
+        fails_once(OF_EACH - 1, PRESTO_ERR_CORRUPT, "checksum", bytes);
+        /* What stands behind the hole is found. */
+        presto_buffer more = {0};
+        put_sample(&more, 10);
+        tar_put_end(&more);
+        int fd = open(path_in(dir, "b.tar"), O_WRONLY);
+        ck_assert_int_ge(fd, 0);
+        ck_assert_int_eq(pwrite(fd, more.data, more.bytes, hole - 1024), (ssize_t)more.bytes);
+        close(fd);
+        presto_buffer_done(&more);
+        fails_once(OF_EACH, PRESTO_ERR_CORRUPT, "checksum", bytes);
+    }
     presto_buffer_done(&tar);
     tear_down();
 }
@@ -208,7 +280,9 @@ int main(void) {
     const TTest *const tests[] = {
         files_that_are_no_archives_fail_alone,
         damage_costs_the_sample_at_hand_and_names_its_byte,
-        an_archive_without_end_is_told,
+        an_archive_without_end_keeps_its_last_sample,
+        an_archive_that_is_cut_within_a_member_is_told,
+        a_hole_behind_damage_is_not_read,
         archives_that_were_appended_are_read_to_their_end,
         members_that_are_not_what_they_should_be_fail_alone,
         samples_over_max_bytes_are_refused_without_memory,

@@ -244,15 +244,20 @@ START_TEST(an_archive_that_is_cut_anywhere_is_told) {
     char text[4000];
     tar_put_extended(&tar, 'L', presto_span_of_text("some/long/name/1.jpg"));
     tar_put_text(&tar, "1.jpg", "content");
+    size_t first = tar.bytes;
     tar_put_extended(&tar, 'x', presto_span_of_text("9 size=3\n"));
     tar_put_text(&tar, "2.jpg", "abc");
-    size_t end = tar.bytes;
+    size_t second = tar.bytes;
     tar_put_end(&tar);
     for (size_t bytes = 0; bytes < tar.bytes; bytes++) {
-        presto_status wanted = bytes < end + 512 ? PRESTO_ERR_TRUNCATED : PRESTO_END;
-        ck_assert_status(list(presto_span_of(tar.data, bytes), text, sizeof text), wanted, &err);
-        if (wanted < 0)
-            ck_assert_uint_le(err.offset, bytes + 511); /* padding may be cut */
+        /* Behind the content of a member, its padding may be cut. */
+        bool is_behind_first = bytes >= first - 512 + strlen("content") && bytes <= first;
+        bool is_behind_second = bytes >= second - 512 + strlen("abc");
+        ck_assert_status(list(presto_span_of(tar.data, bytes), text, sizeof text),
+                         is_behind_first || is_behind_second ? PRESTO_END : PRESTO_ERR_TRUNCATED,
+                         &err);
+        if (!is_behind_first && !is_behind_second)
+            ck_assert_uint_le(err.offset, bytes + 511); /* so may that of extended headers */
     }
     presto_buffer_done(&tar);
 }
