@@ -10,6 +10,8 @@
 
 #include <presto/text.h>
 
+#include "paths_internal.h"
+
 const char *presto_status_name(presto_status status) {
     switch (status) {
 #define PRESTO_STATUS_NAME(name, value, text)                                                      \
@@ -84,7 +86,11 @@ void presto_error_set_errno(presto_error *err, int sys_errno, const char *file, 
     char text[128];
     if (strerror_r(sys_errno, text, sizeof text) != 0)
         snprintf(text, sizeof text, "error %d", sys_errno);
-    snprintf(err->message + used, sizeof err->message - used, ": %s", text);
+    const char *hint = file != NULL && (sys_errno == ENOENT || sys_errno == ENOTDIR)
+                           ? presto__path_hint(file)
+                           : NULL;
+    snprintf(err->message + used, sizeof err->message - used, ": %s%s%s", text,
+             hint == NULL ? "" : "; ", hint == NULL ? "" : hint);
     errno = errno_before;
 }
 

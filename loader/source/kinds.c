@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "../../base/paths_internal.h"
 #include "../../records/dataset/dataset_internal.h"
 #include "files/source_files_internal.h"
 
@@ -73,8 +74,13 @@ presto_status presto_source_open_raw(const presto_pipeline *pipeline, const char
                            name);
     if (!type->takes_no_paths && path_count == 0)
         return presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET, "no path is given");
-    presto_status status = kind->open(pipeline, paths, path_count, source_out, err);
+    presto__paths expanded;
+    presto_status status = presto__paths_expand(paths, path_count, &expanded, err);
+    const char *const *all = (const char *const *)expanded.items;
+    if (status >= 0)
+        status = kind->open(pipeline, all, expanded.count, source_out, err);
     if (status == PRESTO_ERR_NOT_FOUND && !type->takes_records)
-        advise(paths, path_count, err);
+        advise(all, expanded.count, err);
+    presto__paths_done(&expanded);
     return status;
 }

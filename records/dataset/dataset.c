@@ -11,6 +11,7 @@
 #include "../../base/fan_out_internal.h"
 #include "../../base/file_internal.h"
 #include "../../base/options_internal.h"
+#include "../../base/paths_internal.h"
 #include "dataset_parts_internal.h"
 
 /* When the dataset is opened, the size of shards with at least this many records is checked. */
@@ -347,8 +348,12 @@ presto_status presto_dataset_open(const char *const *paths, size_t path_count,
             status = presto_fail_memory(err, strlen(dataset->options.index_dir));
         dataset->options.index_dir = dataset->index_dir;
     }
+    presto__paths expanded = {0};
     if (status >= 0)
-        status = open_paths(dataset, paths, path_count, err);
+        status = presto__paths_expand(paths, path_count, &expanded, err);
+    if (status >= 0)
+        status = open_paths(dataset, (const char *const *)expanded.items, expanded.count, err);
+    presto__paths_done(&expanded);
     if (status < 0) {
         presto_dataset_free(dataset);
         return status;

@@ -38,6 +38,7 @@ const char *presto__find_double(const char **names, size_t count);
 typedef struct presto__listing {
     presto_stop_fn should_stop; /* asked for each name; NULL: never */
     void *should_stop_user;
+    bool takes_splits; /* files of train and test may be read as one */
     char **paths;
     size_t count;
     size_t capacity;

@@ -9,7 +9,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -180,6 +182,154 @@ static presto_status fail_empty(const presto__listing *listing, const char *path
     return status;
 }
 
+/* ---- files of several splits ---- */
+
+#define MOST_SPLITS 32 /* told apart */
+#define LIST_BYTES 200
+
+/* Files of one split: train, test, ... */
+typedef struct split {
+    const char *name; /* borrowed from a path, or static */
+    size_t name_bytes;
+    size_t files;
+    const char *first;    /* of its paths */
+    size_t pattern_bytes; /* of it; with '*' behind it, this names all of the split */
+    bool is_folder;       /* no '*' is needed */
+} split;
+
+static bool is_letter(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* The last word of `text` that is usually the name of a split, as in "Split-train/data-00000",
+ * "val_3.tfrec" or "train-00000-of-01024". */
+static bool find_word(const char *text, split *found) {
+    static const struct {
+        const char *word, *name;
+    } words[] = {{"train", "train"},    {"training", "train"}, {"test", "test"},
+                 {"testing", "test"},   {"val", "validation"}, {"valid", "validation"},
+                 {"dev", "validation"}, {"eval", "eval"},      {"validation", "validation"},
+                 {"evaluation", "eval"}};
+    const char *from = NULL;
+    for (const char *at = text; *at != '\0'; at++) {
+        if (!is_letter(*at) || (at > text && is_letter(at[-1])))
+            continue;
+        size_t bytes = 0;
+        while (is_letter(at[bytes]))
+            bytes++;
+        for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+            if (strlen(words[i].word) == bytes && strncasecmp(words[i].word, at, bytes) == 0) {
+                from = at;
+                found->name = words[i].name;
+                found->name_bytes = strlen(words[i].name);
+                found->pattern_bytes = bytes; /* from the word on, for now */
+            }
+    }
+    if (from == NULL)
+        return false;
+    found->pattern_bytes += (size_t)(from - text);
+    const char *slash = strchr(from, '/');
+    found->is_folder = slash != NULL;
+    if (slash != NULL)
+        found->pattern_bytes = (size_t)(slash - text);
+    return true;
+}
+
+/* Of tfds, "mnist-train.tfrecord-00000-of-00001": what stands between the last '-' and the ending. */
+static bool find_tfds_split(const char *path, split *found) {
+    const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1;
+    const char *end = strstr(name, ".tfrecord"), *dash = NULL;
+    for (const char *at = name; end != NULL && at < end; at++)
+        if (*at == '-')
+            dash = at;
+    if (dash == NULL || dash + 1 == end)
+        return false;
+    *found = (split){.name = dash + 1,
+                     .name_bytes = (size_t)(end - dash) - 1,
+                     .pattern_bytes = (size_t)(end - path)};
+    return true;
+}
+
+/* Does the file's folder hold the description of a dataset of tfds? */
+static bool is_of_tfds(const char *path) {
+    static const char *const names[] = {"dataset_info.json", "features.json"};
+    const char *slash = strrchr(path, '/');
+    char *folder = slash == NULL ? strdup(".") : strndup(path, (size_t)(slash - path));
+    bool is_there = false;
+    for (size_t i = 0; folder != NULL && i < sizeof names / sizeof names[0] && !is_there; i++) {
+        struct stat info;
+        char *file = presto__join_path(folder, names[i]);
+        is_there = file != NULL && stat(file, &info) == 0;
+        free(file);
+    }
+    free(folder);
+    return is_there;
+}
+
+static bool same_folder(const char *a, const char *b) {
+    const char *end_a = strrchr(a, '/'), *end_b = strrchr(b, '/');
+    if (end_a == NULL || end_b == NULL)
+        return end_a == end_b;
+    return end_a - a == end_b - b && memcmp(a, b, (size_t)(end_a - a)) == 0;
+}
+
+static void count_split(split *splits, size_t *count, const split *found) {
+    size_t i = 0;
+    while (i < *count && (splits[i].name_bytes != found->name_bytes ||
+                          memcmp(splits[i].name, found->name, found->name_bytes) != 0))
+        i++;
+    if (i == MOST_SPLITS)
+        return;
+    if (i == *count)
+        splits[(*count)++] = *found;
+    splits[i].files++;
+}
+
+static presto_status fail_splits(const split *splits, size_t count, const char *folder,
+                                 presto_error *err) {
+    char list[LIST_BYTES] = "";
+    size_t used = 0;
+    const split *shown = &splits[0];
+    for (size_t i = 0; i < count; i++) {
+        if (presto_span_is(presto_span_of(splits[i].name, splits[i].name_bytes), "train"))
+            shown = &splits[i];
+        if (used < sizeof list)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%.*s (%zu file%s)",
+                                     i == 0 ? "" : ", ", (int)splits[i].name_bytes, splits[i].name,
+                                     splits[i].files, splits[i].files == 1 ? "" : "s");
+    }
+    presto_status status = presto_fail(
+        err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+        "holds %zu splits, which would be read as one: %s; name one of them, as in \"%.*s%s\", or "
+        "each of them",
+        count, list, (int)shown->pattern_bytes, shown->first, shown->is_folder ? "" : "*");
+    presto_error_set_file(err, folder);
+    return status;
+}
+
+/* Whoever names a folder does not mean to train on what is there for tests. */
+static presto_status check_splits(const presto__listing *listing, size_t start, const char *folder,
+                                  presto_error *err) {
+    split splits[MOST_SPLITS];
+    size_t count = 0, root = strlen(folder);
+    bool is_tfds = false;
+    for (size_t i = start; i < listing->count; i++) {
+        const char *path = listing->paths[i];
+        split found = {.files = 0};
+        if (i == start || !same_folder(listing->paths[i - 1], path))
+            is_tfds = is_of_tfds(path);
+        bool is_found = is_tfds && find_tfds_split(path, &found);
+        if (!is_found && find_word(path + root, &found)) {
+            found.pattern_bytes += root;
+            is_found = true;
+        }
+        found.first = path;
+        if (is_found)
+            count_split(splits, &count, &found);
+    }
+    return count < 2 ? PRESTO_OK : fail_splits(splits, count, folder, err);
+}
+
 static presto_status listing_add(presto__listing *listing, const char *path, presto_error *err) {
     struct stat info;
     if (stat(path, &info) != 0)
@@ -192,7 +342,7 @@ static presto_status listing_add(presto__listing *listing, const char *path, pre
     if (listing->count == start)
         return fail_empty(listing, path, err);
     qsort(listing->paths + start, listing->count - start, sizeof *listing->paths, compare_paths);
-    return PRESTO_OK;
+    return listing->takes_splits ? PRESTO_OK : check_splits(listing, start, path, err);
 }
 
 /* ---- indexes that a shell's pattern names beside their files ---- */

@@ -16,6 +16,7 @@
 
 #include "../../base/file_internal.h"
 #include "../../base/options_internal.h"
+#include "../../base/paths_internal.h"
 #include "../../base/stop_internal.h"
 #include "../dataset/dataset_internal.h"
 #include "../shard/shard_internal.h"
@@ -399,6 +400,7 @@ static presto_status verify_paths(const char *const *paths, size_t path_count,
         return status;
     presto__listing listing = {.should_stop = options->should_stop,
                                .should_stop_user = options->should_stop_user};
+    listing.takes_splits = true; /* nothing is mixed up by looking at all of them */
     status = presto__listing_of(paths, path_count, &listing, err);
     for (size_t i = 0; i < listing.count && status == PRESTO_OK; i++)
         status = verify_file(listing.paths[i], options, result, err);
@@ -413,10 +415,15 @@ presto_status presto_verify_paths_sized(const char *const *paths, size_t path_co
     presto_verify_result sum;
     PRESTO_TRY(take_options(options, &taken, result, err));
     presto__result_copy(&sum, sizeof sum, result);
+    presto__paths expanded;
     presto__stop_hook pass;
     presto__stop_scope before =
         presto__stop_enter(&pass, taken.should_stop, taken.should_stop_user);
-    presto_status status = verify_paths(paths, path_count, &taken, &sum, err);
+    presto_status status = presto__paths_expand(paths, path_count, &expanded, err);
+    if (status >= 0)
+        status =
+            verify_paths((const char *const *)expanded.items, expanded.count, &taken, &sum, err);
+    presto__paths_done(&expanded);
     status = presto__stop_leave(&pass, before, status, err);
     presto__result_give(result, &sum, sizeof sum);
     return status;

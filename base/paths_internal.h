@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Paths as users write them: patterns, and what is no path of this machine's file system. */
+#ifndef PRESTO_PATHS_INTERNAL_H
+#define PRESTO_PATHS_INTERNAL_H
+
+#include <stddef.h>
+
+#include <presto/status.h>
+
+/** What to do instead of naming a path that is not there: "object storage is not read, ..."; NULL:
+ * it looks like any path. */
+const char *presto__path_hint(const char *path);
+
+/** PRESTO_ERR_NOT_FOUND, "no such file or folder", with the hint. */
+presto_status presto__fail_no_path(const char *path, presto_error *err);
+
+/** Paths, in order. Zero-initialise. */
+typedef struct presto__paths {
+    char **items;
+    size_t count;
+    size_t capacity;
+} presto__paths;
+
+/**
+ * The paths, with what a pattern such as "train-*" matches in its place, sorted, as a shell does it.
+ * A path that is there is no pattern, and a pattern that matches nothing stays.
+ * Returns: PRESTO_OK; PRESTO_ERR_IO (a folder cannot be read); PRESTO_ERR_MEMORY.
+ * Owner:   caller, presto__paths_done, also on failure.
+ */
+presto_status presto__paths_expand(const char *const *paths, size_t count, presto__paths *paths_out,
+                                   presto_error *err);
+void presto__paths_done(presto__paths *paths);
+
+#endif
