@@ -144,6 +144,8 @@ static presto_status read_entries(walker *w, DIR *folder, const char *path, pres
     if (fstat(dirfd(folder), &info) != 0)
         return presto_fail_errno(err, errno, path, "cannot stat");
     PRESTO_TRY(enter(w, &info, &is_new, err));
+    if (is_new && w->walk->folder != NULL)
+        PRESTO_TRY(w->walk->folder(w->walk->user, path, err));
     size_t first = w->folders.count;
     while (is_new) {
         errno = 0;

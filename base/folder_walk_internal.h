@@ -30,6 +30,8 @@ typedef struct presto__folder_walk {
                           presto_error *err);
     /** Called for each wanted entry, in no order. */
     presto_status (*found)(void *user, const presto__walked *found, presto_error *err);
+    /** Called for each folder when it is entered, for the first one, too. NULL: nobody asks. */
+    presto_status (*folder)(void *user, const char *path, presto_error *err);
 } presto__folder_walk;
 
 /** Returns: PRESTO_OK; PRESTO_ERR_IO (a folder cannot be read); PRESTO_ERR_MEMORY; what a hook

@@ -41,7 +41,10 @@ typedef enum presto_option_kind {
     PRESTO_OPTION_VALUE_LIST, /* a YAML sequence of texts and numbers, each given as its text */
     PRESTO_OPTION_COMMAND,    /* a YAML sequence of texts: a program and its arguments. Those that
                                  are files in the folder of the pipeline file become their paths */
-    PRESTO_OPTION_TIME        /* seconds: a number, or a text such as 30s, 500ms, 2m, 1h */
+    PRESTO_OPTION_TIME,       /* seconds: a number, or a text such as 30s, 500ms, 2m, 1h */
+    PRESTO_OPTION_VALUE,      /* a text or a number, given as its text */
+    PRESTO_OPTION_NAMES       /* a YAML sequence as for VALUE_LIST, or a path as for FILE, where the
+                                 names stand */
 } presto_option_kind;
 
 typedef struct presto_option_type {
@@ -65,10 +68,12 @@ typedef struct presto_option {
     int64_t integer; /* INT; SIZE in bytes */
     double number;   /* FLOAT; TIME in seconds */
     bool truth;
-    const char *text; /* TEXT; FILE, as it can be opened; CHOICE, one of the table's pointers */
-    int choice;       /* position in `choices` */
+    const char
+        *text; /* TEXT; VALUE; FILE, as it can be opened; CHOICE, one of the table's pointers; NAMES
+                         if they stand in a file */
+    int choice; /* position in `choices` */
     union {
-        const char *const *texts; /* TEXT_LIST, VALUE_LIST, COMMAND */
+        const char *const *texts; /* TEXT_LIST, VALUE_LIST, COMMAND, NAMES; NULL: none */
         const double *numbers;    /* FLOAT_LIST */
     };
     union {

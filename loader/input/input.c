@@ -52,6 +52,70 @@ static presto_status open_dataset(const presto__input_request *request, presto__
                                &input->dataset, err);
 }
 
+static bool has_pipeline(const presto__input_request *request) {
+    return request->pipeline != NULL || request->read != NULL;
+}
+
+/* ---- the classes that a dataset is checked against ---- */
+
+#define CLASSES "source.classes="
+
+static bool is_classes(const char *set) {
+    return strncmp(set, CLASSES, sizeof CLASSES - 1) == 0;
+}
+
+/* The labels of a dataset are numbers already: their names must be those of the pipeline's option
+ * `classes`, if it has one. */
+static presto_status check_option(const presto_pipeline *pipeline, presto_source *source,
+                                  presto_error *err) {
+    presto__classes classes;
+    PRESTO_TRY(
+        presto__classes_read(presto_pipeline_source_option(pipeline, "classes"), &classes, err));
+    presto_status status =
+        classes.count == 0 ? PRESTO_OK : presto__classes_check(&classes, source, err);
+    presto__classes_done(&classes);
+    return status;
+}
+
+/* Those of --set, else those of a pipeline that is given; the dataset's own has made the labels. */
+static presto_status check_classes(const presto__input_request *request, presto__input *input,
+                                   presto_error *err) {
+    static const char text[] = "{name: classes, source: {type: files}, steps: [{step: read-file}]}";
+    const char *set = NULL;
+    presto_pipeline_options reading;
+    presto_pipeline *pipeline = NULL;
+    bool is_own = false;
+    for (size_t i = 0; i < request->reading.set_count; i++)
+        if (is_classes(request->reading.set[i]))
+            set = request->reading.set[i];
+    const presto_dataset_info *info = presto_dataset_get_info(input->dataset);
+    if (set == NULL && has_pipeline(request) && info->pipeline_json != NULL)
+        PRESTO_TRY(presto_pipeline_same(input->pipeline, info->pipeline_json, &is_own, err));
+    if (set == NULL)
+        return is_own || !has_pipeline(request) ? PRESTO_OK
+                                                : check_option(input->pipeline, input->source, err);
+    presto_pipeline_options_defaults(&reading);
+    reading.set = &set;
+    reading.set_count = 1;
+    PRESTO_TRY(presto_pipeline_parse(presto_span_of_text(text), "source.classes", &reading,
+                                     &pipeline, err));
+    presto_status status = check_option(pipeline, input->source, err);
+    presto_pipeline_free(pipeline);
+    return status;
+}
+
+/* Without what a dataset is only checked against: `set`, [set_count]. */
+static void leave_out_classes(presto_pipeline_options *reading, const char **set) {
+    size_t kept = 0;
+    for (size_t i = 0; i < reading->set_count; i++)
+        if (!is_classes(reading->set[i]))
+            set[kept++] = reading->set[i];
+    reading->set = set;
+    reading->set_count = kept;
+}
+
+/* ---- pipelines ---- */
+
 /* The one that has been read or is named, else the text of the dataset. */
 static presto_status take_pipeline(const presto__input_request *request, presto__input *input,
                                    presto_error *err) {
@@ -60,6 +124,11 @@ static presto_status take_pipeline(const presto__input_request *request, presto_
         return PRESTO_OK;
     }
     presto_pipeline_options reading = request->reading;
+    const char **set = malloc((reading.set_count + 1) * sizeof *set);
+    if (set == NULL)
+        return presto_fail_memory(err, (reading.set_count + 1) * sizeof *set);
+    if (input->dataset != NULL)
+        leave_out_classes(&reading, set);
     reading.from = request->from;
     /* Files of pipelines and of their steps are not on the storage that is played. */
     presto__storage_thread *played = presto__storage_bind(NULL);
@@ -70,11 +139,8 @@ static presto_status take_pipeline(const presto__input_request *request, presto_
                   presto_span_of_text(presto_dataset_get_info(input->dataset)->pipeline_json),
                   request->paths[0], &reading, &input->pipeline, err);
     (void)presto__storage_bind(played);
+    free(set);
     return status;
-}
-
-static bool has_pipeline(const presto__input_request *request) {
-    return request->pipeline != NULL || request->read != NULL;
 }
 
 static bool takes_records(const presto__input *input) {
@@ -132,8 +198,8 @@ static presto_status open_unnamed(const presto__input_request *request, presto__
  * A dataset goes on after what it holds if it was made by this pipeline. Else its records are the
  * source, if the pipeline takes records.
  */
-static presto_status open_own(const presto__input_request *request, presto__input *input,
-                              presto_error *err) {
+static presto_status open_unchecked(const presto__input_request *request, presto__input *input,
+                                    presto_error *err) {
     if (request->path_count > 1)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "%s is a whole dataset and must be the only input", request->paths[0]);
@@ -161,6 +227,15 @@ static presto_status open_own(const presto__input_request *request, presto__inpu
     if (presto_source_count(input->source) == 0) /* no sample has shown what it is */
         input->spec = (presto_tensor_spec){.dtype = PRESTO_DTYPE_UNKNOWN, .rank = -1};
     return PRESTO_OK;
+}
+
+static presto_status open_own(const presto__input_request *request, presto__input *input,
+                              presto_error *err) {
+    PRESTO_TRY(open_unchecked(request, input, err));
+    presto_status status = check_classes(request, input, err);
+    if (status == PRESTO_ERR_TYPE)
+        presto_error_set_file(err, request->paths[0]);
+    return status;
 }
 
 static presto_status open_raw(const presto__input_request *request, presto__input *input,

@@ -14,6 +14,7 @@ import numpy as np
 from . import _native
 from . import _notes
 from ._arrays import Batch, array_of, Bytes, Ragged, sample_of, wrap
+from ._changes import value_text
 from ._checks import names_of, natural
 from ._draws import draw_of_torch
 from ._guesses import Advised, advised
@@ -37,7 +38,7 @@ def printable(text: str) -> str:
 def changes_of(given: Mapping[str, object] | Iterable[str]) -> tuple[str, ...]:
     """{"random-crop.height": 160} or ["random-crop.height=160"], as the latter."""
     if isinstance(given, Mapping):
-        texts: tuple[Any, ...] = tuple(f"{name}={value}" for name, value in given.items())
+        texts: tuple[Any, ...] = tuple(f"{name}={value_text(value)}" for name, value in given.items())
     elif isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
         raise TypeError(f'set is a dict, or a list of "STEP.OPTION=VALUE", not {given!r}')
     else:
@@ -557,6 +558,8 @@ def open(
         start:    the representation that the files hold; the steps after it run (TFRecords of other programs).
         to:       the representation to stop at. Default: the end of the pipeline.
         set:      changes to the pipeline: {"random-crop.height": 160}, or a list of "STEP.OPTION=VALUE".
+                  {"source.classes": [...]} gives the classes, so that their numbers do not depend on the files: a list, a path, or
+                  a presto.Dataset, whose labels they are.
         features: names of the features wanted; others are not parsed. Default: all.
         verify:   which checksums are checked: "full", "header" or "none".
         map:      read shards through mmap.

@@ -110,6 +110,8 @@ def write(
         on_error: "fail", "skip", "skip:N" or "skip:P%": samples that are damaged or do not fit a step.
         on_skip:  called with (0, sample, error) for each sample left out.
         set:      changes to the pipeline: {"random-crop.height": 160}, or a list of "STEP.OPTION=VALUE".
+                  {"source.classes": [...]} gives the classes, so that their numbers do not depend on the files: a list, a path, or
+                  a presto.Dataset, whose labels they are.
         progress: called with a presto.Progress some times a second; what it raises ends the call. Default: a line in a
                   terminal or a notebook; True: always; False: none.
         prefetch: memory for data in flight.

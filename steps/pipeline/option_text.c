@@ -31,6 +31,10 @@ const char *presto__option_kind_text(presto_option_kind kind) {
         return "a program and its arguments as a list of texts";
     case PRESTO_OPTION_TIME:
         return "a time such as 30s or 500ms";
+    case PRESTO_OPTION_VALUE:
+        return "a text or a number";
+    case PRESTO_OPTION_NAMES:
+        return "a list of names, or a path";
     }
     return "?";
 }

@@ -150,8 +150,9 @@ static presto_status parse_texts(const value_place *place, const presto__yaml_no
     for (const presto__yaml_node *entry = node->first; entry != NULL; entry = entry->next) {
         double number;
         bool is_value =
-            presto__yaml_is_text(entry) ||
-            (place->type->kind == PRESTO_OPTION_VALUE_LIST && presto__yaml_number(entry, &number));
+            presto__yaml_is_text(entry) || ((place->type->kind == PRESTO_OPTION_VALUE_LIST ||
+                                             place->type->kind == PRESTO_OPTION_NAMES) &&
+                                            presto__yaml_number(entry, &number));
         if (!is_value)
             return fail_kind(place, entry);
         texts[used++] = entry->text;
@@ -305,6 +306,14 @@ static presto_status parse_value(const value_place *place, const presto__yaml_no
         return check_bounds(place, node, value->number);
     case PRESTO_OPTION_FILE:
         return parse_file(place, node, value);
+    case PRESTO_OPTION_VALUE:
+        if (!presto__yaml_is_text(node) && !presto__yaml_number(node, &value->number))
+            return fail_kind(place, node);
+        value->text = node->text;
+        return PRESTO_OK;
+    case PRESTO_OPTION_NAMES:
+        return node->kind == PRESTO__YAML_SEQUENCE ? parse_list(place, node, value)
+                                                   : parse_file(place, node, value);
     }
     return fail_kind(place, node);
 }
@@ -398,6 +407,7 @@ static json_t *option_to_json(const presto_option_type *type, const presto_optio
     case PRESTO_OPTION_BOOL:
         return json_boolean(value->truth);
     case PRESTO_OPTION_TEXT:
+    case PRESTO_OPTION_VALUE:
     case PRESTO_OPTION_FILE:
     case PRESTO_OPTION_CHOICE:
         return json_string(value->text);
@@ -405,8 +415,11 @@ static json_t *option_to_json(const presto_option_type *type, const presto_optio
     case PRESTO_OPTION_FLOAT_LIST:
     case PRESTO_OPTION_VALUE_LIST:
     case PRESTO_OPTION_COMMAND:
+    case PRESTO_OPTION_NAMES:
         break;
     }
+    if (type->kind == PRESTO_OPTION_NAMES && value->text != NULL)
+        return json_string(value->text);
     bool is_texts = type->kind != PRESTO_OPTION_FLOAT_LIST;
     json_t *list = json_array();
     for (size_t i = 0; i < (is_texts ? value->text_count : value->number_count); i++) {

@@ -127,6 +127,16 @@ const char *presto__option_bounds(const presto_option_type *option,
 extern const presto_source_type presto__source_type_tar;
 extern const presto_source_type presto__source_type_manifest;
 
+/** The option `classes` of a source with labels that may be names; the loader reads them. */
+#define PRESTO__CLASSES_OPTION                                                                     \
+    {                                                                                              \
+        .name = "classes", .kind = PRESTO_OPTION_NAMES,                                            \
+        .help = "the names of the classes in the order of their numbers: a list; a file with a "   \
+                "name a line; the folder of a dataset that presto-write made, or one with a "      \
+                "folder for each class. A class that is not among them is an error, and they are " \
+                "recorded with the labels. Default: the names that are met, sorted"                \
+    }
+
 /** May the option `feature` be this? */
 presto_status presto__source_check_feature(const char *feature, presto_error *err);
 

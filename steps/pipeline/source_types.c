@@ -6,7 +6,7 @@
 
 #include "pipeline_internal.h"
 
-enum { FILES_MATCH, FILES_LABEL, FILES_FEATURE, FILES_MAX_BYTES, FILES_COUNT };
+enum { FILES_MATCH, FILES_LABEL, FILES_CLASSES, FILES_FEATURE, FILES_MAX_BYTES, FILES_COUNT };
 
 static const char *const csv_prefixes[] = {"csv:", "csv-class:", NULL};
 
@@ -23,9 +23,10 @@ static const presto_option_type files_options[] = {
                      .help =
                          "where the label comes from: none; parent-folder or top-folder, the "
                          "innermost or outermost folder below the source (int64, position of its "
-                         "name among all, sorted); csv:FILE, lines of path,label (int64 or float32 "
-                         "if all are numbers, else position as above); csv-class:FILE (position, "
-                         "numbers too)"},
+                         "name in source.classes, else among all, sorted); csv:FILE, lines of "
+                         "path,label (int64 or float32 if all are numbers, else position as "
+                         "above); csv-class:FILE (position, numbers too)"},
+    [FILES_CLASSES] = PRESTO__CLASSES_OPTION,
     [FILES_FEATURE] = {.name = "feature",
                        .kind = PRESTO_OPTION_TEXT,
                        .default_text = "image",
@@ -64,6 +65,7 @@ static presto_status check_files(const presto_option *options, presto_error *err
 enum {
     HDF5_MATCH,
     HDF5_LABEL,
+    HDF5_CLASSES,
     HDF5_FEATURE,
     HDF5_DATASETS,
     HDF5_SAMPLES,
@@ -81,6 +83,7 @@ static const presto_option_type hdf5_options[] = {
                     .default_text = "none",
                     .file_prefixes = csv_prefixes,
                     .help = "as for files; all windows of a file have its label"},
+    [HDF5_CLASSES] = PRESTO__CLASSES_OPTION,
     [HDF5_FEATURE] = {.name = "feature",
                       .kind = PRESTO_OPTION_TEXT,
                       .default_text = "signal",
@@ -280,7 +283,15 @@ static presto_status check_speech(const presto_option *options, presto_error *er
 
 /* ---- tfrecord ---- */
 
-enum { RECORD_FEATURE, RECORD_LABEL, RECORD_FEATURES, RECORD_CODEC, RECORD_BEHIND, RECORD_COUNT };
+enum {
+    RECORD_FEATURE,
+    RECORD_LABEL,
+    RECORD_CLASSES,
+    RECORD_FEATURES,
+    RECORD_CODEC,
+    RECORD_BEHIND,
+    RECORD_COUNT
+};
 
 static const presto_option_type record_options[] = {
     [RECORD_FEATURE] = {.name = "feature",
@@ -293,6 +304,10 @@ static const presto_option_type record_options[] = {
                       .default_text = "none",
                       .help = "the feature that becomes `label`, such as image/class/label; none: "
                               "no feature is renamed"},
+    [RECORD_CLASSES] = {.name = "classes",
+                        .kind = PRESTO_OPTION_NAMES,
+                        .help = "what the numbers of the label stand for: as for files; a dataset "
+                                "that has other names for them is an error"},
     [RECORD_FEATURES] = {.name = "features",
                          .kind = PRESTO_OPTION_TEXT_LIST,
                          .help = "other features that come along, by their names in the records; "

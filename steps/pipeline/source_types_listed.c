@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Declares the sources of files that something else lists or holds: tar archives and manifests. */
+#include "../../base/decimal_internal.h"
 #include "pipeline_internal.h"
 
 /* ---- tar ---- */
 
-enum { TAR_MATCH, TAR_LABEL, TAR_FEATURES, TAR_FEATURE, TAR_MAX_BYTES, TAR_COUNT };
+enum { TAR_MATCH, TAR_LABEL, TAR_CLASSES, TAR_FEATURES, TAR_FEATURE, TAR_MAX_BYTES, TAR_COUNT };
 
 static const presto_option_type tar_options[] = {
     [TAR_MATCH] = {.name = "match",
@@ -18,8 +19,9 @@ static const presto_option_type tar_options[] = {
                    .help = "where the label comes from: none; an extension, such as cls: the whole "
                            "number in that member, if the samples have one; parent-folder or "
                            "top-folder, the innermost or outermost folder of the key, or the name "
-                           "of the tar where it has none (int64, position of its name among all, "
-                           "sorted)"},
+                           "of the tar where it has none (int64, position of its name in "
+                           "source.classes, else among all, sorted)"},
+    [TAR_CLASSES] = PRESTO__CLASSES_OPTION,
     [TAR_FEATURES] = {.name = "features",
                       .kind = PRESTO_OPTION_TEXT_LIST,
                       .help = "extensions of the members that become features beside the main one, "
@@ -78,7 +80,10 @@ const presto_source_type presto__source_type_tar = {
 enum {
     MANIFEST_PATH,
     MANIFEST_LABEL,
+    MANIFEST_CLASSES,
     MANIFEST_COLUMNS,
+    MANIFEST_TEXTS,
+    MANIFEST_MISSING,
     MANIFEST_WHERE,
     MANIFEST_ROOT,
     MANIFEST_MATCH,
@@ -96,13 +101,26 @@ static const presto_option_type manifest_options[] = {
                         .kind = PRESTO_OPTION_TEXT,
                         .default_text = "label",
                         .help =
-                            "the column that becomes the feature label, if there is one: numbers "
-                            "as they are, else classes (int64, position of the name among those "
-                            "of all rows, sorted); none: no label"},
+                            "the column that becomes the feature label, if there is one, upper and "
+                            "lower case being the same: numbers as they are, else classes (int64, "
+                            "position of the name in source.classes, else among those of all "
+                            "rows, sorted); none: no label"},
+    [MANIFEST_CLASSES] = PRESTO__CLASSES_OPTION,
     [MANIFEST_COLUMNS] = {.name = "columns",
                           .kind = PRESTO_OPTION_TEXT_LIST,
-                          .help = "further columns that become features: int64 or float32 if all "
-                                  "cells are numbers, else texts; default: all"},
+                          .help = "further columns that become features: int64 or float32 if at "
+                                  "least half of the cells are numbers, and then a cell that is "
+                                  "none is an error; else texts; default: all"},
+    [MANIFEST_TEXTS] = {.name = "texts",
+                        .kind = PRESTO_OPTION_TEXT_LIST,
+                        .help = "columns whose cells are texts, also those that look like numbers "
+                                "or like a missing value"},
+    [MANIFEST_MISSING] = {.name = "missing",
+                          .kind = PRESTO_OPTION_VALUE,
+                          .default_text = "error",
+                          .help = "a row without a value in a column of numbers, or without a "
+                                  "label (an empty cell, NA, nan, null, no key): error; drop "
+                                  "leaves the row out; a number, or nan, stands for the value"},
     [MANIFEST_WHERE] = {.name = "where",
                         .kind = PRESTO_OPTION_TEXT_LIST,
                         .help = "COLUMN=VALUE, such as split=train: only rows where all of these "
@@ -133,6 +151,14 @@ static presto_status check_manifest(const presto_option *options, presto_error *
         if (strchr(where->texts[i], '=') == NULL || where->texts[i][0] == '=')
             return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
                                "option 'where' has '%s', must be COLUMN=VALUE", where->texts[i]);
+    const char *missing = options[MANIFEST_MISSING].text;
+    char *end = NULL;
+    (void)presto__decimal_parse(missing, &end);
+    if (strcmp(missing, "error") != 0 && strcmp(missing, "drop") != 0 &&
+        (end == missing || *end != '\0'))
+        return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
+                           "option 'missing' is '%s', must be error, drop, a number or nan",
+                           missing);
     return presto__source_check_feature(options[MANIFEST_FEATURE].text, err);
 }
 

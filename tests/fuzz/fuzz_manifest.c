@@ -24,9 +24,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
         FUZZ_HOLDS(presto__manifest_find(&table, table.names[c]) == c);
         for (size_t r = 0; r < table.row_count; r++) {
             FUZZ_HOLDS(r == 0 || table.lines[r] > table.lines[r - 1]);
-            FUZZ_HOLDS(presto__text_kind_of(presto__manifest_cell(&table, r, c)) <=
-                           table.kinds[c] ||
-                       table.kinds[c] == PRESTO__TEXT_NAME);
+            presto__text_kind kind = presto__manifest_cell_kind(&table, r, c);
+            FUZZ_HOLDS(kind <= PRESTO__TEXT_NAN);
+            FUZZ_HOLDS(kind != PRESTO__TEXT_FRACTION || table.kinds[c] != PRESTO__TEXT_INTEGER);
         }
     }
     presto__manifest_done(&table);

@@ -140,6 +140,60 @@ class Strategies(PythonCase):
         self.assertEqual(len(presto.open(self.stored, strategy=moved)), self.photo_count)
 
 
+class Classes(PythonCase):
+    """source.classes, as a list, a path and another dataset."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.val = cls.folder / "val"
+        for name in sorted(p.name for p in cls.make_photos().iterdir())[1:]:  # the first class has no photo here
+            shutil.copytree(cls.make_photos() / name, cls.val / name)
+
+    def test_numbers_are_those_of_another_dataset(self):
+        train = presto.open(self.stored)
+        found = presto.open(self.val, pipeline=self.pipeline)
+        self.assertEqual(found.labels, train.labels[1:])
+        for given in (train, train.labels, tuple(train.labels), self.stored, str(self.stored), self.make_photos(),
+                      presto.open(self.make_photos(), pipeline=self.pipeline)):
+            val = presto.open(self.val, pipeline=self.pipeline, set={"source.classes": given})
+            self.assertEqual(val.labels, train.labels)
+            for sample in val:
+                self.assertEqual(train.labels[int(sample["label"])], sample["key"].decode().split("/")[0])
+            batch = next(iter(presto.Loader(val, batch=4)))
+            self.assertGreater(int(batch["label"].min()), 0)
+        out = self.new("written")
+        presto.write(self.val, out, pipeline=self.pipeline, to="resized", set={"source.classes": train})
+        self.assertEqual(presto.open(out).labels, train.labels)
+
+    def test_a_class_that_is_not_there_is_an_error(self):
+        train = presto.open(self.stored)
+        with self.assertRaisesRegex(presto.Error, f"class '{train.labels[1]}' is not among the 1 of source.classes"):
+            presto.open(self.val, pipeline=self.pipeline, set={"source.classes": train.labels[:1]}).labels
+        other = self.new("written")
+        presto.write(self.val, other, pipeline=self.pipeline, to="resized")
+        with self.assertRaisesRegex(presto.Error, f"label 0 is '{train.labels[1]}' here, but '{train.labels[0]}' in source.classes"):
+            presto.open(other, set={"source.classes": train}).labels
+        self.assertEqual(presto.open(self.stored, set={"source.classes": train}).labels, train.labels)
+
+    def test_names_are_quoted(self):
+        names = ["it's", 'a "b"', "c: d", "# e", "null", "true", "1", "[f]", "\\g", "\u00e9"]
+        for name in names:
+            (self.folder / "odd" / name).mkdir(parents=True)
+            shutil.copy(next(self.make_photos().rglob("*.jpg")), self.folder / "odd" / name)
+        given = list(reversed(names))
+        odd = presto.open(self.folder / "odd", pipeline=self.pipeline, set={"source.classes": given})
+        self.assertEqual(odd.labels, given)
+        self.assertEqual(sorted(int(s["label"]) for s in odd), list(range(len(names))))
+
+    def test_paths_that_are_none_say_what_to_do(self):
+        for path, hint in ("s3://bucket/x", "mount it"), ("~/x", "HOME"), ("none-*", "no file matches this pattern"), ("hf://x/y", "hf download"):
+            for options in {}, {"pipeline": self.pipeline}:
+                with self.assertRaisesRegex(presto.NotFoundError, hint):
+                    presto.open(path, **options).labels
+        self.assertEqual(len(presto.open(f"{self.make_photos()}/*", pipeline=self.pipeline)), self.photo_count)
+
+
 class Plugins(PythonCase):
     STEPS = ('name: plug\nsource: {type: files, match: ["*.jpg"], label: parent-folder}\nsteps:\n'
              "  - {step: read-file,    yields: concatenated}\n  - {step: decode-image, yields: decoded, channels: 3}\n")

@@ -241,6 +241,53 @@ static inline bool presto__feature_has_value(const presto_feature *feature) {
     return feature->encoding != PRESTO_ENCODE_NONE;
 }
 
+/* ---- the classes that the source option `classes` gives ---- */
+
+/** Names by number. Zero: none are given. */
+typedef struct presto__classes {
+    char **names;
+    size_t count;
+    size_t *sorted;   /* their numbers, by name */
+    char *from;       /* the path where they stand; NULL: in the option itself */
+    bool are_numeric; /* a name is a whole number: labels that are numbers are names, too */
+} presto__classes;
+
+/**
+ * Read what the option says: a list, a file with a name a line, a dataset that presto-write made, or
+ * a folder of folders. `option` NULL or not set: none.
+ * Returns: PRESTO_OK; PRESTO_ERR_NOT_FOUND (no such path, no names there); PRESTO_ERR_SYNTAX (a name
+ *          twice); PRESTO_ERR_IO; PRESTO_ERR_LIMIT; PRESTO_ERR_MEMORY.
+ * Owner:   caller, presto__classes_done.
+ */
+presto_status presto__classes_read(const presto_option *option, presto__classes *classes_out,
+                                   presto_error *err);
+void presto__classes_done(presto__classes *classes);
+
+/** The number of a class; SIZE_MAX: there is none of this name. */
+size_t presto__classes_find(const presto__classes *classes, const char *name);
+
+/** PRESTO_ERR_SYNTAX: "class 'bee' is not among the 2 of source.classes (ant, cat)". */
+presto_status presto__classes_fail(const presto__classes *classes, const char *name,
+                                   presto_error *err);
+/** Is `label` the number of a class? Else PRESTO_ERR_SYNTAX. */
+presto_status presto__classes_check_number(const presto__classes *classes, int64_t label,
+                                           presto_error *err);
+
+/** They become the names of the source's labels, which has none yet. */
+presto_status presto__classes_name(const presto__classes *classes, presto_source *source,
+                                   presto_error *err);
+
+/** Note the classes without a sample: counts[i] is of class i. */
+presto_status presto__classes_note_empty(const presto__classes *classes, const uint64_t *counts,
+                                         presto_source *source, presto_error *err);
+
+/**
+ * The labels of a source whose names are known must have the names and numbers of `classes`, of
+ * which it may lack the last ones. PRESTO_ERR_TYPE names the first that differs.
+ */
+presto_status presto__classes_check(const presto__classes *classes, presto_source *source,
+                                    presto_error *err);
+
 /* ---- labels ---- */
 
 typedef struct presto__label_row {

@@ -289,12 +289,35 @@ static bool needs_no_look(const settling *s) {
            declared(base, main) != NULL && (s->label == NULL || declared(base, s->label) != NULL);
 }
 
+/* The names of the label's numbers. */
+static presto_status name_classes(settling *s) {
+    presto__classes classes;
+    const presto_feature_spec *label = declared(s->base, "label");
+    PRESTO_TRY(presto__classes_read(presto_pipeline_source_option(s->pipeline, "classes"), &classes,
+                                    s->err));
+    if (classes.count == 0)
+        return PRESTO_OK;
+    presto_status status = PRESTO_OK;
+    if (label != NULL && label->encoding != PRESTO_ENCODE_INT64 &&
+        label->encoding != PRESTO_ENCODE_NONE)
+        status = presto_fail(s->err, PRESTO_ERR_TYPE, PRESTO_NO_OFFSET,
+                             "source.classes names the numbers of the label, but that holds no "
+                             "whole numbers");
+    else
+        status = presto__classes_check(&classes, s->base, s->err);
+    if (status < 0)
+        presto_error_set_file(s->err, presto_dataset_shard_path(s->source->records.dataset, 0));
+    presto__classes_done(&classes);
+    return status;
+}
+
 static presto_status settle(settling *s) {
     if (!needs_no_look(s))
         PRESTO_TRY(presto__tfrecord_look(s->base, &s->seen, s->err));
     PRESTO_TRY(find_main(s));
     PRESTO_TRY(declare_main(s));
     PRESTO_TRY(declare_label(s));
+    PRESTO_TRY(name_classes(s));
     return declare_others(s);
 }
 

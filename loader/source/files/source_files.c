@@ -222,8 +222,10 @@ static presto_status fill_files(presto__files *source, const presto__files_reque
                                 presto_error *err) {
     const char *label = presto_pipeline_source_option(request->pipeline, "label")->text;
     const presto_option *match = presto_pipeline_source_option(request->pipeline, "match");
+    source->wants_folders = presto__label_is_folder(label);
     PRESTO_TRY(presto__files_list(source, match, request->paths, request->path_count, err));
-    return presto__files_label(source, label, err);
+    return presto__files_label(source, label,
+                               presto_pipeline_source_option(request->pipeline, "classes"), err);
 }
 
 static presto_status files_open(const presto_pipeline *pipeline, const char *const *paths,

@@ -13,6 +13,9 @@ void presto__files_done(presto__files *source) {
     free(source->entries);
     free(source->columns);
     free(source->values);
+    for (size_t i = 0; i < source->empty_count; i++)
+        free(source->empty_folders[i]);
+    free(source->empty_folders);
     presto__source_done(&source->base);
 }
 

@@ -50,6 +50,11 @@ typedef struct presto__files {
     uint64_t max_bytes; /* larger files are errors */
     bool has_labels;
     bool has_fractions; /* labels are float32 */
+    /* With wants_folders, set before the files are listed: the folders without a file of the source
+     * in or below them, if the folder that holds them has one; relative to their root. */
+    bool wants_folders;
+    char **empty_folders;
+    size_t empty_count;
 } presto__files;
 
 /** What a source of files is opened with. */
@@ -89,8 +94,13 @@ bool presto__file_is_tfrecord(const char *path);
 presto_status presto__files_list(presto__files *source, const presto_option *match,
                                  const char *const *paths, size_t path_count, presto_error *err);
 
-/** Fill in labels, their names and has_labels as the source option `label` says. */
-presto_status presto__files_label(presto__files *source, const char *label, presto_error *err);
+/** Is this value of the source option `label` a folder? */
+bool presto__label_is_folder(const char *label);
+
+/** Fill in labels, their names and has_labels as the source options `label` and `classes` say. The
+ * files were listed with wants_folders if the label is a folder. */
+presto_status presto__files_label(presto__files *source, const char *label,
+                                  const presto_option *classes, presto_error *err);
 
 /* For sources whose samples are in such files, one or many in each. */
 

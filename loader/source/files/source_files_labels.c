@@ -72,6 +72,37 @@ static presto_status collect_folders(presto__files *source, bool is_top, char **
     return PRESTO_OK;
 }
 
+/* The number of each folder's name among the classes. */
+static presto_status number_given(presto__files *source, char **names,
+                                  const presto__classes *classes, presto_error *err) {
+    for (uint64_t i = 0; i < source->base.full_count; i++) {
+        presto__file *entry = &source->entries[i];
+        size_t number = presto__classes_find(classes, names[entry->label]);
+        if (number == SIZE_MAX) {
+            presto_status status = presto__classes_fail(classes, names[entry->label], err);
+            presto_error_set_file(err, entry->path);
+            return status;
+        }
+        entry->label = (int64_t)number;
+    }
+    return presto__classes_name(classes, &source->base, err);
+}
+
+static presto_status label_by_given_folder(presto__files *source, bool is_top,
+                                           const presto__classes *classes, presto_error *err) {
+    size_t files = (size_t)source->base.full_count, count = 0;
+    char **names = calloc(files, sizeof *names);
+    if (names == NULL)
+        return presto_fail_memory(err, files * sizeof *names);
+    presto_status status = collect_folders(source, is_top, names, &count, err);
+    if (status >= 0)
+        status = number_given(source, names, classes, err);
+    for (size_t i = 0; i < count; i++)
+        free(names[i]);
+    free(names);
+    return status;
+}
+
 static presto_status label_by_folder(presto__files *source, bool is_top, presto_error *err) {
     size_t files = (size_t)source->base.full_count;
     char **names = calloc(files, sizeof *names);
@@ -135,6 +166,32 @@ static presto_status note_depths(presto__files *source, presto_error *err) {
              least_depth, most_depth, presto_plural(most_depth),
              source->base.label_names[least->label], least->path + least->key_at,
              source->base.label_names[most->label], most->path + most->key_at);
+    return presto__source_note(&source->base, text, err);
+}
+
+/* Folders without a file of the source, whose names would have been classes: "bee, fly". */
+static presto_status note_empty_folders(presto__files *source, bool is_top, presto_error *err) {
+    char list[NOTE_BYTES / 2] = "", text[NOTE_BYTES];
+    size_t used = 0, count = 0;
+    for (size_t i = 0; i < source->empty_count; i++) {
+        const char *folder = source->empty_folders[i];
+        const char *slash = strrchr(folder, '/');
+        if ((is_top && slash != NULL) ||
+            presto__names_find(source->base.label_names, source->base.label_count,
+                               slash == NULL ? folder : slash + 1) != SIZE_MAX)
+            continue;
+        if (used < sizeof list)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", count > 0 ? ", " : "",
+                                     folder);
+        count++;
+    }
+    if (count == 0)
+        return PRESTO_OK;
+    snprintf(text, sizeof text,
+             "%zu folder%s no file that matches and %s no class: %s%s; source.classes gives the "
+             "classes, so that their numbers do not depend on this",
+             count, count == 1 ? " has" : "s have", count == 1 ? "is" : "are", list,
+             used >= sizeof list ? "..." : "");
     return presto__source_note(&source->base, text, err);
 }
 
@@ -249,8 +306,35 @@ static presto_status match_labels(presto__files *source, presto__labels *labels,
     return status;
 }
 
+/* Names, and numbers that are names, become the numbers of the classes. Other numbers are those. */
+static presto_status number_rows(presto__files *source, presto__labels *labels,
+                                 const presto__classes *classes, const char *file,
+                                 presto_error *err) {
+    bool are_names = labels->names != NULL || classes->are_numeric || labels->are_fractions;
+    presto_status status = PRESTO_OK;
+    presto_error why;
+    for (size_t i = 0; i < labels->count && status >= 0; i++) {
+        presto__label_row *row = &labels->rows[i];
+        size_t number = are_names ? presto__classes_find(classes, row->text) : 0;
+        if (number == SIZE_MAX)
+            status = presto__classes_fail(classes, row->text, &why);
+        else if (are_names)
+            row->label = (int64_t)number;
+        else
+            status = presto__classes_check_number(classes, row->label, &why);
+        if (status < 0) {
+            (void)presto_fail(err, status, PRESTO_NO_OFFSET, "line %" PRIu64 ": %.400s", row->line,
+                              why.message);
+            presto_error_set_file(err, file);
+            return status;
+        }
+    }
+    labels->are_fractions = false;
+    return presto__classes_name(classes, &source->base, err);
+}
+
 static presto_status label_by_csv(presto__files *source, const char *file, bool are_classes,
-                                  presto_error *err) {
+                                  const presto__classes *classes, presto_error *err) {
     presto_arena arena = {0};
     presto__labels labels = {0};
     presto_span csv = {0};
@@ -258,9 +342,11 @@ static presto_status label_by_csv(presto__files *source, const char *file, bool 
     presto_status status = presto__source_file_read(&request, &arena, &csv, err);
     if (status == PRESTO_OK)
         status = presto__labels_parse(csv, file, are_classes, &labels, err);
+    if (status == PRESTO_OK && classes->count > 0)
+        status = number_rows(source, &labels, classes, file, err);
     if (status == PRESTO_OK)
         status = match_labels(source, &labels, file, err);
-    if (status == PRESTO_OK) {
+    if (status == PRESTO_OK && classes->count == 0) {
         source->base.label_names = labels.names;
         source->base.label_count = labels.name_count;
         labels.names = NULL;
@@ -271,21 +357,54 @@ static presto_status label_by_csv(presto__files *source, const char *file, bool 
     return status;
 }
 
-presto_status presto__files_label(presto__files *source, const char *label, presto_error *err) {
+bool presto__label_is_folder(const char *label) {
+    return strcmp(label, "parent-folder") == 0 || strcmp(label, "top-folder") == 0;
+}
+
+static presto_status note_empty_classes(presto__files *source, const presto__classes *classes,
+                                        presto_error *err) {
+    uint64_t *counts = calloc(classes->count, sizeof *counts);
+    if (counts == NULL)
+        return presto_fail_memory(err, classes->count * sizeof *counts);
+    for (uint64_t i = 0; i < source->base.full_count; i++)
+        counts[source->entries[i].label]++;
+    presto_status status = presto__classes_note_empty(classes, counts, &source->base, err);
+    free(counts);
+    return status;
+}
+
+static presto_status label_files(presto__files *source, const char *label,
+                                 const presto__classes *classes, presto_error *err) {
     bool is_top = strcmp(label, "top-folder") == 0;
-    source->has_labels = strcmp(label, "none") != 0;
     if (strncmp(label, "csv:", 4) == 0)
-        return label_by_csv(source, label + 4, false, err);
+        return label_by_csv(source, label + 4, false, classes, err);
     if (strncmp(label, "csv-class:", 10) == 0)
-        return label_by_csv(source, label + 10, true, err);
-    if (is_top || strcmp(label, "parent-folder") == 0) {
-        PRESTO_TRY(label_by_folder(source, is_top, err));
-        return is_top ? PRESTO_OK : note_depths(source, err);
-    }
-    if (source->has_labels)
+        return label_by_csv(source, label + 10, true, classes, err);
+    if (!presto__label_is_folder(label))
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "source option label: '%s' is none of none, parent-folder, top-folder, "
                            "csv:FILE, csv-class:FILE",
                            label);
-    return PRESTO_OK;
+    if (classes->count > 0)
+        return label_by_given_folder(source, is_top, classes, err);
+    PRESTO_TRY(label_by_folder(source, is_top, err));
+    PRESTO_TRY(note_empty_folders(source, is_top, err));
+    return is_top ? PRESTO_OK : note_depths(source, err);
+}
+
+presto_status presto__files_label(presto__files *source, const char *label,
+                                  const presto_option *classes, presto_error *err) {
+    presto__classes given;
+    source->has_labels = strcmp(label, "none") != 0;
+    if (!source->has_labels && classes->is_set)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "source.classes is given, but source.label is none");
+    if (!source->has_labels)
+        return PRESTO_OK;
+    PRESTO_TRY(presto__classes_read(classes, &given, err));
+    presto_status status = label_files(source, label, &given, err);
+    if (status >= 0 && given.count > 0)
+        status = note_empty_classes(source, &given, err);
+    presto__classes_done(&given);
+    return status;
 }

@@ -19,6 +19,7 @@
 
 #include "../../../base/file_internal.h"
 #include "../../../base/folder_walk_internal.h"
+#include "../../../base/paths_internal.h"
 #include "../../../records/shard/shard_internal.h"
 #include "source_files_internal.h"
 
@@ -42,6 +43,8 @@ typedef struct file_search {
     size_t kind_count;
     uint64_t left_out; /* files whose names do not match */
     const char *odd;   /* the first file that was named although it does not match; NULL: none */
+    char **folders;    /* below the root, if the source wants them */
+    size_t folder_count, folder_capacity;
 } file_search;
 
 static bool name_matches(const file_search *search, const char *name) {
@@ -136,6 +139,83 @@ static presto_status add_found(void *user, const presto__walked *found, presto_e
                    : PRESTO_OK;
 }
 
+static presto_status add_text(char ***texts, size_t *count, size_t *capacity, const char *text,
+                              presto_error *err) {
+    if (*count == *capacity) {
+        size_t more = *capacity * 2 + 16;
+        char **grown = realloc(*texts, more * sizeof *grown);
+        if (grown == NULL)
+            return presto_fail_memory(err, more * sizeof *grown);
+        *texts = grown;
+        *capacity = more;
+    }
+    (*texts)[*count] = strdup(text);
+    if ((*texts)[*count] == NULL)
+        return presto_fail_memory(err, strlen(text) + 1);
+    (*count)++;
+    return PRESTO_OK;
+}
+
+static presto_status add_folder(void *user, const char *path, presto_error *err) {
+    file_search *search = user;
+    if (strlen(path) <= search->root_bytes)
+        return PRESTO_OK; /* the root itself */
+    return add_text(&search->folders, &search->folder_count, &search->folder_capacity,
+                    path + search->root_bytes, err);
+}
+
+static int compare_texts(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool lies_below(const char *path, const char *folder) {
+    size_t bytes = strlen(folder);
+    return strncmp(path, folder, bytes) == 0 && path[bytes] == '/';
+}
+
+/* Is one of the sorted entries below the folder? */
+static bool has_entry(const presto__file *entries, size_t count, const char *folder) {
+    size_t low = 0, high = count, bytes = strlen(folder);
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const char *key = entries[middle].path + entries[middle].key_at;
+        int order = strncmp(key, folder, bytes);
+        if (order < 0 || (order == 0 && (unsigned char)key[bytes] < '/'))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count && lies_below(entries[low].path + entries[low].key_at, folder);
+}
+
+/* Of the folders of a root, whose entries begin at `before`, keep the outermost ones without
+ * files. */
+static presto_status keep_empty_folders(file_search *search, size_t before, presto_error *err) {
+    presto__files *source = search->source;
+    size_t count = (size_t)source->base.full_count - before, capacity = source->empty_count;
+    const char *last = NULL;
+    presto_status status = PRESTO_OK;
+    if (search->folder_count > 1)
+        qsort(search->folders, search->folder_count, sizeof *search->folders, compare_texts);
+    for (size_t i = 0; i < search->folder_count && status >= 0; i++) {
+        const char *folder = search->folders[i];
+        if ((last != NULL && lies_below(folder, last)) ||
+            has_entry(source->entries + before, count, folder))
+            continue;
+        last = folder;
+        status = add_text(&source->empty_folders, &source->empty_count, &capacity, folder, err);
+    }
+    return status;
+}
+
+static void forget_folders(file_search *search) {
+    for (size_t i = 0; i < search->folder_count; i++)
+        free(search->folders[i]);
+    free(search->folders);
+    search->folders = NULL;
+    search->folder_count = search->folder_capacity = 0;
+}
+
 static int compare_entries(const void *a, const void *b) {
     const presto__file *left = a;
     const presto__file *right = b;
@@ -150,10 +230,7 @@ static presto_status search_root(file_search *search, const char *path, presto_e
     if (stat(path, &info) != 0) {
         if (errno != ENOENT && errno != ENOTDIR)
             return presto_fail_errno(err, errno, path, "cannot stat");
-        presto_status status =
-            presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET, "no such file or folder");
-        presto_error_set_file(err, path);
-        return status;
+        return presto__fail_no_path(path, err);
     }
     if (S_ISREG(info.st_mode)) {
         const char *slash = strrchr(path, '/');
@@ -170,13 +247,18 @@ static presto_status search_root(file_search *search, const char *path, presto_e
     }
     size_t path_bytes = strlen(path);
     search->root_bytes = path_bytes + (path[path_bytes - 1] == '/' ? 0 : 1);
-    const presto__folder_walk walk = {.user = search, .name = want_name, .found = add_found};
-    PRESTO_TRY(presto__walk_folder(&walk, path, err));
-    if ((size_t)source->base.full_count == before)
-        return PRESTO_OK;
-    qsort(source->entries + before, (size_t)source->base.full_count - before,
-          sizeof *source->entries, compare_entries);
-    return PRESTO_OK;
+    const presto__folder_walk walk = {.user = search,
+                                      .name = want_name,
+                                      .found = add_found,
+                                      .folder = source->wants_folders ? add_folder : NULL};
+    presto_status status = presto__walk_folder(&walk, path, err);
+    if (status >= 0 && (size_t)source->base.full_count > before) {
+        qsort(source->entries + before, (size_t)source->base.full_count - before,
+              sizeof *source->entries, compare_entries);
+        status = keep_empty_folders(search, before, err);
+    }
+    forget_folders(search);
+    return status;
 }
 
 /* "no file matches *.jpg, *.jpeg (20 files left out: 19 .txt, 1 without ending)" */

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fnmatch.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -34,10 +35,16 @@ typedef struct taking {
     size_t path_column, label_column; /* the latter SIZE_MAX: none */
     size_t *columns;                  /* that become features */
     size_t column_count;
-    char **classes; /* sorted; NULL: the label is a number */
+    bool *are_texts;       /* of each column: source.texts names it */
+    presto__classes given; /* source.classes */
+    char **classes;        /* else those of the table, sorted; NULL: there are none */
     size_t class_count;
-    uint64_t chosen, missing, first_missing;
+    const char *missing;   /* source.missing */
+    size_t *where_columns; /* of each of source.where */
+    uint64_t chosen, missing_files, first_missing;
     const char *missing_name;
+    uint64_t dropped, first_dropped; /* rows without a value */
+    size_t dropped_column;           /* of the first one */
 } taking;
 
 static presto_status fail_manifest(const taking *t, presto_status status, presto_error *err) {
@@ -47,13 +54,19 @@ static presto_status fail_manifest(const taking *t, presto_status status, presto
 
 /* ---- columns ---- */
 
+/* "path, class, width" */
+static void list_columns(const taking *t, char *list, size_t room) {
+    size_t used = 0;
+    list[0] = '\0';
+    for (size_t i = 0; i < t->table.column_count && used < room; i++)
+        used += (size_t)snprintf(list + used, room - used, "%s%s", i == 0 ? "" : ", ",
+                                 t->table.names[i]);
+}
+
 static presto_status fail_column(const taking *t, const char *option, const char *name,
                                  presto_error *err) {
-    char list[300] = "";
-    size_t used = 0;
-    for (size_t i = 0; i < t->table.column_count && used < sizeof list; i++)
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : ", ",
-                                 t->table.names[i]);
+    char list[300];
+    list_columns(t, list, sizeof list);
     return fail_manifest(t,
                          presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
                                      "has no column '%.64s', which source.%s names (there is: %s)",
@@ -80,11 +93,47 @@ static presto_status find_path(taking *t, presto_error *err) {
 
 static presto_status find_label(taking *t, presto_error *err) {
     const char *label = presto_pipeline_source_option(t->pipeline, "label")->text;
-    t->label_column =
-        strcmp(label, "none") == 0 ? SIZE_MAX : presto__manifest_find(&t->table, label);
-    bool is_missing = t->label_column == SIZE_MAX && strcmp(label, "none") != 0;
-    return is_missing && strcmp(label, "label") != 0 ? fail_column(t, "label", label, err)
-                                                     : PRESTO_OK;
+    char text[NOTE_BYTES], list[300];
+    bool is_none = strcmp(label, "none") == 0;
+    t->label_column = is_none ? SIZE_MAX : presto__manifest_find(&t->table, label);
+    if (t->label_column == t->path_column)
+        t->label_column = SIZE_MAX;
+    if (t->label_column == SIZE_MAX &&
+        presto_pipeline_source_option(t->pipeline, "classes")->is_set)
+        return is_none ? fail_manifest(t,
+                                       presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                                                   "source.classes is given, but source.label is "
+                                                   "none"),
+                                       err)
+                       : fail_column(t, "label", label, err);
+    if (t->label_column != SIZE_MAX || is_none)
+        return PRESTO_OK;
+    if (strcmp(label, "label") != 0)
+        return fail_column(t, "label", label, err);
+    if (t->table.column_count == 1)
+        return PRESTO_OK;
+    list_columns(t, list, sizeof list);
+    snprintf(
+        text, sizeof text,
+        "%.200s has no column 'label', so samples have no label: source.label names one (there "
+        "is: %s)",
+        t->file, list);
+    return presto__source_note(&t->source->base, text, err);
+}
+
+static presto_status find_texts(taking *t, presto_error *err) {
+    const presto_option *texts = presto_pipeline_source_option(t->pipeline, "texts");
+    t->are_texts = calloc(t->table.column_count, sizeof *t->are_texts);
+    if (t->are_texts == NULL)
+        return presto_fail_memory(err, t->table.column_count);
+    for (size_t i = 0; i < texts->text_count; i++) {
+        size_t column = presto__manifest_find(&t->table, texts->texts[i]);
+        if (column == SIZE_MAX)
+            return fail_column(t, "texts", texts->texts[i], err);
+        t->are_texts[column] = true;
+        t->table.kinds[column] = PRESTO__TEXT_NAME;
+    }
+    return PRESTO_OK;
 }
 
 static presto_status add_column(taking *t, size_t column, presto_error *err) {
@@ -141,23 +190,46 @@ static presto_status declare_columns(taking *t, presto_error *err) {
 
 /* ---- labels ---- */
 
+/* Has the row no value where one is needed? */
+static bool lacks_value(const taking *t, size_t row, size_t column) {
+    presto__text_kind kind = presto__manifest_cell_kind(&t->table, row, column);
+    bool is_text = t->table.kinds[column] == PRESTO__TEXT_NAME;
+    if (column != t->label_column && is_text)
+        return false;
+    if (kind == PRESTO__TEXT_NAN)
+        return column == t->label_column || t->table.kinds[column] == PRESTO__TEXT_INTEGER;
+    return kind == PRESTO__TEXT_EMPTY || (kind == PRESTO__TEXT_MISSING && !t->are_texts[column]);
+}
+
+/* Classes of the table are those of all rows, so that every selection of them has the same
+ * numbers. */
 static presto_status number_classes(taking *t, presto_error *err) {
     size_t rows = t->table.row_count;
     presto__files *source = t->source;
     if (t->label_column == SIZE_MAX)
         return PRESTO_OK;
     source->has_labels = true;
-    source->has_fractions = t->table.kinds[t->label_column] == PRESTO__TEXT_FRACTION;
-    if (t->table.kinds[t->label_column] != PRESTO__TEXT_NAME)
+    PRESTO_TRY(presto__classes_read(presto_pipeline_source_option(t->pipeline, "classes"),
+                                    &t->given, err));
+    presto__text_kind *kind = &t->table.kinds[t->label_column];
+    if (t->given.count > 0 && (t->given.are_numeric || *kind == PRESTO__TEXT_FRACTION)) {
+        *kind = PRESTO__TEXT_NAME; /* numbers that are names */
+        t->are_texts[t->label_column] = true;
+    }
+    source->has_fractions = *kind == PRESTO__TEXT_FRACTION;
+    if (*kind != PRESTO__TEXT_NAME || t->given.count > 0)
         return PRESTO_OK;
     t->classes = calloc(rows, sizeof *t->classes);
     if (t->classes == NULL)
         return presto_fail_memory(err, rows * sizeof *t->classes);
-    for (; t->class_count < rows; t->class_count++) {
-        const char *cell = presto__manifest_cell(&t->table, t->class_count, t->label_column);
+    for (size_t row = 0; row < rows; row++) {
+        const char *cell = presto__manifest_cell(&t->table, row, t->label_column);
+        if (lacks_value(t, row, t->label_column))
+            continue; /* told where the row is taken */
         t->classes[t->class_count] = strdup(cell);
         if (t->classes[t->class_count] == NULL)
             return presto_fail_memory(err, strlen(cell) + 1);
+        t->class_count++;
     }
     t->class_count = presto__names_distinct(t->classes, t->class_count);
     return PRESTO_OK;
@@ -167,11 +239,58 @@ static presto_status fail_cell(const taking *t, size_t row, size_t column, const
                                presto_error *err) {
     return fail_manifest(t,
                          presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
-                                     "line %" PRIu64 ": '%.64s' of column '%.64s' does not fit %s",
+                                     "line %" PRIu64 ": '%.64s' of column '%.64s' does not fit "
+                                     "%s; source.texts=[%.64s] takes the column as texts",
                                      t->table.lines[row],
                                      presto__manifest_cell(&t->table, row, column),
-                                     t->table.names[column], type),
+                                     t->table.names[column], type, t->table.names[column]),
                          err);
+}
+
+/* The first cell of the column that is a number, or a name; SIZE_MAX: none is. */
+static size_t first_row_with(const taking *t, size_t column, bool is_number) {
+    for (size_t row = 0; row < t->table.row_count; row++) {
+        presto__text_kind kind = presto__manifest_cell_kind(&t->table, row, column);
+        if (is_number ? presto__text_is_number(kind) : kind == PRESTO__TEXT_NAME)
+            return row;
+    }
+    return SIZE_MAX;
+}
+
+/* A cell of another kind than its column. */
+static presto_status fail_odd(const taking *t, size_t row, size_t column, presto_error *err) {
+    bool is_number = presto__text_is_number(presto__manifest_cell_kind(&t->table, row, column));
+    size_t other = first_row_with(t, column, !is_number);
+    const char *name = t->table.names[column];
+    return fail_manifest(
+        t,
+        presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
+                    "line %" PRIu64 ": '%.64s' of column '%.64s' is %s number, but '%.64s' in line "
+                    "%" PRIu64 " is %s; source.texts=[%.64s] takes all of the column as texts",
+                    t->table.lines[row], presto__manifest_cell(&t->table, row, column), name,
+                    is_number ? "a" : "no",
+                    other == SIZE_MAX ? "" : presto__manifest_cell(&t->table, other, column),
+                    other == SIZE_MAX ? 0 : t->table.lines[other], is_number ? "none" : "one",
+                    name),
+        err);
+}
+
+static presto_status fail_missing(const taking *t, size_t row, size_t column, presto_error *err) {
+    const char *name = t->table.names[column];
+    bool is_text = t->table.kinds[column] == PRESTO__TEXT_NAME;
+    const char *cell = presto__manifest_cell(&t->table, row, column);
+    return fail_manifest(
+        t,
+        presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
+                    "line %" PRIu64 " has no value in column '%.64s', which holds %s%s%.40s%s: "
+                    "source.missing=drop leaves such rows out, source.missing=NUMBER stands for "
+                    "the value%s%s%.64s%s",
+                    t->table.lines[row], name, is_text ? "classes" : "numbers",
+                    cell[0] == '\0' ? "" : " ('", cell, cell[0] == '\0' ? "" : "' is none)",
+                    column == t->label_column ? "" : ", source.columns chooses columns",
+                    is_text && cell[0] != '\0' ? "; if it is a class, source.texts=[" : "",
+                    is_text && cell[0] != '\0' ? name : "", is_text && cell[0] != '\0' ? "]" : ""),
+        err);
 }
 
 /* ---- rows ---- */
@@ -180,22 +299,23 @@ static presto_status fail_cell(const taking *t, size_t row, size_t column, const
 static bool is_wanted(const taking *t, const presto_option *where, size_t row) {
     for (size_t i = 0; i < where->text_count; i++) {
         const char *equals = strchr(where->texts[i], '=');
-        presto_span name = presto_span_of(where->texts[i], (size_t)(equals - where->texts[i]));
-        for (size_t c = 0; c < t->table.column_count; c++)
-            if (presto_span_is(name, t->table.names[c]) &&
-                strcmp(presto__manifest_cell(&t->table, row, c), equals + 1) != 0)
-                return false;
+        if (strcmp(presto__manifest_cell(&t->table, row, t->where_columns[i]), equals + 1) != 0)
+            return false;
     }
     return true;
 }
 
-static presto_status check_where(const taking *t, const presto_option *where, presto_error *err) {
+static presto_status find_where(taking *t, const presto_option *where, presto_error *err) {
+    t->where_columns = calloc(where->text_count + 1, sizeof *t->where_columns);
+    if (t->where_columns == NULL)
+        return presto_fail_memory(err, where->text_count * sizeof *t->where_columns);
     for (size_t i = 0; i < where->text_count; i++) {
         char name[200];
         size_t bytes = strcspn(where->texts[i], "=");
         snprintf(name, sizeof name, "%.*s", (int)(bytes < sizeof name ? bytes : sizeof name - 1),
                  where->texts[i]);
-        if (presto__manifest_find(&t->table, name) == SIZE_MAX)
+        t->where_columns[i] = presto__manifest_find(&t->table, name);
+        if (t->where_columns[i] == SIZE_MAX)
             return fail_column(t, "where", name, err);
     }
     return PRESTO_OK;
@@ -216,50 +336,140 @@ static presto_status path_of(const taking *t, size_t row, char **path_out, prest
         err);
 }
 
-static presto_status set_label(taking *t, size_t row, presto_error *err) {
-    presto__file *entry = &t->source->entries[t->source->base.full_count - 1];
-    if (t->label_column == SIZE_MAX)
+/* What stands for a missing value. */
+static presto_status set_missing(const taking *t, size_t row, size_t column,
+                                 presto__files_value *value, presto_error *err) {
+    bool is_fraction = t->table.kinds[column] == PRESTO__TEXT_FRACTION;
+    if (strcmp(t->missing, "error") == 0)
+        return fail_missing(t, row, column, err);
+    if (is_fraction && presto__csv_names_alike(t->missing, "nan"))
+        value->fraction = NAN;
+    else if (is_fraction && presto__text_is_number(presto__text_kind_of(t->missing)))
+        return presto__text_fraction(t->missing, &value->fraction)
+                   ? PRESTO_OK
+                   : fail_cell(t, row, column, "float32", err);
+    else if (!is_fraction && presto__text_kind_of(t->missing) == PRESTO__TEXT_INTEGER &&
+             presto__text_integer(t->missing, &value->number))
         return PRESTO_OK;
-    const char *text = presto__manifest_cell(&t->table, row, t->label_column);
-    if (t->classes != NULL)
-        entry->label = (int64_t)presto__names_find(t->classes, t->class_count, text);
-    else if (t->source->has_fractions && !presto__text_fraction(text, &entry->fraction))
-        return fail_cell(t, row, t->label_column, "float32", err);
-    else if (!t->source->has_fractions && !presto__text_integer(text, &entry->label))
-        return fail_cell(t, row, t->label_column, "int64", err);
+    else
+        return fail_manifest(t,
+                             presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
+                                         "line %" PRIu64
+                                         " has no value in column '%.64s', which is int64: "
+                                         "source.missing is '%.40s', must be a whole number",
+                                         t->table.lines[row], t->table.names[column], t->missing),
+                             err);
     return PRESTO_OK;
 }
 
-static presto_status set_value(taking *t, size_t row, size_t column, presto__files_value *value,
-                               presto_error *err) {
+/* A number as the column has them. */
+static presto_status set_number(const taking *t, size_t row, size_t column,
+                                presto__files_value *value, presto_error *err) {
     const char *text = presto__manifest_cell(&t->table, row, column);
-    switch (t->table.kinds[column]) {
-    case PRESTO__TEXT_INTEGER:
+    presto__text_kind kind = presto__manifest_cell_kind(&t->table, row, column);
+    if (lacks_value(t, row, column))
+        return set_missing(t, row, column, value, err);
+    if (kind == PRESTO__TEXT_NAN) {
+        value->fraction = NAN;
+        return PRESTO_OK;
+    }
+    if (!presto__text_is_number(kind))
+        return fail_odd(t, row, column, err);
+    if (t->table.kinds[column] == PRESTO__TEXT_INTEGER)
         return presto__text_integer(text, &value->number) ? PRESTO_OK
                                                           : fail_cell(t, row, column, "int64", err);
-    case PRESTO__TEXT_FRACTION:
-        return presto__text_fraction(text, &value->fraction)
-                   ? PRESTO_OK
-                   : fail_cell(t, row, column, "float32", err);
-    case PRESTO__TEXT_NAME:
-        break;
+    return presto__text_fraction(text, &value->fraction)
+               ? PRESTO_OK
+               : fail_cell(t, row, column, "float32", err);
+}
+
+static presto_status set_class(taking *t, size_t row, int64_t *label_out, presto_error *err) {
+    size_t column = t->label_column;
+    const char *text = presto__manifest_cell(&t->table, row, column);
+    presto__files_value value = {.number = 0};
+    presto_error why;
+    if (lacks_value(t, row, column)) {
+        PRESTO_TRY(set_missing(t, row, column, &value, err));
+        *label_out = value.number;
+        return PRESTO_OK;
     }
-    return presto__files_keep(t->source, presto_span_of_text(text), &value->text, err);
+    if (!t->are_texts[column] &&
+        presto__text_is_number(presto__manifest_cell_kind(&t->table, row, column)))
+        return fail_odd(t, row, column, err);
+    size_t number = t->given.count > 0 ? presto__classes_find(&t->given, text)
+                                       : presto__names_find(t->classes, t->class_count, text);
+    *label_out = (int64_t)number;
+    if (number != SIZE_MAX)
+        return PRESTO_OK;
+    (void)presto__classes_fail(&t->given, text, &why);
+    return fail_manifest(t,
+                         presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
+                                     "line %" PRIu64 ": %.400s", t->table.lines[row], why.message),
+                         err);
+}
+
+static presto_status set_label(taking *t, size_t row, presto_error *err) {
+    presto__file *entry = &t->source->entries[t->source->base.full_count - 1];
+    presto__files_value value = {.number = 0};
+    presto_error why;
+    if (t->label_column == SIZE_MAX)
+        return PRESTO_OK;
+    if (t->table.kinds[t->label_column] == PRESTO__TEXT_NAME)
+        return set_class(t, row, &entry->label, err);
+    PRESTO_TRY(set_number(t, row, t->label_column, &value, err));
+    if (t->source->has_fractions) {
+        entry->fraction = value.fraction;
+        return PRESTO_OK;
+    }
+    entry->label = value.number;
+    if (t->given.count == 0 || lacks_value(t, row, t->label_column) ||
+        presto__classes_check_number(&t->given, entry->label, &why) == PRESTO_OK)
+        return PRESTO_OK;
+    return fail_manifest(t,
+                         presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
+                                     "line %" PRIu64 ": %.400s", t->table.lines[row], why.message),
+                         err);
 }
 
 static presto_status set_values(taking *t, size_t row, presto_error *err) {
     presto__files_value *values = presto__files_last_values(t->source);
-    for (size_t i = 0; i < t->column_count; i++)
-        PRESTO_TRY(set_value(t, row, t->columns[i], &values[i], err));
+    for (size_t i = 0; i < t->column_count; i++) {
+        size_t column = t->columns[i];
+        if (t->table.kinds[column] != PRESTO__TEXT_NAME) {
+            PRESTO_TRY(set_number(t, row, column, &values[i], err));
+            continue;
+        }
+        const char *text = presto__manifest_cell(&t->table, row, column);
+        PRESTO_TRY(presto__files_keep(t->source, presto_span_of_text(text), &values[i].text, err));
+    }
     return set_label(t, row, err);
+}
+
+/* With source.missing=drop: is the row left out? */
+static bool is_dropped(taking *t, size_t row) {
+    size_t column = t->label_column;
+    bool lacks = column != SIZE_MAX && lacks_value(t, row, column);
+    for (size_t i = 0; i < t->column_count && !lacks; i++) {
+        column = t->columns[i];
+        lacks = lacks_value(t, row, column);
+    }
+    if (!lacks || strcmp(t->missing, "drop") != 0)
+        return false;
+    if (t->dropped++ == 0) {
+        t->first_dropped = t->table.lines[row];
+        t->dropped_column = column;
+    }
+    return true;
 }
 
 static presto_status add_file(taking *t, size_t row, const char *path, presto_error *err) {
     struct stat info;
     t->chosen++;
+    if (is_dropped(t, row))
+        return PRESTO_OK;
     bool is_there = stat(path, &info) == 0;
     if (!is_there && (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG)) {
-        if (t->missing++ == 0) {
+        if (t->missing_files++ == 0) {
             t->first_missing = t->table.lines[row];
             t->missing_name = presto__manifest_cell(&t->table, row, t->path_column);
         }
@@ -273,7 +483,7 @@ static presto_status add_file(taking *t, size_t row, const char *path, presto_er
 /* paths[i]: that of row i, chosen or not; malloc'd. */
 static presto_status add_rows(taking *t, char **paths, presto_error *err) {
     const presto_option *where = presto_pipeline_source_option(t->pipeline, "where");
-    PRESTO_TRY(check_where(t, where, err));
+    PRESTO_TRY(find_where(t, where, err));
     for (size_t row = 0; row < t->table.row_count; row++) {
         PRESTO_TRY(path_of(t, row, &paths[row], err));
         if (is_wanted(t, where, row))
@@ -337,11 +547,19 @@ static presto_status tell(taking *t, char **paths, presto_error *err) {
     char text[NOTE_BYTES];
     size_t rows = t->table.row_count;
     uint64_t extra = 0;
-    if (t->missing > 0) {
+    if (t->dropped > 0) {
+        snprintf(text, sizeof text,
+                 "%.200s: %" PRIu64 " of %" PRIu64 " row%s left out: no value, the first in line "
+                 "%" PRIu64 ", column '%.64s'",
+                 t->file, t->dropped, t->chosen, presto_plural(t->chosen), t->first_dropped,
+                 t->table.names[t->dropped_column]);
+        PRESTO_TRY(presto__source_note(&t->source->base, text, err));
+    }
+    if (t->missing_files > 0) {
         snprintf(text, sizeof text,
                  "%.200s: %" PRIu64 " of %" PRIu64 " row%s left out: no such file, the first in "
                  "line %" PRIu64 ": %.150s",
-                 t->file, t->missing, t->chosen, presto_plural(t->chosen), t->first_missing,
+                 t->file, t->missing_files, t->chosen, presto_plural(t->chosen), t->first_missing,
                  t->missing_name);
         PRESTO_TRY(presto__source_note(&t->source->base, text, err));
     }
@@ -356,7 +574,61 @@ static presto_status tell(taking *t, char **paths, presto_error *err) {
     return presto__source_note(&t->source->base, text, err);
 }
 
+/* Numbers of which few are no whole ones: are they meant to be? */
+static presto_status note_fractions(const taking *t, size_t column, presto_error *err) {
+    size_t whole = 0, fractions = 0, first = 0;
+    char text[NOTE_BYTES];
+    for (size_t row = 0; row < t->table.row_count; row++) {
+        presto__text_kind kind = presto__manifest_cell_kind(&t->table, row, column);
+        whole += kind == PRESTO__TEXT_INTEGER;
+        if (kind == PRESTO__TEXT_FRACTION && fractions++ == 0)
+            first = row;
+    }
+    if (t->table.kinds[column] != PRESTO__TEXT_FRACTION || fractions >= whole)
+        return PRESTO_OK;
+    snprintf(text, sizeof text,
+             "%.200s: column '%.64s' is float32, because '%.64s' in line %" PRIu64
+             " is no whole number, as %zu of %zu are",
+             t->file, t->table.names[column], presto__manifest_cell(&t->table, first, column),
+             t->table.lines[first], whole, whole + fractions);
+    return presto__source_note(&t->source->base, text, err);
+}
+
+/* Names that differ from others in nothing but spaces. */
+static presto_status note_spaces(const taking *t, presto_error *err) {
+    char text[NOTE_BYTES];
+    for (size_t i = 0; i < t->class_count; i++) {
+        size_t bytes = strlen(t->classes[i]);
+        bool is_padded = memchr(" \t", t->classes[i][0], 2) != NULL ||
+                         memchr(" \t", t->classes[i][bytes - 1], 2) != NULL;
+        if (!is_padded)
+            continue;
+        snprintf(text, sizeof text,
+                 "%.200s: class '%.64s' begins or ends with a space, which is part of its name",
+                 t->file, t->classes[i]);
+        return presto__source_note(&t->source->base, text, err);
+    }
+    return PRESTO_OK;
+}
+
+static presto_status note_kinds(const taking *t, presto_error *err) {
+    if (t->label_column != SIZE_MAX)
+        PRESTO_TRY(note_fractions(t, t->label_column, err));
+    for (size_t i = 0; i < t->column_count; i++)
+        PRESTO_TRY(note_fractions(t, t->columns[i], err));
+    return note_spaces(t, err);
+}
+
 static presto_status fail_none(const taking *t, presto_error *err) {
+    if (t->chosen > 0 && t->dropped == t->chosen)
+        return fail_manifest(t,
+                             presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
+                                         "none of its %" PRIu64 " row%s has a value in each column "
+                                         "that needs one, the first is line %" PRIu64
+                                         ", column '%.64s'",
+                                         t->chosen, presto_plural(t->chosen), t->first_dropped,
+                                         t->table.names[t->dropped_column]),
+                             err);
     presto_status status =
         t->chosen == 0
             ? presto_fail(err, PRESTO_ERR_NOT_FOUND, PRESTO_NO_OFFSET,
@@ -416,15 +688,34 @@ static presto_status take_rows(taking *t, presto_error *err) {
     return status;
 }
 
+static presto_status name_given(taking *t, presto_error *err) {
+    presto_source *base = &t->source->base;
+    uint64_t *counts = calloc(t->given.count, sizeof *counts);
+    if (counts == NULL)
+        return presto_fail_memory(err, t->given.count * sizeof *counts);
+    for (uint64_t i = 0; i < base->full_count; i++) {
+        int64_t label = t->source->entries[i].label; /* what stands for a missing one is no class */
+        if (label >= 0 && (uint64_t)label < t->given.count)
+            counts[label]++;
+    }
+    presto_status status = presto__classes_note_empty(&t->given, counts, base, err);
+    free(counts);
+    return status < 0 ? status : presto__classes_name(&t->given, base, err);
+}
+
 static presto_status take(taking *t, presto_error *err) {
     PRESTO_TRY(read_table(t, err));
     PRESTO_TRY(find_root(t, err));
     PRESTO_TRY(find_path(t, err));
     PRESTO_TRY(find_label(t, err));
+    PRESTO_TRY(find_texts(t, err));
     PRESTO_TRY(find_columns(t, err));
     PRESTO_TRY(declare_columns(t, err));
     PRESTO_TRY(number_classes(t, err));
     PRESTO_TRY(take_rows(t, err));
+    PRESTO_TRY(note_kinds(t, err));
+    if (t->given.count > 0)
+        return name_given(t, err);
     t->source->base.label_names = t->classes;
     t->source->base.label_count = t->class_count;
     t->classes = NULL;
@@ -433,7 +724,10 @@ static presto_status take(taking *t, presto_error *err) {
 
 static presto_status fill(presto__files *source, const presto__files_request *request,
                           presto_error *err) {
-    taking t = {.source = source, .pipeline = request->pipeline, .file = request->paths[0]};
+    taking t = {.source = source,
+                .pipeline = request->pipeline,
+                .file = request->paths[0],
+                .missing = presto_pipeline_source_option(request->pipeline, "missing")->text};
     if (request->path_count != 1)
         return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
                            "a source of type manifest takes one manifest, not %zu",
@@ -443,6 +737,9 @@ static presto_status fill(presto__files *source, const presto__files_request *re
         free(t.classes[i]);
     free(t.classes);
     free(t.columns);
+    free(t.are_texts);
+    free(t.where_columns);
+    presto__classes_done(&t.given);
     presto__manifest_root_done(&t.root);
     presto__manifest_done(&t.table);
     return status;

@@ -389,9 +389,11 @@ static presto_status fill(hdf5_source *source, const presto_pipeline *pipeline,
     source->max_chunk_bytes =
         (uint64_t)presto_pipeline_source_option(pipeline, "max-chunk-bytes")->integer;
     PRESTO_TRY(copy_names(source, presto_pipeline_source_option(pipeline, "datasets"), err));
+    const char *label = presto_pipeline_source_option(pipeline, "label")->text;
+    files->wants_folders = presto__label_is_folder(label);
     PRESTO_TRY(presto__files_list(files, match, paths, path_count, err));
     PRESTO_TRY(
-        presto__files_label(files, presto_pipeline_source_option(pipeline, "label")->text, err));
+        presto__files_label(files, label, presto_pipeline_source_option(pipeline, "classes"), err));
     PRESTO_TRY(presto__open_files_new(files, &source->open, err));
     PRESTO_TRY(look_at_all(source, err));
     const presto_tensor_spec spec = window_spec(source);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CSV as in RFC 4180, also with semicolons: a quoted field may hold separators, line ends and
+ * CSV as in RFC 4180, also with other separators: a quoted field may hold separators, line ends and
  * doubled quotes. And texts as numbers.
  */
 #define _XOPEN_SOURCE 700 /* strcasecmp */
@@ -14,27 +14,47 @@
 
 #include "../../../base/decimal_internal.h"
 
+/* Does a space follow each separator of the first line? */
+static bool has_spaces(const presto__csv *csv) {
+    bool is_quoted = false, is_found = false;
+    for (const uint8_t *at = csv->at; at < csv->end; at++) {
+        is_quoted = is_quoted != (*at == '"');
+        if (!is_quoted && (*at == '\n' || *at == '\r'))
+            break;
+        if (is_quoted || *at != csv->separator)
+            continue;
+        if (at + 1 == csv->end || at[1] != ' ')
+            return false;
+        is_found = true;
+    }
+    return is_found;
+}
+
 presto__csv presto__csv_of(presto_span text, uint8_t separator) {
     presto__csv csv = {.at = text.data, .end = text.data, .line = 1, .separator = separator};
     if (text.bytes > 0)
         csv.end += text.bytes;
     if (text.bytes >= 3 && memcmp(text.data, "\xef\xbb\xbf", 3) == 0)
         csv.at += 3; /* byte order mark */
+    csv.has_quotes = separator != '\t' || (csv.at < csv.end && *csv.at == '"');
+    csv.skips_spaces = separator != '\t' && has_spaces(&csv);
     return csv;
 }
 
 uint8_t presto__csv_separator(presto_span text) {
-    size_t commas = 0, semicolons = 0, tabs = 0;
+    static const uint8_t separators[] = {',', ';', '\t', '|'};
+    size_t counts[sizeof separators] = {0}, most = 0;
     bool is_quoted = false;
-    for (size_t i = 0; i < text.bytes && (is_quoted || text.data[i] != '\n'); i++) {
+    for (size_t i = 0;
+         i < text.bytes && (is_quoted || (text.data[i] != '\n' && text.data[i] != '\r')); i++) {
         is_quoted = is_quoted != (text.data[i] == '"');
-        commas += !is_quoted && text.data[i] == ',';
-        semicolons += !is_quoted && text.data[i] == ';';
-        tabs += !is_quoted && text.data[i] == '\t';
+        for (size_t k = 0; k < sizeof separators && !is_quoted; k++)
+            counts[k] += text.data[i] == separators[k];
     }
-    if (commas >= semicolons && commas >= tabs)
-        return ',';
-    return semicolons >= tabs ? ';' : '\t';
+    for (size_t k = 1; k < sizeof separators; k++)
+        if (counts[k] > counts[most])
+            most = k;
+    return separators[most];
 }
 
 void presto__csv_done(presto__csv *csv) {
@@ -64,18 +84,20 @@ static presto_status read_quoted(presto__csv *csv, presto_error *err) {
     }
 }
 
+/* Any of "\n", "\r\n" and "\r" ends a line. */
 static bool at_line_end(const presto__csv *csv) {
-    return *csv->at == '\n' || (*csv->at == '\r' && csv->at + 1 < csv->end && csv->at[1] == '\n');
+    return *csv->at == '\n' || *csv->at == '\r';
 }
 
 presto_status presto__csv_read(presto__csv *csv, presto__csv_end *end_out, presto_error *err) {
     csv->field.bytes = 0;
-    bool has_quotes = csv->separator != '\t';
-    bool was_quoted = has_quotes && csv->at < csv->end && *csv->at == '"';
+    while (csv->skips_spaces && csv->at < csv->end && *csv->at == ' ')
+        csv->at++;
+    bool was_quoted = csv->has_quotes && csv->at < csv->end && *csv->at == '"';
     if (was_quoted)
         PRESTO_TRY(read_quoted(csv, err));
     while (csv->at < csv->end && *csv->at != csv->separator && !at_line_end(csv)) {
-        if (was_quoted || (has_quotes && *csv->at == '"'))
+        if (was_quoted || (csv->has_quotes && *csv->at == '"'))
             return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
                                "line %" PRIu64 ": a quote must enclose the whole field", csv->line);
         PRESTO_TRY(put(csv, *csv->at++, err));
@@ -93,10 +115,27 @@ presto_status presto__csv_read(presto__csv *csv, presto__csv_end *end_out, prest
         *end_out = PRESTO__CSV_FIELD;
         return PRESTO_OK;
     }
-    csv->at += *csv->at == '\r' ? 2 : 1;
+    csv->at += *csv->at == '\r' && csv->at + 1 < csv->end && csv->at[1] == '\n' ? 2 : 1;
     csv->line++;
     *end_out = PRESTO__CSV_LINE;
     return PRESTO_OK;
+}
+
+/* ---- names of columns ---- */
+
+static const char *skip_blanks(const char *text) {
+    return text + strspn(text, " \t");
+}
+
+bool presto__csv_names_alike(const char *a, const char *b) {
+    a = skip_blanks(a);
+    b = skip_blanks(b);
+    size_t bytes_a = strlen(a), bytes_b = strlen(b);
+    while (bytes_a > 0 && memchr(" \t", a[bytes_a - 1], 2) != NULL)
+        bytes_a--;
+    while (bytes_b > 0 && memchr(" \t", b[bytes_b - 1], 2) != NULL)
+        bytes_b--;
+    return bytes_a == bytes_b && strncasecmp(a, b, bytes_a) == 0;
 }
 
 bool presto__csv_is_path_name(const char *name) {
@@ -104,34 +143,62 @@ bool presto__csv_is_path_name(const char *name) {
                                         "image",    "image_id",  "image_path", "key",
                                         "filepath", "file_path", "audio_path", "audio_filepath"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (strcasecmp(name, words[i]) == 0)
+        if (presto__csv_names_alike(name, words[i]))
             return true;
     return false;
 }
 
 /* ---- numbers ---- */
 
+/* Those that pandas takes for a missing value. */
+static bool is_missing(const char *text) {
+    static const char *const words[] = {
+        "NA",   "N/A",  "n/a",  "<NA>", "#NA",  "#N/A",   "#N/A N/A", "NaN",     "nan",
+        "-NaN", "-nan", "null", "NULL", "None", "1.#IND", "-1.#IND",  "1.#QNAN", "-1.#QNAN"};
+    const char *from = skip_blanks(text);
+    size_t bytes = strlen(from);
+    while (bytes > 0 && memchr(" \t", from[bytes - 1], 2) != NULL)
+        bytes--;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strlen(words[i]) == bytes && memcmp(from, words[i], bytes) == 0)
+            return true;
+    return false;
+}
+
+static bool is_infinite(const char *text) {
+    const char *at = skip_blanks(text);
+    at += *at == '+' || *at == '-';
+    return presto__csv_names_alike(at, "inf") || presto__csv_names_alike(at, "infinity");
+}
+
+static presto__text_kind kind_of_word(const char *text) {
+    return *skip_blanks(text) == '\0' ? PRESTO__TEXT_EMPTY
+           : is_infinite(text)        ? PRESTO__TEXT_FRACTION
+           : is_missing(text)         ? PRESTO__TEXT_MISSING
+                                      : PRESTO__TEXT_NAME;
+}
+
 presto__text_kind presto__text_kind_of(const char *text) {
-    const char *at = text + (text[0] == '+' || text[0] == '-');
-    size_t whole = strspn(at, "0123456789");
+    const char *at = skip_blanks(text);
+    at += at[0] == '+' || at[0] == '-';
+    size_t whole = strspn(at, "0123456789"), part = 0;
     at += whole;
-    if (*at == '\0' && whole > 0)
+    if (*skip_blanks(at) == '\0' && whole > 0)
         return PRESTO__TEXT_INTEGER;
-    size_t part = 0;
     if (*at == '.') {
         part = strspn(at + 1, "0123456789");
         at += 1 + part;
     }
     if (whole + part == 0)
-        return PRESTO__TEXT_NAME;
+        return kind_of_word(text);
     if (*at == 'e' || *at == 'E') {
         at += 1 + (at[1] == '+' || at[1] == '-');
         size_t digits = strspn(at, "0123456789");
         if (digits == 0)
-            return PRESTO__TEXT_NAME;
+            return kind_of_word(text);
         at += digits;
     }
-    return *at == '\0' ? PRESTO__TEXT_FRACTION : PRESTO__TEXT_NAME;
+    return *skip_blanks(at) == '\0' ? PRESTO__TEXT_FRACTION : kind_of_word(text);
 }
 
 bool presto__text_integer(const char *text, int64_t *number_out) {
@@ -141,6 +208,11 @@ bool presto__text_integer(const char *text, int64_t *number_out) {
 }
 
 bool presto__text_fraction(const char *text, float *number_out) {
-    *number_out = presto__decimal_parse_float(text);
+    const char *at = skip_blanks(text);
+    if (is_infinite(at)) {
+        *number_out = *at == '-' ? -INFINITY : INFINITY;
+        return true;
+    }
+    *number_out = presto__decimal_parse_float(at);
     return isfinite(*number_out);
 }

@@ -45,7 +45,7 @@ static presto_status read_row(presto__csv *cursor, presto__label_row *row, bool 
     row->text = strdup((const char *)cursor->field.data);
     if (row->text == NULL)
         return presto_fail_memory(err, cursor->field.bytes);
-    if (row->path[0] == '\0' || row->text[0] == '\0')
+    if (row->path[0] == '\0' || presto__text_kind_of(row->text) == PRESTO__TEXT_EMPTY)
         return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET, "line %" PRIu64 ": empty %s",
                            row->line, row->path[0] == '\0' ? "path" : "label");
     *is_last = end == PRESTO__CSV_TEXT;
@@ -105,6 +105,17 @@ static presto_status take_fractions(presto__labels *labels, presto_error *err) {
     return PRESTO_OK;
 }
 
+/* Of names: what stands for a missing value is none, unless the user says that labels are classes. */
+static presto_status check_names(const presto__labels *labels, presto_error *err) {
+    for (size_t i = 0; i < labels->count; i++)
+        if (presto__text_kind_of(labels->rows[i].text) == PRESTO__TEXT_MISSING)
+            return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
+                               "line %" PRIu64 ": label '%.64s' stands for a missing value; if it "
+                               "is the name of a class, write 'label: csv-class:FILE'",
+                               labels->rows[i].line, labels->rows[i].text);
+    return PRESTO_OK;
+}
+
 static presto_status take_names(presto__labels *labels, presto_error *err) {
     labels->names = calloc(labels->count, sizeof *labels->names);
     if (labels->names == NULL)
@@ -131,18 +142,20 @@ static presto_status number_labels(presto__labels *labels, bool are_classes, pre
     for (size_t i = 0; i < labels->count; i++) {
         const presto__label_row *row = &labels->rows[i];
         presto__text_kind kind = presto__text_kind_of(row->text);
+        bool is_number = presto__text_is_number(kind);
         has_fractions = has_fractions || kind == PRESTO__TEXT_FRACTION;
-        if ((kind == PRESTO__TEXT_NAME) != (presto__text_kind_of(first->text) == PRESTO__TEXT_NAME))
+        if (is_number != presto__text_is_number(presto__text_kind_of(first->text)))
             return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
                                "line %" PRIu64 ": label '%.64s' is %s, but '%.64s' in line %" PRIu64
                                " is %s; if these are names of classes, write 'label: "
                                "csv-class:FILE'",
-                               row->line, row->text,
-                               kind == PRESTO__TEXT_NAME ? "no number" : "a number", first->text,
-                               first->line, kind == PRESTO__TEXT_NAME ? "a number" : "no number");
+                               row->line, row->text, is_number ? "a number" : "no number",
+                               first->text, first->line, is_number ? "no number" : "a number");
     }
-    if (presto__text_kind_of(first->text) == PRESTO__TEXT_NAME)
+    if (!presto__text_is_number(presto__text_kind_of(first->text))) {
+        PRESTO_TRY(check_names(labels, err));
         return take_names(labels, err);
+    }
     return has_fractions ? take_fractions(labels, err) : take_integers(labels, err);
 }
 
@@ -170,9 +183,20 @@ static presto_status read_rows(presto__csv *cursor, presto__labels *labels, pres
     return PRESTO_OK;
 }
 
+/* "id,breed": a first row that is no path, unlike the next one, names the columns. */
+static void drop_header(presto__labels *labels) {
+    if (labels->count < 2 || strpbrk(labels->rows[0].path, "./") != NULL ||
+        strpbrk(labels->rows[1].path, "./") == NULL)
+        return;
+    row_done(&labels->rows[0]);
+    labels->count--;
+    memmove(labels->rows, labels->rows + 1, labels->count * sizeof *labels->rows);
+}
+
 static presto_status parse_all(presto__csv *cursor, presto__labels *labels, bool are_classes,
                                presto_error *err) {
     PRESTO_TRY(read_rows(cursor, labels, err));
+    drop_header(labels);
     if (labels->count == 0)
         return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET, "holds no labels");
     PRESTO_TRY(number_labels(labels, are_classes, err));

@@ -22,11 +22,8 @@
 /* Of the values of a line. */
 #define MOST_LINE_WEIGHT ((size_t)1 << 20)
 
-/* What is known of a manifest while it is read. */
-typedef struct manifest_reading {
-    presto__manifest table;
-    bool *are_texts; /* of each column: JSON says so */
-} manifest_reading;
+/* A cell without a value, behind its kind. */
+static const char empty_cell[] = {PRESTO__TEXT_EMPTY, '\0'};
 
 void presto__manifest_done(presto__manifest *manifest) {
     presto_arena_done(&manifest->arena);
@@ -37,25 +34,70 @@ void presto__manifest_done(presto__manifest *manifest) {
     *manifest = (presto__manifest){0};
 }
 
-size_t presto__manifest_find(const presto__manifest *manifest, const char *name) {
+static size_t find_exactly(const presto__manifest *manifest, const char *name) {
     for (size_t i = 0; i < manifest->column_count; i++)
         if (strcmp(manifest->names[i], name) == 0)
             return i;
     return SIZE_MAX;
 }
 
-static presto_status keep(presto__manifest *table, const char *text, const char **copy_out,
-                          presto_error *err) {
+size_t presto__manifest_find(const presto__manifest *manifest, const char *name) {
+    size_t found = find_exactly(manifest, name), alike = 0;
+    if (found != SIZE_MAX)
+        return found;
+    for (size_t i = 0; i < manifest->column_count; i++)
+        if (presto__csv_names_alike(manifest->names[i], name)) {
+            found = i;
+            alike++;
+        }
+    return alike == 1 ? found : SIZE_MAX;
+}
+
+/* A copy of the text, with its kind in front. */
+static presto_status keep(presto__manifest *table, const char *text, presto__text_kind kind,
+                          const char **copy_out, presto_error *err) {
     size_t bytes = strlen(text) + 1;
-    char *copy = presto_arena_alloc(&table->arena, bytes, 1);
+    if (kind == PRESTO__TEXT_EMPTY && bytes == 1) {
+        *copy_out = empty_cell + 1;
+        return PRESTO_OK;
+    }
+    char *copy = presto_arena_alloc(&table->arena, bytes + 1, 1);
     if (copy == NULL)
-        return presto_fail_memory(err, bytes);
-    memcpy(copy, text, bytes);
-    *copy_out = copy;
+        return presto_fail_memory(err, bytes + 1);
+    copy[0] = (char)kind;
+    memcpy(copy + 1, text, bytes);
+    *copy_out = copy + 1;
     return PRESTO_OK;
 }
 
-static presto_status add_column(presto__manifest *table, const char *name, presto_error *err) {
+static presto_status fail_cells(const presto__manifest *table, uint64_t line, presto_error *err) {
+    return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
+                       "line %" PRIu64 ": more cells than a manifest of its size may have: "
+                       "rows of %zu columns, limit %zu cells",
+                       line, table->column_count, table->most_cells);
+}
+
+/* Room for `rows` rows of `columns` columns; what is new is empty. */
+static presto_status reserve_cells(presto__manifest *table, size_t rows, size_t columns,
+                                   presto_error *err) {
+    const char **cells = malloc(rows * columns * sizeof *cells);
+    if (cells == NULL)
+        return presto_fail_memory(err, rows * columns * sizeof *cells);
+    for (size_t r = 0; r < rows; r++)
+        for (size_t c = 0; c < columns; c++)
+            cells[r * columns + c] = r < table->row_count && c < table->column_count
+                                         ? presto__manifest_cell(table, r, c)
+                                         : empty_cell + 1;
+    free(table->cells);
+    table->cells = cells;
+    table->row_capacity = rows;
+    table->column_capacity = columns;
+    return PRESTO_OK;
+}
+
+/* Rows that are there already have no value in it. */
+static presto_status add_column(presto__manifest *table, const char *name, uint64_t line,
+                                presto_error *err) {
     char number[32];
     if (name[0] == '\0') { /* as that of the row numbers that pandas writes */
         snprintf(number, sizeof number, "column-%zu", table->column_count + 1);
@@ -63,46 +105,43 @@ static presto_status add_column(presto__manifest *table, const char *name, prest
     }
     if (table->column_count == MOST_COLUMNS)
         return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
-                           "line 1 names more than %d columns", MOST_COLUMNS);
-    if (presto__manifest_find(table, name) != SIZE_MAX)
+                           "line %" PRIu64 " names more than %d columns", line, MOST_COLUMNS);
+    if (find_exactly(table, name) != SIZE_MAX)
         return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
-                           "line 1: column %zu has the name of another one",
+                           "line %" PRIu64 ": column %zu has the name of another one", line,
                            table->column_count + 1);
     const char **names = realloc(table->names, (table->column_count + 1) * sizeof *names);
     if (names == NULL)
         return presto_fail_memory(err, (table->column_count + 1) * sizeof *names);
     table->names = names;
-    PRESTO_TRY(keep(table, name, &names[table->column_count], err));
+    if (table->row_count * (table->column_count + 1) > table->most_cells)
+        return fail_cells(table, line, err);
+    if (table->row_count > 0 && table->column_count == table->column_capacity)
+        PRESTO_TRY(reserve_cells(table, table->row_capacity, 2 * table->column_capacity + 4, err));
+    PRESTO_TRY(keep(table, name, PRESTO__TEXT_NAME, &names[table->column_count], err));
     table->column_count++;
     return PRESTO_OK;
 }
 
 /* Room for one more row, whose cells are empty. */
-static presto_status add_row(presto__manifest *table, uint64_t line, const char ***cells_out,
-                             presto_error *err) {
+static presto_status add_row(presto__manifest *table, uint64_t line, presto_error *err) {
     if ((table->row_count + 1) * table->column_count > table->most_cells)
-        return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET,
-                           "line %" PRIu64 ": more cells than a manifest of its size may have: "
-                           "rows of %zu columns, limit %zu cells",
-                           line, table->column_count, table->most_cells);
+        return fail_cells(table, line, err);
     if (table->row_count == table->row_capacity) {
         size_t capacity = table->row_capacity == 0 ? 64 : table->row_capacity * 2;
-        const char **cells = realloc(table->cells, capacity * table->column_count * sizeof *cells);
-        if (cells != NULL)
-            table->cells = cells;
         uint64_t *lines = realloc(table->lines, capacity * sizeof *lines);
-        if (lines != NULL)
-            table->lines = lines;
-        if (cells == NULL || lines == NULL)
-            return presto_fail_memory(err, capacity * table->column_count * sizeof *cells);
-        table->row_capacity = capacity;
+        if (lines == NULL)
+            return presto_fail_memory(err, capacity * sizeof *lines);
+        table->lines = lines;
+        size_t columns = table->row_count == 0 ? table->column_count : table->column_capacity;
+        PRESTO_TRY(reserve_cells(table, capacity, columns, err));
     }
-    table->lines[table->row_count] = line;
-    *cells_out = table->cells + table->row_count * table->column_count;
-    for (size_t i = 0; i < table->column_count; i++)
-        (*cells_out)[i] = "";
-    table->row_count++;
+    table->lines[table->row_count++] = line;
     return PRESTO_OK;
+}
+
+static const char **cell_at(presto__manifest *table, size_t column) {
+    return &table->cells[(table->row_count - 1) * table->column_capacity + column];
 }
 
 /* ---- CSV and TSV ---- */
@@ -114,7 +153,7 @@ static presto_status read_names(presto__csv *csv, presto__manifest *table, prest
                            "it is empty: its first line names the columns");
     while (end == PRESTO__CSV_FIELD) {
         PRESTO_TRY(presto__csv_read(csv, &end, err));
-        PRESTO_TRY(add_column(table, (const char *)csv->field.data, err));
+        PRESTO_TRY(add_column(table, (const char *)csv->field.data, 1, err));
     }
     return PRESTO_OK;
 }
@@ -122,7 +161,6 @@ static presto_status read_names(presto__csv *csv, presto__manifest *table, prest
 static presto_status read_row(presto__csv *csv, presto__manifest *table, presto_error *err) {
     presto__csv_end end = PRESTO__CSV_FIELD;
     uint64_t line = csv->line;
-    const char **cells = NULL;
     size_t count = 0;
     for (; end == PRESTO__CSV_FIELD; count++) {
         PRESTO_TRY(presto__csv_read(csv, &end, err));
@@ -130,9 +168,9 @@ static presto_status read_row(presto__csv *csv, presto__manifest *table, presto_
         if (count == 0 && end != PRESTO__CSV_FIELD && text[0] == '\0')
             return PRESTO_OK; /* an empty line */
         if (count == 0)
-            PRESTO_TRY(add_row(table, line, &cells, err));
-        if (count < table->column_count && cells != NULL)
-            PRESTO_TRY(keep(table, text, &cells[count], err));
+            PRESTO_TRY(add_row(table, line, err));
+        if (count < table->column_count)
+            PRESTO_TRY(keep(table, text, presto__text_kind_of(text), cell_at(table, count), err));
     }
     if (count != table->column_count)
         return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
@@ -163,65 +201,149 @@ static void print_real(double value, char text[NUMBER_BYTES]) {
         snprintf(text + bytes, NUMBER_BYTES - (size_t)bytes, ".0");
 }
 
-static presto_status take_json(manifest_reading *reading, size_t column, const json_t *value,
-                               const char **cell, presto_error *err) {
+/* JSON has no NaN and no Infinity, but Python writes them: they are read as texts that begin with
+ * this character. */
+#define MARK "\\u0001"
+static const char *const odd_numbers[] = {"-Infinity", "Infinity", "NaN"};
+#define ODD_COUNT (sizeof odd_numbers / sizeof odd_numbers[0])
+
+static const char *odd_number_at(presto_span text, size_t at) {
+    for (size_t i = 0; i < ODD_COUNT; i++) {
+        size_t bytes = strlen(odd_numbers[i]);
+        if (text.bytes - at >= bytes && memcmp(text.data + at, odd_numbers[i], bytes) == 0)
+            return odd_numbers[i];
+    }
+    return NULL;
+}
+
+/* *text_io, with those numbers as marked texts. */
+static presto_status mark_odd_numbers(presto_span *text_io, presto_buffer *copy,
+                                      presto_error *err) {
+    presto_span text = *text_io;
+    bool is_quoted = false, is_found = false;
+    size_t from = 0;
+    for (size_t i = 0; i < text.bytes; i++) {
+        uint8_t c = text.data[i];
+        if (c == '"')
+            is_quoted = !is_quoted;
+        else if (is_quoted && c == '\\')
+            i++;
+        if (is_quoted || (c != 'N' && c != 'I' && c != '-'))
+            continue;
+        const char *odd = odd_number_at(text, i);
+        if (odd == NULL)
+            continue;
+        PRESTO_TRY(presto_buffer_append(copy, presto_span_of(text.data + from, i - from), err));
+        PRESTO_TRY(presto_buffer_append(copy, presto_span_of_text("\"" MARK), err));
+        PRESTO_TRY(presto_buffer_append(copy, presto_span_of_text(odd), err));
+        PRESTO_TRY(presto_buffer_append(copy, presto_span_of_text("\""), err));
+        from = i + strlen(odd);
+        i = from - 1;
+        is_found = true;
+    }
+    if (!is_found)
+        return PRESTO_OK;
+    PRESTO_TRY(
+        presto_buffer_append(copy, presto_span_of(text.data + from, text.bytes - from), err));
+    *text_io = presto_buffer_span(copy);
+    return PRESTO_OK;
+}
+
+/* The other way round, in JSON that was written. */
+static void unmark_odd_numbers(char *text) {
+    static const char marked[] = "\"" MARK;
+    char *to = text;
+    for (const char *at = text; *at != '\0';) {
+        const char *odd = NULL;
+        if (strncmp(at, marked, sizeof marked - 1) == 0)
+            odd = odd_number_at(presto_span_of_text(at), sizeof marked - 1);
+        if (odd == NULL) {
+            *to++ = *at++;
+            continue;
+        }
+        memmove(to, odd, strlen(odd));
+        to += strlen(odd);
+        at += sizeof marked - 1 + strlen(odd) + 1;
+    }
+    *to = '\0';
+}
+
+/* A text in JSON is no number, whatever it holds. */
+static presto__text_kind kind_of_string(const char *text) {
+    presto__text_kind kind = presto__text_kind_of(text);
+    return presto__text_is_missing(kind) ? kind : PRESTO__TEXT_NAME;
+}
+
+static presto_status take_json(presto__manifest *table, size_t column, const json_t *value,
+                               presto_error *err) {
     char number[NUMBER_BYTES];
-    presto__manifest *table = &reading->table;
+    const char **cell = cell_at(table, column);
     if (json_is_null(value))
         return PRESTO_OK;
     if (json_is_string(value)) {
-        reading->are_texts[column] = true;
-        return keep(table, json_string_value(value), cell, err);
+        const char *text = json_string_value(value);
+        if (text[0] != '\1')
+            return keep(table, text, kind_of_string(text), cell, err);
+        return keep(table, text + 1,
+                    strcmp(text + 1, "NaN") == 0 ? PRESTO__TEXT_NAN : PRESTO__TEXT_FRACTION, cell,
+                    err);
     }
     if (json_is_array(value) || json_is_object(value)) {
         char *text = json_dumps(value, JSON_COMPACT);
-        presto_status status =
-            text == NULL ? presto_fail_memory(err, 0) : keep(table, text, cell, err);
-        reading->are_texts[column] = true;
+        if (text == NULL)
+            return presto_fail_memory(err, 0);
+        unmark_odd_numbers(text);
+        presto_status status = keep(table, text, PRESTO__TEXT_NAME, cell, err);
         free(text);
         return status;
     }
-    if (json_is_real(value))
+    if (json_is_real(value)) {
         print_real(json_real_value(value), number);
-    else
-        snprintf(number, sizeof number, "%lld",
-                 json_is_integer(value) ? (long long)json_integer_value(value)
-                                        : (long long)json_is_true(value));
-    return keep(table, number, cell, err);
+        return keep(table, number, PRESTO__TEXT_FRACTION, cell, err);
+    }
+    snprintf(number, sizeof number, "%lld",
+             json_is_integer(value) ? (long long)json_integer_value(value)
+                                    : (long long)json_is_true(value));
+    return keep(table, number, PRESTO__TEXT_INTEGER, cell, err);
 }
 
-static presto_status take_object(manifest_reading *reading, json_t *object, uint64_t line,
+static presto_status take_object(presto__manifest *table, json_t *object, uint64_t line,
                                  presto_error *err) {
-    presto__manifest *table = &reading->table;
     const char *name;
-    const char **cells;
     json_t *value;
+    size_t place = 0; /* keys mostly come in the order of the columns */
     if (!json_is_object(object))
         return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
                            "line %" PRIu64 " is no JSON object: one a line is read, not a list",
                            line);
-    if (table->column_count == 0) {
-        json_object_foreach(object, name, value) PRESTO_TRY(add_column(table, name, err));
-        reading->are_texts = calloc(table->column_count + 1, sizeof *reading->are_texts);
-        if (reading->are_texts == NULL)
-            return presto_fail_memory(err, table->column_count + 1);
-    }
-    if (table->column_count == 0)
+    if (json_object_size(object) == 0 && table->column_count == 0)
         return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET, "line %" PRIu64 " has no keys",
                            line);
-    PRESTO_TRY(add_row(table, line, &cells, err));
-    for (size_t i = 0; i < table->column_count; i++) {
-        value = json_object_get(object, table->names[i]);
-        if (value != NULL)
-            PRESTO_TRY(take_json(reading, i, value, &cells[i], err));
+    if (table->column_count > 0)
+        PRESTO_TRY(add_row(table, line, err));
+    bool is_first = table->column_count == 0;
+    if (is_first) {
+        json_object_foreach(object, name, value) PRESTO_TRY(add_column(table, name, line, err));
+        PRESTO_TRY(add_row(table, line, err));
+    }
+    json_object_foreach(object, name, value) {
+        if (place >= table->column_count || strcmp(table->names[place], name) != 0)
+            place = find_exactly(table, name);
+        if (place == SIZE_MAX) {
+            place = table->column_count;
+            PRESTO_TRY(add_column(table, name, line, err));
+        }
+        PRESTO_TRY(take_json(table, place++, value, err));
     }
     return PRESTO_OK;
 }
 
-static presto_status read_object(manifest_reading *reading, presto_span text, uint64_t line,
-                                 presto_error *err) {
+static presto_status read_object(presto__manifest *table, presto_span text, uint64_t line,
+                                 presto_buffer *marked, presto_error *err) {
     json_error_t why;
     presto_error too_much;
+    marked->bytes = 0;
+    PRESTO_TRY(mark_odd_numbers(&text, marked, err));
     if (presto__json_check(text, UINT64_MAX, MOST_LINE_WEIGHT, &too_much) < 0)
         return presto_fail(err, PRESTO_ERR_LIMIT, PRESTO_NO_OFFSET, "line %" PRIu64 ": %.180s",
                            line, too_much.message);
@@ -229,13 +351,14 @@ static presto_status read_object(manifest_reading *reading, presto_span text, ui
     if (object == NULL)
         return presto_fail(err, PRESTO_ERR_SYNTAX, PRESTO_NO_OFFSET,
                            "line %" PRIu64 " cannot be read as JSON: %s", line, why.text);
-    presto_status status = take_object(reading, object, line, err);
+    presto_status status = take_object(table, object, line, err);
     json_decref(object);
     return status;
 }
 
-static presto_status read_lines(manifest_reading *reading, presto_span text, presto_error *err) {
+static presto_status read_lines(presto__manifest *table, presto_span text, presto_error *err) {
     presto__csv all = presto__csv_of(text, ',');
+    presto_buffer marked = {0};
     presto_status status = PRESTO_OK;
     while (status == PRESTO_OK && all.at < all.end &&
            (status = presto__stop_check(err)) == PRESTO_OK) {
@@ -246,28 +369,28 @@ static presto_status read_lines(manifest_reading *reading, presto_span text, pre
         while (line.bytes > 0 && memchr(" \t\r", line.data[line.bytes - 1], 3) != NULL)
             line.bytes--;
         if (line.bytes > 0)
-            status = read_object(reading, line, all.line, err);
+            status = read_object(table, line, all.line, &marked, err);
         all.line++;
     }
+    presto_buffer_done(&marked);
     return status;
 }
 
 /* ---- kinds ---- */
 
-static presto_status find_kinds(manifest_reading *reading, presto_error *err) {
-    presto__manifest *table = &reading->table;
+static presto_status find_kinds(presto__manifest *table, presto_error *err) {
     table->kinds = calloc(table->column_count + 1, sizeof *table->kinds);
     if (table->kinds == NULL)
         return presto_fail_memory(err, table->column_count * sizeof *table->kinds);
     for (size_t c = 0; c < table->column_count; c++) {
-        presto__text_kind kind = PRESTO__TEXT_INTEGER;
-        if (reading->are_texts != NULL && reading->are_texts[c])
-            kind = PRESTO__TEXT_NAME;
-        for (size_t r = 0; r < table->row_count && kind != PRESTO__TEXT_NAME; r++) {
-            presto__text_kind cell = presto__text_kind_of(presto__manifest_cell(table, r, c));
-            kind = cell > kind ? cell : kind;
-        }
-        table->kinds[c] = kind;
+        size_t counts[PRESTO__TEXT_NAN + 1] = {0};
+        for (size_t r = 0; r < table->row_count; r++)
+            counts[presto__manifest_cell_kind(table, r, c)]++;
+        size_t whole = counts[PRESTO__TEXT_INTEGER];
+        size_t numbers = whole + counts[PRESTO__TEXT_FRACTION] + counts[PRESTO__TEXT_NAN];
+        table->kinds[c] = numbers == 0 || numbers < counts[PRESTO__TEXT_NAME] ? PRESTO__TEXT_NAME
+                          : counts[PRESTO__TEXT_FRACTION] > 0 || whole == 0 ? PRESTO__TEXT_FRACTION
+                                                                            : PRESTO__TEXT_INTEGER;
     }
     return PRESTO_OK;
 }
@@ -281,19 +404,18 @@ presto_status presto__manifest_parse(presto_span text, presto__manifest_form for
     if (content != NULL && content->group != PRESTO__CONTENT_LINES)
         return presto__content_refuse(content, PRESTO__CONTENT_TABLE,
                                       "a CSV, TSV or JSON Lines file", err);
-    manifest_reading reading = {.table = {.most_cells = MOST_SPARE_CELLS + text.bytes}};
+    presto__manifest table = {.most_cells = MOST_SPARE_CELLS + text.bytes};
     presto_status status =
         form == PRESTO__MANIFEST_JSONL
-            ? read_lines(&reading, text, err)
+            ? read_lines(&table, text, err)
             : read_csv(text, form == PRESTO__MANIFEST_CSV ? presto__csv_separator(text) : '\t',
-                       &reading.table, err);
+                       &table, err);
     if (status == PRESTO_OK)
-        status = find_kinds(&reading, err);
-    free(reading.are_texts);
+        status = find_kinds(&table, err);
     if (status < 0) {
-        presto__manifest_done(&reading.table);
+        presto__manifest_done(&table);
         return status;
     }
-    *manifest_out = reading.table;
+    *manifest_out = table;
     return PRESTO_OK;
 }

@@ -15,18 +15,20 @@ typedef enum presto__manifest_form {
 typedef struct presto__manifest {
     presto_arena arena;       /* holds all texts; each has a NUL behind it */
     const char **names;       /* of the columns */
-    presto__text_kind *kinds; /* of each column: what all its cells are */
-    size_t column_count;
-    const char **cells; /* [row][column]; "": there is none */
+    presto__text_kind *kinds; /* of each column: _INTEGER, _FRACTION or _NAME */
+    size_t column_count, column_capacity;
+    const char **cells; /* [row][column_capacity]: each has its kind in front of it */
     uint64_t *lines;    /* of each row, 1-based */
     size_t row_count, row_capacity;
     size_t most_cells; /* that its text may make */
 } presto__manifest;
 
 /**
- * Parse all of `text`. A column is of integers or of fractions if all its cells are; texts in JSON
- * are no numbers. Of JSON Lines, the keys of the first line are the columns; other keys are not
- * read, true and false are 1 and 0, lists and objects stay JSON.
+ * Parse all of `text`. A column is of numbers if at least half of its cells are, of fractions if one
+ * of them is; cells without a value do not count. Whether each cell fits is its reader's concern.
+ * Texts in JSON are no numbers. Of JSON Lines, the keys of all lines are the columns; a key that a
+ * line lacks is as null, true and false are 1 and 0, Infinity is a fraction, and so is NaN unless
+ * all other numbers of its column are whole; lists and objects stay JSON.
  *
  * Returns: PRESTO_OK; PRESTO_ERR_SYNTAX with the line; PRESTO_ERR_LIMIT (over 1000 columns, cells
  *          or values of a line than the limits in docs/security.md); PRESTO_ERR_MEMORY.
@@ -38,10 +40,15 @@ void presto__manifest_done(presto__manifest *manifest);
 
 static inline const char *presto__manifest_cell(const presto__manifest *manifest, size_t row,
                                                 size_t column) {
-    return manifest->cells[row * manifest->column_count + column];
+    return manifest->cells[row * manifest->column_capacity + column];
 }
 
-/** SIZE_MAX: there is no such column. */
+static inline presto__text_kind presto__manifest_cell_kind(const presto__manifest *manifest,
+                                                           size_t row, size_t column) {
+    return (presto__text_kind)presto__manifest_cell(manifest, row, column)[-1];
+}
+
+/** Else the only one whose name is alike. SIZE_MAX: there is no such column. */
 size_t presto__manifest_find(const presto__manifest *manifest, const char *name);
 
 /** The folder that paths start from, with its slash, or "". */

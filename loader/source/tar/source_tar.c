@@ -310,6 +310,7 @@ static void tar_free(presto_source *base) {
         free(source->columns[i].extension);
     free(source->columns);
     free(source->label);
+    presto__classes_done(&source->classes);
     free(source->samples);
     presto__open_files_free(source->open);
     presto__files_done(&source->files);
@@ -411,6 +412,13 @@ static presto_status copy_options(presto__tar_source *source, const presto_pipel
     source->is_top_folder = strcmp(label, "top-folder") == 0;
     source->has_folder_labels = source->is_top_folder || strcmp(label, "parent-folder") == 0;
     source->options_digest = add_text(add_text(PRESTO__FNV_START, label), feature);
+    PRESTO_TRY(presto__classes_read(presto_pipeline_source_option(pipeline, "classes"),
+                                    &source->classes, err));
+    if (source->classes.count > 0 && strcmp(label, "none") == 0)
+        return presto_fail(err, PRESTO_ERR_ARGUMENT, PRESTO_NO_OFFSET,
+                           "source.classes is given, but source.label is none");
+    for (size_t i = 0; i < source->classes.count; i++)
+        source->options_digest = add_text(source->options_digest, source->classes.names[i]);
     source->label = strdup(label);
     source->files.base.main_feature = strdup(feature);
     source->match = calloc(match->text_count + 1, sizeof *source->match);
@@ -429,8 +437,8 @@ static presto_status copy_options(presto__tar_source *source, const presto_pipel
 /* Samples whose label is a member that none has would train nothing, unless that was nobody's
  * wish. */
 static presto_status check_label(const presto__tar_source *source, presto_error *err) {
-    if (source->has_folder_labels || strcmp(source->label, "none") == 0 ||
-        strcmp(source->label, "cls") == 0)
+    bool is_asked = strcmp(source->label, "cls") != 0 || source->classes.count > 0;
+    if (source->has_folder_labels || strcmp(source->label, "none") == 0 || !is_asked)
         return PRESTO_OK;
     for (size_t i = 0; i < source->column_count; i++)
         if (strcmp(source->columns[i].name, "label") == 0)
@@ -454,9 +462,11 @@ static presto_status declare(presto__tar_source *source, presto_error *err) {
     for (size_t i = 0; i < source->column_count; i++) {
         const presto__tar_column *column = &source->columns[i];
         source->options_digest = add_text(source->options_digest, column->extension);
-        presto_encoding encoding = column->value == PRESTO__TAR_INTEGER ? PRESTO_ENCODE_INT64
-                                   : column->value == PRESTO__TAR_ARRAY ? PRESTO_ENCODE_TENSOR
-                                                                        : PRESTO_ENCODE_BYTES;
+        presto_encoding encoding =
+            column->value == PRESTO__TAR_INTEGER || column->value == PRESTO__TAR_CLASS
+                ? PRESTO_ENCODE_INT64
+            : column->value == PRESTO__TAR_ARRAY ? PRESTO_ENCODE_TENSOR
+                                                 : PRESTO_ENCODE_BYTES;
         const presto_tensor_spec *spec = encoding == PRESTO_ENCODE_INT64    ? &number
                                          : encoding == PRESTO_ENCODE_TENSOR ? &array
                                                                             : &text;
@@ -477,6 +487,8 @@ static presto_status fill(presto__tar_source *source, const presto__files_reques
     PRESTO_TRY(presto__tar_find(source,
                                 presto_pipeline_source_option(request->pipeline, "features"), err));
     PRESTO_TRY(check_label(source, err));
+    if (source->classes.count > 0)
+        PRESTO_TRY(presto__classes_name(&source->classes, &source->files.base, err));
     return declare(source, err);
 }
 

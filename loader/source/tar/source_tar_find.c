@@ -24,6 +24,8 @@ typedef struct tar_search {
     presto__tar_tallies tallies;
     char **folders; /* of samples, in order; the same folder twice only if another stood between */
     size_t folder_count, folder_capacity;
+    char **empty_folders; /* where no sample was found; names may occur more than once */
+    size_t empty_count;
     uint64_t whole;   /* samples that do not fail */
     uint64_t no_main; /* groups without a main member */
     uint64_t no_key;  /* members without extension */
@@ -53,6 +55,22 @@ static presto_status add_folders(tar_search *search, presto__tar_found *found, p
         found->samples[i].label += (int64_t)search->folder_count;
     search->folder_count = count;
     found->folder_count = 0; /* they are the search's now */
+    return PRESTO_OK;
+}
+
+static presto_status add_empty_folders(tar_search *search, presto__tar_found *found,
+                                       presto_error *err) {
+    size_t count = search->empty_count + found->empty_count;
+    if (found->empty_count == 0)
+        return PRESTO_OK;
+    char **folders = realloc(search->empty_folders, count * sizeof *folders);
+    if (folders == NULL)
+        return presto_fail_memory(err, count * sizeof *folders);
+    memcpy(folders + search->empty_count, found->empty_folders,
+           found->empty_count * sizeof *folders);
+    search->empty_folders = folders;
+    search->empty_count = presto__names_distinct(folders, count);
+    found->empty_count = 0; /* they are the search's now */
     return PRESTO_OK;
 }
 
@@ -106,6 +124,7 @@ static presto_status add_archive(tar_search *search, size_t archive, presto__tar
     if (found->left_out_from > 0)
         PRESTO_TRY(tell_rest(search, archive, found->left_out_from, err));
     PRESTO_TRY(add_folders(search, found, err));
+    PRESTO_TRY(add_empty_folders(search, found, err));
     return add_samples(source, found, err);
 }
 
@@ -142,6 +161,58 @@ static presto_status scan(void *user, size_t archive, presto_error *err) {
     return status;
 }
 
+/* Labels are the numbers of classes that are called like the folders. */
+static presto_status number_given(tar_search *search, presto_error *err) {
+    presto__tar_source *source = search->source;
+    presto_source *base = &source->files.base;
+    uint64_t *counts = calloc(source->classes.count, sizeof *counts);
+    presto_status status = counts == NULL
+                               ? presto_fail_memory(err, source->classes.count * sizeof *counts)
+                               : PRESTO_OK;
+    for (uint64_t i = 0; i < base->full_count && status >= 0; i++) {
+        presto__tar_sample *sample = &source->samples[i];
+        if (sample->bytes == 0)
+            continue;
+        const char *folder = search->folders[sample->label];
+        size_t number = presto__classes_find(&source->classes, folder);
+        if (number == SIZE_MAX) {
+            status = presto__classes_fail(&source->classes, folder, err);
+            base->ops->locate(base, i, err);
+        } else {
+            sample->label = (int64_t)number;
+            counts[number]++;
+        }
+    }
+    if (status >= 0)
+        status = presto__classes_note_empty(&source->classes, counts, base, err);
+    free(counts);
+    return status;
+}
+
+/* "bee, fly": folders in which no member is the main one of a sample. */
+static presto_status note_empty_folders(tar_search *search, presto_error *err) {
+    presto_source *base = &search->source->files.base;
+    char list[NOTE_BYTES / 2] = "", text[NOTE_BYTES];
+    size_t used = 0, count = 0;
+    for (size_t i = 0; i < search->empty_count; i++) {
+        if (presto__names_find(base->label_names, base->label_count, search->empty_folders[i]) !=
+            SIZE_MAX)
+            continue;
+        if (used < sizeof list)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", count > 0 ? ", " : "",
+                                     search->empty_folders[i]);
+        count++;
+    }
+    if (count == 0)
+        return PRESTO_OK;
+    snprintf(text, sizeof text,
+             "%zu folder%s no member that matches and %s no class: %s%s; source.classes gives the "
+             "classes, so that their numbers do not depend on this",
+             count, count == 1 ? " has" : "s have", count == 1 ? "is" : "are", list,
+             used >= sizeof list ? "..." : "");
+    return presto__source_note(base, text, err);
+}
+
 /* Labels are numbers of folders among all of them, by name. */
 static presto_status number_folders(tar_search *search, presto_error *err) {
     presto_source *base = &search->source->files.base;
@@ -160,7 +231,7 @@ static presto_status number_folders(tar_search *search, presto_error *err) {
             sample->label = (int64_t)presto__names_find(base->label_names, base->label_count,
                                                         search->folders[sample->label]);
     }
-    return PRESTO_OK;
+    return note_empty_folders(search, err);
 }
 
 /* ---- columns ---- */
@@ -191,7 +262,9 @@ static presto_status add_column(tar_search *search, const char *extension, prest
     source->columns[source->column_count++] =
         (presto__tar_column){.extension = copy,
                              .name = is_label ? "label" : copy,
-                             .value = is_label ? PRESTO__TAR_INTEGER : value_of(copy)};
+                             .value = !is_label                   ? value_of(copy)
+                                      : source->classes.count > 0 ? PRESTO__TAR_CLASS
+                                                                  : PRESTO__TAR_INTEGER};
     return PRESTO_OK;
 }
 
@@ -255,7 +328,8 @@ static presto_status tell_left_out(tar_search *search, presto_error *err) {
     presto_source *base = &search->source->files.base;
     if (search->no_end > 0) {
         snprintf(text, sizeof text,
-                 "%" PRIu64 " tar%s end%s without the blocks of zeros that end each tar, so members "
+                 "%" PRIu64
+                 " tar%s end%s without the blocks of zeros that end each tar, so members "
                  "may be missing there, the first is %.300s",
                  search->no_end, presto_plural(search->no_end), search->no_end == 1 ? "s" : "",
                  search->source->files.entries[search->first_no_end].path);
@@ -304,7 +378,8 @@ static presto_status find_all(tar_search *search, const presto_option *features,
     if (base->count == 0)
         return fail_none(search, err);
     if (source->has_folder_labels)
-        PRESTO_TRY(number_folders(search, err));
+        PRESTO_TRY(source->classes.count > 0 ? number_given(search, err)
+                                             : number_folders(search, err));
     PRESTO_TRY(make_columns(search, features, err));
     return tell_left_out(search, err);
 }
@@ -329,6 +404,9 @@ presto_status presto__tar_find(presto__tar_source *source, const presto_option *
     for (size_t i = 0; i < search.folder_count; i++)
         free(search.folders[i]);
     free(search.folders);
+    for (size_t i = 0; i < search.empty_count; i++)
+        free(search.empty_folders[i]);
+    free(search.empty_folders);
     pthread_mutex_destroy(&search.lock);
     return status;
 }

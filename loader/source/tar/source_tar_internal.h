@@ -67,6 +67,7 @@ typedef struct presto__tar_archive {
 typedef enum presto__tar_value {
     PRESTO__TAR_BYTES,
     PRESTO__TAR_INTEGER, /* digits */
+    PRESTO__TAR_CLASS,   /* digits, or a name of source.classes */
     PRESTO__TAR_ARRAY    /* .npy */
 } presto__tar_value;
 
@@ -91,6 +92,7 @@ typedef struct presto__tar_source {
     size_t match_count;
     char *label; /* the option */
     bool has_folder_labels, is_top_folder;
+    presto__classes classes; /* source.classes */
     presto__tar_column *columns;
     size_t column_count;
     uint64_t max_bytes;
@@ -186,6 +188,8 @@ typedef struct presto__tar_found {
     size_t sample_count, sample_capacity;
     char **folders; /* as those of all archives */
     size_t folder_count, folder_capacity;
+    char **empty_folders; /* of groups without a main member, and of folders that are members */
+    size_t empty_count;
     presto__tar_tallies tallies;
     uint64_t whole, no_main, no_key; /* as those of all archives */
     char first_no_main[PRESTO__TAR_SHOWN_BYTES];

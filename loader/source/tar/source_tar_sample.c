@@ -6,6 +6,7 @@
 #define _GNU_SOURCE /* FNM_CASEFOLD */
 #include <errno.h>
 #include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "../../../base/npy_internal.h"
@@ -179,13 +180,40 @@ static presto_status take_array(presto_span content, presto_arena *arena, presto
     return PRESTO_OK;
 }
 
+/* Digits are the number of a class, unless classes are called by numbers. */
+static presto_status make_class(const presto__tar_members *from, presto_span content,
+                                int64_t *number_out, presto_error *err) {
+    const presto__classes *classes = &from->source->classes;
+    presto_error why;
+    bool is_number = !classes->are_numeric && take_integer(content, number_out);
+    if (is_number && presto__classes_check_number(classes, *number_out, &why) < 0)
+        return fail_member(from, from->source->label, content, why.message, err);
+    if (is_number)
+        return PRESTO_OK;
+    while (content.bytes > 0 && memchr(" \t\r\n", content.data[content.bytes - 1], 4) != NULL)
+        content.bytes--;
+    char name[200];
+    snprintf(name, sizeof name, "%.*s", (int)(content.bytes < 199 ? content.bytes : 199),
+             (const char *)content.data);
+    size_t number = content.bytes < sizeof name ? presto__classes_find(classes, name) : SIZE_MAX;
+    *number_out = (int64_t)number;
+    if (number != SIZE_MAX)
+        return PRESTO_OK;
+    (void)presto__classes_fail(classes, name, &why);
+    return fail_member(from, from->source->label, content, why.message, err);
+}
+
 static presto_status make_integer(const presto__tar_members *from, const presto__tar_column *column,
                                   presto_span content, presto_feature *feature, presto_error *err) {
     int64_t *number = presto_arena_alloc(from->arena, sizeof *number, _Alignof(int64_t));
     if (number == NULL)
         return presto_fail_memory(err, sizeof *number);
-    if (!take_integer(content, number))
-        return fail_member(from, column->extension, content, "no whole number (int64)", err);
+    if (column->value == PRESTO__TAR_CLASS)
+        PRESTO_TRY(make_class(from, content, number, err));
+    else if (!take_integer(content, number))
+        return fail_member(from, column->extension, content,
+                           "no whole number (int64); source.classes gives the names of classes",
+                           err);
     feature->encoding = PRESTO_ENCODE_INT64;
     feature->tensor = (presto_tensor){.spec = {.dtype = PRESTO_INT64}, .data = number};
     return PRESTO_OK;
@@ -202,7 +230,7 @@ static presto_status make_value(const presto__tar_members *from, size_t i, prest
                            "are taken",
                            column->extension);
     *feature = text_feature(column->name, content);
-    if (column->value == PRESTO__TAR_INTEGER)
+    if (column->value == PRESTO__TAR_INTEGER || column->value == PRESTO__TAR_CLASS)
         return make_integer(from, column, *content, feature, err);
     if (column->value == PRESTO__TAR_BYTES)
         return PRESTO_OK;

@@ -19,6 +19,7 @@
 /* Names of folders that are labels, beside a byte for each of the archives: samples of many classes
  * that alternate name their folder each. */
 #define MOST_FOLDER_BYTES ((uint64_t)64 << 20)
+#define MOST_EMPTY_FOLDERS ((size_t)1000)   /* told of, in one archive */
 #define MOST_LOST_BYTES ((uint64_t)1 << 30) /* read of headers that do not hold, in one archive */
 
 /* Members of one key, so far. */
@@ -40,6 +41,7 @@ typedef struct tar_scan {
     presto__tar_found *found;
     presto__tar tar;
     tar_group group;
+    presto_buffer folder; /* a member that is a folder, as long as nothing in it was met */
 } tar_scan;
 
 /* ---- extensions ---- */
@@ -134,6 +136,23 @@ static presto_status find_label(tar_scan *scan, presto_span key, int64_t *label_
     return PRESTO_OK;
 }
 
+/* A folder in which no sample was found here. */
+static presto_status add_empty_folder(tar_scan *scan, presto_span key, presto_error *err) {
+    presto__tar_found *found = scan->found;
+    presto_span folder = folder_of(scan, key);
+    size_t count = found->empty_count;
+    if (!scan->source->has_folder_labels || count == MOST_EMPTY_FOLDERS ||
+        (count > 0 && presto_span_is(folder, found->empty_folders[count - 1])))
+        return PRESTO_OK;
+    if (found->empty_folders == NULL)
+        found->empty_folders = calloc(MOST_EMPTY_FOLDERS, sizeof *found->empty_folders);
+    char *copy = found->empty_folders == NULL ? NULL : presto_span_to_text(folder);
+    if (copy == NULL)
+        return presto_fail_memory(err, MOST_EMPTY_FOLDERS * sizeof copy);
+    found->empty_folders[found->empty_count++] = copy;
+    return PRESTO_OK;
+}
+
 /* ---- samples ---- */
 
 static presto_status add_sample(presto__tar_found *found, const presto__tar_sample *sample,
@@ -163,7 +182,7 @@ static presto_status close_group(tar_scan *scan, presto_error *err) {
         if (found->no_main++ == 0)
             snprintf(found->first_no_main, shown, "%.*s",
                      (int)(key.bytes < shown ? key.bytes : shown), (const char *)key.data);
-        return PRESTO_OK;
+        return add_empty_folder(scan, key, err);
     }
     presto__tar_sample sample = {.offset = group->start, .bytes = group->end - group->start};
     for (size_t at = 0; at < group->extensions.bytes;) {
@@ -191,10 +210,24 @@ static presto_status add_extension(tar_group *group, presto_span extension, pres
     return PRESTO_OK;
 }
 
+/* A folder in which there is nothing is a class for who unpacks the tar. `name`: of the member
+ * behind it. */
+static presto_status close_folder(tar_scan *scan, presto_span name, presto_error *err) {
+    presto_span folder = presto_buffer_span(&scan->folder);
+    bool is_empty = folder.bytes > 0 && (name.bytes < folder.bytes ||
+                                         memcmp(name.data, folder.data, folder.bytes) != 0);
+    scan->folder.bytes = 0;
+    return is_empty ? add_empty_folder(scan, folder, err) : PRESTO_OK;
+}
+
 static presto_status add_member(tar_scan *scan, const presto__tar_member *member,
                                 presto_error *err) {
     tar_group *group = &scan->group;
     presto_span key, extension;
+    PRESTO_TRY(close_folder(scan, member->name, err));
+    if (!member->is_file && scan->source->has_folder_labels && member->name.bytes > 0 &&
+        member->name.data[member->name.bytes - 1] == '/')
+        return presto_buffer_append(&scan->folder, member->name, err);
     if (!member->is_file)
         return PRESTO_OK;
     if (!presto__tar_split(member->name, &key, &extension)) {
@@ -242,6 +275,7 @@ static bool is_of_next_sample(const tar_scan *scan) {
 /* Behind zeros or damage: PRESTO_END if nothing follows. */
 static presto_status go_on(tar_scan *scan, const presto_error *why, presto_error *err) {
     presto_error ignored;
+    PRESTO_TRY(close_folder(scan, presto_span_of("", 0), err));
     if (why == NULL) {
         scan->found->lacks_end = scan->tar.lacks_end;
         PRESTO_TRY(close_group(scan, err));
@@ -307,6 +341,7 @@ presto_status presto__tar_scan_archive(const presto__tar_source *source, size_t 
     (void)atomic_fetch_add(&names->archive_bytes, scan.entry->bytes);
     presto_status status = scan_open(&scan, err);
     presto_buffer_done(&scan.group.key);
+    presto_buffer_done(&scan.folder);
     presto_buffer_done(&scan.group.extensions);
     presto__tar_done(&scan.tar);
     return status;
@@ -321,6 +356,9 @@ void presto__tar_found_free(presto__tar_found *found) {
     for (size_t i = 0; i < found->folder_count; i++)
         free(found->folders[i]);
     free(found->folders);
+    for (size_t i = 0; i < found->empty_count; i++)
+        free(found->empty_folders[i]);
+    free(found->empty_folders);
     free(found->samples);
     free(found);
 }

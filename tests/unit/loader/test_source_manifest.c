@@ -110,8 +110,13 @@ START_TEST(columns_become_features_and_numbers_stay_numbers) {
     check_opened("m.jsonl",
                  "{\"path\": \"b.jpg\", \"age\": 3, \"score\": 0.5, \"note\": \"x, y\", \"label\": "
                  "\"dog\"}\n\n{\"label\": \"cat\", \"path\": \"a.jpg\", \"age\": -4, \"score\": 2, "
-                 "\"note\": null, \"more\": 1}\n",
+                 "\"note\": null}\n",
                  "", wanted);
+    /* The first line lacks a key of the second. */
+    check_opened("m.jsonl",
+                 "{\"path\": \"b.jpg\"}\n{\"path\": \"a.jpg\", \"what\": \"cat\", \"more\": 1}\n",
+                 ", label: none, texts: [more]",
+                 "image=b.jpg key=b.jpg more= what= | image=a.jpg key=a.jpg more=1 what=cat");
     tear_down();
 }
 END_TEST
@@ -270,6 +275,82 @@ START_TEST(what_does_not_fit_is_refused_with_its_line) {
     refuse("m.csv", "\xff\xfep", "", PRESTO_ERR_SYNTAX, "save it as UTF-8");
     refuse("m.jsonl", "[1]\n", "", PRESTO_ERR_SYNTAX, "line 1 is no JSON object");
     refuse("m.jsonl", "{}\n", "", PRESTO_ERR_SYNTAX, "line 1 has no keys");
+    tear_down();
+}
+END_TEST
+
+/* tests/live/manifests.py has what pandas reads. */
+START_TEST(a_missing_value_changes_no_column) {
+    static const char *const words[2][4] = {{"", "NA", "nan", "null"},
+                                            {"null", "NaN", "\"\"", "\"NA\""}};
+    char text[200];
+    set_up();
+    for (size_t i = 0; i < 2; i++)
+        for (size_t k = 0; k < 4; k++) {
+            const char *name = i == 0 ? "m.csv" : "m.jsonl";
+            if (i == 0)
+                snprintf(text, sizeof text, "path,label,x\na.jpg,0,1.5\nb.jpg,%s,2.5\n",
+                         words[i][k]);
+            else
+                snprintf(text, sizeof text,
+                         "{\"path\":\"a.jpg\",\"label\":0,\"x\":1.5}\n"
+                         "{\"path\":\"b.jpg\",\"label\":%s,\"x\":2.5}\n",
+                         words[i][k]);
+            refuse(name, text, "", PRESTO_ERR_SYNTAX,
+                   i == 0 ? "line 3 has no value in column 'label', which holds numbers"
+                          : "line 2 has no value in column 'label', which holds numbers");
+            check_opened(name, text, ", missing: drop", "image=a.jpg key=a.jpg label=0 x=1.5f");
+            check_opened(name, text, ", missing: -1",
+                         "image=a.jpg key=a.jpg label=0 x=1.5f | "
+                         "image=b.jpg key=b.jpg label=-1 x=2.5f");
+            refuse(name, text, ", missing: nan", PRESTO_ERR_SYNTAX, "must be a whole number");
+        }
+    refuse("m.csv", "path,x\na.jpg,1.5\nb.jpg,\n", "", PRESTO_ERR_SYNTAX,
+           "line 3 has no value in column 'x'");
+    check_opened("m.csv", "path,x\na.jpg,1.5\nb.jpg,\n", ", missing: nan",
+                 "image=a.jpg key=a.jpg x=1.5f | image=b.jpg key=b.jpg x=nanf");
+    refuse("m.csv", "path,label\na.jpg,cat\nb.jpg,\n", "", PRESTO_ERR_SYNTAX,
+           "line 3 has no value in column 'label', which holds classes");
+    check_opened("m.csv", "path,label\na.jpg,cat\nb.jpg,NA\n", ", texts: [label]",
+                 "image=a.jpg key=a.jpg label=1 | image=b.jpg key=b.jpg label=0");
+    refuse("m.csv", "path,label\na.jpg,\n", ", missing: drop", PRESTO_ERR_NOT_FOUND,
+           "none of its 1 row has a value");
+    tear_down();
+}
+END_TEST
+
+START_TEST(a_cell_of_another_kind_is_refused_with_its_line) {
+    set_up();
+    refuse("m.csv", "path,n\na.jpg,1\nb.jpg,x\n", "", PRESTO_ERR_SYNTAX,
+           "line 3: 'x' of column 'n' is no number, but '1' in line 2 is one");
+    refuse("m.csv", "path,label\na.jpg,cat\nb.jpg,7\ne.jpg,dog\n", "", PRESTO_ERR_SYNTAX,
+           "line 3: '7' of column 'label' is a number, but 'cat' in line 2 is none");
+    refuse("m.jsonl", "{\"path\":\"a.jpg\",\"n\":1}\n{\"path\":\"b.jpg\",\"n\":\"2\"}\n", "",
+           PRESTO_ERR_SYNTAX, "line 2: '2' of column 'n' is no number");
+    check_opened("m.csv", "path,n\na.jpg,1\nb.jpg,x\n", ", texts: [n]",
+                 "image=a.jpg key=a.jpg n=1 | image=b.jpg key=b.jpg n=x");
+    /* One number among names is a name, unless it is a label. */
+    check_opened("m.csv", "path,n\na.jpg,x\nb.jpg,7\na.jpg,y\n", "",
+                 "image=a.jpg key=a.jpg n=x | image=b.jpg key=b.jpg n=7 | "
+                 "image=a.jpg key=a.jpg n=y");
+    tear_down();
+}
+END_TEST
+
+START_TEST(headers_are_found_alike) {
+    static const char wanted[] = "image=a.jpg key=a.jpg label=0 | image=b.jpg key=b.jpg label=1";
+    size_t count;
+    set_up();
+    check_opened("m.csv", "Path,Label\na.jpg,cat\nb.jpg,dog\n", "", wanted);
+    check_opened("m.csv", "path, label\na.jpg, cat\nb.jpg, \"dog\"\n", "", wanted);
+    check_opened("m.csv", "\xef\xbb\xbf\"PATH\";\"LABEL\"\ra.jpg;cat\rb.jpg;dog\r", "", wanted);
+    check_opened("m.tsv", "\"path\"\t\"label\"\n\"a.jpg\"\t\"cat\"\n\"b.jpg\"\t\"dog\"\n", "",
+                 wanted);
+    ck_assert_ok(
+        open_text("m.csv", "path,class\na.jpg,cat\nb.jpg,dog\n\"e, \"\"f\"\".jpg\",x\n", ""), &err);
+    const char *const *notes = presto_source_notes(source, &count);
+    ck_assert_uint_ge(count, 1);
+    ck_assert_ptr_nonnull(strstr(notes[0], "has no column 'label', so samples have no label"));
     tear_down();
 }
 END_TEST
@@ -477,6 +558,9 @@ int main(void) {
         rows_without_file_and_files_without_row_are_told,
         files_without_row_are_counted_once_a_folder,
         what_does_not_fit_is_refused_with_its_line,
+        a_missing_value_changes_no_column,
+        a_cell_of_another_kind_is_refused_with_its_line,
+        headers_are_found_alike,
         every_row_comes_once_an_epoch_whatever_the_order_threads_and_cache,
         a_cache_does_not_outlive_what_the_manifest_says,
         ranks_share_the_rows_of_one_order,
