@@ -124,6 +124,17 @@ class Speech(Case):
         self.assertEqual([example(f)["transcript"] for f in frames(done.stdout)], [[b"one"], [b"four"]])
         self.assertIn("train.tsv: 2 of 4 rows left out: no such file in clips/, the first in line 3: gone.mp3", done.stderr)
         self.assertIn("clips/: 3 of 5 files left out: no row in ", done.stderr)
+        folder = self.voices(["a\tc1.mp3\tone\t", "b\tc0.mp3\t\t"], clips=2)
+        done = run("presto-load", "-p", self.yaml("{type: common-voice}"), "--to", "concatenated", folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("train.tsv: 1 of 2 rows has no sentence, the first is line 3: the transcript is empty there", done.stderr)
+        folder = self.speech()
+        table = folder / "84" / "121123" / "84-121123.trans.txt"
+        lines = table.read_text().splitlines()
+        table.write_text("\n".join([lines[0], lines[1].split()[0], *lines[2:]]) + "\n")
+        done = run("presto-load", "-p", self.yaml("{type: librispeech}"), "--to", "concatenated", folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("1 of 9 transcripts is empty, the first in 84/121123/84-121123.trans.txt, line 2: ", done.stderr)
 
     def test_transcripts_without_file_and_files_without_transcript_are_told(self):
         folder = self.speech()

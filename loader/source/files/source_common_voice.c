@@ -30,7 +30,8 @@ typedef struct voice_table {
     char *folder;       /* of the table, with its slash */
     presto_buffer path; /* of the clip at hand */
     uint64_t rows, missing;
-    uint64_t first_missing; /* its line */
+    uint64_t first_missing;        /* its line */
+    uint64_t silent, first_silent; /* clips without a sentence, and the line of the first one */
     char missing_name[160];
 } voice_table;
 
@@ -80,6 +81,8 @@ static presto_status add_row(void *user, const presto_span *fields, uint64_t lin
     PRESTO_TRY(
         presto__files_add(source, path, strlen(table->folder), is_there ? &info : NULL, err));
     presto__files_value *values = presto__files_last_values(source);
+    if (fields[FIELD_SENTENCE].bytes == 0 && table->silent++ == 0)
+        table->first_silent = line;
     for (size_t i = 0; i < source->column_count; i++)
         PRESTO_TRY(presto__files_keep(source, fields[FIELD_SENTENCE + i], &values[i].text, err));
     return PRESTO_OK;
@@ -135,6 +138,14 @@ static presto_status tell(voice_table *table, size_t first, presto_error *err) {
                  ", the first in line %" PRIu64 ": %s",
                  table->file, table->missing, table->rows, presto_plural(table->rows),
                  table->first_missing, table->missing_name);
+        PRESTO_TRY(presto__source_note(&table->source->base, text, err));
+    }
+    if (table->silent > 0) {
+        snprintf(text, sizeof text,
+                 "%.200s: %" PRIu64 " of %" PRIu64 " row%s no sentence, the first is line %" PRIu64
+                 ": the transcript is empty there",
+                 table->file, table->silent, table->rows, table->silent == 1 ? " has" : "s have",
+                 table->first_silent);
         PRESTO_TRY(presto__source_note(&table->source->base, text, err));
     }
     PRESTO_TRY(count_distinct(table, first, &used, err));

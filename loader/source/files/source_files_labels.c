@@ -113,9 +113,10 @@ static presto_status label_by_folder(presto__files *source, bool is_top, presto_
                                ? presto_fail_memory(err, files * sizeof *names)
                                : collect_folders(source, is_top, names, &count, err);
     for (; status == PRESTO_OK && sorted_count < count; sorted_count++) {
-        sorted[sorted_count] = strdup(names[sorted_count]);
+        const char *name = names[sorted_count];
+        sorted[sorted_count] = name == NULL ? NULL : strdup(name);
         if (sorted[sorted_count] == NULL) {
-            status = presto_fail_memory(err, strlen(names[sorted_count]) + 1);
+            status = presto_fail_memory(err, 1);
             break;
         }
     }

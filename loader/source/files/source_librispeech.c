@@ -33,6 +33,8 @@ typedef struct speech_tree {
     uint64_t sounds; /* files with the ending */
     uint64_t lines, missing;
     char first_missing[300]; /* "FILE, line 7: ID" */
+    uint64_t silent;         /* utterances without text */
+    char first_silent[300];
 } speech_tree;
 
 static bool ends_with(const char *name, const char *ending) {
@@ -98,6 +100,11 @@ static presto_status add_utterance(void *user, const presto__utterance *utteranc
                      (const char *)utterance->id.data);
         return PRESTO_OK;
     }
+    if (utterance->text.bytes == 0 && tree->silent++ == 0)
+        snprintf(tree->first_silent, sizeof tree->first_silent, "%.180s, line %" PRIu64 ": %.*s",
+                 tree->table + tree->root_bytes, utterance->line,
+                 (int)(utterance->id.bytes < 60 ? utterance->id.bytes : 60),
+                 (const char *)utterance->id.data);
     PRESTO_TRY(presto__files_add(source, path, tree->root_bytes, is_there ? &info : NULL, err));
     presto__files_value *values = presto__files_last_values(source);
     values[COLUMN_SPEAKER].number = utterance->speaker;
@@ -130,6 +137,13 @@ static presto_status tell(const speech_tree *tree, const char *root, presto_erro
                  "%.200s: %" PRIu64 " of %" PRIu64
                  " transcript%s left out: no such file, the first in %s",
                  root, tree->missing, tree->lines, presto_plural(tree->lines), tree->first_missing);
+        PRESTO_TRY(presto__source_note(base, text, err));
+    }
+    if (tree->silent > 0) {
+        snprintf(text, sizeof text,
+                 "%.200s: %" PRIu64 " of %" PRIu64 " transcript%s empty, the first in %s", root,
+                 tree->silent, tree->lines, tree->silent == 1 ? " is" : "s are",
+                 tree->first_silent);
         PRESTO_TRY(presto__source_note(base, text, err));
     }
     if (tree->sounds <= used)
