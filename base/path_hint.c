@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What looks like a path, and is none of this machine's file system. Needs no other file, for errors
+ * of all kinds ask it. */
+#include <stdbool.h>
+#include <string.h>
+#include <strings.h>
+
+#include "paths_internal.h"
+
+#define MOUNT                                                                                      \
+    "object storage is not read yet: mount it (mount-s3, gcsfuse, rclone mount, ...) and give "    \
+    "the "                                                                                         \
+    "folder, or copy it"
+
+static const struct {
+    const char *scheme, *hint;
+} schemes[] = {
+    {"s3", MOUNT},
+    {"s3a", MOUNT},
+    {"s3n", MOUNT},
+    {"gs", MOUNT},
+    {"gcs", MOUNT},
+    {"r2", MOUNT},
+    {"oss", MOUNT},
+    {"az", MOUNT},
+    {"abfs", MOUNT},
+    {"abfss", MOUNT},
+    {"wasb", MOUNT},
+    {"wasbs", MOUNT},
+    {"adl", MOUNT},
+    {"hdfs", "HDFS is not read: mount it (hadoop-fuse-dfs, rclone mount) and give the folder, or "
+             "copy it"},
+    {"hf", "the Hub is not read: download the files (hf download --repo-type dataset NAME) and "
+           "give the folder"},
+    {"http", "files of the web are not read: download them, and give the folder"},
+    {"https", "files of the web are not read: download them, and give the folder"},
+    {"ftp", "files of a server are not read: download them, and give the folder"},
+    {"ssh", "files of another machine are not read: mount them (sshfs), and give the folder"},
+    {"sftp", "files of another machine are not read: mount them (sshfs), and give the folder"},
+    {"file", "a path is written without file://"},
+    {"pipe", "commands are not run: give files, or a pipe's end as /dev/stdin where one is taken"},
+};
+
+static const char *hint_of_url(const char *path) {
+    const char *colon = strstr(path, ":/"); /* a slash may be lost where a path is made absolute */
+    const char *from = colon;
+    if (colon == NULL)
+        return NULL;
+    while (from > path && from[-1] != '/')
+        from--;
+    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++)
+        if (strlen(schemes[i].scheme) == (size_t)(colon - from) &&
+            strncasecmp(from, schemes[i].scheme, (size_t)(colon - from)) == 0)
+            return schemes[i].hint;
+    return colon[2] == '/' ? "URLs are not read: give files or a folder of this machine" : NULL;
+}
+
+/* "~", "~/x" or "~name/x", also behind a folder that was put in front to make it absolute. */
+static bool has_tilde(const char *path) {
+    return path[0] == '~' || strstr(path, "/~") != NULL;
+}
+
+const char *presto__path_hint(const char *path) {
+    const char *hint = hint_of_url(path);
+    if (hint != NULL)
+        return hint;
+    if (has_tilde(path))
+        return "only a shell replaces ~, and only where it begins a word without quotes: write "
+               "$HOME there, or the whole path";
+    return strpbrk(path, "*?[") != NULL ? "no file matches this pattern" : NULL;
+}
