@@ -127,14 +127,14 @@ class Speech(Case):
         folder = self.voices(["a\tc1.mp3\tone\t", "b\tc0.mp3\t\t"], clips=2)
         done = run("presto-load", "-p", self.yaml("{type: common-voice}"), "--to", "concatenated", folder)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("train.tsv: 1 of 2 rows has no sentence, the first is line 3: the transcript is empty there", done.stderr)
+        self.assertIn("train.tsv: no sentence in 1 of 2 rows, the first is line 3: the transcript is empty there", done.stderr)
         folder = self.speech()
         table = folder / "84" / "121123" / "84-121123.trans.txt"
         lines = table.read_text().splitlines()
         table.write_text("\n".join([lines[0], lines[1].split()[0], *lines[2:]]) + "\n")
         done = run("presto-load", "-p", self.yaml("{type: librispeech}"), "--to", "concatenated", folder)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("1 of 9 transcripts is empty, the first in 84/121123/84-121123.trans.txt, line 2: ", done.stderr)
+        self.assertIn("1 of 9 transcripts without text, the first in 84/121123/84-121123.trans.txt, line 2: ", done.stderr)
 
     def test_transcripts_without_file_and_files_without_transcript_are_told(self):
         folder = self.speech()

@@ -163,7 +163,7 @@ class Classes(PythonCase):
             batch = next(iter(presto.Loader(val, batch=4)))
             self.assertGreater(int(batch["label"].min()), 0)
         out = self.new("written")
-        presto.write(self.val, out, pipeline=self.pipeline, to="resized", set={"source.classes": train})
+        presto.write(self.val, out, pipeline=self.pipeline, split="resized", set={"source.classes": train})
         self.assertEqual(presto.open(out).labels, train.labels)
 
     def test_a_class_that_is_not_there_is_an_error(self):
@@ -171,7 +171,7 @@ class Classes(PythonCase):
         with self.assertRaisesRegex(presto.Error, f"class '{train.labels[1]}' is not among the 1 of source.classes"):
             presto.open(self.val, pipeline=self.pipeline, set={"source.classes": train.labels[:1]}).labels
         other = self.new("written")
-        presto.write(self.val, other, pipeline=self.pipeline, to="resized")
+        presto.write(self.val, other, pipeline=self.pipeline, split="resized")
         with self.assertRaisesRegex(presto.Error, f"label 0 is '{train.labels[1]}' here, but '{train.labels[0]}' in source.classes"):
             presto.open(other, set={"source.classes": train}).labels
         self.assertEqual(presto.open(self.stored, set={"source.classes": train}).labels, train.labels)

@@ -142,9 +142,9 @@ static presto_status tell(voice_table *table, size_t first, presto_error *err) {
     }
     if (table->silent > 0) {
         snprintf(text, sizeof text,
-                 "%.200s: %" PRIu64 " of %" PRIu64 " row%s no sentence, the first is line %" PRIu64
-                 ": the transcript is empty there",
-                 table->file, table->silent, table->rows, table->silent == 1 ? " has" : "s have",
+                 "%.200s: no sentence in %" PRIu64 " of %" PRIu64
+                 " row%s, the first is line %" PRIu64 ": the transcript is empty there",
+                 table->file, table->silent, table->rows, presto_plural(table->rows),
                  table->first_silent);
         PRESTO_TRY(presto__source_note(&table->source->base, text, err));
     }

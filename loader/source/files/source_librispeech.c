@@ -141,9 +141,8 @@ static presto_status tell(const speech_tree *tree, const char *root, presto_erro
     }
     if (tree->silent > 0) {
         snprintf(text, sizeof text,
-                 "%.200s: %" PRIu64 " of %" PRIu64 " transcript%s empty, the first in %s", root,
-                 tree->silent, tree->lines, tree->silent == 1 ? " is" : "s are",
-                 tree->first_silent);
+                 "%.200s: %" PRIu64 " of %" PRIu64 " transcript%s without text, the first in %s",
+                 root, tree->silent, tree->lines, presto_plural(tree->lines), tree->first_silent);
         PRESTO_TRY(presto__source_note(base, text, err));
     }
     if (tree->sounds <= used)
