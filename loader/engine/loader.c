@@ -211,34 +211,42 @@ static presto_status open_order(presto_loader *loader, presto_error *err) {
     return PRESTO_OK;
 }
 
+static void undo_worker(presto_loader *loader, presto__worker *worker) {
+    pthread_mutex_lock(&loader->pool->lock);
+    presto__worker_settle_locked(worker, 0);
+    pthread_mutex_unlock(&loader->pool->lock);
+    presto__worker_done(worker);
+    *worker = (presto__worker){.loader = loader};
+}
+
+/* What all of them need is taken from the budget before the first one runs. */
 presto_status presto__loader_start_workers(presto_loader *loader, size_t count, presto_error *err) {
     bool is_inline = loader->options.threads == 0;
-    while (loader->worker_count < count) {
+    presto_status status = PRESTO_OK;
+    size_t made = loader->worker_count;
+    for (; made < count && status == PRESTO_OK; made++) {
+        presto__worker *worker = &loader->workers[made];
+        status = presto__worker_init(worker, loader, err);
+        pthread_mutex_lock(&loader->pool->lock);
+        presto__worker_settle_locked(worker, status == PRESTO_OK ? loader->worker_bytes : 0);
+        pthread_mutex_unlock(&loader->pool->lock);
+    }
+    while (status == PRESTO_OK && loader->worker_count < made) {
         presto__worker *worker = &loader->workers[loader->worker_count];
-        presto_status status = presto__worker_init(worker, loader, err);
-        if (status == PRESTO_OK) {
-            pthread_mutex_lock(&loader->pool->lock);
-            presto__worker_settle_locked(worker, loader->worker_bytes);
-            pthread_mutex_unlock(&loader->pool->lock);
-            int failed =
-                is_inline ? 0 : presto__thread_start(&worker->thread, presto__worker_main, worker);
-            worker->is_started = failed == 0 && !is_inline;
-            if (failed != 0)
-                status = presto_fail_errno(err, failed, "", "cannot start worker thread");
-        }
-        if (status < 0) {
-            pthread_mutex_lock(&loader->pool->lock);
-            presto__worker_settle_locked(worker, 0);
-            pthread_mutex_unlock(&loader->pool->lock);
-            presto__worker_done(worker);
-            *worker = (presto__worker){.loader = loader};
-            return status;
+        int failed =
+            is_inline ? 0 : presto__thread_start(&worker->thread, presto__worker_main, worker);
+        worker->is_started = failed == 0 && !is_inline;
+        if (failed != 0) {
+            status = presto_fail_errno(err, failed, "", "cannot start worker thread");
+            break;
         }
         loader->worker_count++;
         if (atomic_load(&loader->is_abandoned)) /* meanwhile: its steps were not told */
             presto__loader_abandon(loader);
     }
-    return PRESTO_OK;
+    for (size_t i = loader->worker_count; i < made; i++)
+        undo_worker(loader, &loader->workers[i]);
+    return status;
 }
 
 static presto_status start_workers(presto_loader *loader, presto_error *err) {
